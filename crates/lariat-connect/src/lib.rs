@@ -1,6 +1,7 @@
-//! What agents are connected with. Today: skills.
+//! Extends agents with skills.
 //!
-//! - [`skills`]: folders of instructions in the Agent Skills format, found, listed for a model, and read by it on demand.
+//! - [`skills`]: loads directories of instructions in the Agent Skills format and lists them for a model, which reads them on
+//!   demand.
 
 pub mod skills;
 

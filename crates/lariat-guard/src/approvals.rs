@@ -1,41 +1,41 @@
-//! Rules that a person added by answering "always".
+//! Stores the permission rules that a user added by answering "always".
 //!
-//! Owns the file that keeps them, outside of every workspace: what a repository could write, it could approve. Each rule
-//! counts for one project, and was shown to the person in exactly these words.
+//! The file lies outside every workspace, because a repository that could write it could approve its own commands. Each
+//! rule applies to one project and is exactly the text that the user saw and approved.
 
 use std::path::PathBuf;
 
 use lariat_core::opening::Opening;
 use serde::{Deserialize, Serialize};
 
-use crate::kept::{Kept, KeptError};
+use crate::state_file::{KeptError, StateFile};
 
-/// The rules that a user added, for all projects.
+/// The rules that a user added, for all projects, in one file.
 #[derive(Clone, Debug)]
-pub struct ApprovalBook(Kept);
+pub struct ApprovalBook(StateFile);
 
-/// One rule, for one project.
+/// One stored rule, for one project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Approval {
     /// The real path of the project.
     pub project: String,
-    /// The rule, as it was shown.
+    /// The rule, exactly as the user saw it.
     pub rule: String,
-    /// What was asked when it was added.
+    /// The question that the user answered when the rule was added.
     pub asked: String,
-    /// What is open in the sandbox of the commands that it lets run.
+    /// What the rule opens in the sandbox of the commands it allows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub openings: Vec<Opening>,
 }
 
 impl ApprovalBook {
-    /// The book in this file.
+    /// Uses the book in `file`, which need not exist yet.
     pub fn new(file: impl Into<PathBuf>) -> Self {
-        Self(Kept::new(file))
+        Self(StateFile::new(file))
     }
 
-    /// Remembers rules for a project, with what they open in the sandbox.
+    /// Adds `rules` for `project`, with what they open in the sandbox. Existing rules gain the openings.
     pub fn add(
         &self,
         project: &str,
@@ -58,17 +58,17 @@ impl ApprovalBook {
         })
     }
 
-    /// The rules of a project.
+    /// Returns the rules of one project.
     pub fn of(&self, project: &str) -> Result<Vec<Approval>, KeptError> {
         Ok(self.list()?.into_iter().filter(|approval| approval.project == project).collect())
     }
 
-    /// All of them.
+    /// Returns the rules of all projects.
     pub fn list(&self) -> Result<Vec<Approval>, KeptError> {
         self.0.load()
     }
 
-    /// Forgets a rule of a project. False when there is none.
+    /// Removes a rule of a project. Returns false if there is no such rule.
     pub fn revoke(&self, project: &str, rule: &str) -> Result<bool, KeptError> {
         self.0.update(|book: &mut Vec<Approval>| {
             let before = book.len();

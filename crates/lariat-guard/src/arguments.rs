@@ -1,26 +1,27 @@
-//! The arguments of a command, read by a list of the options that it may have.
+//! Reads the arguments of a command against a list of the options it may have.
 //!
-//! Owns the reading: rows of letters, values attached or in the next word, paths as values, `--`. Invariant: an argument
-//! that is not on the list, or that could become an option, gives nothing; so no operand is taken for something else.
+//! Handles combined short options, attached and separate values, values that are paths, and `--`. An argument that is not
+//! on the list, or that could expand to an option, makes the whole result `None`, so that no operand is mistaken for
+//! something else.
 
 use crate::shell::Word;
 
 /// The options that a command may have.
 ///
-/// `short` lists letters, `long` names with blanks between them. After one of them, `:` and `=` stand for a value, `?` for a
-/// value that must be attached, `@` for a path; `==` for two values, `=@` for a value and a path. `#` stands for any digit.
+/// `short` lists letters; `long` lists names separated by blanks. A mark after an option says what it takes: `:` or `=` a
+/// value, `?` a value that must be attached, `@` a path, `==` two values, `=@` a value and a path. `#` stands for any digit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Listed {
+pub(crate) struct AllowedOptions {
     pub(crate) short: &'static [&'static str],
     pub(crate) long: &'static [&'static str],
-    /// A word that is not known may be an option: none of this command does any harm.
-    pub(crate) is_mild: bool,
+    /// An unknown word may turn out to be an option: no option of this command does any harm.
+    pub(crate) is_harmless_with_any_option: bool,
 }
 
-/// What was read.
+/// The arguments of a command, by kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arguments {
-    /// Words that are no options.
+    /// Words that are not options.
     pub(crate) operands: Vec<Word>,
     /// Values of options that are paths.
     pub(crate) paths: Vec<Word>,
@@ -29,7 +30,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Whether one of these options is there.
+    /// Whether the command has one of these options.
     pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.options.iter().any(|option| names.contains(&option.as_str()))
     }
@@ -37,18 +38,18 @@ impl Arguments {
 
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Takes {
+enum OptionValue {
     Nothing,
     Value,
-    /// Only attached.
+    /// A value, only if it is attached.
     Optional,
     Path,
     TwoValues,
     ValueAndPath,
 }
 
-impl Listed {
-    /// Reads the words after a program; `None` when one is not listed.
+impl AllowedOptions {
+    /// Reads the words after a program. Returns `None` if one of them is not on the list.
     pub(crate) fn read(&self, words: &[Word]) -> Option<Arguments> {
         let mut found = Arguments::default();
         let mut rest = words.iter();
@@ -56,7 +57,7 @@ impl Listed {
         while let Some(word) = rest.next() {
             let text = word.text.as_str();
             let is_dashed = text.trim_start_matches(['"', '\'']).starts_with('-') && text.len() > 1;
-            if options_end || (!is_dashed && (self.is_mild || !word.may_be_option())) {
+            if options_end || (!is_dashed && (self.is_harmless_with_any_option || !word.may_be_option())) {
                 found.operands.push(word.clone());
             } else if !word.is_known {
                 return None;
@@ -86,30 +87,30 @@ impl Listed {
         let takes = self.long.iter().flat_map(|names| names.split(' ')).find_map(|listed| {
             let marks = listed.strip_prefix(name)?;
             match marks {
-                "" => Some(Takes::Nothing),
-                "=" => Some(Takes::Value),
-                "?" => Some(Takes::Optional),
-                "@" => Some(Takes::Path),
-                "==" => Some(Takes::TwoValues),
-                "=@" => Some(Takes::ValueAndPath),
+                "" => Some(OptionValue::Nothing),
+                "=" => Some(OptionValue::Value),
+                "?" => Some(OptionValue::Optional),
+                "@" => Some(OptionValue::Path),
+                "==" => Some(OptionValue::TwoValues),
+                "=@" => Some(OptionValue::ValueAndPath),
                 _ => None,
             }
         })?;
         found.options.push(format!("--{name}"));
-        let attached = attached.map(known);
+        let attached = attached.map(known_word);
         match takes {
-            Takes::Nothing => attached.is_none().then_some(()),
-            Takes::Optional => Some(()),
-            Takes::Value => attached.or_else(|| next(rest)).map(drop),
-            Takes::Path => {
-                let path = attached.or_else(|| next(rest))?;
+            OptionValue::Nothing => attached.is_none().then_some(()),
+            OptionValue::Optional => Some(()),
+            OptionValue::Value => attached.or_else(|| next_value(rest)).map(drop),
+            OptionValue::Path => {
+                let path = attached.or_else(|| next_value(rest))?;
                 found.paths.push(path);
                 Some(())
             }
-            Takes::TwoValues | Takes::ValueAndPath => {
-                next(rest)?;
-                let second = next(rest)?;
-                if takes == Takes::ValueAndPath {
+            OptionValue::TwoValues | OptionValue::ValueAndPath => {
+                next_value(rest)?;
+                let second = next_value(rest)?;
+                if takes == OptionValue::ValueAndPath {
                     found.paths.push(second);
                 }
                 attached.is_none().then_some(())
@@ -127,11 +128,12 @@ impl Listed {
             let after = letters.get(at + letter.len_utf8()..).unwrap_or_default();
             let takes = self.letter(letter)?;
             found.options.push(format!("-{letter}"));
-            let value = |rest: &mut _| if after.is_empty() { next(rest) } else { Some(known(after)) };
+            let value =
+                |rest: &mut _| if after.is_empty() { next_value(rest) } else { Some(known_word(after)) };
             match takes {
-                Takes::Nothing => continue,
-                Takes::Path => found.paths.push(value(rest)?),
-                Takes::Optional => {}
+                OptionValue::Nothing => continue,
+                OptionValue::Path => found.paths.push(value(rest)?),
+                OptionValue::Optional => {}
                 _ => drop(value(rest)?),
             }
             return Some(());
@@ -139,31 +141,31 @@ impl Listed {
         Some(())
     }
 
-    fn letter(&self, letter: char) -> Option<Takes> {
+    fn letter(&self, letter: char) -> Option<OptionValue> {
         if !letter.is_ascii_alphanumeric() && letter != '.' {
             return None;
         }
         if letter.is_ascii_digit() && self.short.iter().any(|letters| letters.contains('#')) {
-            return Some(Takes::Nothing);
+            return Some(OptionValue::Nothing);
         }
         self.short.iter().find_map(|letters| {
             let (_, after) = letters.split_once(letter)?;
             Some(match after.chars().next() {
-                Some(':') => Takes::Value,
-                Some('?') => Takes::Optional,
-                Some('@') => Takes::Path,
-                _ => Takes::Nothing,
+                Some(':') => OptionValue::Value,
+                Some('?') => OptionValue::Optional,
+                Some('@') => OptionValue::Path,
+                _ => OptionValue::Nothing,
             })
         })
     }
 }
 
-fn known(text: &str) -> Word {
+fn known_word(text: &str) -> Word {
     Word { text: text.to_owned(), is_known: true }
 }
 
-/// The next word as a value: it must be one word.
-fn next<'a>(rest: &mut impl Iterator<Item = &'a Word>) -> Option<Word> {
+/// Takes the next word as a value; fails if the word may expand to several.
+fn next_value<'a>(rest: &mut impl Iterator<Item = &'a Word>) -> Option<Word> {
     rest.next().filter(|word| word.is_known || !word.may_become_several()).cloned()
 }
 
@@ -171,20 +173,20 @@ fn next<'a>(rest: &mut impl Iterator<Item = &'a Word>) -> Option<Word> {
 mod tests {
     use super::*;
 
-    const GREP: Listed = Listed {
+    const GREP: AllowedOptions = AllowedOptions {
         short: &["rnA:f@C?#"],
         long: &["recursive regexp= file@ color?", "arg== slurpfile=@"],
-        is_mild: false,
+        is_harmless_with_any_option: false,
     };
 
     fn read(text: &str) -> Option<(Vec<String>, Vec<String>)> {
-        let words: Vec<Word> = text.split(' ').filter(|word| !word.is_empty()).map(known).collect();
+        let words: Vec<Word> = text.split(' ').filter(|word| !word.is_empty()).map(known_word).collect();
         let texts = |words: Vec<Word>| words.into_iter().map(|word| word.text).collect();
         GREP.read(&words).map(|found| (texts(found.operands), texts(found.paths)))
     }
 
     #[test]
-    fn options_values_and_operands_are_told_apart() {
+    fn separates_options_values_and_operands() {
         for (text, operands, paths) in [
             ("a b", "a b", ""),
             ("-rn a", "a", ""),
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_listed_gives_nothing() {
+    fn unlisted_option_gives_none() {
         for text in [
             "-x a",
             "-rx",

@@ -1,7 +1,7 @@
-//! Who changes which file now.
+//! Records which session is changing which file.
 //!
-//! Several agents may work in one place at the same time. A file belongs to the session that changed it last, for a
-//! while: another one is told so instead of changing it, too. Owns that table, and nothing on disk: the file tools see
+//! Several agents may work in the same directory. A file belongs to the session that changed it last until a lease ends;
+//! another session that wants to change it gets an error instead. The table lives in memory only: the file tools detect
 //! changes from outside by themselves.
 
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a file belongs to who changed it last, unless it is set otherwise.
+/// Default time that a file stays with the session that changed it last.
 const LEASE: Duration = Duration::from_secs(60);
 
-/// The files that sessions are working on. Cloning shares.
+/// The files that sessions are working on. Clones share one table.
 #[derive(Clone, Debug)]
 pub struct Claims {
     table: Arc<Mutex<BTreeMap<PathBuf, Claim>>>,
@@ -22,26 +22,26 @@ pub struct Claims {
 #[derive(Clone, Debug)]
 struct Claim {
     session: String,
-    /// Calls that are at it now.
+    /// Tool calls that are changing the file now.
     calls: u32,
     since: Instant,
 }
 
-/// A file that another session has.
+/// Another session is changing the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is being changed by another agent (session {session}, {} s ago). Work on something else, or wait and read it again.", path.display(), age.as_secs())]
-pub struct Taken {
-    /// The file.
+pub struct FileClaimed {
+    /// The claimed file.
     pub path: PathBuf,
-    /// Who has it.
+    /// The session that has claimed it.
     pub session: String,
-    /// Since when.
+    /// Time since that session last claimed or changed it.
     pub age: Duration,
 }
 
-/// Files that a call changes. They stay its session's for a while after this is dropped.
+/// Claims the files that a tool call changes. They stay with its session until the lease ends after this is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct ClaimGuard {
     claims: Claims,
     paths: Vec<PathBuf>,
 }
@@ -61,23 +61,23 @@ impl Default for Claims {
 }
 
 impl Claims {
-    /// A table in which files belong to who changed them last for this long.
+    /// Creates a table in which a file stays with the session that changed it last for `lease`.
     pub fn new(lease: Duration) -> Self {
         Self { table: Arc::default(), lease }
     }
 
-    /// Takes all of these files for a session, or none.
+    /// Claims all of these files for a session, or none.
     ///
     /// # Errors
-    /// The first one that another session has.
-    pub fn take(&self, session: &str, paths: Vec<PathBuf>) -> Result<Held, Taken> {
+    /// The first file that another session has claimed.
+    pub fn take(&self, session: &str, paths: Vec<PathBuf>) -> Result<ClaimGuard, FileClaimed> {
         let now = now();
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.retain(|_, claim| claim.calls > 0 || now.duration_since(claim.since) < self.lease);
         for path in &paths {
             if let Some(claim) = table.get(path).filter(|claim| claim.session != session) {
                 let (path, session) = (path.clone(), claim.session.clone());
-                return Err(Taken { path, session, age: now.duration_since(claim.since) });
+                return Err(FileClaimed { path, session, age: now.duration_since(claim.since) });
             }
         }
         for path in &paths {
@@ -86,16 +86,16 @@ impl Claims {
             claim.calls += 1;
             claim.since = now;
         }
-        Ok(Held { claims: self.clone(), paths })
+        Ok(ClaimGuard { claims: self.clone(), paths })
     }
 
-    /// Gives up everything that a session has: it ended.
+    /// Releases every file of a session that has ended.
     pub fn release(&self, session: &str) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.retain(|_, claim| claim.session != session);
     }
 
-    /// Who has a file.
+    /// Returns the session that has claimed a file.
     pub fn holder(&self, path: &Path) -> Option<String> {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let valid = |claim: &&Claim| claim.calls > 0 || claim.since.elapsed() < self.lease;
@@ -103,7 +103,7 @@ impl Claims {
     }
 }
 
-impl Drop for Held {
+impl Drop for ClaimGuard {
     fn drop(&mut self) {
         let mut table = self.claims.table.lock().unwrap_or_else(PoisonError::into_inner);
         for path in &self.paths {

@@ -1,81 +1,82 @@
-//! How dangerous each command of a script is, and which files it uses.
+//! Rates how dangerous each command of a script is and lists the files it uses.
 //!
-//! Owns the walk over a script: it follows `cd`, since a path means nothing without the directory it starts from, and
-//! weighs each command. Safe: it only reads, inside the workspace. Moderate: it changes files there as an edit does.
-//! Critical: see `critical` and `protected`. Dangerous: everything else.
+//! The walk over a script follows `cd`, because a relative path means nothing without its directory. Levels: safe commands
+//! only read, inside the workspace; moderate ones change files there as an edit does; critical ones are those that
+//! `critical` and `protected` find; everything else is dangerous.
 
 use std::path::PathBuf;
 
 use lariat_core::permission::DangerLevel;
 
-use crate::critical::{Surroundings, critical};
-use crate::ground::Ground;
-use crate::operand::{Operand, guessed, literal, operands};
-use crate::part::{Access, Part, Touch, What};
-use crate::place::Places;
-use crate::program::{Writes, base, is_editor, is_safe_variable, is_transparent, is_wordy, writes};
-use crate::protected::{may_fit_policy, mentions_policy, policy};
-use crate::reach::Reach;
-use crate::read_only::{Depth, Reading, obeys_the_repository, read_only};
+use crate::check_context::CheckContext;
+use crate::critical::{Surroundings, critical_reason};
+use crate::matched_files::MatchedFiles;
+use crate::operand::{Operand, literal_operands, operands, possible_operands};
+use crate::part::{Access, Part, PartKind, TouchedFile};
+use crate::program::{Writes, base, is_editor, is_safe_variable, is_transparent, takes_words, writes};
+use crate::protected::{may_match_policy, mentions_policy, policy};
+use crate::read_only::{Depth, ReadOnlyCommand, obeys_repository, read_only};
+use crate::resolve::Places;
 use crate::settings::Trust;
-use crate::shell::{Command, Opened, Options, Script, Word};
+use crate::shell::{Command, OpenedFile, Options, Script, Word};
 
-/// Commands that read names and facts, not content.
-const NAMES: &[&str] = &["ls", "find", "fd", "du", "df", "tree", "stat", "readlink", "realpath"];
-/// Options by which a command goes into folders.
+/// Commands that read names and metadata, not content.
+const NAME_READERS: &[&str] = &["ls", "find", "fd", "du", "df", "tree", "stat", "readlink", "realpath"];
+/// Options by which a command descends into directories.
 const RECURSIVE: Options = Options::new("-r -R --recursive --dereference-recursive", "");
 const RECURSIVE_COPY: Options = Options::new("-r -R -a --recursive --archive", "tS");
-/// The option that names the folder which files are put into.
+/// The option that names the directory into which files are put.
 const TARGET: Options = Options::new("-t --target-directory", "S");
 
-/// Directories that a script may be in at most before its paths count as unknown.
-const DIRECTORIES: usize = 16;
+/// Maximum directories that a script may be in before its paths are treated as unknown.
+const MAX_DIRECTORIES: usize = 16;
 
-/// A walk over a script.
-pub(crate) struct Walk<'a> {
+/// Rates the commands of one script, in order.
+pub(crate) struct ScriptWalk<'a> {
     script: &'a Script,
     text: &'a str,
-    ground: &'a Ground,
+    context: &'a CheckContext,
 }
 
-/// Where a command may run.
+/// The directories in which a command may run.
 #[derive(Clone)]
-struct Where {
+struct PossibleDirectories {
     directories: Vec<PathBuf>,
-    /// False when there may be others.
+    /// False if there may be others.
     is_known: bool,
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) const fn new(script: &'a Script, text: &'a str, ground: &'a Ground) -> Self {
-        Self { script, text, ground }
+impl<'a> ScriptWalk<'a> {
+    pub(crate) const fn new(script: &'a Script, text: &'a str, context: &'a CheckContext) -> Self {
+        Self { script, text, context }
     }
 
-    /// The parts of the script.
+    /// Returns the parts of the script: one for each command and each file that the shell opens.
     pub(crate) fn parts(&self) -> Vec<Part> {
-        let mut place = Where { directories: vec![self.ground.places.directory.clone()], is_known: true };
+        let mut location =
+            PossibleDirectories { directories: vec![self.context.places.directory.clone()], is_known: true };
         if self.script.repeats {
-            self.script.commands.iter().for_each(|command| place.follow(command, self.ground));
+            self.script.commands.iter().for_each(|command| location.apply_cd(command, self.context));
         }
         let mut parts = Vec::with_capacity(self.script.commands.len() + self.script.files.len());
-        // A redirection may belong to any command, and be opened where a wrapper starts it.
-        let mut anywhere = place.clone();
+        // A redirection may belong to any command, and may be opened in the directory where a wrapper starts it.
+        let mut anywhere = location.clone();
         for (number, command) in self.script.commands.iter().enumerate() {
-            parts.push(self.command(number, command, &place));
-            place.follow(command, self.ground);
-            place.moved(command).iter().for_each(|moved| anywhere.join(moved));
+            parts.push(self.command(number, command, &location));
+            location.apply_cd(command, self.context);
+            location.after_wrappers(command).iter().for_each(|after_wrappers| anywhere.join(after_wrappers));
         }
-        anywhere.join(&place);
-        parts.extend(self.script.files.iter().flat_map(|file| self.opened(file, &anywhere)));
+        anywhere.join(&location);
+        parts.extend(self.script.files.iter().flat_map(|file| self.opened_parts(file, &anywhere)));
         parts
     }
 
-    fn command(&self, number: usize, command: &Command, place: &Where) -> Part {
-        let ground = self.ground;
-        let shown = shown(command, self.text);
-        let moved = place.moved(command);
-        let place = moved.as_ref().unwrap_or(place);
-        let mut part = Part::new(What::Command(number), shown, DangerLevel::Dangerous);
+    fn command(&self, number: usize, command: &Command, location: &PossibleDirectories) -> Part {
+        let context = self.context;
+        let shown_text = shown_text(command, self.text);
+        let after_wrappers = location.after_wrappers(command);
+        let location = after_wrappers.as_ref().unwrap_or(location);
+        let mut part = Part::new(PartKind::Command(number), shown_text, DangerLevel::Dangerous);
         let Some(program) = command.words.first() else {
             let harmless = command.assignments.iter().all(|set| is_plain_variable(&set.name));
             part.danger = if harmless { DangerLevel::Safe } else { DangerLevel::Dangerous };
@@ -86,119 +87,132 @@ impl<'a> Walk<'a> {
             && !self.is_shadowed(command)
             && command.assignments.iter().all(|set| is_safe_variable(&set.name));
         let reading = read_only(&command.words);
-        self.touch(&mut part, command, place, reading.as_ref());
+        self.touch(&mut part, command, location, reading.as_ref());
         let reading =
-            reading.filter(|_| !obeys_the_repository(&command.words) || self.may_read_the_repository(place));
-        let inside = place.is_known
+            reading.filter(|_| !obeys_repository(&command.words) || self.may_read_repository(location));
+        let inside = location.is_known
             && !part.hides_files
             && part
-                .touches
+                .touched_files
                 .iter()
                 .all(|touch| touch.is_inside || touch.target.named.starts_with("/dev/null"));
         let entering = matches!(program.text.as_str(), "cd" | "pushd");
-        part.only_looks = plain && place.is_known && !part.hides_files && (entering || reading.is_some());
+        part.only_reads = plain && location.is_known && !part.hides_files && (entering || reading.is_some());
         if entering {
             part.danger = if plain && inside { DangerLevel::Safe } else { DangerLevel::Dangerous };
         } else if let Some(reading) = &reading {
-            // What git names by its words are objects.
-            let is_of_words = program.text == "git" || part.touches.is_empty();
-            let words = reading.is_of_words() && is_of_words && !part.hides_files;
+            // The words of a git command name objects, not files.
+            let takes_words_only = program.text == "git" || part.touched_files.is_empty();
+            let words = reading.takes_words_only() && takes_words_only && !part.hides_files;
             part.danger = if plain && (inside || words) { DangerLevel::Safe } else { DangerLevel::Dangerous };
         } else if is_editor(&program.text) && plain && inside {
             part.danger = DangerLevel::Moderate;
         }
         part.changes = part.danger != DangerLevel::Safe && !(plain && reading.is_some());
         if reading.is_none() {
-            let around = Surroundings {
-                places: &ground.places,
-                workspace: &ground.workspace,
-                resolver: ground.resolver.as_ref(),
+            let surroundings = Surroundings {
+                places: &context.places,
+                workspace: &context.workspace,
+                resolver: context.resolver.as_ref(),
             };
-            part.critical =
-                critical(command, &place.directories, &around).or_else(|| self.own_policy(command, place));
+            part.critical = critical_reason(command, &location.directories, &surroundings)
+                .or_else(|| self.policy_reason(command, location));
         }
-        part.weigh(ground);
+        part.raise_danger(context);
         part
     }
 
-    /// Whether the agent may have written the program that its name, or that of a wrapper, stands for.
+    /// Whether the agent may have written the program that the name of the command or of a wrapper resolves to.
     fn is_shadowed(&self, command: &Command) -> bool {
         let own = command.words.first().map(|word| word.text.as_str());
         let wrappers = command.wrappers.iter().filter_map(|wrapper| wrapper.split_whitespace().next());
-        wrappers.chain(own).any(|name| self.ground.resolver.is_shadowed(name))
+        wrappers.chain(own).any(|name| self.context.resolver.is_shadowed(name))
     }
 
-    /// Git and its like obey the repository they find: only that of a trusted workspace, where the script began.
-    fn may_read_the_repository(&self, place: &Where) -> bool {
-        self.ground.trust == Trust::Trusted
-            && place.is_known
-            && place.directories.iter().all(|directory| *directory == self.ground.places.directory)
+    /// Whether git and similar programs may read a repository's configuration without approval: only that of a trusted
+    /// workspace, and only in the directory where the script began, because they obey the repository they find.
+    fn may_read_repository(&self, location: &PossibleDirectories) -> bool {
+        self.context.trust == Trust::Trusted
+            && location.is_known
+            && location.directories.iter().all(|directory| *directory == self.context.places.directory)
     }
 
-    /// Notes the files that a command uses.
-    fn touch(&self, part: &mut Part, command: &Command, place: &Where, reading: Option<&Reading>) {
-        let places = &self.ground.places;
+    /// Records the files that a command uses.
+    fn touch(
+        &self,
+        part: &mut Part,
+        command: &Command,
+        location: &PossibleDirectories,
+        reading: Option<&ReadOnlyCommand>,
+    ) {
+        let places = &self.context.places;
         let program = command.words.first().map_or("", |word| word.text.as_str());
         if program == "git" && reading.is_some() {
-            // Their content is shown, as it is or as it was: `git diff x`, `git show HEAD:x`.
+            // Git shows their content, current or committed: `git diff x`, `git show HEAD:x`.
             for word in command.words.iter().skip(1).filter(|word| word.is_known) {
                 let parts = word.text.rsplit(':').next().filter(|path| *path != word.text);
                 let named = std::iter::once(word.text.as_str()).chain(parts);
                 for path in named {
-                    self.add(part, path, Access::Read, place, Depth::Names);
+                    self.add(part, path, Access::Read, location, Depth::Names);
                 }
             }
             return;
         }
         if let Some(entered) = entered(&command.words, places) {
             match entered {
-                Some(path) => self.add(part, &path, Access::Enter, place, Depth::Names),
+                Some(path) => self.add(part, &path, Access::Enter, location, Depth::Names),
                 None => part.hides_files = true,
             }
             return;
         }
         match reading {
             Some(reading) => {
-                let is_content = !NAMES.contains(&program);
-                for operand in reading.paths.iter().flat_map(|word| literal(word, places)) {
+                let is_content = !NAME_READERS.contains(&program);
+                for operand in reading.paths.iter().flat_map(|word| literal_operands(word, places)) {
                     part.hides_files |= matches!(operand, Operand::Hidden(_));
-                    self.use_of(part, &operand, Access::Read, place, is_content.then_some(reading.depth));
+                    self.touch_operand(
+                        part,
+                        &operand,
+                        Access::Read,
+                        location,
+                        is_content.then_some(reading.depth),
+                    );
                 }
             }
-            None if is_wordy(program) => {}
+            None if takes_words(program) => {}
             None => {
-                let depth = carries(command);
-                // What other programs do with a word is their affair: they are dangerous as they are.
+                let depth = copy_depth(command);
+                // How another program uses a word is unknown; its command is rated dangerous anyway.
                 let known = (writes(program).is_some() || depth != Depth::Names).then_some(depth);
                 let found = operands(&command.words, places);
                 let last = found.len().saturating_sub(1);
                 for (index, operands) in found.iter().enumerate() {
                     let access = access(command, index == last);
                     for operand in operands {
-                        self.use_of(part, operand, access, place, known);
+                        self.touch_operand(part, operand, access, location, known);
                     }
                 }
             }
         }
     }
 
-    /// Notes what one word names. Without a depth, the content of what it names is not read as far as is known.
-    fn use_of(
+    /// Records what one word names. Without a depth, the command is not known to read the content.
+    fn touch_operand(
         &self,
         part: &mut Part,
         operand: &Operand,
         access: Access,
-        place: &Where,
+        location: &PossibleDirectories,
         depth: Option<Depth>,
     ) {
         let path = match operand {
             Operand::Path(path) => path,
-            Operand::Fitting(directory, pattern) => {
+            Operand::Matching(directory, pattern) => {
                 part.hides_files |= access != Access::Read;
                 if let Some(depth) = depth {
-                    self.fitting(part, pattern, access, place, depth);
+                    self.matching(part, pattern, access, location, depth);
                 }
-                self.add(part, pattern, access, place, Depth::Names);
+                self.add(part, pattern, access, location, Depth::Names);
                 directory
             }
             Operand::Hidden(_) => {
@@ -207,43 +221,56 @@ impl<'a> Walk<'a> {
             }
         };
         let depth = depth.filter(|_| matches!(operand, Operand::Path(_))).unwrap_or(Depth::Names);
-        self.add(part, path, access, place, depth);
+        self.add(part, path, access, location, depth);
     }
 
-    /// Notes a path, in every directory that it may be relative to.
-    fn add(&self, part: &mut Part, path: &str, access: Access, place: &Where, depth: Depth) {
-        for directory in &place.directories {
-            let target = self.ground.target_in(path, directory);
-            let reach = (depth != Depth::Names)
-                .then(|| Reach::beneath(directory.join(path), depth, self.ground.resolver.clone()));
-            // What is right in a folder is opened wherever links lead.
+    /// Records a path, in every directory that it may be relative to.
+    fn add(&self, part: &mut Part, path: &str, access: Access, location: &PossibleDirectories, depth: Depth) {
+        for directory in &location.directories {
+            let target = self.context.target_in(path, directory);
+            let matched = (depth != Depth::Names).then(|| {
+                MatchedFiles::in_directory(directory.join(path), depth, self.context.resolver.clone())
+            });
+            // The command opens each entry of the directory, so it follows links.
             part.hides_files |=
-                depth == Depth::Files && reach.as_ref().is_some_and(|reach| self.leads_out(reach));
-            part.touches.push(Touch { reach, ..Touch::new(target, access, self.ground) });
+                depth == Depth::Files && matched.as_ref().is_some_and(|matched| self.leads_out(matched));
+            part.touched_files
+                .push(TouchedFile { matched, ..TouchedFile::new(target, access, self.context) });
         }
     }
 
-    /// Notes the files that fit a pattern.
-    fn fitting(&self, part: &mut Part, pattern: &str, access: Access, place: &Where, depth: Depth) {
-        for directory in &place.directories {
-            let reach = |depth| Reach::fitting(directory, pattern, depth, self.ground.resolver.clone());
-            // Of what is beneath, links are not followed.
+    /// Records the files that match a pattern.
+    fn matching(
+        &self,
+        part: &mut Part,
+        pattern: &str,
+        access: Access,
+        location: &PossibleDirectories,
+        depth: Depth,
+    ) {
+        for directory in &location.directories {
+            let matched =
+                |depth| MatchedFiles::matching(directory, pattern, depth, self.context.resolver.clone());
+            // Links below a matching directory are not followed.
             let followed = if matches!(depth, Depth::Everything { .. }) { Depth::Names } else { depth };
-            part.hides_files |= self.leads_out(&reach(followed));
-            let target = self.ground.target_in(pattern, directory);
-            part.touches.push(Touch { reach: Some(reach(depth)), ..Touch::new(target, access, self.ground) });
+            part.hides_files |= self.leads_out(&matched(followed));
+            let target = self.context.target_in(pattern, directory);
+            part.touched_files.push(TouchedFile {
+                matched: Some(matched(depth)),
+                ..TouchedFile::new(target, access, self.context)
+            });
         }
     }
 
-    /// Whether links lead out of the workspace, or too much is there to tell.
-    fn leads_out(&self, reach: &Reach) -> bool {
-        let found = reach.found();
-        let is_outside = |link: &PathBuf| !self.ground.workspace.iter().any(|own| link.starts_with(own));
-        found.links.iter().any(is_outside) || found.is_cut
+    /// Whether links lead out of the workspace, or there are too many files to tell.
+    fn leads_out(&self, matched: &MatchedFiles) -> bool {
+        let found = matched.found();
+        let is_outside = |link: &PathBuf| !self.context.workspace.iter().any(|own| link.starts_with(own));
+        found.links.iter().any(is_outside) || found.hit_limit
     }
 
-    /// Whether a command that does more than read is given a file that decides what is allowed.
-    fn own_policy(&self, command: &Command, place: &Where) -> Option<String> {
+    /// Names a policy file that a command may write, in words for the user.
+    fn policy_reason(&self, command: &Command, location: &PossibleDirectories) -> Option<String> {
         let program = command.words.first()?.text.as_str();
         if base(program) == "git"
             && command.words.get(1).is_some_and(|word| {
@@ -255,37 +282,39 @@ impl<'a> Walk<'a> {
         {
             return None;
         }
-        // What these write is among their touches; what they read does no harm.
+        // The files these write are among their recorded touches; reading a policy file does no harm.
         if writes(program).is_some() {
-            let found = command.words.iter().skip(1).find(|word| may_fit_policy(word))?;
-            return Some(format!("`{}` may decide what is allowed", found.text));
+            let found = command.words.iter().skip(1).find(|word| may_match_policy(word))?;
+            return Some(format!("`{}` may match a file that controls permissions", found.text));
         }
-        if is_wordy(program) && base(program) != "git" {
+        if takes_words(program) && base(program) != "git" {
             return None;
         }
         command.words.iter().skip(1).find_map(|word| {
             let in_code = command.runs_its_arguments() && mentions_policy(&word.text);
             let is_policy = |operand: Operand| {
-                let (Operand::Path(path) | Operand::Fitting(path, _) | Operand::Hidden(path)) = operand;
-                let target = |directory: &PathBuf| self.ground.target_in(&path, directory);
-                place.directories.iter().any(|directory| policy(&target(directory), &self.ground.places))
+                let (Operand::Path(path) | Operand::Matching(path, _) | Operand::Hidden(path)) = operand;
+                let target = |directory: &PathBuf| self.context.target_in(&path, directory);
+                location.directories.iter().any(|directory| policy(&target(directory), &self.context.places))
             };
-            let named = may_fit_policy(word) || guessed(word, &self.ground.places).into_iter().any(is_policy);
-            (in_code || named).then(|| format!("`{}` may write what decides what is allowed", word.text))
+            let named = may_match_policy(word)
+                || possible_operands(word, &self.context.places).into_iter().any(is_policy);
+            (in_code || named).then(|| format!("`{}` may write a file that controls permissions", word.text))
         })
     }
 
-    /// The parts of a file that the shell opens: one for each directory it may be in.
-    fn opened(&self, file: &Opened, place: &Where) -> Vec<Part> {
+    /// Returns the parts for a file that the shell opens: one for each directory it may be in.
+    fn opened_parts(&self, file: &OpenedFile, location: &PossibleDirectories) -> Vec<Part> {
         let access = if file.is_written { Access::Write } else { Access::Read };
-        let path = match literal(&file.path, &self.ground.places).as_slice() {
+        let path = match literal_operands(&file.path, &self.context.places).as_slice() {
             [Operand::Path(path)] => path.clone(),
             _ => {
-                let mut part = Part::new(What::File, file.path.text.clone(), DangerLevel::Dangerous);
+                let mut part = Part::new(PartKind::File, file.path.text.clone(), DangerLevel::Dangerous);
                 part.changes = file.is_written;
                 part.hides_files = true;
-                if file.is_written && may_fit_policy(&file.path) {
-                    part.critical = Some(format!("`{}` may decide what is allowed", file.path.text));
+                if file.is_written && may_match_policy(&file.path) {
+                    part.critical =
+                        Some(format!("`{}` may match a file that controls permissions", file.path.text));
                     part.danger = DangerLevel::Critical;
                 }
                 return vec![part];
@@ -295,21 +324,21 @@ impl<'a> Walk<'a> {
             return Vec::new();
         }
         let part = |directory: &PathBuf| {
-            let mut part = Part::file(self.ground.target_in(&path, directory), access, self.ground);
-            if !place.is_known && !path.starts_with('/') {
+            let mut part = Part::file(self.context.target_in(&path, directory), access, self.context);
+            if !location.is_known && !path.starts_with('/') {
                 part.hides_files = true;
                 part.danger = part.danger.max(DangerLevel::Dangerous);
             }
             part
         };
-        place.directories.iter().map(part).collect()
+        location.directories.iter().map(part).collect()
     }
 }
 
-impl Where {
-    /// Where a wrapper such as `env -C` starts the command, if one does.
-    fn moved(&self, command: &Command) -> Option<Self> {
-        let mut moved: Option<Self> = None;
+impl PossibleDirectories {
+    /// Returns the directories where a wrapper such as `env -C` starts the command, if one does.
+    fn after_wrappers(&self, command: &Command) -> Option<Self> {
+        let mut after_wrappers: Option<Self> = None;
         for wrapper in &command.wrappers {
             let mut words = wrapper.split(' ');
             let shifts = |word: &str| matches!(word, "-C" | "-D" | "--chdir");
@@ -317,20 +346,20 @@ impl Where {
                 Some(word) => word.strip_prefix("--chdir=").or_else(|| words.next()),
                 None => continue,
             };
-            let next = moved.get_or_insert_with(|| self.clone());
+            let next = after_wrappers.get_or_insert_with(|| self.clone());
             match target {
                 Some(target) => {
                     let there: Vec<PathBuf> =
-                        next.directories.iter().map(|place| place.join(target)).collect();
+                        next.directories.iter().map(|location| location.join(target)).collect();
                     next.directories.extend(there);
                 }
                 None => next.is_known = false,
             }
         }
-        moved
+        after_wrappers
     }
 
-    /// Adds the directories of another.
+    /// Adds the directories of `other`.
     fn join(&mut self, other: &Self) {
         self.is_known &= other.is_known;
         for directory in &other.directories {
@@ -340,8 +369,8 @@ impl Where {
         }
     }
 
-    /// Goes where `cd` goes; both places count from then on, as it may fail.
-    fn follow(&mut self, command: &Command, ground: &Ground) {
+    /// Adds the directories that a `cd` enters. The old ones stay, because `cd` may fail.
+    fn apply_cd(&mut self, command: &Command, context: &CheckContext) {
         let Some(program) = command.words.first() else { return };
         match program.text.as_str() {
             "cd" | "pushd" => {}
@@ -351,7 +380,7 @@ impl Where {
             }
             _ => return,
         }
-        let Some(path) = entered(&command.words, &ground.places).flatten() else {
+        let Some(path) = entered(&command.words, &context.places).flatten() else {
             self.is_known = false;
             return;
         };
@@ -361,8 +390,8 @@ impl Where {
                 self.directories.push(next);
             }
         }
-        if self.directories.len() > DIRECTORIES {
-            self.directories.truncate(DIRECTORIES);
+        if self.directories.len() > MAX_DIRECTORIES {
+            self.directories.truncate(MAX_DIRECTORIES);
             self.is_known = false;
         }
     }
@@ -380,7 +409,7 @@ fn access(command: &Command, is_last: bool) -> Access {
     if written { Access::Write } else { Access::Read }
 }
 
-/// Where `cd` and `pushd` go: nothing for another command, `Some(None)` where that is not known.
+/// Returns where `cd` or `pushd` goes: `None` for another command, `Some(None)` if the directory is unknown.
 fn entered(words: &[Word], places: &Places) -> Option<Option<String>> {
     let (program, arguments) = words.split_first()?;
     if !matches!(program.text.as_str(), "cd" | "pushd") {
@@ -395,17 +424,18 @@ fn entered(words: &[Word], places: &Places) -> Option<Option<String>> {
     };
     Some(match rest {
         [] if program.text == "cd" => Some(places.home.to_string_lossy().into_owned()),
-        [word] if options_end || !word.text.starts_with(['-', '+']) => match literal(word, places).as_slice()
-        {
-            [Operand::Path(path)] if path != "-" => Some(path.clone()),
-            _ => None,
-        },
+        [word] if options_end || !word.text.starts_with(['-', '+']) => {
+            match literal_operands(word, places).as_slice() {
+                [Operand::Path(path)] if path != "-" => Some(path.clone()),
+                _ => None,
+            }
+        }
         _ => None,
     })
 }
 
-/// How far a command that takes files elsewhere reaches into folders.
-fn carries(command: &Command) -> Depth {
+/// How far a command that copies or prints files descends into directories.
+fn copy_depth(command: &Command) -> Depth {
     let arguments = command.words.get(1..).unwrap_or_default();
     let everything = match command.words.first().map_or("", |word| base(&word.text)) {
         "tar" | "bsdtar" | "gtar" | "rsync" | "mv" | "ag" | "ack" | "ugrep" => true,
@@ -417,22 +447,22 @@ fn carries(command: &Command) -> Depth {
     if everything { Depth::Everything { hidden: true } } else { Depth::Names }
 }
 
-/// A variable that only the script itself looks at: in small letters, and no proxy.
+/// Whether only the script itself reads a variable: its name is in lower case and does not end in `proxy`.
 fn is_plain_variable(name: &str) -> bool {
     is_safe_variable(name)
         || (name.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
             && !name.ends_with("proxy"))
 }
 
-/// Files that are no files: what the command has open already, or nothing. Beyond a number, `/dev/fd/..` is a folder of
-/// the process, and leads to every file there is.
+/// Whether a path names no file on disk: a stream that the command already has open, or `/dev/null`. Only a number may
+/// follow `/dev/fd/`: `/dev/fd/..` is a directory of the process that leads to every file.
 fn is_stream(path: &str) -> bool {
     let is_number = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
     matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin" | "/dev/tty")
         || path.strip_prefix("/dev/fd/").is_some_and(is_number)
 }
 
-fn shown(command: &Command, text: &str) -> String {
+fn shown_text(command: &Command, text: &str) -> String {
     match text.get(command.place.clone()) {
         Some(written) if !written.trim().is_empty() => written.trim().to_owned(),
         _ => command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "),

@@ -1,31 +1,31 @@
-//! Text of strangers, made safe to look at.
+//! Makes untrusted text safe to display.
 //!
-//! Owns the one way in which untrusted text (a tool's output, a command to approve, a file's name) reaches a person's
-//! screen. Nothing that comes out of here moves a cursor, changes a terminal, reorders letters or hides. What would is
-//! written as its code point: `⟨U+001B⟩`.
-//! Invariant: [`line()`] and [`block`] lose nothing. Two texts that look the same are the same, so what is approved is
-//! what runs ([`exact`] reads it back). [`output`] is for reading only and may leave out.
+//! Every untrusted text (a tool's output, a command to approve, a file name) passes through here before the user's screen
+//! shows it. Nothing in the result moves the cursor, changes the terminal, reorders characters or is invisible; such a
+//! character is written as its code point instead: `⟨U+001B⟩`.
+//! [`line()`] and [`block`] lose nothing: two texts that look the same are the same, so the user approves what runs
+//! ([`exact`] reverses them). [`output`] is for reading only and may omit characters.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// A run of spaces from this length on is written as its count: it pushes what follows out of sight.
-const PADDING: usize = 8;
-/// The same at the start of a line in a [`block`]: indentation is not padding.
-const INDENT: usize = 80;
+/// From this length on, a run of spaces is written as its count, because it could push what follows out of sight.
+const MIN_PADDING: usize = 8;
+/// The same limit at the start of a line in a [`block`], where spaces are indentation.
+const MIN_INDENT: usize = 80;
 
-/// A text on one line, exactly: for what a person approves.
+/// Shows a text on one line without losing anything: for what a user approves.
 pub fn line(text: &str) -> Cow<'_, str> {
     show(text, &[])
 }
 
-/// A text of several lines, exactly. Line ends and tabs stay.
+/// Shows a text of several lines without losing anything. Line breaks and tabs stay.
 pub fn block(text: &str) -> Cow<'_, str> {
     show(text, &['\n', '\t'])
 }
 
-/// The output of a program, for reading: colours are dropped, `\r\n` and a lone `\r` end a line, the rest is as in
-/// [`block`].
+/// Shows the output of a program for reading: drops colours, turns `\r\n` and a lone `\r` into line breaks, and treats the
+/// rest as [`block`] does.
 pub fn output(text: &str) -> Cow<'_, str> {
     let text = without_colours(text);
     if !text.contains('\r') {
@@ -38,7 +38,7 @@ pub fn output(text: &str) -> Cow<'_, str> {
     Cow::Owned(block(&text).into_owned())
 }
 
-/// The text that [`line()`] or [`block`] shows like this; `None` for what they never show.
+/// Returns the text that [`line()`] or [`block`] shows as `shown`; `None` for what they never produce.
 pub fn exact(shown: &str) -> Option<String> {
     let mut text = String::with_capacity(shown.len());
     let mut rest = shown;
@@ -55,9 +55,9 @@ pub fn exact(shown: &str) -> Option<String> {
     Some(text)
 }
 
-/// A JSON document that shows no hidden letter: each is written as JSON's own escape, so it is the same document.
+/// Escapes invisible characters in a JSON document with JSON's own escapes; the result is the same document.
 pub fn json(text: &str) -> Cow<'_, str> {
-    // Between its strings JSON has none of these, and in them it escapes the other control characters by itself.
+    // JSON has none of these between its strings, and in strings it already escapes the other control characters.
     let is_raw = |letter: char| letter > '~' && is_hidden(letter);
     if !text.contains(is_raw) {
         return Cow::Borrowed(text);
@@ -79,7 +79,7 @@ const OPEN: char = '⟨';
 const CLOSE: char = '⟩';
 
 fn show<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
-    // Letters, digits and single spaces are most of what there is.
+    // Most texts contain only letters, digits and single spaces.
     if is_plain(text, kept) {
         return Cow::Borrowed(text);
     }
@@ -93,7 +93,7 @@ fn show<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
                 count += 1;
             }
             let starts = before.is_none_or(|before| before == '\n');
-            if count >= if starts && !kept.is_empty() { INDENT } else { PADDING } {
+            if count >= if starts && !kept.is_empty() { MIN_INDENT } else { MIN_PADDING } {
                 let _ = write!(shown, "{OPEN}{count} spaces{CLOSE}");
             } else {
                 shown.extend(std::iter::repeat_n(' ', count));
@@ -112,30 +112,30 @@ fn is_plain(text: &str, kept: &[char]) -> bool {
     let mut spaces = 0;
     text.chars().all(|letter| {
         spaces = if letter == ' ' { spaces + 1 } else { 0 };
-        spaces < PADDING && (!is_hidden(letter) || kept.contains(&letter))
+        spaces < MIN_PADDING && (!is_hidden(letter) || kept.contains(&letter))
     })
 }
 
-/// Letters that cannot be seen, or that change how others are: controls, direction, fillers, tags, selectors; and the
-/// two marks that hidden letters are written with.
+/// Whether a character is invisible or changes how others appear: controls, direction marks, fillers, tags, selectors; and
+/// the two marks that enclose an escaped character.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
             OPEN | CLOSE
-            // Spaces that are not the space, and what ends a line elsewhere.
+            // Spaces other than U+0020, and line separators.
             | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
-            // Joiners, marks of direction, invisible operators, fillers.
+            // Joiners, direction marks, invisible operators, fillers.
             | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
             | '\u{13430}'..='\u{1345f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            // Tags and selectors: whole sentences fit in here unseen.
+            // Tags and selectors: they can hide whole sentences.
             | '\u{e0000}'..='\u{e0fff}'
-            // Letters without a meaning that everybody shares.
+            // Private use: no agreed meaning.
             | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}')
 }
 
-/// True for the one honest use of two hidden letters: between pictures that belong together.
+/// Whether a joiner or a variation selector stands where it belongs: between or after emoji.
 fn joins(before: Option<char>, letter: char, after: Option<&char>) -> bool {
     match letter {
         '\u{fe0f}' => before.is_some_and(is_picture),
@@ -151,7 +151,7 @@ fn is_picture(letter: char) -> bool {
     matches!(letter, '\u{203c}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}') && !is_hidden(letter)
 }
 
-/// Leaves out sequences that only set colours and weight (`ESC [ … m`).
+/// Removes sequences that only set colours and weight (`ESC [ … m`).
 fn without_colours(text: &str) -> Cow<'_, str> {
     if !text.contains('\u{1b}') {
         return Cow::Borrowed(text);

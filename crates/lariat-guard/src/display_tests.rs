@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn what_is_plain_stays_as_it_is() {
+fn plain_text_is_unchanged() {
     for text in ["cargo test --all", "naïve Ω 漢字 שלום", "👩‍💻 ❤️ done", "a  b   c"] {
         assert!(
             matches!(line(text), Cow::Borrowed(shown) if shown == text) || line(text) == text,
@@ -17,7 +17,7 @@ fn what_is_plain_stays_as_it_is() {
 }
 
 #[test]
-fn what_hides_is_written_out() {
+fn invisible_characters_are_escaped() {
     for (text, shown) in [
         ("a\u{1b}[2Kb", "a⟨U+001B⟩[2Kb"),
         ("ls\rrm -rf /", "ls⟨U+000D⟩rm -rf /"),
@@ -38,13 +38,13 @@ fn what_hides_is_written_out() {
 }
 
 #[test]
-fn output_is_read_without_its_colours() {
+fn output_drops_colours() {
     assert_eq!(output("\u{1b}[1;31merror\u{1b}[0m: x\r\n10%\r20%"), "error: x\n10%\n20%");
     assert_eq!(output("\u{1b}[2J\u{1b}]0;title\u{7}x"), "⟨U+001B⟩[2J⟨U+001B⟩]0;title⟨U+0007⟩x");
     assert_eq!(output("\u{1b}[31"), "⟨U+001B⟩[31");
 }
 
-/// Everything that a terminal obeys, by the standard and by its authors' wishes.
+/// Control sequences that terminals obey, standard and proprietary.
 fn hostile() -> Vec<String> {
     let introducers = [
         "\u{1b}[", "\u{9b}", "\u{1b}]", "\u{9d}", "\u{1b}P", "\u{90}", "\u{1b}_", "\u{9f}", "\u{1b}^",
@@ -107,7 +107,7 @@ fn hostile() -> Vec<String> {
 }
 
 #[test]
-fn no_sequence_moves_or_changes_a_terminal() {
+fn no_sequence_affects_the_terminal() {
     let hostile = hostile();
     assert!(hostile.len() >= 500, "{}", hostile.len());
     let mut bare = 0;
@@ -122,22 +122,22 @@ fn no_sequence_moves_or_changes_a_terminal() {
         }
         bare += usize::from(effect(&format!("before{sequence}after")).is_some());
     }
-    // Without the renderer most of them do something, so the check can see.
+    // Most sequences do have an effect without the renderer, so the check above can fail.
     assert!(bare > 300, "only {bare} of {} have an effect by themselves", hostile.len());
 }
 
-/// What else happened to a terminal than that the text is on it, from its first cell on.
+/// Returns what happened to a terminal besides showing the text from its first cell on.
 fn effect(shown: &str) -> Option<String> {
     let (rows, columns) = (NonZero::new(24).unwrap(), NonZero::new(200).unwrap());
-    let mut parser = vt100::Parser::new_with_callbacks(rows, columns, 100, Heard::default());
+    let mut parser = vt100::Parser::new_with_callbacks(rows, columns, 100, TerminalRequests::default());
     parser.process(shown.replace('\n', "\r\n").as_bytes());
     let lines: Vec<&str> = shown.lines().collect();
     let contents = parser.screen().contents();
     if contents.lines().collect::<Vec<_>>() != lines {
         return Some(format!("the screen shows {contents:?}"));
     }
-    if let Some(heard) = &parser.callbacks().0 {
-        return Some(heard.clone());
+    if let Some(request) = &parser.callbacks().0 {
+        return Some(request.clone());
     }
     let mut clean = vt100::Parser::new(rows, columns, 100);
     clean.process(contents.replace('\n', "\r\n").as_bytes());
@@ -145,11 +145,11 @@ fn effect(shown: &str) -> Option<String> {
         .then(|| "the state differs".to_owned())
 }
 
-/// Requests that a terminal was sent besides text.
+/// Records what the terminal was asked to do besides showing text.
 #[derive(Default)]
-struct Heard(Option<String>);
+struct TerminalRequests(Option<String>);
 
-impl vt100::Callbacks for Heard {
+impl vt100::Callbacks for TerminalRequests {
     fn audible_bell(&mut self, _: &mut vt100::Screen) {
         self.0 = Some("bell".to_owned());
     }
@@ -175,13 +175,13 @@ impl vt100::Callbacks for Heard {
 
 proptest! {
     #[test]
-    fn what_is_shown_is_what_there_is(text in any::<String>()) {
+    fn shown_text_converts_back_exactly(text in any::<String>()) {
         prop_assert_eq!(exact(&line(&text)), Some(text.clone()));
         prop_assert_eq!(exact(&block(&text)), Some(text));
     }
 
     #[test]
-    fn what_is_shown_of_odd_text_is_what_there_is(
+    fn shown_marks_and_spaces_convert_back_exactly(
         text in proptest::collection::vec(prop_oneof![Just("⟨"), Just("⟩"), Just(" "), Just("        "), Just("\n"), Just("U+001B"), Just("8 spaces"), Just("\u{200d}"), Just("👩"), Just("\u{fe0f}")], 0..20)
     ) {
         let text = text.concat();
@@ -190,9 +190,9 @@ proptest! {
     }
 }
 
-/// S27: `sessions export` wrote the one-letter forms of terminal commands as they are.
+/// `sessions export` once wrote one-character (C1) terminal controls unescaped.
 #[test]
-fn json_shows_no_hidden_letter_and_is_the_same_document() {
+fn json_escapes_invisible_characters_and_stays_the_same_document() {
     let value = serde_json::json!({ "a\u{9b}2J": "x\u{202e}y\u{85}\u{e0041}\u{7f}\u{1b}[0m ⟨é⟩ 漢 🙂\u{fe0f}", "n": [1, null] });
     let text = serde_json::to_string(&value).unwrap();
     let shown = json(&text);

@@ -1,25 +1,25 @@
-//! A file of settings, parsed: the one reading that rules, hooks and trust share.
+//! Parses a settings file once for rules, hooks and trust alike.
 //!
-//! Owns the formats. What trust shows to a person and what takes effect later come from the same value, so that no
-//! byte order mark and no format makes the two differ.
+//! What the trust prompt shows to the user and what takes effect later come from the same value, so that no byte order mark
+//! and no difference between formats can make the two differ.
 
 use serde_json::Value;
 
 use crate::origin::Origin;
 use crate::settings::SettingsError;
 
-/// How a file of settings is written.
+/// The syntax of a settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// Claude Code's `settings.json`, `.mcp.json` and their like.
+    /// Claude Code's `settings.json`, `.mcp.json` and similar files.
     Json,
     /// `lariat.toml`.
     Toml,
 }
 
 impl Format {
-    /// By the end of a file's name.
+    /// Detects the format from the extension of a file name.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let (_, end) = path.rsplit_once('.')?;
         match end {
@@ -30,34 +30,36 @@ impl Format {
     }
 }
 
-/// The value of a file of settings, and where it was written.
+/// The parsed value of a settings file and the file it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Document {
-    /// Where it was written.
+    /// The file it came from.
     pub origin: Origin,
-    /// All that it says; a file without words is an empty object.
+    /// The settings; an empty file is an empty object.
     pub value: Value,
     text: String,
 }
 
 impl Document {
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// When it is not of that format.
+    /// The text is not valid in that format, or is not a table.
     pub fn parse(text: &str, format: Format, origin: Origin) -> Result<Self, SettingsError> {
         let value = match value(text, format) {
             Ok(Value::Null) => Value::Object(serde_json::Map::new()),
             Ok(value @ Value::Object(_)) => value,
-            Ok(_) => return Err(SettingsError::malformed(&origin, None, &"it is not a table of settings")),
-            Err(Flaw { line, reason }) => return Err(SettingsError::malformed(&origin, line, &reason)),
+            Ok(_) => return Err(SettingsError::malformed(&origin, None, &"expected a table of settings")),
+            Err(SyntaxError { line, reason }) => {
+                return Err(SettingsError::malformed(&origin, line, &reason));
+            }
         };
         Ok(Self { origin, value, text: text.to_owned() })
     }
 
-    /// The line on which something is written: each word is looked for after the one before it. For messages: where a
-    /// file says the same twice, it is the first.
+    /// Returns the line of the last of `words`, searching each word after the one before it. For messages only: if the
+    /// file contains the same words twice, this is the first place.
     pub fn line_of(&self, words: &[&str]) -> Option<usize> {
         let mut at = 0;
         let mut found = false;
@@ -65,7 +67,7 @@ impl Document {
             let quoted = Value::from(*word).to_string();
             let escaped = quoted.trim_matches('"');
             let rest = self.text.get(at..)?;
-            // The last word is what the message is about; without it there is no line to name.
+            // The message is about the last word; without it there is no line to name.
             match rest.find(escaped).or_else(|| rest.find(word)) {
                 Some(offset) => (at, found) = (at + offset, true),
                 None => found = false,
@@ -75,9 +77,9 @@ impl Document {
     }
 }
 
-/// What is wrong with a text, and on which line.
+/// A syntax error, and the line it is on.
 #[derive(Debug)]
-pub(crate) struct Flaw {
+pub(crate) struct SyntaxError {
     pub(crate) line: Option<usize>,
     pub(crate) reason: String,
 }
@@ -86,36 +88,36 @@ fn line_at(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or_default().matches('\n').count() + 1
 }
 
-/// A parser's error in one line, with its place.
-fn located(text: &str, error: &toml::de::Error) -> String {
+/// Formats a parser's error on one line, with its line and column.
+fn with_position(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     let (line, words) = (line_at(text, before.len()), error.message().trim().replace('\n', ", "));
     format!("line {line}, column {column}: {words}")
 }
 
-/// What a text says.
-pub(crate) fn value(text: &str, format: Format) -> Result<Value, Flaw> {
+/// Parses a text; `Null` if it is empty.
+pub(crate) fn value(text: &str, format: Format) -> Result<Value, SyntaxError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         return Ok(Value::Null);
     }
     match format {
         Format::Json => serde_json::from_str(text)
-            .map_err(|error| Flaw { line: Some(error.line()), reason: error.to_string() }),
+            .map_err(|error| SyntaxError { line: Some(error.line()), reason: error.to_string() }),
         Format::Toml => {
-            let table: toml::Table = text.parse().map_err(|error: toml::de::Error| Flaw {
+            let table: toml::Table = text.parse().map_err(|error: toml::de::Error| SyntaxError {
                 line: error.span().map(|span| line_at(text, span.start)),
-                // The parser's own picture of the place, with a caret below the text, does not survive a prefix.
-                reason: located(text, &error),
+                // The parser's own excerpt with a caret below the text would not survive a prefix.
+                reason: with_position(text, &error),
             })?;
-            serde_json::to_value(table).map_err(|error| Flaw { line: None, reason: error.to_string() })
+            serde_json::to_value(table).map_err(|error| SyntaxError { line: None, reason: error.to_string() })
         }
     }
 }
 
-/// What a file of settings says, in one spelling: spaces, comments and the order of keys make no difference. `None` for
-/// a file that is not of a format of settings, or not well-formed: its bytes are what it says.
+/// Returns the content of a settings file in one spelling, without regard to whitespace, comments and the order of keys.
+/// `None` for a file that is not in a settings format or is malformed: compare its bytes instead.
 pub(crate) fn canonical(path: &str, bytes: &[u8]) -> Option<String> {
     let value = value(std::str::from_utf8(bytes).ok()?, Format::of(path)?).ok()?;
     let mut text = String::new();

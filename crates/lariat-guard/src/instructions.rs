@@ -1,25 +1,25 @@
-//! Files that instruct agents: their names, and what they pull in with `@path`.
+//! Knows the files that instruct agents: their names, and the files they import with `@path`.
 //!
-//! Owns the reading that trust and prompts share: what a person is shown before they trust a project is what the model is
-//! told afterwards. In code nothing is an import.
+//! Trust and prompts share this code, so that what the user sees before trusting a project is what the model reads later.
+//! An `@path` in code is not an import.
 
-/// The instruction files of a directory in Claude Code's family, in the order they are told.
+/// The instruction files of a directory for Claude Code, in the order in which the model reads them.
 pub const CLAUDE: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"];
-/// Those of the other family.
+/// The instruction files of a directory for other agents.
 pub const AGENTS: [&str; 2] = ["AGENTS.md", ".claude/AGENTS.md"];
-/// Rules for paths: every Markdown file below.
+/// The directory of rules for paths: every Markdown file below it.
 pub const RULES: &str = ".claude/rules";
-/// Steps from a file to what its imports import.
+/// Maximum length of a chain of imports.
 pub const MOST_HOPS: usize = 4;
 
-/// Whether a path of a directory names a file that instructs agents.
+/// Whether a path relative to a directory names a file that instructs agents.
 pub fn is_instruction(path: &str) -> bool {
     CLAUDE.contains(&path)
         || AGENTS.contains(&path)
         || (path.starts_with(".claude/rules/") && path.ends_with(".md"))
 }
 
-/// The lines of a Markdown text, with whether they are inside of a code block.
+/// Returns the lines of a Markdown text, each with whether it is inside a code block.
 pub fn lines(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut fence: Option<&str> = None;
     text.lines().map(move |line| {
@@ -39,7 +39,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// The text without comments that stand by themselves: they are for people.
+/// Removes comments that start a line: they are for human readers.
 pub fn shown(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut shown = String::with_capacity(text.len());
@@ -64,11 +64,11 @@ pub fn shown(text: &str) -> String {
     shown
 }
 
-/// The paths that a text imports: `@path`, at the beginning of a word, outside of code.
+/// Returns the paths that a text imports: `@path` at the start of a word, outside code.
 pub fn imports(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (line, _) in lines(text).filter(|(_, code)| !code) {
-        // Every second piece between backticks is code.
+        // Every second segment between backticks is code.
         for prose in line.split('`').step_by(2) {
             let words = prose.split_whitespace().filter_map(|word| word.strip_prefix('@'));
             for word in words {
@@ -82,7 +82,7 @@ pub fn imports(text: &str) -> Vec<String> {
     found
 }
 
-/// Where an import leads, relative to the directory that instructions may not leave; `None` when it leads out of it.
+/// Resolves an import relative to the directory that instructions may not leave; `None` if it leads out of it.
 pub fn import_target(file: &str, import: &str) -> Option<String> {
     if import.starts_with(['/', '~']) {
         return None;

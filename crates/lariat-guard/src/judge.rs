@@ -1,7 +1,8 @@
-//! The one line that every call passes: deny, ask, doubt, critical, mode, allow.
+//! Decides every tool call, in this order: deny rules, ask rules, uncertain and critical commands, permission mode, allow
+//! rules.
 //!
-//! Owns the order and nothing else. A rule that denies or asks needs one part of a call; to run, every part must be let
-//! through by the mode or by a rule. What nothing decides is asked, or denied where nobody is there to be asked.
+//! A deny or ask rule applies as soon as it matches one part of a tool call; to run, every part must be allowed by the mode
+//! or by a rule. What nothing decides requires approval, or is denied in a mode that never asks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,36 +12,36 @@ use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
 use serde_json::{Value, json};
 
-use crate::ground::Ground;
+use crate::check_context::CheckContext;
 use crate::judgement::{Cause, Decision, JudgedFile, Judgement, Reason};
-use crate::mode::{Confinement, Mode, Stance};
+use crate::mode::{Confinement, Mode, ModeDecision};
 use crate::origin::Origin;
-use crate::part::{Access, Call, Part};
-use crate::place::{Places, Resolver, Target};
+use crate::part::{Access, AnalyzedCall, Part};
+use crate::resolve::{Places, ResolvedPath, Resolver};
 use crate::rule::{Effect, Rule, Warning};
 use crate::rulebook::Rulebook;
 use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Doubt;
-use crate::tool_name::{About, about, alias_of};
+use crate::tool_name::{CallSubject, alias_of, call_subject};
 
-/// A call that is to be judged.
+/// A tool call to be decided.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Query<'a> {
-    /// The tool's name.
+    /// The name of the tool.
     pub tool: &'a str,
     /// Its arguments.
     pub arguments: &'a Value,
-    /// What the tool declares it does.
+    /// The effects that the tool declares.
     pub effects: ToolEffects,
-    /// The mode of the session.
+    /// The permission mode of the session.
     pub mode: Mode,
     /// Whether a command would run in a sandbox.
     pub confinement: Confinement,
 }
 
 impl<'a> Query<'a> {
-    /// A call in the default mode, without a sandbox.
+    /// A tool call in the default mode, without a sandbox.
     pub const fn new(tool: &'a str, arguments: &'a Value, effects: ToolEffects) -> Self {
         Self { tool, arguments, effects, mode: Mode::Default, confinement: Confinement::Open }
     }
@@ -58,25 +59,25 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Decides about calls by rules and modes.
+/// Decides tool calls by permission rules and modes.
 pub struct Guard {
     settings: Settings,
-    ground: Ground,
+    context: CheckContext,
     rulebook: Rulebook,
     warnings: Vec<Warning>,
 }
 
 impl Guard {
-    /// A guard for a session.
+    /// Creates the guard of a session.
     pub fn new(settings: Settings, places: Places, resolver: Arc<dyn Resolver>) -> Self {
-        let ground = Ground::new(&settings, places, resolver);
-        let (rulebook, broken) = Rulebook::new(settings.rules.clone(), &ground);
+        let context = CheckContext::new(&settings, places, resolver);
+        let (rulebook, broken) = Rulebook::new(settings.rules.clone(), &context);
         let mut warnings = settings.warnings.clone();
         warnings.extend(broken);
-        Self { settings, ground, rulebook, warnings }
+        Self { settings, context, rulebook, warnings }
     }
 
-    /// The settings it was made from.
+    /// The settings that the guard was created from.
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -86,29 +87,33 @@ impl Guard {
         &self.warnings
     }
 
-    /// The rule by which a tool is not even shown to a model, if there is one.
+    /// Returns the deny rule that hides a tool from the model, if there is one.
     pub fn removed(&self, tool: &str) -> Option<&Rule> {
-        self.rulebook.removing(tool)
+        self.rulebook.hiding_rule(tool)
     }
 
-    /// Whether a rule denies or asks reading some files.
+    /// Whether a deny or ask rule restricts reading some files.
     pub fn restricts_reading(&self) -> bool {
         self.rulebook.restricts_reading()
     }
 
-    /// Judges a file that a call has opened, by the path that it really has. The words of the call were judged before; this
-    /// asks what they would be worth with that path in them.
+    /// Decides about a file that a tool call has opened, by its real path. The arguments were decided before; this repeats
+    /// the decision with the real path in place of the named one.
     pub fn judge_opened(&self, query: &Query<'_>, path: &Path, used: FileUse) -> Judgement {
         let access = if used == FileUse::Read { Access::Read } else { Access::Write };
-        self.weigh(query, &Call::of_file(Part::file(Target::opened(path), access, &self.ground)))
+        self.decide_parts(
+            query,
+            &AnalyzedCall::of_file(Part::file(ResolvedPath::opened(path), access, &self.context)),
+        )
     }
 
-    /// The files that a call names, by its words alone: what an approval of it is worth when no one can tell any more where
-    /// they led.
+    /// Returns the files that a tool call names, by its arguments alone: what an earlier approval covers once it can no
+    /// longer be determined where the paths led.
     pub fn named(&self, query: &Query<'_>) -> Vec<JudgedFile> {
-        let mut files = Call::new(query.tool, query.arguments, query.effects, &self.ground).files_as_named();
-        let directory = &self.ground.places.directory;
-        let Some(real) = self.ground.resolver.real(directory) else { return Vec::new() };
+        let mut files =
+            AnalyzedCall::new(query.tool, query.arguments, query.effects, &self.context).files_as_named();
+        let directory = &self.context.places.directory;
+        let Some(real) = self.context.resolver.real(directory) else { return Vec::new() };
         for file in &mut files {
             if let Ok(beneath) = file.path.strip_prefix(directory) {
                 file.path = real.join(beneath);
@@ -117,26 +122,26 @@ impl Guard {
         files
     }
 
-    /// The working directory and the additional ones, as they are named and where they lead.
+    /// The working directory and the additional directories, both as named and with links resolved.
     pub fn workspace(&self) -> &[std::path::PathBuf] {
-        &self.ground.workspace
+        &self.context.workspace
     }
 
-    /// Where the files are that rules deny to read: folders and files, none of which lies in another.
+    /// The directories and files that contain everything that rules deny to read; none lies inside another.
     pub fn denied_starts(&self) -> &[std::path::PathBuf] {
         self.rulebook.denied_starts()
     }
 
-    /// Whether a rule denies to read an absolute path that has no links in it.
+    /// Whether a rule denies reading an absolute path without links.
     pub fn denies_path(&self, path: &std::path::Path) -> bool {
         self.rulebook.denies_path(path)
     }
 
-    /// The files of the workspace that a call writes, as far as that is known from its words: where they really are.
+    /// Returns the real paths of the workspace files that a tool call writes, as far as its arguments tell.
     pub fn written(&self, query: &Query<'_>) -> Vec<std::path::PathBuf> {
-        let call = Call::new(query.tool, query.arguments, query.effects, &self.ground);
-        let touches = call.parts.iter().flat_map(|part| &part.touches);
-        let written = touches.filter(|touch| touch.access == Access::Write && touch.is_inside);
+        let call = AnalyzedCall::new(query.tool, query.arguments, query.effects, &self.context);
+        let touched_files = call.parts.iter().flat_map(|part| &part.touched_files);
+        let written = touched_files.filter(|touch| touch.access == Access::Write && touch.is_inside);
         let mut paths: Vec<_> = written
             .map(|touch| touch.target.real.clone().unwrap_or_else(|| touch.target.named.clone()))
             .collect();
@@ -145,14 +150,14 @@ impl Guard {
         paths
     }
 
-    /// Judges a call.
+    /// Decides a tool call.
     pub fn judge(&self, query: &Query<'_>) -> Judgement {
-        let call = Call::new(query.tool, query.arguments, query.effects, &self.ground);
-        self.weigh(query, &call).with_files(call.files())
+        let call = AnalyzedCall::new(query.tool, query.arguments, query.effects, &self.context);
+        self.decide_parts(query, &call).with_files(call.files())
     }
 
-    /// Judges a call that was taken apart.
-    fn weigh(&self, query: &Query<'_>, call: &Call) -> Judgement {
+    /// Decides a tool call by its parts.
+    fn decide_parts(&self, query: &Query<'_>, call: &AnalyzedCall) -> Judgement {
         let danger = danger(call);
         let decide = |verdict, because| Judgement::new(verdict, danger, because);
         let mode = self.settings.permitted(query.mode);
@@ -163,23 +168,23 @@ impl Guard {
             return decide(Decision::Deny, denied);
         }
         if mode == Mode::Plan {
-            let refused = refused(call, query);
-            if !refused.is_empty() {
-                return decide(Decision::Deny, refused);
+            let denied_by_plan = denied_by_plan(call, query);
+            if !denied_by_plan.is_empty() {
+                return decide(Decision::Deny, denied_by_plan);
             }
         }
         let ask = restricting(&self.rulebook, Effect::Ask, query, call);
         if !ask.is_empty() {
             return decide(asked, ask);
         }
-        let grave = self.grave(call, mode, query.confinement);
-        if !grave.is_empty() {
-            return decide(asked, grave);
+        let mandatory_asks = self.mandatory_asks(call, mode, query.confinement);
+        if !mandatory_asks.is_empty() {
+            return decide(asked, mandatory_asks);
         }
         let mut passed = Vec::with_capacity(call.parts.len());
         let mut open = Vec::new();
         for part in &call.parts {
-            match self.passes(part, call, query, mode) {
+            match self.check_part(part, call, query, mode) {
                 Ok(reason) => passed.push(reason),
                 Err(reason) => open.push(reason),
             }
@@ -187,141 +192,155 @@ impl Guard {
         if open.is_empty() { decide(Decision::Allow, passed) } else { decide(asked, open) }
     }
 
-    /// Whether a rule speaks of a call, or of a part of it. One that cannot be read, and a call that cannot, count as if.
+    /// Whether a rule matches a tool call or a part of it. Returns true if the rule or the command cannot be parsed.
     pub fn fits(&self, rule: &str, tool: &str, arguments: &Value, effects: ToolEffects) -> bool {
         let layer = Layer::new(Origin::flags()).with_rule(Effect::Ask, rule);
         let settings = Settings::merge([layer], Trust::Trusted);
-        let (rulebook, broken) = Rulebook::new(settings.rules, &self.ground);
+        let (rulebook, broken) = Rulebook::new(settings.rules, &self.context);
         if !broken.is_empty() || !settings.warnings.is_empty() {
             return true;
         }
         let query = Query::new(tool, arguments, effects);
-        let call = Call::new(tool, arguments, effects, &self.ground);
+        let call = AnalyzedCall::new(tool, arguments, effects, &self.context);
         call.is_unreadable() || !restricting(&rulebook, Effect::Ask, &query, &call).is_empty()
     }
 
-    /// What no rule and hardly a mode may let through.
-    fn grave(&self, call: &Call, mode: Mode, confinement: Confinement) -> Vec<Reason> {
+    /// Reasons to ask that no rule overrides, and hardly a mode.
+    fn mandatory_asks(&self, call: &AnalyzedCall, mode: Mode, confinement: Confinement) -> Vec<Reason> {
         let critical = call
             .parts
             .iter()
             .filter_map(|part| Some(Reason::new(&part.shown, Cause::Critical(part.critical.clone()?))));
-        let mut grave: Vec<Reason> = critical.collect();
-        // A mode that lets everything run lets doubts run, unless a rule could be hidden in one.
-        let held = mode == Mode::Bypass || (mode == Mode::Auto && confinement == Confinement::Sandboxed);
-        let lenient = held && !self.rulebook.restricts_commands() && !call.is_unreadable();
+        let mut mandatory_asks: Vec<Reason> = critical.collect();
+        // A mode that runs everything also runs uncertain commands, unless a restricting rule could match inside one.
+        let runs_everything =
+            mode == Mode::Bypass || (mode == Mode::Auto && confinement == Confinement::Sandboxed);
+        let lenient = runs_everything && !self.rulebook.restricts_commands() && !call.is_unreadable();
         if !lenient {
             let doubts = call.script.doubts.iter();
-            grave.extend(doubts.map(|doubt| Reason::new(call.text.trim(), Cause::Doubt(words(doubt)))));
+            mandatory_asks.extend(
+                doubts.map(|doubt| Reason::new(call.text.trim(), Cause::Doubt(describe_doubt(doubt)))),
+            );
         }
-        grave
+        mandatory_asks
     }
 
-    /// Why a part may run, or why it may not.
-    fn passes(&self, part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Result<Reason, Reason> {
+    /// Returns why a part may run, or why it may not.
+    fn check_part(
+        &self,
+        part: &Part,
+        call: &AnalyzedCall,
+        query: &Query<'_>,
+        mode: Mode,
+    ) -> Result<Reason, Reason> {
         let reason = |cause| Reason::new(&part.shown, cause);
         let bypassed = mode == Mode::Bypass;
         if self.rulebook.may_restrict(part, call) {
-            let why = "a rule may fit what it runs or uses".to_owned();
+            let why = "a deny or ask rule may match what it runs or uses".to_owned();
             return Err(reason(Cause::Doubt(why)));
         }
-        if stance(part, call, query, mode) == Stance::Run && (bypassed || part.protected.is_none()) {
+        if mode_decision(part, call, query, mode) == ModeDecision::Run
+            && (bypassed || part.protected.is_none())
+        {
             return Ok(reason(Cause::Mode(mode)));
         }
         if let Some(name) = &part.protected {
             return Err(reason(Cause::Protected(name.clone())));
         }
-        match self.rulebook.covering(query.tool, part, call) {
+        match self.rulebook.allowing_rule(query.tool, part, call) {
             Some(rule) => Ok(Reason::rule(&part.shown, rule)),
             None => Err(reason(Cause::NoRule)),
         }
     }
 
-    /// Judges what a rule would name, such as `Bash(git push)` or `Read(.env)`.
+    /// Decides what a rule would name, such as `Bash(git push)` or `Read(.env)`.
     ///
-    /// `None` when the text is not of that form.
+    /// `None` if the text does not have that form.
     pub fn dry_run(&self, text: &str, mode: Mode) -> Option<Judgement> {
         self.dry_run_in(text, mode, Confinement::Open)
     }
 
-    /// The same where commands run in a sandbox, or do not.
+    /// Like [`dry_run`](Self::dry_run), with or without a sandbox.
     pub fn dry_run_in(&self, text: &str, mode: Mode, confinement: Confinement) -> Option<Judgement> {
         let (name, inner) = match text.trim().split_once('(') {
             Some((name, rest)) => (name, Some(rest.strip_suffix(')')?)),
             None => (text.trim(), None),
         };
         let tool = alias_of(name).and_then(|alias| alias.tools.first()).copied().unwrap_or(name);
-        let arguments = match (about(tool), inner) {
+        let arguments = match (call_subject(tool), inner) {
             (_, None) => json!({}),
-            (About::Command, Some(command)) => json!({ "command": command }),
-            (About::Input, Some(text)) => json!({ "text": text }),
-            (About::Read | About::Write | About::Directory, Some(path)) => json!({ "path": path }),
-            (About::Patch, Some(patch)) => json!({ "patch": patch }),
-            (About::Address, Some(url)) => match url.strip_prefix("domain:") {
+            (CallSubject::Command, Some(command)) => json!({ "command": command }),
+            (CallSubject::Input, Some(text)) => json!({ "text": text }),
+            (CallSubject::Read | CallSubject::Write | CallSubject::Directory, Some(path)) => {
+                json!({ "path": path })
+            }
+            (CallSubject::Patch, Some(patch)) => json!({ "patch": patch }),
+            (CallSubject::Address, Some(url)) => match url.strip_prefix("domain:") {
                 Some(host) => json!({ "url": format!("https://{host}/") }),
                 None => json!({ "url": url }),
             },
-            (About::Agent, Some(name)) => json!({ "agent": name }),
-            (About::Skill, Some(text)) => {
+            (CallSubject::Agent, Some(name)) => json!({ "agent": name }),
+            (CallSubject::Skill, Some(text)) => {
                 let (name, arguments) = text.split_once(' ').unwrap_or((text, ""));
                 json!({ "skill": name, "args": arguments })
             }
-            (About::Nothing, Some(_)) => json!({}),
+            (CallSubject::Nothing, Some(_)) => json!({}),
         };
         let effects = ToolEffects::ALL;
         let query = Query::new(tool, &arguments, effects).with_mode(mode).with_confinement(confinement);
         Some(self.judge(&query))
     }
 
-    pub(crate) const fn ground(&self) -> &Ground {
-        &self.ground
+    pub(crate) const fn context(&self) -> &CheckContext {
+        &self.context
     }
 }
 
-/// The rules of one effect that fit, with the parts they fit.
-fn restricting(rulebook: &Rulebook, effect: Effect, query: &Query<'_>, call: &Call) -> Vec<Reason> {
-    let whole = rulebook.of_call(effect, query.tool, query.effects, query.arguments);
+/// Returns the rules of one effect that match, each with the part it matches.
+fn restricting(rulebook: &Rulebook, effect: Effect, query: &Query<'_>, call: &AnalyzedCall) -> Vec<Reason> {
+    let whole = rulebook.call_rule(effect, query.tool, query.effects, query.arguments);
     let text = || {
-        // Where the parts are not known for sure, the text counts.
+        // If the parts are uncertain, the whole text is compared as well.
         let is_open = call.is_typed || !call.script.doubts.is_empty();
-        is_open.then(|| rulebook.of_text(effect, &call.text)).flatten()
+        is_open.then(|| rulebook.text_rule(effect, &call.text)).flatten()
     };
     if let Some(rule) = whole.or_else(text) {
-        return vec![Reason::rule(shown(call, query), rule)];
+        return vec![Reason::rule(shown_text(call, query), rule)];
     }
-    let fitting = call.parts.iter().filter_map(|part| {
+    let matching = call.parts.iter().filter_map(|part| {
         let rule = rulebook.restricting(effect, query.tool, part, call)?;
         Some(Reason::rule(&part.shown, rule))
     });
-    fitting.collect()
+    matching.collect()
 }
 
-fn stance(part: &Part, call: &Call, query: &Query<'_>, mode: Mode) -> Stance {
-    // Only commands run in a sandbox, and only what they do there is held by it.
-    let held = call.command(part).is_some()
-        || (about(query.tool) == About::Command && part.danger != DangerLevel::Critical);
-    let confinement = if held { query.confinement } else { Confinement::Open };
+fn mode_decision(part: &Part, call: &AnalyzedCall, query: &Query<'_>, mode: Mode) -> ModeDecision {
+    // Only commands run in a sandbox, and it confines only what they do there.
+    let is_confined = call.command(part).is_some()
+        || (call_subject(query.tool) == CallSubject::Command && part.danger != DangerLevel::Critical);
+    let confinement = if is_confined { query.confinement } else { Confinement::Open };
     match mode {
-        Mode::Plan if !part.changes => Mode::Default.stance(part.danger, confinement),
-        mode => mode.stance(part.danger, confinement),
+        Mode::Plan if !part.changes => Mode::Default.mode_decision(part.danger, confinement),
+        mode => mode.mode_decision(part.danger, confinement),
     }
 }
 
-/// What the plan mode does not let happen.
-fn refused(call: &Call, query: &Query<'_>) -> Vec<Reason> {
-    let parts = call.parts.iter().filter(|part| stance(part, call, query, Mode::Plan) == Stance::Refuse);
+/// Returns what plan mode denies.
+fn denied_by_plan(call: &AnalyzedCall, query: &Query<'_>) -> Vec<Reason> {
+    let parts =
+        call.parts.iter().filter(|part| mode_decision(part, call, query, Mode::Plan) == ModeDecision::Refuse);
     let parts = parts.map(|part| part.shown.as_str());
     let doubtful = (!call.script.doubts.is_empty()).then(|| call.text.trim());
     parts.chain(doubtful).map(|part| Reason::new(part, Cause::Mode(Mode::Plan))).collect()
 }
 
-/// The level of the worst part. What cannot be read may be anything.
-fn danger(call: &Call) -> DangerLevel {
+/// Returns the level of the worst part. A command that cannot be analyzed is at least dangerous.
+fn danger(call: &AnalyzedCall) -> DangerLevel {
     let worst = call.parts.iter().map(|part| part.danger).max().unwrap_or(DangerLevel::Dangerous);
     if call.script.doubts.is_empty() { worst } else { worst.max(DangerLevel::Dangerous) }
 }
 
-fn shown<'a>(call: &'a Call, query: &Query<'a>) -> &'a str {
+fn shown_text<'a>(call: &'a AnalyzedCall, query: &Query<'a>) -> &'a str {
     match call.parts.as_slice() {
         _ if !call.text.is_empty() => call.text.trim(),
         [only] if !only.shown.is_empty() => &only.shown,
@@ -329,17 +348,17 @@ fn shown<'a>(call: &'a Call, query: &Query<'a>) -> &'a str {
     }
 }
 
-fn words(doubt: &Doubt) -> String {
+fn describe_doubt(doubt: &Doubt) -> String {
     match doubt {
-        Doubt::Unreadable(why) => format!("it is not bash: {why}"),
-        Doubt::TooLong => "it is too long".to_owned(),
-        Doubt::Disagreement(why) => format!("two readers disagree: {why}"),
-        Doubt::Unknown(what) => format!("{what} is not looked into"),
-        Doubt::HiddenProgram(what) => format!("`{what}` is known only when it runs"),
-        Doubt::Document(what) => format!("{what} is not looked into"),
-        Doubt::Evaluated(what) => format!("{what} evaluates a value that is not known"),
+        Doubt::Unreadable(why) => format!("not valid bash: {why}"),
+        Doubt::TooLong => "the command is too long".to_owned(),
+        Doubt::Disagreement(why) => format!("the two parsers disagree: {why}"),
+        Doubt::Unknown(what) => format!("{what} is not analyzed"),
+        Doubt::HiddenProgram(what) => format!("`{what}` is known only at run time"),
+        Doubt::Document(what) => format!("{what} is not analyzed"),
+        Doubt::Evaluated(what) => format!("{what} evaluates an unknown value"),
         #[expect(unreachable_patterns, reason = "the list of doubts may grow")]
-        _ => "it is not clear what it would do".to_owned(),
+        _ => "it is unclear what it would do".to_owned(),
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Guard, Query};
 use crate::judgement::{Cause, Decision};
 use crate::mode::Mode;
 use crate::origin::{Level, Origin};
-use crate::place::{NoLinks, Places};
+use crate::resolve::{NoLinks, Places};
 use crate::rule::Effect;
 use crate::settings::{Layer, Settings, Trust};
 
@@ -22,31 +22,31 @@ fn guard(rules: &[(Effect, &str)]) -> Guard {
 }
 
 #[test]
-fn an_explanation_names_the_part_the_rule_and_its_file() {
+fn explanation_names_the_part_the_rule_and_its_file() {
     let guard = guard(&[(Effect::Deny, "Bash(rm *)"), (Effect::Allow, "Bash(make *)")]);
     let denied = guard.dry_run("Bash(make && rm x)", Mode::Default).unwrap();
     assert_eq!(
         denied.explain(),
-        "Denied:\n- `rm x`: the rule deny `Bash(rm *)` of project settings /people/u/p/.claude/settings.json fits."
+        "Denied:\n- `rm x`: matches the deny rule `Bash(rm *)` from project settings /people/u/p/.claude/settings.json."
     );
     let asked = guard.dry_run("Bash(make && cargo build)", Mode::Default).unwrap();
     assert_eq!(asked.explain(), "Asked:\n- `cargo build`: no rule allows it.");
     let allowed = guard.dry_run("Bash(make && ls)", Mode::Default).unwrap();
     assert_eq!(
         allowed.explain(),
-        "Allowed:\n- `make`: the rule allow `Bash(make *)` of project settings /people/u/p/.claude/settings.json fits.\n\
-         - `ls`: the mode default decides."
+        "Allowed:\n- `make`: matches the allow rule `Bash(make *)` from project settings /people/u/p/.claude/settings.json.\n\
+         - `ls`: decided by permission mode default."
     );
 }
 
 #[test]
-fn each_cause_is_told_in_its_own_words() {
+fn each_cause_has_its_own_explanation() {
     let guard = guard(&[(Effect::Allow, "Bash"), (Effect::Allow, "Edit")]);
     for (text, words) in [
         ("Edit(.git/config)", "`.git` is protected"),
-        ("Edit(.mcp.json)", "decides what is allowed"),
-        ("Bash(rm -rf /)", "it is critical, `/` is a root"),
-        ("Bash($X y)", "it cannot be judged by its words"),
+        ("Edit(.mcp.json)", "controls permissions"),
+        ("Bash(rm -rf /)", "critical: `/` is the root directory"),
+        ("Bash($X y)", "its effect is uncertain"),
     ] {
         let judgement = guard.dry_run(text, Mode::Default).unwrap();
         assert_eq!(judgement.verdict, Decision::Ask, "{text}");
@@ -55,7 +55,7 @@ fn each_cause_is_told_in_its_own_words() {
 }
 
 #[test]
-fn a_dry_run_reads_what_a_rule_would_name() {
+fn dry_run_decides_what_a_rule_would_name() {
     let guard = guard(&[
         (Effect::Deny, "Read(.env)"),
         (Effect::Deny, "WebFetch(domain:evil.org)"),
@@ -78,7 +78,7 @@ fn a_dry_run_reads_what_a_rule_would_name() {
 }
 
 #[test]
-fn a_command_of_more_than_10_000_characters_is_always_asked_and_can_be_denied() {
+fn command_over_10_000_characters_always_asks_and_can_be_denied() {
     let guard = guard(&[(Effect::Allow, "Bash"), (Effect::Deny, "Bash(rm *)")]);
     let long = format!("echo {}", "x".repeat(10_000));
     for mode in [Mode::Default, Mode::AcceptEdits, Mode::Auto, Mode::Bypass] {
@@ -93,7 +93,7 @@ fn a_command_of_more_than_10_000_characters_is_always_asked_and_can_be_denied() 
 }
 
 #[test]
-fn reasons_are_few_and_short() {
+fn reasons_are_limited_in_number_and_length() {
     let guard = guard(&[]);
     let arguments = json!({ "command": format!("make {}\n", "ä".repeat(300)).repeat(30) });
     let judgement = guard.judge(&Query::new("bash", &arguments, ToolEffects::ALL));
@@ -102,7 +102,7 @@ fn reasons_are_few_and_short() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_a_tool_are_never_allowed_to_write_or_run() {
+fn invalid_arguments_are_never_allowed_to_write_or_run() {
     let guard = guard(&[]);
     for arguments in [json!({}), json!(null), json!({ "command": 3 }), json!({ "path": [] })] {
         for tool in ["bash", "write_file", "edit_file", "apply_patch", "fetch"] {
@@ -114,7 +114,7 @@ fn arguments_that_do_not_fit_a_tool_are_never_allowed_to_write_or_run() {
 }
 
 #[test]
-fn a_bare_deny_removes_a_tool_and_a_scoped_one_does_not() {
+fn bare_deny_hides_a_tool_and_scoped_deny_does_not() {
     let guard = guard(&[(Effect::Deny, "WebFetch"), (Effect::Deny, "Bash(rm *)"), (Effect::Deny, "mcp__a")]);
     assert!(guard.removed("fetch").is_some());
     assert!(guard.removed("mcp__a__b").is_some());
@@ -122,7 +122,7 @@ fn a_bare_deny_removes_a_tool_and_a_scoped_one_does_not() {
 }
 
 #[test]
-fn an_opened_file_is_judged_by_the_path_that_it_has() {
+fn opened_file_is_decided_by_its_real_path() {
     let guard = guard(&[(Effect::Deny, "Read(secrets/**)"), (Effect::Ask, "Edit(kept/**)")]);
     let arguments = json!({});
     let judged = |tool: &str, mode: Mode, path: &str, used: FileUse| {

@@ -1,7 +1,7 @@
-//! The answer to a query, with its reasons.
+//! The decision about a tool call, with its reasons.
 //!
-//! Owns the words in which a person is told why something was asked, allowed or denied. A judgement always has at least
-//! one reason, and each reason names the part of the call it is about.
+//! Contains the words that explain to a user why something was asked, allowed or denied. A judgement always has at least
+//! one reason, and each reason names the part of the tool call it is about.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,60 +13,60 @@ use crate::mode::Mode;
 use crate::origin::Origin;
 use crate::rule::{Effect, Rule};
 
-/// Characters of a part that a reason repeats.
-const SHOWN: usize = 300;
-/// Reasons of one judgement: more would not be read.
-const REASONS: usize = 16;
+/// Maximum characters of a part that a reason repeats.
+const MAX_PART_CHARS: usize = 300;
+/// Maximum reasons of one judgement; a user would not read more.
+const MAX_REASONS: usize = 16;
 
-/// What is to be done with a call.
+/// What to do with a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
     /// Run it.
     Allow,
-    /// Ask a person.
+    /// Ask the user.
     Ask,
     /// Do not run it.
     Deny,
 }
 
-/// Why.
+/// Why something was decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// A rule fits.
+    /// A rule matches.
     Rule {
-        /// As it was written.
+        /// The rule as written.
         text: String,
-        /// The list it stands in.
+        /// The list that contains the rule.
         effect: Effect,
-        /// Where it was written.
+        /// The settings that contain the rule.
         origin: Origin,
     },
-    /// The mode decides.
+    /// The permission mode decided.
     Mode(Mode),
-    /// It writes a path that others execute or obey.
+    /// It writes a path that other programs execute or obey.
     Protected(String),
-    /// It cannot be judged by its words.
+    /// Its effect is uncertain.
     Doubt(String),
     /// It could destroy what cannot be restored.
     Critical(String),
-    /// Nothing allows it.
+    /// No rule allows it.
     NoRule,
 }
 
-/// Why, and about what.
+/// A cause and the part of the tool call it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reason {
-    /// The part of the call, or its beginning.
+    /// The part of the tool call, or the beginning of it.
     pub part: String,
-    /// Why.
+    /// Why it was decided.
     pub cause: Cause,
 }
 
 impl Reason {
     pub(crate) fn new(part: &str, cause: Cause) -> Self {
-        let part = match part.char_indices().nth(SHOWN) {
+        let part = match part.char_indices().nth(MAX_PART_CHARS) {
             Some((end, _)) => format!("{}…", part.get(..end).unwrap_or_default()),
             None => part.to_owned(),
         };
@@ -83,43 +83,45 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`: ", self.part)?;
         match &self.cause {
-            Cause::Rule { text, effect, origin } => write!(f, "the rule {effect} `{text}` of {origin} fits"),
-            Cause::Mode(mode) => write!(f, "the mode {mode} decides"),
-            Cause::Protected(name) => write!(f, "`{name}` is protected, no rule allows writing it"),
-            Cause::Doubt(why) => write!(f, "it cannot be judged by its words ({why})"),
-            Cause::Critical(why) => write!(f, "it is critical, {why}"),
+            Cause::Rule { text, effect, origin } => {
+                write!(f, "matches the {effect} rule `{text}` from {origin}")
+            }
+            Cause::Mode(mode) => write!(f, "decided by permission mode {mode}"),
+            Cause::Protected(name) => write!(f, "`{name}` is protected, and no rule can allow writing it"),
+            Cause::Doubt(why) => write!(f, "its effect is uncertain ({why})"),
+            Cause::Critical(why) => write!(f, "critical: {why}"),
             Cause::NoRule => f.write_str("no rule allows it"),
         }
     }
 }
 
-/// The answer to a query.
+/// The decision about a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Judgement {
-    /// What is to be done.
+    /// What to do.
     pub verdict: Decision,
-    /// How dangerous the call is.
+    /// How dangerous the tool call is.
     pub danger: DangerLevel,
-    /// Why; the decisive reason first, and not all of very many.
+    /// The reasons, the decisive one first; at most 16.
     pub because: Vec<Reason>,
-    /// The files that the call names, where each really was when it was judged.
+    /// The real paths, at the time of the decision, of the files that the tool call names.
     pub files: Vec<JudgedFile>,
 }
 
-/// A file that a call names.
+/// A file that a tool call names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JudgedFile {
-    /// Where it really is.
+    /// Its real path.
     pub path: PathBuf,
-    /// What the call does with it.
+    /// What the tool call does with it.
     pub used: FileUse,
 }
 
 impl Judgement {
     pub(crate) fn new(verdict: Decision, danger: DangerLevel, mut because: Vec<Reason>) -> Self {
-        because.truncate(REASONS);
+        because.truncate(MAX_REASONS);
         Self { verdict, danger, because, files: Vec::new() }
     }
 
@@ -128,7 +130,7 @@ impl Judgement {
         self
     }
 
-    /// The reasons alone, for whoever says before them what was decided.
+    /// Returns the reasons alone, for callers that state the decision themselves.
     pub fn why(&self) -> String {
         match self.because.as_slice() {
             [only] => format!("{only}."),
@@ -136,7 +138,7 @@ impl Judgement {
         }
     }
 
-    /// Why it was asked, allowed or denied, one reason to a line.
+    /// Returns the decision and its reasons, one per line.
     pub fn explain(&self) -> String {
         let head = match self.verdict {
             Decision::Allow => "Allowed",

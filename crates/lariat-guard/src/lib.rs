@@ -1,10 +1,10 @@
-//! Decides who may do what. Acts on nothing: what is decided here is enforced by the host's sandbox.
+//! Decides which tool calls may run. It executes nothing; the host's sandbox enforces the decisions.
 //!
-//! A call is judged from its words alone: a shell command is read by [`shell`], never executed to find out. What cannot
-//! be judged is asked, never allowed.
+//! The decision depends on the text of a tool call alone: [`shell`] parses a shell command and never executes it to find
+//! out. What cannot be decided requires approval and is never allowed.
 //!
-//! [`Settings`] come from files, each [`Layer`] with its [`Origin`]; a [`Guard`] is made from them for a session, and
-//! [`Guard::judge`] is the one way to an answer:
+//! [`Settings`] come from files, each [`Layer`] with its [`Origin`]. A session creates a [`Guard`] from them, and
+//! [`Guard::judge`] decides:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -26,50 +26,50 @@
 
 mod approvals;
 mod arguments;
+mod check_context;
 mod claims;
 mod critical;
 mod danger;
 pub mod display;
 mod document;
-mod ground;
 pub mod hooks;
 pub mod instructions;
 mod judge;
 mod judgement;
-mod kept;
+mod matched_files;
 mod mode;
 mod needs;
 mod operand;
 mod origin;
 mod part;
 mod path_rule;
-mod place;
 mod program;
 mod protected;
-mod reach;
 mod read_only;
 pub mod redact;
+mod resolve;
 mod rule;
 mod rulebook;
 mod seal;
 mod settings;
 pub mod shell;
 mod shell_rule;
+mod state_file;
 mod suggest;
 mod tool_name;
 pub mod trust;
 mod wildcard;
 
 pub use approvals::{Approval, ApprovalBook};
-pub use claims::{Claims, Held, Taken};
+pub use claims::{ClaimGuard, Claims, FileClaimed};
 pub use document::{Document, Format};
 pub use judge::{Guard, Query};
 pub use judgement::{Cause, Decision, JudgedFile, Judgement, Reason};
-pub use kept::KeptError;
 pub use mode::{Confinement, Mode};
 pub use origin::{Level, Origin};
-pub use place::{Entry, EntryKind, NoLinks, Places, Resolver};
+pub use resolve::{Entry, EntryKind, NoLinks, Places, Resolver};
 pub use rule::{Effect, Rule, Warning};
 pub use seal::Seal;
 pub use settings::{BrokenRestriction, Layer, Settings, SettingsError, Trust};
+pub use state_file::KeptError;
 pub use tool_name::{foreign_tool_names, tools_named};

@@ -1,56 +1,56 @@
-//! What happens when no rule decides.
+//! Decides a tool call when no rule does: the permission modes.
 //!
-//! Owns the modes and one table: mode × danger × whether the sandbox holds the call. Rules that deny or ask come before
-//! it, rules that allow after it; what is critical never gets here.
+//! One table maps mode, danger level and sandbox to a decision. Deny and ask rules come before it, allow rules after it;
+//! critical commands never reach it.
 
 use std::fmt;
 
 use lariat_core::permission::DangerLevel;
 
-/// How much runs without being asked.
+/// The permission mode: which actions run without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
-    /// Reading runs, everything else is asked.
+    /// Reads run; everything else requires approval.
     #[default]
     Default,
-    /// Changes inside the workspace run, too.
+    /// Changes inside the workspace run as well.
     AcceptEdits,
-    /// Nothing is changed: changes are queued as a plan.
+    /// Nothing changes: changes are queued as a plan.
     Plan,
-    /// Everything that the sandbox holds runs, anything beyond is asked.
+    /// Everything that the sandbox confines runs; the rest requires approval.
     Auto,
-    /// Nobody is asked: what is not allowed is denied.
+    /// Never asks: what is not allowed is denied.
     DontAsk,
-    /// Everything runs but what is critical.
+    /// Everything runs except critical commands.
     Bypass,
 }
 
-/// Whether a sandbox holds a call.
+/// Whether a sandbox confines a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Confinement {
-    /// The kernel keeps the command inside the workspace and off the network.
+    /// The kernel confines the command to the workspace and blocks the network.
     Sandboxed,
-    /// Nothing holds it.
+    /// No sandbox.
     #[default]
     Open,
 }
 
-/// What a mode says of a part of a call.
+/// A mode's decision about a part of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stance {
+pub(crate) enum ModeDecision {
     Run,
-    /// Rules that allow decide; without one it is asked.
+    /// Allow rules decide; without one it requires approval.
     Undecided,
     Refuse,
 }
 
-const RUN: Stance = Stance::Run;
-const OPEN: Stance = Stance::Undecided;
-const NO: Stance = Stance::Refuse;
+const RUN: ModeDecision = ModeDecision::Run;
+const OPEN: ModeDecision = ModeDecision::Undecided;
+const NO: ModeDecision = ModeDecision::Refuse;
 
 /// For each mode: safe, moderate, dangerous in the sandbox, dangerous without one.
-const TABLE: &[(Mode, [Stance; 4])] = &[
+const DECISIONS: &[(Mode, [ModeDecision; 4])] = &[
     (Mode::Default, [RUN, OPEN, OPEN, OPEN]),
     (Mode::AcceptEdits, [RUN, RUN, OPEN, OPEN]),
     (Mode::Plan, [RUN, NO, NO, NO]),
@@ -64,7 +64,7 @@ impl Mode {
     pub const ALL: [Self; 6] =
         [Self::Default, Self::AcceptEdits, Self::Plan, Self::Auto, Self::DontAsk, Self::Bypass];
 
-    /// A mode by its name, in our spelling or Claude Code's.
+    /// Parses the name of a mode, in Lariat's spelling or Claude Code's.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "default" => Self::Default,
@@ -77,7 +77,7 @@ impl Mode {
         })
     }
 
-    /// Its name.
+    /// The name in Lariat's spelling.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -89,7 +89,7 @@ impl Mode {
         }
     }
 
-    /// Its name in Claude Code's spelling, which hook scripts know.
+    /// The name in Claude Code's spelling, for hook scripts.
     pub const fn claude_name(self) -> &'static str {
         match self {
             Self::AcceptEdits => "acceptEdits",
@@ -99,7 +99,7 @@ impl Mode {
         }
     }
 
-    pub(crate) fn stance(self, danger: DangerLevel, confinement: Confinement) -> Stance {
+    pub(crate) fn mode_decision(self, danger: DangerLevel, confinement: Confinement) -> ModeDecision {
         let column = match (danger, confinement) {
             (DangerLevel::Safe, _) => 0,
             (DangerLevel::Moderate, _) => 1,
@@ -108,7 +108,7 @@ impl Mode {
             (DangerLevel::Critical, _) if self == Self::Plan => return NO,
             (DangerLevel::Critical, _) => return OPEN,
         };
-        let row = TABLE.iter().find(|(mode, _)| *mode == self);
+        let row = DECISIONS.iter().find(|(mode, _)| *mode == self);
         row.and_then(|(_, stances)| stances.get(column)).copied().unwrap_or(OPEN)
     }
 }

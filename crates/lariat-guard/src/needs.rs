@@ -1,7 +1,7 @@
-//! What a command needs of the sandbox to be able to work, as far as its words say.
+//! Determines what a command needs from the sandbox, as far as its words tell.
 //!
-//! Owns two tables: the subcommands of git that write the repository, and the programs that reach the network. What is
-//! found here is shown to a person with the question, and granted with a yes; it never lets anything run by itself.
+//! Two tables list the git subcommands that write the repository and the programs that use the network. The result is shown
+//! to the user with the approval question and granted with the approval; it never allows anything by itself.
 
 use lariat_core::opening::Opening;
 use serde_json::Value;
@@ -10,19 +10,19 @@ use crate::judge::{Guard, Query};
 use crate::judgement::{Cause, Decision};
 use crate::mode::{Confinement, Mode};
 use crate::origin::Origin;
-use crate::part::Call;
+use crate::part::AnalyzedCall;
 use crate::program::{base, options_before_subcommand};
 use crate::rule::Effect;
 use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Command;
-use crate::tool_name::{About, about};
+use crate::tool_name::{CallSubject, call_subject};
 
-/// The argument of `bash` by which a model asks for openings.
+/// The argument of `bash` by which a model requests openings.
 const ARGUMENT: &str = "needs";
-/// Openings that one call may ask for.
-const MOST: usize = 8;
+/// Maximum openings that one tool call may request.
+const MAX_OPENINGS: usize = 8;
 
-/// Subcommands of git that write the repository.
+/// Git subcommands that write the repository.
 const GIT_WRITES: &[&str] = &[
     "add",
     "am",
@@ -57,8 +57,8 @@ const GIT_WRITES: &[&str] = &[
     "repack",
 ];
 
-/// Subcommands that reach another machine; a program without any always does.
-const REMOTE: &[(&str, &[&str])] = &[
+/// Subcommands that use the network; a program with an empty list always does.
+const NETWORK_PROGRAMS: &[(&str, &[&str])] = &[
     ("git", &["clone", "fetch", "pull", "push", "ls-remote", "submodule"]),
     ("npm", &["install", "i", "ci", "add", "update", "outdated", "audit", "publish", "view", "exec"]),
     ("pnpm", &["install", "i", "add", "update", "outdated", "audit", "publish", "dlx"]),
@@ -92,22 +92,22 @@ const REMOTE: &[(&str, &[&str])] = &[
 ];
 
 impl Guard {
-    /// What a call asks for by its argument `needs`, in order, without repetition. An entry that cannot be read is an
-    /// error in words for the model: what restricts or opens is never left out silently.
+    /// Returns the openings that a tool call requests by its argument `needs`, in order, without duplicates. Nothing that
+    /// restricts or opens the sandbox is ignored silently.
     ///
     /// # Errors
-    /// Which entry cannot be read.
+    /// The entry that cannot be parsed, in words for the model.
     pub fn requested(query: &Query<'_>) -> Result<Vec<Opening>, String> {
         let listed = match query.arguments.get(ARGUMENT) {
             None | Some(Value::Null) => return Ok(Vec::new()),
-            Some(_) if about(query.tool) != About::Command => return Ok(Vec::new()),
-            Some(Value::Array(listed)) if listed.len() <= MOST => listed,
-            Some(_) => return Err(format!("`{ARGUMENT}` is a list of at most {MOST} entries")),
+            Some(_) if call_subject(query.tool) != CallSubject::Command => return Ok(Vec::new()),
+            Some(Value::Array(listed)) if listed.len() <= MAX_OPENINGS => listed,
+            Some(_) => return Err(format!("`{ARGUMENT}` must be a list of at most {MAX_OPENINGS} entries")),
         };
         let mut openings = Vec::new();
         for entry in listed {
             let opening = entry.as_str().and_then(Opening::parse).ok_or_else(|| {
-                format!("`{ARGUMENT}` lists `git`, `network`, `outside` or an absolute path, not `{entry}`")
+                format!("invalid entry {entry} in `{ARGUMENT}`: expected `git`, `network`, `outside` or an absolute path")
             })?;
             if !openings.contains(&opening) {
                 openings.push(opening);
@@ -116,12 +116,12 @@ impl Guard {
         Ok(openings)
     }
 
-    /// What a command is known to need: the repository's data to commit, the network to install packages.
+    /// Returns what a command is known to need: the repository to commit, the network to install packages.
     pub fn needs(&self, query: &Query<'_>) -> Vec<Opening> {
-        if about(query.tool) != About::Command {
+        if call_subject(query.tool) != CallSubject::Command {
             return Vec::new();
         }
-        let call = Call::new(query.tool, query.arguments, query.effects, self.ground());
+        let call = AnalyzedCall::new(query.tool, query.arguments, query.effects, self.context());
         let mut openings = Vec::new();
         if call.script.commands.iter().any(writes_repository) {
             openings.push(Opening::Git);
@@ -132,17 +132,17 @@ impl Guard {
         openings
     }
 
-    /// Whether these rules, and nothing else, let a call run, and at least one of them is needed for that.
+    /// Whether these rules alone allow a tool call, and at least one of them is needed for that.
     pub fn allowed_by(&self, rules: &[String], query: &Query<'_>) -> bool {
         let layer = Layer::new(Origin::flags());
         let layer = rules.iter().fold(layer, |layer, rule| layer.with_rule(Effect::Allow, rule));
-        let ground = self.ground();
+        let context = self.context();
         let settings = Settings::merge([layer], Trust::Trusted);
-        let guard = Self::new(settings, ground.places.clone(), ground.resolver.clone());
+        let guard = Self::new(settings, context.places.clone(), context.resolver.clone());
         guard.allowed_by_rules(query)
     }
 
-    /// Whether rules that allow let a call run, not its mode.
+    /// Whether allow rules, not the mode, allow a tool call.
     pub fn allowed_by_rules(&self, query: &Query<'_>) -> bool {
         let query = query.with_mode(Mode::Default).with_confinement(Confinement::Open);
         let judgement = self.judge(&query);
@@ -169,9 +169,9 @@ fn reaches_network(command: &Command) -> bool {
         let words: Vec<&str> = command.words.iter().skip(1).map(|word| word.text.as_str()).collect();
         matches!(words.as_slice(), ["-m", "pip", "install" | "download", ..])
     };
-    // `yarn` alone installs.
+    // `yarn` without a subcommand installs packages.
     let bare_yarn = program == "yarn" && subcommand(command).is_empty();
-    let known = REMOTE.iter().find(|(name, _)| *name == program);
+    let known = NETWORK_PROGRAMS.iter().find(|(name, _)| *name == program);
     of_python
         || bare_yarn
         || known.is_some_and(|(_, names)| names.is_empty() || names.contains(&subcommand(command)))
@@ -185,7 +185,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::place::{NoLinks, Places};
+    use crate::resolve::{NoLinks, Places};
 
     fn guard() -> Guard {
         Guard::new(
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_need_what_their_words_say() {
+    fn commands_need_openings_by_program_and_subcommand() {
         for command in
             ["git commit -m x", "git add a && git commit -qm x", "git -C sub add .", "timeout 5 git tag v1"]
         {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn requested_openings_are_read_or_refused() {
+    fn parses_requested_openings_and_rejects_unknown_ones() {
         let requested = |needs: Value| {
             let arguments = json!({ "command": "x", "needs": needs });
             Guard::requested(&Query::new("bash", &arguments, ToolEffects::ALL))
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_named_rules_allow_a_call() {
+    fn only_the_given_rules_allow_a_tool_call() {
         let rules = ["Bash(git commit *)".to_owned()];
         let allowed = |command: &str| {
             let arguments = json!({ "command": command });

@@ -1,48 +1,48 @@
-//! The files that a command's words may name.
+//! Determines which files the words of a command may name.
 //!
-//! Owns the reading of words as paths: as they are, as values of options (`--file=x`, `of=x`, `-ox`, `@x`), lists in braces,
-//! patterns, and the two variables whose values are known. A word that may be read in two ways names both files. Guesses to
-//! the wide side: a word that is no path is one that lies in the workspace, and does no harm.
+//! A word is read as a path, as the value of an option (`--file=x`, `of=x`, `-ox`, `@x`), as a brace list, as a pattern, or
+//! with one of the two variables whose values are known. A word with two readings names both files. The guesses err on the
+//! wide side: a word that is not a path is taken for one in the workspace, which does no harm.
 
 use std::path::PathBuf;
 
-use crate::place::{Places, at_home};
+use crate::resolve::{Places, expand_home};
 use crate::shell::Word;
 
-/// Words that a list in braces may become; a longer one is not known.
-const MOST_WORDS: usize = 64;
+/// Maximum words that a brace list may expand to; a longer one is unknown.
+const MAX_WORDS: usize = 64;
 
 /// What a word names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {
-    /// This path, relative to where the command runs.
+    /// This path, relative to the directory of the command.
     Path(String),
-    /// Files whose names fit a pattern beneath this directory. The pattern is kept.
-    Fitting(String, String),
-    /// Something that is known only when it runs. As it was written.
+    /// The files below this directory that match this pattern.
+    Matching(String, String),
+    /// Something that is known only at run time, as written.
     Hidden(String),
 }
 
-/// The operands of a command, without its program: for each word that names files, which.
+/// Returns the operands of a command without its program: for each word that names files, which ones.
 pub(crate) fn operands(words: &[Word], places: &Places) -> Vec<Vec<Operand>> {
     let end = words.iter().position(|word| word.is_known && word.text == "--").unwrap_or(words.len());
-    let named = |(at, word): (usize, &Word)| {
-        if at > end { literal(word, places) } else { guessed(word, places) }
+    let expansion_operands = |(at, word): (usize, &Word)| {
+        if at > end { literal_operands(word, places) } else { possible_operands(word, places) }
     };
-    let found = words.iter().enumerate().skip(1).filter(|(at, _)| *at != end).map(named);
+    let found = words.iter().enumerate().skip(1).filter(|(at, _)| *at != end).map(expansion_operands);
     found.filter(|operands| !operands.is_empty()).collect()
 }
 
-/// What a word names for a command that opens it as it is.
-pub(crate) fn literal(word: &Word, places: &Places) -> Vec<Operand> {
+/// Returns what a word names for a command that opens it literally.
+pub(crate) fn literal_operands(word: &Word, places: &Places) -> Vec<Operand> {
     if word.is_known {
         return vec![Operand::Path(word.text.clone())];
     }
-    named(&word.text, places)
+    expansion_operands(&word.text, places)
 }
 
-/// What a word may name for a command of which nothing is known; nothing for an option without a value.
-pub(crate) fn guessed(word: &Word, places: &Places) -> Vec<Operand> {
+/// Returns what a word may name for an unknown command; nothing for an option without a value.
+pub(crate) fn possible_operands(word: &Word, places: &Places) -> Vec<Operand> {
     let mut texts: Vec<&str> = Vec::new();
     let text = word.text.as_str();
     if let Some(long) = text.strip_prefix("--") {
@@ -58,40 +58,40 @@ pub(crate) fn guessed(word: &Word, places: &Places) -> Vec<Operand> {
     let shortened: Vec<&str> = texts.iter().filter_map(|text| text.strip_prefix('@')).collect();
     texts.extend(shortened);
     let known = |text: &&str| {
-        if word.is_known { vec![Operand::Path((*text).to_owned())] } else { named(text, places) }
+        if word.is_known { vec![Operand::Path((*text).to_owned())] } else { expansion_operands(text, places) }
     };
     texts.iter().filter(|text| !text.is_empty() || word.text.is_empty()).flat_map(known).collect()
 }
 
-/// What a text names in which bash expands something.
-fn named(text: &str, places: &Places) -> Vec<Operand> {
-    if is_one_process(text) {
+/// Returns what a text with shell expansions in it names.
+fn expansion_operands(text: &str, places: &Places) -> Vec<Operand> {
+    if is_process_substitution(text) {
         return Vec::new();
     }
     if !text.contains('{') || text.contains(['$', '`', '\\']) {
-        return pattern(text, places, false).into_iter().collect();
+        return pattern_operand(text, places, false).into_iter().collect();
     }
     let bare: String = text.chars().filter(|c| !matches!(c, '"' | '\'')).collect();
     let mut found = Vec::new();
-    match braces(&bare) {
-        Some(words) => found.extend(words.iter().filter_map(|word| pattern(word, places, true))),
+    match expand_braces(&bare) {
+        Some(words) => found.extend(words.iter().filter_map(|word| pattern_operand(word, places, true))),
         None => found.push(Operand::Hidden(text.to_owned())),
     }
-    // What is in quotes is not expanded: then these are guesses.
+    // Bash does not expand what is quoted, so the words above are guesses.
     if bare != text {
         found.push(Operand::Hidden(text.to_owned()));
     }
     found
 }
 
-/// A text without braces; `is_whole` when nothing else than a pattern can be in it.
-fn pattern(text: &str, places: &Places, is_whole: bool) -> Option<Operand> {
-    let known = expanded(text, places);
-    let is_expanded = known.is_some() || is_whole;
+/// Interprets a text without braces. `is_complete` says that it contains nothing but, possibly, a pattern.
+fn pattern_operand(text: &str, places: &Places, is_complete: bool) -> Option<Operand> {
+    let known = expand_variable(text, places);
+    let is_expanded = known.is_some() || is_complete;
     let text = known.unwrap_or_else(|| text.to_owned());
     let bare = text.trim_matches('"');
     let Some(first) = bare.find(['*', '?', '[', '$', '`', '{', '~', '\'', '"', '\\', '<', '>', '(']) else {
-        // Nothing in it says why it is not known: something else fills it in, as `xargs` does.
+        // Nothing in the text says why it is unknown: another program fills it in, as `xargs` does.
         return Some(if is_expanded { Operand::Path(bare.to_owned()) } else { Operand::Hidden(text) });
     };
     let (start, rest) = bare.split_at_checked(first)?;
@@ -100,11 +100,11 @@ fn pattern(text: &str, places: &Places, is_whole: bool) -> Option<Operand> {
     }
     let directory = start.rsplit_once('/').map_or(".", |(directory, _)| directory);
     let directory = if start.starts_with('/') && directory.is_empty() { "/" } else { directory };
-    Some(Operand::Fitting(directory.to_owned(), bare.to_owned()))
+    Some(Operand::Matching(directory.to_owned(), bare.to_owned()))
 }
 
-/// The words that a list in braces becomes: `a{b,c}` is `ab` and `ac`. `None` when they are too many, or no list.
-fn braces(text: &str) -> Option<Vec<String>> {
+/// Expands brace lists: `a{b,c}` is `ab` and `ac`. `None` if the result has too many words.
+fn expand_braces(text: &str) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut ahead = vec![text.to_owned()];
     while let Some(word) = ahead.pop() {
@@ -112,7 +112,7 @@ fn braces(text: &str) -> Option<Vec<String>> {
             done.push(word);
             continue;
         };
-        if items.len() + ahead.len() + done.len() > MOST_WORDS {
+        if items.len() + ahead.len() + done.len() > MAX_WORDS {
             return None;
         }
         ahead.extend(items.iter().rev().map(|item| format!("{before}{item}{after}")));
@@ -120,7 +120,7 @@ fn braces(text: &str) -> Option<Vec<String>> {
     Some(done)
 }
 
-/// The first list of a word: what stands before it, its items, what follows.
+/// Splits a word at its first brace list: the text before, the items, the text after.
 fn first_list(word: &str) -> Option<(&str, Vec<String>, &str)> {
     for (open, _) in word.match_indices('{') {
         let inside = word.get(open + 1..)?;
@@ -154,11 +154,11 @@ fn first_list(word: &str) -> Option<(&str, Vec<String>, &str)> {
     None
 }
 
-/// `1..3` and `a..c`.
+/// Expands `1..3` and `a..c`.
 fn sequence(body: &str) -> Option<Vec<String>> {
     let (from, to) = body.split_once("..")?;
     if let (Ok(from), Ok(to)) = (from.parse::<i32>(), to.parse::<i32>()) {
-        let most = i32::try_from(MOST_WORDS).unwrap_or_default();
+        let most = i32::try_from(MAX_WORDS).unwrap_or_default();
         let count = from.abs_diff(to).min(u32::try_from(most).unwrap_or_default());
         let count = i32::try_from(count).ok()?;
         return Some((0..=count).map(|step| (from.min(to).saturating_add(step)).to_string()).collect());
@@ -172,16 +172,16 @@ fn sequence(body: &str) -> Option<Vec<String>> {
     }
 }
 
-/// `<(command)` and nothing else: the file is what the command prints, and the command is judged by itself.
-fn is_one_process(text: &str) -> bool {
+/// Whether a text is exactly one `<(command)`: the file is what that command prints, and the command is rated by itself.
+fn is_process_substitution(text: &str) -> bool {
     text.strip_prefix("<(")
         .is_some_and(|rest| rest.ends_with(')') && !rest.contains("<(") && !rest.contains(")/"))
 }
 
-/// With `~`, `$HOME` and `$PWD` at the beginning replaced.
-fn expanded(text: &str, places: &Places) -> Option<String> {
+/// Replaces `~`, `$HOME` or `$PWD` at the start of a text; `None` if it starts with none of them.
+fn expand_variable(text: &str, places: &Places) -> Option<String> {
     let quoted = text.strip_prefix('"').unwrap_or(text);
-    if let Some(path) = at_home(text, &places.home) {
+    if let Some(path) = expand_home(text, &places.home) {
         return Some(path.to_string_lossy().into_owned());
     }
     let known: [(&str, &PathBuf); 6] = [
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn braces_become_every_word_that_bash_makes_of_them() {
+    fn expands_braces_as_bash_does() {
         for (text, expected) in [
             ("a{b,c}d", "abd acd"),
             ("{/etc,/usr}", "/etc /usr"),
@@ -218,15 +218,15 @@ mod tests {
             ("{a,b", "{a,b"),
             ("{,x}y", "y xy"),
         ] {
-            assert_eq!(braces(text).unwrap().join(" "), expected, "{text}");
+            assert_eq!(expand_braces(text).unwrap().join(" "), expected, "{text}");
         }
-        assert_eq!(braces("{1..9}{1..9}{1..9}"), None);
+        assert_eq!(expand_braces("{1..9}{1..9}{1..9}"), None);
     }
 
     #[test]
-    fn a_word_with_two_readings_names_both_files() {
+    fn word_with_two_readings_names_both_files() {
         let places = Places::new("/w", "/people/me");
-        let names = |text: &str| guessed(&Word { text: text.to_owned(), is_known: true }, &places);
+        let names = |text: &str| possible_operands(&Word { text: text.to_owned(), is_known: true }, &places);
         let path = |text: &str| Operand::Path(text.to_owned());
         assert_eq!(names("@out/x"), [path("@out/x"), path("out/x")]);
         assert_eq!(names("x=o/y"), [path("x=o/y"), path("o/y")]);

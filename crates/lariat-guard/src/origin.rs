@@ -1,31 +1,31 @@
-//! Where a setting was written.
+//! Records where a setting was written.
 //!
-//! Owns the levels and their order. Every rule and every warning carries an [`Origin`], so that each answer can name the
-//! file behind it.
+//! Defines the levels of settings and their order. Every rule and every warning has an [`Origin`], so that each answer can
+//! name the file behind it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Who a setting belongs to, strongest first.
+/// The owner of a setting, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Level {
     /// The organisation, on this machine.
     Managed,
-    /// The command line, or the program that embeds us.
+    /// The command line, or the program that embeds Lariat.
     Flags,
     /// The environment of the process.
     Environment,
-    /// One person's settings of a project: `.claude/settings.local.json`.
+    /// The user's own settings for a project: `.claude/settings.local.json`.
     Local,
-    /// A project's settings, shared by everybody who works on it.
+    /// The project's settings, shared by everyone who works on it.
     Project,
-    /// One person's settings of all projects.
+    /// The user's settings for all projects.
     User,
 }
 
 impl Level {
-    /// True for what lies in the workspace: it counts in full only when the workspace is trusted.
+    /// Whether these settings lie in the workspace; they apply in full only if the workspace is trusted.
     pub const fn is_of_the_workspace(self) -> bool {
         matches!(self, Self::Local | Self::Project)
     }
@@ -44,30 +44,30 @@ impl fmt::Display for Level {
     }
 }
 
-/// Where a setting was written.
+/// The file, flag or variable that contains a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Origin {
-    /// Who it belongs to.
+    /// The owner of the setting.
     pub level: Level,
-    /// The file; none for flags and for the environment.
+    /// The file; `None` for flags and the environment.
     pub file: Option<PathBuf>,
-    /// The flag or the variable, where one is known.
+    /// The name of the flag or the variable, if known.
     pub name: Option<String>,
 }
 
 impl Origin {
-    /// A file of a level.
+    /// A settings file of a level.
     pub fn file(level: Level, file: impl AsRef<Path>) -> Self {
         Self { level, file: Some(file.as_ref().to_owned()), name: None }
     }
 
-    /// A flag of the command line or a variable of the environment, by its name.
+    /// A command-line flag or an environment variable, by name.
     pub fn named(level: Level, name: impl Into<String>) -> Self {
         Self { level, file: None, name: Some(name.into()) }
     }
 
-    /// The command line, or the program that embeds us.
+    /// The command line, or the program that embeds Lariat.
     pub const fn flags() -> Self {
         Self { level: Level::Flags, file: None, name: None }
     }

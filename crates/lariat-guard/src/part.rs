@@ -1,7 +1,7 @@
-//! A call as a list of parts, each of which must be allowed.
+//! Splits a tool call into parts, each of which must be allowed.
 //!
-//! Owns what a call would do, without any rule: the commands of its script, the files it reads and writes, the host it
-//! reaches. A rule that denies or asks needs one part; to allow, every part must be covered.
+//! A part is a command of the script, a file that is read or written, or a host that is contacted; no rule is involved yet.
+//! A deny or ask rule applies if it matches one part; to allow the tool call, every part must be covered.
 
 use std::path::PathBuf;
 
@@ -11,125 +11,125 @@ use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
 use serde_json::Value;
 
-use crate::ground::Ground;
+use crate::check_context::CheckContext;
 use crate::judgement::JudgedFile;
-use crate::place::Target;
+use crate::matched_files::MatchedFiles;
 use crate::protected::{policy, protected};
-use crate::reach::Reach;
+use crate::resolve::ResolvedPath;
 use crate::shell::{self, Command, Doubt, Script};
-use crate::tool_name::{About, MCP, about};
+use crate::tool_name::{CallSubject, MCP, call_subject};
 
-/// What a file is used for.
+/// How a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
     Write,
-    /// To work in it.
+    /// A directory becomes the working directory.
     Enter,
 }
 
 /// A file that a part uses.
 #[derive(Clone, Debug)]
-pub(crate) struct Touch {
-    pub(crate) target: Target,
+pub(crate) struct TouchedFile {
+    pub(crate) target: ResolvedPath,
     pub(crate) access: Access,
-    /// It lies in the workspace, or where files may be read as if it did, whatever form of it is looked at.
+    /// It lies in the workspace, or in a directory that may be read like it, in all forms of its path.
     pub(crate) is_inside: bool,
-    /// More files that it stands for: those in a folder, or that fit a pattern.
-    pub(crate) reach: Option<Reach>,
+    /// More files that it stands for: those in a directory, or those that match a pattern.
+    pub(crate) matched: Option<MatchedFiles>,
 }
 
-impl Touch {
-    pub(crate) fn new(target: Target, access: Access, ground: &Ground) -> Self {
-        let place = if access == Access::Read { &ground.readable } else { &ground.workspace };
+impl TouchedFile {
+    pub(crate) fn new(target: ResolvedPath, access: Access, context: &CheckContext) -> Self {
+        let place = if access == Access::Read { &context.readable } else { &context.workspace };
         let is_inside = target.is_beneath(place);
-        Self { target, access, is_inside, reach: None }
+        Self { target, access, is_inside, matched: None }
     }
 }
 
 /// What a part is.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
-    /// A command of the script, by its number.
+pub(crate) enum PartKind {
+    /// A command of the script, by its index.
     Command(usize),
-    /// The file of `touches`.
+    /// The file in `touched_files`.
     File,
-    /// An address; without a host when it cannot be read for sure.
+    /// An address; the host is `None` if it is ambiguous.
     Address(Option<String>),
     /// An agent or a skill.
     Name(String),
-    /// A tool of which nothing more is known.
+    /// A tool about which nothing more is known.
     Tool,
 }
 
-/// One thing that a call would do.
+/// One thing that a tool call would do.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    pub(crate) what: What,
-    /// For a person.
+    pub(crate) kind: PartKind,
+    /// Text for the user.
     pub(crate) shown: String,
     pub(crate) danger: DangerLevel,
-    /// False when it only looks, here or elsewhere.
+    /// False if it only reads, in the workspace or elsewhere.
     pub(crate) changes: bool,
-    pub(crate) touches: Vec<Touch>,
-    /// Why it is critical.
+    pub(crate) touched_files: Vec<TouchedFile>,
+    /// Why it is critical, if it is.
     pub(crate) critical: Option<String>,
-    /// The protected name that it would write.
+    /// The protected name that it would write, if any.
     pub(crate) protected: Option<String>,
-    /// A file that it uses is known only when it runs.
+    /// A file that it uses is known only at run time.
     pub(crate) hides_files: bool,
-    /// All it does is to read the files of `touches`, or to enter them.
-    pub(crate) only_looks: bool,
+    /// It does nothing but read or enter the files in `touched_files`.
+    pub(crate) only_reads: bool,
 }
 
 impl Part {
-    pub(crate) fn new(what: What, shown: impl Into<String>, danger: DangerLevel) -> Self {
+    pub(crate) fn new(kind: PartKind, shown: impl Into<String>, danger: DangerLevel) -> Self {
         Self {
-            what,
+            kind,
             shown: shown.into(),
             danger,
             changes: danger != DangerLevel::Safe,
-            touches: Vec::new(),
+            touched_files: Vec::new(),
             critical: None,
             protected: None,
             hides_files: false,
-            only_looks: false,
+            only_reads: false,
         }
     }
 
-    fn that_only_looks(mut self) -> Self {
+    fn without_changes(mut self) -> Self {
         self.changes = false;
         self
     }
 
-    /// A file that is used.
-    pub(crate) fn file(target: Target, access: Access, ground: &Ground) -> Self {
-        let touch = Touch::new(target, access, ground);
+    /// A part that uses one file.
+    pub(crate) fn file(target: ResolvedPath, access: Access, context: &CheckContext) -> Self {
+        let touch = TouchedFile::new(target, access, context);
         let shown = touch.target.named.display().to_string();
         let danger = match access {
             Access::Write if touch.is_inside => DangerLevel::Moderate,
             Access::Read | Access::Enter if touch.is_inside => DangerLevel::Safe,
             _ => DangerLevel::Dangerous,
         };
-        let mut part = Self::new(What::File, shown, danger);
+        let mut part = Self::new(PartKind::File, shown, danger);
         part.changes = access == Access::Write;
-        part.touches.push(touch);
-        part.weigh(ground);
+        part.touched_files.push(touch);
+        part.raise_danger(context);
         part
     }
 
-    /// Looks for protected names among what is written.
-    pub(crate) fn weigh(&mut self, ground: &Ground) {
-        for touch in self.touches.iter().filter(|touch| touch.access == Access::Write) {
+    /// Raises the danger level if a written file is protected, a device, or controls permissions.
+    pub(crate) fn raise_danger(&mut self, context: &CheckContext) {
+        for touch in self.touched_files.iter().filter(|touch| touch.access == Access::Write) {
             let device = touch.target.forms().any(crate::critical::is_device);
-            if self.critical.is_none() && policy(&touch.target, &ground.places) {
+            if self.critical.is_none() && policy(&touch.target, &context.places) {
                 let path = touch.target.named.display();
-                self.critical = Some(format!("`{path}` decides what is allowed"));
+                self.critical = Some(format!("`{path}` controls permissions"));
             } else if self.critical.is_none() && device {
                 self.critical = Some(format!("`{}` is a device", touch.target.named.display()));
             }
             if self.protected.is_none() {
-                self.protected = protected(&touch.target).or_else(|| ground.places.script(&touch.target));
+                self.protected = protected(&touch.target).or_else(|| context.places.script(&touch.target));
             }
         }
         if self.critical.is_some() {
@@ -140,141 +140,142 @@ impl Part {
     }
 }
 
-/// A call, taken apart.
-pub(crate) struct Call {
+/// A tool call, split into parts.
+pub(crate) struct AnalyzedCall {
     pub(crate) parts: Vec<Part>,
     pub(crate) script: Script,
     /// The text of the script.
     pub(crate) text: String,
-    /// True when the text is only typed into a program that runs already: rules can deny and ask by it, not allow.
+    /// Whether the text is typed into a program that already runs: deny and ask rules can match it, allow rules cannot.
     pub(crate) is_typed: bool,
 }
 
-impl Call {
-    pub(crate) fn new(tool: &str, arguments: &Value, effects: ToolEffects, ground: &Ground) -> Self {
+impl AnalyzedCall {
+    pub(crate) fn new(tool: &str, arguments: &Value, effects: ToolEffects, context: &CheckContext) -> Self {
         let mut call =
             Self { parts: Vec::new(), script: Script::default(), text: String::new(), is_typed: false };
         let text = |names: &[&str]| names.iter().find_map(|name| arguments.get(name)?.as_str());
-        let about = about(tool);
-        match about {
-            About::Command | About::Input => {
-                call.is_typed = about == About::Input;
+        let call_subject = call_subject(tool);
+        match call_subject {
+            CallSubject::Command | CallSubject::Input => {
+                call.is_typed = call_subject == CallSubject::Input;
                 call.text = text(&["command", "text"]).unwrap_or_default().to_owned();
                 call.script = shell::analyse(&call.text);
-                call.commands(tool, ground);
+                call.commands(tool, context);
             }
-            About::Read | About::Directory => {
+            CallSubject::Read | CallSubject::Directory => {
                 let path = text(&["path", "file_path", "notebook_path"]).unwrap_or(".");
-                let access = if about == About::Read { Access::Read } else { Access::Enter };
-                call.parts.push(Part::file(ground.target(path), access, ground));
+                let access = if call_subject == CallSubject::Read { Access::Read } else { Access::Enter };
+                call.parts.push(Part::file(context.target(path), access, context));
             }
-            About::Write => match text(&["path", "file_path", "notebook_path"]) {
-                Some(path) => call.parts.push(Part::file(ground.target(path), Access::Write, ground)),
-                None => call.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous)),
+            CallSubject::Write => match text(&["path", "file_path", "notebook_path"]) {
+                Some(path) => call.parts.push(Part::file(context.target(path), Access::Write, context)),
+                None => call.parts.push(Part::new(PartKind::Tool, tool, DangerLevel::Dangerous)),
             },
-            About::Patch => call.patch(tool, text(&["patch"]), ground),
-            About::Address => {
+            CallSubject::Patch => call.patch(tool, text(&["patch"]), context),
+            CallSubject::Address => {
                 let address = text(&["url"]).unwrap_or_default();
-                let part = Part::new(What::Address(host(address)), address, DangerLevel::Dangerous);
-                call.parts.push(part.that_only_looks());
+                let part = Part::new(PartKind::Address(host(address)), address, DangerLevel::Dangerous);
+                call.parts.push(part.without_changes());
             }
-            About::Agent => {
+            CallSubject::Agent => {
                 let name =
                     text(&["agent", "subagent_type", "agent_type", "name", "type"]).unwrap_or_default();
-                call.parts.push(Part::new(What::Name(name.to_owned()), name, DangerLevel::Safe));
+                call.parts.push(Part::new(PartKind::Name(name.to_owned()), name, DangerLevel::Safe));
             }
-            About::Skill => {
+            CallSubject::Skill => {
                 let name = text(&["skill", "name", "command"]).unwrap_or_default();
                 let words = text(&["args", "arguments"]).unwrap_or_default();
                 let whole = format!("{name} {words}").trim_end().to_owned();
-                call.parts.push(Part::new(What::Name(whole.clone()), whole, DangerLevel::Safe));
+                call.parts.push(Part::new(PartKind::Name(whole.clone()), whole, DangerLevel::Safe));
             }
-            About::Nothing => call.parts.push(other(tool, effects)),
+            CallSubject::Nothing => call.parts.push(other(tool, effects)),
         }
         call
     }
 
-    /// One file, as a call.
+    /// A tool call that uses only one file.
     pub(crate) fn of_file(part: Part) -> Self {
         Self { parts: vec![part], script: Script::default(), text: String::new(), is_typed: false }
     }
 
-    /// The files that it names, where they really are. What commands touch is not among them.
+    /// Returns the real paths of the files it names. Excludes what commands touch.
     pub(crate) fn files(&self) -> Vec<JudgedFile> {
         self.files_by(|target| [target.real.clone(), target.entry.clone()])
     }
 
-    /// The same, as they are named.
+    /// Like [`files`](Self::files), with the paths as named.
     pub(crate) fn files_as_named(&self) -> Vec<JudgedFile> {
         self.files_by(|target| [Some(target.named.clone()), None])
     }
 
-    fn files_by(&self, paths: impl Fn(&Target) -> [Option<PathBuf>; 2]) -> Vec<JudgedFile> {
-        let parts = self.parts.iter().filter(|part| self.text.is_empty() && matches!(part.what, What::File));
-        let files = |touch: &Touch| {
+    fn files_by(&self, paths: impl Fn(&ResolvedPath) -> [Option<PathBuf>; 2]) -> Vec<JudgedFile> {
+        let parts =
+            self.parts.iter().filter(|part| self.text.is_empty() && matches!(part.kind, PartKind::File));
+        let files = |touch: &TouchedFile| {
             let used = if touch.access == Access::Write { FileUse::Write } else { FileUse::Read };
             paths(&touch.target).into_iter().flatten().map(move |path| JudgedFile { path, used })
         };
-        parts.flat_map(|part| &part.touches).flat_map(files).collect()
+        parts.flat_map(|part| &part.touched_files).flat_map(files).collect()
     }
 
-    /// The files that a patch changes, by the parser that the tool uses. The tool refuses what the parser refuses, before
-    /// it touches anything.
-    fn patch(&mut self, tool: &str, patch: Option<&str>, ground: &Ground) {
+    /// Adds the files that a patch changes, found by the parser that the tool uses. The tool rejects what the parser
+    /// rejects before it touches anything.
+    fn patch(&mut self, tool: &str, patch: Option<&str>, context: &CheckContext) {
         match patch.map(patch::parse) {
             Some(Ok(changes)) => {
                 let paths = changes.iter().flat_map(patch::Change::paths);
-                self.parts.extend(paths.map(|path| Part::file(ground.target(path), Access::Write, ground)));
+                self.parts.extend(paths.map(|path| Part::file(context.target(path), Access::Write, context)));
             }
-            Some(Err(_)) => self.parts.push(Part::new(What::Tool, tool, DangerLevel::Safe)),
-            None => self.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous)),
+            Some(Err(_)) => self.parts.push(Part::new(PartKind::Tool, tool, DangerLevel::Safe)),
+            None => self.parts.push(Part::new(PartKind::Tool, tool, DangerLevel::Dangerous)),
         }
     }
 
-    /// The parts of the script: its commands and the files that the shell opens.
-    fn commands(&mut self, tool: &str, ground: &Ground) {
-        let walk = crate::danger::Walk::new(&self.script, &self.text, ground);
+    /// Adds the parts of the script: its commands and the files that the shell opens.
+    fn commands(&mut self, tool: &str, context: &CheckContext) {
+        let walk = crate::danger::ScriptWalk::new(&self.script, &self.text, context);
         self.parts = walk.parts();
         if self.is_typed {
-            self.parts.push(Part::new(What::Tool, tool, DangerLevel::Dangerous));
+            self.parts.push(Part::new(PartKind::Tool, tool, DangerLevel::Dangerous));
         } else if self.parts.is_empty() && self.script.doubts.is_empty() && !self.text.trim().is_empty() {
             // A comment, or a redirection that opens nothing.
-            self.parts.push(Part::new(What::Tool, self.text.trim(), DangerLevel::Safe));
+            self.parts.push(Part::new(PartKind::Tool, self.text.trim(), DangerLevel::Safe));
         } else if self.parts.is_empty() {
-            self.parts.push(Part::new(What::Tool, self.text.trim(), DangerLevel::Dangerous));
+            self.parts.push(Part::new(PartKind::Tool, self.text.trim(), DangerLevel::Dangerous));
         }
     }
 
     pub(crate) fn command(&self, part: &Part) -> Option<&Command> {
-        match part.what {
-            What::Command(number) => self.script.commands.get(number),
+        match part.kind {
+            PartKind::Command(number) => self.script.commands.get(number),
             _ => None,
         }
     }
 
-    /// Doubts about what there is to judge at all.
+    /// Whether the script cannot be parsed at all.
     pub(crate) fn is_unreadable(&self) -> bool {
         self.script.doubts.iter().any(|doubt| matches!(doubt, Doubt::Unreadable(_) | Doubt::TooLong))
     }
 }
 
-/// Own tools that only look after what was allowed before, or change nothing.
+/// Lariat's own tools that only inspect or stop what was allowed before, or change nothing.
 const HARMLESS: &[&str] = &["bash_output", "bash_stop", "todo", "ask_user", "recall"];
 
 fn other(tool: &str, effects: ToolEffects) -> Part {
     let claimed = !tool.starts_with(MCP) && effects.is_read_only();
     if claimed || HARMLESS.contains(&tool) {
-        return Part::new(What::Tool, tool, DangerLevel::Safe);
+        return Part::new(PartKind::Tool, tool, DangerLevel::Safe);
     }
     let changes = ToolEffects::WRITES.and(ToolEffects::EXECUTES);
-    let mut part = Part::new(What::Tool, tool, DangerLevel::Dangerous);
-    // What a server says about its tools is not believed.
+    let mut part = Part::new(PartKind::Tool, tool, DangerLevel::Dangerous);
+    // A server's own claims about its tools are not trusted.
     let looks = !effects.contains(ToolEffects::WRITES) && !effects.contains(ToolEffects::EXECUTES);
     part.changes = tool.starts_with(MCP) || !looks || effects.contains(changes);
     part
 }
 
-/// The host of an address, in small letters; `None` when two readers could disagree about it.
+/// Returns the host of an address in lower case; `None` if two parsers could disagree about it.
 pub(crate) fn host(address: &str) -> Option<String> {
     if address.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
         return None;

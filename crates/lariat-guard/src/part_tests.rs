@@ -1,7 +1,7 @@
 use super::host;
 
 #[test]
-fn a_host_is_known_only_when_every_reader_agrees() {
+fn host_is_known_only_if_every_parser_agrees() {
     for (address, expected) in [
         ("https://example.com/a", Some("example.com")),
         ("HTTPS://Example.COM.", Some("example.com")),

@@ -1,34 +1,34 @@
-//! Path patterns of `Read(...)`, `Edit(...)` and `Cd(...)` rules, in the syntax of gitignore.
+//! Matches the path patterns of `Read(...)`, `Edit(...)` and `Cd(...)` rules, in gitignore syntax.
 //!
-//! Owns the translation into globs of absolute paths and the two directions of matching. A pattern begins at `/` (`//x`),
-//! at home (`~/x`), at the place of its settings (`/x`), or at the working directory (`x`, `./x`).
+//! Translates patterns to globs of absolute paths. A pattern starts at the root (`//x`), at the home directory (`~/x`), at
+//! the directory of its settings file (`/x`), or at the working directory (`x`, `./x`).
 //!
-//! Invariant: where the meaning differs, a rule that allows gets the narrow one and a rule that denies or asks the wide
-//! one. To allow, every form of a path (as named, and where it leads) must fit; to deny, one is enough, in any case of
-//! letters, because some file systems do not tell them apart.
+//! Where the meaning is ambiguous, an allow rule gets the narrow one and a deny or ask rule the wide one. An allow rule
+//! must match every form of a path (as named, and with links resolved); for a deny or ask rule one form is enough,
+//! ignoring case, because some file systems ignore case.
 
 use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::origin::{Level, Origin};
-use crate::place::{Places, Resolver, Target, at_home, plain};
+use crate::resolve::{Places, ResolvedPath, Resolver, expand_home, normalize};
 use crate::rule::Effect;
 
-/// A longer pattern is not read, in bytes: nobody writes one, and what it compiles to has no bound.
-const LONGEST: usize = 1024;
+/// Maximum bytes of a pattern; longer ones are rejected, because the size of the compiled automaton has no other bound.
+const MAX_PATTERN_BYTES: usize = 1024;
 
-/// The patterns of one list, each with the number of its rule.
+/// The patterns of one list of rules, each with the index of its rule.
 pub(crate) struct PathRules {
-    /// All together; one by one where they are too many for one automaton, so that no pattern can switch off another.
+    /// One automaton for all patterns; one per pattern if that would be too large, so that no pattern can disable another.
     sets: Vec<(GlobSet, Vec<usize>)>,
     effect: Effect,
-    /// Where the files are that patterns may fit: the part of each before its first wildcard.
+    /// Where matching files can lie: the part of each pattern before its first wildcard.
     starts: Vec<PathBuf>,
 }
 
 impl PathRules {
-    /// Compiles patterns. Those that cannot be are given back by number.
+    /// Compiles patterns. Also returns the indices of those that are invalid.
     pub(crate) fn new<'a>(
         effect: Effect,
         patterns: impl Iterator<Item = (usize, &'a str, &'a Origin)>,
@@ -39,7 +39,7 @@ impl PathRules {
         let mut broken = Vec::new();
         let mut starts: Vec<PathBuf> = Vec::new();
         for (number, pattern, origin) in patterns {
-            if pattern.len() > LONGEST {
+            if pattern.len() > MAX_PATTERN_BYTES {
                 broken.push(number);
                 continue;
             }
@@ -78,50 +78,50 @@ impl PathRules {
         (Self { sets, effect, starts }, broken)
     }
 
-    /// The folders and files at which everything begins that a pattern may fit; none lies in another.
+    /// The directories and files that contain everything that a pattern may match; none lies inside another.
     pub(crate) fn starts(&self) -> &[PathBuf] {
         &self.starts
     }
 
-    /// Whether a pattern fits an absolute path as it is written.
+    /// Whether a pattern matches an absolute path as written.
     pub(crate) fn fits(&self, path: &Path) -> bool {
-        self.fitting(path).is_some()
+        self.matching_rule(path).is_some()
     }
 
-    /// The rule that fits a file, if any does.
-    pub(crate) fn find(&self, target: &Target) -> Option<usize> {
+    /// Returns the index of a rule that matches a file, if any.
+    pub(crate) fn find(&self, target: &ResolvedPath) -> Option<usize> {
         if self.effect != Effect::Allow {
-            return target.forms().find_map(|form| self.fitting(form));
+            return target.forms().find_map(|form| self.matching_rule(form));
         }
         target.real.as_ref()?;
         let mut forms = target.forms();
-        let first = self.fitting(forms.next()?)?;
-        forms.all(|form| self.fitting(form).is_some()).then_some(first)
+        let first = self.matching_rule(forms.next()?)?;
+        forms.all(|form| self.matching_rule(form).is_some()).then_some(first)
     }
 
-    fn fitting(&self, path: &Path) -> Option<usize> {
+    fn matching_rule(&self, path: &Path) -> Option<usize> {
         self.sets.iter().find_map(|(set, rules)| {
             let glob = set.matches(path).first().copied()?;
             rules.get(glob).copied()
         })
     }
 
-    /// True without a rule.
+    /// Whether there are no rules.
     pub(crate) fn is_empty(&self) -> bool {
         self.sets.iter().all(|(set, _)| set.is_empty())
     }
 }
 
-/// Whether a pattern can be compiled, wherever it begins.
-pub(crate) fn is_readable(pattern: &str) -> bool {
+/// Whether a pattern can be compiled, wherever it starts.
+pub(crate) fn is_valid(pattern: &str) -> bool {
     let glob = |body: &str| {
         let glob = GlobBuilder::new(body).literal_separator(true).backslash_escape(true).build().ok()?;
         set(&[(0, glob)])
     };
-    pattern.len() <= LONGEST && glob(&escaped(pattern, '{', '}')).is_some()
+    pattern.len() <= MAX_PATTERN_BYTES && glob(&escaped(pattern, '{', '}')).is_some()
 }
 
-/// One automaton for some globs; `None` when it would be too large.
+/// Compiles globs to one automaton; `None` if it would be too large.
 fn set(globs: &[(usize, Glob)]) -> Option<(GlobSet, Vec<usize>)> {
     let mut builder = GlobSetBuilder::new();
     for (_, glob) in globs {
@@ -131,7 +131,7 @@ fn set(globs: &[(usize, Glob)]) -> Option<(GlobSet, Vec<usize>)> {
     Some((builder.build().ok()?, rules))
 }
 
-/// The part of a glob before its first wildcard.
+/// Returns the part of a glob before its first wildcard.
 fn start(glob: &str) -> PathBuf {
     let glob = glob.strip_suffix("/**").unwrap_or(glob);
     let plain = glob.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
@@ -139,11 +139,11 @@ fn start(glob: &str) -> PathBuf {
     PathBuf::from(format!("/{}", plain.join("/").trim_start_matches('/')))
 }
 
-/// Where a pattern begins.
+/// Where a pattern starts.
 struct Anchor<'a> {
     base: PathBuf,
     body: &'a str,
-    /// The body begins right there, not at any depth below.
+    /// The body starts exactly at `base`, not at any depth below.
     is_fixed: bool,
 }
 
@@ -153,7 +153,7 @@ fn anchor<'a>(pattern: &'a str, origin: &Origin, places: &Places) -> Anchor<'a> 
     if pattern.starts_with("//") {
         return fixed(PathBuf::from("/"), pattern);
     }
-    if at_home(pattern, &places.home).is_some() {
+    if expand_home(pattern, &places.home).is_some() {
         return fixed(places.home.clone(), pattern.get(1..).unwrap_or_default());
     }
     if pattern.starts_with('/') {
@@ -166,7 +166,7 @@ fn anchor<'a>(pattern: &'a str, origin: &Origin, places: &Places) -> Anchor<'a> 
     Anchor { base: places.directory.clone(), body, is_fixed }
 }
 
-/// What `/x` is relative to.
+/// Returns the directory that `/x` is relative to.
 fn source(origin: &Origin, places: &Places) -> PathBuf {
     match origin.level {
         Level::Project | Level::Local => directory_of(origin).unwrap_or_else(|| places.project.clone()),
@@ -179,7 +179,7 @@ fn source(origin: &Origin, places: &Places) -> PathBuf {
     }
 }
 
-/// The directory whose settings a file of the workspace holds: the one that it lies in, or that its `.claude` lies in.
+/// Returns the directory that a project settings file applies to: its own, or the parent of its `.claude`.
 fn directory_of(origin: &Origin) -> Option<PathBuf> {
     let folder = origin.file.as_deref()?.parent()?;
     let is_claude = folder.file_name().is_some_and(|name| name == ".claude");
@@ -205,7 +205,7 @@ fn globs(
     let body = body.trim_end_matches('/');
     let body = if body == "." { "" } else { body };
     let at_any_depth = match (wide, is_fixed) {
-        // `/x`, `//x` and `~/x` say where; `x` and `./x` do not, to deny.
+        // `/x`, `//x` and `~/x` give the place; `x` and `./x` do not, in a deny or ask rule.
         (true, _) => !pattern.starts_with(['/', '~']) && !pattern.starts_with(".."),
         (false, true) => false,
         (false, false) => !body.contains('/'),
@@ -214,7 +214,7 @@ fn globs(
     if wide && body.contains('{') {
         bodies.push(body.to_owned());
     }
-    let mut bases = vec![plain(&base)];
+    let mut bases = vec![normalize(&base)];
     bases.extend(resolver.real(&base).filter(|real| *real != base));
     let mut globs = Vec::new();
     for base in &bases {
@@ -241,7 +241,7 @@ fn globs(
     globs
 }
 
-/// Gitignore knows no alternatives: braces stand for themselves.
+/// Escapes braces, which have no special meaning in gitignore.
 fn escaped(body: &str, open: char, close: char) -> String {
     let mut text = String::with_capacity(body.len());
     for letter in body.chars() {

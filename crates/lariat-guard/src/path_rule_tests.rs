@@ -2,11 +2,11 @@ use std::path::Path;
 
 use super::PathRules;
 use crate::origin::{Level, Origin};
-use crate::place::{NoLinks, Places, Target};
+use crate::resolve::{NoLinks, Places, ResolvedPath};
 use crate::rule::Effect;
 
-fn target(path: &str) -> Target {
-    Target::opened(Path::new(path))
+fn target(path: &str) -> ResolvedPath {
+    ResolvedPath::opened(Path::new(path))
 }
 
 fn rules(patterns: &[String]) -> (PathRules, Vec<usize>) {
@@ -16,18 +16,18 @@ fn rules(patterns: &[String]) -> (PathRules, Vec<usize>) {
 }
 
 #[test]
-fn patterns_without_end_do_not_switch_off_the_others() {
+fn oversized_patterns_do_not_disable_the_others() {
     let mut patterns = vec![".env".to_owned(), "x".repeat(5_000)];
     patterns.extend((0..240).map(|index| format!("{}{index}", "?*[a-zA-Zäöü]*[!q]".repeat(45))));
     let (rules, broken) = rules(&patterns);
     assert_eq!(rules.find(&target("/people/u/p/a/.env")), Some(0));
     assert_eq!(rules.find(&target("/people/u/p/a")), None);
-    assert!(broken.contains(&1), "it is told that a pattern is too long");
+    assert!(broken.contains(&1), "reports that a pattern is too long");
     assert!(rules.sets.len() > 1, "the patterns of this test are too few to need more than one automaton");
 }
 
 #[test]
-fn without_rules_nothing_fits() {
+fn nothing_matches_without_rules() {
     let (rules, broken) = rules(&[]);
     assert!(rules.is_empty() && broken.is_empty());
     assert_eq!(rules.find(&target("/people/u/p/a")), None);

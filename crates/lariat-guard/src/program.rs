@@ -1,24 +1,24 @@
-//! What is known about programs by their names.
+//! Tables of what is known about programs by their names.
 //!
-//! Owns the tables that rules for commands need: what is looked through, what runs its arguments, what writes files,
-//! which variables are harmless. A program that is in none of them is only as known as its name.
+//! Command rules need to know which wrappers to look through, which programs run their arguments, which write files and
+//! which variables are harmless. Nothing is known about a program that is in none of the tables.
 
 use crate::shell::{Command, Options};
 
 pub(crate) use crate::shell::options_before_subcommand;
 
-/// Wrappers that a rule which allows looks through.
+/// Wrappers that an allow rule looks through.
 const TRANSPARENT: &[&str] = &["timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"];
 
-/// Never allowed by a rule with `*`: what they run is somewhere in their arguments.
+/// Never allowed by a rule with `*`, because what they run is somewhere in their arguments.
 const NEVER_BY_PATTERN: &[&str] = &["watch", "setsid", "ionice", "flock"];
 
 /// Actions of `find` that run or write something.
 const FIND_ACTIONS: &[&str] =
     &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
 
-/// Programs of many trades: their name alone says little. With those that run their arguments, they are allowed by a rule
-/// with `*` only when it begins with their name.
+/// Programs that can do many different things, so that their name says little. Like programs that run their arguments, they
+/// are allowed by a rule with `*` only if the rule starts with their name.
 const BROAD: &[&str] = &[
     // Tasks and packages.
     "git",
@@ -57,7 +57,7 @@ const BROAD: &[&str] = &[
     "sed",
     "gsed",
     "man",
-    // Other machines and places.
+    // Other machines.
     "docker",
     "podman",
     "nerdctl",
@@ -80,12 +80,12 @@ const BROAD: &[&str] = &[
     "aws",
     "gcloud",
     "az",
-    // They carry many files.
+    // Programs that move many files.
     "tar",
     "zip",
     "unzip",
     "cpio",
-    // Builtins that change what others mean.
+    // Builtins that change the meaning of other commands.
     "alias",
     "enable",
     "mapfile",
@@ -94,7 +94,7 @@ const BROAD: &[&str] = &[
     "env",
 ];
 
-/// Of those, the ones whose usual subcommands are safe enough to be generalised. The rest is remembered word by word.
+/// Of those, the subcommands that are safe enough to generalise in a suggested rule. Others are remembered word by word.
 const WITH_SUBCOMMANDS: &[(&str, &[&str])] = &[
     (
         "git",
@@ -139,7 +139,7 @@ const WITH_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("gh", &["pr", "issue", "repo", "release", "search"]),
 ];
 
-/// Variables that a command may be given without changing what it means.
+/// Variables that may be set for a command without changing what it does.
 const SAFE_VARIABLES: &[&str] = &[
     "CARGO_TERM_COLOR",
     "CGO_ENABLED",
@@ -181,11 +181,11 @@ pub(crate) enum Writes {
     All,
     /// The last; the others are read.
     Last,
-    /// All, with one of these options; else they are read.
+    /// All, if one of these options is present; otherwise they are read.
     With(Options),
 }
 
-/// Programs that write the files they are given.
+/// Programs that write files they are given.
 const WRITERS: &[(&str, Writes)] = &[
     ("cp", Writes::Last),
     ("install", Writes::Last),
@@ -215,14 +215,14 @@ const WRITERS: &[(&str, Writes)] = &[
     ("wget", Writes::With(Options::new("-O --output-document", "aoeiBtTwQPUlADRIX"))),
 ];
 
-/// Of those, what changes a workspace as an edit does: nothing is lost that an undo does not have.
+/// Of those, the ones that change a workspace as an edit does: undo can restore everything.
 const EDITORS: &[&str] = &["mkdir", "touch", "cp", "mv", "tee", "rmdir"];
 
 /// Programs whose operands are words, not files.
-const WORDY: &[&str] =
+const WORD_PROGRAMS: &[&str] =
     &["echo", "printf", "expr", "seq", "sleep", "kill", "test", "[", "true", "false", ":", "git", "export"];
 
-/// Words of bash itself that run nothing, whatever they are given.
+/// Builtins of bash that run none of their arguments.
 const BUILTINS: &[&str] = &[
     "alias",
     "bg",
@@ -266,18 +266,18 @@ const BUILTINS: &[&str] = &[
     "wait",
 ];
 
-/// A program's name without the directory.
+/// Returns the name of a program without its directory.
 pub(crate) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Whether a rule that allows looks through a wrapper, given as it was written.
+/// Whether an allow rule looks through a wrapper, given as written.
 pub(crate) fn is_transparent(wrapper: &str) -> bool {
     let name = wrapper.split_whitespace().next().unwrap_or_default();
     TRANSPARENT.contains(&name) || wrapper == "xargs"
 }
 
-/// Whether no rule with `*` allows it.
+/// Whether no rule with `*` allows a program.
 pub(crate) fn is_never_by_pattern(program: &str) -> bool {
     NEVER_BY_PATTERN.contains(&base(program))
 }
@@ -287,22 +287,22 @@ pub(crate) fn is_find_action(word: &str) -> bool {
     FIND_ACTIONS.contains(&word)
 }
 
-/// Whether a command needs its program's name in a rule with `*`.
+/// Whether a rule with `*` must start with the name of the program to allow a command.
 pub(crate) fn is_broad(command: &Command) -> bool {
     command.program().is_none_or(|program| BROAD.contains(&program))
 }
 
-/// The subcommands of a program that can be generalised.
+/// Returns the subcommands of a program that a suggested rule may generalise.
 pub(crate) fn subcommands(program: &str) -> Option<&'static [&'static str]> {
     WITH_SUBCOMMANDS.iter().find(|(name, _)| *name == program).map(|(_, names)| *names)
 }
 
-/// Whether a variable in front of a command leaves its meaning alone.
+/// Whether a variable set before a command does not change what it does.
 pub(crate) fn is_safe_variable(name: &str) -> bool {
     SAFE_VARIABLES.contains(&name)
 }
 
-/// What a program writes of its operands.
+/// Returns which operands of a program it writes.
 pub(crate) fn writes(program: &str) -> Option<Writes> {
     WRITERS.iter().find(|(name, _)| *name == base(program)).map(|(_, writes)| *writes)
 }
@@ -312,12 +312,12 @@ pub(crate) fn is_editor(program: &str) -> bool {
     EDITORS.contains(&program)
 }
 
-/// Whether a word of bash runs nothing that it is given.
+/// Whether a word is a builtin of bash that runs none of its arguments.
 pub(crate) fn is_builtin(program: &str) -> bool {
     BUILTINS.contains(&program)
 }
 
-/// Whether a program's operands are words, not files.
-pub(crate) fn is_wordy(program: &str) -> bool {
-    WORDY.contains(&base(program))
+/// Whether the operands of a program are words, not files.
+pub(crate) fn takes_words(program: &str) -> bool {
+    WORD_PROGRAMS.contains(&base(program))
 }

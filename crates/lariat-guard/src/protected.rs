@@ -1,16 +1,16 @@
-//! Paths that others obey or execute later.
+//! Knows the paths that other programs obey or execute later.
 //!
-//! Owns two tables. What is protected is never written without being asked, but in `bypass`; what is our own policy is
-//! asked even there, because whoever may write it may do everything. Names are compared without regard to case, to
-//! invisible characters and to final dots and spaces: file systems exist that drop each of them.
+//! Writing a protected path requires approval in every mode except `bypass`. Writing a file of Lariat's own permission
+//! policy requires it even there, because a program that may write the policy may do everything. Names are compared without
+//! regard to case, invisible characters, and trailing dots and spaces, because some file systems ignore each of them.
 
 use std::path::{Component, Path};
 
-use crate::place::{Places, Target};
+use crate::resolve::{Places, ResolvedPath};
 use crate::shell::Word;
 use crate::wildcard::Wildcard;
 
-/// Names that protect everything beneath them, and files, anywhere in a path.
+/// Names that protect a file, or everything below a directory, anywhere in a path.
 const PROTECTED: &[&str] = &[
     ".git",
     "git~1",
@@ -75,17 +75,17 @@ const PROTECTED: &[&str] = &[
     ".gnupg",
 ];
 
-/// Protected only below this name.
+/// Names that are protected only directly below another name.
 const PROTECTED_PAIRS: &[(&str, &str)] = &[(".config", "git"), (".config", "fish"), (".config", "lariat")];
 
-/// Our own policy: files and directories, by name.
+/// Files and directories of Lariat's own policy, by name.
 const POLICY: &[&str] = &[".mcp.json", ".claude.json", "lariat.toml", ".lariat"];
 
-/// Places of managed settings.
+/// Directories of managed settings.
 const MANAGED: &[&str] = &["/etc/claude-code", "/etc/lariat", "/library/application support/claudecode"];
 
-/// What of a path is protected, in words for a person.
-pub(crate) fn protected(target: &Target) -> Option<String> {
+/// Returns the protected name in a path, for the user.
+pub(crate) fn protected(target: &ResolvedPath) -> Option<String> {
     target.forms().find_map(|form| {
         let names = names(form);
         let found = names.iter().enumerate().find(|(index, name)| {
@@ -98,8 +98,8 @@ pub(crate) fn protected(target: &Target) -> Option<String> {
     })
 }
 
-/// Whether writing a path would change what is allowed: settings, hooks, servers that are started.
-pub(crate) fn policy(target: &Target, places: &Places) -> bool {
+/// Whether writing a path would change permissions: settings, hooks, servers that are started.
+pub(crate) fn policy(target: &ResolvedPath, places: &Places) -> bool {
     target.forms().any(|form| {
         let names = names(form);
         let ours = names.iter().enumerate().any(|(index, name)| {
@@ -114,7 +114,7 @@ pub(crate) fn policy(target: &Target, places: &Places) -> bool {
     })
 }
 
-/// What lies beneath `.claude`; the directory itself is meant by an empty list.
+/// Whether a path below `.claude` belongs to the policy. An empty list means the directory itself.
 fn is_policy_of_claude(rest: &[String]) -> bool {
     match rest.first() {
         None => true,
@@ -122,8 +122,9 @@ fn is_policy_of_claude(rest: &[String]) -> bool {
     }
 }
 
-/// Whether a pattern of the shell may fit a part of our policy. It must name the beginning: a lone `*` fits no hidden file.
-pub(crate) fn may_fit_policy(word: &Word) -> bool {
+/// Whether a shell pattern may match a policy file. It must contain the start of the name, because a lone `*` does not match
+/// hidden files.
+pub(crate) fn may_match_policy(word: &Word) -> bool {
     const OPEN: [char; 6] = ['*', '?', '[', ']', '{', '}'];
     if word.is_known || !word.text.contains(OPEN) {
         return false;
@@ -138,7 +139,7 @@ pub(crate) fn may_fit_policy(word: &Word) -> bool {
     })
 }
 
-/// Whether a text, as a program's code, speaks of our policy.
+/// Whether a text, as a program's code, mentions a policy file.
 pub(crate) fn mentions_policy(text: &str) -> bool {
     let text = text.to_lowercase();
     [".claude/settings", ".claude/hooks", ".claude.json", ".mcp.json", "lariat.toml", ".lariat/"]
@@ -155,7 +156,7 @@ fn names(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A name as the most forgiving file system would compare it.
+/// Normalises a name as the most lenient file system would compare it.
 fn folded(name: &str) -> String {
     let visible: String = name.chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect();
     let visible = visible.split("::").next().unwrap_or_default();

@@ -1,10 +1,10 @@
-//! Secrets, kept out of everything that is written, shown or sent.
+//! Removes secrets from everything that is written, shown or sent.
 //!
-//! Owns what counts as a secret: values that are known to be one, in every form that they travel in, and texts that are
-//! one by their looks. A redaction says what it replaced, so that a model or a person does not take it for content.
-//! Invariant: debug output of a [`Redactor`] shows no value.
+//! Secrets are the values that the caller registers, in every encoding in which they may appear, and texts with the shape of
+//! a known kind of key. The replacement says what it replaced, so that a model or a user does not take it for content.
+//! The debug output of a [`Redactor`] never shows a value.
 
-mod looks;
+mod shapes;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,29 +14,29 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-use looks::{LOOKS, Look};
+use shapes::{SHAPES, SecretShape};
 
-/// A known value that is shorter is not looked for: it would be found everywhere.
-const SHORTEST: usize = 8;
+/// Minimum bytes of a registered value; a shorter one would be found everywhere.
+const MIN_VALUE_BYTES: usize = 8;
 
 /// Replaces secrets. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Redactor(Arc<Known>);
+pub struct Redactor(Arc<KnownSecrets>);
 
 #[derive(Default)]
-struct Known {
-    /// What a found form is named, by the number of its pattern.
+struct KnownSecrets {
+    /// The name of the secret, by the index of the encoding in `forms`.
     names: Vec<String>,
     forms: Option<AhoCorasick>,
 }
 
 impl Redactor {
-    /// Knows these secrets, each a name and a value, besides those that are told by their looks.
+    /// Registers secrets, each a name and a value, in addition to the known shapes.
     pub fn new<N: Into<String>, V: AsRef<str>>(secrets: impl IntoIterator<Item = (N, V)>) -> Self {
         let (mut names, mut forms) = (Vec::new(), Vec::new());
         for (name, value) in secrets {
             let (name, value) = (name.into(), value.as_ref().trim());
-            if value.len() < SHORTEST {
+            if value.len() < MIN_VALUE_BYTES {
                 continue;
             }
             for form in forms_of(value) {
@@ -45,21 +45,21 @@ impl Redactor {
             }
         }
         let matcher = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms).ok();
-        Self(Arc::new(Known { names, forms: matcher.filter(|_| !forms.is_empty()) }))
+        Self(Arc::new(KnownSecrets { names, forms: matcher.filter(|_| !forms.is_empty()) }))
     }
 
-    /// The text without secrets.
+    /// Returns the text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.known(text) {
-            Cow::Borrowed(text) => by_looks(text),
-            Cow::Owned(text) => match by_looks(&text) {
+        match self.replace_known(text) {
+            Cow::Borrowed(text) => replace_by_shape(text),
+            Cow::Owned(text) => match replace_by_shape(&text) {
                 Cow::Borrowed(_) => Cow::Owned(text),
                 Cow::Owned(text) => Cow::Owned(text),
             },
         }
     }
 
-    /// Removes secrets from every text of a value, names of fields included.
+    /// Removes secrets from every text in a value, including field names.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -79,7 +79,7 @@ impl Redactor {
         }
     }
 
-    fn known<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    fn replace_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(forms) = self.0.forms.as_ref().filter(|forms| forms.is_match(text)) else {
             return Cow::Borrowed(text);
         };
@@ -103,7 +103,7 @@ fn mark(name: &str) -> String {
     format!("[redacted: {name}]")
 }
 
-/// A value as it is, and as it is carried in JSON, in URLs and in base64.
+/// Returns a value as it is, and as JSON, URLs and base64 encode it.
 fn forms_of(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
     let json = Value::from(value).to_string();
@@ -113,13 +113,15 @@ fn forms_of(value: &str) -> Vec<String> {
         letter => format!("%{letter:02X}"),
     };
     forms.push(value.bytes().map(percent).collect());
-    // Inside of a longer text, base64 has one of three forms; the letters that depend on the neighbours are left off.
+    // In a longer text, base64 has one of three forms; the characters that depend on the neighbours are left out.
     for shift in 0..3 {
         let bytes: Vec<u8> = std::iter::repeat_n(0, shift).chain(value.bytes()).collect();
         let end = bytes.len() / 3 * 4;
         let start = [0, 2, 3].get(shift).copied().unwrap_or_default();
         let coded = base64(&bytes);
-        let Some(inner) = coded.get(start..end).filter(|inner| inner.len() >= SHORTEST) else { continue };
+        let Some(inner) = coded.get(start..end).filter(|inner| inner.len() >= MIN_VALUE_BYTES) else {
+            continue;
+        };
         forms.push(inner.to_owned());
         forms.push(inner.replace('+', "-").replace('/', "_"));
     }
@@ -141,29 +143,31 @@ fn base64(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// One expression for all looks: a text is walked once. `None` cannot happen with the table; a test says so, and if it
-/// did, every text that bears a sign of a secret would be taken for one.
-static BY_LOOKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let part = |(at, look): (usize, &Look)| {
-        look.pattern.replace("?<s>", &format!("?<s{at}>")).replace(r"\b", r"(?-u:\b)")
+/// One expression for all shapes, so that a text is searched once. It is never `None` for the table, as a test checks; if it
+/// were, every text that contains a sign of a secret would be replaced.
+static SHAPES_EXPRESSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let part = |(at, shape): (usize, &SecretShape)| {
+        shape.pattern.replace("?<s>", &format!("?<s{at}>")).replace(r"\b", r"(?-u:\b)")
     };
-    let parts: Vec<String> = LOOKS.iter().enumerate().map(part).collect();
+    let parts: Vec<String> = SHAPES.iter().enumerate().map(part).collect();
     Regex::new(&parts.join("|")).ok()
 });
 
-/// What every look contains. A text without any of them needs no expression, and most need none.
+/// A text that contains none of the signs of any shape needs no expression, and most texts contain none.
 static SIGNS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::new(LOOKS.iter().flat_map(|look| look.signs)).ok());
+    LazyLock::new(|| AhoCorasick::new(SHAPES.iter().flat_map(|shape| shape.signs)).ok());
 
-fn by_looks(text: &str) -> Cow<'_, str> {
+fn replace_by_shape(text: &str) -> Cow<'_, str> {
     if !SIGNS.as_ref().is_none_or(|signs| signs.is_match(text)) {
         return Cow::Borrowed(text);
     }
-    let Some(looks) = &*BY_LOOKS else { return Cow::Owned(mark("text that may hold a secret")) };
-    looks.replace_all(text, |found: &Captures<'_>| {
+    let Some(shapes) = &*SHAPES_EXPRESSION else { return Cow::Owned(mark("text that may contain a secret")) };
+    shapes.replace_all(text, |found: &Captures<'_>| {
         let whole = found.get(0).map_or("", |whole| whole.as_str());
-        let secret =
-            LOOKS.iter().enumerate().find_map(|(at, look)| Some((look.name, found.name(&format!("s{at}"))?)));
+        let secret = SHAPES
+            .iter()
+            .enumerate()
+            .find_map(|(at, shape)| Some((shape.name, found.name(&format!("s{at}"))?)));
         let start = found.get(0).map_or(0, |whole| whole.start());
         match secret {
             Some((name, secret)) => {

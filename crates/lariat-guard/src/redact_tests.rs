@@ -5,12 +5,12 @@ fn redactor() -> Redactor {
 }
 
 #[test]
-fn every_look_is_an_expression() {
-    assert!(BY_LOOKS.is_some());
+fn every_shape_is_a_valid_expression() {
+    assert!(SHAPES_EXPRESSION.is_some());
 }
 
 #[test]
-fn a_known_value_is_found_in_every_form() {
+fn finds_registered_value_in_every_encoding() {
     let value = "hunter2-canary/Zq+\"1";
     let mut texts = vec![
         format!("the key is {value}."),
@@ -31,7 +31,7 @@ fn a_known_value_is_found_in_every_form() {
     assert_eq!(redactor().text("abc is short"), "abc is short");
 }
 
-/// A text of each shape, made here so that no scanner takes this file for a leak. What is in `<…>` is the secret.
+/// A text of each shape, composed here so that no scanner takes this file for a leak. The secret is in `<…>`.
 fn samples() -> Vec<(&'static str, String)> {
     let mixed = |length: usize| "aB3xZ9".repeat(40).chars().take(length).collect::<String>();
     let hex = |length: usize| "0f9a3c".repeat(40).chars().take(length).collect::<String>();
@@ -125,9 +125,9 @@ fn samples() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// S27: about twenty shapes of keys were shown as they are.
+/// About twenty shapes of keys were once not redacted.
 #[test]
-fn every_shape_is_redacted_by_its_name_and_nothing_beside_it() {
+fn redacts_every_shape_under_its_name_and_nothing_else() {
     for (name, sample) in samples() {
         let text = sample.replace(['<', '>'], "");
         let (before, rest) = sample.split_once('<').unwrap();
@@ -142,21 +142,21 @@ fn every_shape_is_redacted_by_its_name_and_nothing_beside_it() {
 #[test]
 fn every_shape_has_a_sample_and_a_sign() {
     let samples = samples();
-    for look in LOOKS {
-        let own: Vec<_> = samples.iter().filter(|(name, _)| *name == look.name).collect();
-        assert!(!own.is_empty(), "{} has no sample", look.name);
-        for sign in look.signs {
-            assert!(look.pattern.len() > sign.len() && !sign.is_empty(), "{}", look.name);
+    for shape in SHAPES {
+        let own: Vec<_> = samples.iter().filter(|(name, _)| *name == shape.name).collect();
+        assert!(!own.is_empty(), "{} has no sample", shape.name);
+        for sign in shape.signs {
+            assert!(shape.pattern.len() > sign.len() && !sign.is_empty(), "{}", shape.name);
         }
         for (_, sample) in own {
-            assert!(look.signs.iter().any(|sign| sample.contains(sign)), "{}: {sample}", look.name);
+            assert!(shape.signs.iter().any(|sign| sample.contains(sign)), "{}: {sample}", shape.name);
         }
     }
 }
 
-/// What people work with every day: this project's own files, lock files full of hashes, and lines near every sign.
+/// Everyday texts: this project's own files, lock files full of hashes, and lines that contain every sign.
 #[test]
-fn everyday_texts_hold_no_secret() {
+fn everyday_texts_contain_no_secret() {
     let files = [
         include_str!("../../../Cargo.lock"),
         include_str!("../../../README.md"),
@@ -164,8 +164,8 @@ fn everyday_texts_hold_no_secret() {
         include_str!("../../../CHANGELOG.md"),
         include_str!("lib.rs"),
         include_str!("judge.rs"),
-        include_str!("shell/tree.rs"),
-        include_str!("redact/looks.rs"),
+        include_str!("shell/first_parser.rs"),
+        include_str!("redact/shapes.rs"),
     ];
     let lines = [
         "aws_secret_access_key = os.environ[\"AWS_SECRET_ACCESS_KEY\"]",
@@ -196,7 +196,7 @@ fn everyday_texts_hold_no_secret() {
 }
 
 #[test]
-fn what_is_no_secret_stays() {
+fn leaves_text_without_secrets_unchanged() {
     for text in [
         "task-list sk-learn risk-ant-free",
         "https://user@host/path:80@x",
@@ -211,7 +211,7 @@ fn what_is_no_secret_stays() {
 }
 
 #[test]
-fn values_are_cleaned_to_their_names() {
+fn cleans_json_values_and_field_names() {
     let mut value = serde_json::json!({
         "hunter2-canary/Zq+\"1": 1, "list": ["x hunter2-canary/Zq+\"1"], "n": 3
     });
@@ -226,8 +226,8 @@ fn debug_output_shows_no_value() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test that measures")]
-fn a_long_text_takes_linear_time() {
-    // Starts of secrets that never end are what an expression could stumble over.
+fn long_text_takes_linear_time() {
+    // Many starts of secrets without an end are the worst case for the expression.
     let text = "-----BEGIN RSA PRIVATE KEY-----eyJa://a:".repeat(2_000);
     let started = std::time::Instant::now();
     let _ = redactor().text(&text);

@@ -1,7 +1,7 @@
-//! One permission rule: `Tool` or `Tool(specifier)`, and where it was written.
+//! Parses one permission rule, `Tool` or `Tool(specifier)`, and records where it was written.
 //!
-//! Owns the grammar. What a rule cannot mean is a [`Warning`] that names the rule and its file; nothing is dropped
-//! silently. Whether a rule fits a call is decided by `judge`, with the patterns that are parsed here.
+//! A rule that means nothing becomes a [`Warning`] that names the rule and its file; nothing is dropped silently. `judge`
+//! decides whether a rule matches a tool call, with the patterns that are parsed here.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use lariat_core::tool::ToolEffects;
 
 use crate::origin::Origin;
 use crate::shell_rule::CommandPattern;
-use crate::tool_name::{About, MCP, PRIMARY, Paths, about, alias_of, by_effects};
+use crate::tool_name::{CallSubject, MCP, PRIMARY, PathSpecifiers, alias_of, by_effects, call_subject};
 use crate::wildcard::Wildcard;
 
-/// Which list a rule stands in.
+/// The list that contains a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
-    /// What it fits never runs.
+    /// What it matches never runs.
     Deny,
-    /// What it fits is asked.
+    /// What it matches requires approval.
     Ask,
-    /// What it fits may run.
+    /// What it matches may run.
     Allow,
 }
 
@@ -38,25 +38,25 @@ impl fmt::Display for Effect {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rule {
-    /// As it was written.
+    /// The rule as written.
     pub text: String,
-    /// The list it stands in.
+    /// The list that contains it.
     pub effect: Effect,
-    /// Where it was written.
+    /// The settings that contain it.
     pub origin: Arc<Origin>,
     pub(crate) tools: Tools,
     pub(crate) specifier: Specifier,
 }
 
-/// Something in settings that has no effect, or not the one it seems to have.
+/// Something in settings that has no effect, or not the apparent one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
-    /// What it is about: a rule or a key.
+    /// The rule or the key.
     pub subject: String,
-    /// Why, and what to write instead.
+    /// What is wrong and what to write instead, in words that follow the subject.
     pub reason: String,
-    /// Where it was written.
+    /// The settings that contain it.
     pub origin: Arc<Origin>,
 }
 
@@ -66,25 +66,25 @@ impl fmt::Display for Warning {
     }
 }
 
-/// The tools that a rule speaks of.
+/// The tools that a rule applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Tools {
     /// Those that a name in settings stands for.
-    Named(&'static [&'static str]),
-    /// One, by its own name.
+    NamedScript(&'static [&'static str]),
+    /// One tool, by its own name.
     One(String),
     /// Every tool of an MCP server.
     Server(String),
-    /// Those whose names fit, under their own names or the names in settings.
-    Fitting(Wildcard),
+    /// Those with a matching name, their own or the one in settings.
+    Matching(Wildcard),
 }
 
 impl Tools {
-    /// Whether a tool is among them, or can do what they do: for rules that deny or ask.
-    pub(crate) fn reach(&self, tool: &str, effects: ToolEffects) -> bool {
+    /// Whether a tool is among them, or can do what they do: for deny and ask rules.
+    pub(crate) fn matched(&self, tool: &str, effects: ToolEffects) -> bool {
         let stands = |alias: &'static str| match self {
-            Self::Named(names) => alias_of(alias).is_some_and(|alias| alias.tools == *names),
-            Self::Fitting(name) => name.matches(alias),
+            Self::NamedScript(names) => alias_of(alias).is_some_and(|alias| alias.tools == *names),
+            Self::Matching(name) => name.matches(alias),
             Self::One(_) | Self::Server(_) => false,
         };
         self.contain(tool) || by_effects(tool, effects).any(stands)
@@ -93,37 +93,37 @@ impl Tools {
     /// Whether a tool is among them.
     pub(crate) fn contain(&self, tool: &str) -> bool {
         match self {
-            Self::Named(names) => names.contains(&tool),
+            Self::NamedScript(names) => names.contains(&tool),
             Self::One(name) => name == tool,
             Self::Server(server) => tool
                 .strip_prefix(MCP)
                 .and_then(|rest| rest.strip_prefix(server.as_str()))
                 .is_some_and(|rest| rest.starts_with("__")),
-            Self::Fitting(name) => {
+            Self::Matching(name) => {
                 name.matches(tool) || crate::tool_name::aliases_of(tool).any(|alias| name.matches(alias))
             }
         }
     }
 }
 
-/// What of a tool's calls a rule speaks of.
+/// The tool calls of its tools that a rule applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Specifier {
-    /// Every call.
+    /// Every tool call.
     Any,
-    /// Commands; with a parameter where the text could mean one.
+    /// Commands; also a parameter if the text could mean one.
     Command(CommandPattern, Option<Parameter>),
-    /// Files, by a pattern that is compiled with the places of a session.
+    /// Files, by a pattern that is compiled with the directories of a session.
     Path(String),
     /// Hosts.
     Domain(Domain),
-    /// An agent's or a skill's name, with a parameter where the text could mean one.
+    /// The name of an agent or a skill; also a parameter if the text could mean one.
     Name(CommandPattern, Option<Parameter>),
-    /// A parameter of the call.
+    /// A parameter of the tool call.
     Parameter(Parameter),
 }
 
-/// A top-level parameter and its value.
+/// A top-level parameter and a pattern for its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parameter {
     pub(crate) name: String,
@@ -135,7 +135,7 @@ pub(crate) struct Parameter {
 pub(crate) enum Domain {
     Every,
     Host(String),
-    /// With the leading dot.
+    /// Everything below a host, with the leading dot.
     Below(String),
 }
 
@@ -148,12 +148,12 @@ impl Domain {
             None => (false, text.as_str()),
         };
         if host.is_empty() || host.contains(['*', '/', ':', '@', ' ', '?']) {
-            return Err("is no host: write `domain:example.com` or `domain:*.example.com`.");
+            return Err("is not a host: write `domain:example.com` or `domain:*.example.com`.");
         }
         Ok(if below { Self::Below(format!(".{host}")) } else { Self::Host(host.to_owned()) })
     }
 
-    /// Whether a host, in small letters and without a final dot, is meant.
+    /// Whether a host, in lower case and without a trailing dot, belongs to the domain.
     pub(crate) fn contains(&self, host: &str) -> bool {
         match self {
             Self::Every => true,
@@ -164,7 +164,7 @@ impl Domain {
 }
 
 impl Rule {
-    /// Reads a rule. The second value is what to tell about it; without the first it has no effect.
+    /// Parses a rule. Returns what is wrong with it as the second value; without the first, the rule has no effect.
     pub fn parse(text: &str, effect: Effect, origin: &Arc<Origin>) -> (Option<Self>, Option<Warning>) {
         let warning = |reason: &str| {
             Some(Warning { subject: text.to_owned(), reason: reason.to_owned(), origin: origin.clone() })
@@ -183,7 +183,7 @@ impl Rule {
         let Some(specifier) = specifier.filter(|specifier| *specifier != "*") else {
             return (made(tools, Specifier::Any), None);
         };
-        match specified(name, specifier, effect) {
+        match parse_specifier(name, specifier, effect) {
             Ok((specifier @ Specifier::Path(_), reason)) => {
                 (made(of_files(name, tools), specifier), reason.and_then(warning))
             }
@@ -192,8 +192,8 @@ impl Rule {
         }
     }
 
-    /// The name of the one tool that it speaks of, where that is neither a name of settings nor a tool of a server. A
-    /// program that knows all of its tools can tell a slip by it.
+    /// Returns the one tool that the rule applies to, unless that is a name of settings or a tool of a server. A program
+    /// that knows all of its tools can detect a typo by it.
     pub fn own_tool(&self) -> Option<&str> {
         match &self.tools {
             Tools::One(name) if !name.starts_with(MCP) => Some(name),
@@ -201,7 +201,7 @@ impl Rule {
         }
     }
 
-    /// True when it speaks of only some calls of its tools.
+    /// Whether the rule applies to only some calls of its tools.
     pub(crate) fn is_scoped(&self) -> bool {
         self.specifier != Specifier::Any
     }
@@ -213,12 +213,12 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The name and the specifier.
+/// Splits a rule into its name and its specifier.
 fn split(text: &str) -> Result<(&str, Option<&str>), &'static str> {
     let (name, specifier) = match text.split_once('(') {
         None => (text, None),
         Some((name, rest)) => {
-            let inner = rest.strip_suffix(')').ok_or("has no `)` at its end.")?;
+            let inner = rest.strip_suffix(')').ok_or("has no closing `)`.")?;
             (name, Some(inner.trim()))
         }
     };
@@ -226,17 +226,18 @@ fn split(text: &str) -> Result<(&str, Option<&str>), &'static str> {
         return Err("names no tool.");
     }
     if !name.chars().all(|c| c.is_alphanumeric() || "_-.*:/".contains(c)) {
-        return Err("is not a tool's name: write `Tool` or `Tool(specifier)`.");
+        return Err("is not the name of a tool: write `Tool` or `Tool(specifier)`.");
     }
     let count = |letter: char| specifier.unwrap_or_default().matches(letter).count();
-    // Commands have parentheses of their own; in a path, one too many is a slip.
-    if alias_of(name).is_some_and(|alias| matches!(alias.about, About::Read | About::Write))
+    // Commands contain parentheses; in a path, one too many is a typo.
+    if alias_of(name)
+        .is_some_and(|alias| matches!(alias.call_subject, CallSubject::Read | CallSubject::Write))
         && count(')') > count('(')
     {
-        return Err("has a `)` too many.");
+        return Err("has an extra `)`.");
     }
     if specifier == Some("") {
-        return Err("has an empty specifier: leave out `()` to mean every call.");
+        return Err("has an empty specifier: omit `()` to match every call.");
     }
     Ok((name, specifier))
 }
@@ -244,12 +245,12 @@ fn split(text: &str) -> Result<(&str, Option<&str>), &'static str> {
 fn tools(name: &str, effect: Effect) -> Result<Tools, &'static str> {
     if name.contains('*') {
         if effect == Effect::Allow && !names_a_server(name) {
-            return Err("may not use `*` in a tool's name to allow, but after `mcp__<server>__`.");
+            return Err("is ignored: an allow rule may use `*` in a tool name only after `mcp__<server>__`.");
         }
-        return Ok(Tools::Fitting(Wildcard::new(name)));
+        return Ok(Tools::Matching(Wildcard::new(name)));
     }
     if let Some(alias) = alias_of(name) {
-        return Ok(Tools::Named(alias.tools));
+        return Ok(Tools::NamedScript(alias.tools));
     }
     match name.strip_prefix(MCP) {
         Some("") => Err("names no server: write `mcp__<server>`."),
@@ -258,14 +259,17 @@ fn tools(name: &str, effect: Effect) -> Result<Tools, &'static str> {
     }
 }
 
-/// The tools of a rule about files: all that read, or all that write, whichever of them it names.
+/// Returns the tools of a rule about files: all that read, or all that write, whichever of them it names.
 fn of_files(name: &str, tools: Tools) -> Tools {
-    let class = match alias_of(name).filter(|alias| alias.paths == Paths::Ignored).map(|alias| alias.about) {
-        Some(About::Read) => "Read",
+    let class = match alias_of(name)
+        .filter(|alias| alias.paths == PathSpecifiers::Ignored)
+        .map(|alias| alias.call_subject)
+    {
+        Some(CallSubject::Read) => "Read",
         Some(_) => "Edit",
         None => return tools,
     };
-    alias_of(class).map_or(tools, |alias| Tools::Named(alias.tools))
+    alias_of(class).map_or(tools, |alias| Tools::NamedScript(alias.tools))
 }
 
 /// Whether the first `*` comes after a literal `mcp__<server>__`.
@@ -277,17 +281,18 @@ fn names_a_server(name: &str) -> bool {
         .is_some_and(|(server, _)| !server.is_empty())
 }
 
-type Specified = Result<(Specifier, Option<&'static str>), &'static str>;
+type SpecifierResult = Result<(Specifier, Option<&'static str>), &'static str>;
 
-fn specified(name: &str, text: &str, effect: Effect) -> Specified {
+fn parse_specifier(name: &str, text: &str, effect: Effect) -> SpecifierResult {
     let alias = alias_of(name);
     let parameter = parameter(text);
-    let kind = alias.map_or_else(|| about(name), |alias| alias.about);
+    let kind = alias.map_or_else(|| call_subject(name), |alias| alias.call_subject);
     let restricting = effect != Effect::Allow;
     let primary = parameter.as_ref().is_some_and(|parameter| PRIMARY.contains(&parameter.name.as_str()));
     match kind {
-        About::Command | About::Input => {
-            const READ_AS_TEXT: &str = "is read as the text of a command: fields that hold what a call is about have no parameter rules.";
+        CallSubject::Command | CallSubject::Input => {
+            const READ_AS_TEXT: &str =
+                "is read as the text of a command: a parameter rule cannot use the main argument of a tool.";
             if primary && restricting {
                 return Err(READ_AS_TEXT);
             }
@@ -295,50 +300,50 @@ fn specified(name: &str, text: &str, effect: Effect) -> Specified {
             let parameter = parameter.filter(|_| restricting && !primary);
             Ok((Specifier::Command(CommandPattern::new(text), parameter), reason))
         }
-        About::Agent | About::Skill => Ok((
+        CallSubject::Agent | CallSubject::Skill => Ok((
             Specifier::Name(CommandPattern::new(text), parameter.filter(|_| restricting && !primary)),
             None,
         )),
-        About::Address => match text.strip_prefix("domain:") {
+        CallSubject::Address => match text.strip_prefix("domain:") {
             Some(host) => Domain::parse(host).map(|domain| (Specifier::Domain(domain), None)),
             None => by_parameter(parameter, restricting, "must be `domain:<host>`."),
         },
-        About::Read | About::Write | About::Patch | About::Directory => {
-            let consulted = alias.is_none_or(|alias| alias.paths == Paths::Consulted);
+        CallSubject::Read | CallSubject::Write | CallSubject::Patch | CallSubject::Directory => {
+            let consulted = alias.is_none_or(|alias| alias.paths == PathSpecifiers::Consulted);
             match parameter {
                 Some(parameter) if restricting && !primary && !consulted => {
                     Ok((Specifier::Parameter(parameter), None))
                 }
-                // To restrict, such a rule means what `Read(...)` or `Edit(...)` would; to allow, it must be written so.
-                _ if !consulted && !restricting && kind == About::Read => {
-                    Err("is ignored: only `Read(...)` rules say which files may be read.")
+                // A deny or ask rule means what `Read(...)` or `Edit(...)` would; an allow rule must be written that way.
+                _ if !consulted && !restricting && kind == CallSubject::Read => {
+                    Err("is ignored: only `Read(...)` rules can allow reading files.")
                 }
                 _ if !consulted && !restricting => {
-                    Err("is ignored: only `Edit(...)` rules say which files may be written.")
+                    Err("is ignored: only `Edit(...)` rules can allow writing files.")
                 }
-                _ if text.starts_with('!') => Err("is ignored: a rule has no exceptions."),
-                _ if !crate::path_rule::is_readable(text) => Err("has a pattern that cannot be read."),
+                _ if text.starts_with('!') => Err("is ignored: rules do not support exceptions (`!`)."),
+                _ if !crate::path_rule::is_valid(text) => Err("has an invalid pattern."),
                 _ => Ok((Specifier::Path(text.to_owned()), None)),
             }
         }
-        About::Nothing => {
-            by_parameter(parameter, restricting, "has a specifier that this tool does not know.")
+        CallSubject::Nothing => {
+            by_parameter(parameter, restricting, "has a specifier that this tool does not support.")
         }
     }
 }
 
-fn by_parameter(parameter: Option<Parameter>, restricting: bool, otherwise: &'static str) -> Specified {
+fn by_parameter(parameter: Option<Parameter>, restricting: bool, otherwise: &'static str) -> SpecifierResult {
     match parameter {
         Some(parameter) if PRIMARY.contains(&parameter.name.as_str()) => {
-            Err("is ignored: a field that holds what a call is about has no parameter rule.")
+            Err("is ignored: a parameter rule cannot use the main argument of a tool.")
         }
         Some(parameter) if restricting => Ok((Specifier::Parameter(parameter), None)),
-        Some(_) => Err("is ignored: a parameter can deny or ask, not allow."),
+        Some(_) => Err("is ignored: a parameter rule can deny or ask, but not allow."),
         None => Err(otherwise),
     }
 }
 
-/// `name:value`, where the name could be a field's.
+/// Parses `name:value` if the name could be that of a field.
 fn parameter(text: &str) -> Option<Parameter> {
     let (name, value) = text.split_once(':')?;
     let mut letters = name.chars();

@@ -1,28 +1,28 @@
-//! The rules of a session, ready to be compared with calls.
+//! Matches the rules of a session with tool calls.
 //!
-//! Owns which rules are looked at for which part. Path patterns are compiled once, with the places of the session.
+//! Selects the rules for each part of a tool call. Path patterns are compiled once, with the directories of the session.
 
 use lariat_core::tool::ToolEffects;
 use serde_json::Value;
 
-use crate::ground::Ground;
-use crate::part::{Access, Call, Part, Touch, What};
+use crate::check_context::CheckContext;
+use crate::part::{Access, AnalyzedCall, Part, PartKind, TouchedFile};
 use crate::path_rule::PathRules;
 use crate::rule::{Effect, Parameter, Rule, Specifier, Tools, Warning};
 use crate::shell_rule::{Covering, inner_spellings, spellings};
-use crate::tool_name::{About, alias_of};
+use crate::tool_name::{CallSubject, alias_of};
 
 /// The rules of a session.
 pub(crate) struct Rulebook {
     rules: Vec<Rule>,
-    deny: List,
-    ask: List,
-    allow: List,
+    deny: EffectRules,
+    ask: EffectRules,
+    allow: EffectRules,
 }
 
-/// The rules of one effect, by what they speak of. Numbers are those of rules.
-struct List {
-    /// For every call of a tool, or by a parameter.
+/// The rules of one effect, by what they apply to. Numbers are indices of rules.
+struct EffectRules {
+    /// Rules for every call of a tool, or for a parameter.
     calls: Vec<usize>,
     commands: Vec<usize>,
     names: Vec<usize>,
@@ -30,22 +30,22 @@ struct List {
     read: PathRules,
     edit: PathRules,
     enter: PathRules,
-    /// For one tool by its own name.
+    /// Path rules for one tool by its own name.
     own: Vec<(String, PathRules)>,
 }
 
-/// Which files a rule speaks of.
-fn class(rule: &Rule) -> Option<About> {
-    let Tools::Named(tools) = rule.tools else { return None };
+/// Returns which files a rule applies to: read, written or entered.
+fn file_class(rule: &Rule) -> Option<CallSubject> {
+    let Tools::NamedScript(tools) = rule.tools else { return None };
     ["Read", "Edit", "Cd"]
         .into_iter()
         .filter_map(alias_of)
         .find(|alias| std::ptr::eq(alias.tools, tools) || alias.tools == tools)
-        .map(|alias| alias.about)
+        .map(|alias| alias.call_subject)
 }
 
-impl List {
-    fn new(effect: Effect, rules: &[Rule], ground: &Ground, broken: &mut Vec<usize>) -> Self {
+impl EffectRules {
+    fn new(effect: Effect, rules: &[Rule], context: &CheckContext, broken: &mut Vec<usize>) -> Self {
         let numbered = || rules.iter().enumerate().filter(|(_, rule)| rule.effect == effect);
         let of = |fits: fn(&Specifier) -> bool| -> Vec<usize> {
             numbered().filter(|(_, rule)| fits(&rule.specifier)).map(|(number, _)| number).collect()
@@ -58,7 +58,7 @@ impl List {
                 Specifier::Any => Some((number, "//", rule.origin.as_ref())),
                 _ => None,
             });
-            let (paths, bad) = PathRules::new(effect, patterns, &ground.places, ground.resolver.as_ref());
+            let (paths, bad) = PathRules::new(effect, patterns, &context.places, context.resolver.as_ref());
             broken.extend(bad);
             paths
         };
@@ -76,9 +76,9 @@ impl List {
             commands: of(|specifier| matches!(specifier, Specifier::Command(..))),
             names: of(|specifier| matches!(specifier, Specifier::Name(..))),
             domains: of(|specifier| matches!(specifier, Specifier::Domain(_))),
-            read: paths(&|rule| class(rule) == Some(About::Read)),
-            edit: paths(&|rule| class(rule) == Some(About::Write)),
-            enter: paths(&|rule| class(rule) == Some(About::Directory)),
+            read: paths(&|rule| file_class(rule) == Some(CallSubject::Read)),
+            edit: paths(&|rule| file_class(rule) == Some(CallSubject::Write)),
+            enter: paths(&|rule| file_class(rule) == Some(CallSubject::Directory)),
             own: own
                 .into_iter()
                 .map(|name| {
@@ -91,24 +91,24 @@ impl List {
 }
 
 impl Rulebook {
-    /// Compiles rules; those whose patterns cannot be are told.
-    pub(crate) fn new(rules: Vec<Rule>, ground: &Ground) -> (Self, Vec<Warning>) {
+    /// Compiles rules. Also returns warnings about invalid patterns.
+    pub(crate) fn new(rules: Vec<Rule>, context: &CheckContext) -> (Self, Vec<Warning>) {
         let mut broken = Vec::new();
-        let deny = List::new(Effect::Deny, &rules, ground, &mut broken);
-        let ask = List::new(Effect::Ask, &rules, ground, &mut broken);
-        let allow = List::new(Effect::Allow, &rules, ground, &mut broken);
+        let deny = EffectRules::new(Effect::Deny, &rules, context, &mut broken);
+        let ask = EffectRules::new(Effect::Ask, &rules, context, &mut broken);
+        let allow = EffectRules::new(Effect::Allow, &rules, context, &mut broken);
         broken.sort_unstable();
         broken.dedup();
         let warnings = broken.iter().filter_map(|number| rules.get(*number)).map(|rule| Warning {
             subject: rule.text.clone(),
-            reason: "has a pattern that cannot be read; it fits no file.".to_owned(),
+            reason: "has an invalid pattern; it matches no file.".to_owned(),
             origin: rule.origin.clone(),
         });
         let warnings = warnings.collect();
         (Self { rules, deny, ask, allow }, warnings)
     }
 
-    const fn list(&self, effect: Effect) -> &List {
+    const fn list(&self, effect: Effect) -> &EffectRules {
         match effect {
             Effect::Deny => &self.deny,
             Effect::Ask => &self.ask,
@@ -120,8 +120,8 @@ impl Rulebook {
         numbers.iter().filter_map(|number| self.rules.get(*number))
     }
 
-    /// A rule for every call of a tool, or for its parameters.
-    pub(crate) fn of_call(
+    /// Finds a rule for every call of a tool, or for its parameters.
+    pub(crate) fn call_rule(
         &self,
         effect: Effect,
         tool: &str,
@@ -130,9 +130,9 @@ impl Rulebook {
     ) -> Option<&Rule> {
         let list = self.list(effect);
         let whole = self.rules_of(&list.calls).find(|rule| {
-            let speaks = rule.tools.reach(tool, effects)
-                || (effect == Effect::Deny && class(rule) == Some(About::Read) && is_writer(tool));
-            speaks && fits_parameter(&rule.specifier, arguments)
+            let speaks = rule.tools.matched(tool, effects)
+                || (effect == Effect::Deny && file_class(rule) == Some(CallSubject::Read) && is_writer(tool));
+            speaks && matches_parameter(&rule.specifier, arguments)
         });
         whole.or_else(|| {
             let scoped = self.rules_of(&list.commands).chain(self.rules_of(&list.names));
@@ -146,8 +146,14 @@ impl Rulebook {
         })
     }
 
-    /// A rule that denies or asks because of a part.
-    pub(crate) fn restricting(&self, effect: Effect, tool: &str, part: &Part, call: &Call) -> Option<&Rule> {
+    /// Finds a deny or ask rule that matches a part.
+    pub(crate) fn restricting(
+        &self,
+        effect: Effect,
+        tool: &str,
+        part: &Part,
+        call: &AnalyzedCall,
+    ) -> Option<&Rule> {
         let list = self.list(effect);
         if let Some(command) = call.command(part)
             && !list.commands.is_empty()
@@ -161,61 +167,63 @@ impl Rulebook {
                 return found;
             }
         }
-        let file = part.touches.iter().find_map(|touch| self.of_file(effect, tool, touch));
-        file.or_else(|| self.of_name(list, tool, &part.what))
+        let file = part.touched_files.iter().find_map(|touch| self.file_rule(effect, tool, touch));
+        file.or_else(|| self.name_rule(list, tool, &part.kind))
     }
 
-    /// A rule for commands that fits the text as a whole.
-    pub(crate) fn of_text(&self, effect: Effect, text: &str) -> Option<&Rule> {
+    /// Finds a command rule that matches the text as a whole.
+    pub(crate) fn text_rule(&self, effect: Effect, text: &str) -> Option<&Rule> {
         let mut rules = self.rules_of(&self.list(effect).commands);
         rules.find(
             |rule| matches!(&rule.specifier, Specifier::Command(pattern, _) if pattern.matches(text.trim())),
         )
     }
 
-    /// A rule that allows a part. `None` also when only something else than a rule could.
-    pub(crate) fn covering(&self, tool: &str, part: &Part, call: &Call) -> Option<&Rule> {
+    /// Finds a rule that allows a part.
+    pub(crate) fn allowing_rule(&self, tool: &str, part: &Part, call: &AnalyzedCall) -> Option<&Rule> {
         let list = &self.allow;
         if let Some(command) = call.command(part) {
             let whole = self.rules_of(&list.calls).find(|rule| rule.tools.contain(tool));
             if whole.is_some() {
                 return whole;
             }
-            let covering = Covering::new(command, &call.text)?;
+            let allowing_rule = Covering::new(command, &call.text)?;
             let by_command = self.rules_of(&list.commands).find(|rule| match &rule.specifier {
-                Specifier::Command(pattern, _) => rule.tools.contain(tool) && covering.is_covered_by(pattern),
+                Specifier::Command(pattern, _) => {
+                    rule.tools.contain(tool) && allowing_rule.is_covered_by(pattern)
+                }
                 _ => false,
             });
-            return by_command.or_else(|| self.looking(tool, part));
+            return by_command.or_else(|| self.reading_rule(tool, part));
         }
-        if let Some(touch) = part.touches.first() {
+        if let Some(touch) = part.touched_files.first() {
             touch.target.real.as_ref()?;
             let whole = || self.rules_of(&list.calls).find(|rule| tool != "bash" && rule.tools.contain(tool));
-            return self.of_file(Effect::Allow, tool, touch).or_else(whole);
+            return self.file_rule(Effect::Allow, tool, touch).or_else(whole);
         }
         let whole = self.rules_of(&list.calls).find(|rule| rule.tools.contain(tool));
-        whole.or_else(|| self.of_name(list, tool, &part.what))
+        whole.or_else(|| self.name_rule(list, tool, &part.kind))
     }
 
-    /// For a command that only reads or enters files: rules that allow all of those outside the workspace.
-    fn looking(&self, tool: &str, part: &Part) -> Option<&Rule> {
-        let outside = part.touches.iter().filter(|touch| !touch.is_inside);
+    /// For a command that only reads or enters files: finds rules that allow all files outside the workspace.
+    fn reading_rule(&self, tool: &str, part: &Part) -> Option<&Rule> {
+        let outside = part.touched_files.iter().filter(|touch| !touch.is_inside);
         let rules: Option<Vec<&Rule>> =
-            outside.map(|touch| self.of_file(Effect::Allow, tool, touch)).collect();
-        if part.only_looks { rules?.pop() } else { None }
+            outside.map(|touch| self.file_rule(Effect::Allow, tool, touch)).collect();
+        if part.only_reads { rules?.pop() } else { None }
     }
 
-    fn of_file(&self, effect: Effect, tool: &str, touch: &Touch) -> Option<&Rule> {
+    fn file_rule(&self, effect: Effect, tool: &str, touch: &TouchedFile) -> Option<&Rule> {
         let list = self.list(effect);
-        let beneath = touch.reach.iter().filter(|_| effect != Effect::Allow);
+        let beneath = touch.matched.iter().filter(|_| effect != Effect::Allow);
         let find = |rules: &PathRules| {
             let mut targets =
-                beneath.clone().filter(|_| !rules.is_empty()).flat_map(|reach| &reach.found().files);
+                beneath.clone().filter(|_| !rules.is_empty()).flat_map(|matched| &matched.found().files);
             rules.find(&touch.target).or_else(|| targets.find_map(|target| rules.find(target)))
         };
         let number = match touch.access {
             Access::Read => find(&list.read),
-            // Whoever may not see a file may not write it either.
+            // A file that may not be read may not be written either.
             Access::Write if effect == Effect::Deny => find(&list.edit).or_else(|| find(&list.read)),
             Access::Write => find(&list.edit),
             Access::Enter => find(&list.enter),
@@ -224,22 +232,24 @@ impl Rulebook {
         number.or_else(own).and_then(|number| self.rules.get(number))
     }
 
-    fn of_name(&self, list: &List, tool: &str, what: &What) -> Option<&Rule> {
-        match what {
-            What::Name(name) => self.rules_of(&list.names).find(|rule| match &rule.specifier {
+    fn name_rule(&self, list: &EffectRules, tool: &str, kind: &PartKind) -> Option<&Rule> {
+        match kind {
+            PartKind::Name(name) => self.rules_of(&list.names).find(|rule| match &rule.specifier {
                 Specifier::Name(pattern, _) => rule.tools.contain(tool) && pattern.matches(name),
                 _ => false,
             }),
-            What::Address(Some(host)) => self.rules_of(&list.domains).find(|rule| match &rule.specifier {
-                Specifier::Domain(domain) => rule.tools.contain(tool) && domain.contains(host),
-                _ => false,
-            }),
+            PartKind::Address(Some(host)) => {
+                self.rules_of(&list.domains).find(|rule| match &rule.specifier {
+                    Specifier::Domain(domain) => rule.tools.contain(tool) && domain.contains(host),
+                    _ => false,
+                })
+            }
             _ => None,
         }
     }
 
-    /// Whether a rule denies or asks by what a part hides: then it cannot be said that none fits.
-    pub(crate) fn may_restrict(&self, part: &Part, call: &Call) -> bool {
+    /// Whether a deny or ask rule may match what a part hides.
+    pub(crate) fn may_restrict(&self, part: &Part, call: &AnalyzedCall) -> bool {
         let lists = [&self.deny, &self.ask];
         if let Some(command) = call.command(part)
             && lists.iter().any(|list| !list.commands.is_empty())
@@ -253,51 +263,55 @@ impl Rulebook {
                 return true;
             }
         }
-        match &part.what {
-            What::Address(None) => lists.iter().any(|list| !list.domains.is_empty()),
-            _ if part.touches.iter().any(is_open) && lists.iter().any(|list| !list.read.is_empty()) => true,
+        match &part.kind {
+            PartKind::Address(None) => lists.iter().any(|list| !list.domains.is_empty()),
+            _ if part.touched_files.iter().any(is_incomplete)
+                && lists.iter().any(|list| !list.read.is_empty()) =>
+            {
+                true
+            }
             _ if part.hides_files => lists.iter().any(|list| !list.read.is_empty() || !list.edit.is_empty()),
             _ => false,
         }
     }
 
-    /// Whether a rule denies or asks some commands.
+    /// Whether a deny or ask rule restricts some commands.
     pub(crate) fn restricts_commands(&self) -> bool {
         !self.deny.commands.is_empty() || !self.ask.commands.is_empty()
     }
 
-    /// Whether a rule denies or asks reading some files.
+    /// Whether a deny or ask rule restricts reading some files.
     pub(crate) fn restricts_reading(&self) -> bool {
         [&self.deny, &self.ask].iter().any(|list| !list.read.is_empty() || !list.own.is_empty())
     }
 
-    /// Where the files are that rules deny to read.
+    /// The directories and files that contain everything that rules deny to read.
     pub(crate) fn denied_starts(&self) -> &[std::path::PathBuf] {
         self.deny.read.starts()
     }
 
-    /// Whether a rule denies to read a path, as it is written.
+    /// Whether a rule denies reading a path, as written.
     pub(crate) fn denies_path(&self, path: &std::path::Path) -> bool {
         self.deny.read.fits(path)
     }
 
-    /// A rule that denies every call of a tool.
-    pub(crate) fn removing(&self, tool: &str) -> Option<&Rule> {
+    /// Finds a rule that denies every call of a tool.
+    pub(crate) fn hiding_rule(&self, tool: &str) -> Option<&Rule> {
         let mut rules = self.rules_of(&self.deny.calls);
         rules.find(|rule| rule.specifier == Specifier::Any && rule.tools.contain(tool))
     }
 }
 
-/// Whether a file stands for more than could be looked at.
-fn is_open(touch: &Touch) -> bool {
-    touch.reach.as_ref().is_some_and(|reach| !reach.found().is_whole)
+/// Whether a file stands for more files than could be examined.
+fn is_incomplete(touch: &TouchedFile) -> bool {
+    touch.matched.as_ref().is_some_and(|matched| !matched.found().is_complete)
 }
 
 fn is_writer(tool: &str) -> bool {
     alias_of("Edit").is_some_and(|alias| alias.tools.contains(&tool))
 }
 
-fn fits_parameter(specifier: &Specifier, arguments: &Value) -> bool {
+fn matches_parameter(specifier: &Specifier, arguments: &Value) -> bool {
     match specifier {
         Specifier::Any => true,
         Specifier::Parameter(parameter) => has(parameter, arguments),
@@ -305,7 +319,7 @@ fn fits_parameter(specifier: &Specifier, arguments: &Value) -> bool {
     }
 }
 
-/// Whether a top-level parameter has a value that fits.
+/// Whether a top-level parameter has a matching value.
 fn has(parameter: &Parameter, arguments: &Value) -> bool {
     match arguments.get(&parameter.name) {
         Some(Value::String(text)) => parameter.value.matches(text),

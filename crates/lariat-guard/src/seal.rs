@@ -1,13 +1,13 @@
-//! A hash of what a person was shown, so that nothing else is carried out under their approval.
+//! Hashes what the user saw, so that nothing else runs under their approval.
 
 use std::fmt;
 
-/// A hash of texts, in their order.
+/// A hash of several texts in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seal([u8; 32]);
 
 impl Seal {
-    /// The seal of these texts. Where one ends and the next begins counts.
+    /// Hashes these texts. The boundaries between texts are part of the hash.
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut hasher = blake3::Hasher::new();
         for text in texts {

@@ -1,8 +1,8 @@
-//! Permission settings, as files hold them, and how they come together.
+//! Reads permission settings and merges them.
 //!
-//! Owns the reading of Claude Code's `settings.json` and of `[permissions]` in `lariat.toml`, which has the same keys, and
-//! the order of levels: lists merge, single values come from the strongest level. Unknown keys are left alone.
-//! Invariant: before its workspace is trusted a level of the workspace can only restrict, and it can never bypass.
+//! Reads Claude Code's `settings.json` and `[permissions]` in `lariat.toml`, which has the same keys. Lists of all levels
+//! are merged; a single value comes from the strongest level. Unknown keys outside `permissions` are ignored.
+//! Until the workspace is trusted, its settings can only restrict; they can never turn on bypass mode.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,54 +16,54 @@ use crate::mode::Mode;
 use crate::origin::{Level, Origin};
 use crate::rule::{Effect, Rule, Warning};
 
-/// Why settings cannot be used at all. Going on without them could drop a rule that denies.
+/// Settings that cannot be used at all. Continuing without them could drop a deny rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// It is not the format that it should be.
-    #[error("{origin} cannot be read: {reason}. Correct the file or move it away.")]
+    /// The file is not in the expected format.
+    #[error("cannot parse {origin}: {reason}. hint: fix the file or move it away")]
     Malformed {
-        /// Where.
+        /// The settings.
         origin: Box<Origin>,
-        /// On which line, where the parser says so.
+        /// The line, if the parser reports it.
         line: Option<usize>,
-        /// What the parser says.
+        /// The message of the parser.
         reason: String,
     },
-    /// A restriction is written and cannot be put into effect.
+    /// A restriction cannot be put into effect.
     #[error("{0}")]
     Restriction(Box<BrokenRestriction>),
 }
 
-/// Something that should restrict and cannot: a rule that denies or asks, a list of them, a mode. No session may begin
-/// without it; where one does, every call is asked.
+/// A restriction that cannot be put into effect: a deny or ask rule, a list of them, a mode. No session may start without
+/// it; if one does, every tool call requires approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BrokenRestriction {
-    /// What was written: a rule, or a key.
+    /// The rule or the key as written.
     pub subject: String,
     /// What is wrong with it, in words that follow the subject.
     pub reason: String,
-    /// Where it was written.
+    /// The settings that contain it.
     pub origin: Arc<Origin>,
-    /// On which line of the file.
+    /// The line of the file.
     pub line: Option<usize>,
 }
 
 impl BrokenRestriction {
-    /// Something that should restrict and cannot.
+    /// Creates one without a line.
     pub fn new(subject: impl Into<String>, reason: impl Into<String>, origin: Arc<Origin>) -> Self {
         Self { subject: subject.into(), reason: reason.into(), origin, line: None }
     }
 
-    /// Says on which line it stands.
+    /// Sets the line.
     #[must_use]
     pub const fn with_line(mut self, line: Option<usize>) -> Self {
         self.line = line;
         self
     }
 
-    /// The file and the line, or what stands for them.
+    /// The file and the line, or the flag or variable.
     pub fn place(&self) -> String {
         match self.line {
             Some(line) => format!("{}:{line}", self.origin),
@@ -78,35 +78,35 @@ impl fmt::Display for BrokenRestriction {
     }
 }
 
-/// Whether the workspace may raise what is allowed.
+/// Whether the workspace may allow more than the user's own settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Trust {
-    /// A person trusted it as it is.
+    /// The user trusted it in its current state.
     Trusted,
-    /// Nobody did.
+    /// The user has not trusted it.
     #[default]
     Untrusted,
 }
 
-/// One file of settings.
+/// The permission settings of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Layer {
-    /// Where it was written.
+    /// The file.
     pub origin: Arc<Origin>,
     /// Its rules of all lists.
     pub rules: Vec<Rule>,
-    /// Directories that count as workspace, as they were written.
+    /// Directories that belong to the workspace, as written.
     pub additional_directories: Vec<String>,
-    /// The mode to begin with.
+    /// The initial mode.
     pub default_mode: Option<Mode>,
-    /// The mode `bypass` is switched off.
+    /// Disables the mode `bypass`.
     pub disables_bypass: bool,
-    /// The mode `auto` is switched off.
+    /// Disables the mode `auto`.
     pub disables_auto: bool,
-    /// What has no effect.
+    /// Settings that have no effect.
     pub warnings: Vec<Warning>,
-    /// What should restrict and cannot.
+    /// Restrictions that cannot be put into effect.
     pub broken: Vec<BrokenRestriction>,
 }
 
@@ -126,7 +126,7 @@ const KEYS: &[&str] = &[
 ];
 
 impl Layer {
-    /// A layer without settings.
+    /// Creates a layer without settings.
     pub fn new(origin: Origin) -> Self {
         Self {
             origin: Arc::new(origin),
@@ -140,20 +140,20 @@ impl Layer {
         }
     }
 
-    /// Reads the text of a Claude Code `settings.json`.
+    /// Parses a Claude Code `settings.json`.
     pub fn claude(text: &str, origin: Origin) -> Result<Self, SettingsError> {
         Self::of(&Document::parse(text, Format::Json, origin)?)
     }
 
-    /// Reads the text of a `lariat.toml`.
+    /// Parses a `lariat.toml`.
     pub fn lariat(text: &str, origin: Origin) -> Result<Self, SettingsError> {
         Self::of(&Document::parse(text, Format::Toml, origin)?)
     }
 
-    /// The permissions of a file that was read.
+    /// Reads the permissions of a parsed file.
     ///
     /// # Errors
-    /// When they are not a table.
+    /// `permissions` is not a table.
     pub fn of(document: &Document) -> Result<Self, SettingsError> {
         let mut layer = Self::permissions(document.value.get("permissions"), document.origin.clone())?;
         for broken in &mut layer.broken {
@@ -162,20 +162,20 @@ impl Layer {
         Ok(layer)
     }
 
-    /// What is left of it: before its workspace is trusted, a layer of a workspace only restricts. What is left out is
-    /// among its warnings.
+    /// Removes what the layer may not say: until its workspace is trusted, a workspace layer can only restrict. What is
+    /// removed is added to its warnings.
     #[must_use]
     pub fn held_to(mut self, trust: Trust) -> Self {
         if self.origin.level.is_of_the_workspace() {
-            withhold(&mut self, trust);
+            remove_untrusted(&mut self, trust);
         }
         self
     }
 
-    /// Adds a rule; a warning is kept with the layer. One that should deny or ask and cannot be read is kept as broken.
+    /// Adds a rule or a warning about it. An invalid deny or ask rule is added to `broken`.
     pub fn with_rule(mut self, effect: Effect, text: &str) -> Self {
         match Rule::parse(text, effect, &self.origin) {
-            (None, Some(warning)) if effect != Effect::Allow => self.breaks(text, warning.reason),
+            (None, Some(warning)) if effect != Effect::Allow => self.add_broken(text, warning.reason),
             (rule, warning) => {
                 self.rules.extend(rule);
                 self.warnings.extend(warning);
@@ -184,13 +184,13 @@ impl Layer {
         self
     }
 
-    /// Sets the mode to begin with.
+    /// Sets the initial mode.
     pub const fn with_default_mode(mut self, mode: Mode) -> Self {
         self.default_mode = Some(mode);
         self
     }
 
-    /// Adds a directory that counts as workspace.
+    /// Adds a directory to the workspace.
     pub fn with_directory(mut self, directory: impl Into<String>) -> Self {
         self.additional_directories.push(directory.into());
         self
@@ -209,8 +209,10 @@ impl Layer {
         for name in table.keys().filter(|name| !KEYS.contains(&name.as_str())) {
             // A list under a misspelt name would restrict nothing.
             match nearest(name, KEYS.iter().copied()) {
-                Some(known) => layer.breaks(name, format!("is not a setting; did you mean `{known}`?")),
-                None => layer.warn(name, "is not a setting; it is ignored.".to_owned()),
+                Some(known) => {
+                    layer.add_broken(name, format!("is not a known setting; did you mean `{known}`?"))
+                }
+                None => layer.warn(name, "is not a known setting; it is ignored.".to_owned()),
             }
         }
         for (effect, key) in [(Effect::Deny, "deny"), (Effect::Ask, "ask"), (Effect::Allow, "allow")] {
@@ -225,7 +227,7 @@ impl Layer {
             layer.default_mode = value.as_str().and_then(Mode::parse);
             if layer.default_mode.is_none() {
                 let modes = Mode::ALL.map(Mode::name).join("`, `");
-                layer.breaks("defaultMode", format!("must be one of `{modes}`, not {value}"));
+                layer.add_broken("defaultMode", format!("must be one of `{modes}`, not {value}"));
             }
         }
         layer.disables_bypass = layer.switch(
@@ -236,7 +238,7 @@ impl Layer {
         Ok(layer)
     }
 
-    /// A list of texts; a single text counts as a list of one.
+    /// Reads a list of texts; a single text is a list of one.
     fn texts(&mut self, key: &str, value: Option<&Value>) -> Vec<String> {
         let items = match value {
             None | Some(Value::Null) => return Vec::new(),
@@ -248,30 +250,30 @@ impl Layer {
             match item {
                 Value::String(text) => texts.push(text.clone()),
                 other if matches!(key, "deny" | "ask") => {
-                    self.breaks(key, format!("has the entry {other}, which is not a rule"));
+                    self.add_broken(key, format!("has the entry {other}, which is not a rule"));
                 }
                 other => {
-                    self.warn(key, format!("has the entry {other}, which is not a text; it is ignored."))
+                    self.warn(key, format!("has the entry {other}, which is not a string; it is ignored."))
                 }
             }
         }
         texts
     }
 
-    /// A switch that can only restrict: what is not clearly off is on.
+    /// Reads a switch that can only restrict: anything that is not clearly off is on.
     fn switch(&mut self, key: &str, value: Option<Value>) -> bool {
         match value {
             None | Some(Value::Null | Value::Bool(false)) => false,
             Some(Value::Bool(true)) => true,
             Some(Value::String(text)) if text == "disable" => true,
             Some(other) => {
-                self.warn(key, format!("has the unknown value {other}; it is read as \"disable\"."));
+                self.warn(key, format!("has the unknown value {other}; it is treated as \"disable\"."));
                 true
             }
         }
     }
 
-    fn breaks(&mut self, subject: &str, reason: String) {
+    fn add_broken(&mut self, subject: &str, reason: String) {
         self.broken.push(BrokenRestriction::new(subject, reason, self.origin.clone()));
     }
 
@@ -286,17 +288,17 @@ impl SettingsError {
     }
 }
 
-/// What all levels say together.
+/// The merged settings of all levels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The rules that count, strongest level first.
+    /// The rules in effect, strongest level first.
     pub rules: Vec<Rule>,
-    /// Directories that count as workspace beside the working directory, as they were written.
+    /// Directories that belong to the workspace besides the working directory, as written.
     pub additional_directories: Vec<PathBuf>,
-    /// The mode to begin with.
+    /// The initial mode.
     pub mode: Mode,
-    /// What has no effect, and why.
+    /// Settings that have no effect, and why.
     pub warnings: Vec<Warning>,
     /// Whether the workspace is trusted.
     pub trust: Trust,
@@ -305,7 +307,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Brings layers together, in whatever order they come.
+    /// Merges layers given in any order.
     pub fn merge(layers: impl IntoIterator<Item = Layer>, trust: Trust) -> Self {
         let mut layers: Vec<Layer> = layers.into_iter().collect();
         layers.sort_by_key(|layer| layer.origin.level);
@@ -318,15 +320,15 @@ impl Settings {
             settings.rules.append(&mut layer.rules);
             settings.additional_directories.extend(layer.additional_directories.iter().map(PathBuf::from));
             settings.warnings.append(&mut layer.warnings);
-            settings.hold(&layer);
+            settings.ask_if_broken(&layer);
             mode = mode.or(layer.default_mode);
         }
         settings.mode = settings.permitted(mode.unwrap_or_default());
         settings
     }
 
-    /// What of a layer cannot be put into effect makes every call a question: it may have been about any.
-    fn hold(&mut self, layer: &Layer) {
+    /// Makes every tool call require approval if a restriction of a layer is broken: it may have been about any of them.
+    fn ask_if_broken(&mut self, layer: &Layer) {
         if layer.broken.is_empty() {
             return;
         }
@@ -338,7 +340,7 @@ impl Settings {
         self.rules.extend(Rule::parse("*", Effect::Ask, &layer.origin).0);
     }
 
-    /// A mode, or the default one where settings switch it off.
+    /// Returns a mode, or the default one if settings disable it.
     pub fn permitted(&self, mode: Mode) -> Mode {
         match mode {
             Mode::Bypass if self.disables_bypass => Mode::Default,
@@ -348,12 +350,11 @@ impl Settings {
     }
 }
 
-/// Takes from a layer of the workspace what it has no right to say.
-fn withhold(layer: &mut Layer, trust: Trust) {
+/// Removes what a workspace layer may not say.
+fn remove_untrusted(layer: &mut Layer, trust: Trust) {
     if layer.default_mode == Some(Mode::Bypass) {
         layer.default_mode = None;
-        layer
-            .warn("defaultMode", "is ignored: settings of a workspace cannot bypass permissions.".to_owned());
+        layer.warn("defaultMode", "is ignored: workspace settings cannot turn on bypass mode.".to_owned());
     }
     if trust == Trust::Trusted {
         return;

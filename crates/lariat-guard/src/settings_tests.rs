@@ -12,7 +12,7 @@ fn texts(layer: &Layer, effect: Effect) -> Vec<&str> {
 }
 
 #[test]
-fn claude_settings_are_read_and_unknown_keys_left_alone() {
+fn parses_claude_settings_and_warns_about_unknown_keys() {
     let text = r#"{
         "model": "x", "hooks": { "PreToolUse": [] },
         "permissions": {
@@ -33,7 +33,7 @@ fn claude_settings_are_read_and_unknown_keys_left_alone() {
 }
 
 #[test]
-fn lariat_toml_has_the_same_keys_in_either_spelling() {
+fn lariat_toml_accepts_both_spellings_of_keys() {
     let text = "title = 'x'\n[permissions]\nallow = ['Bash(make *)']\ndeny = ['Read(.env)']\ndefault_mode = 'plan'\n\
         additional_directories = ['/srv']\ndisableAutoMode = true\n[other]\nwhen = 2026-01-01\n";
     let layer = Layer::lariat(text, origin()).unwrap();
@@ -45,7 +45,7 @@ fn lariat_toml_has_the_same_keys_in_either_spelling() {
 }
 
 #[test]
-fn empty_files_and_files_without_permissions_say_nothing() {
+fn empty_file_or_missing_permissions_gives_an_empty_layer() {
     for text in ["", "  \n", "{}", "null", r#"{"permissions": null}"#, "\u{feff}{}"] {
         let layer = Layer::claude(text, origin()).unwrap();
         assert!(layer.rules.is_empty() && layer.warnings.is_empty(), "{text}");
@@ -54,7 +54,7 @@ fn empty_files_and_files_without_permissions_say_nothing() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_an_error_that_names_it() {
+fn malformed_file_is_an_error_that_names_it() {
     for result in [
         Layer::claude("{", origin()),
         Layer::claude(r#"{"permissions": []}"#, origin()),
@@ -67,14 +67,14 @@ fn a_file_that_cannot_be_read_is_an_error_that_names_it() {
 }
 
 #[test]
-fn what_should_restrict_and_cannot_is_broken_with_its_line() {
+fn invalid_restriction_is_broken_and_has_its_line() {
     let text = "{ \"permissions\": {\n\"deny\": [\"Read(.env)\",\n3, \"Read(.x\"],\n\"allow\": \"Bash(make *)\",\n\
         \"defaultMode\": \"yolo\",\n\"dney\": [], \"disableBypassPermissionsMode\": \"perhaps\" } }";
     let layer = Layer::claude(text, origin()).unwrap();
     assert_eq!(texts(&layer, Effect::Deny), ["Read(.env)"]);
     assert_eq!(texts(&layer, Effect::Allow), ["Bash(make *)"]);
     assert_eq!(layer.default_mode, None);
-    assert!(layer.disables_bypass, "what only restricts counts when in doubt");
+    assert!(layer.disables_bypass, "an unclear value of a switch that only restricts turns it on");
     let subjects: Vec<&str> = layer.warnings.iter().map(|warning| warning.subject.as_str()).collect();
     assert_eq!(subjects, ["disableBypassPermissionsMode"]);
     let broken: Vec<_> = layer.broken.iter().map(|one| (one.subject.as_str(), one.line)).collect();
@@ -86,7 +86,7 @@ fn what_should_restrict_and_cannot_is_broken_with_its_line() {
 }
 
 #[test]
-fn a_broken_restriction_makes_everything_a_question() {
+fn broken_restriction_makes_everything_ask() {
     let layer = Layer::new(origin()).with_rule(Effect::Deny, "Read(.env").with_rule(Effect::Allow, "Bash");
     let settings = Settings::merge([layer], Trust::Trusted);
     assert!(settings.rules.iter().any(|rule| rule.effect == Effect::Ask && rule.text == "*"));
@@ -94,7 +94,7 @@ fn a_broken_restriction_makes_everything_a_question() {
 }
 
 #[test]
-fn no_key_of_an_untrusted_workspace_raises_anything() {
+fn untrusted_workspace_settings_allow_nothing() {
     let text =
         r#"{"permissions": {"allow": ["Bash"], "additionalDirectories": ["/"], "defaultMode": "MODE"}}"#;
     for level in [Level::Project, Level::Local] {

@@ -1,31 +1,31 @@
-//! `Bash(...)` rules against the commands of a script.
+//! Matches `Bash(...)` rules with the commands of a script.
 //!
-//! Owns the patterns and the two directions of matching. A rule that denies or asks sees a command in every spelling:
-//! with and without wrappers, variables, directories of programs, and as it was written. A rule that allows sees one
-//! spelling and must cover the whole command. Whether every command is covered is decided by `judge`.
+//! A deny or ask rule sees a command in every spelling: with and without wrappers, variables and the directory of the
+//! program, and as written. An allow rule sees one spelling and must cover the whole command. `judge` decides whether every
+//! command is covered.
 
 use std::borrow::Cow;
 
 use crate::program::{
     base, is_broad, is_builtin, is_find_action, is_never_by_pattern, is_safe_variable, is_transparent,
-    is_wordy, options_before_subcommand, writes,
+    options_before_subcommand, takes_words, writes,
 };
 use crate::read_only::is_listed;
 use crate::shell::{Command, Word};
 use crate::wildcard::Wildcard;
 
-/// The pattern of a rule for commands.
+/// The pattern of a command rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommandPattern {
     whole: Wildcard,
-    /// For a final ` *`: the same without it, so that the bare command fits.
+    /// For a trailing ` *`: the pattern without it, so that the bare command matches.
     bare: Option<Wildcard>,
-    /// What it says before the first star is enough to run code: `python *`, `docker exec web *`.
+    /// The part before the first `*` is enough to run code: `python *`, `docker exec web *`.
     runs: bool,
 }
 
 impl CommandPattern {
-    /// `*` anywhere; a final ` *` or `:*` also stands for nothing at all.
+    /// Parses a pattern. `*` may stand anywhere; a trailing ` *` or `:*` also matches nothing at all.
     pub(crate) fn new(text: &str) -> Self {
         match text.strip_suffix(":*").or_else(|| text.strip_suffix(" *")) {
             Some(start) if !start.is_empty() => {
@@ -44,14 +44,14 @@ impl CommandPattern {
         self.whole.is_literal()
     }
 
-    /// True when its first word is this program, letter by letter.
+    /// Whether its first word is exactly this program.
     fn names(&self, program: &str) -> bool {
         let rest = self.whole.start().strip_prefix(program);
         rest.is_some_and(|rest| rest.starts_with(' ') || (rest.is_empty() && self.is_literal()))
     }
 }
 
-/// Whether the words before the first star of a pattern run code, whatever follows.
+/// Whether the words before the first `*` of a pattern run code, whatever follows.
 fn runs(pattern: &str) -> bool {
     let start = pattern.split('*').next().unwrap_or_default();
     let words: Vec<Word> =
@@ -60,7 +60,7 @@ fn runs(pattern: &str) -> bool {
     !command.words.is_empty() && command.begins_to_run()
 }
 
-/// Every spelling of a command that a rule which denies or asks may name.
+/// Returns every spelling of a command that a deny or ask rule may name.
 pub(crate) fn spellings(command: &Command, script: &str) -> Vec<String> {
     let mut spellings = Vec::with_capacity(4);
     let Some(program) = command.words.first() else {
@@ -90,15 +90,15 @@ pub(crate) fn spellings(command: &Command, script: &str) -> Vec<String> {
     spellings
 }
 
-/// Words of a command that are looked at for a command inside.
+/// Maximum words of a command that are examined for a command among its arguments.
 const INNER: usize = 64;
 
-/// What a command that runs its arguments may run, as far as its words tell: everything from some word on.
+/// Returns what a command that runs its arguments may run, as far as its words tell: everything from each word on.
 pub(crate) fn inner_spellings(command: &Command) -> Vec<String> {
     if !may_run_its_words(command) {
         return Vec::new();
     }
-    // A wrapper of which nothing is known is given a command word by word; a text is only an argument.
+    // An unknown wrapper receives a command word by word; a text with blanks is only an argument.
     let runs_texts = command.runs_its_arguments();
     let words: Vec<&str> = rest(&command.words).take(INNER).map(|word| word.text.as_str()).collect();
     let mut spellings = Vec::new();
@@ -115,10 +115,10 @@ pub(crate) fn inner_spellings(command: &Command) -> Vec<String> {
     spellings
 }
 
-/// Whether a command runs its arguments, or nothing is known about its program: then it may be a wrapper.
+/// Whether a command runs its arguments, or its program is unknown and may be a wrapper.
 pub(crate) fn may_run_its_words(command: &Command) -> bool {
     let is_known = |program: &str| {
-        is_listed(program) || is_wordy(program) || writes(program).is_some() || is_builtin(program)
+        is_listed(program) || takes_words(program) || writes(program).is_some() || is_builtin(program)
     };
     command.runs_its_arguments()
         || !(command.is_in_a_table() || is_broad(command) || command.program().is_some_and(is_known))
@@ -149,13 +149,13 @@ fn joined<'a>(words: &'a [Word], text: impl Fn(&'a Word) -> Cow<'a, str>) -> Str
     whole
 }
 
-/// A command as a rule that allows sees it.
+/// A command as an allow rule sees it.
 pub(crate) struct Covering {
-    /// From the first wrapper that is not looked through.
+    /// From the first wrapper that rules do not look through.
     text: String,
-    /// As it was written; only when nothing was looked through.
+    /// As written; only if there are no wrappers and no variables.
     written: Option<String>,
-    /// What it starts with.
+    /// The first word.
     program: String,
     kind: Kind,
 }
@@ -163,16 +163,16 @@ pub(crate) struct Covering {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Plain,
-    /// Only by a rule that begins with its name.
+    /// Only by a rule that starts with its name.
     ByName,
-    /// Only by a rule that begins with what makes it run code.
+    /// Only by a rule that starts with what makes it run code.
     ByCode,
     /// Only by a rule without `*`.
     Exact,
 }
 
 impl Covering {
-    /// `None` when no rule can allow it: its program is not known, or a variable changes what it means.
+    /// `None` if no rule can allow it: its program is unknown, or a variable changes what it does.
     pub(crate) fn new(command: &Command, script: &str) -> Option<Self> {
         if !command.words.first().is_some_and(|program| program.is_known && !program.text.is_empty()) {
             return None;
@@ -204,7 +204,7 @@ impl Covering {
             })
     }
 
-    /// The text that a rule would have to name.
+    /// The text that a rule must match.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -232,7 +232,7 @@ fn kind(command: &Command, shown: &[&str]) -> Kind {
     }
 }
 
-/// Whether a word of `make` is code itself, and not a target of the project's makefile.
+/// Whether an argument of `make` is code itself, not a target of the project's makefile.
 fn is_makefile(word: &Word) -> bool {
     let text = word.text.as_str();
     let in_a_row = text.starts_with('-') && !text.starts_with("--") && text.contains('E');
@@ -243,7 +243,7 @@ fn is_makefile(word: &Word) -> bool {
     in_a_row || text.starts_with("--ev") || sets || word.may_be_option()
 }
 
-/// A word as a rule spells it: in quotes where its end would not be seen.
+/// Spells a word as in a rule: quoted if its end would be unclear otherwise.
 fn quoted(word: &Word) -> Cow<'_, str> {
     let is_plain =
         !word.text.is_empty() && !word.text.contains(|c: char| c.is_whitespace() || c == '\'' || c == '"');

@@ -1,8 +1,8 @@
-//! What "always" would remember.
+//! Suggests the rules that the answer "always" would store.
 //!
-//! Owns the generalising of a call into rules: `cargo test --all` becomes `Bash(cargo test *)`; what runs its arguments is
-//! remembered word by word or not at all. Invariant: the rules that are shown are exactly what is stored, and with them
-//! the same call would run; where that cannot be, nothing is offered.
+//! Generalises a tool call to rules: `cargo test --all` becomes `Bash(cargo test *)`; a command that runs its arguments is
+//! remembered word by word or not at all. The rules that the user sees are exactly those that are stored, and they allow the
+//! same tool call; if that is impossible, nothing is suggested.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use lariat_core::permission::DangerLevel;
 use crate::judge::{Guard, Query};
 use crate::judgement::Decision;
 use crate::origin::Level;
-use crate::part::{Access, Call, Part, What};
+use crate::part::{Access, AnalyzedCall, Part, PartKind};
 use crate::program::{base, is_broad, is_editor, subcommands};
 use crate::rule::{Effect, Rule};
 use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Command;
 use crate::shell_rule::Covering;
-use crate::tool_name::{About, about};
+use crate::tool_name::{CallSubject, call_subject};
 
-/// Rules that one answer may add.
-const LIMIT: usize = 5;
+/// Maximum rules that one answer may add.
+const MAX_RULES: usize = 5;
 
-/// Programs for which nothing is remembered: allowing one command of theirs says nothing about the next.
-const NEVER: &[&str] = &[
+/// Programs for which nothing is suggested: allowing one of their commands says nothing about the next.
+const NEVER_SUGGESTED: &[&str] = &[
     "sudo", "doas", "su", "pkexec", "eval", "source", ".", "exec", "bash", "sh", "dash", "zsh", "ksh",
     "fish", "ssh", "env", "xargs", "dd", "kill", "pkill", "killall", "reboot", "shutdown",
 ];
@@ -31,18 +31,18 @@ const NEVER: &[&str] = &[
 /// Shells that run a script by its name.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "ksh"];
 
-/// Subcommands of git that reach another machine.
+/// Git subcommands that use the network.
 const REMOTE: &[&str] = &["push", "pull", "fetch"];
 
-/// Programs that are remembered word by word: what they did to one file says nothing about the next.
-const EXACT: &[&str] = &["rm", "rmdir", "unlink", "shred", "truncate", "chmod", "chown"];
+/// Programs that are remembered word by word: what they do to one file says nothing about the next.
+const EXACT_PROGRAMS: &[&str] = &["rm", "rmdir", "unlink", "shred", "truncate", "chmod", "chown"];
 
 impl Guard {
-    /// The rules that would let a call run from now on: at most five, none if they would not suffice.
+    /// Returns the rules that would allow a tool call from now on: at most five, and none if they would not suffice.
     ///
-    /// They are meant for the local settings of the project.
+    /// They are written for the local settings of the project.
     pub fn suggest(&self, query: &Query<'_>) -> Vec<String> {
-        let call = Call::new(query.tool, query.arguments, query.effects, self.ground());
+        let call = AnalyzedCall::new(query.tool, query.arguments, query.effects, self.context());
         let mut rules: Vec<String> = Vec::new();
         for part in &call.parts {
             if part.danger == DangerLevel::Safe {
@@ -54,42 +54,43 @@ impl Guard {
                 None => return Vec::new(),
             }
         }
-        if rules.len() > LIMIT || !self.suffice(&rules, query) { Vec::new() } else { rules }
+        if rules.len() > MAX_RULES || !self.suffice(&rules, query) { Vec::new() } else { rules }
     }
 
-    /// Whether the call would run with these rules.
+    /// Whether the tool call would run with these rules.
     fn suffice(&self, rules: &[String], query: &Query<'_>) -> bool {
         let origin = crate::Origin::file(Level::Local, ".claude/settings.local.json");
         let layer = rules.iter().fold(Layer::new(origin), |layer, rule| layer.with_rule(Effect::Allow, rule));
         let added: Vec<Rule> = Settings::merge([layer], Trust::Trusted).rules;
         let mut settings = self.settings().clone();
         settings.rules.extend(added);
-        let ground = self.ground();
-        let guard = Self::new(settings, ground.places.clone(), ground.resolver.clone());
+        let context = self.context();
+        let guard = Self::new(settings, context.places.clone(), context.resolver.clone());
         guard.judge(query).verdict == Decision::Allow
     }
 
-    fn rule_for(&self, part: &Part, call: &Call, tool: &str) -> Option<String> {
+    fn rule_for(&self, part: &Part, call: &AnalyzedCall, tool: &str) -> Option<String> {
         if part.critical.is_some() || part.protected.is_some() {
             return None;
         }
-        match &part.what {
-            What::Command(_) => {
+        match &part.kind {
+            PartKind::Command(_) => {
                 let command = call.command(part)?;
                 let program = command.words.first()?.text.as_str();
                 let covering = Covering::new(command, &call.text)?;
                 let first = covering.text().split(' ').next().unwrap_or_default();
                 let is_bare = command.words.len() == 1 && command.wrappers.is_empty();
-                let never = NEVER.contains(&base(program)) || NEVER.contains(&base(first));
-                // `env` alone prints; with a command it runs it. A shell with a script is remembered word by word.
+                let never =
+                    NEVER_SUGGESTED.contains(&base(program)) || NEVER_SUGGESTED.contains(&base(first));
+                // `env` alone only prints. A shell with a script is remembered word by word.
                 if never && !(is_bare && program == "env") && !is_script(command) {
                     return None;
                 }
-                let text = generalised(&covering, command);
+                let text = generalise(&covering, command);
                 (!text.contains('\n')).then(|| format!("Bash({text})"))
             }
-            What::File => {
-                let touch = part.touches.first()?;
+            PartKind::File => {
+                let touch = part.touched_files.first()?;
                 let path = touch.target.real.as_deref()?;
                 let name = match touch.access {
                     Access::Read => "Read",
@@ -98,23 +99,23 @@ impl Guard {
                 };
                 Some(format!("{name}({})", self.pattern(path, touch.access)?))
             }
-            What::Address(host) => host.as_ref().map(|host| format!("WebFetch(domain:{host})")),
-            What::Name(_) => None,
-            What::Tool if matches!(about(tool), About::Nothing) => Some(tool.to_owned()),
-            What::Tool => None,
+            PartKind::Address(host) => host.as_ref().map(|host| format!("WebFetch(domain:{host})")),
+            PartKind::Name(_) => None,
+            PartKind::Tool if matches!(call_subject(tool), CallSubject::Nothing) => Some(tool.to_owned()),
+            PartKind::Tool => None,
         }
     }
 
-    /// A file of the project, or the directory of a file that is read elsewhere.
+    /// Returns a pattern for a file of the project, or for the directory of a file that is read elsewhere.
     fn pattern(&self, path: &Path, access: Access) -> Option<String> {
-        let places = &self.ground().places;
-        let real = self.ground().resolver.real(&places.project);
+        let places = &self.context().places;
+        let real = self.context().resolver.real(&places.project);
         let own = path.strip_prefix(&places.project).ok();
         let own = own.or_else(|| real.and_then(|real| path.strip_prefix(real).ok()));
         if let Some(own) = own {
             return Some(format!("/{}", escaped(own.to_str()?)));
         }
-        // Beneath a directory of its own, not of the root or the home.
+        // Only a directory below the root and the home directory may be generalised.
         let directory =
             path.parent().filter(|parent| parent.components().count() > 2 && **parent != *places.home);
         match (access, directory) {
@@ -124,13 +125,13 @@ impl Guard {
     }
 }
 
-/// The text of a rule for a command.
-fn generalised(covering: &Covering, command: &Command) -> String {
+/// Returns the specifier of a rule for a command.
+fn generalise(covering: &Covering, command: &Command) -> String {
     let exact = covering.text().to_owned();
     let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
     let Some(program) = words.first() else { return exact };
     if covering.is_exact()
-        || EXACT.contains(&base(program))
+        || EXACT_PROGRAMS.contains(&base(program))
         || command.runs_its_arguments()
         || !exact.starts_with(program)
     {
@@ -138,11 +139,11 @@ fn generalised(covering: &Covering, command: &Command) -> String {
     }
     match (subcommands(program), words.get(1), words.get(2)) {
         (Some(known), Some(name), _) if !known.contains(name) => exact,
-        // They have a second level.
+        // `gh` has subcommands of subcommands.
         (Some(_), Some(name), Some(second)) if *program == "gh" && !second.starts_with('-') => {
             format!("{program} {name} {second} *")
         }
-        // The next word says where it goes: that counts for the place that was shown, not for any.
+        // The next word is the remote: the rule covers only the remote that the user saw.
         (Some(_), Some(name), place) if *program == "git" && REMOTE.contains(name) => match place {
             Some(place) if is_name(place) => format!("{program} {name} {place} *"),
             _ => exact,
@@ -161,13 +162,13 @@ fn is_script(command: &Command) -> bool {
     is_shell && has_script && command.wrappers.is_empty()
 }
 
-/// The name of a remote, not an address or a path.
+/// Whether a word is the name of a remote, not an address or a path.
 fn is_name(word: &str) -> bool {
     let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     is_plain && word.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// With the letters that a pattern gives a meaning to behind a backslash.
+/// Escapes the characters that have a special meaning in a pattern.
 fn escaped(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for letter in path.chars() {

@@ -1,14 +1,14 @@
-//! Which of our tools a name in a rule means, and what a tool's call is about.
+//! Maps the tool names in rules and hooks to Lariat's tools, and knows what a call of each tool is about.
 //!
-//! Owns the names that Claude Code's settings use, the field of each tool that its specifiers speak of, and the names that
-//! a tool answers to by what it can do. A tool that no table lists (an embedding program's, or a new one of ours) answers
-//! to every name that its effects stand for where a rule or a hook restricts; an allow rule never reaches it that way.
+//! Lists the names that Claude Code's settings use, and the argument of each tool that specifiers match. A tool that no
+//! table lists (of an embedding program, or a new one) has every name that its effects stand for where a rule or a hook
+//! restricts; an allow rule never matches it that way.
 
 use lariat_core::tool::ToolEffects;
 
-/// What the specifier of a rule for a tool speaks of.
+/// What the specifier of a rule for a tool matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum CallSubject {
     /// A shell command, in `command`.
     Command,
     /// Text for a program that is already running, in `text`.
@@ -27,16 +27,16 @@ pub(crate) enum About {
     Skill,
     /// A directory to work in, in `path`.
     Directory,
-    /// Nothing that rules speak of.
+    /// Nothing that rules can match.
     Nothing,
 }
 
-/// Whether path specifiers of a name in settings count.
+/// Whether a name in settings accepts path specifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paths {
-    /// They do.
+pub(crate) enum PathSpecifiers {
+    /// It does.
     Consulted,
-    /// They do not: `Read(...)` or `Edit(...)` is to be used.
+    /// It does not: `Read(...)` or `Edit(...)` must be used.
     Ignored,
 }
 
@@ -44,85 +44,85 @@ pub(crate) enum Paths {
 pub(crate) struct Alias {
     pub(crate) name: &'static str,
     pub(crate) tools: &'static [&'static str],
-    pub(crate) about: About,
-    pub(crate) paths: Paths,
+    pub(crate) call_subject: CallSubject,
+    pub(crate) paths: PathSpecifiers,
 }
 
 const READERS: &[&str] = &["read_file", "list_files", "glob", "search"];
 const WRITERS: &[&str] = &["write_file", "edit_file", "multi_edit", "apply_patch"];
 
-const fn alias(name: &'static str, tools: &'static [&'static str], about: About) -> Alias {
-    Alias { name, tools, about, paths: Paths::Consulted }
+const fn alias(name: &'static str, tools: &'static [&'static str], call_subject: CallSubject) -> Alias {
+    Alias { name, tools, call_subject, paths: PathSpecifiers::Consulted }
 }
 
-const fn pathless(name: &'static str, tools: &'static [&'static str], about: About) -> Alias {
-    Alias { name, tools, about, paths: Paths::Ignored }
+const fn pathless(name: &'static str, tools: &'static [&'static str], call_subject: CallSubject) -> Alias {
+    Alias { name, tools, call_subject, paths: PathSpecifiers::Ignored }
 }
 
 /// The names that Claude Code's settings use.
 const ALIASES: &[Alias] = &[
-    alias("Bash", &["bash", "bash_input", "bash_output", "bash_stop"], About::Command),
-    alias("BashOutput", &["bash_output"], About::Nothing),
-    alias("KillBash", &["bash_stop"], About::Nothing),
-    alias("KillShell", &["bash_stop"], About::Nothing),
-    alias("Read", READERS, About::Read),
-    pathless("LS", &["list_files"], About::Read),
-    pathless("Glob", &["glob"], About::Read),
-    pathless("Grep", &["search"], About::Read),
-    pathless("NotebookRead", &["read_file"], About::Read),
-    alias("Edit", WRITERS, About::Write),
-    pathless("MultiEdit", WRITERS, About::Write),
-    pathless("Write", WRITERS, About::Write),
-    pathless("NotebookEdit", WRITERS, About::Write),
-    alias("WebFetch", &["fetch"], About::Address),
-    alias("WebSearch", &["web_search"], About::Nothing),
-    alias("Agent", &["agent", "task"], About::Agent),
-    alias("Task", &["agent", "task"], About::Agent),
-    alias("Skill", &["skill"], About::Skill),
-    alias("Cd", &["cd"], About::Directory),
-    alias("TodoWrite", &["todo"], About::Nothing),
-    alias("AskUserQuestion", &["ask_user"], About::Nothing),
+    alias("Bash", &["bash", "bash_input", "bash_output", "bash_stop"], CallSubject::Command),
+    alias("BashOutput", &["bash_output"], CallSubject::Nothing),
+    alias("KillBash", &["bash_stop"], CallSubject::Nothing),
+    alias("KillShell", &["bash_stop"], CallSubject::Nothing),
+    alias("Read", READERS, CallSubject::Read),
+    pathless("LS", &["list_files"], CallSubject::Read),
+    pathless("Glob", &["glob"], CallSubject::Read),
+    pathless("Grep", &["search"], CallSubject::Read),
+    pathless("NotebookRead", &["read_file"], CallSubject::Read),
+    alias("Edit", WRITERS, CallSubject::Write),
+    pathless("MultiEdit", WRITERS, CallSubject::Write),
+    pathless("Write", WRITERS, CallSubject::Write),
+    pathless("NotebookEdit", WRITERS, CallSubject::Write),
+    alias("WebFetch", &["fetch"], CallSubject::Address),
+    alias("WebSearch", &["web_search"], CallSubject::Nothing),
+    alias("Agent", &["agent", "task"], CallSubject::Agent),
+    alias("Task", &["agent", "task"], CallSubject::Agent),
+    alias("Skill", &["skill"], CallSubject::Skill),
+    alias("Cd", &["cd"], CallSubject::Directory),
+    alias("TodoWrite", &["todo"], CallSubject::Nothing),
+    alias("AskUserQuestion", &["ask_user"], CallSubject::Nothing),
 ];
 
-/// Our own tools.
-const OWN: &[(&str, About)] = &[
-    ("bash", About::Command),
-    ("bash_input", About::Input),
-    ("read_file", About::Read),
-    ("list_files", About::Read),
-    ("glob", About::Read),
-    ("search", About::Read),
-    ("write_file", About::Write),
-    ("edit_file", About::Write),
-    ("multi_edit", About::Write),
-    ("apply_patch", About::Patch),
-    ("fetch", About::Address),
-    ("agent", About::Agent),
-    ("task", About::Agent),
-    ("skill", About::Skill),
-    ("cd", About::Directory),
+/// Lariat's own tools.
+const OWN: &[(&str, CallSubject)] = &[
+    ("bash", CallSubject::Command),
+    ("bash_input", CallSubject::Input),
+    ("read_file", CallSubject::Read),
+    ("list_files", CallSubject::Read),
+    ("glob", CallSubject::Read),
+    ("search", CallSubject::Read),
+    ("write_file", CallSubject::Write),
+    ("edit_file", CallSubject::Write),
+    ("multi_edit", CallSubject::Write),
+    ("apply_patch", CallSubject::Patch),
+    ("fetch", CallSubject::Address),
+    ("agent", CallSubject::Agent),
+    ("task", CallSubject::Agent),
+    ("skill", CallSubject::Skill),
+    ("cd", CallSubject::Directory),
 ];
 
-/// Fields that hold what a call is about: no parameter rule reaches them.
+/// Main arguments of tools: no parameter rule can match them.
 pub(crate) const PRIMARY: &[&str] =
     &["command", "path", "file_path", "notebook_path", "url", "patch", "content", "text", "prompt"];
 
-/// What begins the name of a tool of an MCP server.
+/// The prefix of the name of a tool of an MCP server.
 pub(crate) const MCP: &str = "mcp__";
 
-/// The entry of a name in settings.
+/// Returns the entry of a name in settings.
 pub(crate) fn alias_of(name: &str) -> Option<&'static Alias> {
     ALIASES.iter().find(|alias| alias.name == name)
 }
 
-/// The names in settings that stand for a tool.
+/// Returns the names in settings that stand for a tool.
 pub(crate) fn aliases_of(tool: &str) -> impl Iterator<Item = &'static str> {
     ALIASES.iter().filter(move |alias| alias.tools.contains(&tool)).map(|alias| alias.name)
 }
 
-/// What a call of a tool is about.
-pub(crate) fn about(tool: &str) -> About {
-    OWN.iter().find(|(name, _)| *name == tool).map_or(About::Nothing, |(_, about)| *about)
+/// Returns what a call of a tool is about.
+pub(crate) fn call_subject(tool: &str) -> CallSubject {
+    OWN.iter().find(|(name, _)| *name == tool).map_or(CallSubject::Nothing, |(_, call_subject)| *call_subject)
 }
 
 /// The names that each effect of a tool stands for.
@@ -133,8 +133,8 @@ const BY_EFFECT: &[(ToolEffects, &[&str])] = &[
     (ToolEffects::READS, &["Read", "Grep", "Glob", "LS"]),
 ];
 
-/// The names that our own tools answer to in hooks, the one that they are told by first. Each must keep the names of its
-/// strongest effect; a tool that is not listed answers to all names of all its effects.
+/// The names of Lariat's tools in hooks; the first one is the `tool_name` that handlers receive. Each tool must keep the
+/// names of its strongest effect; a tool that is not listed has all names of all its effects.
 const ANSWERS: &[(&str, &[&str])] = &[
     ("bash", &["Bash"]),
     ("bash_input", &["Bash"]),
@@ -155,11 +155,11 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ("skill", &["Skill"]),
     ("todo", &["TodoWrite"]),
     ("ask_user", &["AskUserQuestion"]),
-    // What it shows was shown before, in this session.
+    // What it shows was already shown in this session.
     ("recall", &[]),
 ];
 
-/// The names of Claude Code's tools that a tool answers to, and whether it is one that they were chosen for.
+/// Returns the names of Claude Code's tools that stand for a tool, and whether it is listed in [`ANSWERS`].
 pub(crate) fn claude_names(tool: &str, effects: ToolEffects) -> (Vec<&'static str>, bool) {
     if let Some((_, names)) = ANSWERS.iter().find(|(name, _)| *name == tool) {
         return (names.to_vec(), true);
@@ -167,8 +167,8 @@ pub(crate) fn claude_names(tool: &str, effects: ToolEffects) -> (Vec<&'static st
     (by_effects(tool, effects).collect(), false)
 }
 
-/// The names that an unlisted tool answers to by its effects. Tools of servers have names that hooks and rules know
-/// (`mcp__server__tool`), and what they declare is not believed.
+/// Returns the names of an unlisted tool by its effects. Tools of servers have their own names in hooks and rules
+/// (`mcp__server__tool`), and their declared effects are not trusted.
 pub(crate) fn by_effects(tool: &str, effects: ToolEffects) -> impl Iterator<Item = &'static str> {
     let is_listed = tool.starts_with(MCP)
         || ANSWERS.iter().any(|(name, _)| *name == tool)
@@ -177,18 +177,18 @@ pub(crate) fn by_effects(tool: &str, effects: ToolEffects) -> impl Iterator<Item
     BY_EFFECT.iter().filter(move |(effect, _)| stands(effect)).flat_map(|(_, names)| *names).copied()
 }
 
-/// Our tools that a name means: a name of Claude Code's settings, or the name of one of our own tools that rules know.
+/// Returns Lariat's tools that a name means: a name of Claude Code's settings, or a name of a tool that rules know.
 pub fn tools_named(name: &str) -> Option<Vec<&'static str>> {
     let own = || OWN.iter().find(|(known, _)| *known == name).map(|(known, _)| vec![*known]);
     alias_of(name).map(|alias| alias.tools.to_vec()).or_else(own)
 }
 
-/// Every name that Claude Code's settings use for a tool.
+/// Returns every name that Claude Code's settings use for a tool.
 pub fn foreign_tool_names() -> impl Iterator<Item = &'static str> {
     ALIASES.iter().map(|alias| alias.name).chain(ABSENT.iter().copied())
 }
 
-/// Tools of Claude Code that there are none of here: a rule about one restricts nothing, and is not a slip.
+/// Tools of Claude Code that Lariat does not have: a rule about one restricts nothing and is not a typo.
 const ABSENT: &[&str] = &[
     "CronCreate",
     "CronDelete",

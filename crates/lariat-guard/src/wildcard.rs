@@ -1,11 +1,11 @@
-//! Text with `*` in it, which stands for any characters, none included.
+//! Matches texts with patterns in which `*` stands for any characters, including none.
 //!
-//! Owns the one matcher of names, commands and parameters. Linear in the text: a pattern cannot be made slow.
+//! Names, commands and parameters share this matcher. It runs in linear time, so that no pattern can make it slow.
 
 /// A text pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wildcard {
-    /// What stands between the stars; a single piece has no star.
+    /// The pieces between the stars; a single piece means no star.
     pieces: Vec<Box<str>>,
 }
 
@@ -14,17 +14,17 @@ impl Wildcard {
         Self { pieces: pattern.split('*').map(Box::from).collect() }
     }
 
-    /// True without a star.
+    /// Whether the pattern has no star.
     pub(crate) fn is_literal(&self) -> bool {
         self.pieces.len() == 1
     }
 
-    /// What stands before the first star.
+    /// Returns the part before the first star.
     pub(crate) fn start(&self) -> &str {
         self.pieces.first().map_or("", AsRef::as_ref)
     }
 
-    /// True when the whole text fits.
+    /// Whether the pattern matches the whole text.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let [first, middle @ .., last] = self.pieces.as_slice() else {
             return self.pieces.first().is_some_and(|only| **only == *text);

@@ -1,7 +1,7 @@
 use super::Wildcard;
 
 #[test]
-fn a_star_stands_for_any_characters_at_any_place() {
+fn star_matches_any_characters_anywhere() {
     for (pattern, text, fits) in [
         ("ls", "ls", true),
         ("ls", "ls -l", false),

@@ -40,8 +40,8 @@ fn a_call_that_did_not_run_says_why() {
     for (result, expected) in [
         ("Denied: use another name", "✗ bash  make test  denied: use another name\n"),
         (
-            "Denied: Denied:\n- `make`: the rule deny `Bash(make)` fits.",
-            "✗ bash  make test  denied: `make`: the rule deny `Bash(make)` fits.\n",
+            "Denied: Denied:\n- `make`: matches the deny rule `Bash(make)`.",
+            "✗ bash  make test  denied: `make`: matches the deny rule `Bash(make)`.\n",
         ),
         ("There is no tool named `bsh`.", "✗ bash  make test  There is no tool named `bsh`.\n"),
     ] {

@@ -1,10 +1,10 @@
-//! The front matter of a Markdown file: flat keys, read as people write them.
+//! Parses the front matter of a Markdown file: flat keys in the part of YAML that skills and rules use.
 //!
-//! Owns a lenient reader of the part of YAML that skills and rules use: `key: value`, quoted values, values that go on in
-//! indented lines, block scalars (`|`, `>`), lists. A colon in a value needs no quotes. What is nested deeper is kept as
-//! text under its first key; nothing is an error.
+//! The parser is lenient and never fails. It understands `key: value`, quoted values, values that continue in indented
+//! lines, block scalars (`|`, `>`) and lists. A colon in a value needs no quotes. Deeper nesting stays as text under the
+//! top-level key.
 
-/// The keys of a front matter, in order.
+/// The keys of a front matter and their values, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrontMatter {
     entries: Vec<(String, Entry)>,
@@ -20,12 +20,12 @@ struct Entry {
 const FENCE: &str = "---";
 
 impl FrontMatter {
-    /// The front matter of a text; empty when it has none.
+    /// Parses the front matter of `text`; empty if there is none.
     pub fn of(text: &str) -> Self {
         Self::split(text).0
     }
 
-    /// The front matter of a text, and the text after it.
+    /// Splits `text` into its front matter and the body after it.
     pub fn split(text: &str) -> (Self, &str) {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let none = (Self::default(), text);
@@ -43,12 +43,12 @@ impl FrontMatter {
         none
     }
 
-    /// The value of a key.
+    /// Returns the value of `key`.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.entry(key).map(|entry| entry.text.as_str())
     }
 
-    /// The values of a key: the items of a list, or of a text with commas.
+    /// Returns the values of `key`: the items of a list, or the parts of a comma-separated text.
     pub fn list(&self, key: &str) -> Vec<String> {
         let Some(entry) = self.entry(key) else { return Vec::new() };
         if !entry.items.is_empty() {
@@ -86,7 +86,7 @@ impl FrontMatter {
             let Some((_, entry)) = front.entries.last_mut() else { continue };
             match item.filter(|_| block == Block::Plain && entry.text.is_empty()) {
                 Some(item) => entry.items.push(unquoted(item)),
-                None => block.go_on(&mut entry.text, line),
+                None => block.append_line(&mut entry.text, line),
             }
         }
         front.entries.iter_mut().for_each(|(_, entry)| entry.text.truncate(entry.text.trim_end().len()));
@@ -94,14 +94,14 @@ impl FrontMatter {
     }
 }
 
-/// How a value goes on in the lines after its key.
+/// How the indented lines after a key extend its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
-    /// In one line with spaces.
+    /// Lines are joined with spaces.
     Plain,
-    /// As it is.
+    /// Lines are preserved.
     Literal,
-    /// In one line; an empty line is a new one.
+    /// Lines are joined with spaces; an empty line is a line break.
     Folded,
 }
 
@@ -114,7 +114,7 @@ impl Block {
         }
     }
 
-    fn go_on(self, text: &mut String, line: &str) {
+    fn append_line(self, text: &mut String, line: &str) {
         let words = line.trim();
         match self {
             Self::Literal => {
@@ -132,7 +132,7 @@ impl Block {
     }
 }
 
-/// A value without its quotes and without a comment after it.
+/// Returns `value` without its quotes and without a trailing comment.
 fn unquoted(value: &str) -> String {
     let value = value.trim();
     for quote in ['"', '\''] {
@@ -150,7 +150,7 @@ fn unquoted(value: &str) -> String {
     value.split(" #").next().unwrap_or_default().trim_end().to_owned()
 }
 
-/// Items between commas; a comma in braces belongs to a glob.
+/// Splits at commas, except in braces, where a comma belongs to a glob.
 fn split_outside_braces(text: &str) -> Vec<String> {
     let mut items = vec![String::new()];
     let mut depth = 0_usize;

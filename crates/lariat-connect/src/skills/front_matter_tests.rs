@@ -5,7 +5,7 @@ fn front(text: &str) -> FrontMatter {
 }
 
 #[test]
-fn flat_keys_are_read_as_people_write_them() {
+fn parses_flat_keys_with_colons_comments_and_quotes() {
     let front = front(
         "name: pdf\n# a comment\ndescription: Use when: the user says PDF # really\nlicense: \"MIT\"\nother: 'it''s'",
     );
@@ -17,7 +17,7 @@ fn flat_keys_are_read_as_people_write_them() {
 }
 
 #[test]
-fn values_go_on_in_indented_lines() {
+fn joins_indented_continuation_lines() {
     let front =
         front("description: >-\n  Fills\n  forms.\n\n  Always.\nliteral: |\n  a\n  b\nplain: one\n  two");
     assert_eq!(front.get("description"), Some("Fills forms.\nAlways."));
@@ -26,7 +26,7 @@ fn values_go_on_in_indented_lines() {
 }
 
 #[test]
-fn lists_are_items_or_commas() {
+fn parses_lists_from_items_and_from_commas() {
     let front =
         front("paths:\n  - \"src/**/*.rs\"\n  - tests/*\nmore: a.rs, src/{b,c}.rs\ninline: [\"x\", y]");
     assert_eq!(front.list("paths"), ["src/**/*.rs", "tests/*"]);
@@ -36,7 +36,7 @@ fn lists_are_items_or_commas() {
 }
 
 #[test]
-fn a_text_without_a_front_matter_is_all_body() {
+fn text_without_front_matter_is_all_body() {
     for text in ["", "# Title\n", "---\nname: never closed\n", "text\n---\n"] {
         assert_eq!(FrontMatter::split(text), (FrontMatter::default(), text));
     }

@@ -1,9 +1,9 @@
-//! The index of skills for a system prompt: name, what it is good for, where it is.
+//! Formats the index of skills for a system prompt: name, description and location of each.
 
 use super::Skill;
 
-/// Characters of one entry's description.
-const LONGEST: usize = 1_536;
+/// Maximum characters of a description in the index.
+const MAX_LISTED_CHARS: usize = 1_536;
 
 pub(super) fn format(skills: &[Skill]) -> String {
     let entries: String = skills.iter().filter(|skill| skill.is_listed).map(entry).collect();
@@ -12,15 +12,15 @@ pub(super) fn format(skills: &[Skill]) -> String {
     }
     format!(
         "# Skills\n\
-         Instructions for special tasks. When a task fits one, read its file before you begin, and follow it. Paths in it \
-         are relative to its folder.\n\
+         Instructions for special tasks. When a task matches a skill, read its file before you begin, and follow it. Paths \
+         in the file are relative to its directory.\n\
          <available_skills>\n{entries}</available_skills>"
     )
 }
 
 fn entry(skill: &Skill) -> String {
     let words = skill.description.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut description: String = words.chars().take(LONGEST).collect();
+    let mut description: String = words.chars().take(MAX_LISTED_CHARS).collect();
     if description.len() < words.len() {
         description.push('…');
     }
@@ -31,7 +31,7 @@ fn entry(skill: &Skill) -> String {
     )
 }
 
-/// No text of a skill ends its own entry.
+/// Escapes `text` so that a skill cannot close its own entry.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

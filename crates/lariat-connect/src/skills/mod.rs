@@ -1,8 +1,8 @@
-//! Skills: folders with a `SKILL.md` that says what they are good for.
+//! Finds skills (directories with a `SKILL.md`) and builds the index of them that a model sees.
 //!
-//! Owns finding them and the index that a model sees. A body is never loaded here: a model that wants one reads the file.
-//! Loading is lenient: what can be understood is taken, what is odd is a warning, and only a skill without a description
-//! is left out. Invariant: nothing of a skill runs by being loaded, and no link leads out of the folder it is loaded from.
+//! Only the front matter is loaded; the model reads the body from the file when it needs it. Loading is lenient: an
+//! unusual skill is loaded with a warning, and only a skill without a description is skipped.
+//! Loading a skill never runs anything from it, and never follows a link out of the directory it is loaded from.
 
 mod front_matter;
 mod index;
@@ -13,45 +13,45 @@ use lariat_host::files::{FileError, Kind, Workspace};
 
 pub use front_matter::FrontMatter;
 
-/// The file that makes a folder a skill.
-const FILE: &str = "SKILL.md";
-/// Folders of one directory that are looked at.
-const MOST: usize = 500;
-/// Bytes of a `SKILL.md`; larger ones are no instructions.
-const LARGEST: u64 = 1024 * 1024;
-/// Characters of a name, by the standard.
-const LONGEST_NAME: usize = 64;
-/// Characters of a description, by the standard.
-const LONGEST_DESCRIPTION: usize = 1_024;
+/// The file that makes a directory a skill.
+const SKILL_FILE: &str = "SKILL.md";
+/// Maximum entries of one directory that are examined.
+const MAX_ENTRIES: usize = 500;
+/// Maximum bytes of a `SKILL.md`; larger files are not instructions.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+/// Maximum characters of a name, by the Agent Skills standard.
+const MAX_NAME_CHARS: usize = 64;
+/// Maximum characters of a description, by the Agent Skills standard.
+const MAX_DESCRIPTION_CHARS: usize = 1_024;
 
-/// A skill.
+/// A directory of instructions for one kind of task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skill {
-    /// Its name.
+    /// The `name` of its front matter, or else the name of its directory.
     pub name: String,
-    /// What it is good for, in a few sentences.
+    /// When to use the skill, in a few sentences.
     pub description: String,
     /// Its `SKILL.md`.
     pub file_path: PathBuf,
-    /// Its folder.
+    /// Its directory.
     pub base_dir: PathBuf,
-    /// Where it is from: `dir:0`, `user`, `project`.
+    /// Where it was loaded from: `dir:0`, `user`, `project`.
     pub source: String,
-    /// Whether a model may choose it by itself; `disable-model-invocation` says otherwise.
+    /// Whether a model may choose it by itself; `disable-model-invocation: true` turns this off.
     pub is_listed: bool,
 }
 
-/// Something odd about a skill.
+/// A problem with a skill that did not stop loading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkillWarning {
-    /// Where.
+    /// The affected file or directory.
     pub path: PathBuf,
-    /// What.
+    /// What is wrong with it.
     pub problem: String,
 }
 
-/// Skills by name, in the order of their names.
+/// Skills sorted by name, and the warnings from loading them.
 ///
 /// ```
 /// use lariat_connect::SkillSet;
@@ -71,8 +71,8 @@ pub struct SkillSet {
 }
 
 impl SkillSet {
-    /// The skills of several directories, labelled `dir:0`, `dir:1`, …; of two with one name, the later counts. A
-    /// directory that does not exist has none.
+    /// Loads the skills of several directories, with the sources `dir:0`, `dir:1`, and so on. If two skills share a name,
+    /// the later one wins. A missing directory has no skills.
     pub fn load<P: AsRef<Path>>(directories: impl IntoIterator<Item = P>) -> Self {
         let mut set = Self::default();
         for (number, directory) in directories.into_iter().enumerate() {
@@ -81,28 +81,31 @@ impl SkillSet {
         set
     }
 
-    /// The skills of one directory, whoever it belongs to: links beneath it are followed, none leads out of it.
+    /// Loads the skills of one directory of any owner. Links below it are followed unless they lead out of it.
     pub fn load_dir(directory: impl AsRef<Path>, source: &str) -> Self {
         let directory = directory.as_ref();
         match Workspace::open(directory) {
             Ok(workspace) => Self::load_in(&workspace, ".", source),
             Err(FileError::NotFound { .. }) => Self::default(),
-            Err(error) => Self::default().warned(directory.to_owned(), error.to_string()),
+            Err(error) => Self::default().with_warning(directory.to_owned(), error.to_string()),
         }
     }
 
-    /// The skills of a directory of a workspace, through its handle: no link leads out of the workspace.
+    /// Loads the skills of a directory of `workspace`, through its handle: no link leads out of the workspace.
     pub fn load_in(workspace: &Workspace, directory: &str, source: &str) -> Self {
         let set = Self::default();
         let root = workspace.path().join(directory.trim_start_matches("./"));
         let root = if directory == "." { workspace.path().to_owned() } else { root };
-        let (entries, more) = match workspace.list(directory, MOST) {
+        let (entries, more) = match workspace.list(directory, MAX_ENTRIES) {
             Ok(listed) => listed,
             Err(FileError::NotFound { .. } | FileError::NotADirectory(_)) => return set,
-            Err(error) => return set.warned(root, error.to_string()),
+            Err(error) => return set.with_warning(root, error.to_string()),
         };
         let mut set = if more {
-            set.warned(root.clone(), format!("only {MOST} of its entries were looked at"))
+            set.with_warning(
+                root.clone(),
+                format!("too many entries; only the first {MAX_ENTRIES} were examined"),
+            )
         } else {
             set
         };
@@ -111,12 +114,12 @@ impl SkillSet {
             if !matches!(entry.kind, Kind::Directory | Kind::Link) {
                 continue;
             }
-            let file_path = root.join(name).join(FILE);
-            let found = match workspace.read(&format!("{directory}/{name}/{FILE}"), LARGEST) {
+            let file_path = root.join(name).join(SKILL_FILE);
+            let found = match workspace.read(&format!("{directory}/{name}/{SKILL_FILE}"), MAX_FILE_BYTES) {
                 Ok(content) => Some(String::from_utf8_lossy(&content.bytes).into_owned()),
                 Err(FileError::NotFound { .. } | FileError::NotADirectory(_)) => None,
                 Err(error) => {
-                    set = set.warned(file_path.clone(), error.to_string());
+                    set = set.with_warning(file_path.clone(), error.to_string());
                     None
                 }
             };
@@ -128,7 +131,7 @@ impl SkillSet {
         set
     }
 
-    /// Takes in another set; of two with one name, the other's counts.
+    /// Adds the skills of `other`. If two skills share a name, the one of `other` wins.
     pub fn merge(&mut self, other: Self) {
         self.skills.retain(|skill| other.skills.iter().all(|newer| newer.name != skill.name));
         self.skills.extend(other.skills);
@@ -136,22 +139,22 @@ impl SkillSet {
         self.warnings.extend(other.warnings);
     }
 
-    /// The skills, in the order of their names.
+    /// The skills, sorted by name.
     pub fn skills(&self) -> &[Skill] {
         &self.skills
     }
 
-    /// What was odd.
+    /// The problems found while loading.
     pub fn warnings(&self) -> &[SkillWarning] {
         &self.warnings
     }
 
-    /// The index for a system prompt; empty when there is nothing to list.
+    /// Formats the index for a system prompt; empty if there is nothing to list.
     pub fn format_for_prompt(&self) -> String {
         index::format(&self.skills)
     }
 
-    fn warned(mut self, path: PathBuf, problem: String) -> Self {
+    fn with_warning(mut self, path: PathBuf, problem: String) -> Self {
         self.warnings.push(SkillWarning { path, problem });
         self
     }
@@ -163,26 +166,28 @@ impl SkillSet {
         };
         let Some(description) = front.get("description").filter(|description| !description.is_empty()) else {
             return warn(
-                "it has no description and is left out; add `description:` to its front matter".to_owned(),
+                "missing description; skill skipped. hint: add `description:` to its front matter".to_owned(),
             );
         };
         let name = front.get("name").filter(|name| !name.is_empty());
         let name = name.map_or_else(|| folder.to_owned(), str::to_owned);
         if name != folder {
             warn(format!(
-                "its name is `{name}` and its folder `{folder}`; other programs want them to be the same"
+                "the name `{name}` differs from the directory name `{folder}`; other programs require them to match"
             ));
         }
-        if !is_plain(&name) {
+        if !is_standard_name(&name) {
             warn(format!(
-                "`{name}` is no name by the standard: 1 to {LONGEST_NAME} lowercase letters, digits and single hyphens"
+                "the name `{name}` is not valid: the standard requires 1 to {MAX_NAME_CHARS} lowercase letters, digits and single hyphens"
             ));
         }
-        if description.chars().count() > LONGEST_DESCRIPTION {
-            warn(format!("its description is longer than {LONGEST_DESCRIPTION} characters"));
+        if description.chars().count() > MAX_DESCRIPTION_CHARS {
+            warn(format!("the description is longer than {MAX_DESCRIPTION_CHARS} characters"));
         }
         if self.skills.iter().any(|known| known.name == name) {
-            return warn(format!("there is another skill `{name}` beside it, which counts"));
+            return warn(format!(
+                "another skill in the same directory is also named `{name}`; this one is skipped"
+            ));
         }
         let base_dir = file_path.parent().map_or_else(PathBuf::new, Path::to_owned);
         let is_listed = front.get("disable-model-invocation") != Some("true");
@@ -191,10 +196,10 @@ impl SkillSet {
     }
 }
 
-fn is_plain(name: &str) -> bool {
+fn is_standard_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let hyphens = name.starts_with('-') || name.ends_with('-') || name.contains("--");
-    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(fits) && !hyphens
+    !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(fits) && !hyphens
 }
 
 #[cfg(test)]

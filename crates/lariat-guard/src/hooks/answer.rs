@@ -1,47 +1,47 @@
-//! What the answers of handlers mean, one by one and together.
+//! Interprets the answers of hook handlers, one by one and combined.
 
 use serde_json::Value;
 
 use super::run::Ended;
 use super::{HookEvent, OnFailure};
 
-/// Texts of handlers are cut to this many characters.
-const LONGEST: usize = 10_000;
+/// Maximum characters of a text from a handler; the rest is cut off.
+const MAX_TEXT_CHARS: usize = 10_000;
 
-/// What a handler says about a call, from weak to strong: the strongest of several counts.
+/// A handler's decision about a tool call, from weakest to strongest. The strongest of several wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Decision {
-    /// It has no objection. Beats no rule that denies or asks.
+    /// No objection. Never overrides a permission rule that denies or asks.
     Allow,
-    /// Ask a person.
+    /// Ask the user.
     Ask,
-    /// Not now: the run stops and can go on later.
+    /// Not now: the run stops and can be resumed later.
     Defer,
-    /// No.
+    /// Deny the tool call.
     Deny,
 }
 
-/// What one handler answered.
+/// The answer of one handler.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Answer {
-    /// Its decision, if it made one. On events without a call, `Deny` means block.
+    /// Its decision, if it made one. On events without a tool call, `Deny` means block.
     pub decision: Option<Decision>,
-    /// Why.
+    /// The reason for the decision.
     pub reason: Option<String>,
-    /// What the call's arguments are replaced by.
+    /// Replaces the arguments of the tool call.
     pub updated_input: Option<Value>,
-    /// What the tool's output is replaced by.
+    /// Replaces the output of the tool.
     pub updated_output: Option<Value>,
-    /// What the model is told besides.
+    /// Additional context for the model.
     pub context: Option<String>,
-    /// What the person is told.
+    /// A message for the user.
     pub message: Option<String>,
-    /// The whole run stops.
+    /// Stops the whole run.
     pub stops: bool,
 }
 
-/// What all handlers of an event answered together.
+/// The combined answer of all handlers of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -49,20 +49,20 @@ pub struct Outcome {
     pub decision: Option<Decision>,
     /// The reasons for it.
     pub reasons: Vec<String>,
-    /// Arguments that replace the call's; the last handler that gave some.
+    /// Replaces the arguments of the tool call; from the last handler that gave some.
     pub updated_input: Option<Value>,
-    /// Output that replaces the tool's.
+    /// Replaces the output of the tool.
     pub updated_output: Option<Value>,
-    /// For the model.
+    /// Additional context for the model.
     pub context: Vec<String>,
-    /// For the person.
+    /// Messages for the user.
     pub messages: Vec<String>,
-    /// The whole run stops.
+    /// Stops the whole run.
     pub stops: bool,
 }
 
 impl Answer {
-    /// Reads what a handler left behind.
+    /// Interprets the exit code and output of a handler.
     pub fn read(event: HookEvent, ended: &Ended, on_failure: OnFailure) -> Self {
         let failed = |why: String| match (event.can_block(), on_failure) {
             (true, OnFailure::Block) => Self::blocks(why),
@@ -70,25 +70,28 @@ impl Answer {
         };
         let (code, output, errors) = match ended {
             Ended::Exited { code, output, errors } => (*code, output.trim(), errors.trim()),
-            Ended::TimedOut => return failed("a hook took too long".to_owned()),
-            Ended::Failed(why) => return failed(format!("a hook failed: {}", cut(why))),
-            Ended::Refused(why) => return Self::refused(event, &format!("a hook was not run: {}", cut(why))),
+            Ended::TimedOut => return failed("a hook timed out".to_owned()),
+            Ended::Failed(why) => return failed(format!("a hook failed: {}", truncated(why))),
+            Ended::Refused(why) => {
+                return Self::refused(event, &format!("a hook was not run: {}", truncated(why)));
+            }
         };
         if code == 2 && event.can_block() {
-            let reason = if errors.is_empty() { "a hook blocked it" } else { errors };
-            return Self::blocks(cut(reason));
+            let reason = if errors.is_empty() { "a hook blocked it without giving a reason" } else { errors };
+            return Self::blocks(truncated(reason));
         }
         if output.starts_with('{') {
             return match serde_json::from_str(output) {
                 Ok(Value::Object(fields)) => Self::of(event, &Value::Object(fields)),
-                _ => failed("a hook's answer is not JSON".to_owned()),
+                _ => failed("a hook's output is not valid JSON".to_owned()),
             };
         }
         if code != 0 {
-            let why = if errors.is_empty() { format!("a hook ended with code {code}") } else { cut(errors) };
+            let why =
+                if errors.is_empty() { format!("a hook exited with code {code}") } else { truncated(errors) };
             return failed(why);
         }
-        let context = (event.adds_context() && !output.is_empty()).then(|| cut(output));
+        let context = (event.adds_context() && !output.is_empty()).then(|| truncated(output));
         Self { context, ..Self::default() }
     }
 
@@ -96,7 +99,8 @@ impl Answer {
         Self { decision: Some(Decision::Deny), reason: Some(reason), ..Self::default() }
     }
 
-    /// What it means that a handler may not run: nobody knows what it would have blocked. Where nothing can be, it is told.
+    /// The answer for a handler that may not run. What it would have blocked is unknown, so it blocks; on an event that
+    /// cannot be blocked, the user and the model get the reason as a message.
     fn refused(event: HookEvent, why: &str) -> Self {
         if event.can_block() {
             return Self::blocks(why.to_owned());
@@ -104,33 +108,34 @@ impl Answer {
         Self { message: Some(why.to_owned()), context: Some(why.to_owned()), ..Self::default() }
     }
 
-    /// What one handler means that was told of several files of one call: it allows the call when it allows every file.
-    pub(super) fn together(answers: Vec<Self>) -> Self {
+    /// Combines the answers of one handler to several files of one tool call. It allows the call only if it allows every
+    /// file.
+    pub(super) fn combine(answers: Vec<Self>) -> Self {
         let every = !answers.is_empty() && answers.iter().all(|answer| answer.decision.is_some());
-        let mut together = Self::default();
+        let mut combine = Self::default();
         let decision = answers.iter().filter_map(|answer| answer.decision).max();
-        together.decision = decision.filter(|decision| *decision != Decision::Allow || every);
+        combine.decision = decision.filter(|decision| *decision != Decision::Allow || every);
         let mut reasons: Vec<String> = Vec::new();
         for answer in answers {
-            let counts = answer.stops || answer.decision == together.decision;
+            let counts = answer.stops || answer.decision == combine.decision;
             for reason in answer.reason.into_iter().filter(|_| counts) {
                 if !reasons.contains(&reason) {
                     reasons.push(reason);
                 }
             }
-            together.updated_input = answer.updated_input.or(together.updated_input);
-            together.updated_output = answer.updated_output.or(together.updated_output);
-            join(&mut together.context, answer.context);
-            join(&mut together.message, answer.message);
-            together.stops |= answer.stops;
+            combine.updated_input = answer.updated_input.or(combine.updated_input);
+            combine.updated_output = answer.updated_output.or(combine.updated_output);
+            join(&mut combine.context, answer.context);
+            join(&mut combine.message, answer.message);
+            combine.stops |= answer.stops;
         }
-        together.reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-        together
+        combine.reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+        combine
     }
 
-    /// Reads an answer in JSON. What does not belong to the event is passed over.
+    /// Reads an answer in JSON. Fields that do not belong to the event are ignored.
     fn of(event: HookEvent, answer: &Value) -> Self {
-        let text = |place: &Value, name: &str| place.get(name).and_then(Value::as_str).map(cut);
+        let text = |place: &Value, name: &str| place.get(name).and_then(Value::as_str).map(truncated);
         let special = answer.get("hookSpecificOutput").unwrap_or(&Value::Null);
         let stops = answer.get("continue").and_then(Value::as_bool) == Some(false);
         let mut read = Self {
@@ -151,7 +156,7 @@ impl Answer {
                         "allow" => Decision::Allow,
                         "ask" => Decision::Ask,
                         "defer" => Decision::Defer,
-                        // A word that is not known is not taken for a yes.
+                        // An unknown word must not become an approval.
                         _ => Decision::Deny,
                     }));
                     read.reason = read.reason.or_else(|| text(special, "permissionDecisionReason"));
@@ -179,7 +184,7 @@ impl Answer {
 }
 
 impl Outcome {
-    /// What answers mean together: the strongest decision, with its reasons.
+    /// Combines answers: the strongest decision wins and brings its reasons.
     pub fn of(answers: impl IntoIterator<Item = Answer>) -> Self {
         let answers: Vec<Answer> = answers.into_iter().collect();
         let decision = answers.iter().filter_map(|answer| answer.decision).max();
@@ -197,20 +202,20 @@ impl Outcome {
         outcome
     }
 
-    /// The reasons in one text.
+    /// The reasons as one text, separated by `; `.
     pub fn reason(&self) -> Option<String> {
         (!self.reasons.is_empty()).then(|| self.reasons.join("; "))
     }
 }
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+fn truncated(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT_CHARS) {
         Some((end, _)) => format!("{} [cut]", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
 }
 
-/// Adds a text that is not there already.
+/// Appends a text unless `all` already contains it.
 fn join(all: &mut Option<String>, more: Option<String>) {
     let Some(more) = more else { return };
     match all {

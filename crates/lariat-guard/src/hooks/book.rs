@@ -1,4 +1,4 @@
-//! The hooks that are configured: `hooks → Event → [{matcher, hooks: [handler]}]`.
+//! Holds the configured hooks, read from `hooks → Event → [{matcher, hooks: [handler]}]`.
 
 use std::time::Duration;
 
@@ -6,75 +6,76 @@ use serde_json::Value;
 
 use super::{HookEvent, Matcher, Scripts};
 
-/// All configured hooks, in the order in which they were read.
+/// All configured hooks, in the order of the settings files.
 #[derive(Clone, Debug, Default)]
 pub struct HookBook {
     entries: Vec<(HookEvent, Matcher, Handler)>,
 }
 
-/// One handler.
+/// One configured handler: a command to run or an address to post to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Handler {
-    /// What is started or reached.
+    /// The command or the address.
     pub way: Way,
-    /// Only for calls that this permission rule matches.
+    /// Run only for tool calls that this permission rule matches.
     pub condition: Option<String>,
-    /// How long it may take.
+    /// Time limit.
     pub timeout: Duration,
-    /// What its failure means on an event that it may block.
+    /// Whether a failure blocks an event that the handler may block.
     pub on_failure: OnFailure,
-    /// It is told and not waited for, and decides nothing (`async`).
+    /// Runs in the background and decides nothing (`async`).
     pub background: bool,
-    /// It is told once in a session.
+    /// Runs once per session.
     pub once: bool,
-    /// What a person reads while it runs.
+    /// Shown to the user while the handler runs.
     pub status: Option<String>,
     /// The file that configures it.
     pub origin: String,
-    /// What of the workspace it runs, once that is known.
+    /// The workspace files that the handler runs; filled in when the workspace is opened.
     pub scripts: Scripts,
 }
 
-/// How a handler is told.
+/// How a handler is invoked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// A text for the shell.
+    /// A shell command line.
     Shell(String),
-    /// A program with arguments; no shell reads them.
+    /// A program with arguments, started without a shell.
     Program(String, Vec<String>),
-    /// An address that is posted to.
+    /// An HTTP POST request.
     Post {
-        /// Where.
+        /// The address.
         url: String,
-        /// Headers; `$NAME` and `${NAME}` of allowed variables are filled in by the runner.
+        /// Headers; the runner fills in `$NAME` and `${NAME}` for the variables below.
         headers: Vec<(String, String)>,
-        /// Variables that headers may name.
+        /// Environment variables that headers may use.
         variables: Vec<String>,
     },
 }
 
-/// What a failure or a timeout of a handler means.
+/// What a failure or a timeout of a handler does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// It blocks.
+    /// Blocks the event.
     #[default]
     Block,
-    /// As if there were no such handler.
+    /// Continues as if the handler did not exist.
     Proceed,
 }
 
-/// A part of a configuration that cannot be used. A hook that should have blocked must not be missing in silence.
+/// A part of a hook configuration that cannot be used. Report it to the user: a hook that should have blocked must not go
+/// missing silently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookProblem {
-    /// The file.
+    /// The settings file.
     pub origin: String,
     /// What is wrong with it.
     pub problem: String,
 }
 
 impl HookBook {
-    /// Adds the `hooks` of one configuration file.
+    /// Adds the `hooks` of one settings file. Returns what cannot be used.
     pub fn add(&mut self, origin: &str, hooks: &Value) -> Vec<HookProblem> {
         let mut problems = Vec::new();
         let mut problem = |problem: String| problems.push(HookProblem { origin: origin.to_owned(), problem });
@@ -86,29 +87,29 @@ impl HookBook {
         };
         for (name, groups) in events {
             let Some(event) = HookEvent::ALL.into_iter().find(|event| event.name() == name) else {
-                problem(format!("the event `{name}` is not known here; its hooks never run"));
+                problem(format!("unknown event `{name}`; its hooks never run"));
                 continue;
             };
             let Value::Array(groups) = groups else {
-                problem(format!("`{name}` is not a list of groups with a matcher and hooks"));
+                problem(format!("`{name}` is not a list of groups with `matcher` and `hooks`"));
                 continue;
             };
             for group in groups {
                 if !group.get("hooks").is_some_and(Value::is_array) {
-                    problem(format!("a group of {name} has no list `hooks`"));
+                    problem(format!("a group of `{name}` has no `hooks` list"));
                 }
                 let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or_default();
                 let matcher = match Matcher::parse(matcher) {
                     Ok(matcher) => matcher,
                     Err(why) => {
-                        problem(format!("the matcher `{matcher}` of {name} cannot be read: {why}"));
+                        problem(format!("invalid matcher `{matcher}` of `{name}`: {why}"));
                         continue;
                     }
                 };
                 for handler in group.get("hooks").and_then(Value::as_array).into_iter().flatten() {
                     match Handler::read(event, handler, origin) {
                         Ok(handler) => self.entries.push((event, matcher.clone(), handler)),
-                        Err(why) => problem(format!("a handler of {name}: {why}")),
+                        Err(why) => problem(format!("invalid handler of `{name}`: {why}")),
                     }
                 }
             }
@@ -116,8 +117,8 @@ impl HookBook {
         problems
     }
 
-    /// The handlers of an event about something of these names, each once, with their places in the book and the name
-    /// that each matched.
+    /// Returns the handlers that match an event about something with these names, without duplicates. Each comes with its
+    /// index in the book and the name that it matched.
     pub fn matching<'a, 'n>(
         &'a self,
         event: HookEvent,
@@ -136,24 +137,25 @@ impl HookBook {
         found
     }
 
-    /// All handlers.
+    /// All handlers, of all events.
     pub fn handlers(&self) -> impl Iterator<Item = &Handler> {
         self.entries.iter().map(|(_, _, handler)| handler)
     }
 
-    /// All handlers, to be changed: what they run is pinned when a workspace is opened.
+    /// All handlers, for filling in the scripts they run when a workspace is opened.
     pub fn handlers_mut(&mut self) -> impl Iterator<Item = &mut Handler> {
         self.entries.iter_mut().map(|(_, _, handler)| handler)
     }
 
-    /// True when nothing is configured for an event.
+    /// Whether no handler is configured for an event.
     pub fn is_empty(&self, event: HookEvent) -> bool {
         !self.entries.iter().any(|(on, _, _)| *on == event)
     }
 }
 
 impl Handler {
-    /// True when telling both would be telling one twice. One that is waited for stands for no other.
+    /// Whether running both would run the same handler twice. A handler that the run waits for never replaces one in the
+    /// background, and the reverse.
     fn is_like(&self, other: &Self) -> bool {
         self.way == other.way
             && self.condition == other.condition
@@ -180,16 +182,16 @@ impl Handler {
                 let headers = headers.filter_map(header).collect();
                 Way::Post { url: needed("url")?, headers, variables: texts("allowedEnvVars") }
             }
-            Some(other) => return Err(format!("handlers of the type `{other}` are not supported")),
+            Some(other) => return Err(format!("unsupported handler type `{other}`")),
         };
         let on_failure = match text("on_failure").as_deref() {
             Some("proceed") => OnFailure::Proceed,
             Some("block") | None => OnFailure::Block,
-            Some(other) => return Err(format!("`on_failure` is `block` or `proceed`, not `{other}`")),
+            Some(other) => return Err(format!("`on_failure` must be `block` or `proceed`, not `{other}`")),
         };
         let flag = |name: &str| entry.get(name).and_then(Value::as_bool).unwrap_or_default();
         if text("if").is_some() && !event.is_about_a_call() {
-            return Err("`if` counts for calls of tools only".to_owned());
+            return Err("`if` applies to tool calls only".to_owned());
         }
         if flag("asyncRewake") {
             return Err("`asyncRewake` is not supported".to_owned());

@@ -21,26 +21,26 @@ fn book(hooks: &Value) -> HookBook {
 }
 
 #[test]
-fn exit_codes_mean_what_the_contract_says() {
+fn exit_codes_follow_the_contract() {
     let pre = HookEvent::PreToolUse;
     assert_eq!(read(pre, &exited(0, "fine", "")), Answer::default());
     let blocked =
         read(pre, &exited(2, r#"{"hookSpecificOutput":{"permissionDecision":"allow"}}"#, "no pushes"));
     assert_eq!((blocked.decision, blocked.reason.as_deref()), (Some(Decision::Deny), Some("no pushes")));
-    // Where nothing can be blocked, 2 is a failure like any other.
+    // On an event that cannot be blocked, code 2 is an ordinary failure.
     assert_eq!(read(HookEvent::PostToolUse, &exited(2, "", "late")).decision, None);
     assert_eq!(
         read(HookEvent::UserPromptSubmit, &exited(0, "the date", "")).context.as_deref(),
         Some("the date")
     );
     assert_eq!(read(HookEvent::Stop, &exited(0, "the date", "")).context, None);
-    // Valid JSON decides, whatever the code is.
+    // Valid JSON decides, whatever the exit code.
     let asked = read(pre, &exited(1, r#"{"hookSpecificOutput":{"permissionDecision":"ask"}}"#, ""));
     assert_eq!(asked.decision, Some(Decision::Ask));
 }
 
 #[test]
-fn a_handler_that_fails_blocks_what_it_may_block() {
+fn failing_handler_blocks_events_that_can_be_blocked() {
     for ended in [
         Ended::TimedOut,
         Ended::Failed("no such file".into()),
@@ -57,7 +57,7 @@ fn a_handler_that_fails_blocks_what_it_may_block() {
 }
 
 #[test]
-fn a_word_that_is_not_known_is_no_yes() {
+fn unknown_decision_word_denies() {
     let answer = read(
         HookEvent::PreToolUse,
         &exited(0, r#"{"hookSpecificOutput":{"permissionDecision":"approve"}}"#, ""),
@@ -66,7 +66,7 @@ fn a_word_that_is_not_known_is_no_yes() {
 }
 
 #[test]
-fn the_strongest_of_several_answers_counts() {
+fn strongest_decision_wins() {
     use Decision::{Allow, Ask, Defer, Deny};
     for first in [None, Some(Allow), Some(Ask), Some(Defer), Some(Deny)] {
         for second in [None, Some(Allow), Some(Ask), Some(Defer), Some(Deny)] {
@@ -77,16 +77,16 @@ fn the_strongest_of_several_answers_counts() {
             };
             let outcome = Outcome::of([answer(first, "a"), answer(second, "b")]);
             assert_eq!(outcome.decision, first.max(second));
-            let told = outcome.reason().unwrap();
-            assert_eq!(told.contains('a'), first == outcome.decision);
-            assert_eq!(told.contains('b'), second == outcome.decision);
+            let texts = outcome.reason().unwrap();
+            assert_eq!(texts.contains('a'), first == outcome.decision);
+            assert_eq!(texts.contains('b'), second == outcome.decision);
         }
     }
     assert!(Deny > Defer && Defer > Ask && Ask > Allow);
 }
 
 #[test]
-fn matchers_are_lists_or_expressions() {
+fn matcher_is_a_list_of_names_or_an_expression() {
     for (matcher, name, expected) in [
         ("", "Bash", true),
         ("*", "Bash", true),
@@ -106,7 +106,7 @@ fn matchers_are_lists_or_expressions() {
 }
 
 #[test]
-fn what_cannot_be_used_is_told() {
+fn reports_unusable_configuration() {
     let mut book = HookBook::default();
     let problems = book.add(
         "settings.json",
@@ -116,8 +116,8 @@ fn what_cannot_be_used_is_told() {
             "TeammateIdle": []
         }),
     );
-    let told: Vec<_> = problems.iter().map(|problem| problem.problem.as_str()).collect();
-    assert_eq!(told.len(), 5, "{told:#?}");
+    let texts: Vec<_> = problems.iter().map(|problem| problem.problem.as_str()).collect();
+    assert_eq!(texts.len(), 5, "{texts:#?}");
     assert!(book.is_empty(HookEvent::PreToolUse));
 }
 
@@ -126,7 +126,7 @@ fn matching<'a>(book: &'a HookBook, event: HookEvent, names: &[&str]) -> Vec<&'a
 }
 
 #[test]
-fn handlers_are_read_with_their_defaults() {
+fn handlers_are_parsed_with_defaults() {
     let book = book(&json!({
         "PreToolUse": [{"matcher": "Bash", "hooks": [
             {"type": "command", "command": "check", "timeout": 5},
@@ -147,7 +147,7 @@ fn handlers_are_read_with_their_defaults() {
     assert_eq!(matching(&book, HookEvent::UserPromptSubmit, &[])[0].timeout, Duration::from_secs(30));
 }
 
-/// Answers by the command's text; remembers what it was told.
+/// Answers by the text of the command and records each input.
 #[derive(Default)]
 struct Scripted(Mutex<Vec<String>>);
 
@@ -169,19 +169,20 @@ impl HookRunner for Scripted {
 }
 
 #[test]
-fn all_handlers_of_an_event_are_told_once_and_together() {
+fn runs_each_matching_handler_once_and_combines_the_answers() {
     let book = book(&json!({"PreToolUse": [
         {"matcher": "Bash", "hooks": [{"command": "rewrite"}, {"command": "rewrite"}]},
         {"hooks": [{"command": "deny", "if": "Bash(git *)"}]}
     ]}));
-    let told = Told::new(HookEvent::PreToolUse, "s", "/w")
+    let hook_input = Told::new(HookEvent::PreToolUse, "s", "/w")
         .with("tool_name", "Bash")
         .with("tool_input", json!({"command": "rm x"}))
         .with("session_id", "forged");
     let runner = Scripted::default();
     let spent = Spent::default();
     let fired = |condition: bool| {
-        let round = Round::of(&book, &spent, &told, &["bash", "Bash"], None, move |_| condition).unwrap();
+        let round =
+            Round::of(&book, &spent, &hook_input, &["bash", "Bash"], None, move |_| condition).unwrap();
         futures_util::FutureExt::now_or_never(round.outcome(&runner)).unwrap()
     };
     let outcome = fired(false);
@@ -199,11 +200,11 @@ fn all_handlers_of_an_event_are_told_once_and_together() {
     );
 }
 
-/// How many handlers of an event are waited for and how many are not.
+/// Returns how many handlers of an event decided something, and how many run in the background.
 fn counted(book: &HookBook, spent: &Spent, session: &str, event: HookEvent) -> (usize, usize) {
-    let told = Told::new(event, session, "/w");
+    let hook_input = Told::new(event, session, "/w");
     let runner: Arc<dyn HookRunner> = Arc::new(Scripted::default());
-    Round::of(book, spent, &told, &["startup"], None, |_| true).map_or((0, 0), |round| {
+    Round::of(book, spent, &hook_input, &["startup"], None, |_| true).map_or((0, 0), |round| {
         let unwaited = round.unwaited(&runner);
         let outcome = futures_util::FutureExt::now_or_never(round.outcome(&*runner)).unwrap();
         (usize::from(outcome.decision.is_some()), unwaited.len())
@@ -211,14 +212,14 @@ fn counted(book: &HookBook, spent: &Spent, session: &str, event: HookEvent) -> (
 }
 
 #[test]
-fn a_handler_that_is_not_waited_for_decides_nothing() {
+fn background_handler_decides_nothing() {
     let book = book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "async": true}]}]}));
     assert_eq!(counted(&book, &Spent::default(), "s", HookEvent::PreToolUse), (0, 1));
-    // It is told all the same, once it is polled.
-    let told = Told::new(HookEvent::PreToolUse, "s", "/w");
+    // It still runs once it is polled.
+    let hook_input = Told::new(HookEvent::PreToolUse, "s", "/w");
     let runner = Arc::new(Scripted::default());
     let dynamic: Arc<dyn HookRunner> = runner.clone();
-    let round = Round::of(&book, &Spent::default(), &told, &[], None, |_| true).unwrap();
+    let round = Round::of(&book, &Spent::default(), &hook_input, &[], None, |_| true).unwrap();
     for unwaited in round.unwaited(&dynamic) {
         futures_util::FutureExt::now_or_never(unwaited).unwrap();
     }
@@ -226,7 +227,7 @@ fn a_handler_that_is_not_waited_for_decides_nothing() {
 }
 
 #[test]
-fn a_handler_that_is_told_once_is_told_once_in_a_session() {
+fn once_handler_runs_once_per_session() {
     let book = book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true}]}]}));
     let spent = Spent::default();
     let counts = |session| counted(&book, &spent, session, HookEvent::PreToolUse).0;
@@ -236,17 +237,17 @@ fn a_handler_that_is_told_once_is_told_once_in_a_session() {
 }
 
 #[test]
-fn a_condition_that_does_not_hold_spends_nothing() {
+fn unmet_condition_does_not_use_up_a_once_handler() {
     let book =
         book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true, "if": "Bash(git *)"}]}]}));
-    let (spent, told) = (Spent::default(), Told::new(HookEvent::PreToolUse, "s", "/w"));
-    assert!(Round::of(&book, &spent, &told, &[], None, |_| false).is_none());
-    assert!(Round::of(&book, &spent, &told, &[], None, |_| true).is_some());
-    assert!(Round::of(&book, &spent, &told, &[], None, |_| true).is_none());
+    let (spent, hook_input) = (Spent::default(), Told::new(HookEvent::PreToolUse, "s", "/w"));
+    assert!(Round::of(&book, &spent, &hook_input, &[], None, |_| false).is_none());
+    assert!(Round::of(&book, &spent, &hook_input, &[], None, |_| true).is_some());
+    assert!(Round::of(&book, &spent, &hook_input, &[], None, |_| true).is_none());
 }
 
 #[test]
-fn events_about_nothing_with_a_name_pass_over_matchers() {
+fn events_without_a_name_ignore_matchers() {
     let hooks = json!([{"matcher": "startup", "hooks": [{"command": "deny"}]}]);
     let book =
         book(&json!({"Stop": hooks, "UserPromptSubmit": hooks, "SessionStart": hooks, "PreCompact": hooks}));
@@ -259,7 +260,7 @@ fn events_about_nothing_with_a_name_pass_over_matchers() {
 }
 
 #[test]
-fn what_is_not_supported_of_a_handler_is_told() {
+fn reports_unsupported_handler_options() {
     let mut book = HookBook::default();
     let hooks = json!({"Stop": [{"hooks": [
         {"command": "x", "asyncRewake": true}, {"command": "x", "if": "Bash(git *)"},

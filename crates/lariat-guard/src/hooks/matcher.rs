@@ -1,8 +1,8 @@
-//! Which tools, triggers or reasons a handler wants to hear of.
+//! Decides which tools, triggers or reasons a handler runs for.
 
 use regex::Regex;
 
-/// A matcher of the contract: empty or `*` for all; a plain list of names; anything else is an expression.
+/// A matcher in Claude Code's syntax: empty or `*` matches all; a plain list of names; anything else is an expression.
 #[derive(Clone, Debug)]
 pub struct Matcher(Kind);
 
@@ -14,7 +14,7 @@ enum Kind {
 }
 
 impl Matcher {
-    /// Reads a matcher; the error is told to the person.
+    /// Parses a matcher. The error is text for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() || text == "*" {
@@ -25,11 +25,12 @@ impl Matcher {
             let names = text.split([',', '|']).map(|name| name.trim().to_owned());
             return Ok(Self(Kind::Names(names.filter(|name| !name.is_empty()).collect())));
         }
-        // The crate knows no look-around and no back-references; such an expression is told, not ignored.
+        // The regex crate supports neither look-around nor back-references; such an expression is an error, not ignored.
         Regex::new(text).map(|regex| Self(Kind::Expression(regex))).map_err(|error| error.to_string())
     }
 
-    /// The first of several names of the same thing that matches; an empty one where everything does and there is none.
+    /// Returns the first of several names of the same thing that matches; an empty name if the matcher matches everything
+    /// and there are no names.
     pub fn first<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
         match &self.0 {
             Kind::All => Some(names.first().copied().unwrap_or_default()),
@@ -38,7 +39,7 @@ impl Matcher {
         }
     }
 
-    /// True when one of these names of the same thing matches.
+    /// Whether one of these names of the same thing matches.
     pub fn matches(&self, names: &[&str]) -> bool {
         self.first(names).is_some()
     }

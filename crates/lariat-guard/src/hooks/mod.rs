@@ -1,65 +1,65 @@
-//! Hooks of a person's configuration, by Claude Code's contract: programs and addresses that are told of an event and
+//! Runs the hooks of a user's configuration, by Claude Code's contract: programs and addresses that receive an event and
 //! may answer it.
 //!
-//! Owns what is configured ([`HookBook`]), what a handler is told ([`Told`]), what its answer means ([`Answer`]) and
-//! what several answers mean together ([`Outcome`]). Starts nothing: whoever has processes and a network implements
-//! [`HookRunner`].
-//! Invariant: an allow of a hook beats no rule that denies or asks, and answers only the question that is asked because no
-//! rule speaks of the call. A handler that fails or takes too long on an event that it may block has blocked it, unless its
-//! entry says otherwise; one that may not run any more has blocked it whatever its entry says.
+//! [`HookBook`] is the configuration, [`Told`] the input of a handler, [`Answer`] what its output means, [`Outcome`] what
+//! several answers mean together. This module starts no processes and no requests: a [`HookRunner`] does.
+//!
+//! A hook's allow never overrides a permission rule that denies or asks; it only replaces the question that is asked
+//! because no rule matches the tool call. A handler that fails or times out on an event it may block has blocked it, unless
+//! its entry says otherwise; a handler that may no longer run has blocked it whatever its entry says.
 
 mod answer;
 mod book;
+mod hook_input;
 mod matcher;
 mod run;
 pub(crate) mod scripts;
 mod subject;
-mod told;
 
 pub use answer::{Answer, Decision, Outcome};
 pub use book::{Handler, HookBook, HookProblem, OnFailure, Way};
+pub use hook_input::Told;
 pub use matcher::Matcher;
 pub use run::{Ended, HookRunner, Round, Spent};
 pub use scripts::{Pin, Scripts};
 pub use subject::{Subject, claude_input, claude_name};
-pub use told::Told;
 
 use serde::{Deserialize, Serialize};
 
-/// What happened, by the names of the contract.
+/// The events that hooks can handle, named as in Claude Code's contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum HookEvent {
-    /// A session begins or goes on.
+    /// A session starts or resumes.
     SessionStart,
     /// A session ends.
     SessionEnd,
-    /// A person sends a prompt.
+    /// The user submits a prompt.
     UserPromptSubmit,
-    /// A tool is about to be called.
+    /// A tool is about to run.
     PreToolUse,
-    /// A person is about to be asked.
+    /// The user is about to be asked for approval.
     PermissionRequest,
-    /// A tool ended.
+    /// A tool finished.
     PostToolUse,
     /// A tool failed.
     PostToolUseFailure,
     /// The agent wants to stop.
     Stop,
-    /// A sub-agent begins.
+    /// A sub-agent starts.
     SubagentStart,
     /// A sub-agent wants to stop.
     SubagentStop,
-    /// The context is about to be made smaller.
+    /// The context is about to be compacted.
     PreCompact,
-    /// The context was made smaller.
+    /// The context was compacted.
     PostCompact,
-    /// A person is told something.
+    /// The user is notified of something.
     Notification,
 }
 
 impl HookEvent {
-    /// All of them.
+    /// All events.
     pub const ALL: [Self; 13] = [
         Self::SessionStart,
         Self::SessionEnd,
@@ -76,7 +76,7 @@ impl HookEvent {
         Self::Notification,
     ];
 
-    /// Its name in the contract.
+    /// The name in the contract.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SessionStart => "SessionStart",
@@ -95,7 +95,7 @@ impl HookEvent {
         }
     }
 
-    /// True when a handler can stop what is about to happen.
+    /// Whether a handler can stop what is about to happen.
     pub const fn can_block(self) -> bool {
         matches!(
             self,
@@ -103,7 +103,7 @@ impl HookEvent {
         )
     }
 
-    /// True when it is about a call of a tool, so that a permission rule can be held against it.
+    /// Whether the event is about a tool call, so that a permission rule can be compared with it.
     pub const fn is_about_a_call(self) -> bool {
         matches!(
             self,
@@ -111,12 +111,12 @@ impl HookEvent {
         )
     }
 
-    /// True when handlers can choose by a matcher what they hear of. Where they cannot, they hear of everything.
+    /// Whether a matcher limits which of these events a handler receives. Otherwise it receives all of them.
     pub const fn has_matcher(self) -> bool {
         !matches!(self, Self::UserPromptSubmit | Self::Stop)
     }
 
-    /// True when the plain output of a handler is read by the model.
+    /// Whether the model reads the plain output of a handler.
     pub const fn adds_context(self) -> bool {
         matches!(self, Self::SessionStart | Self::UserPromptSubmit)
     }

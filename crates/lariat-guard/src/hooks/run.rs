@@ -1,8 +1,8 @@
-//! Telling the handlers of an event, all at once.
+//! Runs the handlers of an event, all at the same time.
 //!
-//! Owns who is told of an event and who is waited for. A handler that is `async` is told and not waited for: it decides
-//! nothing. One that is `once` is told once in a session, whatever comes of it. A call that touches several files is told
-//! once for each, one after the other.
+//! Decides which handlers run for an event and which the run waits for. An `async` handler runs in the background and
+//! decides nothing. A `once` handler runs once per session, whatever the result. For a tool call that touches several
+//! files, each handler runs once per file, one after the other.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use super::{Answer, Handler, HookBook, Outcome, Subject, Told};
 /// How a handler ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself. An address that answered well counts as code 0, with its body as output.
+    /// It finished. A successful HTTP response has code 0 and its body as output.
     Exited {
         /// The exit code.
         code: i32,
@@ -24,88 +24,89 @@ pub enum Ended {
         /// Standard error.
         errors: String,
     },
-    /// It was stopped at its time limit.
+    /// It was stopped at its timeout.
     TimedOut,
     /// It could not be started or reached.
     Failed(String),
-    /// It may not run: what it would run is not what was trusted, or nothing confines it. Blocks what can be blocked,
-    /// whatever its entry says about failures.
+    /// It may not run: what it would run is not what the user trusted, or no sandbox is available for it. Blocks every
+    /// event that can be blocked, whatever its entry says about failures.
     Refused(String),
 }
 
-/// Starts programs and reaches addresses for hooks. Keeps the handler's time limit, and kills what is over it.
+/// Starts programs and sends requests for hooks. Enforces each handler's timeout and kills what exceeds it.
 pub trait HookRunner: Send + Sync {
-    /// Tells one handler, with this JSON.
+    /// Runs one handler with this JSON input.
     fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended>;
 }
 
-/// Which handlers that are told `once` were told, by session.
+/// Records which `once` handlers have run, by session.
 #[derive(Debug, Default)]
 pub struct Spent(Mutex<BTreeSet<(String, usize)>>);
 
 impl Spent {
-    /// True the first time for a session.
+    /// Marks a handler as run. Returns true the first time in a session.
     fn spend(&self, session: &str, handler: usize) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((session.to_owned(), handler))
     }
 
-    /// Forgets a session that is over.
+    /// Forgets a session that has ended.
     pub fn forget(&self, session: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|(spent, _)| spent != session);
     }
 }
 
-/// The handlers that are to be told of one event.
+/// The handlers to run for one event.
 #[derive(Debug)]
 pub struct Round<'a> {
-    told: &'a Told,
+    hook_input: &'a Told,
     subject: Option<&'a Subject<'a>>,
-    waited: Vec<Telling<'a>>,
-    unwaited: Vec<Telling<'a>>,
+    waited: Vec<HandlerRun<'a>>,
+    unwaited: Vec<HandlerRun<'a>>,
 }
 
-/// What one handler is told.
+/// One handler and its inputs.
 #[derive(Debug)]
-struct Telling<'a> {
+struct HandlerRun<'a> {
     handler: &'a Handler,
     /// The name that its matcher matched.
     name: &'a str,
-    /// One text for each time it is told, or why it cannot be.
+    /// One input per run, or the reason why it cannot run.
     inputs: Result<Vec<Arc<str>>, String>,
 }
 
 impl<'a> Round<'a> {
-    /// Those of a book that an event concerns; `None` when there are none.
+    /// Selects the handlers of `book` for an event; `None` if there are none.
     ///
-    /// `names` are the names of what the event is about. With a `subject`, it is about that call, and its names count;
-    /// `condition` says whether a permission rule matches the call.
+    /// `names` are the names of what the event is about. With a `subject`, the event is about that tool call, and its names
+    /// are used instead; `condition` says whether a permission rule matches the tool call.
     pub fn of(
         book: &'a HookBook,
         spent: &Spent,
-        told: &'a Told,
+        hook_input: &'a Told,
         names: &[&'a str],
         subject: Option<&'a Subject<'a>>,
         condition: impl Fn(&str) -> bool,
     ) -> Option<Self> {
         let names = subject.map_or(names, |subject| subject.names());
         let applies = |handler: &Handler| handler.condition.as_deref().is_none_or(&condition);
-        let unspent = |at: usize, handler: &Handler| !handler.once || spent.spend(&told.session_id, at);
-        let handlers = book.matching(told.event, names).into_iter();
-        let handlers = handlers.filter(|(at, handler, _)| applies(handler) && unspent(*at, handler));
-        let telling = |(_, handler, name)| Telling { handler, name, inputs: inputs(told, subject, name) };
+        let may_run = |at: usize, handler: &Handler| !handler.once || spent.spend(&hook_input.session_id, at);
+        let handlers = book.matching(hook_input.event, names).into_iter();
+        let handlers = handlers.filter(|(at, handler, _)| applies(handler) && may_run(*at, handler));
+        let handler_run =
+            |(_, handler, name)| HandlerRun { handler, name, inputs: inputs(hook_input, subject, name) };
         let (unwaited, waited): (Vec<_>, Vec<_>) =
-            handlers.map(telling).partition(|telling| telling.handler.background);
+            handlers.map(handler_run).partition(|handler_run| handler_run.handler.background);
         if waited.is_empty() && unwaited.is_empty() {
             return None;
         }
-        Some(Self { told, subject, waited, unwaited })
+        Some(Self { hook_input, subject, waited, unwaited })
     }
 
-    /// What to do beside everything else, for each handler that nobody waits for. Nothing is done before it is polled.
+    /// Returns one future per background handler. Nothing happens until it is polled.
     pub fn unwaited(&self, runner: &Arc<dyn HookRunner>) -> Vec<BoxFuture<'static, ()>> {
-        let tell = |telling: &Telling<'_>| -> BoxFuture<'static, ()> {
-            let (runner, handler) = (Arc::clone(runner), Handler::clone(telling.handler));
-            let inputs = telling.inputs.clone().unwrap_or_default();
+        let tell = |handler_run: &HandlerRun<'_>| -> BoxFuture<'static, ()> {
+            let (runner, handler) = (Arc::clone(runner), Handler::clone(handler_run.handler));
+            let inputs = handler_run.inputs.clone().unwrap_or_default();
             Box::pin(async move {
                 for input in inputs {
                     drop(runner.run(&handler, &input).await);
@@ -115,41 +116,42 @@ impl<'a> Round<'a> {
         self.unwaited.iter().map(tell).collect()
     }
 
-    /// Tells the others, and waits for all of them.
+    /// Runs the other handlers and waits for all of them.
     pub async fn outcome(self, runner: &dyn HookRunner) -> Outcome {
-        let answers = join_all(self.waited.iter().map(|telling| self.answer(telling, runner))).await;
+        let answers = join_all(self.waited.iter().map(|handler_run| self.answer(handler_run, runner))).await;
         Outcome::of(answers)
     }
 
-    /// What one handler says, however often it is told.
-    async fn answer(&self, telling: &Telling<'_>, runner: &dyn HookRunner) -> Answer {
-        let (event, on_failure) = (self.told.event, telling.handler.on_failure);
-        let inputs = match &telling.inputs {
+    /// Runs one handler for each of its inputs and combines the answers.
+    async fn answer(&self, handler_run: &HandlerRun<'_>, runner: &dyn HookRunner) -> Answer {
+        let (event, on_failure) = (self.hook_input.event, handler_run.handler.on_failure);
+        let inputs = match &handler_run.inputs {
             Ok(inputs) => inputs,
             Err(why) => return Answer::read(event, &Ended::Refused(why.clone()), on_failure),
         };
         let mut answers = Vec::with_capacity(inputs.len());
         for input in inputs {
-            let ended = runner.run(telling.handler, input).await;
-            answers.push(self.own(telling, Answer::read(event, &ended, on_failure)));
+            let ended = runner.run(handler_run.handler, input).await;
+            answers.push(self.translate_input(handler_run, Answer::read(event, &ended, on_failure)));
         }
-        Answer::together(answers)
+        Answer::combine(answers)
     }
 
-    /// An answer with the arguments of our tool in place of those that the handler was told.
-    fn own(&self, telling: &Telling<'_>, answer: Answer) -> Answer {
+    /// Translates the updated arguments of an answer to those of Lariat's own tool.
+    fn translate_input(&self, handler_run: &HandlerRun<'_>, answer: Answer) -> Answer {
         let Some((subject, wanted)) = self.subject.zip(answer.updated_input.as_ref()) else { return answer };
-        match subject.own_input(telling.name, wanted) {
+        match subject.own_input(handler_run.name, wanted) {
             Ok(updated_input) => Answer { updated_input, ..answer },
-            Err(why) => Answer::blocks(format!("a hook's answer cannot be used: {why}")),
+            Err(why) => Answer::blocks(format!("a hook's answer cannot be applied: {why}")),
         }
     }
 }
 
-/// The texts that a handler is told that matched by a name.
-fn inputs(told: &Told, subject: Option<&Subject<'_>>, name: &str) -> Result<Vec<Arc<str>>, String> {
-    let Some(subject) = subject else { return Ok(vec![told.to_json().to_string().into()]) };
+/// Returns the inputs of a handler that matched by `name`.
+fn inputs(hook_input: &Told, subject: Option<&Subject<'_>>, name: &str) -> Result<Vec<Arc<str>>, String> {
+    let Some(subject) = subject else { return Ok(vec![hook_input.to_json().to_string().into()]) };
     let inputs = subject.inputs(name)?;
-    let text = |input| told.clone().with("tool_name", name).with("tool_input", input).to_json().to_string();
+    let text =
+        |input| hook_input.clone().with("tool_name", name).with("tool_input", input).to_json().to_string();
     Ok(inputs.into_iter().map(|input| text(input).into()).collect())
 }

@@ -1,9 +1,9 @@
-//! What a hook's command runs of the workspace: scripts that the agent could change.
+//! Finds and pins the workspace scripts that a hook's command runs, because the agent could change them.
 //!
-//! Owns which files those are ([`named`]), their state when the hook was trusted ([`Pin`]) and the check before each run
-//! ([`Scripts::check`]). Looks at words alone, as a shell would split them: what a script starts in turn is not followed,
-//! which is why hooks of a project also run in the sandbox.
-//! Invariant: a hook whose pinned files are not as they were does not run.
+//! [`named`] finds the files, [`Pin`] records their state when the user trusted the hook, and [`Scripts::check`] compares
+//! before each run. Only the words of the command are examined, split as a shell would; what a script starts in turn is not
+//! followed, which is why project hooks also run in the sandbox.
+//! A hook does not run if a pinned file has changed.
 
 use std::path::{Component, Path};
 
@@ -11,44 +11,44 @@ use serde_json::Value;
 
 use crate::trust::Look;
 
-/// A script has at most this many bytes; a longer one is not run.
-const LARGEST: usize = 16 * 1024 * 1024;
+/// Maximum bytes of a script; a longer one is not run.
+const MAX_SCRIPT_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a handler runs of the workspace.
+/// The workspace files that a handler runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Scripts {
-    /// The workspace's own settings configure the handler.
+    /// Whether the project's own settings configure the handler.
     pub of_project: bool,
-    /// Files that must be as they were.
+    /// Files that must not have changed.
     pub pins: Vec<Pin>,
-    /// Why the handler may not run at all.
+    /// Why the handler may not run at all, if so.
     pub refused: Option<String>,
 }
 
-/// A file of the workspace, as it was when the hook was trusted.
+/// A workspace file as it was when the user trusted the hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pin {
     /// Its path in the workspace.
     pub path: String,
-    /// Hash of what of it is run; none for a file that must not appear.
+    /// Hash of the part of it that is run; `None` for a file that must not appear.
     pub hash: Option<String>,
 }
 
-/// A path that a command would run.
+/// A path that a command may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct NamedScript {
     pub(crate) path: String,
-    /// It is run whatever it looks like; otherwise only when its content or name is a script's.
-    pub(crate) surely: bool,
+    /// It is run for certain; otherwise only if its content or its name is that of a script.
+    pub(crate) is_certain: bool,
 }
 
 impl Scripts {
-    /// Looks up what a command runs of a workspace.
+    /// Pins the workspace files that a command runs.
     ///
     /// # Errors
-    /// When a file that it names cannot be read.
+    /// A file that the command names cannot be read.
     pub fn of(command: &str, root: &Path, home: &Path, look: &dyn Look) -> Result<Vec<Pin>, String> {
         let mut pins: Vec<Pin> = Vec::new();
         for name in named(command, root, home) {
@@ -56,7 +56,7 @@ impl Scripts {
                 continue;
             }
             let bytes = read(look, &name.path)?;
-            let is_run = name.surely
+            let is_run = name.is_certain
                 || bytes.as_deref().map_or(has_script_name(&name.path), |bytes| is_script(&name.path, bytes));
             if is_run {
                 let hash = bytes.map(|bytes| hash(&name.path, &bytes));
@@ -66,21 +66,21 @@ impl Scripts {
         Ok(pins)
     }
 
-    /// True when the handler runs something that the workspace brings: it is confined like a command.
+    /// Whether the handler runs something from the workspace, so that it must run in the sandbox like a command.
     pub fn are_of_the_workspace(&self) -> bool {
         self.of_project || self.pins.iter().any(|pin| pin.hash.is_some())
     }
 
-    /// Files that the agent may not change unasked. A `package.json` is not among them: only its scripts are pinned.
+    /// Files that the agent may change only with approval. Excludes `package.json`, of which only the scripts are pinned.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let files = self.pins.iter().filter(|pin| pin.hash.is_some() && !is_package(&pin.path));
         files.map(|pin| pin.path.as_str())
     }
 
-    /// Whether the handler may run now.
+    /// Checks that the handler may run now.
     ///
     /// # Errors
-    /// With what changed, in words for a person.
+    /// What changed, in words for the user.
     pub fn check(&self, look: &dyn Look) -> Result<(), String> {
         if let Some(why) = &self.refused {
             return Err(why.clone());
@@ -90,7 +90,7 @@ impl Scripts {
             if now != pin.hash {
                 let what = match (&pin.hash, &now) {
                     (None, _) => "appeared",
-                    (_, None) => "is gone",
+                    (_, None) => "was removed",
                     _ => "changed",
                 };
                 return Err(format!("`{}` {what} since the hook was trusted", pin.path));
@@ -101,9 +101,12 @@ impl Scripts {
 }
 
 fn read(look: &dyn Look, path: &str) -> Result<Option<Vec<u8>>, String> {
-    let bytes = look.read(path, LARGEST + 1).map_err(|why| format!("`{path}` cannot be read: {why}"))?;
+    let bytes =
+        look.read(path, MAX_SCRIPT_BYTES + 1).map_err(|why| format!("cannot read `{path}`: {why}"))?;
     match bytes {
-        Some(bytes) if bytes.len() > LARGEST => Err(format!("`{path}` has more than {LARGEST} bytes")),
+        Some(bytes) if bytes.len() > MAX_SCRIPT_BYTES => {
+            Err(format!("`{path}` is larger than {MAX_SCRIPT_BYTES} bytes"))
+        }
         bytes => Ok(bytes),
     }
 }
@@ -112,7 +115,7 @@ fn hash(path: &str, bytes: &[u8]) -> String {
     blake3::hash(&significant(path, bytes)).to_hex().to_string()
 }
 
-/// What of a file is run: of a `package.json` its scripts, so that a new dependency is no change.
+/// Returns the part of a file that is run: of a `package.json` its scripts, so that a new dependency is not a change.
 pub(crate) fn significant<'a>(path: &str, bytes: &'a [u8]) -> std::borrow::Cow<'a, [u8]> {
     if is_package(path)
         && let Ok(Value::Object(fields)) = serde_json::from_slice(bytes)
@@ -172,7 +175,7 @@ const INTERPRETERS: &[&str] = &[
     "pipenv",
 ];
 
-/// Programs that obey a file of the directory they run in.
+/// Programs that obey a file in the directory they run in.
 const RUNNERS: &[(&str, &[&str])] = &[
     ("make", MAKEFILES),
     ("gmake", MAKEFILES),
@@ -188,19 +191,21 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("lefthook", &["lefthook.yml", "lefthook.yaml"]),
     ("pre-commit", &[".pre-commit-config.yaml"]),
 ];
-/// Words before a folder that a command works in.
-const ENTERING: &[&str] = &["cd", "pushd", "-C", "--prefix", "--cwd", "--dir", "--directory"];
+/// Words followed by the directory that a command works in.
+const DIRECTORY_OPTIONS: &[&str] = &["cd", "pushd", "-C", "--prefix", "--cwd", "--dir", "--directory"];
 
 const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 const PACKAGE: &[&str] = &["package.json"];
 
-/// The paths in the workspace that a command would run.
-pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
-    let mut found: Vec<Named> = Vec::new();
+/// Returns the workspace paths that a command may run.
+pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<NamedScript> {
+    let mut found: Vec<NamedScript> = Vec::new();
     let words = words(command);
-    // `make -C sub` names its folder after the program that reads a file in it.
+    // `make -C sub` names its directory after the program that reads a file in it.
     let entered = words.windows(2).filter_map(|pair| match pair {
-        [way, folder] if ENTERING.contains(&way.text.as_str()) => inside(&folder.text, root, home),
+        [way, folder] if DIRECTORY_OPTIONS.contains(&way.text.as_str()) => {
+            workspace_path(&folder.text, root, home)
+        }
         _ => None,
     });
     let folders: Vec<String> = std::iter::once(String::new()).chain(entered).collect();
@@ -209,18 +214,18 @@ pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
             continue;
         }
         let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at));
-        // Options between an interpreter and its script are stepped over; so is the `run` of those that have one.
+        // Options between an interpreter and its script are skipped, and so is `run` (`uv run`, `bun run`).
         let operand_of = words.get(..at).unwrap_or_default().iter().rev();
         let mut operand_of = operand_of.skip_while(|word| word.is_option() || word.text == "run");
         let interpreter = operand_of.next().filter(|word| word.is_interpreter()).is_some();
-        let enters = before(1).is_some_and(|word| ENTERING.contains(&word.text.as_str()));
-        let mut add = |path: &str, surely: bool| {
+        let enters = before(1).is_some_and(|word| DIRECTORY_OPTIONS.contains(&word.text.as_str()));
+        let mut add = |path: &str, is_certain: bool| {
             for folder in &folders {
                 let path = if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") };
-                let known = |name: &&mut Named| name.path == path;
+                let known = |name: &&mut NamedScript| name.path == path;
                 match found.iter_mut().find(known) {
-                    Some(name) => name.surely |= surely,
-                    None => found.push(Named { path, surely }),
+                    Some(name) => name.is_certain |= is_certain,
+                    None => found.push(NamedScript { path, is_certain }),
                 }
             }
         };
@@ -239,7 +244,7 @@ pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
                 add(&file, true);
             }
         }
-        let Some(path) = inside(&word.text, root, home) else { continue };
+        let Some(path) = workspace_path(&word.text, root, home) else { continue };
         if enters {
             continue;
         }
@@ -249,8 +254,8 @@ pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<Named> {
     found
 }
 
-/// A word as a path in the workspace; none when it is no path, or leads elsewhere.
-fn inside(word: &str, root: &Path, home: &Path) -> Option<String> {
+/// Resolves a word to a path in the workspace; `None` if it is not a path or leads elsewhere.
+fn workspace_path(word: &str, root: &Path, home: &Path) -> Option<String> {
     if word.starts_with('-') || word.contains(['*', '?', '[', '{', '\0']) || word.contains("://") {
         return None;
     }
@@ -274,7 +279,7 @@ fn inside(word: &str, root: &Path, home: &Path) -> Option<String> {
 #[derive(Debug, Default)]
 struct Word {
     text: String,
-    /// It is the first of a command.
+    /// It is the first word of a command.
     begins: bool,
     /// The shell writes to it.
     is_output: bool,
@@ -295,7 +300,7 @@ impl Word {
     }
 }
 
-/// The words of a command, quotes and expansions taken away, with the project's directory as the workspace's root.
+/// Splits a command into words without quotes and expansions; the project directory variable becomes `.`.
 fn words(command: &str) -> Vec<Word> {
     let mut command = command.to_owned();
     for variable in ["${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"] {

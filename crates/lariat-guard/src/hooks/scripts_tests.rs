@@ -33,9 +33,9 @@ fn pinned(command: &str, files: &Files) -> Scripts {
     Scripts { pins, ..Scripts::default() }
 }
 
-/// S14: every way to name a script that a shell knows is pinned, and a change of it is found.
+/// A script is pinned however the command names it, and a change is detected.
 #[test]
-fn scripts_named_in_any_way_are_pinned() {
+fn pins_scripts_however_they_are_named() {
     for (command, script) in [
         ("sh tools/h.sh", "tools/h.sh"),
         ("tools/h", "tools/h"),
@@ -71,7 +71,7 @@ fn scripts_named_in_any_way_are_pinned() {
 }
 
 #[test]
-fn a_script_that_appears_is_a_change() {
+fn new_script_is_a_change() {
     for (command, script) in [
         ("sh h", "h"),
         ("./h", "h"),
@@ -89,7 +89,7 @@ fn a_script_that_appears_is_a_change() {
 }
 
 #[test]
-fn data_that_a_hook_names_may_change() {
+fn data_files_named_by_a_hook_may_change() {
     let files =
         Files::with(&[("notes.md", "a"), ("out.log", "a"), ("src/main.rs", "a"), ("package.json", "{}")]);
     for command in ["cat notes.md", "jq . >> out.log", "rustfmt src/main.rs", "npm test"] {

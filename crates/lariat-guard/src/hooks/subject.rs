@@ -1,38 +1,39 @@
-//! A call, as scripts know it: by Claude Code's tool names and fields.
+//! Presents a tool call to hook scripts under Claude Code's tool names and fields.
 //!
-//! Owns what a handler is told of a call, by the name that its matcher matched, and what an answer of it means for our
-//! tool. A script that reads `tool_input.file_path` works unchanged, whatever tool of ours writes the file. A call that
-//! changes several files is told once for each of them.
-//! Invariant: an answer that cannot be carried over to our tool is an error, never dropped.
+//! Builds the input that a handler receives, by the name that its matcher matched, and translates its answer back to
+//! Lariat's own tool. A script that reads `tool_input.file_path` works unchanged, whichever tool writes the file. A handler
+//! runs once for each file that a tool call changes.
+//! An answer that cannot be translated back is an error and is never dropped.
 
 use lariat_core::tool::ToolEffects;
 use serde_json::{Map, Value, json};
 
 use crate::Guard;
-use crate::part::{Call, What};
+use crate::part::{AnalyzedCall, PartKind};
 use crate::tool_name::claude_names;
 
-/// A call that changes more files than this is not told file by file.
-const MOST_FILES: usize = 64;
+/// Maximum files of a tool call that handlers can receive one by one.
+const MAX_FILES: usize = 64;
 
-/// A call that hooks are told of.
+/// A tool call that hooks receive.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
     tool: &'a str,
     arguments: &'a Value,
     names: Vec<&'a str>,
-    /// The files that it names, absolute.
+    /// The absolute paths of the files it names.
     files: Vec<String>,
 }
 
 impl<'a> Subject<'a> {
-    /// A call of a tool with these effects.
+    /// Describes a call of a tool with these effects.
     pub fn new(guard: &Guard, tool: &'a str, arguments: &'a Value, effects: ToolEffects) -> Self {
-        let call = Call::new(tool, arguments, effects, guard.ground());
-        let parts = call.parts.iter().filter(|part| call.text.is_empty() && matches!(part.what, What::File));
-        let touches = parts.flat_map(|part| &part.touches);
+        let call = AnalyzedCall::new(tool, arguments, effects, guard.context());
+        let parts =
+            call.parts.iter().filter(|part| call.text.is_empty() && matches!(part.kind, PartKind::File));
+        let touched_files = parts.flat_map(|part| &part.touched_files);
         let mut files: Vec<String> = Vec::new();
-        for file in touches.map(|touch| touch.target.named.display().to_string()) {
+        for file in touched_files.map(|touch| touch.target.named.display().to_string()) {
             if !files.contains(&file) {
                 files.push(file);
             }
@@ -40,49 +41,53 @@ impl<'a> Subject<'a> {
         Self { tool, arguments, names: names(tool, effects), files }
     }
 
-    /// Every name that a matcher may match, the one that it is told by first.
+    /// Every name that a matcher may match; the first one is the `tool_name` for matchers that match all.
     pub fn names(&self) -> &[&'a str] {
         &self.names
     }
 
-    /// What a handler is told as `tool_input` that matched by this name: once for each file.
+    /// Returns the `tool_input` of a handler that matched by `name`: one for each file.
     ///
     /// # Errors
-    /// When there are too many files to tell each.
+    /// The tool call changes too many files.
     pub fn inputs(&self, name: &str) -> Result<Vec<Value>, String> {
         if name == self.tool {
             return Ok(vec![self.arguments.clone()]);
         }
         match self.files.as_slice() {
             [] => Ok(vec![self.input(name, None)]),
-            files if files.len() > MOST_FILES => Err(format!(
-                "the call changes {} files, and hooks are asked about at most {MOST_FILES}; split it",
+            files if files.len() > MAX_FILES => Err(format!(
+                "the tool call changes {} files, but hooks can check at most {MAX_FILES}; split it into several calls",
                 files.len()
             )),
             files => Ok(files.iter().map(|file| self.input(name, Some(file))).collect()),
         }
     }
 
-    /// The tool's arguments, when a handler that matched by this name wants other ones; `None` when it changed nothing.
+    /// Translates the `tool_input` that a handler that matched by `name` wants to the arguments of the tool; `None` if the
+    /// handler changed nothing.
     ///
     /// # Errors
-    /// When our tool has no such arguments.
+    /// The tool has no such arguments.
     pub fn own_input(&self, name: &str, wanted: &Value) -> Result<Option<Value>, String> {
         if name == self.tool {
             return Ok((wanted != self.arguments).then(|| wanted.clone()));
         }
-        let told = self.inputs(name)?;
-        if told.contains(wanted) {
+        let given = self.inputs(name)?;
+        if given.contains(wanted) {
             return Ok(None);
         }
-        let ([told], true) = (told.as_slice(), self.names.first() == Some(&name)) else {
-            return Err(format!("it rewrote the input of `{name}`, which `{}` cannot carry over", self.tool));
+        let ([given], true) = (given.as_slice(), self.names.first() == Some(&name)) else {
+            return Err(format!(
+                "it rewrote the input of `{name}`, which cannot be translated to `{}`",
+                self.tool
+            ));
         };
         let Value::Object(wanted) = wanted else { return Ok(None) };
         let own = |(field, value): (&String, &Value)| {
             let ours = FIELDS.iter().find(|row| row.0 == self.tool && row.2 == field).map(|row| row.1);
-            // What it left alone is as the model said it: a path that was made absolute, for example.
-            let same = told.get(field) == Some(value);
+            // An unchanged field keeps the model's own value, for example a relative path.
+            let same = given.get(field) == Some(value);
             let ours = ours.unwrap_or(field);
             let value = if same { self.arguments.get(ours).unwrap_or(value) } else { value };
             (ours.to_owned(), value.clone())
@@ -124,12 +129,12 @@ impl<'a> Subject<'a> {
         fields.iter().find_map(|field| self.arguments.get(field)?.as_str())
     }
 
-    /// The text that the call puts into files, in all of them.
+    /// The text that the tool call adds to files, all of them together.
     fn added(&self) -> String {
         self.written(&["content", "new_string"], "new_string", '+')
     }
 
-    /// The text that it takes out of them.
+    /// The text that it removes from them.
     fn removed(&self) -> String {
         self.written(&["old_string"], "old_string", '-')
     }
@@ -146,13 +151,13 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The name that programs made for Claude Code know a tool by; its own where there is no other.
+/// Returns the name by which programs made for Claude Code know a tool, or its own name.
 pub fn claude_name(tool: &str) -> &str {
     let (names, is_known) = claude_names(tool, ToolEffects::NONE);
     names.first().copied().filter(|_| is_known).unwrap_or(tool)
 }
 
-/// The arguments of a call by the names that those programs know.
+/// Returns the arguments of a tool call with the field names that those programs know.
 pub fn claude_input(tool: &str, arguments: &Value) -> Value {
     let Value::Object(fields) = arguments else { return arguments.clone() };
     let theirs = |field: &str| FIELDS.iter().find(|row| row.0 == tool && row.1 == field).map(|row| row.2);
@@ -161,7 +166,7 @@ pub fn claude_input(tool: &str, arguments: &Value) -> Value {
     Value::Object(fields.iter().map(renamed).collect())
 }
 
-/// Fields that scripts know by another name: tool, our name, theirs.
+/// Fields with another name in Claude Code: tool, Lariat's name, Claude Code's name.
 const FIELDS: &[(&str, &str, &str)] = &[
     ("read_file", "path", "file_path"),
     ("write_file", "path", "file_path"),
@@ -172,7 +177,7 @@ const FIELDS: &[(&str, &str, &str)] = &[
     ("bash_stop", "id", "shell_id"),
 ];
 
-/// The names of a tool. One that stands for a tool of Claude Code's is told by that name.
+/// Returns the names of a tool. If it corresponds to a tool of Claude Code, that name comes first.
 fn names(tool: &str, effects: ToolEffects) -> Vec<&str> {
     let (theirs, is_known) = claude_names(tool, effects);
     let own = std::iter::once(tool);

@@ -1,18 +1,18 @@
-//! The table of commands that only read, each with every option that it may have.
+//! Lists the commands that only read, each with every option that it may have.
 //!
-//! Owns tables and nothing else; see `arguments` for how options are written. An option that writes, that runs something,
-//! that follows links out of a folder or that takes the names of files from a file is not in it.
+//! See `arguments` for the notation of options. The table leaves out every option that writes, runs something, follows links
+//! out of a directory, or reads file names from a file.
 
 use super::Operands::{self, Files, OneFile, Only, PatternThenFiles, Variables, Words};
-use crate::arguments::Listed;
+use crate::arguments::AllowedOptions;
 
 /// A command that only reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) operands: Operands,
-    /// `None`: every word is a word, whatever it begins with.
-    pub(super) options: Option<Listed>,
+    /// `None`: every argument is a plain word, whatever it starts with.
+    pub(super) options: Option<AllowedOptions>,
 }
 
 pub(super) const fn row(
@@ -21,17 +21,17 @@ pub(super) const fn row(
     short: &'static [&'static str],
     long: &'static [&'static str],
 ) -> Row {
-    Row { name, operands, options: Some(Listed { short, long, is_mild: false }) }
+    Row { name, operands, options: Some(AllowedOptions { short, long, is_harmless_with_any_option: false }) }
 }
 
-/// A command of which no option does any harm, not even one that comes out of an expansion.
+/// A command of which no option does any harm, not even one that comes from an expansion.
 const fn mild(
     name: &'static str,
     operands: Operands,
     short: &'static [&'static str],
     long: &'static [&'static str],
 ) -> Row {
-    Row { name, operands, options: Some(Listed { short, long, is_mild: true }) }
+    Row { name, operands, options: Some(AllowedOptions { short, long, is_harmless_with_any_option: true }) }
 }
 
 const fn free(name: &'static str) -> Row {
@@ -49,7 +49,7 @@ const GREP_LONG: &[&str] = &[
     "regexp= file@ directories= devices= binary-files=",
 ];
 
-/// In the order of the alphabet.
+/// Sorted by name.
 pub(super) const COMMANDS: &[Row] = &[
     free(":"),
     free("["),
@@ -275,7 +275,7 @@ pub(super) const COMMANDS: &[Row] = &[
     row("whoami", Only(NONE), NONE, NONE),
 ];
 
-/// What `find` may be told; a name that ends in `=` takes a value, one that ends in `@` a path.
+/// The arguments that `find` may have; a name that ends in `=` takes a value, one that ends in `@` a path.
 pub(super) const FIND: &[&str] = &[
     "! ( ) , -not -o -or -a -and -true -false -print -print0 -printf= -ls -prune -quit -depth -mount -xdev -daystart -P",
     "-empty -executable -readable -writable -nouser -nogroup -noleaf -warn -nowarn -name= -iname= -path= -ipath=",

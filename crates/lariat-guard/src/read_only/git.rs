@@ -1,7 +1,7 @@
-//! Subcommands of git that only read, each with every option that it may have.
+//! Lists the git subcommands that only read, each with every option that it may have.
 //!
-//! Owns a table and nothing else. The operands are objects and files of the repository. Options that run a program, write a
-//! file, read one from elsewhere or read files that git does not know are not in it.
+//! Their operands are objects and files of the repository. The table leaves out every option that runs a program, writes a
+//! file, reads one from elsewhere, or reads files that git does not track.
 
 use super::Operands::{Files, Only, Words};
 use super::commands::{Row, row};

@@ -1,7 +1,7 @@
-//! Commands that only read.
+//! Recognises commands that only read.
 //!
-//! Owns the decision; the tables are `commands` and `git`. A command is one of them only when its program, and every option
-//! that it is given, is listed: whatever else there is, and whatever a later version of the program may add, is asked.
+//! The tables are in `commands` and `git`. A command is read-only only if its program and every option it has are listed.
+//! Anything else, including what a later version of the program may add, requires approval.
 
 mod commands;
 mod git;
@@ -16,86 +16,86 @@ use git::GIT;
 /// What the operands of a command are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operands {
-    /// Files; their content or names are read.
+    /// Files, of which the content or the names are read.
     Files,
     /// A pattern, then files.
     PatternThenFiles,
-    /// Words.
+    /// Plain words.
     Words,
-    /// Variables of the script, in small letters.
+    /// Variables of the script, in lower case.
     Variables,
-    /// One file; a second would be written.
+    /// One file; the command would write a second one.
     OneFile,
-    /// There are none but these, and formats, which begin with `+`.
+    /// Only these words, and formats that start with `+`.
     Only(&'static [&'static str]),
 }
 
 use Operands::{Files, OneFile, Only, PatternThenFiles, Variables, Words};
 
-/// How far a command reads into the folders that it is given.
+/// How far a command reads into the directories that it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// Names at most, not the content of files.
+    /// Names only, not the content of files.
     Names,
-    /// The files right in them, wherever links lead.
+    /// The files directly in them, through links.
     Files,
-    /// Everything beneath them, but what links lead to.
+    /// Everything below them, except through links.
     Everything {
-        /// Hidden files, too.
+        /// Includes hidden files.
         hidden: bool,
     },
 }
 
-/// A command that only reads, and what of its words it reads.
+/// A command that only reads, and which of its words are files.
 #[derive(Clone, Debug)]
-pub(crate) struct Reading {
+pub(crate) struct ReadOnlyCommand {
     pub(crate) operands: Operands,
     /// Every word that is a path, as the command opens it.
     pub(crate) paths: Vec<Word>,
     pub(crate) depth: Depth,
 }
 
-impl Reading {
+impl ReadOnlyCommand {
     fn new(operands: Operands, paths: Vec<Word>) -> Self {
         Self { operands, paths, depth: Depth::Names }
     }
 
     /// Whether its operands are words, not files.
-    pub(crate) const fn is_of_words(&self) -> bool {
+    pub(crate) const fn takes_words_only(&self) -> bool {
         matches!(self.operands, Words | Variables | Only(_))
     }
 }
 
-/// Programs that may be asked for their version. Not `yarn` and not `bundle`: they load code of the project first.
-const VERSIONED: &[&str] = &[
+/// Programs that print their version harmlessly. Excludes `yarn` and `bundle`, which load code of the project first.
+const VERSION_PRINTERS: &[&str] = &[
     "bash", "bun", "cargo", "clang", "cmake", "deno", "docker", "gcc", "gh", "git", "go", "java", "javac",
     "just", "make", "node", "npm", "npx", "perl", "php", "pip", "pip3", "pnpm", "psql", "python", "python3",
     "rg", "ruby", "rustc", "rustup", "sqlite3", "tsc", "uv",
 ];
 
-/// Programs that obey files of the folder they are started in, whatever they are asked: git its configuration, the
-/// others a file that names the version of themselves to fetch and run.
-const OBEYING: &[&str] = &["git", "cargo", "go", "npm", "npx", "pnpm", "rustc", "rustup"];
+/// Programs that obey files in the directory where they start, whatever their arguments: git its configuration, the others a
+/// file that names a version of themselves to download and run.
+const REPOSITORY_READERS: &[&str] = &["git", "cargo", "go", "npm", "npx", "pnpm", "rustc", "rustup"];
 
-/// How a command reads; `None` when it may do more than that.
-pub(crate) fn read_only(words: &[Word]) -> Option<Reading> {
+/// Returns what a command reads; `None` if it may do more than read.
+pub(crate) fn read_only(words: &[Word]) -> Option<ReadOnlyCommand> {
     let (program, arguments) = words.split_first()?;
     let name = program.as_known()?;
     if let [only] = arguments
         && only.is_known
         && matches!(only.text.as_str(), "--version" | "-V" | "version")
-        && VERSIONED.contains(&name)
+        && VERSION_PRINTERS.contains(&name)
         && (only.text != "version" || matches!(name, "go" | "docker" | "gh"))
     {
-        return Some(Reading::new(Only(&[]), Vec::new()));
+        return Some(ReadOnlyCommand::new(Only(&[]), Vec::new()));
     }
-    // Where a program is, not what it does.
+    // `command -v` prints where a program is and does not run it.
     if let [option, ..] = arguments
         && name == "command"
         && option.is_known
         && matches!(option.text.as_str(), "-v" | "-V")
     {
-        return Some(Reading::new(Words, Vec::new()));
+        return Some(ReadOnlyCommand::new(Words, Vec::new()));
     }
     match name {
         "sed" => prints_lines(arguments),
@@ -105,28 +105,28 @@ pub(crate) fn read_only(words: &[Word]) -> Option<Reading> {
     }
 }
 
-/// Whether a program is known to read only, or to do so with some options.
+/// Whether a program is known to only read, at least with some options.
 pub(crate) fn is_listed(program: &str) -> bool {
     matches!(program, "sed" | "git" | "find") || COMMANDS.iter().any(|row| row.name == program)
 }
 
-/// True for what a repository can change the meaning of.
-pub(crate) fn obeys_the_repository(words: &[Word]) -> bool {
-    words.first().is_some_and(|program| OBEYING.contains(&program.text.as_str()))
+/// Whether a repository can change what a command does.
+pub(crate) fn obeys_repository(words: &[Word]) -> bool {
+    words.first().is_some_and(|program| REPOSITORY_READERS.contains(&program.text.as_str()))
 }
 
-/// `sed -n 1,20p file`: of all that sed can do, only this.
-fn prints_lines(arguments: &[Word]) -> Option<Reading> {
+/// Accepts `sed -n 1,20p file` and nothing else that sed can do.
+fn prints_lines(arguments: &[Word]) -> Option<ReadOnlyCommand> {
     let [quiet, script, files @ ..] = arguments else { return None };
     let lines = script.as_known()?.strip_suffix('p')?;
     let is_plain = quiet.as_known() == Some("-n")
         && lines.starts_with(|c: char| c.is_ascii_digit() || c == '$')
         && lines.chars().all(|c| c.is_ascii_digit() || c == ',' || c == '$')
         && files.iter().all(|word| !word.may_be_option() && !word.text.starts_with('-'));
-    is_plain.then(|| Reading::new(Files, files.to_vec()))
+    is_plain.then(|| ReadOnlyCommand::new(Files, files.to_vec()))
 }
 
-fn git(arguments: &[Word]) -> Option<Reading> {
+fn git(arguments: &[Word]) -> Option<ReadOnlyCommand> {
     let global = options_before_subcommand("git", arguments.iter().map(|word| word.text.as_str()));
     let (options, rest) = arguments.split_at_checked(global)?;
     let is_plain = |word: &Word| matches!(word.as_known(), Some("--no-pager" | "--no-optional-locks"));
@@ -138,12 +138,12 @@ fn git(arguments: &[Word]) -> Option<Reading> {
         let fits = names.len() <= rest.len()
             && names.iter().zip(rest).all(|(name, word)| word.as_known() == Some(*name));
         let reading = fits.then(|| listed(row, rest.get(names.len()..).unwrap_or_default())).flatten()?;
-        Some(Reading { depth: Depth::Names, ..reading })
+        Some(ReadOnlyCommand { depth: Depth::Names, ..reading })
     })
 }
 
-/// `find` looks at names: the folders that it is given come first.
-fn find(arguments: &[Word]) -> Option<Reading> {
+/// Reads the arguments of `find`: the directories come first, then tests, which read names only.
+fn find(arguments: &[Word]) -> Option<ReadOnlyCommand> {
     let is_start = |word: &&Word| !word.text.starts_with(['-', '(', ')', '!', ',']) && !word.may_be_option();
     let mut paths: Vec<Word> = arguments.iter().take_while(is_start).cloned().collect();
     let mut rest = arguments.iter().skip(paths.len());
@@ -161,18 +161,18 @@ fn find(arguments: &[Word]) -> Option<Reading> {
             paths.push(value.clone());
         }
     }
-    Some(Reading::new(Files, paths))
+    Some(ReadOnlyCommand::new(Files, paths))
 }
 
-/// A command of a table, with these arguments.
-fn listed(row: &Row, arguments: &[Word]) -> Option<Reading> {
+/// Reads the arguments of a command of a table.
+fn listed(row: &Row, arguments: &[Word]) -> Option<ReadOnlyCommand> {
     let Some(options) = row.options else {
         let is_fine = match row.name {
             "test" | "[" => is_plain_test(arguments),
             "printf" => !arguments.iter().any(|word| word.text.starts_with("-v")),
             _ => true,
         };
-        return is_fine.then(|| Reading::new(row.operands, Vec::new()));
+        return is_fine.then(|| ReadOnlyCommand::new(row.operands, Vec::new()));
     };
     let found = options.read(arguments)?;
     let are_fine = match row.operands {
@@ -190,14 +190,14 @@ fn listed(row: &Row, arguments: &[Word]) -> Option<Reading> {
     };
     let is_odd = match row.name {
         "jq" => found.operands.first().is_some_and(|filter| !is_plain_filter(filter)),
-        // A list of options in a file.
+        // A file that contains options.
         "strings" => found.operands.iter().any(|word| word.text.starts_with('@')),
         _ => false,
     };
     (are_fine && !is_odd).then(|| reading(row, found))
 }
 
-/// `test -v 'a[$(id)]'` runs `id`, and either of the two words may come out of a variable.
+/// Rejects tests such as `test -v 'a[$(id)]'`, which runs `id`; either of the two words may come from a variable.
 fn is_plain_test(arguments: &[Word]) -> bool {
     let unknown = arguments.iter().filter(|word| !word.is_known).count();
     let has_index = |word: &Word| word.is_known && word.text != "[" && word.text.contains('[');
@@ -205,7 +205,7 @@ fn is_plain_test(arguments: &[Word]) -> bool {
     !arguments.iter().any(evaluates) && (unknown == 0 || unknown == 1 && !arguments.iter().any(has_index))
 }
 
-/// A module of jq is a file, from anywhere; and the environment holds secrets.
+/// Rejects jq filters that load a module, which is a file from anywhere, or read the environment, which contains secrets.
 fn is_plain_filter(filter: &Word) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$');
     filter.is_known
@@ -218,14 +218,14 @@ fn is_plain_filter(filter: &Word) -> bool {
         })
 }
 
-fn reading(row: &Row, found: Arguments) -> Reading {
+fn reading(row: &Row, found: Arguments) -> ReadOnlyCommand {
     let depth = depth(row.name, &found);
     let has_pattern = found.has(&["-e", "-f", "--regexp", "--file", "--files", "--type-list"]);
     let Arguments { mut operands, paths, .. } = found;
     if row.operands == PatternThenFiles && !has_pattern {
         operands.drain(..operands.len().min(1));
     }
-    // Without a file they read what is beneath the folder they are in.
+    // Without a file they read what is below the working directory.
     if operands.is_empty() && matches!(depth, Depth::Everything { .. }) {
         operands.push(Word { text: ".".to_owned(), is_known: true });
     }
@@ -233,7 +233,7 @@ fn reading(row: &Row, found: Arguments) -> Reading {
         operands.clear();
     }
     operands.extend(paths);
-    Reading { operands: row.operands, paths: operands, depth }
+    ReadOnlyCommand { operands: row.operands, paths: operands, depth }
 }
 
 fn depth(program: &str, found: &Arguments) -> Depth {

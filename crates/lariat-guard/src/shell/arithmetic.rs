@@ -1,25 +1,25 @@
-//! Which arithmetic is harmless.
+//! Decides which arithmetic is harmless.
 //!
-//! Bash evaluates the *value* of a variable in arithmetic as an expression, and an expression may hold an array's index
-//! with a substitution in it: `x='a[$(rm y)]'; echo $((x))` runs `rm`. So arithmetic is looked through only when it is
-//! over numbers, and over variables that the script itself sets to numbers only.
+//! Bash evaluates the *value* of a variable in arithmetic as an expression, and an expression may contain an array index
+//! with a substitution in it: `x='a[$(rm y)]'; echo $((x))` runs `rm`. So arithmetic is accepted only if it uses numbers,
+//! and variables that the script itself sets only to numbers.
 
 use super::Doubt;
-use super::reading::RawCommand;
+use super::parsed::RawCommand;
 
 #[derive(Debug, Default)]
-pub(super) struct Names<'a> {
+pub(super) struct ArithmeticNames<'a> {
     used: Vec<&'a str>,
-    /// Set to something else than a number, or by someone else.
-    spoiled: Vec<&'a str>,
-    /// Set to a number inside of arithmetic.
+    /// Set to something other than a number, or by something other than an assignment.
+    not_numbers: Vec<&'a str>,
+    /// Set to a number inside arithmetic.
     numbers: Vec<&'a str>,
 }
 
-/// Names that are looked after; each is searched for in the whole text.
-const MOST: usize = 32;
+/// Maximum names that are tracked; each is searched for in the whole text.
+const MAX_NAMES: usize = 32;
 
-/// Builtins that set variables to what is not known.
+/// Builtins that set variables to unknown values.
 const SETTERS: &[&str] = &[
     "read",
     "mapfile",
@@ -35,29 +35,29 @@ const SETTERS: &[&str] = &[
     "eval",
 ];
 
-impl<'a> Names<'a> {
-    /// A name, or what follows a `$`, in arithmetic.
-    pub(super) fn used(&mut self, name: &'a str) {
+impl<'a> ArithmeticNames<'a> {
+    /// Records a name, or what follows a `$`, in arithmetic.
+    pub(super) fn mark_used(&mut self, name: &'a str) {
         let is_special = matches!(name, "?" | "#" | "$" | "!");
-        if !is_special && !is_number(name) && self.used.len() <= MOST && !self.used.contains(&name) {
+        if !is_special && !is_number(name) && self.used.len() <= MAX_NAMES && !self.used.contains(&name) {
             self.used.push(name);
         }
     }
 
-    pub(super) fn spoiled(&mut self, name: &'a str) {
-        self.spoiled.push(name);
+    pub(super) fn mark_not_number(&mut self, name: &'a str) {
+        self.not_numbers.push(name);
     }
 
-    /// An assignment inside of arithmetic.
-    pub(super) fn assigned(&mut self, assignment: &'a str) {
+    /// Records an assignment inside arithmetic.
+    pub(super) fn mark_assigned(&mut self, assignment: &'a str) {
         match assignment.split_once('=') {
             Some((name, value)) if is_number(value.trim()) => self.numbers.push(name.trim()),
-            Some((name, _)) => self.spoiled.push(name.trim()),
-            None => self.spoiled.push(assignment),
+            Some((name, _)) => self.not_numbers.push(name.trim()),
+            None => self.not_numbers.push(assignment),
         }
     }
 
-    /// Whether arithmetic is over a variable that may be more than a number.
+    /// Returns a doubt if arithmetic uses a variable that may be more than a number.
     pub(super) fn doubt(&self, commands: &[RawCommand<'_>]) -> Option<Doubt> {
         let has_setter = || {
             commands.iter().any(|command| command.words.iter().any(|word| SETTERS.contains(&word.as_ref())))
@@ -74,9 +74,9 @@ impl<'a> Names<'a> {
                 .iter()
                 .flat_map(|command| &command.assignments)
                 .any(|assignment| assignment.starts_with(&format!("{name}+=")));
-            !is_number_always || is_appended || self.spoiled.contains(*name) || has_setter()
+            !is_number_always || is_appended || self.not_numbers.contains(*name) || has_setter()
         };
-        if self.used.len() > MOST {
+        if self.used.len() > MAX_NAMES {
             return Some(Doubt::Evaluated("arithmetic over many variables".to_owned()));
         }
         let name = self.used.iter().find(is_spoiled)?;
@@ -84,7 +84,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A number without a base.
+/// A decimal number without a base prefix.
 pub(super) fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     !digits.is_empty() && digits.len() <= 18 && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_indexes_are_plain() {
+    fn only_numbers_and_wildcards_are_plain_subscripts() {
         for text in ["a[0]", "a[@]", "a[*]", "a[-1]"] {
             assert!(is_plain_subscript(text), "{text}");
         }

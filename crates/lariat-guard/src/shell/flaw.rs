@@ -1,6 +1,6 @@
-//! Mistakes made on purpose, to prove that the checks notice them.
+//! Deliberate mistakes in the analysis, to prove that the checks find them.
 
-/// A mistake made on purpose.
+/// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[cfg_attr(
@@ -10,24 +10,24 @@
 pub enum Flaw {
     /// Commands in substitutions are not listed.
     SkipsSubstitutions,
-    /// What the parsers say is not compared.
+    /// The results of the two parsers are not compared.
     TrustsOneReader,
-    /// Of the text that is handed to a shell, only the first command is listed.
+    /// Of a text that is passed to a shell, only the first command is listed.
     StopsAtFirst,
     /// Files that are written are not listed.
     ForgetsFiles,
-    /// A word that is not known is taken as it is written.
+    /// An unknown word is taken literally.
     TrustsVariables,
-    /// Variables that other programs obey are taken for any others.
+    /// Variables that other programs obey are treated like any others.
     TrustsNames,
-    /// Arithmetic is taken to be over numbers.
+    /// Arithmetic is assumed to use numbers only.
     TrustsArithmetic,
-    /// Here-documents of every form are taken for what both readers make of them.
+    /// Here-documents of every form are assumed to be parsed correctly.
     TrustsDocuments,
 }
 
 impl Flaw {
-    /// Every mistake.
+    /// Every planted mistake.
     #[cfg(feature = "planted")]
     pub const ALL: &[Self] = &[
         Self::SkipsSubstitutions,

@@ -1,28 +1,28 @@
-//! Which here-documents are looked into.
+//! Decides which here-documents are analyzed.
 //!
-//! Owns the list of forms that bash and both readers read alike; a here-document in any other form is a doubt. Bash joins
-//! lines in a body before it looks for the end, and prints a substitution again before it runs it, with its documents in
-//! another spelling: neither is seen in the text. So a document stands outside of substitutions, alone on its line, its
-//! end is a name, and a body that is expanded holds nothing but text and variables.
+//! Accepts only forms that bash and both parsers read alike; a here-document in any other form is a doubt. Bash joins lines
+//! in a body before it searches for the end, and prints a substitution again before it runs it, with its documents in
+//! another spelling; neither is visible in the text. So a document must stand outside substitutions, alone on its line, its
+//! delimiter must be a name, and a body that is expanded must contain only text and variables.
 
 use std::ops::Range;
 
 use super::names::is_name;
 
-/// A here-document, as a reader found it.
+/// A here-document, as a parser found it.
 pub(super) struct Document<'a> {
-    /// The whole text it stands in.
+    /// The whole text that contains it.
     pub(super) text: &'a str,
     /// The operator: `<<` or `<<-`.
     pub(super) operator: Range<usize>,
-    /// The word that names its end, with its quotes.
+    /// The word that names its delimiter, with its quotes.
     pub(super) start: Range<usize>,
-    /// Where the reader saw the end.
+    /// Where the parser found the end.
     pub(super) end: Range<usize>,
 }
 
 impl Document<'_> {
-    /// Why it is not looked into.
+    /// Returns why it is not analyzed, if so.
     pub(super) fn doubt(&self) -> Option<&'static str> {
         let Some((name, is_expanded)) = self.delimiter() else {
             return Some("a here-document whose end is not a plain name");
@@ -30,11 +30,13 @@ impl Document<'_> {
         let Some(line) = self.line() else {
             return Some("a here-document that is not alone on its line");
         };
-        let Some(body) = self.body(name, line.end) else { return Some("a here-document's end") };
+        let Some(body) = self.body(name, line.end) else {
+            return Some("a here-document with an unclear end");
+        };
         (is_expanded && !is_plain_text(body)).then_some("a here-document that is expanded")
     }
 
-    /// The name of its end, and whether its body is expanded.
+    /// Returns its delimiter, and whether its body is expanded.
     fn delimiter(&self) -> Option<(&str, bool)> {
         let between = self.text.get(self.operator.end..self.start.start)?;
         let word = self.text.get(self.start.clone())?;
@@ -42,11 +44,11 @@ impl Document<'_> {
         let inside = |quote: char| word.strip_prefix(quote).and_then(|word| word.strip_suffix(quote));
         let quoted = inside('\'').or_else(|| inside('"'));
         let name = quoted.unwrap_or(word);
-        let is_whole = between.bytes().all(|byte| byte == b' ') && "\n ;|>&".contains(follows);
-        (is_name(name) && is_whole).then_some((name, quoted.is_none()))
+        let is_complete = between.bytes().all(|byte| byte == b' ') && "\n ;|>&".contains(follows);
+        (is_name(name) && is_complete).then_some((name, quoted.is_none()))
     }
 
-    /// The line of the operator, when the body begins right after it.
+    /// Returns the line of the operator if the body starts right after it.
     fn line(&self) -> Option<Range<usize>> {
         let begin = self.text.get(..self.operator.start)?.rfind('\n').map_or(0, |at| at + 1);
         let end = self.start.end + self.text.get(self.start.end..)?.find('\n')?;
@@ -56,7 +58,7 @@ impl Document<'_> {
         (is_alone && closes('\'') && closes('"') && !rest.contains(['\\', '`', '#'])).then_some(begin..end)
     }
 
-    /// What lies between the line and the end, when the end is where the reader saw it.
+    /// Returns what lies between the line and the end, if the end is where the parser found it.
     fn body(&self, name: &str, line_end: usize) -> Option<&str> {
         let strips_tabs = self.text.get(self.operator.clone())? == "<<-";
         let begin = line_end + 1;
@@ -74,7 +76,7 @@ impl Document<'_> {
     }
 }
 
-/// Text in which bash expands at most `$name` and `${name}`, and joins no lines.
+/// Whether bash expands at most `$name` and `${name}` in a text, and joins no lines.
 fn is_plain_text(body: &str) -> bool {
     let mut rest = body;
     while let Some(at) = rest.find(['$', '`', '\\']) {
@@ -109,7 +111,7 @@ mod tests {
     use crate::shell::analyse;
 
     #[test]
-    fn plain_documents_are_looked_into() {
+    fn analyzes_plain_documents() {
         for text in [
             "cat <<EOF\nhello\nEOF",
             "cat << EOF\nhello $USER ${HOME} \\$(x)\nEOF\n",
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn other_documents_are_doubts() {
+    fn doubts_other_documents() {
         for text in [
             "cat <<EOF\nEO\\\nF\ntouch x\nEOF",
             "cat <<-EOF\n\tEO\\\n\tF\ntouch x\n\tEOF",
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_plain_without_expansions_that_run() {
+    fn plain_text_has_no_expansions_that_run_something() {
         for text in ["", "a $x ${y} 5$ \\$(z) \\\\ it's", "costs $5.", "end$\n"] {
             assert!(is_plain_text(text), "{text:?}");
         }

@@ -1,27 +1,27 @@
-//! What a shell command would do, as far as reading it tells.
+//! Analyzes what a shell command would do, without running it.
 //!
-//! Owns [`Script`]: every simple command that bash could start, every file that it would open itself, and every reason
-//! why that list may be short. Two parsers must agree on the commands; where they do not, and wherever a word decides
-//! that is not known before it runs, there is a [`Doubt`]. A script with a doubt is never allowed by a rule.
+//! A [`Script`] lists every simple command that bash could start, every file that bash itself would open, and every reason
+//! why these lists may be incomplete. Two parsers must agree on the commands; where they do not, and wherever something
+//! depends on a word that is unknown before run time, there is a [`Doubt`]. No rule allows a script with a doubt.
 
 mod arithmetic;
+mod builtins;
+mod first_parser;
 mod flaw;
+mod grammar;
 mod heredoc;
-mod kinds;
-mod meaning;
 mod names;
 mod operator;
 mod option;
 mod parameter;
-mod plain;
-mod reading;
+mod parsed;
 mod runner;
-mod runners;
-mod second;
+mod runner_table;
+mod scanner;
+mod script_builder;
+mod second_parser;
 mod sed;
-mod state;
 mod subcommand;
-mod tree;
 mod word;
 mod wrapper;
 
@@ -32,25 +32,25 @@ pub use flaw::Flaw;
 pub(crate) use option::Options;
 pub(crate) use subcommand::options_before_subcommand;
 
-/// A longer text is not looked at, in bytes.
-const LONGEST: usize = 1 << 20;
-/// More doubts are not kept: one is enough to ask, and each is compared with the others.
-const MOST_DOUBTS: usize = 32;
-/// A longer text is listed, but never without a doubt, in characters.
-const LONG: usize = 10_000;
+/// Maximum bytes of a text that is parsed.
+const MAX_BYTES: usize = 1 << 20;
+/// Maximum doubts that are recorded: one is enough to ask, and each is compared with the others.
+const MAX_DOUBTS: usize = 32;
+/// Maximum characters of a text without a doubt; a longer one is parsed, but always has one.
+const MAX_CHARS: usize = 10_000;
 
-/// A shell command, taken apart.
+/// An analyzed shell command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Script {
-    /// Every simple command, in the order of the text. Those in substitutions, functions, and in the text that a wrapper
-    /// hands to a shell are among them.
+    /// Every simple command, in the order of the text, including those in substitutions, in functions, and in text that a
+    /// wrapper passes to a shell.
     pub commands: Vec<Command>,
     /// Every file that the shell itself would open for a redirection.
-    pub files: Vec<Opened>,
-    /// Why it cannot be judged by its words; empty when it can.
+    pub files: Vec<OpenedFile>,
+    /// Why the effect is uncertain; empty if it is not.
     pub doubts: Vec<Doubt>,
-    /// Whether a command may run after a later one: there is a loop or a function.
+    /// Whether a command may run after a later one, because of a loop or a function.
     pub repeats: bool,
 }
 
@@ -58,64 +58,64 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Command {
-    /// The words after the wrappers: the program first.
+    /// The words after the wrappers, the program first.
     pub words: Vec<Word>,
-    /// Variables that are set in front of it, or by it when it has no words.
+    /// Variables that are set before it, or by it if it has no words.
     pub assignments: Vec<Assignment>,
-    /// What stood in front of it and was looked through, as `timeout 5`.
+    /// The wrappers in front of it, such as `timeout 5`.
     pub wrappers: Vec<String>,
-    /// Its place in the text that was analysed; empty for a command inside of a wrapper's text.
+    /// Its range in the analyzed text; empty for a command inside the text of a wrapper.
     pub place: Range<usize>,
 }
 
 /// A word of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// Without quotes when it is known; as it was written where it is not.
+    /// Without quotes if it is known; as written if not.
     pub text: String,
-    /// False when bash would expand something in it: a variable, a substitution, a pattern, a brace.
+    /// False if bash would expand something in it: a variable, a substitution, a pattern, a brace.
     pub is_known: bool,
 }
 
-/// A variable that is set.
+/// An assignment of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
-    /// Its value.
+    /// The new value.
     pub value: Word,
 }
 
 /// A file that a redirection opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// Which file.
+pub struct OpenedFile {
+    /// The path of the file.
     pub path: Word,
-    /// Opened to write (`>`, `>>`, `>|`, `&>`, `<>`), not only to read.
+    /// Opened for writing (`>`, `>>`, `>|`, `&>`, `<>`), not only for reading.
     pub is_written: bool,
 }
 
-/// Why a script cannot be judged by its words.
+/// Why the effect of a script is uncertain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Doubt {
-    /// Not bash, as far as a parser can tell.
+    /// A parser rejects it as not valid bash.
     Unreadable(String),
-    /// Longer than is looked at.
+    /// It is too long.
     TooLong,
     /// The parsers do not agree on what would run.
     Disagreement(String),
-    /// A construct that is not looked into.
+    /// A construct that is not analyzed.
     Unknown(String),
-    /// The program is not known before it runs: `$X`, `$(...)`, `eval`.
+    /// The program is unknown before run time: `$X`, `$(...)`, `eval`.
     HiddenProgram(String),
-    /// Bash takes a value for arithmetic, and evaluates what is in it: `$((x))`, `[[ $x -eq 1 ]]`.
+    /// Bash treats a value as arithmetic and evaluates it: `$((x))`, `[[ $x -eq 1 ]]`.
     Evaluated(String),
-    /// A here-document in a form that is not looked into.
+    /// A here-document in a form that is not analyzed.
     Document(String),
 }
 
-/// Takes a command apart.
+/// Analyzes a command.
 ///
 /// ```
 /// let script = lariat_guard::shell::analyse("timeout 5 rm -rf \"a b\" && echo done > log");
@@ -129,76 +129,76 @@ pub fn analyse(command: &str) -> Script {
     analyse_at(command, 0, None)
 }
 
-/// The same, with a mistake made on purpose.
+/// Like [`analyse`], with a planted mistake.
 #[cfg(feature = "planted")]
 pub fn analyse_with(command: &str, flaw: Flaw) -> Script {
     analyse_at(command, 0, Some(flaw))
 }
 
 fn analyse_at(text: &str, depth: usize, flaw: Option<flaw::Flaw>) -> Script {
-    let mut meaning = meaning::Meaning { script: Script::default(), depth, flaw };
-    if text.len() > LONG && text.chars().count() > LONG {
-        meaning.doubt(Doubt::TooLong);
-        if text.len() > LONGEST {
-            return meaning.script;
+    let mut script_builder = script_builder::ScriptBuilder { script: Script::default(), depth, flaw };
+    if text.len() > MAX_CHARS && text.chars().count() > MAX_CHARS {
+        script_builder.doubt(Doubt::TooLong);
+        if text.len() > MAX_BYTES {
+            return script_builder.script;
         }
     }
-    if let Some(doubt) = odd_character(text).or_else(|| inner_continuation(text)) {
-        meaning.doubt(doubt);
+    if let Some(doubt) = unusual_character(text).or_else(|| inner_continuation(text)) {
+        script_builder.doubt(doubt);
     }
-    let mut reading = plain::read(text).unwrap_or_else(|| read_twice(text, &meaning.script.doubts, flaw));
+    let mut parsed =
+        scanner::read(text).unwrap_or_else(|| parse_twice(text, &script_builder.script.doubts, flaw));
     if flaw == Some(flaw::Flaw::SkipsSubstitutions) {
-        let places: Vec<Range<usize>> =
-            reading.commands.iter().map(|command| command.place.clone()).collect();
+        let places: Vec<Range<usize>> = parsed.commands.iter().map(|command| command.place.clone()).collect();
         let holds = |outer: &Range<usize>, inner: &Range<usize>| {
             outer != inner && outer.start <= inner.start && inner.end <= outer.end
         };
-        reading.commands.retain(|command| !places.iter().any(|place| holds(place, &command.place)));
+        parsed.commands.retain(|command| !places.iter().any(|place| holds(place, &command.place)));
     }
-    for doubt in &reading.doubts {
+    for doubt in &parsed.doubts {
         let is_trusted = match doubt {
             Doubt::Evaluated(_) => flaw == Some(flaw::Flaw::TrustsArithmetic),
             Doubt::Document(_) => flaw == Some(flaw::Flaw::TrustsDocuments),
             _ => false,
         };
         if !is_trusted {
-            meaning.doubt(doubt.clone());
+            script_builder.doubt(doubt.clone());
         }
     }
-    meaning.script.repeats |= reading.repeats;
-    reading.commands.iter().for_each(|command| meaning.command(command));
-    reading.files.iter().for_each(|file| meaning.file(file));
+    script_builder.script.repeats |= parsed.repeats;
+    parsed.commands.iter().for_each(|command| script_builder.command(command));
+    parsed.files.iter().for_each(|file| script_builder.file(file));
     if flaw == Some(flaw::Flaw::ForgetsFiles) {
-        meaning.script.files.retain(|file| !file.is_written);
+        script_builder.script.files.retain(|file| !file.is_written);
     }
-    meaning.script
+    script_builder.script
 }
 
-/// A line continuation anywhere but between words. Bash joins the lines before it looks at anything, so `$\` and `X` on the next line
-/// are `$X`, and readers differ on what they see.
+/// Returns a doubt for a line continuation that is not between words. Bash joins the lines first, so `$\` and `X` on the next
+/// line are `$X`, and parsers differ on what they see.
 fn inner_continuation(text: &str) -> Option<Doubt> {
     let is_inner = |(at, _): &(usize, &str)| {
         let before = text.get(..*at).unwrap_or_default();
         let rest = before.trim_end_matches('\\');
-        // An even number of backslashes before it makes it one that is escaped.
+        // After an odd number of further backslashes, this one is escaped.
         let continues = (before.len() - rest.len()) % 2 == 0;
         continues && !rest.is_empty() && !rest.ends_with(char::is_whitespace)
     };
     let found = text.match_indices("\\\n").any(|found| is_inner(&found));
-    found.then(|| Doubt::Unknown("a line continuation inside of a word".to_owned()))
+    found.then(|| Doubt::Unknown("a line continuation inside a word".to_owned()))
 }
 
-/// Both parsers must list the same. Where they do not, everything that one of them lists is listed, with a doubt.
-fn read_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> reading::Reading<'a> {
-    let mut first = tree::read(text);
+/// Parses with both parsers. If they disagree, the result lists everything that either of them found, with a doubt.
+fn parse_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> parsed::ParsedScript<'a> {
+    let mut first = first_parser::read(text);
     if flaw == Some(flaw::Flaw::TrustsOneReader) {
         return first;
     }
-    // With a doubt it is asked anyway; and the second reader is not built for texts without end.
+    // With a doubt the user is asked anyway, and the second parser is not built for very long texts.
     if !doubts.is_empty() || !first.doubts.is_empty() {
         return first;
     }
-    let second = second::read(text);
+    let second = second_parser::read(text);
     let (ours, theirs) = (first.lines(), second.lines());
     if ours != theirs {
         let odd = ours
@@ -215,8 +215,8 @@ fn read_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> 
     first
 }
 
-/// What bash takes for a letter and a person for a blank, or for nothing.
-fn odd_character(text: &str) -> Option<Doubt> {
+/// Returns a doubt for a character that bash reads as a letter but that looks like a blank, or like nothing.
+fn unusual_character(text: &str) -> Option<Doubt> {
     let is_odd = |c: char| match c {
         '\t' | '\n' | ' '..='~' => false,
         _ => c.is_control() || c.is_whitespace() || INVISIBLE.iter().any(|range| range.contains(&c)),
@@ -226,7 +226,7 @@ fn odd_character(text: &str) -> Option<Doubt> {
     Some(doubt(format!("the character U+{:04X}", u32::from(c))))
 }
 
-/// Characters that show nothing, or turn around what is shown.
+/// Characters that are invisible or change the direction of text.
 const INVISIBLE: &[std::ops::RangeInclusive<char>] = &[
     '\u{AD}'..='\u{AD}',
     '\u{115F}'..='\u{1160}',

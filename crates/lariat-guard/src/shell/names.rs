@@ -1,16 +1,16 @@
-//! Names that mean more than they say: variables that other programs obey, and the words of bash itself.
+//! Lists names with a special meaning: variables that other programs obey, and the reserved words of bash.
 //!
-//! Owns tables and nothing else. A variable that is in no table only reaches programs that look for it.
+//! A variable that is in no table only affects programs that ask for it.
 
-/// Variables that decide what a later command runs, reads, writes or talks to. A name that ends in `*` stands for every
-/// name that begins so; a line holds many names.
+/// Variables that control what a later command runs, reads, writes or connects to. An entry that ends in `*` stands for every
+/// name with that prefix; a line contains many names.
 const DANGEROUS: &[&str] = &[
     // The shell's own.
     "BASH* CDPATH ENV EXECIGNORE FCEDIT FIGNORE FPATH GLOBIGNORE HISTFILE HISTCMD HOME IFS INPUTRC OLDPWD",
     "OPTARG OPTIND PATH POSIXLY_CORRECT PROMPT_COMMAND PS0 PS1 PS2 PS4 PWD SHELL SHELLOPTS TMPDIR",
     "TIMEFORMAT USER LOGNAME ZDOTDIR auto_resume histchars COMP_* COMPREPLY DIRSTACK FUNCNAME REPLY_*",
     "MAILPATH MAIL MAILCHECK",
-    // Numbers to the shell: what they are set to is evaluated.
+    // Integers to the shell: what they are set to is evaluated.
     "EPOCHREALTIME EPOCHSECONDS EUID LINENO PPID RANDOM SECONDS SRANDOM UID",
     // The dynamic linker and the C library.
     "LD_* DYLD_* GCONV_PATH GLIBC_TUNABLES HOSTALIASES LOCALDOMAIN LOCPATH MALLOC_* NLSPATH RES_OPTIONS",
@@ -30,7 +30,7 @@ const DANGEROUS: &[&str] = &[
     "GHC* CABAL_* STACK_* OCAML* CAML* OPAM* SWIFT* JUPYTER* IPYTHON* PYTEST_* TOX_* NOX* COVERAGE_*",
     "DJANGO_SETTINGS_MODULE FLASK_APP MYPYPATH JEST_* VITEST* TS_NODE_* ESLINT_* PRETTIER_* BABEL_*",
     "WEBPACK_* HUSKY* PRE_COMMIT* NIX_* GUIX_* HOMEBREW_* DPKG_* APT_* DEB*",
-    // Where data goes.
+    // Network connections, and tools that manage remote systems.
     "http_proxy https_proxy ftp_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY",
     "NO_PROXY CURL_* WGETRC NETRC OPENSSL_* SSL_* SSLKEYLOGFILE REQUESTS_CA_BUNDLE KRB5* DOCKER_*",
     "BUILDKIT_* COMPOSE_* CONTAINER_* KUBE* HELM_* AWS_* AZURE_* GOOGLE_* CLOUDSDK_* TF_* TERRAFORM_*",
@@ -93,8 +93,8 @@ const HARMLESS_WITH_VALUES: &[&str] = &[
     "AWS_PAGER",
 ];
 
-/// Words that begin or end a construct when they stand where a program would. A parser that takes one of them for a
-/// program has lost its way.
+/// Words that begin or end a construct when they stand where a program would. A parser that takes one of them for a program
+/// has misread the text.
 pub(super) const RESERVED: &[&str] = &[
     "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
     "in", "select", "then", "until", "while", "{", "}",
@@ -111,14 +111,14 @@ pub(super) fn is_dangerous(name: &str) -> bool {
     })
 }
 
-/// The same, when the value is known.
+/// Like [`is_dangerous`], for a value that may be known.
 pub(super) fn is_dangerous_value(name: &str, value: Option<&str>) -> bool {
     let is_excepted =
         HARMLESS_WITH_VALUES.contains(&name) && value.is_some_and(|value| HARMLESS_VALUES.contains(&value));
     !is_excepted && is_dangerous(name)
 }
 
-/// Whether this can be a variable's name.
+/// Whether a text can be the name of a variable.
 pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_that_others_obey_are_dangerous() {
+    fn variables_that_other_programs_obey_are_dangerous() {
         for name in [
             "PATH",
             "IFS",

@@ -1,4 +1,4 @@
-//! The operators of redirections: which of them open a file.
+//! Classifies the operators of redirections: which of them open a file.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
@@ -23,7 +23,7 @@ impl Operator {
         }
     }
 
-    /// Whether it opens a file, and if so, whether to write.
+    /// Returns whether it opens a file for writing; `None` if it opens none.
     pub(super) fn opens(self, target: &str) -> Option<bool> {
         match self {
             Self::Read => Some(false),
@@ -35,7 +35,7 @@ impl Operator {
     }
 }
 
-/// `3`, `3-` or `-`.
+/// Whether a target is a file descriptor: `3`, `3-` or `-`.
 pub(super) fn is_descriptor(target: &str) -> bool {
     target.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit())
 }

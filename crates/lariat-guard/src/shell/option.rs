@@ -1,31 +1,31 @@
-//! How a word is compared with options that have a meaning for us.
+//! Compares a word with the options of a program that matter to the analysis.
 //!
-//! Owns the spellings: whole, shortened to any length, with a value attached, in a row of letters. A table names an option
-//! once; every spelling of it is found here. Guesses to the wide side: a shortened option that could be two is both.
+//! A table names an option once; this module finds every spelling: in full, abbreviated to any length, with an attached
+//! value, combined with other letters. The guesses err on the wide side: an abbreviation that could be two options is both.
 
 use super::Word;
 
-/// How a program reads its options.
+/// How a program parses its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// `-x`, rows of letters, and `--long`, which may be shortened.
+    /// `-x`, combined letters, and `--long`, which may be abbreviated.
     Gnu,
-    /// The same, and the first word may be a row of letters without a dash.
+    /// The same, and the first word may be letters without a dash.
     Tar,
-    /// One dash or two before a whole name: `-exec`, `--exec`. An entry that ends in `*` is every name that begins so.
+    /// One dash or two before a full name: `-exec`, `--exec`. An entry that ends in `*` is every name with that prefix.
     Whole,
-    /// Any number of dashes before a name that may be shortened.
+    /// Any number of dashes before a name that may be abbreviated.
     Dashes,
 }
 
-/// Options of one program.
+/// Some options of one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// As they are written in full, with blanks between them.
+    /// The options in full, separated by blanks.
     pub(crate) listed: &'static str,
-    /// Letters that take a value: what follows them in a row is the value.
+    /// Letters that take a value: what follows them in the word is the value.
     pub(crate) values: &'static str,
-    /// Options of their own which begin as a listed one does.
+    /// Other options that are a prefix of a listed one.
     pub(crate) others: &'static str,
     pub(crate) style: Style,
 }
@@ -53,7 +53,7 @@ impl Options {
             || arguments.iter().any(|word| self.has(&word.text))
     }
 
-    /// Whether a word is, or could be read as, a listed option.
+    /// Whether a word is, or could be parsed as, a listed option.
     pub(crate) fn has(&self, word: &str) -> bool {
         let Some(after) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) else { return false };
         let name = word.trim_start_matches('-').split('=').next().unwrap_or_default();
@@ -76,7 +76,7 @@ impl Options {
         self.listed.split(' ').map(|listed| listed.trim_start_matches('-')).filter(|name| !name.is_empty())
     }
 
-    /// Whether a name, without dashes, is the beginning of a listed long option.
+    /// Whether a name without dashes is a prefix of a listed long option.
     fn is_start(&self, name: &str) -> bool {
         let is_other = || self.others.split(' ').any(|other| other.trim_start_matches('-') == name);
         let mut long = self.listed.split(' ').filter_map(|listed| listed.strip_prefix("--"));
@@ -98,7 +98,7 @@ mod tests {
         .style(Style::Tar);
 
     #[test]
-    fn every_spelling_of_a_listed_option_is_found() {
+    fn finds_every_spelling_of_a_listed_option() {
         for word in [
             "-I",
             "-Ix",

@@ -1,14 +1,14 @@
-//! Which `${...}` can be looked into.
+//! Decides which `${...}` expansions are analyzed.
 //!
-//! Owns the list of operators that only read a variable. Indirection (`${!x}`), prompts (`${x@P}`) and computed offsets
-//! evaluate what is in the variable, and an assignment changes it: those are doubts.
+//! Accepts the operators that only read a variable. Indirection (`${!x}`), prompts (`${x@P}`) and computed offsets evaluate
+//! the value of the variable, and an assignment changes it: those are doubts.
 
 use super::{arithmetic, names};
 
-/// Why an expansion, given with its braces, is a doubt.
+/// Returns why an expansion, given with its braces, is a doubt.
 pub(super) fn doubt(text: &str) -> Option<&'static str> {
     let Some(inside) = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) else {
-        return Some("an expansion");
+        return Some("an unusual expansion");
     };
     // `${#x}` is a length, `${#}` a count.
     let inside = inside.strip_prefix('#').unwrap_or(inside);
@@ -18,16 +18,16 @@ pub(super) fn doubt(text: &str) -> Option<&'static str> {
     if let Some(index) = rest.strip_prefix('[') {
         let (index, after) = index.split_once(']')?;
         if !matches!(index, "@" | "*") && !arithmetic::is_number(index) {
-            return Some("an array's index that is computed");
+            return Some("a computed array index");
         }
         rest = after;
     }
-    // Inside of double quotes a single quote here is a letter, and what follows it is expanded.
+    // Inside double quotes, a single quote here is literal, and what follows it is expanded.
     if rest.contains('\'') && rest.contains(['$', '`']) {
         return Some("quotes in an expansion");
     }
     if rest.contains("<(") || rest.contains(">(") {
-        return Some("a process in an expansion");
+        return Some("a process substitution in an expansion");
     }
     let mut characters = rest.chars();
     match (characters.next(), characters.next()) {
@@ -35,15 +35,15 @@ pub(super) fn doubt(text: &str) -> Option<&'static str> {
         | (Some('-' | '+' | '?' | '#' | '%' | '/' | '^' | ','), _)
         | (Some(':'), Some('-' | '+' | '?')) => None,
         (Some('='), _) | (Some(':'), Some('=')) => {
-            names::is_dangerous(name).then_some("a default for a variable that other programs obey")
+            names::is_dangerous(name).then_some("a default value for a variable that other programs obey")
         }
         (Some(':'), _) => {
             let numbers =
                 rest.trim_start_matches(':').split(':').all(|number| arithmetic::is_number(number.trim()));
-            (!numbers).then_some("an offset that is computed")
+            (!numbers).then_some("a computed offset")
         }
         (Some('@'), _) => Some("an expansion that evaluates its value"),
-        _ => Some("an expansion"),
+        _ => Some("an unusual expansion"),
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::doubt;
 
     #[test]
-    fn expansions_that_only_read_are_looked_into() {
+    fn analyzes_expansions_that_only_read() {
         for text in [
             "${x}", "${x:-a}", "${x%.c}", "${x##*/}", "${#x}", "${x/a/b}", "${x:1:2}", "${x:1}", "${a[@]}",
             "${#a[@]}", "${1}", "${@}", "${x^^}", "${x:=1}",
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn expansions_that_evaluate_or_poison_are_doubts() {
+    fn doubts_expansions_that_evaluate_or_assign() {
         for text in [
             "${!x}",
             "${x@P}",

@@ -1,47 +1,47 @@
-//! Whether a command runs what its arguments say.
+//! Decides whether a command runs what its arguments say.
 //!
-//! Owns the decision, as data for rules: such a command is never covered by the beginning of its words, and never only
-//! reads. `python *` is everything; `python -m json.tool` is one thing. The table of programs is `runners`.
+//! A rule never covers such a command by the beginning of its words, and it is never read-only: `python *` is everything,
+//! while `python -m json.tool` is one thing. The table of programs is in `runner_table`.
 
-use super::runners::{ALWAYS, GIT_ANY, GIT_GLOBAL, GIT_OWN, GIT_RUNNING, INTERPRETERS, Runs, SOMETIMES};
-use super::sed::{self, Sed};
+use super::runner_table::{ALWAYS, GIT_ANY, GIT_GLOBAL, GIT_OWN, GIT_RUNNING, INTERPRETERS, Runs, SOMETIMES};
+use super::sed::{self, SedUse};
 use super::subcommand::options_before_subcommand;
 use super::wrapper::{base, is_shell};
 use super::{Command, Word};
 
-/// Names of an `awk` program that run, read or write something.
+/// What in an `awk` program runs, reads or writes something.
 const AWK: &[&str] = &["system", "|", ">", "getline", "@", "\\\n"];
 
 impl Command {
-    /// The program, without its folder, when it is known.
+    /// Returns the name of the program without its directory, if it is known.
     pub fn program(&self) -> Option<&str> {
         self.words.first().and_then(Word::as_known).map(base)
     }
 
-    /// Whether the program reads programs: a shell, `python`, `node`, `psql`, `source`.
+    /// Whether the program interprets programs: a shell, `python`, `node`, `psql`, `source`.
     pub fn is_interpreter(&self) -> bool {
         self.program().is_some_and(|program| is_shell(program) || is_in(INTERPRETERS, unversioned(program)))
     }
 
     /// Whether its arguments or its input are run: interpreters, `xargs`, `find -exec`, `git -c`, `npx`, `make`. A rule must
-    /// name such a command whole.
+    /// name such a command in full.
     pub fn runs_its_arguments(&self) -> bool {
-        self.runs(|found| found != Sed::Plain)
+        self.runs(|found| found != SedUse::Plain)
     }
 
-    /// Whether these words, as the beginning of a command, already say that it runs code.
+    /// Whether these words, as the beginning of a command, already make it run code.
     pub(crate) fn begins_to_run(&self) -> bool {
-        self.runs(|found| found == Sed::Unknown)
+        self.runs(|found| found == SedUse::Unknown)
     }
 
-    /// Whether the program is in a table: what it does with its arguments is known.
+    /// Whether the program is in a table, so that it is known what it does with its arguments.
     pub(crate) fn is_in_a_table(&self) -> bool {
         self.program().is_some_and(|program| {
             self.is_interpreter() || is_always(program) || SOMETIMES.iter().any(|(name, _)| *name == program)
         })
     }
 
-    fn runs(&self, runs_as_sed: fn(Sed) -> bool) -> bool {
+    fn runs(&self, runs_as_sed: fn(SedUse) -> bool) -> bool {
         let Some(program) = self.program() else { return true };
         if self.is_interpreter() || is_always(program) {
             return true;
@@ -57,17 +57,17 @@ impl Command {
             }
             Runs::Awk => !is_plain_awk(arguments),
             Runs::Git => git(arguments),
-            Runs::Sed => runs_as_sed(sed::look(arguments)),
+            Runs::SedUse => runs_as_sed(sed::classify(arguments)),
         }
     }
 }
 
-/// Whether a line of a table holds a name.
+/// Whether a line of a table contains a name.
 fn is_in(lines: &[&str], name: &str) -> bool {
     lines.iter().flat_map(|line| line.split(' ')).any(|listed| listed == name)
 }
 
-/// The dynamic loader has many names, and runs the program it is given.
+/// Whether a program always runs its arguments. The dynamic loader has many names and runs the program it is given.
 fn is_always(program: &str) -> bool {
     let is_loader = (program.starts_with("ld-") || program.starts_with("ld.")) && program.contains("so");
     is_loader || is_in(ALWAYS, program)
@@ -92,7 +92,7 @@ fn git(arguments: &[Word]) -> bool {
             .any(|(at, word)| reaches(word) || word.may_be_option() && !is_message(name, rest, at))
 }
 
-/// `git commit -m "$(cat …)"`: whatever the word becomes, it is one word, and it is the message.
+/// Whether a word is the message of `git commit -m "$(cat …)"`: whatever it expands to, it stays one word.
 fn is_message(subcommand: &str, arguments: &[Word], at: usize) -> bool {
     let takes = matches!(subcommand, "commit" | "tag" | "merge" | "stash");
     let is_one_word = arguments.get(at).is_some_and(|word| !word.may_become_several());
@@ -100,13 +100,13 @@ fn is_message(subcommand: &str, arguments: &[Word], at: usize) -> bool {
     takes && is_one_word && before.is_some_and(|option| matches!(option, "-m" | "-am" | "--message"))
 }
 
-/// `python3.12` is `python`.
+/// Strips the version: `python3.12` is `python`.
 fn unversioned(program: &str) -> &str {
     let end = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if end.is_empty() || end.len() == program.len() { program } else { end }
 }
 
-/// Only `-F` and `-v`, and a program without a name that runs, reads or writes something.
+/// Whether the arguments are only `-F`, `-v` and a program that runs, reads and writes nothing.
 fn is_plain_awk(arguments: &[Word]) -> bool {
     if !arguments.iter().all(|word| word.is_known) {
         return false;

@@ -6,7 +6,7 @@ fn runs(text: &str) -> bool {
 }
 
 #[test]
-fn programs_that_run_their_arguments_say_so() {
+fn detects_programs_that_run_their_arguments() {
     let cases = [
         "python -c 'x'",
         "python3.12 x.py",
@@ -38,7 +38,7 @@ fn programs_that_run_their_arguments_say_so() {
 }
 
 #[test]
-fn programs_that_do_not_are_left_alone() {
+fn other_programs_do_not_run_their_arguments() {
     let cases = [
         "ls",
         "git status",
@@ -62,7 +62,7 @@ fn programs_that_do_not_are_left_alone() {
 }
 
 #[test]
-fn a_message_is_one_word_whatever_it_becomes() {
+fn commit_message_is_one_word_whatever_it_expands_to() {
     for (text, runs) in [
         ("git commit -m \"$(cat <<'EOF'\nFix it\nEOF\n)\"", false),
         ("git commit -am \"$MESSAGE\"", false),

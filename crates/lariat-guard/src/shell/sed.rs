@@ -1,11 +1,11 @@
-//! Which calls of `sed` only print, delete and replace lines.
+//! Decides which `sed` commands only print, delete and replace lines.
 //!
-//! Owns the list of options and commands of `sed` that are understood. A script that holds anything else (`e` runs a
-//! program, `w` writes a file, `r` reads one, `-f` takes a script from a file) runs its arguments.
+//! Lists the options and commands of `sed` that are understood. A script that contains anything else (`e` runs a program,
+//! `w` writes a file, `r` reads one, `-f` reads a script from a file) runs its arguments.
 
 use super::Word;
 
-/// Long options that are understood; those that end in `=` may have a value.
+/// Long options that are understood.
 const LONG: &[&str] = &[
     "--quiet",
     "--silent",
@@ -19,19 +19,19 @@ const LONG: &[&str] = &[
     "--in-place",
 ];
 
-/// What the arguments of `sed` amount to.
+/// What the arguments of `sed` do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sed {
-    /// Its scripts are understood.
+pub(super) enum SedUse {
+    /// All scripts are understood.
     Plain,
-    /// There is no script yet: the beginning of a call.
+    /// There is no script yet: this is the beginning of a command.
     Nothing,
     /// It may do anything.
     Unknown,
 }
 
-/// Looks at the arguments of `sed`.
-pub(super) fn look(arguments: &[Word]) -> Sed {
+/// Classifies the arguments of `sed`.
+pub(super) fn classify(arguments: &[Word]) -> SedUse {
     let mut words = arguments.iter();
     let mut scripts = 0;
     let mut by_option = false;
@@ -41,7 +41,7 @@ pub(super) fn look(arguments: &[Word]) -> Sed {
             if scripts > 0 && !word.may_be_option() {
                 continue;
             }
-            return Sed::Unknown;
+            return SedUse::Unknown;
         };
         let script = if options_end || text == "-" || !text.starts_with('-') {
             if by_option || scripts > 0 {
@@ -50,34 +50,34 @@ pub(super) fn look(arguments: &[Word]) -> Sed {
             text
         } else {
             match option(text) {
-                Opt::Flag => continue,
-                Opt::End => {
+                SedOption::Flag => continue,
+                SedOption::End => {
                     options_end = true;
                     continue;
                 }
-                Opt::Script(attached) => {
+                SedOption::Script(attached) => {
                     by_option = true;
                     match attached.or_else(|| words.next().and_then(Word::as_known)) {
                         Some(script) => script,
-                        None => return Sed::Unknown,
+                        None => return SedUse::Unknown,
                     }
                 }
-                Opt::Number => match words.next().and_then(Word::as_known) {
+                SedOption::Number => match words.next().and_then(Word::as_known) {
                     Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => continue,
-                    _ => return Sed::Unknown,
+                    _ => return SedUse::Unknown,
                 },
-                Opt::Other => return Sed::Unknown,
+                SedOption::Other => return SedUse::Unknown,
             }
         };
         if !is_plain(script) {
-            return Sed::Unknown;
+            return SedUse::Unknown;
         }
         scripts += 1;
     }
-    if scripts > 0 { Sed::Plain } else { Sed::Nothing }
+    if scripts > 0 { SedUse::Plain } else { SedUse::Nothing }
 }
 
-enum Opt<'a> {
+enum SedOption<'a> {
     Flag,
     End,
     /// A script follows, attached or as the next word.
@@ -87,18 +87,20 @@ enum Opt<'a> {
     Other,
 }
 
-fn option(text: &str) -> Opt<'_> {
+fn option(text: &str) -> SedOption<'_> {
     if text == "--" {
-        return Opt::End;
+        return SedOption::End;
     }
     if text.starts_with("--") {
         return match text.split_once('=') {
-            Some(("--expression", script)) => Opt::Script(Some(script)),
-            Some(("--in-place", suffix)) if is_suffix(suffix) => Opt::Flag,
-            Some(("--line-length", number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => Opt::Flag,
-            None if text == "--expression" => Opt::Script(None),
-            None if LONG.contains(&text) => Opt::Flag,
-            _ => Opt::Other,
+            Some(("--expression", script)) => SedOption::Script(Some(script)),
+            Some(("--in-place", suffix)) if is_suffix(suffix) => SedOption::Flag,
+            Some(("--line-length", number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                SedOption::Flag
+            }
+            None if text == "--expression" => SedOption::Script(None),
+            None if LONG.contains(&text) => SedOption::Flag,
+            _ => SedOption::Other,
         };
     }
     let letters = text.get(1..).unwrap_or_default();
@@ -106,16 +108,16 @@ fn option(text: &str) -> Opt<'_> {
         let rest = letters.get(at + letter.len_utf8()..).unwrap_or_default();
         match letter {
             'n' | 'r' | 'E' | 's' | 'u' | 'z' => {}
-            'i' => return if is_suffix(rest) { Opt::Flag } else { Opt::Other },
-            'e' => return Opt::Script((!rest.is_empty()).then_some(rest)),
-            'l' if rest.is_empty() => return Opt::Number,
-            _ => return Opt::Other,
+            'i' => return if is_suffix(rest) { SedOption::Flag } else { SedOption::Other },
+            'e' => return SedOption::Script((!rest.is_empty()).then_some(rest)),
+            'l' if rest.is_empty() => return SedOption::Number,
+            _ => return SedOption::Other,
         }
     }
-    Opt::Flag
+    SedOption::Flag
 }
 
-/// A suffix of backups that stays in the folder.
+/// Whether a backup suffix stays in the directory of the file.
 fn is_suffix(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || "._~-".contains(c))
 }
@@ -182,7 +184,7 @@ impl Scanner<'_> {
         Some(())
     }
 
-    /// One address, if there is one.
+    /// Reads one address. Returns whether there was one.
     fn address(&mut self) -> Option<bool> {
         match self.peek() {
             Some('0'..='9') => {
@@ -228,7 +230,7 @@ impl Scanner<'_> {
                 self.ends()
             }
             'a' | 'i' | 'c' => {
-                // The rest of the line is text; where it goes on in the next line it is not looked at.
+                // The rest of the line is text; a text that continues on the next line is not analyzed.
                 let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
                 self.rest = rest;
                 (!line.ends_with('\\')).then_some(())
@@ -250,7 +252,7 @@ impl Scanner<'_> {
         self.next().filter(|c| c.is_ascii_punctuation() && *c != '\\')
     }
 
-    /// Up to the next delimiter, which is behind it then. In a bracket programs differ about where that is.
+    /// Skips past the next delimiter. Inside brackets, programs differ about where that is.
     fn part(&mut self, delimiter: char, is_pattern: bool) -> Option<()> {
         let mut brackets = 0_i32;
         loop {
@@ -266,7 +268,7 @@ impl Scanner<'_> {
         (!is_pattern || brackets <= 0).then_some(())
     }
 
-    /// A command ends here.
+    /// Checks that a command ends here.
     fn ends(&mut self) -> Option<()> {
         self.skip(" \t");
         match self.peek() {
@@ -281,8 +283,8 @@ impl Scanner<'_> {
 mod tests {
     use super::*;
 
-    fn sed(words: &[&str]) -> Sed {
-        look(&words.iter().map(|word| Word::known(*word)).collect::<Vec<_>>())
+    fn sed(words: &[&str]) -> SedUse {
+        classify(&words.iter().map(|word| Word::known(*word)).collect::<Vec<_>>())
     }
 
     #[test]
@@ -307,16 +309,16 @@ mod tests {
             "2q",
             "/a/=",
         ] {
-            assert_eq!(sed(&[script]), Sed::Plain, "{script}");
+            assert_eq!(sed(&[script]), SedUse::Plain, "{script}");
         }
-        assert_eq!(sed(&["-n", "-e", "1p", "-e2p", "f"]), Sed::Plain);
-        assert_eq!(sed(&["-Ei.bak", "s/a/b/", "f"]), Sed::Plain);
-        assert_eq!(sed(&["-l", "5", "--expression=p", "--", "-f"]), Sed::Plain);
-        assert_eq!(sed(&["-n"]), Sed::Nothing);
+        assert_eq!(sed(&["-n", "-e", "1p", "-e2p", "f"]), SedUse::Plain);
+        assert_eq!(sed(&["-Ei.bak", "s/a/b/", "f"]), SedUse::Plain);
+        assert_eq!(sed(&["-l", "5", "--expression=p", "--", "-f"]), SedUse::Plain);
+        assert_eq!(sed(&["-n"]), SedUse::Nothing);
     }
 
     #[test]
-    fn everything_else_is_not() {
+    fn other_scripts_and_options_are_unknown() {
         for script in [
             "1e rm",
             "e",
@@ -344,7 +346,7 @@ mod tests {
             ":a e\ne rm",
             "v",
         ] {
-            assert_eq!(sed(&[script]), Sed::Unknown, "{script}");
+            assert_eq!(sed(&[script]), SedUse::Unknown, "{script}");
         }
         for words in [
             &["-f", "x"][..],
@@ -360,7 +362,7 @@ mod tests {
             &["p", "-f", "x"],
             &["p", "-e", "1e rm"],
         ] {
-            assert_eq!(sed(words), Sed::Unknown, "{words:?}");
+            assert_eq!(sed(words), SedUse::Unknown, "{words:?}");
         }
     }
 }

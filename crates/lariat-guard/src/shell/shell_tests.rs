@@ -1,14 +1,14 @@
 use super::*;
 
-/// Every command, its words joined by a blank.
-fn seen(text: &str) -> Vec<String> {
+/// Returns every command, its words joined by a blank.
+fn commands_of(text: &str) -> Vec<String> {
     let words =
         |command: &Command| command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
     analyse(text).commands.iter().map(words).collect()
 }
 
 #[test]
-fn every_simple_command_is_listed() {
+fn lists_every_simple_command() {
     let cases: &[(&str, &[&str])] = &[
         ("a && b || c; d | e & f", &["a", "b", "c", "d", "e", "f"]),
         ("a\nb", &["a", "b"]),
@@ -37,13 +37,13 @@ fn every_simple_command_is_listed() {
         ("< f a", &["a"]),
     ];
     for (text, expected) in cases {
-        assert_eq!(seen(text), *expected, "{text}");
+        assert_eq!(commands_of(text), *expected, "{text}");
         assert_eq!(analyse(text).doubts, [], "{text}");
     }
 }
 
 #[test]
-fn what_cannot_be_judged_is_a_doubt() {
+fn uncertain_scripts_have_a_doubt() {
     let cases = [
         "$X",
         "$(a)",
@@ -93,7 +93,7 @@ fn what_cannot_be_judged_is_a_doubt() {
 }
 
 #[test]
-fn files_of_redirections_are_listed() {
+fn lists_files_of_redirections() {
     let files = |text: &str| -> Vec<(String, bool)> {
         let script = analyse(text);
         assert_eq!(script.doubts, [], "{text}");
@@ -111,19 +111,19 @@ fn files_of_redirections_are_listed() {
 }
 
 #[test]
-fn a_long_chain_is_listed_and_doubted() {
+fn long_chain_is_listed_with_a_doubt() {
     let text = vec!["echo a"; 10_000].join(" && ");
     let script = analyse(&text);
     assert_eq!(script.commands.len(), 10_000);
     assert_eq!(script.doubts, [Doubt::TooLong]);
     let text = vec!["echo $a"; 3_000].join(" && ");
     assert_eq!(analyse(&text).commands.len(), 3_000);
-    let text = "a;".repeat(LONGEST);
+    let text = "a;".repeat(MAX_BYTES);
     assert_eq!(analyse(&text).doubts, [Doubt::TooLong]);
 }
 
 #[test]
-fn nested_texts_do_not_overflow() {
+fn nested_texts_do_not_overflow_the_stack() {
     for piece in [
         "(",
         "{ ",
@@ -142,35 +142,35 @@ fn nested_texts_do_not_overflow() {
         "a=(",
         "f() { ",
     ] {
-        let text = piece.repeat(LONG / piece.len());
+        let text = piece.repeat(MAX_CHARS / piece.len());
         assert!(!analyse(&text).doubts.is_empty(), "{piece}");
     }
 }
 
 #[test]
-fn a_parser_that_panics_makes_a_doubt() {
+fn panic_of_the_second_parser_is_caught() {
     for text in [
         "echo $(a # )",
         "a 99999999999999999999>f",
         "echo ${99999999999999999999}",
         "a ~99999999999999999999",
     ] {
-        // The last is an ordinary word to the first reader: what counts is that nothing panics.
+        // The last is an ordinary word to the first parser: the point is that nothing panics.
         let _ = analyse(text);
-        let _ = second::read(text);
+        let _ = second_parser::read(text);
     }
 }
 
 #[test]
-fn many_doubts_cost_no_more_than_many_commands() {
+fn doubts_are_limited_with_many_commands() {
     let parts: Vec<String> = (0..20_000).map(|index| format!("$x{index} $((y{index}))")).collect();
     let script = analyse(&parts.join(";"));
     assert_eq!(script.commands.len(), 20_000);
-    assert_eq!(script.doubts.len(), MOST_DOUBTS);
+    assert_eq!(script.doubts.len(), MAX_DOUBTS);
 }
 
 #[test]
-fn loops_and_functions_repeat_however_they_are_written() {
+fn detects_loops_and_functions_in_every_spelling() {
     for text in [
         "for\ti in 1 2; do a; done",
         "for i in 1; do a; done",

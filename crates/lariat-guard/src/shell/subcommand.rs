@@ -1,4 +1,4 @@
-//! Where the subcommand of a program stands.
+//! Finds the subcommand of a program.
 
 use super::wrapper::base;
 
@@ -6,7 +6,7 @@ use super::wrapper::base;
 const GIT_VALUES: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env"];
 
-/// How many words stand between a program and its subcommand.
+/// Returns how many words stand between a program and its subcommand.
 pub(crate) fn options_before_subcommand<'a>(program: &str, words: impl Iterator<Item = &'a str>) -> usize {
     let (values, prefixes): (&[&str], &[char]) = match base(program) {
         "git" => (GIT_VALUES, &['-']),

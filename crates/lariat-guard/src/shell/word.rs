@@ -1,14 +1,14 @@
-//! What a word means once its quotes are gone.
+//! Removes the quotes of a word.
 //!
-//! Owns the quoting rules of bash: backslash, single and double quotes, `$'...'` and `$"..."`. Expands nothing: a word in
-//! which bash would expand something is not known, and keeps the text as it was written.
-//! Invariant: a word that is called known is what bash hands to the program, byte for byte.
+//! Implements the quoting rules of bash: backslash, single and double quotes, `$'...'` and `$"..."`. Expands nothing: a word
+//! in which bash would expand something is unknown and keeps its text as written. A known word is, byte for byte, what bash
+//! passes to the program.
 
 use super::Word;
 
-/// Why a text is no word of bash.
+/// A text that is not a word of bash.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NoWord;
+pub(super) struct NotAWord;
 
 impl Word {
     pub(super) fn known(text: impl Into<String>) -> Self {
@@ -19,26 +19,26 @@ impl Word {
         Self { text: text.into(), is_known: false }
     }
 
-    /// Whether bash may make several words of it, whose beginnings nobody knows: by a variable or a substitution that is
-    /// not in quotes, or by a list. A pattern does not: what fits it begins as it does.
+    /// Whether bash may turn it into several words with unknown beginnings: by an unquoted variable or substitution, or by a
+    /// list. A pattern does not: what matches it starts like it.
     pub(crate) fn may_become_several(&self) -> bool {
         !self.is_known && splits(&self.text)
     }
 
-    /// Whether it is not known and could be an option: it begins with what is not known, or becomes several words.
+    /// Whether it is unknown and could be an option: its beginning is unknown, or it may become several words.
     pub(crate) fn may_be_option(&self) -> bool {
         let inner = self.text.trim_start_matches(['"', '\'']);
         let opens = inner.is_empty() || inner.starts_with(['$', '`', '-', '{', '*', '?', '[', '\\']);
         !self.is_known && (opens || self.may_become_several())
     }
 
-    /// The text, when it is known.
+    /// Returns the text if it is known.
     pub fn as_known(&self) -> Option<&str> {
         self.is_known.then_some(self.text.as_str())
     }
 }
 
-/// Whether a word as it was written may become several. Says yes where that is not easily seen.
+/// Whether a word as written may become several. Returns true where that is not easy to see.
 fn splits(raw: &str) -> bool {
     let is_list = raw.contains("$@") || raw.contains("@]") || raw.contains("@}") || raw.contains("{!");
     let whole = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
@@ -62,34 +62,34 @@ fn splits(raw: &str) -> bool {
     false
 }
 
-/// Takes the quotes off a word as it was written.
-pub(super) fn unquoted(raw: &str) -> Result<Word, NoWord> {
+/// Removes the quotes of a word as written.
+pub(super) fn unquoted(raw: &str) -> Result<Word, NotAWord> {
     let mut quotes =
-        Quotes { rest: raw, text: String::with_capacity(raw.len()), is_known: true, brace: false };
+        QuoteRemover { rest: raw, text: String::with_capacity(raw.len()), is_known: true, brace: false };
     quotes.read(raw)?;
-    let Quotes { text, is_known, .. } = quotes;
+    let QuoteRemover { text, is_known, .. } = quotes;
     if is_known { Ok(Word::known(text)) } else { Ok(Word::unknown(raw)) }
 }
 
-/// The same word, in the spelling that two parsers can be compared by: what is known without quotes, everything else as
-/// it was written but for line continuations.
-pub(super) fn normal(raw: &str) -> String {
+/// Returns a word in the spelling by which two parsers are compared: known words without quotes, everything else as written
+/// except for line continuations.
+pub(super) fn comparable(raw: &str) -> String {
     match unquoted(raw) {
         Ok(word) if word.is_known => word.text,
         _ => raw.replace("\\\n", ""),
     }
 }
 
-struct Quotes<'a> {
+struct QuoteRemover<'a> {
     rest: &'a str,
     text: String,
     is_known: bool,
-    /// An unquoted `{` came.
+    /// An unquoted `{` came before.
     brace: bool,
 }
 
-impl Quotes<'_> {
-    fn read(&mut self, raw: &str) -> Result<(), NoWord> {
+impl QuoteRemover<'_> {
+    fn read(&mut self, raw: &str) -> Result<(), NotAWord> {
         if raw.starts_with('~') {
             self.is_known = false;
         }
@@ -114,11 +114,11 @@ impl Quotes<'_> {
                 '$' if expands(self.rest) => return self.give_up(),
                 '`' => return self.give_up(),
                 ' ' | '\t' | '\n' | ';' | '|' | '&' | '(' | ')' | '<' | '>' => {
-                    // A process substitution is a word of its own; anything else of these ends a word.
+                    // A process substitution is part of a word; all others of these end a word.
                     let is_process = matches!(c, '<' | '>') && self.rest.starts_with('(');
-                    // An array: the parsers read its parts.
+                    // An array, whose elements the parsers read.
                     let is_array = c == '(' && before == Some('=');
-                    return if is_process || is_array { self.give_up() } else { Err(NoWord) };
+                    return if is_process || is_array { self.give_up() } else { Err(NotAWord) };
                 }
                 '*' | '?' => self.is_known = false,
                 '[' if self.rest.contains(']') => self.is_known = false,
@@ -136,7 +136,7 @@ impl Quotes<'_> {
         Ok(())
     }
 
-    fn give_up(&mut self) -> Result<(), NoWord> {
+    fn give_up(&mut self) -> Result<(), NotAWord> {
         self.is_known = false;
         Ok(())
     }
@@ -147,18 +147,18 @@ impl Quotes<'_> {
         Some(c)
     }
 
-    fn single(&mut self) -> Result<(), NoWord> {
-        let (inside, rest) = self.rest.split_once('\'').ok_or(NoWord)?;
+    fn single(&mut self) -> Result<(), NotAWord> {
+        let (inside, rest) = self.rest.split_once('\'').ok_or(NotAWord)?;
         self.text.push_str(inside);
         self.rest = rest;
         Ok(())
     }
 
-    fn double(&mut self) -> Result<(), NoWord> {
+    fn double(&mut self) -> Result<(), NotAWord> {
         loop {
-            match self.next().ok_or(NoWord)? {
+            match self.next().ok_or(NotAWord)? {
                 '"' => return Ok(()),
-                '\\' => match self.next().ok_or(NoWord)? {
+                '\\' => match self.next().ok_or(NotAWord)? {
                     '\n' => {}
                     c @ ('$' | '`' | '"' | '\\') => self.text.push(c),
                     c => self.text.extend(['\\', c]),
@@ -176,13 +176,13 @@ impl Quotes<'_> {
         }
     }
 
-    /// `$'...'`. What is no text (a byte that is not ASCII, a NUL, which ends the text) is not known.
-    fn ansi(&mut self) -> Result<(), NoWord> {
+    /// Reads `$'...'`. What is not text (a non-ASCII byte, or a NUL, which ends the text) is unknown.
+    fn ansi(&mut self) -> Result<(), NotAWord> {
         loop {
-            match self.next().ok_or(NoWord)? {
+            match self.next().ok_or(NotAWord)? {
                 '\'' => return Ok(()),
                 '\\' => {
-                    let code = match self.next().ok_or(NoWord)? {
+                    let code = match self.next().ok_or(NotAWord)? {
                         'a' => Some(7),
                         'b' => Some(8),
                         'e' | 'E' => Some(27),
@@ -197,7 +197,7 @@ impl Quotes<'_> {
                         'u' => self.digits(4, 16).filter(|code| *code < 128),
                         'U' => self.digits(8, 16).filter(|code| *code < 128),
                         c @ '0'..='7' => self.octal(c).filter(|code| *code < 128),
-                        // Control characters, and what is no escape: not worth knowing.
+                        // Control characters and invalid escapes, which are rare.
                         _ => None,
                     };
                     match code.filter(|code| *code != 0).and_then(char::from_u32) {
@@ -225,7 +225,7 @@ impl Quotes<'_> {
     }
 }
 
-/// Whether a `$` in front of this begins an expansion.
+/// Whether a `$` before this text starts an expansion.
 fn expands(rest: &str) -> bool {
     rest.chars().next().is_some_and(|c| c.is_ascii_alphanumeric() || "_({[@*#?-$!".contains(c))
 }

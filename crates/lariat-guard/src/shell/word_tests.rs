@@ -5,7 +5,7 @@ fn known(raw: &str) -> Option<String> {
 }
 
 #[test]
-fn quotes_come_off_as_bash_takes_them_off() {
+fn removes_quotes_as_bash_does() {
     let cases = [
         ("rm", "rm"),
         (r"r\m", "rm"),
@@ -32,7 +32,7 @@ fn quotes_come_off_as_bash_takes_them_off() {
 }
 
 #[test]
-fn what_bash_would_expand_is_not_known() {
+fn words_that_bash_would_expand_are_unknown() {
     let cases = [
         "$x", "${x}", "$(x)", "`x`", "\"$x\"", "\"`x`\"", "*", "a?", "[ab]", "~", "~/x", "a=~/x", "{a,b}",
         "{1..3}", "a{b,c}d", "$@", "$1", "$((1))", "$[1]", "<(x)", r"$'a\0b'", r"$'\xff'", "$-", "a=(1)",
@@ -44,8 +44,8 @@ fn what_bash_would_expand_is_not_known() {
 }
 
 #[test]
-fn what_is_no_word_is_told() {
+fn rejects_texts_that_are_not_one_word() {
     for raw in ["a b", "a;b", "'a", "\"a", "$'a", "a|b", "a\nb", "a>b", "(a"] {
-        assert_eq!(unquoted(raw), Err(NoWord), "{raw}");
+        assert_eq!(unquoted(raw), Err(NotAWord), "{raw}");
     }
 }

@@ -1,20 +1,20 @@
-//! Programs that only run another program: which of their words is that program.
+//! Finds the program that a wrapper runs, such as `rm` in `timeout 5 rm x`.
 //!
-//! Owns the table of wrappers and of their options. An option that is not in the table, or a word that is not known before
-//! the program, is a doubt: the program could be any later word.
+//! Lists the wrappers and their options. An option that is not listed, or an unknown word before the program, is a doubt: the
+//! program could be any later word.
 
 use super::Word;
 
-/// How the options of a wrapper are read.
+/// How to parse the options of a wrapper.
 struct Wrapper {
     name: &'static str,
     /// Options that take a value.
     values: &'static [&'static str],
-    /// Options that take none.
+    /// Options that take no value.
     flags: &'static [&'static str],
-    /// Words before the program that are no options.
+    /// Number of operands before the program.
     operands: usize,
-    /// Whether `NAME=VALUE` may stand before the program.
+    /// Whether `NAME=VALUE` may precede the program.
     sets: bool,
 }
 
@@ -148,32 +148,34 @@ const WRAPPERS: &[Wrapper] = &[
 
 /// Which word of a command is the program.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Inside {
-    /// It is no wrapper, or runs nothing: the command is what it says.
+pub(super) enum WrappedProgram {
+    /// It is not a wrapper, or runs nothing: the command itself is what runs.
     Nothing,
-    /// The words from here on; and the variables that are set for them.
+    /// The program starts at this word; these variables are set for it.
     Program { at: usize, sets: Vec<(String, Word)> },
-    /// It runs something that cannot be told.
+    /// It runs something unknown.
     Hidden,
 }
 
-/// The name of a program without its folder.
+/// Returns the name of a program without its directory.
 pub(super) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Looks for the program that a command runs.
-pub(super) fn inside(words: &[Word]) -> Inside {
-    let Some(name) = words.first().and_then(Word::as_known).map(base) else { return Inside::Nothing };
-    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return Inside::Nothing };
+/// Finds the program that a command runs.
+pub(super) fn wrapped_program(words: &[Word]) -> WrappedProgram {
+    let Some(name) = words.first().and_then(Word::as_known).map(base) else { return WrappedProgram::Nothing };
+    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else {
+        return WrappedProgram::Nothing;
+    };
     let mut at = 1;
     let mut operands = wrapper.operands;
     let mut sets = Vec::new();
     let mut has_options = true;
     loop {
         let Some(word) = words.get(at) else {
-            // `xargs` alone runs `echo`; the others run nothing.
-            return Inside::Nothing;
+            // `xargs` without a program runs `echo`; the others run nothing.
+            return WrappedProgram::Nothing;
         };
         if wrapper.sets
             && operands == 0
@@ -185,43 +187,45 @@ pub(super) fn inside(words: &[Word]) -> Inside {
             at += 1;
             continue;
         }
-        let Some(text) = word.as_known() else { return Inside::Hidden };
+        let Some(text) = word.as_known() else { return WrappedProgram::Hidden };
         if wrapper.sets && text.contains('=') && !text.starts_with('-') {
-            // A variable with a name that is none: a function for bash, for one.
-            return Inside::Hidden;
+            // Not a valid variable name: an exported bash function, for example.
+            return WrappedProgram::Hidden;
         }
         if !sets.is_empty() && text.starts_with('-') {
-            // For `env`, options end with the first variable, and this is a program; `sudo` goes on.
-            return Inside::Hidden;
+            // For `env`, options end at the first variable, and this is a program; `sudo` accepts further options.
+            return WrappedProgram::Hidden;
         }
         if has_options && text == "--" {
             has_options = false;
             at += 1;
         } else if has_options && text.starts_with('-') && (text.len() > 1 || wrapper.flags.contains(&"-")) {
             match wrapper.option(text) {
-                // A value that is not known may be many words, or none.
-                Some(2) if words.get(at + 1).is_some_and(|value| !value.is_known) => return Inside::Hidden,
+                // An unknown value may be many words, or none.
+                Some(2) if words.get(at + 1).is_some_and(|value| !value.is_known) => {
+                    return WrappedProgram::Hidden;
+                }
                 Some(taken) => at += taken,
-                // Asked for a meaning, nothing runs.
-                None if name == "command" && matches!(text, "-v" | "-V") => return Inside::Nothing,
-                None if matches!(text, "--help" | "--version") => return Inside::Nothing,
-                None => return Inside::Hidden,
+                // These print where a program is, or help, and run nothing.
+                None if name == "command" && matches!(text, "-v" | "-V") => return WrappedProgram::Nothing,
+                None if matches!(text, "--help" | "--version") => return WrappedProgram::Nothing,
+                None => return WrappedProgram::Hidden,
             }
         } else if operands > 0 {
             operands -= 1;
             at += 1;
-            // Options end here; `flock` alone still takes one.
+            // Options end here; only `flock` accepts one more.
             has_options = false;
         } else if wrapper.operands > 0 && text.starts_with('-') {
-            return Inside::Hidden;
+            return WrappedProgram::Hidden;
         } else {
-            return Inside::Program { at, sets };
+            return WrappedProgram::Program { at, sets };
         }
     }
 }
 
 impl Wrapper {
-    /// How many words an option takes, itself among them.
+    /// Returns how many words an option takes, including itself.
     fn option(&self, text: &str) -> Option<usize> {
         if self.flags.contains(&text) {
             return Some(1);
@@ -233,7 +237,7 @@ impl Wrapper {
             let (name, _) = text.split_once('=')?;
             return self.values.contains(&name).then_some(1);
         }
-        // A cluster: flags, then perhaps one with its value.
+        // Combined letters: flags, then perhaps an option with its value.
         let letters = text.strip_prefix('-')?;
         for (at, letter) in letters.char_indices() {
             let option = format!("-{letter}");
@@ -248,80 +252,80 @@ impl Wrapper {
     }
 }
 
-/// Shells whose language is the one that is read here, or a part of it.
+/// Shells whose language is bash, or a part of it.
 const SHELLS: &[&str] = &["bash", "sh", "dash"];
-/// What is one thing to bash and another to a plain `sh`: `((a))` is arithmetic, or runs `a`.
+/// What means one thing to bash and another to a plain `sh`: `((a))` is arithmetic, or runs `a`.
 const ONLY_BASH: &[&str] =
     &["$'", "$\"", "[[", "((", "&>", "<(", ">(", "<<<", "|&", ";&", "+=", "=(", "$[", "function", "select"];
-/// Shells with a language of their own; close enough to list what they run, not to be sure of it.
+/// Shells with another language: close enough to list what they run, but not to be certain.
 const OTHER_SHELLS: &[&str] = &["ash", "csh", "fish", "ksh", "mksh", "rbash", "tcsh", "zsh"];
 
-/// What a shell is told to run.
+/// The text that a shell runs.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Text<'a> {
-    /// It is no shell, or runs no text.
+pub(super) enum ShellText<'a> {
+    /// It is not a shell, or runs no text.
     Nothing,
-    /// This text, perhaps in another language.
-    Known { text: &'a str, is_ours: bool },
-    /// A text that is not known.
+    /// This text, possibly in another language.
+    KnownSecrets { text: &'a str, is_ours: bool },
+    /// An unknown text.
     Hidden,
 }
 
-/// The text of `bash -c TEXT`.
-pub(super) fn shell_text(words: &[Word]) -> Text<'_> {
-    let Some(name) = words.first().and_then(Word::as_known).map(base) else { return Text::Nothing };
+/// Returns the text of `bash -c TEXT`.
+pub(super) fn shell_text(words: &[Word]) -> ShellText<'_> {
+    let Some(name) = words.first().and_then(Word::as_known).map(base) else { return ShellText::Nothing };
     let is_one_of_ours = SHELLS.contains(&name);
     let known = |text| {
         let is_same = name == "bash"
             || !ONLY_BASH.iter().any(|piece| str::contains(text, piece)) && !has_long_descriptor(text);
-        Text::Known { text, is_ours: is_one_of_ours && is_same }
+        ShellText::KnownSecrets { text, is_ours: is_one_of_ours && is_same }
     };
     if !is_one_of_ours && !OTHER_SHELLS.contains(&name) {
-        return Text::Nothing;
+        return ShellText::Nothing;
     }
     let mut rest = words.iter().skip(1);
     let mut wants_text = false;
     while let Some(word) = rest.next() {
-        let Some(text) = word.as_known() else { return Text::Hidden };
+        let Some(text) = word.as_known() else { return ShellText::Hidden };
         if text == "--" {
             // The next word is the text, or a file.
             let next = rest.next();
             return match next.map(|word| (wants_text, word.as_known())) {
                 Some((true, Some(text))) => known(text),
-                Some((true, None)) => Text::Hidden,
-                Some((false, _)) | None => Text::Nothing,
+                Some((true, None)) => ShellText::Hidden,
+                Some((false, _)) | None => ShellText::Nothing,
             };
         }
         match text {
             "--login" | "--norc" | "--noprofile" | "--posix" | "--noediting" | "--verbose"
             | "--restricted" => continue,
-            "--version" | "--help" => return Text::Nothing,
-            _ if text.starts_with("--") => return Text::Hidden,
+            "--version" | "--help" => return ShellText::Nothing,
+            _ if text.starts_with("--") => return ShellText::Hidden,
             _ => {}
         }
         let Some(letters) = text.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else {
-            return if wants_text { known(text) } else { Text::Nothing };
+            return if wants_text { known(text) } else { ShellText::Nothing };
         };
         wants_text |= letters.contains('c') && text.starts_with('-');
         for _ in letters.matches(['o', 'O']) {
             if rest.next().is_none_or(|value| !value.is_known) {
-                return Text::Hidden;
+                return ShellText::Hidden;
             }
         }
         if !letters.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-            return Text::Hidden;
+            return ShellText::Hidden;
         }
     }
-    Text::Nothing
+    ShellText::Nothing
 }
 
-/// `10>`: a descriptor to bash, a word to others.
+/// Whether a text contains `10>`, which is a file descriptor to bash and a word to other shells.
 fn has_long_descriptor(text: &str) -> bool {
     let is_long = |bytes: &[u8]| matches!(bytes, [one, other, b'<' | b'>'] if one.is_ascii_digit() && other.is_ascii_digit());
     text.replace("\\\n", "").as_bytes().windows(3).any(is_long)
 }
 
-/// Whether a shell is started that takes its commands from its input, or from a file.
+/// Whether a program is a shell, which can read its commands from its input or from a file.
 pub(super) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name) || OTHER_SHELLS.contains(&name)
 }

@@ -1,8 +1,8 @@
 use super::super::{Script, analyse};
-use super::{Inside, inside};
+use super::{WrappedProgram, wrapped_program};
 use crate::shell::Word;
 
-fn seen(text: &str) -> Vec<String> {
+fn commands_of(text: &str) -> Vec<String> {
     let Script { commands, .. } = analyse(text);
     commands
         .iter()
@@ -11,7 +11,7 @@ fn seen(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn wrappers_are_looked_through() {
+fn finds_the_program_of_a_wrapper() {
     let cases = [
         ("timeout 5 rm x", "rm x"),
         ("timeout -s KILL --foreground 5s rm x", "rm x"),
@@ -40,13 +40,17 @@ fn wrappers_are_looked_through() {
         ("find . -exec rm x ';'", "rm x"),
     ];
     for (text, expected) in cases {
-        assert!(seen(text).iter().any(|command| command == expected), "{text}: {:?}", seen(text));
+        assert!(
+            commands_of(text).iter().any(|command| command == expected),
+            "{text}: {:?}",
+            commands_of(text)
+        );
         assert_eq!(analyse(text).doubts, [], "{text}");
     }
 }
 
 #[test]
-fn wrappers_that_hide_what_they_run_are_doubts() {
+fn doubts_wrappers_that_hide_what_they_run() {
     let cases = [
         "timeout $X rm x",
         "nice -n $X rm x",
@@ -77,17 +81,17 @@ fn wrappers_that_hide_what_they_run_are_doubts() {
 }
 
 #[test]
-fn commands_that_run_nothing_stay_what_they_are() {
+fn commands_that_run_nothing_are_unchanged() {
     for text in ["command -v git", "timeout --version", "env", "nohup", "bash file.sh", "bash --version"] {
-        assert_eq!(seen(text), [text]);
+        assert_eq!(commands_of(text), [text]);
         assert_eq!(analyse(text).doubts, [], "{text}");
     }
 }
 
 #[test]
-fn after_a_variable_an_option_may_be_a_program() {
+fn option_after_a_variable_may_be_a_program() {
     for text in ["env A=1 -u B cat", "env -u A B=1 -u C cat", "sudo A=1 -u root cat", "env A=1 -- cat"] {
         let words: Vec<Word> = text.split(' ').map(Word::known).collect();
-        assert_eq!(inside(&words), Inside::Hidden, "{text}");
+        assert_eq!(wrapped_program(&words), WrappedProgram::Hidden, "{text}");
     }
 }

@@ -1,33 +1,33 @@
-//! What a person said about workspaces, kept across sessions.
+//! Stores which workspaces the user trusts, across sessions.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Identity, Manifest, Standing};
-use crate::kept::{Kept, KeptError};
+use crate::state_file::{KeptError, StateFile};
 
-/// The trusted workspaces of a user.
+/// The trusted workspaces of a user, in one file.
 #[derive(Clone, Debug)]
-pub struct TrustBook(Kept);
+pub struct TrustBook(StateFile);
 
-/// A workspace that a person trusts.
+/// A workspace that the user trusts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Trusted {
-    /// Which directory.
+    /// The directory.
     pub identity: Identity,
-    /// What it brought when it was trusted.
+    /// What it contained when the user trusted it.
     pub manifest: Manifest,
 }
 
 impl TrustBook {
-    /// The book in this file. It must lie outside of every workspace.
+    /// Uses the book in `file`, which must lie outside every workspace.
     pub fn new(file: impl Into<PathBuf>) -> Self {
-        Self(Kept::new(file))
+        Self(StateFile::new(file))
     }
 
-    /// What the person's word on a workspace is worth now.
+    /// Returns whether the user's trust still applies to a workspace with this manifest.
     pub fn standing(&self, identity: &Identity, manifest: &Manifest) -> Result<Standing, KeptError> {
         let book: Vec<Trusted> = self.0.load()?;
         let Some(trusted) = book.into_iter().find(|trusted| trusted.identity == *identity) else {
@@ -37,29 +37,29 @@ impl TrustBook {
         Ok(if differences.is_empty() { Standing::Trusted } else { Standing::Changed(differences) })
     }
 
-    /// Remembers that a person trusts a workspace with exactly this.
+    /// Records that the user trusts a workspace with exactly this manifest.
     pub fn trust(&self, identity: &Identity, manifest: &Manifest) -> Result<(), KeptError> {
         self.trust_all([(identity, manifest)])
     }
 
-    /// The same of several directories, all of them or none.
+    /// Like [`trust`](Self::trust) for several directories, all of them or none.
     ///
     /// # Errors
-    /// When the book cannot be read or written.
+    /// The book cannot be read or written.
     pub fn trust_all<'a>(
         &self,
         directories: impl IntoIterator<Item = (&'a Identity, &'a Manifest)>,
     ) -> Result<(), KeptError> {
         self.0.update(|book: &mut Vec<Trusted>| {
             for (identity, manifest) in directories {
-                // One directory per path: what was there before is gone.
+                // One entry per path: a directory that was there before is gone.
                 book.retain(|trusted| trusted.identity.path != identity.path);
                 book.push(Trusted { identity: identity.clone(), manifest: manifest.clone() });
             }
         })
     }
 
-    /// Forgets a workspace. False when it was not trusted.
+    /// Removes a workspace. Returns false if it was not trusted.
     pub fn revoke(&self, path: &str) -> Result<bool, KeptError> {
         self.0.update(|book: &mut Vec<Trusted>| {
             let before = book.len();
@@ -68,7 +68,7 @@ impl TrustBook {
         })
     }
 
-    /// All of them.
+    /// Returns all trusted workspaces.
     pub fn list(&self) -> Result<Vec<Trusted>, KeptError> {
         self.0.load()
     }

@@ -1,6 +1,6 @@
-//! What a workspace's files would do, in words for a person who is asked to trust them.
+//! Describes what a workspace's files would do, for a user who is asked to trust them.
 //!
-//! Told from the beginning of each file. What is not understood is told as a file that counts as a whole.
+//! Reads the beginning of each file. A file that is not understood is listed as a whole.
 
 use std::path::Path;
 
@@ -14,11 +14,11 @@ use crate::instructions;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Brought {
-    /// The file that says so.
+    /// The file that contains it.
     pub file: String,
-    /// Of which kind it is.
+    /// Its kind.
     pub kind: BroughtKind,
-    /// Exactly what: a command, a rule, a name.
+    /// The exact command, rule or name.
     pub what: String,
 }
 
@@ -26,17 +26,17 @@ pub struct Brought {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BroughtKind {
-    /// A command that is started on an event.
+    /// A command that runs on an event.
     Hook,
-    /// A tool server that is started or reached.
+    /// A tool server that is started or contacted.
     Server,
-    /// A variable of the environment.
+    /// An environment variable.
     Variable,
     /// A rule that allows without asking.
     AllowRule,
     /// Another setting.
     Setting,
-    /// What git would start when it looks at the repository.
+    /// What git would start when it reads the repository.
     Git,
     /// A file whose text instructs the model.
     Instructions,
@@ -45,13 +45,13 @@ pub enum BroughtKind {
 }
 
 impl Brought {
-    /// Files of the workspace that a command seems to name.
+    /// Returns the workspace files that a command seems to name.
     pub(super) fn paths(&self, root: &Path) -> Vec<String> {
         if matches!(self.kind, BroughtKind::AllowRule | BroughtKind::Instructions | BroughtKind::File) {
             return Vec::new();
         }
         if self.kind == BroughtKind::Hook {
-            // The files that are looked at again before each run.
+            // The files that are checked again before each run.
             let named = scripts::named(&self.what, root, Path::new("/nonexistent"));
             return named.into_iter().map(|name| name.path).collect();
         }
@@ -73,7 +73,7 @@ impl Brought {
     }
 }
 
-/// What one file would do; `name` is its path in the directory whose file it is.
+/// Returns what one file would do; `name` is its path relative to the directory it belongs to.
 pub(super) fn of(path: &str, name: &str, text: &str) -> Vec<Brought> {
     let brought = |kind, what: String| Brought { file: path.to_owned(), kind, what };
     if scripts::is_package(path) {
@@ -107,7 +107,7 @@ pub(super) fn of(path: &str, name: &str, text: &str) -> Vec<Brought> {
                     found.push(brought(BroughtKind::AllowRule, bare(rule)));
                 }
                 for (name, value) in value.as_object().into_iter().flatten() {
-                    // Rules that forbid or ask count anyway.
+                    // Deny and ask rules apply without trust.
                     if !matches!(name.as_str(), "allow" | "deny" | "ask") {
                         found.push(brought(BroughtKind::Setting, format!("permissions.{name} = {value}")));
                     }
@@ -119,14 +119,14 @@ pub(super) fn of(path: &str, name: &str, text: &str) -> Vec<Brought> {
     found
 }
 
-/// The command of a hook or server on one line, with its arguments, or its address.
+/// Returns the command of a hook or server on one line, with its arguments, or its address.
 fn command_line(entry: &Value) -> String {
     let text = |name: &str| entry.get(name).map(bare);
     let arguments = entry.get("args").and_then(Value::as_array).into_iter().flatten().map(bare);
     text("command").into_iter().chain(arguments).chain(text("url")).collect::<Vec<_>>().join(" ")
 }
 
-/// The same of a server, with what else starts or steers a program.
+/// The same for a server, with what else starts or controls a program.
 fn server_line(entry: &Value) -> String {
     let variables = entry.get("env").and_then(Value::as_object).into_iter().flatten();
     let variables = variables.map(|(name, value)| format!("{name}={}", bare(value)));

@@ -1,16 +1,16 @@
-//! What of a git repository could start a program, told from its files.
+//! Finds what in a git repository's files could start a program.
 //!
-//! A clone brings no configuration, but a folder that was unpacked or copied does. Owns the list of settings that are
-//! known to be harmless; every other line counts. It is read line by line and not as git reads it: what is not
-//! understood counts, so a trick of the format can only make more of it count. Files that a configuration names count with
-//! it: what it includes is configuration, too. Submodules bring a configuration of their own, and so does a folder that
-//! looks like a repository without being one.
+//! A clone has no configuration of its own, but a directory that was unpacked or copied may. Settings that are known to be
+//! harmless are listed; every other line is relevant to trust. The configuration is read line by line, not as git reads it:
+//! a line that is not understood is relevant, so a trick of the format can only make more lines relevant. Files that a
+//! configuration names are relevant, too, because what it includes is also configuration. Submodules have a configuration
+//! of their own, and so does a directory that only looks like a repository.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::manifest::Entry;
 
-/// Settings that start nothing, by section and name, without what is between them.
+/// Settings that start nothing, by section and name, without the subsection.
 const HARMLESS: &[(&str, &[&str])] = &[
     (
         "core",
@@ -36,14 +36,14 @@ const HARMLESS: &[(&str, &[&str])] = &[
     ("extensions", &["objectformat", "refstorage"]),
 ];
 
-/// The lines of a configuration that could start something, each with its section.
-pub(super) fn counting(text: &str) -> String {
-    // A value that goes on in the next line makes lines mean something else.
+/// Returns the lines of a configuration that could start something, each with its section.
+pub(super) fn relevant_lines(text: &str) -> String {
+    // A value that continues on the next line changes the meaning of lines.
     if text.lines().any(|line| line.ends_with('\\')) {
         return text.to_owned();
     }
     let mut section = String::new();
-    let mut counting = String::new();
+    let mut relevant_lines = String::new();
     for line in text.lines().map(str::trim) {
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
@@ -55,16 +55,16 @@ pub(super) fn counting(text: &str) -> String {
             }
         }
         if !is_harmless(&section, line) {
-            counting.push_str(&format!("{section} {line}\n"));
+            relevant_lines.push_str(&format!("{section} {line}\n"));
         }
     }
-    counting
+    relevant_lines
 }
 
-/// Settings that name an editor or a pager, which git starts for a person and not to look at a repository. One of these
-/// programs by its bare name is the person's own, so that `git config core.editor vim` changes nothing that trust covers.
-const TOOLS: &[(&str, &[&str])] = &[("core", &["editor", "pager"]), ("sequence", &["editor"])];
-const USUAL: &[&str] = &[
+/// Settings that name an editor or a pager, which git starts for a user but not to read a repository. A usual program by its
+/// bare name is the user's own, so that `git config core.editor vim` changes nothing that trust covers.
+const TOOL_SETTINGS: &[(&str, &[&str])] = &[("core", &["editor", "pager"]), ("sequence", &["editor"])];
+const USUAL_TOOLS: &[&str] = &[
     "vim",
     "vi",
     "nvim",
@@ -82,10 +82,10 @@ const USUAL: &[&str] = &[
 
 fn is_usual_tool(section: &str, name: &str, line: &str) -> bool {
     let value = line.split_once('=').map(|(_, value)| value.trim().trim_matches('"')).unwrap_or_default();
-    let is_tool = TOOLS.iter().any(|(of, names)| {
+    let is_tool = TOOL_SETTINGS.iter().any(|(of, names)| {
         of.eq_ignore_ascii_case(section) && names.iter().any(|known| known.eq_ignore_ascii_case(name))
     });
-    is_tool && USUAL.contains(&value)
+    is_tool && USUAL_TOOLS.contains(&value)
 }
 
 fn is_harmless(section: &str, line: &str) -> bool {
@@ -100,19 +100,19 @@ fn is_harmless(section: &str, line: &str) -> bool {
     })
 }
 
-/// Whether a counting line names a file that git reads as configuration.
+/// Whether a relevant line names a file that git reads as configuration.
 pub(super) fn includes(line: &str) -> bool {
     line.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("[include"))
 }
 
-/// Whether a counting line sets up a program that attributes give files to.
+/// Whether a relevant line defines a program that attributes assign to files.
 pub(super) fn is_driver(line: &str) -> bool {
     let section = line.trim_start_matches('[').split([' ', '.', ']', '"', '\t']).next().unwrap_or_default();
     ["filter", "diff", "merge"].iter().any(|driver| section.eq_ignore_ascii_case(driver))
 }
 
-/// Files of the workspace that a counting line of a configuration may name: whole or by its words, relative to the
-/// configuration's folder or to the top of the work tree, or absolute.
+/// Returns the workspace files that a relevant line of a configuration may name: the whole value or its words, relative to the
+/// directory of the configuration or to the root of the work tree, or absolute.
 pub(super) fn named(file: &str, line: &str, top: Option<&Path>) -> Vec<String> {
     let value = line.split_once('=').map_or(line, |(_, value)| value).trim();
     let uncommented = value.split(['#', ';']).next().unwrap_or_default().trim();
@@ -129,38 +129,39 @@ pub(super) fn named(file: &str, line: &str, top: Option<&Path>) -> Vec<String> {
         let inside = match (path.is_absolute(), top) {
             (true, Some(top)) => vec![path.strip_prefix(top).ok().map(Path::to_owned)],
             (true, None) => Vec::new(),
-            (false, _) => vec![plain(&folder.join(path)), plain(path)],
+            (false, _) => vec![normalize(&folder.join(path)), normalize(path)],
         };
         found.extend(inside.into_iter().flatten().map(|path| path.to_string_lossy().into_owned()));
     }
-    // What commits change is not configuration, whatever a line may look like.
-    let changes = |path: &String| CHANGING.iter().any(|folder| Path::new(path).starts_with(folder));
+    // What commits change is not configuration, whatever a line looks like.
+    let changes =
+        |path: &String| CHANGING_DIRECTORIES.iter().any(|folder| Path::new(path).starts_with(folder));
     found.retain(|path| !path.is_empty() && !changes(path));
     found.sort_unstable();
     found.dedup();
     found
 }
 
-/// A path without dots; nothing for one that leads out.
-fn plain(path: &Path) -> Option<PathBuf> {
-    let mut plain = PathBuf::new();
+/// Removes dots from a path; `None` if it leads out of the workspace.
+fn normalize(path: &Path) -> Option<PathBuf> {
+    let mut normalize = PathBuf::new();
     for component in path.components() {
         match component {
-            Component::Normal(name) => plain.push(name),
+            Component::Normal(name) => normalize.push(name),
             Component::CurDir => {}
-            Component::ParentDir => plain.pop().then_some(())?,
+            Component::ParentDir => normalize.pop().then_some(())?,
             Component::RootDir | Component::Prefix(_) => return None,
         }
     }
-    Some(plain)
+    Some(normalize)
 }
 
-/// The folders of submodules, by the text of `.gitmodules`.
+/// Returns the directories of submodules listed in `.gitmodules`.
 pub(super) fn submodules(text: &str) -> Vec<String> {
     let value = |line: &str| {
         let (name, value) = line.split_once('=')?;
         let value = value.trim().trim_matches('"').trim_end_matches('/');
-        name.trim().eq_ignore_ascii_case("path").then(|| plain(Path::new(value)))?
+        name.trim().eq_ignore_ascii_case("path").then(|| normalize(Path::new(value)))?
     };
     let paths = text.lines().filter_map(|line| value(line.trim()));
     paths
@@ -169,38 +170,38 @@ pub(super) fn submodules(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Of a submodule's counting lines those that say more than where its files are.
-pub(super) fn counting_in_submodule(text: &str) -> String {
-    let counting = counting(text);
+/// Returns the relevant lines of a submodule's configuration, except for where its files are.
+pub(super) fn relevant_lines_in_submodule(text: &str) -> String {
+    let relevant_lines = relevant_lines(text);
     let says_more = |line: &&str| {
         let line = line.to_ascii_lowercase();
         !line.starts_with("[core] worktree")
     };
-    counting.lines().filter(says_more).flat_map(|line| [line, "\n"]).collect()
+    relevant_lines.lines().filter(says_more).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Where the `.git` file of a submodule leads, inside of the workspace.
+/// Returns where the `.git` file of a submodule leads, inside the workspace.
 pub(super) fn submodule_directory(folder: &str, pointer: &str) -> Option<String> {
     let path = pointer.trim().strip_prefix("gitdir:")?.trim();
-    let path = plain(&Path::new(folder).join(path))?;
+    let path = normalize(&Path::new(folder).join(path))?;
     Some(path.to_string_lossy().into_owned())
 }
 
-/// Folders of a repository that change with every commit.
-const CHANGING: &[&str] = &[".git/objects", ".git/refs", ".git/logs"];
+/// Directories of a repository that change with every commit.
+const CHANGING_DIRECTORIES: &[&str] = &[".git/objects", ".git/refs", ".git/logs"];
 
-/// Folders of a repository in which no other one lies.
+/// Directories of a repository that contain no other repository.
 pub(super) const WITHOUT_REPOSITORIES: &[&str] =
     &["objects", "refs", "logs", "hooks", "info", "lfs", "worktrees"];
 
-/// Where the file `.git` of a work tree leads, as far as that is in the workspace.
+/// Returns where the `.git` file of a work tree leads, if that is in the workspace.
 pub(super) fn directory(pointer: &str) -> Option<&str> {
     let path = pointer.trim().strip_prefix("gitdir:")?.trim().trim_start_matches("./");
     let inside = !path.is_empty() && !path.starts_with('/') && !path.split('/').any(|part| part == "..");
     inside.then_some(path)
 }
 
-/// Git's own examples of hooks, which it never starts.
+/// Whether a file is one of git's sample hooks, which git never starts.
 pub(super) fn is_sample(entry: &Entry) -> bool {
     matches!(entry, Entry::File(name) if name.ends_with(".sample"))
 }
@@ -210,22 +211,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_clone_brings_nothing() {
+    fn plain_clone_has_no_relevant_lines() {
         let text = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n[remote \"origin\"]\n\turl = https://x/y\n\
             \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n";
-        assert_eq!(counting(text), "");
+        assert_eq!(relevant_lines(text), "");
     }
 
     #[test]
-    fn a_usual_editor_changes_nothing_that_trust_covers() {
+    fn usual_editor_is_not_relevant() {
         assert_eq!(
-            counting("[core]\n\teditor = vim\n\tpager = \"less\"\n[sequence]\n\teditor = code --wait\n"),
+            relevant_lines(
+                "[core]\n\teditor = vim\n\tpager = \"less\"\n[sequence]\n\teditor = code --wait\n"
+            ),
             ""
         );
     }
 
     #[test]
-    fn what_could_start_something_counts_however_it_is_written() {
+    fn lines_that_could_start_something_are_relevant_in_every_spelling() {
         for line in [
             "[core]\nfsmonitor = ./x",
             "[CORE]\n  FsMonitor=./x",
@@ -244,12 +247,12 @@ mod tests {
             "[core]\neditor = vim; ./x",
             "[core]\neditor = \"vim ./x\"",
         ] {
-            assert!(counting(line).contains("./x") || counting(line).contains("../x"), "{line}");
+            assert!(relevant_lines(line).contains("./x") || relevant_lines(line).contains("../x"), "{line}");
         }
     }
 
     #[test]
-    fn files_that_a_line_names_are_found_from_the_configuration_and_from_the_top() {
+    fn finds_files_named_relative_to_the_configuration_and_to_the_root() {
         let top = Some(Path::new("/ws"));
         let of = |line: &str| named(".git/config", line, top);
         assert!(of("[include] path = ../evil config").contains(&"evil config".to_owned()));
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn submodules_are_found_where_they_say() {
+    fn finds_submodules_and_their_configuration() {
         let text = "[submodule \"a\"]\n\tpath = libs/a\n\turl = x\n[submodule \"b\"]\n\tpath=\"./b/\"\n[submodule \"c\"]\n\tpath = ../c\n";
         assert_eq!(submodules(text), ["libs/a", "b"]);
         assert_eq!(
@@ -274,12 +277,14 @@ mod tests {
             Some(".git/modules/a")
         );
         assert_eq!(submodule_directory("a", "gitdir: ../../x\n"), None);
-        assert_eq!(counting_in_submodule("[core]\n\tworktree = ../../../a\n\tbare = false\n"), "");
-        assert!(counting_in_submodule("[core]\n\tworktree = ../a\n\tfsmonitor = x\n").contains("fsmonitor"));
+        assert_eq!(relevant_lines_in_submodule("[core]\n\tworktree = ../../../a\n\tbare = false\n"), "");
+        assert!(
+            relevant_lines_in_submodule("[core]\n\tworktree = ../a\n\tfsmonitor = x\n").contains("fsmonitor")
+        );
     }
 
     #[test]
-    fn a_pointer_is_followed_only_inside() {
+    fn follows_a_git_pointer_only_inside_the_workspace() {
         assert_eq!(directory("gitdir: ./evil/git\n"), Some("evil/git"));
         assert_eq!(directory("gitdir: /elsewhere/.git/worktrees/x\n"), None);
         assert_eq!(directory("gitdir: ../main/.git\n"), None);

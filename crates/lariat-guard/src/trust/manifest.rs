@@ -1,6 +1,6 @@
-//! What a directory of a project brings: every file that could execute, raise privilege or instruct the model.
+//! Lists what a directory of a project contains that could execute, raise privileges or instruct the model.
 //!
-//! By its bytes; files of settings by what they say, so that a comment or a line break changes nothing.
+//! Files are compared by their bytes; settings files by their content, so that a comment or a line break changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,16 +13,16 @@ use crate::document;
 use crate::hooks::scripts::significant;
 use crate::instructions;
 
-/// Files of a workspace, as the guard needs to see them. The host implements it beneath the workspace's own handle, so
-/// that no link leads out of it.
+/// Access to the files of a workspace. The host implements it relative to the workspace's own handle, so that no link leads
+/// out of it.
 pub trait Look {
-    /// The entries of a directory; none when it does not exist.
+    /// Returns the entries of a directory; empty if it does not exist.
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, String>;
 
-    /// The bytes of a file, at most `limit`; `None` when it does not exist.
+    /// Returns the bytes of a file, at most `limit`; `None` if it does not exist.
     fn read(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, String>;
 
-    /// The path of the workspace, by which absolute paths in it are known.
+    /// The path of the workspace, to recognise absolute paths in it.
     fn top(&self) -> Option<&Path> {
         None
     }
@@ -31,37 +31,37 @@ pub trait Look {
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// A directory of this name.
+    /// A directory with this name.
     Folder(String),
-    /// A file of this name.
+    /// A file with this name.
     File(String),
-    /// A link of this name, and what it says it leads to.
+    /// A link with this name, and its target as written.
     Link(String, String),
-    /// Something else: a socket, a device.
+    /// Something else, with this name: a socket, a device.
     Other(String),
 }
 
-/// Directories that count with everything in them.
-const FOLDERS: &[&str] = &[".claude", ".lariat", ".agents"];
-/// Files that count.
+/// Directories that are relevant with everything in them.
+const DIRECTORIES: &[&str] = &[".claude", ".lariat", ".agents"];
+/// Files that are relevant.
 const FILES: &[&str] = &[".mcp.json", ".claude.json", "lariat.toml"];
-/// Of the files that count, those of settings: what they say is parsed by one reader, so its value is what counts.
+/// The relevant files that are settings: one parser reads them, so their parsed value is compared.
 const SETTINGS: &[&str] =
     &[".claude/settings.json", ".claude/settings.local.json", ".mcp.json", "lariat.toml"];
-/// Below [`FOLDERS`], checkouts of other branches: each is a workspace of its own.
+/// Below [`DIRECTORIES`], checkouts of other branches: each is a workspace of its own.
 const WORKTREES: &str = ".claude/worktrees";
 
-const MOST_FILES: usize = 2_000;
-const MOST_BYTES: usize = 16 * 1024 * 1024;
-const DEEPEST: usize = 16;
-/// Of each file, so much is kept to show what changed.
-const SHOWN: usize = 16 * 1024;
+const MAX_FILES: usize = 2_000;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+const MAX_DEPTH: usize = 16;
+/// Maximum characters of each file that are stored, to show what changed.
+const MAX_SHOWN_CHARS: usize = 16 * 1024;
 
-/// What a workspace brings.
+/// What a workspace contains that is relevant to trust.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     files: BTreeMap<String, Brings>,
-    /// Told from whole files, so not from a manifest that was kept.
+    /// Derived from whole files, so it is missing in a manifest that was loaded.
     #[serde(skip)]
     brought: Vec<Brought>,
 }
@@ -70,28 +70,28 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Brings {
-    /// Hash of all of it.
+    /// Hash of the whole file.
     pub hash: String,
-    /// Its beginning, to show what changed.
+    /// The beginning of the file, to show what changed.
     pub text: String,
 }
 
-/// Why what a workspace brings cannot be told, so that it cannot be trusted.
+/// Why a workspace cannot be examined and therefore cannot be trusted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
-    /// More files or bytes than a person could have looked at.
-    #[error("the workspace brings more than {MOST_FILES} files or {MOST_BYTES} bytes of configuration")]
+    /// More files or bytes than a user could have reviewed.
+    #[error("the workspace has more than {MAX_FILES} files or {MAX_BYTES} bytes of configuration")]
     TooMuch,
-    /// A file is there and cannot be read.
-    #[error("{path} cannot be read: {problem}")]
+    /// A file exists but cannot be read.
+    #[error("cannot read {path}: {problem}")]
     Unreadable {
         /// Its path in the workspace.
         path: String,
-        /// What happened.
+        /// The error of the system.
         problem: String,
     },
-    /// A file that could take effect is not a file.
+    /// A relevant path is neither a file nor a directory.
     #[error("{path} is neither a file nor a directory")]
     Odd {
         /// Its path in the workspace.
@@ -100,18 +100,19 @@ pub enum ManifestError {
 }
 
 impl Manifest {
-    /// Looks at the root of a project.
+    /// Examines the root of a project.
     pub fn of(look: &dyn Look) -> Result<Self, ManifestError> {
         Self::of_directory(look, "")
     }
 
-    /// Looks at a directory of a project, by its path in there; what belongs to the repository as a whole is its root's.
+    /// Examines a directory of a project, given relative to its root. What belongs to the whole repository is part of the
+    /// root's manifest.
     ///
     /// # Errors
-    /// When what it brings cannot be told.
+    /// The directory cannot be examined.
     pub fn of_directory(look: &dyn Look, directory: &str) -> Result<Self, ManifestError> {
-        let mut walk = Walk { look, directory, manifest: Self::default(), bytes: 0 };
-        for folder in FOLDERS {
+        let mut walk = ManifestWalk { look, directory, manifest: Self::default(), bytes: 0 };
+        for folder in DIRECTORIES {
             walk.folder(&walk.path(folder), 0)?;
         }
         for file in FILES {
@@ -121,8 +122,8 @@ impl Manifest {
         if directory.is_empty() {
             walk.git()?;
         }
-        // A command names scripts elsewhere in the project; trust in the command is trust in them. Git names folders
-        // of them, too.
+        // A command may name scripts elsewhere in the project; trusting the command means trusting them. Git also names
+        // directories of scripts.
         let brought = walk.manifest.brought.clone();
         let top = walk.look.top().unwrap_or(Path::new("/nonexistent")).to_owned();
         for one in brought.iter().filter(|one| one.kind != BroughtKind::Git) {
@@ -135,24 +136,24 @@ impl Manifest {
         Ok(walk.manifest)
     }
 
-    /// Looks at the instructions of a directory above a project, and at nothing else. What they import does not count.
+    /// Examines only the instruction files of a directory above a project. What they import is not included.
     ///
     /// # Errors
-    /// When what they are cannot be told.
+    /// The files cannot be examined.
     pub fn of_instructions(look: &dyn Look) -> Result<Self, ManifestError> {
-        let mut walk = Walk { look, directory: "", manifest: Self::default(), bytes: 0 };
+        let mut walk = ManifestWalk { look, directory: "", manifest: Self::default(), bytes: 0 };
         for file in instructions::CLAUDE.iter().chain(&instructions::AGENTS) {
             walk.file(file)?;
         }
         Ok(walk.manifest)
     }
 
-    /// Whether a file of it says exactly this: has these bytes, or, of a file of settings, the same settings.
+    /// Whether a file in the manifest has exactly these bytes or, for a settings file, the same settings.
     pub fn holds(&self, path: &str, bytes: &[u8]) -> bool {
         self.files.get(path).is_some_and(|file| file.hash == hash(path, bytes))
     }
 
-    /// True when nothing of it could take effect.
+    /// Whether nothing in the workspace could take effect.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
@@ -162,12 +163,12 @@ impl Manifest {
         self.files.iter().map(|(path, brings)| (path.as_str(), brings))
     }
 
-    /// What would take effect, in words for a person.
+    /// What would take effect, in words for the user.
     pub fn brought(&self) -> &[Brought] {
         &self.brought
     }
 
-    /// What this brings that another one did not, or brought otherwise.
+    /// Returns the files that differ from those of an earlier manifest.
     pub(super) fn since(&self, before: &Self) -> Vec<super::Difference> {
         let paths: std::collections::BTreeSet<&String> =
             before.files.keys().chain(self.files.keys()).collect();
@@ -187,21 +188,21 @@ impl Manifest {
     }
 }
 
-struct Walk<'a> {
+struct ManifestWalk<'a> {
     look: &'a dyn Look,
-    /// Where in the project; empty at its root.
+    /// The directory, relative to the root of the project; empty at the root.
     directory: &'a str,
     manifest: Manifest,
     bytes: usize,
 }
 
-impl Walk<'_> {
+impl ManifestWalk<'_> {
     fn path(&self, name: &str) -> String {
         if self.directory.is_empty() { name.to_owned() } else { format!("{}/{name}", self.directory) }
     }
 
     fn folder(&mut self, folder: &str, depth: usize) -> Result<(), ManifestError> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(ManifestError::TooMuch);
         }
         if is_or_ends_with(folder, WORKTREES) {
@@ -223,7 +224,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The files that instruct the model, with what they import.
+    /// Adds the files that instruct the model and the files they import.
     fn instructions(&mut self) -> Result<(), ManifestError> {
         for file in instructions::CLAUDE.iter().chain(&instructions::AGENTS) {
             self.file(&self.path(file))?;
@@ -235,7 +236,7 @@ impl Walk<'_> {
                 continue;
             }
             let Ok(Some(bytes)) = self.look.read(&file, self.room()) else { continue };
-            // What stands in a comment is not told, and so not imported.
+            // Comments are hidden from the model, so nothing in them is imported.
             let text = instructions::shown(&String::from_utf8_lossy(&bytes));
             for target in instructions::imports(&text)
                 .iter()
@@ -246,7 +247,7 @@ impl Walk<'_> {
                     continue;
                 }
                 let Ok(Some(bytes)) = self.look.read(&target, self.room()) else { continue };
-                self.keep(target.clone(), &bytes)?;
+                self.record(target.clone(), &bytes)?;
                 let what = format!("{target}, imported by {file}");
                 let kind = BroughtKind::Instructions;
                 self.manifest.brought.push(Brought { file: target.clone(), kind, what });
@@ -256,12 +257,12 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A link counts by where it says it leads, and by what is there. What lies outside of the workspace is not followed.
+    /// Adds a link, both its target as written and the content it leads to. Links out of the workspace are not followed.
     fn link(&mut self, path: String, target: &str, depth: usize) -> Result<(), ManifestError> {
-        if depth >= DEEPEST {
+        if depth >= MAX_DEPTH {
             return Err(ManifestError::TooMuch);
         }
-        self.keep(format!("{path} (link)"), target.as_bytes())?;
+        self.record(format!("{path} (link)"), target.as_bytes())?;
         if let Ok(Some(bytes)) = self.look.read(&path, self.room()) {
             self.add(path.clone(), &bytes)?;
         }
@@ -269,13 +270,13 @@ impl Walk<'_> {
         self.entries(&path, entries, depth + 1)
     }
 
-    /// What git would start, in the repository, in its submodules, and in what only looks like one.
+    /// Adds what git would start in the repository, in its submodules, and in what only looks like a repository.
     fn git(&mut self) -> Result<(), ManifestError> {
         let pointer = self.text(".git")?;
-        // One that leads out of the workspace is told and not followed.
+        // A pointer that leads out of the workspace is listed but not followed.
         let inside = pointer.as_deref().and_then(git::directory);
         let folder = inside.unwrap_or(".git").trim_end_matches('/').to_owned();
-        self.repository(&folder, git::counting)?;
+        self.repository(&folder, git::relevant_lines)?;
         if let Some(text) = &pointer {
             self.git_file(".git".to_owned(), text)?;
         }
@@ -292,17 +293,17 @@ impl Walk<'_> {
             if let Some(text) = pointer.as_ref().filter(|_| !usual) {
                 self.git_file(own.clone(), text)?;
             }
-            self.repository(leads.as_deref().unwrap_or(&own), git::counting_in_submodule)?;
+            self.repository(leads.as_deref().unwrap_or(&own), git::relevant_lines_in_submodule)?;
         }
         if pointer.is_none() && self.text(".git/HEAD")?.is_none() && self.text("HEAD")?.is_some() {
-            self.repository("", git::counting)?;
+            self.repository("", git::relevant_lines)?;
         }
         Ok(())
     }
 
-    /// Repositories of submodules, which may be named in folders of their own.
+    /// Adds the repositories of submodules, whose names may contain directories.
     fn submodules(&mut self, folder: &str, depth: usize) -> Result<(), ManifestError> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(ManifestError::TooMuch);
         }
         let entries = self.look.entries(folder).map_err(|problem| unreadable(folder, problem))?;
@@ -312,21 +313,21 @@ impl Walk<'_> {
                 continue;
             }
             let inner = format!("{folder}/{name}");
-            self.repository(&inner, git::counting_in_submodule)?;
+            self.repository(&inner, git::relevant_lines_in_submodule)?;
             self.submodules(&inner, depth + 1)?;
         }
         Ok(())
     }
 
-    /// What the configuration and the hooks of a repository would start.
-    fn repository(&mut self, folder: &str, counting: fn(&str) -> String) -> Result<(), ManifestError> {
+    /// Adds what the configuration and the hooks of a repository would start.
+    fn repository(&mut self, folder: &str, relevant_lines: fn(&str) -> String) -> Result<(), ManifestError> {
         let within =
             |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
         for name in ["config", "config.worktree"] {
             let path = within(name);
-            let counting = self.text(&path)?.map(|text| counting(&text)).unwrap_or_default();
-            if !counting.is_empty() {
-                self.git_file(path, &counting)?;
+            let relevant_lines = self.text(&path)?.map(|text| relevant_lines(&text)).unwrap_or_default();
+            if !relevant_lines.is_empty() {
+                self.git_file(path, &relevant_lines)?;
             }
         }
         let hooks = within("hooks");
@@ -335,7 +336,7 @@ impl Walk<'_> {
         self.entries(&hooks, entries, 0)
     }
 
-    /// The files that git's configuration names, and what those name in turn if they are configuration, too.
+    /// Adds the files that git's configuration names and, if those are configuration, the files they name in turn.
     fn named_by_git(&mut self) -> Result<(), ManifestError> {
         let lines = self.manifest.brought.iter().filter(|one| one.kind == BroughtKind::Git);
         let mut ahead: Vec<Brought> = lines.cloned().collect();
@@ -350,8 +351,8 @@ impl Walk<'_> {
                 };
                 self.file(&path)?;
                 if git::includes(&one.what) {
-                    let counting = git::counting(&text);
-                    let lines = counting.lines().map(|line| line.trim().to_owned());
+                    let relevant_lines = git::relevant_lines(&text);
+                    let lines = relevant_lines.lines().map(|line| line.trim().to_owned());
                     let lines =
                         lines.map(|what| Brought { file: path.clone(), kind: BroughtKind::Git, what });
                     let lines: Vec<Brought> = lines.collect();
@@ -364,7 +365,7 @@ impl Walk<'_> {
     }
 
     fn text(&self, path: &str) -> Result<Option<String>, ManifestError> {
-        let bytes = self.look.read(path, MOST_BYTES).map_err(|problem| unreadable(path, problem))?;
+        let bytes = self.look.read(path, MAX_BYTES).map_err(|problem| unreadable(path, problem))?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
@@ -372,7 +373,7 @@ impl Walk<'_> {
         let lines = text.lines().map(|line| line.trim().to_owned());
         let brought = lines.map(|what| Brought { file: path.clone(), kind: BroughtKind::Git, what });
         self.manifest.brought.extend(brought);
-        self.keep(path, text.as_bytes())
+        self.record(path, text.as_bytes())
     }
 
     fn file(&mut self, path: &str) -> Result<(), ManifestError> {
@@ -385,26 +386,26 @@ impl Walk<'_> {
         }
     }
 
-    /// How many bytes more are looked at: one too many, to notice it.
+    /// How many more bytes may be read: one more than the limit, to detect an excess.
     const fn room(&self) -> usize {
-        MOST_BYTES.saturating_sub(self.bytes) + 1
+        MAX_BYTES.saturating_sub(self.bytes) + 1
     }
 
     fn add(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
-        // What is too much is not even parsed.
-        self.keep(path.clone(), bytes)?;
+        // A file beyond the limit is not even parsed.
+        self.record(path.clone(), bytes)?;
         let start = self.path("");
         let name = path.strip_prefix(&start).unwrap_or(&path);
         self.manifest.brought.extend(effects::of(&path, name, &String::from_utf8_lossy(bytes)));
         Ok(())
     }
 
-    fn keep(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
+    fn record(&mut self, path: String, bytes: &[u8]) -> Result<(), ManifestError> {
         self.bytes = self.bytes.saturating_add(bytes.len());
-        if self.bytes > MOST_BYTES || self.manifest.files.len() >= MOST_FILES {
+        if self.bytes > MAX_BYTES || self.manifest.files.len() >= MAX_FILES {
             return Err(ManifestError::TooMuch);
         }
-        let text = String::from_utf8_lossy(bytes).chars().take(SHOWN).collect();
+        let text = String::from_utf8_lossy(bytes).chars().take(MAX_SHOWN_CHARS).collect();
         let hash = hash(&path, bytes);
         self.manifest.files.insert(path, Brings { hash, text });
         Ok(())
@@ -418,7 +419,7 @@ fn hash(path: &str, bytes: &[u8]) -> String {
     blake3::hash(said.as_deref().map_or(&*bytes, str::as_bytes)).to_hex().to_string()
 }
 
-/// Whether a path names this file, in whichever directory.
+/// Whether a path names this file, in any directory.
 fn is_or_ends_with(path: &str, name: &str) -> bool {
     path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }

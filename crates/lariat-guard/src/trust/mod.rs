@@ -1,10 +1,10 @@
-//! Which workspaces may steer the agent.
+//! Decides which workspaces may control the agent.
 //!
-//! Until a person trusts a workspace, nothing that it brings executes or raises privilege: hooks, servers, variables,
-//! allow rules, addresses, scripts of skills, agents, configuration. Owns three things: what a workspace brings
-//! ([`Manifest`]), which directory it is ([`Identity`]), and what the person said about it ([`TrustBook`]).
-//! Invariant: trust is of one directory and of these very bytes; of a file of settings, of what it says. A link, a worktree
-//! or a copy borrows none, and what changed is asked about.
+//! Until the user trusts a workspace, nothing in it executes or raises privileges: hooks, servers, variables, allow rules,
+//! addresses, scripts of skills, agents, configuration. [`Manifest`] lists what a workspace contains, [`Identity`] says
+//! which directory it is, and [`TrustBook`] stores which ones the user trusts.
+//! Trust applies to one directory and its exact bytes (of a settings file, its exact settings). It does not extend to a
+//! link, a worktree or a copy, and a change requires the user's consent again.
 
 mod book;
 mod effects;
@@ -17,46 +17,46 @@ pub use manifest::{Brings, Entry, Look, Manifest, ManifestError};
 
 use serde::{Deserialize, Serialize};
 
-/// A directory, by what it is and not by a name that leads there.
+/// A directory, identified by what it is and not by a path that leads there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Identity {
     /// Its real path.
     pub path: String,
-    /// The device it is on.
+    /// The device that contains it.
     pub device: u64,
-    /// Its number there. Another directory that is put at the same path has another one.
+    /// Its inode number. Another directory at the same path has another one.
     pub inode: u64,
 }
 
-/// What the person's word on a workspace is worth now.
+/// Whether the user trusts a workspace in its current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Nobody was asked, and it brings nothing that would take effect. That is no trust: git obeys what lies in a
-    /// repository, and a person's word covers that, too.
+    /// The user has not been asked, and nothing in it would take effect. This is not trust: git obeys what lies in a
+    /// repository, and trust covers that, too.
     Harmless,
-    /// A person trusts it, as it is.
+    /// The user trusts it in its current state.
     Trusted,
-    /// Nobody was asked.
+    /// The user has not been asked.
     Unknown,
-    /// A person trusted it, and it brings something else now.
+    /// The user trusted it, but it has changed since.
     Changed(Vec<Difference>),
 }
 
 impl Standing {
-    /// True when a person trusts it as it is.
+    /// Whether the user trusts it in its current state.
     pub const fn is_trusted(&self) -> bool {
         matches!(self, Self::Trusted)
     }
 }
 
-/// One file that is not what was trusted.
+/// One file that differs from what the user trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Its path in the workspace.
     pub path: String,
-    /// What was trusted; `None` for a new file. Only the beginning of a long one.
+    /// The trusted content, or its beginning; `None` for a new file.
     pub before: Option<String>,
-    /// What is there; `None` for a file that is gone.
+    /// The current content; `None` for a file that was removed.
     pub now: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a judgement costs. The figure means something in a release build only.
+//! Measures the cost of a decision. The figures are meaningful only in a release build.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ fn median(mut run: impl FnMut()) -> Duration {
 }
 
 #[test]
-fn an_allowed_call_is_judged_quickly() {
+fn allowed_tool_call_is_decided_quickly() {
     let guard = guard();
     let calls = [
         ("bash", json!({ "command": "cargo test --workspace" })),
@@ -50,18 +50,18 @@ fn an_allowed_call_is_judged_quickly() {
             std::hint::black_box(guard.judge(&query));
         });
         println!("{tool} {arguments}: median {median:?}");
-        // A test build is some twenty times slower than a release; this only catches a change of order.
+        // A test build is about twenty times slower than a release build; this only catches a change of order.
         assert!(median < Duration::from_millis(2), "{tool}: {median:?}");
     }
 }
 
 #[test]
-fn a_rule_that_denies_holds_for_the_last_of_ten_thousand_parts() {
+fn deny_rule_matches_the_last_of_ten_thousand_parts() {
     let guard = guard();
     let command = format!("{}tool7 now", "echo a && ".repeat(10_000));
     let arguments = json!({ "command": command });
     let query = Query::new("bash", &arguments, ToolEffects::ALL);
-    // The machine may be busy: the best of a few is what it costs.
+    // The machine may be busy, so the best of a few runs is the cost.
     let best = |run: &mut dyn FnMut()| {
         let times = (0..5).map(|_| {
             let start = Instant::now();

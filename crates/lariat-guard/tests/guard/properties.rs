@@ -1,4 +1,4 @@
-//! What holds for every set of rules and every command.
+//! Checks properties of every set of rules and every command.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_rule_that_denies_or_asks_never_loosens(rules in rules(), more in rule(), deny: bool, command in command(), mode in mode()) {
+    fn deny_or_ask_rule_never_loosens(rules in rules(), more in rule(), deny: bool, command in command(), mode in mode()) {
         let before = verdict(&guard(&rules, Trust::Trusted), &command, mode);
         let mut rules = rules;
         rules.push((if deny { Effect::Deny } else { Effect::Ask }, more));
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rule_that_allows_never_tightens(rules in rules(), more in rule(), command in command(), mode in mode()) {
+    fn allow_rule_never_tightens(rules in rules(), more in rule(), command in command(), mode in mode()) {
         let before = verdict(&guard(&rules, Trust::Trusted), &command, mode);
         let mut rules = rules;
         rules.push((Effect::Allow, more));
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn one_more_part_never_loosens(rules in rules(), command in command(), part in simple(), mode in mode()) {
+    fn additional_part_never_loosens(rules in rules(), command in command(), part in simple(), mode in mode()) {
         let guard = guard(&rules, Trust::Trusted);
         let before = verdict(&guard, &command, mode);
         for whole in [format!("{command}; {part}"), format!("{part} && {command}"), format!("{command} | {part}")] {
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_rules_is_irrelevant(rules in rules(), command in command(), mode in mode()) {
+    fn order_of_rules_is_irrelevant(rules in rules(), command in command(), mode in mode()) {
         let forward = verdict(&guard(&rules, Trust::Trusted), &command, mode);
         let mut rules = rules;
         rules.reverse();
@@ -147,12 +147,12 @@ proptest! {
     }
 
     #[test]
-    fn nobody_is_asked_where_nobody_can_be(rules in rules(), command in command()) {
+    fn dont_ask_mode_never_asks(rules in rules(), command in command()) {
         prop_assert_ne!(verdict(&guard(&rules, Trust::Trusted), &command, Mode::DontAsk), Decision::Ask);
     }
 
     #[test]
-    fn what_is_suggested_suffices(rules in rules(), command in command()) {
+    fn suggested_rules_suffice(rules in rules(), command in command()) {
         let suggested = {
             let guard = guard(&rules, Trust::Trusted);
             let arguments = json!({ "command": command });

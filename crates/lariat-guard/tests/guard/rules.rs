@@ -1,23 +1,23 @@
-//! The conformance of rules: every line of `tests/rules/*.txt` is a case, each with its reason.
+//! Checks the rules against tables: every line of `tests/rules/*.txt` is a case with its reason.
 //!
-//! A block begins with `== title` and holds settings, then cases:
+//! A block starts with `== title` and contains settings, then cases:
 //!
 //! ```text
-//! layer user            settings below belong to this level (managed, flags, local, project, user); project at first
+//! layer user            the level of the settings below (managed, flags, local, project, user); initially project
 //! deny Bash(rm *)       a rule; also `ask`, `allow`
 //! mode plan             the mode of the session; `default-mode plan` is the one of the layer
 //! sandbox               commands run in a sandbox
 //! untrusted             the workspace is not trusted
 //! directory ../more     an additional directory of the layer
-//! cwd /people/u/p/sub     where the session works; `/people/u/p` is the project's root, `/people/u` the home
+//! cwd /people/u/p/sub     the working directory; `/people/u/p` is the root of the project, `/people/u` the home directory
 //! link /a -> /b         a link
-//! effects reads         what other tools than ours declare: none, reads, network, all
-//! deny: bash rm -r x    ## a case: the verdict, the tool, what it is about, and the reason why
-//! ask critical: ...     ## the same, with the level of danger
+//! effects reads         what tools other than Lariat's declare: none, reads, network, all
+//! deny: bash rm -r x    ## a case: the decision, the tool, its main argument, and the reason
+//! ask critical: ...     ## the same, with the danger level
 //! warns Write(x)        ## a warning about a rule or a key
 //! silent                ## no warning at all
-//! always: bash ls => Bash(x) ## what would be remembered, or `nothing`
-//! starts: plan          ## the mode that a session begins with
+//! always: bash ls => Bash(x) ## the rules that "always" would store, or `nothing`
+//! starts: plan          ## the initial mode of a session
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ const FILES: &[(&str, &str)] = &[
     ("always", include_str!("../rules/always.txt")),
 ];
 
-/// A world with a few links in it.
+/// A file system with a few links.
 #[derive(Clone, Default)]
 struct Links(Vec<(PathBuf, PathBuf)>);
 
@@ -125,7 +125,7 @@ impl Block {
         self.layers.push(change(layer));
     }
 
-    /// Reads a line of settings; false when it is none.
+    /// Reads a line of settings. Returns false if it is not one.
     fn set(&mut self, line: &str) -> bool {
         let (key, value) = line.split_once(' ').unwrap_or((line, ""));
         let value = value.trim();
@@ -181,7 +181,7 @@ impl Block {
         })
     }
 
-    /// Checks a line that is a case; `Err` says what is wrong.
+    /// Checks a line that is a case. The error says what is wrong.
     fn check(&mut self, line: &str) -> Result<(), String> {
         let (mode, confinement, effects) = (self.mode, self.confinement, self.effects);
         let guard = self.guard();
@@ -193,7 +193,7 @@ impl Block {
             let silent = guard.warnings().is_empty();
             return silent.then_some(()).ok_or_else(|| format!("warnings: {:?}", guard.warnings()));
         }
-        let (expected, case) = line.split_once(": ").ok_or("is no case")?;
+        let (expected, case) = line.split_once(": ").ok_or("is not a case")?;
         let mode = mode.unwrap_or(guard.settings().mode);
         if expected == "starts" {
             let got = guard.settings().mode;
@@ -215,16 +215,16 @@ impl Block {
             "allow" => got.verdict == Decision::Allow,
             "ask" => got.verdict == Decision::Ask,
             "deny" => got.verdict == Decision::Deny,
-            other => return Err(format!("no verdict {other}")),
+            other => return Err(format!("unknown decision {other}")),
         } && match danger {
             "" => true,
             "safe" => got.danger == DangerLevel::Safe,
             "moderate" => got.danger == DangerLevel::Moderate,
             "dangerous" => got.danger == DangerLevel::Dangerous,
             "critical" => got.danger == DangerLevel::Critical,
-            other => return Err(format!("no level {other}")),
+            other => return Err(format!("unknown danger level {other}")),
         };
-        assert!(!got.because.is_empty(), "a judgement without a reason: {line}");
+        assert!(!got.because.is_empty(), "a decision without a reason: {line}");
         is_right
             .then_some(())
             .ok_or_else(|| format!("got {:?}, {:?}. {}", got.verdict, got.danger, got.explain()))
@@ -247,7 +247,7 @@ fn arguments(tool: &str, about: &str) -> Value {
     if about.is_empty() { json!({}) } else { json!({ field: about }) }
 }
 
-/// Checks a file; gives back how many cases it has and which fail.
+/// Checks a file. Returns how many cases it has and which ones fail.
 fn run(name: &str, text: &str) -> (usize, Vec<String>) {
     let mut block = Block::new();
     let (mut count, mut failed) = (0, Vec::new());
@@ -276,7 +276,7 @@ fn run(name: &str, text: &str) -> (usize, Vec<String>) {
 }
 
 #[test]
-fn every_line_of_the_tables_holds() {
+fn every_case_of_the_tables_passes() {
     let mut failed = Vec::new();
     for (name, text) in FILES {
         failed.extend(run(name, text).1);

@@ -383,7 +383,7 @@ fn rewritten_paths_are_judged_as_rewritten() {
     let (gate, _) = hooked(rules, rewrite("/w/b.txt"));
     let patch = json!({"patch": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"});
     let Verdict::Deny(why) = check(&gate, "apply_patch", patch) else { panic!() };
-    assert!(why.contains("cannot carry over"), "{why}");
+    assert!(why.contains("cannot be translated"), "{why}");
 }
 
 /// S2: a call that changes several files is allowed by a hook only when every file is.

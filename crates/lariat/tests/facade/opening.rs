@@ -175,7 +175,7 @@ fn a_file_of_the_persons_own_that_cannot_be_read_is_an_error_that_names_it() {
         let place = Place::new();
         place.write(name, text);
         let error = place.opening().open().unwrap_err().to_string();
-        assert!(error.contains(name) && error.contains("Correct the file"), "{error}");
+        assert!(error.contains(name) && error.contains("fix the file"), "{error}");
     }
     let place = Place::new();
     place.write_bytes("managed.json", b"\xff\xfe{}");

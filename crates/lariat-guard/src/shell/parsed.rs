@@ -1,23 +1,23 @@
-//! What a parser found in a text, before anything is decided about it.
+//! The result of a parser, before anything is decided about it.
 //!
-//! Owns the shape in which parsers are compared: simple commands and the files of redirections, in words as they were
-//! written. Invariant: two readings are equal exactly when the same words would run, whatever their order.
+//! Both parsers produce this form so that they can be compared: simple commands and the files of redirections, in words as
+//! written. [`ParsedScript::lines`] is equal for two results exactly if the same words would run, in whatever order.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Doubt, MOST_DOUBTS, word};
+use super::{Doubt, MAX_DOUBTS, word};
 
 #[derive(Debug, Default)]
-pub(super) struct Reading<'a> {
+pub(super) struct ParsedScript<'a> {
     pub(super) commands: Vec<RawCommand<'a>>,
     pub(super) files: Vec<RawFile<'a>>,
     pub(super) doubts: Vec<Doubt>,
-    /// There is a loop or a function.
+    /// Whether the text contains a loop or a function.
     pub(super) repeats: bool,
 }
 
-/// A simple command, its words as they were written.
+/// A simple command, its words as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RawCommand<'a> {
     /// Each as `NAME=VALUE`.
@@ -32,14 +32,14 @@ pub(super) struct RawFile<'a> {
     pub(super) is_written: bool,
 }
 
-impl Reading<'_> {
+impl ParsedScript<'_> {
     pub(super) fn doubt(&mut self, doubt: Doubt) {
-        if self.doubts.len() < MOST_DOUBTS && !self.doubts.contains(&doubt) {
+        if self.doubts.len() < MAX_DOUBTS && !self.doubts.contains(&doubt) {
             self.doubts.push(doubt);
         }
     }
 
-    /// Every command and file as one line, sorted.
+    /// Returns every command and file as one line, sorted.
     pub(super) fn lines(&self) -> Vec<String> {
         let commands = self.commands.iter().filter(|command| !command.is_empty()).map(RawCommand::line);
         let files = self.files.iter().map(RawFile::line);
@@ -55,7 +55,7 @@ impl RawCommand<'_> {
     }
 
     fn line(&self) -> String {
-        // `time` is a word of the grammar to one parser and a program to the other.
+        // `time` is a reserved word to one parser and a program to the other.
         let timed = usize::from(self.words.first().is_some_and(|word| word == "time"));
         let options =
             self.words.iter().skip(timed).take_while(|word| timed == 1 && (*word == "-p" || *word == "--"));
@@ -63,7 +63,7 @@ impl RawCommand<'_> {
         let joined = |words: &mut dyn Iterator<Item = &Cow<'_, str>>| {
             words.map(|raw| spelling(raw)).collect::<Vec<_>>().join("\u{1}")
         };
-        // What is set and what is run must not be mistaken for each other.
+        // An assignment and a word that is run must not be mistaken for each other.
         format!(
             "{}\u{3}{}",
             joined(&mut self.assignments.iter()),
@@ -80,8 +80,8 @@ impl RawFile<'_> {
 
 fn spelling(raw: &str) -> String {
     match raw.get(..2) {
-        // What is inside is compared as commands.
+        // The commands inside are compared as commands.
         Some(start @ ("<(" | ">(")) => format!("{start})"),
-        _ => word::normal(raw),
+        _ => word::comparable(raw),
     }
 }

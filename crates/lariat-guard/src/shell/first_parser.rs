@@ -1,8 +1,8 @@
-//! The first reader: tree-sitter's grammar of bash.
+//! The first parser: tree-sitter's bash grammar.
 //!
-//! Owns the list of constructs that are looked into; anything else is a doubt. The tree is walked flat, in the order of
-//! the text, because a chain of ten thousand parts is a tree of ten thousand levels.
-//! Invariant: every byte of the text is a blank or part of a node that was looked at.
+//! Constructs that are not listed are doubts. The walk over the tree is iterative, in the order of the text, because a chain
+//! of ten thousand parts is a tree of ten thousand levels.
+//! Every byte of the text is a blank or part of a node that was visited.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,25 +10,25 @@ use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
 
 use super::Doubt;
-use super::kinds::{EXPRESSIONS, KINDS, REPEATING, TEXTS};
+use super::grammar::{EXPRESSIONS, KINDS, REPEATING, TEXTS};
 use super::operator::Operator;
-use super::reading::{RawCommand, RawFile, Reading};
+use super::parsed::{ParsedScript, RawCommand, RawFile};
 use super::{arithmetic, heredoc, names, parameter};
 
-/// Levels of nesting that are looked into, not counting the parts of a chain.
-const DEEPEST: usize = 80;
+/// Maximum levels of nesting that are analyzed, not counting the parts of a chain.
+const MAX_DEPTH: usize = 80;
 
-/// What the node around the present one wants of its children.
+/// What the parent node does with its children.
 #[derive(Clone, Copy, Debug)]
 enum Frame {
     Other,
     /// Children are words and assignments of this command.
     Command(usize),
-    /// All children are words of this command, operators as well.
+    /// All children, including operators, are words of this command.
     Words(usize),
-    /// A statement with redirections; which command it is, once that is known.
+    /// A statement with redirections, and its command once that is known.
     Redirected(Option<usize>),
-    /// A redirection to a file: its command, whether it writes, whether the file was named.
+    /// A redirection to a file: its command, its operator, and whether the file has been named.
     Redirect {
         of: Option<usize>,
         writes: Option<Operator>,
@@ -38,46 +38,46 @@ enum Frame {
     Arithmetic,
 }
 
-/// Places of words; they become text at the end.
+/// Byte ranges of words; they become text at the end.
 #[derive(Default)]
-struct Spans {
+struct CommandSpans {
     assignments: Vec<Range<usize>>,
     words: Vec<Range<usize>>,
     place: Range<usize>,
 }
 
-struct Walk<'a> {
+struct TreeWalk<'a> {
     text: &'a str,
-    commands: Vec<Spans>,
+    commands: Vec<CommandSpans>,
     files: Vec<(Range<usize>, Operator)>,
-    reading: Reading<'a>,
-    /// Up to here the text is accounted for.
+    parsed: ParsedScript<'a>,
+    /// The text up to here is accounted for.
     covered: usize,
-    /// Up to here text between nodes is content.
+    /// Up to here, text between nodes is content.
     free_until: usize,
-    /// Up to here the text is inside of a substitution.
+    /// The text up to here is inside a substitution.
     substituted_until: usize,
-    arithmetic: arithmetic::Names<'a>,
+    arithmetic: arithmetic::ArithmeticNames<'a>,
 }
 
-/// Reads a text.
-pub(super) fn read(text: &str) -> Reading<'_> {
+/// Parses a text.
+pub(super) fn read(text: &str) -> ParsedScript<'_> {
     let Some(tree) = parse(text) else {
         let doubts = vec![Doubt::Unreadable("the grammar could not be loaded".to_owned())];
-        return Reading { doubts, ..Reading::default() };
+        return ParsedScript { doubts, ..ParsedScript::default() };
     };
-    let mut walk = Walk {
+    let mut walk = TreeWalk {
         text,
         commands: Vec::new(),
         files: Vec::new(),
-        reading: Reading::default(),
+        parsed: ParsedScript::default(),
         covered: 0,
         free_until: 0,
         substituted_until: 0,
-        arithmetic: arithmetic::Names::default(),
+        arithmetic: arithmetic::ArithmeticNames::default(),
     };
     if tree.root_node().has_error() {
-        walk.reading.doubt(Doubt::Unreadable("a syntax error".to_owned()));
+        walk.parsed.doubt(Doubt::Unreadable("a syntax error".to_owned()));
     }
     walk.run(&tree);
     walk.finish()
@@ -89,7 +89,7 @@ fn parse(text: &str) -> Option<Tree> {
     parser.parse(text, None)
 }
 
-impl<'a> Walk<'a> {
+impl<'a> TreeWalk<'a> {
     fn run(&mut self, tree: &Tree) {
         let mut cursor = tree.walk();
         let mut frames: Vec<Frame> = Vec::new();
@@ -101,8 +101,8 @@ impl<'a> Walk<'a> {
             if cursor.goto_first_child() {
                 frames.push(frame);
                 depth += usize::from(is_level);
-                if depth > DEEPEST {
-                    self.unknown("it is nested too deep");
+                if depth > MAX_DEPTH {
+                    self.unknown("nesting this deep");
                     break;
                 }
                 continue;
@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
     }
 
     fn unknown(&mut self, what: &str) {
-        self.reading.doubt(Doubt::Unknown(what.to_owned()));
+        self.parsed.doubt(Doubt::Unknown(what.to_owned()));
     }
 
     fn slice(&self, range: Range<usize>) -> &'a str {
@@ -134,12 +134,12 @@ impl<'a> Walk<'a> {
             && text.contains(['$', '`'])
             && text.replace("\\$", "").replace("\\`", "").contains(['$', '`'])
         {
-            self.unknown("an expansion that was not looked into");
+            self.unknown("an expansion that the grammar does not mark");
         }
         self.covered = self.covered.max(node.end_byte());
     }
 
-    /// Text up to here belongs to no node: it must be blank.
+    /// Checks that the text up to here that belongs to no node is blank.
     fn gap(&mut self, until: usize) {
         if until <= self.covered {
             return;
@@ -147,16 +147,16 @@ impl<'a> Walk<'a> {
         let gap = self.slice(self.covered..until);
         let is_content = until <= self.free_until;
         if !is_content && !gap.replace("\\\n", "").bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')) {
-            self.unknown("text that belongs to nothing");
+            self.unknown("text outside the grammar");
         }
     }
 
     fn visit(&mut self, node: Node<'_>, field: Option<&str>, parent: Option<&mut Frame>) -> Frame {
         let kind = node.kind();
         if node.is_named() && !KINDS.contains(&kind) {
-            self.reading.doubt(Doubt::Unknown(kind.to_owned()));
+            self.parsed.doubt(Doubt::Unknown(kind.to_owned()));
         }
-        self.reading.repeats |= REPEATING.contains(&kind);
+        self.parsed.repeats |= REPEATING.contains(&kind);
         let mut outer = Frame::Other;
         let parent = parent.unwrap_or(&mut outer);
         match *parent {
@@ -199,15 +199,15 @@ impl<'a> Walk<'a> {
                     }
                 }
                 if is_arithmetic {
-                    self.arithmetic.assigned(self.slice(node.byte_range()));
+                    self.arithmetic.mark_assigned(self.slice(node.byte_range()));
                     return Frame::Arithmetic;
                 }
                 Frame::Other
             }
             "redirected_statement" => Frame::Redirected(None),
             "file_redirect" if self.slice(0..node.start_byte()).ends_with('}') => {
-                // `{name}>file`, which neither reader knows.
-                self.unknown("a descriptor that is kept in a variable");
+                // `{name}>file`, which neither parser supports.
+                self.unknown("a file descriptor in a variable");
                 Frame::Other
             }
             "file_redirect" => Frame::Redirect { of, writes: None, is_named: false },
@@ -223,7 +223,7 @@ impl<'a> Walk<'a> {
             "compound_statement" if self.slice(node.byte_range()).starts_with("((") => Frame::Arithmetic,
             "do_group" => Frame::Other,
             "function_definition" => {
-                self.unknown("a function is defined");
+                self.unknown("a function definition");
                 Frame::Other
             }
             "for_statement" => {
@@ -242,7 +242,7 @@ impl<'a> Walk<'a> {
                 }
                 Frame::Other
             }
-            // Where it ends is a matter of taste: the second reader may take the `)` for a part of it, and give up.
+            // Parsers differ on where it ends: the second one may take the `)` as a part of it and fail.
             "comment" if node.start_byte() < self.substituted_until => {
                 self.unknown("a comment in a substitution");
                 Frame::Other
@@ -255,7 +255,7 @@ impl<'a> Walk<'a> {
             }
             "subscript" => {
                 if !arithmetic::is_plain_subscript(self.slice(node.byte_range())) {
-                    self.unknown("an array's index that is computed");
+                    self.unknown("a computed array index");
                 }
                 Frame::Other
             }
@@ -264,10 +264,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A new command; the statement around it learns which it is.
+    /// Starts a new command and records it in the statement around it.
     fn begin(&mut self, node: Node<'_>, parent: &mut Frame) -> usize {
         let index = self.commands.len();
-        self.commands.push(Spans { place: node.byte_range(), ..Spans::default() });
+        self.commands.push(CommandSpans { place: node.byte_range(), ..CommandSpans::default() });
         if let Frame::Redirected(of @ None) = parent {
             *of = Some(index);
         }
@@ -295,7 +295,7 @@ impl<'a> Walk<'a> {
         match command.words.last_mut() {
             // `a=(1)= b`: all of it is the assignment.
             None if is_glued => self.unknown("text after an array"),
-            // The grammar splits some words; only a blank does.
+            // The grammar splits some words; bash splits only at blanks.
             Some(last) if last.end == range.start => last.end = range.end,
             _ => command.words.push(range),
         }
@@ -311,7 +311,7 @@ impl<'a> Walk<'a> {
         let Some(operator) = writes else {
             let operator = Operator::of(node.kind());
             if node.kind() != "file_descriptor" && operator.is_none() {
-                self.unknown("a redirection");
+                self.unknown("an unusual redirection");
             }
             return Frame::Redirect { of, writes: operator, is_named };
         };
@@ -332,8 +332,8 @@ impl<'a> Walk<'a> {
     fn child_of_arithmetic(&mut self, node: Node<'_>) {
         let text = self.slice(node.byte_range());
         match node.kind() {
-            "variable_name" | "word" => self.arithmetic.used(text),
-            "simple_expansion" => self.arithmetic.used(text.trim_start_matches('$')),
+            "variable_name" | "word" => self.arithmetic.mark_used(text),
+            "simple_expansion" => self.arithmetic.mark_used(text.trim_start_matches('$')),
             "expansion" if text.starts_with("${#") => {}
             "expansion"
             | "command_substitution"
@@ -342,7 +342,7 @@ impl<'a> Walk<'a> {
             | "concatenation"
             | "ansi_c_string"
             | "subscript" => {
-                self.unknown("arithmetic over what is not known");
+                self.unknown("arithmetic over an unknown value");
             }
             _ => {}
         }
@@ -353,7 +353,7 @@ impl<'a> Walk<'a> {
             .child_by_field_name("variable")
             .map(|name| self.slice(name.byte_range()))
             .unwrap_or_default();
-        self.arithmetic.spoiled(name);
+        self.arithmetic.mark_not_number(name);
         if names::is_dangerous(name) {
             self.unknown("a loop over a variable that other programs obey");
         }
@@ -380,14 +380,14 @@ impl<'a> Walk<'a> {
             heredoc::Document { text: self.text, operator, start, end }.doubt()
         };
         if let Some(doubt) = doubt {
-            self.reading.doubt(Doubt::Document(doubt.to_owned()));
+            self.parsed.doubt(Doubt::Document(doubt.to_owned()));
         }
     }
 
-    fn finish(mut self) -> Reading<'a> {
+    fn finish(mut self) -> ParsedScript<'a> {
         let text = self.text;
         let cut = |range: Range<usize>| Cow::Borrowed(text.get(range).unwrap_or_default());
-        self.reading.commands = std::mem::take(&mut self.commands)
+        self.parsed.commands = std::mem::take(&mut self.commands)
             .into_iter()
             .map(|spans| RawCommand {
                 assignments: spans.assignments.into_iter().map(cut).collect(),
@@ -399,14 +399,14 @@ impl<'a> Walk<'a> {
             let target = cut(range);
             let Some(is_written) = operator.opens(&target) else { continue };
             if operator == Operator::Duplicate {
-                self.unknown("a descriptor that is not known");
+                self.unknown("an unknown file descriptor");
             }
-            self.reading.files.push(RawFile { target, is_written });
+            self.parsed.files.push(RawFile { target, is_written });
         }
-        if let Some(doubt) = self.arithmetic.doubt(&self.reading.commands) {
-            self.reading.doubt(doubt);
+        if let Some(doubt) = self.arithmetic.doubt(&self.parsed.commands) {
+            self.parsed.doubt(doubt);
         }
-        self.reading
+        self.parsed
     }
 }
 

@@ -1,8 +1,8 @@
-use super::super::{Doubt, second, tree};
+use super::super::{Doubt, first_parser, second_parser};
 use super::read;
 
 #[test]
-fn what_it_reads_the_parsers_read_in_the_same_way() {
+fn scanner_and_parsers_agree() {
     let texts = [
         "ls",
         "git status",
@@ -43,13 +43,13 @@ fn what_it_reads_the_parsers_read_in_the_same_way() {
     }
 }
 
-/// What it reads, the second parser reads as well; and the first, but for words like `a@` that are no bash to it.
+/// Checks that the second parser agrees, and also the first, except on words such as `a@` that it rejects.
 fn same(text: &str) {
     let Some(plain) = read(text) else { return };
-    let second = second::read(text);
+    let second = second_parser::read(text);
     assert_eq!(second.doubts, [], "{text:?}");
     assert_eq!(plain.lines(), second.lines(), "{text:?}");
-    let first = tree::read(text);
+    let first = first_parser::read(text);
     if first.doubts.iter().any(|doubt| matches!(doubt, Doubt::Unreadable(_))) {
         return;
     }
@@ -62,7 +62,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 4_000, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn random_texts_are_read_as_the_parsers_read_them(
+    fn scanner_and_parsers_agree_on_random_texts(
         parts in proptest::collection::vec(
             proptest::sample::select(vec![
                 "$x", "${x}", "\"$x\"", "\"a ${x} b\"", "$", "*", "~", "~/x", "*.rs", "$1",

@@ -1,21 +1,21 @@
-//! Which builtins change what later commands mean.
+//! Decides which builtins change what later commands do.
 //!
-//! Owns the table of builtins that set variables, options or meanings, and what of that is harmless. A variable that other
-//! programs obey, an option that is not on a short list, a new meaning of a name: each is a doubt.
+//! Lists the builtins that set variables, options or aliases, and which uses of them are harmless. Setting a variable that
+//! other programs obey, an option that is not on a short list, or a new meaning of a name is a doubt.
 
 use super::{Doubt, Word, names};
 
-/// What of a builtin is harmless.
+/// Which uses of a builtin are harmless.
 enum Harmless {
-    /// Nothing.
+    /// None.
     Never,
     /// Words that are plain names, or set one, and options without these letters.
     Names { except: &'static str },
     /// Options that take a value, and names: `read -p TEXT name`.
     Reading { with_value: &'static str, except: &'static str },
-    /// Only without this option.
+    /// Those without these options.
     Without(&'static [&'static str]),
-    /// Only with all words from this list.
+    /// Those with only words from this list.
     Only(&'static [&'static str]),
 }
 
@@ -93,7 +93,7 @@ const BUILTINS: &[(&str, Harmless)] = &[
     ("exec", Harmless::Without(&[])),
 ];
 
-/// Why a command is a doubt for those after it. The words begin with the program.
+/// Returns a doubt if a command changes what later commands do. The words start with the program.
 pub(super) fn doubt(words: &[Word]) -> Option<Doubt> {
     let (program, arguments) = words.split_first()?;
     let name = program.as_known()?;
@@ -103,7 +103,7 @@ pub(super) fn doubt(words: &[Word]) -> Option<Doubt> {
         Harmless::Only(list) => {
             arguments.iter().all(|word| word.as_known().is_some_and(|text| list.contains(&text)))
         }
-        // An option may come out of an expansion.
+        // An option may come from an expansion.
         Harmless::Without(options) => match name {
             "[" | "test" => {
                 !arguments.iter().any(|word| word.as_known().is_some_and(|text| options.contains(&text)))
@@ -126,11 +126,11 @@ pub(super) fn doubt(words: &[Word]) -> Option<Doubt> {
     Some(if name == "eval" {
         Doubt::HiddenProgram(text)
     } else {
-        Doubt::Unknown(format!("`{text}` changes what follows"))
+        Doubt::Unknown(format!("the effect of `{text}` on later commands"))
     })
 }
 
-/// `[ $x ]` may hold any number of words, and so any option; `printf "$x"` may be `-v`.
+/// Whether no unknown word can become an option: `[ $x ]` may be any number of words; `printf "$x"` may be `-v`.
 fn first_is_known(arguments: &[Word], name: &str) -> bool {
     let Some(first) = arguments.first() else { return true };
     match name {
@@ -139,7 +139,7 @@ fn first_is_known(arguments: &[Word], name: &str) -> bool {
     }
 }
 
-/// `"...$x..."`: not known, but one word for certain.
+/// Whether a word is `"...$x..."`: unknown, but certainly one word.
 fn is_quoted_whole(word: &Word) -> bool {
     let inside = word.text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     inside.is_some_and(|inside| !inside.contains(['"', '@', '*']))
@@ -151,7 +151,7 @@ fn is_harmless_declaration(word: &Word, except: &str) -> bool {
         return word.is_known && letters.chars().all(|c| c.is_ascii_alphabetic() && !except.contains(c));
     }
     match text.split_once('=') {
-        // The name stands before anything that is expanded.
+        // The name comes before anything that is expanded.
         Some((name, value)) => {
             let name = name.strip_suffix('+').unwrap_or(name);
             names::is_name(name) && !names::is_dangerous_value(name, word.is_known.then_some(value))
@@ -187,5 +187,5 @@ fn reads_harmlessly(arguments: &[Word], with_value: &str, except: &str) -> bool 
 }
 
 #[cfg(test)]
-#[path = "state_tests.rs"]
+#[path = "builtins_tests.rs"]
 mod tests;

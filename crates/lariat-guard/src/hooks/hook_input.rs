@@ -1,18 +1,18 @@
-//! What a handler is told: the JSON on its standard input, or the body of the request.
+//! Builds the JSON that a handler receives on its standard input or as the body of the request.
 
 use serde_json::{Map, Value};
 
 use super::HookEvent;
 
-/// An event, as handlers see it.
+/// An event as handlers receive it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Told {
-    /// What happened.
+    /// The kind of event.
     pub event: HookEvent,
     /// The session.
     pub session_id: String,
-    /// Where its transcript can be read.
+    /// The file that contains the transcript of the session.
     pub transcript_path: String,
     /// The working directory.
     pub cwd: String,
@@ -23,7 +23,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// An event without fields of its own.
+    /// Creates an event without fields of its own.
     pub fn new(event: HookEvent, session_id: impl Into<String>, cwd: impl Into<String>) -> Self {
         Self {
             event,
@@ -41,9 +41,9 @@ impl Told {
         self
     }
 
-    /// The JSON that handlers read.
+    /// Returns the JSON that handlers read.
     pub fn to_json(&self) -> Value {
-        // A field of the event never hides one that all events have.
+        // A field of the event never replaces one that all events have.
         let mut all = self.fields.clone();
         for (name, value) in [
             ("session_id", &self.session_id),

@@ -1,7 +1,7 @@
 use super::super::analyse;
 
 #[test]
-fn builtins_that_poison_later_commands_are_doubts() {
+fn doubts_builtins_that_change_later_commands() {
     let cases = [
         "export PATH=/tmp:$PATH",
         "typeset PATH=/tmp",
@@ -46,7 +46,7 @@ fn builtins_that_poison_later_commands_are_doubts() {
 }
 
 #[test]
-fn builtins_that_change_little_are_none() {
+fn harmless_builtins_have_no_doubt() {
     let cases = [
         "export FOO=bar",
         "export FOO=$(date)",

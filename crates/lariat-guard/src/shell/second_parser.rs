@@ -1,55 +1,55 @@
-//! The second reader: brush's parser, which shares no code with the first.
+//! The second parser: brush, which shares no code with the first.
 //!
-//! Owns nothing but the walk over its tree. Invariant: it lists by itself everything that the first reader lists, so that
-//! a construct that one of them misreads is noticed.
+//! Walks its syntax tree and lists independently everything that the first parser lists, so that a construct that one of
+//! them misreads is noticed.
 
 use std::borrow::Cow;
 use std::io::Cursor;
 
 use brush_parser::ast::{
     AndOr, AssignmentValue, BinaryPredicate, Command, CommandPrefixOrSuffixItem as Item, CompoundCommand,
-    CompoundList, ExtendedTestExpr, IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect,
-    Pipeline, SimpleCommand, UnaryPredicate,
+    CompoundList, ExtendedTestExpr, IoFileRedirectKind as Kind, IoFileRedirectTarget as ResolvedPath,
+    IoRedirect, Pipeline, SimpleCommand, UnaryPredicate,
 };
 use brush_parser::word::{ParameterExpr, WordPiece, WordPieceWithSource};
 use brush_parser::{Parser, ParserOptions};
 
-use super::reading::{RawCommand, RawFile, Reading};
+use super::parsed::{ParsedScript, RawCommand, RawFile};
 use super::{Doubt, arithmetic, names, operator};
 
-/// Substitutions inside of substitutions that are looked into.
-const DEEPEST: usize = 24;
+/// Maximum nesting of substitutions that is analyzed.
+const MAX_DEPTH: usize = 24;
 
-/// Reads a text. The parser panics on some texts that are cut off; such a text is unreadable.
-pub(super) fn read(text: &str) -> Reading<'static> {
+/// Parses a text. The parser panics on some truncated texts; such a text is unreadable.
+pub(super) fn read(text: &str) -> ParsedScript<'static> {
     std::panic::catch_unwind(|| {
         let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
-        let mut reader = Reader { options, reading: Reading::default(), depth: 0 };
+        let mut reader = Reader { options, parsed: ParsedScript::default(), depth: 0 };
         reader.text(text);
-        reader.reading
+        reader.parsed
     })
     .unwrap_or_else(|_| {
         let doubts = vec![Doubt::Unreadable("the second parser gave up".to_owned())];
-        Reading { doubts, ..Reading::default() }
+        ParsedScript { doubts, ..ParsedScript::default() }
     })
 }
 
 struct Reader {
     options: ParserOptions,
-    reading: Reading<'static>,
+    parsed: ParsedScript<'static>,
     depth: usize,
 }
 
 impl Reader {
     fn text(&mut self, text: &str) {
-        if self.depth >= DEEPEST {
-            self.reading.doubt(Doubt::Unknown("it is nested too deep".to_owned()));
+        if self.depth >= MAX_DEPTH {
+            self.parsed.doubt(Doubt::Unknown("nesting this deep".to_owned()));
             return;
         }
         self.depth += 1;
         match Parser::new(Cursor::new(text), &self.options).parse_program() {
             Ok(program) => program.complete_commands.iter().for_each(|list| self.list(list)),
-            Err(error) => self.reading.doubt(Doubt::Unreadable(error.to_string())),
+            Err(error) => self.parsed.doubt(Doubt::Unreadable(error.to_string())),
         }
         self.depth -= 1;
     }
@@ -78,7 +78,7 @@ impl Reader {
                 redirects
             }
             Command::Function(function) => {
-                self.reading.repeats = true;
+                self.parsed.repeats = true;
                 self.compound(&function.body.0);
                 &function.body.1
             }
@@ -94,16 +94,16 @@ impl Reader {
 
     fn compound(&mut self, compound: &CompoundCommand) {
         match compound {
-            // The first reader looks at arithmetic.
+            // The first parser checks arithmetic.
             CompoundCommand::Arithmetic(_) => {}
             CompoundCommand::ArithmeticForClause(clause) => {
-                self.reading.repeats = true;
+                self.parsed.repeats = true;
                 self.list(&clause.body.list);
             }
             CompoundCommand::BraceGroup(group) => self.list(&group.list),
             CompoundCommand::Subshell(shell) => self.list(&shell.list),
             CompoundCommand::ForClause(clause) => {
-                self.reading.repeats = true;
+                self.parsed.repeats = true;
                 clause.values.iter().flatten().for_each(|word| self.word(&word.value));
                 self.list(&clause.body.list);
             }
@@ -123,12 +123,12 @@ impl Reader {
                 }
             }
             CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
-                self.reading.repeats = true;
+                self.parsed.repeats = true;
                 self.list(&clause.0);
                 self.list(&clause.1.list);
             }
             CompoundCommand::Coprocess(process) => {
-                self.reading.doubt(Doubt::Unknown("a coprocess".to_owned()));
+                self.parsed.doubt(Doubt::Unknown("a coprocess".to_owned()));
                 self.command(&process.body);
             }
         }
@@ -158,7 +158,7 @@ impl Reader {
             }
             self.item(item);
         }
-        self.reading.commands.push(raw);
+        self.parsed.commands.push(raw);
     }
 
     fn item(&mut self, item: &Item) {
@@ -185,43 +185,43 @@ impl Reader {
             IoRedirect::HereString(_, word) => self.word(&word.value),
             IoRedirect::HereDocument(_, document) => {
                 if self.depth > 1 {
-                    self.reading.doubt(Doubt::Document("a here-document in a substitution".to_owned()));
+                    self.parsed.doubt(Doubt::Document("a here-document in a substitution".to_owned()));
                 }
                 if !document.requires_expansion {
                     return;
                 }
                 match brush_parser::word::parse_heredoc(&document.doc.value, &self.options) {
                     Ok(pieces) => self.pieces(&pieces),
-                    Err(error) => self.reading.doubt(Doubt::Unreadable(error.to_string())),
+                    Err(error) => self.parsed.doubt(Doubt::Unreadable(error.to_string())),
                 }
             }
         }
     }
 
-    fn file(&mut self, kind: &Kind, target: &Target) {
+    fn file(&mut self, kind: &Kind, target: &ResolvedPath) {
         match (kind, target) {
-            (_, Target::Fd(_)) => {}
-            (_, Target::ProcessSubstitution(direction, shell)) => {
+            (_, ResolvedPath::Fd(_)) => {}
+            (_, ResolvedPath::ProcessSubstitution(direction, shell)) => {
                 let is_written = !matches!(kind, Kind::Read);
-                self.reading.files.push(RawFile { target: Cow::Owned(format!("{direction}()")), is_written });
+                self.parsed.files.push(RawFile { target: Cow::Owned(format!("{direction}()")), is_written });
                 self.list(&shell.list);
             }
             (
                 Kind::DuplicateInput | Kind::DuplicateOutput,
-                Target::Duplicate(word) | Target::Filename(word),
+                ResolvedPath::Duplicate(word) | ResolvedPath::Filename(word),
             ) => {
                 if !operator::is_descriptor(&word.value) {
                     self.opened(&word.value, matches!(kind, Kind::DuplicateOutput));
                 }
             }
-            (_, Target::Filename(word) | Target::Duplicate(word)) => {
+            (_, ResolvedPath::Filename(word) | ResolvedPath::Duplicate(word)) => {
                 self.opened(&word.value, !matches!(kind, Kind::Read))
             }
         }
     }
 
     fn opened(&mut self, raw: &str, is_written: bool) {
-        self.reading.files.push(RawFile { target: Cow::Owned(raw.to_owned()), is_written });
+        self.parsed.files.push(RawFile { target: Cow::Owned(raw.to_owned()), is_written });
         self.word(raw);
     }
 
@@ -239,7 +239,7 @@ impl Reader {
                         | UnaryPredicate::ShellVariableIsSetAndNameRef
                 );
                 if is_variable && !names::is_name(&word.value) {
-                    self.reading.doubt(Doubt::Evaluated("a test of a variable by its index".to_owned()));
+                    self.parsed.doubt(Doubt::Evaluated("a test of a variable by its index".to_owned()));
                 }
                 self.word(&word.value);
             }
@@ -248,7 +248,7 @@ impl Reader {
                     arithmetic::is_number(raw) || matches!(raw, "$?" | "$#" | "$$" | "\"$?\"" | "\"$#\"")
                 };
                 if is_arithmetic(predicate) && !(is_known(&left.value) && is_known(&right.value)) {
-                    self.reading.doubt(Doubt::Evaluated("a comparison of numbers".to_owned()));
+                    self.parsed.doubt(Doubt::Evaluated("a comparison of numbers".to_owned()));
                 }
                 self.word(&left.value);
                 self.word(&right.value);
@@ -262,7 +262,7 @@ impl Reader {
         }
         match brush_parser::word::parse(raw, &self.options) {
             Ok(pieces) => self.pieces(&pieces),
-            Err(error) => self.reading.doubt(Doubt::Unreadable(error.to_string())),
+            Err(error) => self.parsed.doubt(Doubt::Unreadable(error.to_string())),
         }
     }
 
@@ -277,9 +277,9 @@ impl Reader {
                 }
                 WordPiece::ParameterExpansion(expansion) => self.expansion(expansion),
                 WordPiece::ArithmeticExpression(expression) if expression.value.contains(['$', '`', '[']) => {
-                    self.reading.doubt(Doubt::Evaluated("arithmetic over an expansion".to_owned()));
+                    self.parsed.doubt(Doubt::Evaluated("arithmetic over an expansion".to_owned()));
                 }
-                // The first reader looks at the names in arithmetic; the others hold no commands.
+                // The first parser checks the names in arithmetic; the other pieces contain no commands.
                 _ => {}
             }
         }
@@ -306,7 +306,7 @@ impl Reader {
             }
             E::Parameter { .. } | E::ParameterLength { .. } | E::Substring { .. } => {}
             E::Transform { .. } | E::VariableNames { .. } | E::MemberKeys { .. } => {
-                self.reading.doubt(Doubt::Evaluated("an expansion of a value".to_owned()));
+                self.parsed.doubt(Doubt::Evaluated("an expansion of a value".to_owned()));
             }
         }
     }

@@ -1,15 +1,14 @@
-//! A short way for commands that need no parser: words with nothing more special than a variable, joined by `&&`, `||`, `|`
-//! and `;`.
+//! Scans simple commands without a parser: words with at most plain variables in them, joined by `&&`, `||`, `|` and `;`.
 //!
-//! Owns a scanner that gives up at the first character it is not sure of. Invariant: what it reads, the parsers read in
-//! the same way; a property test holds them against each other.
+//! The scanner gives up at the first character it is not sure of. What it accepts, the parsers read in the same way; a
+//! property test compares them.
 
 use std::borrow::Cow;
 
 use super::names::RESERVED;
-use super::reading::{RawCommand, RawFile, Reading};
+use super::parsed::{ParsedScript, RawCommand, RawFile};
 
-/// Redirections that it knows, longest first: how each is written, and whether a file follows that is written, or read.
+/// The known redirections, longest first: the operator, and whether a file follows that is written (or read).
 const REDIRECTIONS: &[(&str, Option<bool>)] = &[
     ("2>&1", None),
     ("1>&2", None),
@@ -23,23 +22,23 @@ const REDIRECTIONS: &[(&str, Option<bool>)] = &[
     ("<", Some(false)),
 ];
 
-/// Reads a text, or leaves it to the parsers.
-pub(super) fn read(text: &str) -> Option<Reading<'_>> {
+/// Scans a text; `None` leaves it to the parsers.
+pub(super) fn read(text: &str) -> Option<ParsedScript<'_>> {
     let mut scanner = Scanner {
         text,
         at: 0,
-        reading: Reading::default(),
+        parsed: ParsedScript::default(),
         command: RawCommand::default(),
         is_redirected: false,
     };
     scanner.run()?;
-    Some(scanner.reading)
+    Some(scanner.parsed)
 }
 
 struct Scanner<'a> {
     text: &'a str,
     at: usize,
-    reading: Reading<'a>,
+    parsed: ParsedScript<'a>,
     command: RawCommand<'a>,
     is_redirected: bool,
 }
@@ -53,7 +52,7 @@ impl<'a> Scanner<'a> {
             if rest.is_empty() {
                 if !self.command.words.is_empty() {
                     self.end()?;
-                } else if wants_more || self.reading.commands.is_empty() {
+                } else if wants_more || self.parsed.commands.is_empty() {
                     return None;
                 }
                 return Some(());
@@ -92,7 +91,7 @@ impl<'a> Scanner<'a> {
         if self.command.words.is_empty() {
             return None;
         }
-        self.reading.commands.push(std::mem::take(&mut self.command));
+        self.parsed.commands.push(std::mem::take(&mut self.command));
         self.is_redirected = false;
         Some(())
     }
@@ -102,13 +101,13 @@ impl<'a> Scanner<'a> {
         self.is_redirected = true;
         let after = self.text.get(self.at..)?;
         match file {
-            // Something after the descriptor would belong to it.
+            // Anything directly after the descriptor would belong to it.
             None if after.is_empty() || after.starts_with([' ', '\t', '|', ';']) => Some(()),
             None => None,
             Some(is_written) => {
                 self.blanks();
                 let target = Cow::Borrowed(self.word()?);
-                self.reading.files.push(RawFile { target, is_written });
+                self.parsed.files.push(RawFile { target, is_written });
                 Some(())
             }
         }
@@ -119,7 +118,7 @@ impl<'a> Scanner<'a> {
         self.at += rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     }
 
-    /// A word of safe characters and simple quotes, ended by a blank, a separator or the end.
+    /// Reads a word of safe characters and simple quotes that ends at a blank, a separator or the end.
     fn word(&mut self) -> Option<&'a str> {
         let start = self.at;
         let bytes = self.text.as_bytes();
@@ -137,7 +136,7 @@ impl<'a> Scanner<'a> {
         (self.at > start).then(|| self.text.get(start..self.at)).flatten()
     }
 
-    /// The length of a quoted text, with its quotes, in which at most variables stand for something else.
+    /// Returns the length of a quoted text with its quotes, in which nothing but variables is expanded.
     fn quoted(&self, quote: u8) -> Option<usize> {
         let inside = self.text.as_bytes().get(self.at + 1..)?;
         let mut length = 0;
@@ -153,17 +152,17 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The length of a variable's name after a `$`, with its braces if it has them.
+/// Returns the length of a variable's name after a `$`, with its braces if it has them.
 fn variable(rest: &[u8]) -> Option<usize> {
     let braces = usize::from(rest.first() == Some(&b'{'));
     let name = rest.get(braces..)?;
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
     let length = name.iter().take_while(|byte| is_letter(byte) || byte.is_ascii_digit()).count();
-    let is_whole = name.first().is_some_and(is_letter) && (braces == 0 || name.get(length) == Some(&b'}'));
-    is_whole.then_some(length + 2 * braces)
+    let is_complete = name.first().is_some_and(is_letter) && (braces == 0 || name.get(length) == Some(&b'}'));
+    is_complete.then_some(length + 2 * braces)
 }
 
-/// A program's name in which no parser sees a word of the grammar, or an assignment.
+/// Whether no parser would take a program's name for a reserved word or an assignment.
 fn is_plain_program(word: &str) -> bool {
     let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte));
     let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(word.len());
@@ -172,5 +171,5 @@ fn is_plain_program(word: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "plain_tests.rs"]
+#[path = "scanner_tests.rs"]
 mod tests;

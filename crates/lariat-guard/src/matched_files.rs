@@ -1,8 +1,8 @@
-//! Which files a pattern or a folder stands for.
+//! Finds the files that a pattern or a directory stands for.
 //!
-//! Owns the walk over names, in the way of the commands that are given them: a pattern of bash fits names as bash does and
-//! follows links; a recursive reader goes into folders, and not where links lead. Bounded: what is too large to look
-//! through is not known, and then a rule may fit.
+//! The walk works like the commands that receive these words: a bash pattern matches names as bash does and follows links;
+//! a recursive reader descends into directories but does not follow links. The walk is bounded: if there is too much to
+//! examine, the result is incomplete, and a rule may match.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,88 +10,94 @@ use std::sync::{Arc, OnceLock};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::place::{EntryKind, Resolver, Target, plain};
 use crate::read_only::Depth;
+use crate::resolve::{EntryKind, ResolvedPath, Resolver, normalize};
 
-/// Names that are looked at in all.
-const MOST_NAMES: usize = 50_000;
-/// Levels that are looked at.
-const MOST_LEVELS: usize = 64;
+/// Maximum names that are examined in total.
+const MAX_NAMES: usize = 50_000;
+/// Maximum levels of directories that are examined.
+const MAX_LEVELS: usize = 64;
 
-/// The files that a word stands for.
+/// The files that a word stands for, found on demand.
 #[derive(Clone)]
-pub(crate) struct Reach {
+pub(crate) struct MatchedFiles {
     resolver: Arc<dyn Resolver>,
-    /// Where it begins.
+    /// The directory where the walk starts.
     root: PathBuf,
-    /// One pattern for each level beneath it.
-    names: Vec<Name>,
+    /// One pattern for each level below it.
+    names: Vec<NamePattern>,
     depth: Depth,
-    found: OnceLock<Found>,
+    found: OnceLock<WalkResult>,
 }
 
-/// What a reach holds.
+/// The result of the walk.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) files: Vec<Target>,
-    /// Where the links lead that are followed.
+pub(crate) struct WalkResult {
+    pub(crate) files: Vec<ResolvedPath>,
+    /// The targets of the links that were followed.
     pub(crate) links: Vec<PathBuf>,
-    /// False when there may be more.
-    pub(crate) is_whole: bool,
-    /// There are more than are looked at.
-    pub(crate) is_cut: bool,
+    /// False if there may be more files.
+    pub(crate) is_complete: bool,
+    /// The walk stopped at its limit.
+    pub(crate) hit_limit: bool,
 }
 
-/// A pattern for one name.
+/// A pattern for one component of a path.
 #[derive(Clone, Debug)]
-enum Name {
-    /// This name, or what leads up.
+enum NamePattern {
+    /// Exactly this name, or `..`.
     Plain(String),
-    /// What fits; `None` when that cannot be told: everything does.
+    /// A pattern. Without a matcher it cannot be evaluated, and every name is taken to match.
     Pattern { shows_hidden: bool, matcher: Option<GlobMatcher> },
 }
 
-impl std::fmt::Debug for Reach {
+impl std::fmt::Debug for MatchedFiles {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reach").field("root", &self.root).field("depth", &self.depth).finish_non_exhaustive()
+        f.debug_struct("MatchedFiles")
+            .field("root", &self.root)
+            .field("depth", &self.depth)
+            .finish_non_exhaustive()
     }
 }
 
-impl Reach {
-    /// What lies in a folder.
-    pub(crate) fn beneath(root: PathBuf, depth: Depth, resolver: Arc<dyn Resolver>) -> Self {
+impl MatchedFiles {
+    /// The files in a directory.
+    pub(crate) fn in_directory(root: PathBuf, depth: Depth, resolver: Arc<dyn Resolver>) -> Self {
         Self { resolver, root, names: Vec::new(), depth, found: OnceLock::new() }
     }
 
-    /// What fits a pattern, relative to a folder, and what lies in it.
-    pub(crate) fn fitting(root: &Path, pattern: &str, depth: Depth, resolver: Arc<dyn Resolver>) -> Self {
+    /// The files that match a pattern relative to a directory, and the files in them.
+    pub(crate) fn matching(root: &Path, pattern: &str, depth: Depth, resolver: Arc<dyn Resolver>) -> Self {
         let root = if pattern.starts_with('/') { PathBuf::from("/") } else { root.to_owned() };
-        let names =
-            pattern.split('/').filter(|name| !name.is_empty() && *name != ".").map(Name::new).collect();
+        let names = pattern
+            .split('/')
+            .filter(|name| !name.is_empty() && *name != ".")
+            .map(NamePattern::new)
+            .collect();
         Self { resolver, root, names, depth, found: OnceLock::new() }
     }
 
-    /// Looks, once.
-    pub(crate) fn found(&self) -> &Found {
-        self.found.get_or_init(|| self.look())
+    /// Walks on the first call and returns the same result afterwards.
+    pub(crate) fn found(&self) -> &WalkResult {
+        self.found.get_or_init(|| self.walk())
     }
 
-    fn look(&self) -> Found {
-        let mut found = Found::default();
+    fn walk(&self) -> WalkResult {
+        let mut found = WalkResult::default();
         let Some(real) = self.resolver.real(&self.root) else { return found };
-        let mut left = MOST_NAMES;
-        let mut ahead = vec![(plain(&self.root), real, 0)];
+        let mut left = MAX_NAMES;
+        let mut ahead = vec![(normalize(&self.root), real, 0)];
         while let Some((named, real, level)) = ahead.pop() {
-            if let Some(Name::Plain(name)) = self.names.get(level) {
-                let target = Target::new(name, &named, self.resolver.as_ref());
+            if let Some(NamePattern::Plain(name)) = self.names.get(level) {
+                let target = ResolvedPath::new(name, &named, self.resolver.as_ref());
                 let Some(real) = target.real.clone() else { continue };
                 self.add(target.named, real, level, EntryKind::Directory, &mut found, &mut ahead);
                 continue;
             }
             let Some(entries) = self.resolver.list(&real) else { return found };
             for entry in entries {
-                if left == 0 || level > MOST_LEVELS {
-                    found.is_cut = true;
+                if left == 0 || level > MAX_LEVELS {
+                    found.hit_limit = true;
                     return found;
                 }
                 left -= 1;
@@ -103,7 +109,7 @@ impl Reach {
                     if !self.follows(level) {
                         continue;
                     }
-                    // One that leads to nothing is nothing to read.
+                    // A dangling link leads to nothing that could be read.
                     let Some(target) = self.resolver.real(&inside) else { continue };
                     found.links.push(target.clone());
                     inside = target;
@@ -111,18 +117,18 @@ impl Reach {
                 self.add(named.join(&entry.name), inside, level, entry.kind, &mut found, &mut ahead);
             }
         }
-        found.is_whole = true;
+        found.is_complete = true;
         found
     }
 
-    /// Notes a name that fits at a level, and goes into it.
+    /// Records a name that matches at a level, and schedules its entries.
     fn add(
         &self,
         named: PathBuf,
         real: PathBuf,
         level: usize,
         kind: EntryKind,
-        found: &mut Found,
+        found: &mut WalkResult,
         ahead: &mut Vec<(PathBuf, PathBuf, usize)>,
     ) {
         let next = level + 1;
@@ -136,7 +142,7 @@ impl Reach {
             ahead.push((named.clone(), real.clone(), next));
         }
         if next >= self.names.len() {
-            found.files.push(Target { named, real: Some(real), entry: None });
+            found.files.push(ResolvedPath { named, real: Some(real), entry: None });
         }
     }
 
@@ -148,18 +154,19 @@ impl Reach {
         }
     }
 
-    /// Bash and the command itself follow links that a word names; a recursive reader none beneath.
+    /// Whether a link at a level is followed. Bash and the command follow links that a word names; a recursive reader follows
+    /// none below.
     fn follows(&self, level: usize) -> bool {
         level < self.names.len() || self.depth == Depth::Files
     }
 }
 
-impl Name {
+impl NamePattern {
     fn new(pattern: &str) -> Self {
         if !pattern.contains(['*', '?', '[']) {
             return Self::Plain(pattern.to_owned());
         }
-        // Classes of letters have names of their own in bash.
+        // Bash has named character classes, which globs do not.
         let is_odd = ["[:", "[.", "[="].iter().any(|class| pattern.contains(class));
         let glob = GlobBuilder::new(pattern).literal_separator(true).case_insensitive(true).build().ok();
         let matcher = glob.filter(|_| !is_odd).map(|glob| glob.compile_matcher());
@@ -178,5 +185,5 @@ impl Name {
 }
 
 #[cfg(test)]
-#[path = "reach_tests.rs"]
+#[path = "matched_files_tests.rs"]
 mod tests;

@@ -1,9 +1,9 @@
-//! A small file of the guard's own: what it was told to remember.
+//! Stores one value in a small file that belongs to the guard.
 //!
-//! Owns the one door to the file system in this crate. Only the user can read the file; a change takes a lock, so that
-//! two programs do not lose each other's; it appears as a whole or not at all.
+//! This is the only module of the crate that uses the file system. Only the user can read the file. An update takes a lock,
+//! so that two processes do not lose each other's changes, and replaces the file atomically.
 
-#![expect(clippy::disallowed_methods, reason = "the guard's own files, outside of every workspace")]
+#![expect(clippy::disallowed_methods, reason = "the guard's own files, outside every workspace")]
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -12,57 +12,57 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// More than this is not ours.
-const LARGEST: u64 = 64 * 1024 * 1024;
+/// Maximum bytes that are read; no file of the guard is larger.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A file that holds one value.
+/// A file that contains one value.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct StateFile {
     path: PathBuf,
 }
 
-/// Why the guard's memory could not be used. Whoever sees this goes on as if nothing were remembered.
+/// A file of the guard could not be used. The caller continues as if it were empty.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeptError {
     /// The file could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Other users can write the file, so what it says may be theirs.
-    #[error("{path} can be written by other users (its mode is {mode:03o}), so it is not used")]
+    /// Other users can write the file, so its content may be theirs.
+    #[error("other users can write {path} (mode {mode:03o}); the file is ignored. hint: chmod 600 {path}")]
     Exposed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Who may do what with it.
+        /// Its permission bits.
         mode: u32,
     },
-    /// The file is not what was written. It is left as it is.
-    #[error("{path} is damaged ({problem}); move it away to start anew")]
+    /// The file is not valid. It is left unchanged.
+    #[error("{path} is damaged ({problem}). hint: move it away to start with an empty one")]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where it stops making sense.
+        /// The error of the parser.
         problem: String,
     },
 }
 
-impl Kept {
+impl StateFile {
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// What is remembered; the default when there is no file.
+    /// Reads the value; the default if there is no file.
     pub(crate) fn load<T: DeserializeOwned + Default>(&self) -> Result<T, KeptError> {
         let mut text = Vec::new();
         match File::open(&self.path) {
             Ok(file) => {
                 self.check(&file)?;
-                file.take(LARGEST).read_to_end(&mut text).map_err(|source| self.error(source))?;
+                file.take(MAX_BYTES).read_to_end(&mut text).map_err(|source| self.error(source))?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::default()),
             Err(error) => return Err(self.error(error)),
@@ -71,7 +71,7 @@ impl Kept {
             .map_err(|problem| KeptError::Damaged { path: self.path.clone(), problem: problem.to_string() })
     }
 
-    /// Closes a file that others could read; one that others could write is not believed.
+    /// Makes a file private that others can read; rejects one that others can write.
     #[cfg(unix)]
     fn check(&self, file: &File) -> Result<(), KeptError> {
         use std::os::unix::fs::PermissionsExt as _;
@@ -80,7 +80,7 @@ impl Kept {
             return Err(KeptError::Exposed { path: self.path.clone(), mode });
         }
         if mode & 0o077 != 0 {
-            // Where it cannot be closed, it belongs to someone else who keeps it open; nothing secret is in it.
+            // If this fails, the file belongs to another user who keeps it readable; nothing in it is secret.
             let _ = file.set_permissions(Permissions::from_mode(0o600));
         }
         Ok(())
@@ -91,14 +91,14 @@ impl Kept {
         Ok(())
     }
 
-    /// Changes what is remembered. Waits for others who do.
+    /// Changes the value. Waits while another process changes it.
     pub(crate) fn update<T, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, KeptError>
     where
         T: DeserializeOwned + Serialize + Default,
     {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         make_private(folder).map_err(|source| self.error(source))?;
-        let lock = private(&self.path.with_extension("lock")).map_err(|source| self.error(source))?;
+        let lock = open_private(&self.path.with_extension("lock")).map_err(|source| self.error(source))?;
         lock.lock().map_err(|source| self.error(source))?;
         let mut value: T = self.load()?;
         let result = change(&mut value);
@@ -108,13 +108,13 @@ impl Kept {
 
     fn replace<T: Serialize>(&self, folder: &Path, value: &T) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(value).map_err(io::Error::other)?;
-        // Under the lock, so the name is ours.
+        // The lock is held, so no other process uses this name.
         let new = self.path.with_extension("new");
         match std::fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = private(&new)?;
+        let mut file = open_private(&new)?;
         file.write_all(&text)?;
         file.sync_all()?;
         std::fs::rename(&new, &self.path)?;
@@ -126,7 +126,7 @@ impl Kept {
     }
 }
 
-/// A directory that only the user can enter, made with those above it if they are missing.
+/// Creates a directory that only the user can enter, and missing parents.
 fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -135,8 +135,8 @@ fn make_private(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// A file that only the user can read, made if it is missing.
-fn private(path: &Path) -> io::Result<File> {
+/// Opens a file that only the user can read; creates it if it is missing.
+fn open_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]

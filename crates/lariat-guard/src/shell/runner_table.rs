@@ -1,7 +1,7 @@
-//! The one table of programs that run what their arguments say, and of the options by which others do.
+//! Lists the programs that run what their arguments say, and the options by which others do.
 //!
-//! Owns tables and nothing else. An option is written once and in full; `option` finds its other spellings. A line of names
-//! holds many, with blanks between them.
+//! An option is written once and in full; `option` finds its other spellings. A line contains many names, separated by
+//! blanks.
 
 use super::option::{Options, Style};
 
@@ -9,12 +9,12 @@ use super::option::{Options, Style};
 pub(super) enum Runs {
     /// With one of these options, or one of these words.
     With { options: Options, words: &'static str },
-    /// With more than an option for fields and a program that computes and prints.
+    /// With anything but field options and a program that only computes and prints.
     Awk,
-    /// By its subcommand and that one's options.
+    /// Depends on the subcommand and its options.
     Git,
     /// With a script that does more than print, delete and replace lines.
-    Sed,
+    SedUse,
 }
 
 /// Programs whose arguments, or whose input, are programs.
@@ -24,7 +24,7 @@ pub(super) const INTERPRETERS: &[&str] = &[
     "Rscript ruby runghc scala scheme sqlite3 swift tclsh ts-node tsx wish mysql bc dc ed ex source .",
 ];
 
-/// Programs that start another program, or run a text, by their arguments.
+/// Programs whose arguments make them start another program or run a text.
 pub(super) const ALWAYS: &[&str] = &[
     "abduco ansible asdf at autossh aws-vault batch box64 bpftrace buildah bunx busybox bwrap caffeinate",
     "capsh catchsegv cgexec chamber choom chpst chroot chrt concurrently corepack cpulimit crontab",
@@ -80,7 +80,7 @@ const COMPILER: Runs =
 const FD: Runs = with("-x -X --exec --exec-batch", "EtedSoj");
 const CONTAINER: &str = "exec run compose";
 
-/// Programs that do so with some words or options only.
+/// Programs that run their arguments only with some words or options.
 pub(super) const SOMETIMES: &[(&str, Runs)] = &[
     ("apt", with("-o -c --option --config-file", "t")),
     ("apt-get", with("-o -c --option --config-file", "t")),
@@ -114,7 +114,7 @@ pub(super) const SOMETIMES: &[(&str, Runs)] = &[
     ("gh", words("alias extension codespace")),
     ("git", Runs::Git),
     ("go", GO),
-    ("gsed", Runs::Sed),
+    ("gsed", Runs::SedUse),
     ("gtar", TAR),
     ("hg", with("--config --cwd --repository -R", "")),
     ("install", with("--strip-program", "")),
@@ -136,7 +136,7 @@ pub(super) const SOMETIMES: &[(&str, Runs)] = &[
     ("rsync", with("-e -M --rsh --rsync-path --remote-option --daemon --config", "fBT")),
     ("scp", with("-o -S -F -D", "cilPJX")),
     ("sdiff", with("--diff-program -o --output", "wI")),
-    ("sed", Runs::Sed),
+    ("sed", Runs::SedUse),
     ("sort", with("-o -T --output --compress-program --temporary-directory --files0-from", "ktS")),
     ("split", with("--filter", "abClnt")),
     ("svn", with("--config-option --config-dir --diff-cmd --diff3-cmd --editor-cmd", "")),
@@ -154,7 +154,7 @@ pub(super) const GIT_GLOBAL: Options = Options::new(
     "cC",
 );
 
-/// Subcommands of `git` that run programs, take a configuration, or reach another program by their name alone.
+/// Subcommands of `git` that run programs, change the configuration, or connect to another program.
 pub(super) const GIT_RUNNING: &[&str] = &[
     "alias archive bisect citool config credential cvsimport cvsserver daemon difftool fast-import filter-branch foreach",
     "for-each-repo gui hook http-backend imap-send instaweb maintenance mergetool p4 quiltimport rebase receive-pack",

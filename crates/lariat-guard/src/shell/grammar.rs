@@ -1,10 +1,10 @@
-//! The constructs of the grammar that are looked into: tables for the first reader.
+//! Lists the grammar constructs that the first parser analyzes.
 
-/// Leaves in which the grammar leaves expansions alone.
+/// Leaves in which the grammar does not mark expansions.
 pub(super) const TEXTS: &[&str] =
     &["regex", "extglob_pattern", "word", "number", "variable_name", "test_operator"];
 
-/// Parts of `[ ... ]` that have words of their own.
+/// Parts of `[ ... ]` that contain words.
 pub(super) const EXPRESSIONS: &[&str] = &[
     "binary_expression",
     "unary_expression",
@@ -17,7 +17,7 @@ pub(super) const EXPRESSIONS: &[&str] = &[
 pub(super) const REPEATING: &[&str] =
     &["c_style_for_statement", "for_statement", "function_definition", "while_statement"];
 
-/// Every construct that is looked into.
+/// Every construct that is analyzed.
 pub(super) const KINDS: &[&str] = &[
     "ansi_c_string",
     "arithmetic_expansion",

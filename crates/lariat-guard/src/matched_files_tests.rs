@@ -1,8 +1,8 @@
 use super::*;
-use crate::place::Entry;
+use crate::resolve::Entry;
 
-/// A folder `/w` with files, a hidden one, a folder, and links out of it.
-struct World;
+/// A directory `/w` with files, a hidden file, a directory, and links out of it.
+struct TestFiles;
 
 const NAMES: &[(&str, &str)] = &[
     ("/w", "a.txt b.md .env sub/ out@ note@"),
@@ -11,9 +11,9 @@ const NAMES: &[(&str, &str)] = &[
     ("/outside", "secret"),
 ];
 
-impl Resolver for World {
+impl Resolver for TestFiles {
     fn real(&self, path: &Path) -> Option<PathBuf> {
-        let path = plain(path);
+        let path = normalize(path);
         for (link, to) in
             [("/w/out", "/outside"), ("/w/note", "/w/sub/x"), ("/w/sub/away", "/outside/secret")]
         {
@@ -37,19 +37,19 @@ impl Resolver for World {
     }
 }
 
-fn files(reach: &Reach) -> Vec<String> {
+fn files(matched: &MatchedFiles) -> Vec<String> {
     let mut files: Vec<String> =
-        reach.found().files.iter().map(|file| file.named.display().to_string()).collect();
+        matched.found().files.iter().map(|file| file.named.display().to_string()).collect();
     files.sort();
     files
 }
 
-fn fitting(pattern: &str, depth: Depth) -> Reach {
-    Reach::fitting(Path::new("/w"), pattern, depth, Arc::new(World))
+fn matching(pattern: &str, depth: Depth) -> MatchedFiles {
+    MatchedFiles::matching(Path::new("/w"), pattern, depth, Arc::new(TestFiles))
 }
 
 #[test]
-fn a_pattern_fits_the_names_that_bash_fits() {
+fn pattern_matches_the_names_that_bash_matches() {
     for (pattern, expected) in [
         ("*.txt", &["/w/a.txt"][..]),
         (".e*", &["/w/.env"]),
@@ -61,22 +61,26 @@ fn a_pattern_fits_the_names_that_bash_fits() {
         ("o*/*", &["/w/out/secret"]),
         ("./?.md", &["/w/b.md"]),
     ] {
-        assert_eq!(files(&fitting(pattern, Depth::Names)), expected, "{pattern}");
+        assert_eq!(files(&matching(pattern, Depth::Names)), expected, "{pattern}");
     }
-    assert!(files(&fitting("[[:alpha:]]*", Depth::Names)).contains(&"/w/a.txt".to_owned()));
+    assert!(files(&matching("[[:alpha:]]*", Depth::Names)).contains(&"/w/a.txt".to_owned()));
 }
 
 #[test]
-fn links_that_are_followed_are_told() {
-    assert_eq!(fitting("o*/*", Depth::Names).found().links, [PathBuf::from("/outside")]);
-    assert_eq!(fitting("*.txt", Depth::Names).found().links, [] as [PathBuf; 0]);
-    let folder = Reach::beneath(PathBuf::from("/w/sub"), Depth::Files, Arc::new(World));
+fn reports_followed_links() {
+    assert_eq!(matching("o*/*", Depth::Names).found().links, [PathBuf::from("/outside")]);
+    assert_eq!(matching("*.txt", Depth::Names).found().links, [] as [PathBuf; 0]);
+    let folder = MatchedFiles::in_directory(PathBuf::from("/w/sub"), Depth::Files, Arc::new(TestFiles));
     assert_eq!(folder.found().links, [PathBuf::from("/outside/secret")]);
 }
 
 #[test]
-fn a_recursive_reader_goes_into_folders_and_not_where_links_lead() {
-    let all = Reach::beneath(PathBuf::from("/w"), Depth::Everything { hidden: true }, Arc::new(World));
+fn recursive_reader_enters_directories_but_follows_no_links() {
+    let all = MatchedFiles::in_directory(
+        PathBuf::from("/w"),
+        Depth::Everything { hidden: true },
+        Arc::new(TestFiles),
+    );
     assert_eq!(
         files(&all),
         [
@@ -90,13 +94,20 @@ fn a_recursive_reader_goes_into_folders_and_not_where_links_lead() {
             "/w/sub/x"
         ]
     );
-    let visible = Reach::beneath(PathBuf::from("/w"), Depth::Everything { hidden: false }, Arc::new(World));
+    let visible = MatchedFiles::in_directory(
+        PathBuf::from("/w"),
+        Depth::Everything { hidden: false },
+        Arc::new(TestFiles),
+    );
     assert!(!files(&visible).iter().any(|file| file.contains("/.")));
-    assert!(files(&fitting("s*", Depth::Everything { hidden: true })).contains(&"/w/sub/.hidden".to_owned()));
+    assert!(
+        files(&matching("s*", Depth::Everything { hidden: true })).contains(&"/w/sub/.hidden".to_owned())
+    );
 }
 
 #[test]
-fn a_world_that_is_not_known_is_not_whole() {
-    let reach = Reach::beneath(PathBuf::from("/w"), Depth::Files, Arc::new(crate::place::NoLinks));
-    assert!(!reach.found().is_whole && reach.found().files.is_empty());
+fn result_is_incomplete_if_nothing_is_known_about_files() {
+    let matched =
+        MatchedFiles::in_directory(PathBuf::from("/w"), Depth::Files, Arc::new(crate::resolve::NoLinks));
+    assert!(!matched.found().is_complete && matched.found().files.is_empty());
 }

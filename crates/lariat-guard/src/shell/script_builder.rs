@@ -1,27 +1,29 @@
-//! From words as they were written to commands that can be judged.
+//! Turns words as written into commands that rules can match.
 //!
-//! Owns the order: quotes off, wrappers looked through, texts of inner shells read, builtins weighed. Invariant: every
-//! command of a reading ends up in the script, as it is or as what it runs, or there is a doubt.
+//! In this order: removes quotes, looks through wrappers, analyzes the texts of inner shells, checks builtins. Every
+//! command that a parser found ends up in the script, as it is or as what it runs, or there is a doubt.
 
 use std::ops::Range;
 
 use super::flaw::Flaw;
-use super::reading::RawCommand;
-use super::wrapper::{self, Inside, Text};
-use super::{Assignment, Command, Doubt, MOST_DOUBTS, Opened, Script, Word, names, reading, state, word};
+use super::parsed::RawCommand;
+use super::wrapper::{self, ShellText, WrappedProgram};
+use super::{
+    Assignment, Command, Doubt, MAX_DOUBTS, OpenedFile, Script, Word, builtins, names, parsed, word,
+};
 
-/// Shells inside of shells that are looked into.
-const DEEPEST: usize = 6;
+/// Maximum nesting of shells that is analyzed.
+const MAX_DEPTH: usize = 6;
 
-pub(super) struct Meaning {
+pub(super) struct ScriptBuilder {
     pub(super) script: Script,
     pub(super) depth: usize,
     pub(super) flaw: Option<Flaw>,
 }
 
-impl Meaning {
+impl ScriptBuilder {
     pub(super) fn doubt(&mut self, doubt: Doubt) {
-        if self.script.doubts.len() < MOST_DOUBTS && !self.script.doubts.contains(&doubt) {
+        if self.script.doubts.len() < MAX_DOUBTS && !self.script.doubts.contains(&doubt) {
             self.script.doubts.push(doubt);
         }
     }
@@ -32,28 +34,28 @@ impl Meaning {
 
     fn unquoted(&mut self, raw: &str) -> Word {
         let mut word = word::unquoted(raw).unwrap_or_else(|_| {
-            self.doubt(Doubt::Unreadable(format!("`{raw}` is no word")));
+            self.doubt(Doubt::Unreadable(format!("`{raw}` is not a word")));
             Word::unknown(raw)
         });
         word.is_known |= self.flaw == Some(Flaw::TrustsVariables);
         word
     }
 
-    pub(super) fn file(&mut self, raw: &reading::RawFile<'_>) {
+    pub(super) fn file(&mut self, raw: &parsed::RawFile<'_>) {
         let path = self.unquoted(&raw.target);
         if path.text.starts_with("/dev/tcp/") || path.text.starts_with("/dev/udp/") {
-            self.unknown("a connection by redirection");
+            self.unknown("a network connection by redirection");
         }
-        self.script.files.push(Opened { path, is_written: raw.is_written });
+        self.script.files.push(OpenedFile { path, is_written: raw.is_written });
     }
 
     pub(super) fn command(&mut self, raw: &RawCommand<'_>) {
         if raw.words.first().is_some_and(|word| names::RESERVED.contains(&word.as_ref())) {
-            self.unknown("a word of the grammar where a program stands");
+            self.unknown("a reserved word in place of a program");
         }
         let target = raw.words.first().and_then(|word| word.split_once('=')).map(|(target, _)| target);
         if target.is_some_and(|target| names::is_name(target.strip_suffix('+').unwrap_or(target))) {
-            self.unknown("an assignment where a program stands");
+            self.unknown("an assignment in place of a program");
         }
         let assignments = raw.assignments.iter().map(|raw| self.assignment(raw)).collect();
         let words = raw.words.iter().map(|raw| self.unquoted(raw)).collect();
@@ -69,23 +71,23 @@ impl Meaning {
         Assignment { name: name.to_owned(), value }
     }
 
-    /// A variable is set to a value.
+    /// Checks a variable that is set to a value.
     fn set(&mut self, name: &str, value: &Word) {
         if names::is_dangerous_value(name, value.as_known()) && self.flaw != Some(Flaw::TrustsNames) {
-            self.unknown(format!("`{name}` is set, which other programs obey"));
+            self.unknown(format!("the effect of setting `{name}` on other programs"));
         }
     }
 
     /// Looks through wrappers, one after the other.
     fn words(&mut self, mut command: Command) {
         loop {
-            match wrapper::inside(&command.words) {
-                Inside::Nothing => break,
-                Inside::Hidden => {
+            match wrapper::wrapped_program(&command.words) {
+                WrappedProgram::Nothing => break,
+                WrappedProgram::Hidden => {
                     self.hidden(&command);
                     break;
                 }
-                Inside::Program { at, sets } => {
+                WrappedProgram::Program { at, sets } => {
                     for (name, value) in sets {
                         self.set(&name, &value);
                         command.assignments.push(Assignment { name, value });
@@ -106,7 +108,7 @@ impl Meaning {
         self.doubt(Doubt::HiddenProgram(joined(&command.words)));
     }
 
-    /// A command without wrappers.
+    /// Adds a command without wrappers.
     fn program(&mut self, command: Command) {
         let Some(first) = command.words.first() else {
             self.script.commands.push(command);
@@ -114,11 +116,11 @@ impl Meaning {
         };
         let name = first.as_known().map(|name| wrapper::base(name).to_owned());
         match wrapper::shell_text(&command.words) {
-            Text::Nothing => {}
-            Text::Hidden => self.hidden(&command),
-            Text::Known { text, is_ours } => {
+            ShellText::Nothing => {}
+            ShellText::Hidden => self.hidden(&command),
+            ShellText::KnownSecrets { text, is_ours } => {
                 if !is_ours {
-                    self.unknown("a shell with a language of its own");
+                    self.unknown("a shell with another language");
                 }
                 let mut wrappers = command.wrappers.clone();
                 wrappers.push(format!("{} -c", first.text));
@@ -131,7 +133,7 @@ impl Meaning {
             None => self.hidden(&command),
             Some("find") => self.found(&command),
             Some("flock" | "watch" | "su" | "script" | "runuser") => {
-                self.unknown("a program that runs a text")
+                self.unknown("a program that runs a text as a command")
             }
             Some("eval" | "trap") => {
                 if let Some(text) = command.words.get(1..).map(joined) {
@@ -140,7 +142,7 @@ impl Meaning {
             }
             Some(_) => {}
         }
-        if let Some(doubt) = state::doubt(&command.words)
+        if let Some(doubt) = builtins::doubt(&command.words)
             && self.flaw != Some(Flaw::TrustsNames)
         {
             self.doubt(doubt);
@@ -148,10 +150,10 @@ impl Meaning {
         self.script.commands.push(command);
     }
 
-    /// Reads the text that an inner shell would; false when there is nothing in it.
+    /// Analyzes the text that an inner shell would run. Returns false if there is nothing in it.
     fn inner(&mut self, text: &str, wrappers: &[String]) -> bool {
-        if self.depth >= DEEPEST {
-            self.unknown("shells inside of shells");
+        if self.depth >= MAX_DEPTH {
+            self.unknown("a deeply nested shell");
             return false;
         }
         let mut inner = super::analyse_at(text, self.depth + 1, self.flaw);
@@ -170,7 +172,7 @@ impl Meaning {
         has_commands
     }
 
-    /// What `find` runs for each file.
+    /// Adds what `find` runs for each file.
     fn found(&mut self, command: &Command) {
         let mut rest = command.words.as_slice();
         while let Some(at) =
@@ -196,7 +198,7 @@ impl Meaning {
     }
 }
 
-/// `xargs` adds words that are not known, in place of a mark or at the end.
+/// Marks the words that `xargs` fills in as unknown: in place of a mark or at the end.
 fn fill_in(words: &mut Vec<Word>, wrapper: &[Word]) {
     let mut mark = None;
     let mut options = wrapper.iter().filter_map(Word::as_known);
