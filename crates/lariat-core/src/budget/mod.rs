@@ -1,9 +1,9 @@
-//! Budgets: what may be spent, what was spent by whom, and where that stands.
+//! Budgets: limits, what was spent by which source, and how much of each limit is used.
 //!
-//! Owns the vocabulary, the levels at which a run is warned, told to wrap up and stopped, and the ledger as a fold over
-//! a journal. Does not own the caps themselves: those of a run and of a session are checked by the machine, those that
-//! several runs share (a pool, a day) by the runtime.
-//! Invariant: amounts are whole numbers in the unit of their kind, so sums are exact.
+//! Defines the levels at which a run warns the user, asks the model to finish and stops, and computes the
+//! ledger from a journal. The machine enforces the limits of a run and of a session; the runtime enforces
+//! limits that several runs share (a pool, a day). Amounts are whole numbers in the unit of their kind, so
+//! sums are exact.
 
 mod ask;
 mod ledger;

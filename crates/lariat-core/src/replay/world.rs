@@ -1,7 +1,7 @@
-//! The world of a replay: what the machine asked for, and the answers that the journal has.
+//! Answers the effects of a replayed machine from the journal.
 //!
-//! Owns which recorded event answers which question. Something that was not asked for (a queued message, a stop) is
-//! given when the journal says that it came.
+//! Decides which recorded event answers which effect. Inputs without a matching effect (a queued message, an
+//! abort) are given when the journal records their arrival.
 
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ use crate::run::{
 use crate::tool::{ToolError, ToolResult};
 use crate::usage::Usage;
 
-/// Questions that wait.
+/// The effects that still wait for an answer.
 #[derive(Default)]
 pub(super) struct World {
-    /// The models that can be asked: the configured one, then those that stand by.
+    /// The models that can be called: the configured one, then the fallbacks.
     models: Vec<FallbackModel>,
-    /// Which of them is asked.
+    /// Index of the model that was called.
     candidate: usize,
     hook: bool,
     filter: bool,
@@ -39,7 +39,7 @@ pub(super) struct World {
     notes: Option<OpId>,
     model: Option<OpId>,
     compaction: Option<OpId>,
-    /// Room that is prepared while the run goes on.
+    /// A compaction that is prepared while the run continues.
     ahead: Option<OpId>,
     deadline: Option<OpId>,
     gate: Vec<Arc<ToolCall>>,
@@ -68,7 +68,8 @@ impl World {
                 self.ahead = Some(op)
             }
             Effect::Compact { op, .. } => self.compaction = Some(op),
-            // The first timer is the one for the whole run; the others watch over what is answered at once here.
+            // The first timer is the deadline of the whole run; the others limit effects that the replay
+            // answers at once.
             Effect::StartTimer { op, .. } => drop(self.deadline.get_or_insert(op)),
             Effect::Abandon { op } => {
                 self.told.take_if(|asked| *asked == op);
@@ -89,31 +90,31 @@ impl World {
         }
     }
 
-    /// What the machine waits for, in words.
+    /// Describes what the machine waits for.
     pub(super) fn waits_for(&self) -> String {
         let mut waits: Vec<String> = Vec::new();
         let one = [
             (self.hook, "a hook"),
             (self.filter, "the input filters"),
             (self.told.is_some(), "the hooks of the session"),
-            (self.notes.is_some(), "what the model should be told"),
+            (self.notes.is_some(), "the notes for the model"),
             (self.model.is_some(), "the model"),
             (self.compaction.is_some() || self.ahead.is_some(), "a compaction"),
             (self.admission.is_some(), "an admission"),
-            (self.more.is_some(), "more to spend"),
+            (self.more.is_some(), "a larger budget"),
         ];
         waits.extend(one.into_iter().filter(|(waits, _)| *waits).map(|(_, what)| what.to_owned()));
-        waits.extend(self.gate.iter().map(|call| format!("the gate, about {}", call.id)));
-        waits.extend(self.asked.iter().map(|(call, _)| format!("a person, about {call}")));
-        waits.extend(self.tools.iter().map(|call| format!("the tool of {call}")));
+        waits.extend(self.gate.iter().map(|call| format!("the permission check of {}", call.id)));
+        waits.extend(self.asked.iter().map(|(call, _)| format!("the approval of {call}")));
+        waits.extend(self.tools.iter().map(|call| format!("the result of {call}")));
         if waits.is_empty() {
-            "it waits for nothing".to_owned()
+            "the loop waits for nothing".to_owned()
         } else {
-            format!("it waits for {}", waits.join(" and "))
+            format!("the loop waits for {}", waits.join(" and "))
         }
     }
 
-    /// The inputs that bring about what was recorded next; `None` when nothing that is asked for does.
+    /// Returns the inputs that lead to the next recorded event; `None` if no pending effect does.
     pub(super) fn answer(&mut self, rest: &[Event], names: &Names) -> Option<Vec<Input>> {
         let next = &rest.first()?.event;
         if let Some(input) = self.prepared(rest, names) {
@@ -200,7 +201,8 @@ impl World {
         }
     }
 
-    /// Room that was prepared is given at the last moment before it was used, or refused: nothing says when it was ready.
+    /// Gives a prepared compaction at the last moment before it was applied or refused, because the journal
+    /// does not say when it was ready.
     fn prepared(&mut self, rest: &[Event], names: &Names) -> Option<Input> {
         let op = self.ahead?;
         let life = || rest.iter().map(|record| &record.event);
@@ -237,7 +239,7 @@ impl World {
         Some(Input::Compacted { op, compacted })
     }
 
-    /// What comes without being asked for.
+    /// Returns an input that no effect requested.
     fn unasked(&self, next: &AgentEvent, names: &Names) -> Option<Input> {
         match next {
             AgentEvent::MessagePinned { message_id, pinned } => {
@@ -270,13 +272,13 @@ impl World {
             let op = self.model.take()?;
             let asked = self.models.get(self.candidate).is_some_and(|model| is_by(model, reply));
             if !asked && self.models.iter().skip(self.candidate + 1).any(|model| is_by(model, reply)) {
-                // Another model answered: the one that is asked failed before.
+                // Another model answered, so the call to this one failed before.
                 let signal = ModelSignal::Failed(ProviderError::Network("as recorded".into()));
                 return Some(vec![Input::Model { op, signal }]);
             }
             return Some(model_signals(op, reply));
         }
-        // A result without an execution: the gate said no.
+        // A result without an execution: the permission check denied the tool call.
         let result = message.as_tool_result()?;
         let words = joined_text(&result.content);
         if self.is_admitting(&result.tool_call_id) {
@@ -296,7 +298,7 @@ impl World {
         self.tool_admissions.iter().any(|(call, _)| call == id)
     }
 
-    /// Answers the question for a call that was started, or was refused in these words.
+    /// Answers the admission of a tool call that was started, or that was refused with this text.
     fn admit_tool(&mut self, id: &ToolCallId, refused: Option<&str>) -> Option<Vec<Input>> {
         let at = self.tool_admissions.iter().position(|(call, _)| call == id)?;
         let (call, args) = self.tool_admissions.swap_remove(at);
@@ -320,7 +322,7 @@ impl World {
             _ => None,
         });
         let call = self.tools.swap_remove(running);
-        // Where the journal broke off, only the end of the call is known.
+        // If the journal is cut off, only the end of the tool call is known.
         let missing = || vec![Content::text("(not recorded)")];
         let mut content = recorded.map_or_else(missing, |result: ToolResultMessage| result.content);
         content.retain(|block| block.as_text().is_none_or(|text| !text.starts_with(NOTE_PREFIX)));
@@ -334,13 +336,14 @@ impl World {
     }
 }
 
-/// Whether room was refused when it was to be used, by the words of it; other room was refused when it was proposed.
+/// Returns whether a compaction was refused when it was about to be applied, judging by the text; others were
+/// refused when they were proposed.
 fn was_ready(reason: &str) -> bool {
     let words = ["it would shrink only", "it was not needed", "message ", "the overlay would"];
     words.iter().any(|words| reason.starts_with(words))
 }
 
-/// An overlay with the replay's ids.
+/// Builds a compaction with the ids of the replay.
 fn laid(edits: &[CompactionEdit], usage: Usage, names: &Names) -> Compacted {
     let edits = edits.iter().map(|edit| translated(edit, names)).collect();
     Compacted { edits, usage, refused: None }
@@ -350,7 +353,7 @@ fn is_by(model: &FallbackModel, reply: &AssistantMessage) -> bool {
     model.provider == reply.provider && model.model == reply.asked_model()
 }
 
-/// An edit with the replay's ids.
+/// Translates an edit to the ids of the replay.
 fn translated(edit: &CompactionEdit, names: &Names) -> CompactionEdit {
     let mut edit = edit.clone();
     match &mut edit {
@@ -371,11 +374,11 @@ fn filtered(rest: &[Event]) -> Filtered {
             _ => break,
         }
     }
-    // What hooks added is part of the prompt as it was recorded.
+    // The recorded prompt already contains what hooks added.
     Filtered::Pass { context: Vec::new(), warnings }
 }
 
-/// What hooks must have said for this to be recorded next.
+/// Returns the hook answer that leads to the next recorded event.
 fn told(next: &AgentEvent) -> HookAnswer {
     match next {
         AgentEvent::StopBlocked { reason, .. } => HookAnswer::blocks(reason),
@@ -386,7 +389,7 @@ fn told(next: &AgentEvent) -> HookAnswer {
     }
 }
 
-/// What the model must have been told for this to be recorded next.
+/// Returns the notes that lead to the next recorded events.
 fn notes(rest: &[Event]) -> Vec<Note> {
     let note = |record: &Event| match &record.event {
         AgentEvent::MessageEnd { message: Recorded::Full(message) } => Some(Note::new(
@@ -398,7 +401,7 @@ fn notes(rest: &[Event]) -> Vec<Note> {
     rest.iter().map_while(note).collect()
 }
 
-/// What those who keep shared budgets must have said for this to be recorded next.
+/// Returns the answer of the shared budgets that leads to the next recorded events.
 fn admission(rest: &[Event]) -> Admission {
     let shared = |scope: BudgetScope| matches!(scope, BudgetScope::Day | BudgetScope::Pool);
     let mut admission = Admission::default();
@@ -423,7 +426,7 @@ fn admission(rest: &[Event]) -> Admission {
     admission
 }
 
-/// The cap that a refused call names.
+/// Reads the exhausted limit from the text of a refused tool call.
 fn refused_calls(words: &str) -> Standing {
     let (used, cap) = amounts(words);
     let today = words.contains("for today");
@@ -431,7 +434,7 @@ fn refused_calls(words: &str) -> Standing {
     Standing::new(scope, LimitKind::ToolCalls, used, cap)
 }
 
-/// The two numbers of a standing in words.
+/// Reads the two numbers of a budget status from its text.
 fn amounts(words: &str) -> (u64, u64) {
     let money = words.contains('$');
     let number = |word: &str| {
@@ -443,7 +446,7 @@ fn amounts(words: &str) -> (u64, u64) {
     (numbers.next().unwrap_or_default() * scale, numbers.next().unwrap_or_default() * scale)
 }
 
-/// The stream that makes this reply.
+/// Builds the stream that produces this reply.
 fn model_signals(op: OpId, reply: &AssistantMessage) -> Vec<Input> {
     let mut events = vec![StreamEvent::Start { model: reply.model.clone() }];
     for (index, block) in reply.content.iter().enumerate() {
