@@ -1,9 +1,9 @@
-//! The one event vocabulary. Durable events *are* the journal; the rest are live only.
+//! The events of a session. Durable events form the journal; the others are live only.
 //!
-//! Owns the envelope, the kinds of events and their journal form. In the journal, content is written once
-//! ([`AgentEvent::MessageEnd`] and [`AgentEvent::MessageQueued`]); every other event names messages by id. Observers
-//! get the same events with those names resolved ([`MessageRef::get`]).
-//! Invariant: an event read from a journal and written again is the same event, also when this version does not know it.
+//! The journal contains each message once ([`AgentEvent::MessageEnd`] and [`AgentEvent::MessageQueued`]); all
+//! other events refer to messages by id. Observers receive the same events with the messages attached
+//! ([`MessageRef::get`]). Invariant: an event that is read from a journal and written again stays the same,
+//! even if this version does not know its kind.
 
 mod about;
 mod compaction;
@@ -30,5 +30,5 @@ pub use reference::{ArgsRef, MessageRef, Recorded};
 pub use resolve::Resolver;
 pub use seed::{SEED_NAMES, SeedTold, seed_name};
 
-/// An event as it is shared between journal and observers.
+/// An event that journal and observers share.
 pub type Event = std::sync::Arc<EventRecord>;

@@ -1,21 +1,20 @@
-//! The names that seed 003 gives to events.
+//! Maps events to dotted names such as `tool.start`, for consumers that use that naming scheme.
 //!
-//! Owns the mapping from our one vocabulary to the seed's: which event is told under which name, and for every name
-//! without an event of its own, where what it tells is found instead. A view for consumers that know those names; the
-//! journal does not use them.
+//! For every name without an event of its own, the table says where to find the information instead. The
+//! journal does not use these names.
 
 use super::{AgentEvent, CompactionCause, MessageRef, RunOutcome};
 
-/// How a name of the seed is told.
+/// How a dotted name is represented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeedTold {
     /// By an event of this kind.
     By(&'static str),
-    /// Not by an event of its own, for this reason.
+    /// Not by an event of its own; the text says where to find the information.
     Elsewhere(&'static str),
 }
 
-/// Every name of the seed, and how it is told.
+/// Every dotted name and how it is represented.
 pub const SEED_NAMES: &[(&str, SeedTold)] = &[
     ("iteration.before", SeedTold::By("TurnStart")),
     ("llm.start", SeedTold::By("MessageStart")),
@@ -30,7 +29,7 @@ pub const SEED_NAMES: &[(&str, SeedTold)] = &[
     ("iteration.after", SeedTold::By("TurnEnd")),
     ("agent.spawn", SeedTold::By("SubAgentSpawned")),
     ("agent.complete", SeedTold::By("SubAgentCompleted")),
-    ("insight.context", SeedTold::Elsewhere("asked for, not told: it changes with every message")),
+    ("insight.context", SeedTold::Elsewhere("query it: it changes with every message, so there is no event")),
     ("compaction.warning", SeedTold::By("CompactionWarning")),
     ("compaction.auto", SeedTold::By("Compaction")),
     ("resilience.retry", SeedTold::By("ModelRetry")),
@@ -39,12 +38,12 @@ pub const SEED_NAMES: &[(&str, SeedTold)] = &[
     ("plan.change.queued", SeedTold::By("PlanChangeQueued")),
     ("approval.required", SeedTold::By("PermissionRequired")),
     ("tool.blocked", SeedTold::Elsewhere("a tool result that is an error, without `tool.start` before it")),
-    ("mode.changed", SeedTold::Elsewhere("a setting of the gate that whoever changes it knows")),
+    ("mode.changed", SeedTold::Elsewhere("a setting of the gate: the program that changes it knows the new mode")),
     ("task.start", SeedTold::Elsewhere("in `tool.complete` of the todo tool: its details list the tasks")),
     ("task.complete", SeedTold::Elsewhere("in `tool.complete` of the todo tool: its details list the tasks")),
 ];
 
-/// The seed's name for an event; `None` for events that the seed does not know.
+/// Returns the dotted name of an event; `None` if it has none.
 pub fn seed_name(event: &AgentEvent) -> Option<&'static str> {
     Some(match event {
         AgentEvent::TurnStart { .. } => "iteration.before",
