@@ -1,8 +1,12 @@
-//! How full the window is, and how to make room.
+//! Tracks how full the context window is, and compacts the conversation.
 //!
-//! Owns the token estimate and the tracker that combines it with what providers report (`tokens.rs`, `tracker.rs`), the
-//! compaction contract (`compaction.rs`), what it must leave as it is (`verbatim.rs`), what was done (`work.rs`) and the tiers
-//! that need no model (`plan.rs`). Invariant: tracking costs the same per message at any length.
+//! - `tokens.rs`, `tracker.rs`: the token estimate, and its combination with what providers report
+//! - `compaction.rs`: the contract for strategies
+//! - `verbatim.rs`: the messages that compaction must not change
+//! - `work.rs`: the files, commands and tasks of the session
+//! - `plan.rs`: the compaction tiers that need no model
+//!
+//! Invariant: tracking a message costs the same at any length of the conversation.
 
 mod calibration;
 mod classes;

@@ -1,4 +1,4 @@
-//! Tracking: what is predicted, what is learnt, and what is not believed.
+//! Tests of predictions, calibration and implausible reports.
 
 use super::*;
 use crate::content::Content;
@@ -7,7 +7,7 @@ use crate::time::Timestamp;
 use crate::transcript::Transcript;
 use crate::usage::Usage;
 
-const SENTENCE: &str = "The tracker adds what is new to what the service has said. ";
+const SENTENCE: &str = "The tracker adds what is new to what the provider has said. ";
 
 fn user(sentences: usize) -> AgentMessage {
     AgentMessage::from(Message::user(SENTENCE.repeat(sentences)))
@@ -34,7 +34,8 @@ fn tracker() -> ContextTracker {
     ContextTracker::new(Arc::new(CharacterClasses), ImageTokens::default(), "m").reserving(1_000)
 }
 
-/// A service whose tokens are `tenths` of our estimate, with this many tokens besides the conversation.
+/// A provider whose token counts are `tenths` of the estimate, with a fixed number of tokens besides the
+/// conversation.
 struct Service {
     tenths: u64,
     besides: u64,
@@ -55,7 +56,7 @@ impl Service {
         self.besides + self.said
     }
 
-    /// A turn: the user speaks, the service answers. What was predicted, and what was right.
+    /// Runs a turn and returns the predicted and the real tokens of its request.
     fn turn(&mut self, tracker: &mut ContextTracker, sentences: usize) -> (u64, u64) {
         let prompt = user(sentences);
         tracker.add(&prompt);
@@ -69,13 +70,13 @@ impl Service {
     }
 }
 
-/// In thousandths.
+/// Returns the error in thousandths.
 fn error((predicted, real): (u64, u64)) -> u64 {
     predicted.abs_diff(real) * 1_000 / real
 }
 
 #[test]
-fn after_three_turns_the_prediction_is_right_whatever_the_service_counts() {
+fn prediction_converges_within_three_turns() {
     for tenths in [3, 5, 8, 10, 13, 20, 40] {
         let (mut tracker, mut service) = (tracker(), Service::of(tenths));
         let errors: Vec<u64> = (0..12).map(|_| error(service.turn(&mut tracker, 60))).collect();
@@ -84,7 +85,7 @@ fn after_three_turns_the_prediction_is_right_whatever_the_service_counts() {
 }
 
 #[test]
-fn the_factor_stays_within_its_bounds() {
+fn factor_stays_within_its_bounds() {
     let mut tracker = tracker();
     for turn in 1..20 {
         tracker.add(&user(60));
@@ -97,18 +98,18 @@ fn the_factor_stays_within_its_bounds() {
 }
 
 #[test]
-fn a_single_odd_report_moves_the_factor_little_and_the_prediction_for_one_turn() {
+fn outlier_report_affects_only_one_prediction() {
     let (mut tracker, mut service) = (tracker(), Service::of(13));
     (0..6).for_each(|_| _ = service.turn(&mut tracker, 60));
     service.said += 30_000;
     let odd = error(service.turn(&mut tracker, 60));
-    assert!(odd > 500, "nobody can know");
+    assert!(odd > 500, "the jump is not predictable");
     let after: Vec<u64> = (0..4).map(|_| error(service.turn(&mut tracker, 60))).collect();
     assert!(after.iter().all(|error| *error < 20), "{after:?}");
 }
 
 #[test]
-fn what_was_read_from_a_cache_counts_and_a_report_without_it_is_not_believed() {
+fn cached_tokens_are_included_and_reports_without_them_rejected() {
     let (mut tracker, mut service) = (tracker(), Service::of(10));
     (0..4).for_each(|_| _ = service.turn(&mut tracker, 60));
     let known = tracker.used();
@@ -117,13 +118,13 @@ fn what_was_read_from_a_cache_counts_and_a_report_without_it_is_not_believed() {
     tracker.add(&reply(cached));
     assert!(tracker.used().abs_diff(known) < 30, "{} after {known}", tracker.used());
     tracker.add(&reply(Usage::new(25, 5)));
-    assert!(tracker.used() >= known, "25 tokens cannot be all");
+    assert!(tracker.used() >= known, "25 tokens are implausible");
     tracker.add(&reply(Usage::default()));
-    assert!(tracker.used() >= known, "nothing was said");
+    assert!(tracker.used() >= known, "an empty report is ignored");
 }
 
 #[test]
-fn a_fallback_model_has_its_own_factor_and_reports_of_two_models_are_not_compared() {
+fn fallback_model_has_its_own_factor() {
     let (mut tracker, mut service) = (tracker(), Service::of(10));
     (0..5).for_each(|_| _ = service.turn(&mut tracker, 60));
     let mut other = Service { tenths: 20, besides: 1_300, said: service.said * 2, model: "n" };
@@ -137,7 +138,7 @@ fn a_fallback_model_has_its_own_factor_and_reports_of_two_models_are_not_compare
 }
 
 #[test]
-fn compaction_keeps_the_factor_and_what_is_sent_besides() {
+fn compaction_keeps_the_factor_and_the_overhead() {
     let (mut tracker, mut service) = (tracker(), Service::of(20));
     (0..8).for_each(|_| _ = service.turn(&mut tracker, 60));
     let mut transcript = Transcript::new();
@@ -151,7 +152,7 @@ fn compaction_keeps_the_factor_and_what_is_sent_besides() {
 }
 
 #[test]
-fn a_conversation_that_is_read_teaches_its_factor_and_knows_its_last_report() {
+fn reading_a_conversation_gives_the_same_state_as_live() {
     let (mut live, mut service) = (tracker(), Service::of(16));
     let mut transcript = Transcript::new();
     for _ in 0..6 {
@@ -171,7 +172,7 @@ fn a_conversation_that_is_read_teaches_its_factor_and_knows_its_last_report() {
 }
 
 #[test]
-fn a_report_from_before_a_compaction_is_not_taken_for_one_of_what_is_left() {
+fn report_from_before_a_compaction_is_ignored() {
     let mut transcript = Transcript::new();
     transcript.push_user(Arc::new(user(40))).unwrap();
     transcript.push_exchange(Arc::new(reply(Usage::new(90_000, 3))), Vec::new()).unwrap();
@@ -181,7 +182,7 @@ fn a_report_from_before_a_compaction_is_not_taken_for_one_of_what_is_left() {
 }
 
 #[test]
-fn a_snapshot_goes_on_with_the_same_numbers() {
+fn restored_snapshot_gives_the_same_numbers() {
     let (mut live, mut service) = (tracker(), Service::of(17));
     (0..5).for_each(|_| _ = service.turn(&mut live, 33));
     live.ask(Some("n"));
@@ -194,7 +195,7 @@ fn a_snapshot_goes_on_with_the_same_numbers() {
 }
 
 #[test]
-fn reasoning_that_does_not_go_back_is_not_counted() {
+fn unsigned_reasoning_in_reports_is_not_counted() {
     let mut tracker = tracker();
     tracker.add(&user(20));
     let thought = Usage { reasoning: 4_000, ..Usage::new(5_000, 4_010) };
@@ -202,22 +203,22 @@ fn reasoning_that_does_not_go_back_is_not_counted() {
     assert_eq!(tracker.used(), 5_010);
     let signed = Content::Thinking { thinking: "hm ".repeat(2_000), signature: Some("s".to_owned()) };
     tracker.add(&reply_of("m", Usage { reasoning: 4_000, ..Usage::new(5_100, 4_010) }, vec![signed]));
-    assert_eq!(tracker.used(), 9_110, "it goes back with its signature");
+    assert_eq!(tracker.used(), 9_110, "signed reasoning is sent back");
 }
 
 #[test]
-fn a_count_of_the_service_is_as_good_as_a_report() {
+fn provider_count_is_used_like_a_report() {
     let mut tracker = tracker();
     tracker.add(&user(500));
     tracker.counted(9_000);
     assert_eq!(tracker.used(), 9_000);
     assert!(tracker.is_reported());
     tracker.counted(3);
-    assert_eq!(tracker.used(), 9_000, "three tokens cannot be all");
+    assert_eq!(tracker.used(), 9_000, "three tokens are implausible");
 }
 
 #[test]
-fn a_counted_prompt_and_tools_teach_the_factor_with_the_first_report() {
+fn counted_overhead_calibrates_with_the_first_report() {
     let mut tracker =
         ContextTracker::new(Arc::new(CharacterClasses), ImageTokens::default(), "m").besides(3_000);
     tracker.add(&user(100));

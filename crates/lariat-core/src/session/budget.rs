@@ -1,4 +1,4 @@
-//! What a session remembers of its budgets: which levels were warned of, and what was added.
+//! Budget state of a session: the warnings given and the extensions granted.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::budget::{BudgetLimits, BudgetScope, DayStart, WRAP_UP_AT};
 use crate::event::{AgentEvent, EventRecord, LimitKind};
 use crate::time::Timestamp;
 
-/// A session's budgets, as recorded.
+/// Budget state of a session, computed from its journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionBudget {
     warned: Vec<Warned>,
@@ -41,12 +41,13 @@ impl SessionBudget {
         }
     }
 
-    /// What was added to the session's caps.
+    /// Returns the extensions of the session's limits.
     pub const fn more(&self) -> &BudgetLimits {
         &self.more
     }
 
-    /// The highest level that was warned of and still counts: what was spent on another day does not.
+    /// Returns the highest warning level that still applies. A warning about a daily budget applies on its
+    /// day only.
     pub fn level(&self, scope: BudgetScope, limit: LimitKind, now: Timestamp, days: DayStart) -> u8 {
         let counts = |warned: &&Warned| {
             let today = scope != BudgetScope::Day || days.day(warned.at) == days.day(now);

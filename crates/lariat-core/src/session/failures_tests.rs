@@ -22,7 +22,7 @@ fn tried(failures: &mut Failures, tool: &str, command: &str, error: Option<&str>
 }
 
 #[test]
-fn the_same_attempt_is_counted_and_its_last_words_are_kept() {
+fn repeated_attempt_is_counted_with_its_last_error() {
     let mut failures = Failures::default();
     tried(&mut failures, "bash", "make", Some("\n  no rule\nmore"));
     tried(&mut failures, "bash", "make", Some("no compiler"));
@@ -32,7 +32,7 @@ fn the_same_attempt_is_counted_and_its_last_words_are_kept() {
 }
 
 #[test]
-fn what_works_at_last_is_forgotten() {
+fn success_removes_the_failure() {
     let mut failures = Failures::default();
     tried(&mut failures, "bash", "make", Some("no rule"));
     tried(&mut failures, "bash", "make", None);
@@ -40,7 +40,7 @@ fn what_works_at_last_is_forgotten() {
 }
 
 #[test]
-fn only_so_many_attempts_are_remembered_each_in_a_few_words() {
+fn attempts_and_their_texts_are_bounded() {
     let mut failures = Failures::default();
     for n in 0..50 {
         tried(&mut failures, "bash", &format!("try {n}"), Some(&"é".repeat(5_000)));
