@@ -1,8 +1,8 @@
-//! The tool calls of a turn: through the gate, to a person if needed, to the tool, to a result.
+//! Takes the tool calls of a turn through the permission check, the approval, the tool and to a result.
 //!
-//! Owns which calls run together and what happens to those that do not run. Results may come in any order; the model
-//! gets them in call order, because the turn is closed only when every call has one.
-//! Invariant: a call that is not recorded as `ToolExecutionStart` has not touched the world, and one that is, is never
+//! Decides which calls run together and what happens to those that do not run. Results may arrive in any
+//! order; the model receives them in call order, because the turn is closed only when every call has one.
+//! Invariant: a call without a recorded `ToolExecutionStart` has had no effect, and a call with one is never
 //! started again.
 
 use std::ops::Range;
@@ -27,25 +27,25 @@ use crate::planted::{Planted, planted};
 use crate::tool::{ToolError, ToolResult};
 use crate::transcript::NO_OUTPUT;
 
-/// What is in flight for a call, beyond what is recorded.
+/// The pending operation of a tool call, which the journal does not contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Flight {
-    /// Nothing.
+    /// No operation is pending.
     #[default]
     Grounded,
-    /// The gate is deciding.
+    /// The permission check is running.
     Authorizing,
-    /// A person is asked.
+    /// The user is being asked for approval.
     Asking,
-    /// Those who keep shared budgets are asked.
+    /// The shared budgets are being asked.
     Admitting,
-    /// The tool runs.
+    /// The tool is running.
     Running,
-    /// The tool runs and was told to end.
+    /// The tool is running and was asked to end.
     Cancelling,
 }
 
-/// What the next step for a call is.
+/// The next step of a tool call.
 enum Move {
     Authorize,
     Ask,
@@ -54,10 +54,10 @@ enum Move {
     Plan(String),
 }
 
-/// Why a call that did not run has the result it has. Shown to the model.
+/// Results for the model of tool calls that did not run.
 const SKIPPED_FOR_USER: &str = "Skipped due to queued user message.";
 pub(crate) const SKIPPED_BY_HOOK: &str = "Skipped: a hook did not allow this call.";
-/// Begins the result of a call that was denied; the reason follows.
+/// Start of the result of a denied tool call; the reason follows.
 pub(crate) const DENIED: &str = "Denied: ";
 const CANCELLED: &str = "The run was cancelled before this call was started.";
 const CUT_OFF: &str = "Not run: the reply ended before it was complete. If the call is still needed, make it again in smaller parts.";
@@ -65,7 +65,7 @@ const OUTPUT_LOST: &str =
     "This call was completed, but its output was lost in a crash. Check the state before repeating it.";
 
 impl Run {
-    /// A turn has its reply: bring its calls to results, then close it.
+    /// Brings the tool calls of a turn with a reply to results, then closes the turn.
     pub(super) fn run_calls(&mut self) -> Step {
         let Some(turn) = &self.state.turn else { return Step::Waiting };
         self.flights.resize(turn.calls.len(), Flight::Grounded);
@@ -82,7 +82,7 @@ impl Run {
         if self.state.turn.as_ref().is_some_and(done) { Step::Taken } else { Step::Waiting }
     }
 
-    /// Moves every call of the current group one step.
+    /// Advances every tool call of the current group by one step.
     fn move_group(&mut self) {
         loop {
             let Some(turn) = &self.state.turn else { return };
@@ -136,7 +136,7 @@ impl Run {
             CallPhase::Refused(_) if planted(Planted::RunsDeniedCalls) => Move::Dispatch(None),
             CallPhase::Refused(reason) => Move::Conclude(denied(reason.as_deref())),
             CallPhase::Planned(summary) => Move::Plan(summary.clone()),
-            // Recorded as running, yet nothing runs: the process that ran it is gone.
+            // Recorded as running, but nothing runs: the process that ran it has ended.
             CallPhase::Dispatched if planted(Planted::RecoveryRerunsTools) => Move::Dispatch(None),
             CallPhase::Dispatched => {
                 self.interrupt(at);
@@ -198,7 +198,7 @@ impl Run {
         }
     }
 
-    /// Records the result of a call that plan mode queued.
+    /// Records the result of a tool call that plan mode queued.
     fn conclude_planned(&mut self, at: usize, summary: &str) {
         let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
         let text = format!("Plan mode: queued for approval, not executed. {summary}");
@@ -227,7 +227,7 @@ impl Run {
         self.out.push_back(Effect::Withdraw { request });
     }
 
-    /// Everything is decided but whether it can be paid for.
+    /// Starts a permitted tool call if the budgets allow it.
     fn dispatch(&mut self, at: usize, args: Option<Arc<Value>>) {
         if let Some(standing) = self.out_of_calls() {
             self.conclude(at, &no_calls_left(&standing));
@@ -289,7 +289,7 @@ impl Run {
         self.finish_tool(at, Err(error));
     }
 
-    /// Records the end of a call that was dispatched.
+    /// Records the end of a tool call that was started.
     fn finish_tool(&mut self, at: usize, result: Result<ToolResult, ToolError>) {
         let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
         let is_error = result.is_err();
@@ -309,7 +309,8 @@ impl Run {
             is_error,
             child_loop_id: result.child_loop_id,
         });
-        // In the same batch as the end, and before any hook: an end without its output must not be all that is saved.
+        // In the same batch as the end, and before any callback: the journal must not contain an end without
+        // its output.
         self.record_message(message);
         self.hook(HookCall::AfterTool {
             tool_name: call.name.clone(),
@@ -318,7 +319,7 @@ impl Run {
         });
     }
 
-    /// Tells a model that repeats itself so.
+    /// Adds a note to the result if the model repeats itself.
     fn nudge(&mut self, call: &ToolCall, content: &mut Vec<Content>, is_error: bool) {
         let Some(guard) = &self.config.repetition else { return };
         let seen = Seen::of(self.state.turns, call, content, is_error);
@@ -330,7 +331,7 @@ impl Run {
         self.record(AgentEvent::RepetitionDetected { tool_name: call.name.clone(), count, pattern });
     }
 
-    /// Records the result of a call that never ran.
+    /// Records the result of a tool call that never ran.
     fn conclude(&mut self, at: usize, why: &str) {
         let Some(call) = self.call_at(at).filter(|call| call.result.is_none()) else { return };
         let call = Arc::clone(&call.call);
@@ -358,7 +359,7 @@ impl Run {
         }))
     }
 
-    /// The run should end: end what runs, withdraw what is asked, and give every other call a result.
+    /// Winds down the turn: cancels running tools, withdraws requests, and gives every other call a result.
     fn wind_down(&mut self) {
         for at in 0..self.flights.len() {
             let Some(state) = self.call_at(at).filter(|call| call.result.is_none()) else { continue };
@@ -391,8 +392,8 @@ impl CallState {
     }
 }
 
-/// The first group that is not finished. Groups are consecutive calls that may run together: a call that is not
-/// parallel-safe is alone in its group.
+/// Returns the first unfinished group. A group is a sequence of calls that may run together; a call that is
+/// not parallel-safe is alone in its group.
 fn current_group(config: &RunConfig, turn: &TurnState) -> Option<Range<usize>> {
     let limit = match config.tool_execution {
         ToolExecutionStrategy::Parallel => usize::MAX,
@@ -416,21 +417,21 @@ fn current_group(config: &RunConfig, turn: &TurnState) -> Option<Range<usize>> {
     None
 }
 
-/// What a model that goes round in a circle is told.
+/// Returns the note for a model that repeats itself.
 fn nudge(pattern: LoopPattern, count: u32) -> String {
     match pattern {
         LoopPattern::Same => format!(
             "This call gave exactly this result {count} times in a row. Repeating it will not change that; try something else."
         ),
         LoopPattern::Cycle => format!(
-            "You made the same few calls with the same results {count} times in a row. Going round again will not change \
+            "You made the same few calls with the same results {count} times in a row. Another round will not change \
              that; try something else."
         ),
-        LoopPattern::NearlySame => "Nearly the same call keeps failing the same way. Changing a detail will not mend it; find \
+        LoopPattern::NearlySame => "Nearly the same call keeps failing the same way. Changing a detail will not fix it; find \
              out why it fails, or try something else."
             .to_owned(),
         LoopPattern::SameError => "Different calls keep failing the same way: the cause is elsewhere. Find out what it is before you \
-             go on."
+             continue."
             .to_owned(),
         LoopPattern::BackAndForth => format!(
             "You have undone your own edit of this file {count} times. Decide what it should be before you edit it again."
@@ -445,7 +446,7 @@ fn unknown_tool(config: &RunConfig, name: &str) -> String {
 
 fn denied(reason: Option<&str>) -> String {
     let Some(reason) = reason else { return format!("{DENIED}this call was not approved.") };
-    // A policy may explain itself with the same word, and a list of one reason needs no list.
+    // A policy may start its reason with the same word, and a single reason needs no list.
     let reason = match reason.strip_prefix(DENIED.trim_end()) {
         Some(list) if list.trim().lines().count() == 1 => {
             list.trim().strip_prefix("- ").unwrap_or_else(|| list.trim())

@@ -1,9 +1,10 @@
-//! Making room: when it is tried, and what is accepted.
+//! Decides when compaction runs and which proposed edits are applied.
 //!
-//! Owns the thresholds' meaning. At the first, people are warned and room is prepared beside the run; at the second,
-//! what was prepared is applied between two model calls; at the third, and after an overflow, the run waits. Whatever a
-//! strategy proposes is judged here: what must stay as it is stays, the conversation stays valid, and it shrinks by a
-//! fifth or nothing happens. What was prepared is in memory only: after a crash it is prepared again.
+//! At the first threshold the run warns the user and prepares compaction in the background; at the second it
+//! applies the prepared edits between two model calls; at the third, and after an overflow, the run waits for
+//! compaction. This module checks every proposal: messages that must stay unchanged do, the conversation
+//! stays valid, and it shrinks by a fifth or nothing happens. Prepared edits are in memory only; after a
+//! crash they are prepared again.
 
 use std::sync::Arc;
 
@@ -19,14 +20,14 @@ use crate::model::ProviderError;
 use crate::planted::{Planted, planted};
 use crate::usage::Usage;
 
-/// Compactions that did not help, after which it is not tried again until one does.
+/// Number of unsuccessful compactions after which the run does not try again until one succeeds.
 const REFUSALS_BEFORE_GIVING_UP: u32 = 2;
-/// Overflows in one turn that are answered by compaction and a retry.
+/// Number of overflows in one turn that lead to compaction and a retry.
 const OVERFLOW_RETRIES: u32 = 2;
-/// Messages that are named when the conversation does not fit.
+/// Number of messages to list when the conversation does not fit.
 const NAMED_AS_LARGE: usize = 5;
 
-/// Room that is prepared beside the run.
+/// A compaction that is prepared while the run continues.
 #[derive(Debug)]
 pub(super) enum Ahead {
     Preparing(OpId),
@@ -34,7 +35,7 @@ pub(super) enum Ahead {
 }
 
 impl Run {
-    /// Sees to it that there is room for the next request. `None` when the model can be called.
+    /// Compacts the conversation if the next request needs it. Returns `None` if the model can be called.
     pub(super) fn seek_room(&mut self) -> Option<Step> {
         let context = self.config.context.as_ref()?;
         let (tokens, window) = (self.tokens(), context.max_context_tokens as u64);
@@ -63,12 +64,12 @@ impl Run {
         None
     }
 
-    /// Tokens of the next request, as far as anybody knows.
+    /// Returns the best estimate of the tokens of the next request.
     fn tokens(&self) -> u64 {
         self.context_tokens().unwrap_or_default()
     }
 
-    /// The provider says that the request is too large.
+    /// Handles a request that the provider rejected as too large.
     pub(super) fn on_overflow(&mut self, call: Box<ModelCall>, error: &ProviderError) {
         let overflows = self.state.turn.as_ref().map_or(0, |turn| turn.overflows);
         if self.config.context.is_some() && overflows < OVERFLOW_RETRIES {
@@ -112,7 +113,7 @@ impl Run {
         }
     }
 
-    /// Applies what was prepared, or refuses it. False when nothing was.
+    /// Applies or refuses the prepared edits. Returns false if there are none.
     pub(super) fn use_prepared(&mut self) -> bool {
         let Some(ahead) = self.ahead.take() else { return false };
         match *ahead {
@@ -125,7 +126,7 @@ impl Run {
         true
     }
 
-    /// Lets go of what is being prepared. What it cost is recorded where it is known.
+    /// Discards the prepared compaction. Its cost is recorded if known.
     pub(super) fn abandon_prepared(&mut self) {
         match self.ahead.take().map(|ahead| *ahead) {
             Some(Ahead::Preparing(op)) => self.out.push_back(Effect::Abandon { op }),
@@ -137,7 +138,7 @@ impl Run {
         }
     }
 
-    /// Lays an overlay, or records why not.
+    /// Applies proposed edits, or records why they are refused.
     fn settle(&mut self, cause: CompactionCause, mut compacted: Compacted) {
         compacted.name_summaries(self.now, || MessageId::new(self.minter.uuid()));
         let usage = compacted.usage;

@@ -1,6 +1,6 @@
-//! The straight line of the loop: enter, turn by turn, end.
+//! Runs the loop from its start through its turns to its end.
 //!
-//! Owns the order of hooks and events of seed 002. Each function looks at what is recorded and takes one step.
+//! Decides the order of callbacks and events. Each function looks at what is recorded and takes one step.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) enum Step {
 }
 
 impl Run {
-    /// Takes steps until something outside has to happen first.
+    /// Takes steps until the run has to wait for an input.
     pub(super) fn advance(&mut self) {
         while matches!(self.activity, Activity::None) && !self.is_finished() {
             let step = match &self.state.turn {
@@ -103,10 +103,11 @@ impl Run {
         }
     }
 
-    /// No turn is open: end, or begin the next one.
+    /// Ends the loop or starts the next turn, when no turn is open.
     fn between_turns(&mut self) -> Step {
         if let Some(outcome) = self.due_end() {
-            // It was paid for, and the next prompt finds room. What hooks would say of it belongs into a turn.
+            // The prepared compaction was paid for, and the next prompt finds space. With hooks for
+            // compaction it must wait for a turn, because their answers belong in one.
             if outcome == RunOutcome::Completed && !self.tells_compacted() && self.use_prepared() {
                 return Step::Taken;
             }
@@ -141,7 +142,7 @@ impl Run {
         Step::Taken
     }
 
-    /// Why the loop ends here, if it does.
+    /// Returns the outcome if the loop ends here.
     fn due_end(&self) -> Option<RunOutcome> {
         let state = &self.state;
         if let Some(outcome) = state.stopping() {
@@ -199,8 +200,7 @@ impl Run {
         }
     }
 
-    /// A crash can fall between a turn's start and the messages it was started for: they still wait. Injects them, and
-    /// says whether there were any.
+    /// Delivers messages that a crash separated from the start of their turn. Returns whether there were any.
     pub(super) fn inject_late(&mut self) -> bool {
         let waiting = self.waiting_messages();
         let any = !waiting.is_empty();
@@ -208,7 +208,8 @@ impl Run {
         any
     }
 
-    /// The messages whose moment has come: steering always, follow-ups only when the loop would otherwise stop.
+    /// Returns the messages to deliver now: steering always, follow-ups only if the loop would otherwise
+    /// stop.
     fn waiting_messages(&self) -> Vec<SharedMessage> {
         let take = |queue: QueueKind| {
             let (messages, mode) = match queue {
@@ -239,7 +240,7 @@ impl Run {
         }
     }
 
-    /// All calls of the open turn have results.
+    /// Closes the open turn, whose tool calls all have results.
     pub(super) fn end_turn(&mut self) {
         let Some(turn) = &self.state.turn else { return };
         let Some(reply) = &turn.reply else { return };

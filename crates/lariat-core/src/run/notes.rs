@@ -1,7 +1,7 @@
-//! Asking what the model should be told before its next reply.
+//! Asks the context source for notes before each reply.
 //!
-//! Once per turn, after its prompts and before room is made. What is told is recorded as messages, so a crash in between
-//! asks again and finds what was told already.
+//! Once per turn, after its prompts and before compaction. Notes are recorded as messages, so after a crash
+//! the run asks again and the source finds the notes already sent.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! Seeing that a model goes round in a circle.
+//! Detects a model that repeats itself.
 //!
-//! Owns what counts as one: the same call with the same result, a few calls in turn, a call that fails the same way
-//! with trivially different arguments, different calls that fail the same way, an edit and its undoing. A fold over
-//! the results of a loop: the newest few are kept as fingerprints.
-//! Invariant: a call whose output changes is no circle. Watching something until it is done is work.
+//! Recognises the same tool call with the same result, a cycle of a few calls, a call that fails the same way
+//! with trivially different arguments, different calls that fail the same way, and an edit and its reversal.
+//! A fold over the results of a loop that keeps fingerprints of the newest ones. Invariant: a call whose
+//! output changes is not a repetition. Polling until something is done is legitimate work.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,28 +15,28 @@ use super::state::NOTE_PREFIX;
 use crate::content::{Content, ToolCall};
 use crate::event::LoopPattern;
 
-/// Results that are looked back on: six rounds of the longest circle.
+/// Number of results to keep: six rounds of the longest cycle.
 const KEPT: usize = 24;
-/// The longest circle of calls that is seen.
+/// The longest cycle of calls that is detected.
 const LONGEST_CYCLE: usize = 4;
-/// Rounds that look alike without being the same are believed one later.
+/// Similar but not identical rounds are reported one round later.
 const DOUBT: u32 = 1;
 
-/// The newest results of a loop, and the circle that they show.
+/// The newest results of a loop, and the repetition that they show.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Repetition {
     seen: VecDeque<Seen>,
     pub(super) sighting: Sighting,
 }
 
-/// A circle, and how often it was gone round.
+/// A repetition, and how often it occurred.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sighting {
     pub(super) pattern: LoopPattern,
     pub(super) count: u32,
 }
 
-/// The fingerprint of a call and its result.
+/// Fingerprint of a tool call and its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Seen {
     turn: u32,
@@ -44,14 +44,14 @@ pub(super) struct Seen {
     whole: u32,
     /// The call, without its numbers and white space.
     call: u32,
-    /// How it failed, without numbers and white space; 0 when it did not.
+    /// The error, without numbers and white space; 0 if the call succeeded.
     error: u32,
-    /// What it made of a file: which one, what it replaced (0: unknown), what by; all 0 when it is no edit.
+    /// The edit of a file: path, replaced text (0: unknown), new text; all 0 if the call is not an edit.
     edit: (u32, u32, u32),
 }
 
 impl Seen {
-    /// Of a result, as recorded or about to be.
+    /// Computes the fingerprint of a result, recorded or about to be.
     pub(super) fn of(turn: u32, call: &ToolCall, content: &[Content], is_error: bool) -> Self {
         let mut whole = DefaultHasher::new();
         call.name.hash(&mut whole);
@@ -83,7 +83,7 @@ impl Seen {
 }
 
 impl Repetition {
-    /// What there is to see once this result is recorded.
+    /// Returns the repetition that would exist after this result.
     pub(super) fn after(&self, next: Seen) -> Sighting {
         let back = || std::iter::once(&next).chain(self.seen.iter().rev());
         let same = back().take_while(|seen| seen.whole == next.whole).count();
@@ -97,7 +97,7 @@ impl Repetition {
             consider(LoopPattern::Cycle, rounds(&back, period));
         }
         if next.error != 0 {
-            // Calls of one reply do not know of each other's failure.
+            // Calls of one reply cannot know of each other's failure.
             let failures = || back().take_while(|seen| seen.error == next.error);
             let alike = turns(failures().take_while(|seen| seen.call == next.call));
             consider(LoopPattern::NearlySame, alike.saturating_sub(DOUBT));
@@ -109,7 +109,7 @@ impl Repetition {
         found
     }
 
-    /// Takes in the next result.
+    /// Adds the next result.
     pub(super) fn push(&mut self, next: Seen) {
         self.sighting = self.after(next);
         if self.seen.len() == KEPT {
@@ -119,7 +119,7 @@ impl Repetition {
     }
 }
 
-/// How often the newest `period` results came in a row, if they are not all the same.
+/// Returns how often the newest `period` results occurred in a row, if they are not all the same.
 fn rounds<'a, I: Iterator<Item = &'a Seen>>(back: &impl Fn() -> I, period: usize) -> u32 {
     let first = back().next().map(|seen| seen.whole);
     let varied = back().take(period).any(|seen| Some(seen.whole) != first);
@@ -130,7 +130,7 @@ fn rounds<'a, I: Iterator<Item = &'a Seen>>(back: &impl Fn() -> I, period: usize
     if again < period { 0 } else { counted((again + period) / period) }
 }
 
-/// How many turns results are from, which come newest first.
+/// Counts the turns of results that come newest first.
 fn turns<'a>(results: impl Iterator<Item = &'a Seen>) -> u32 {
     let (mut count, mut last) = (0, None);
     for seen in results {
@@ -141,11 +141,12 @@ fn turns<'a>(results: impl Iterator<Item = &'a Seen>) -> u32 {
     count
 }
 
-/// How often edits of one file, newest first, undid the one before.
+/// Counts how often edits of one file, newest first, reversed the previous one.
 fn undone<'a>(edits: impl Iterator<Item = &'a Seen>) -> u32 {
     let edits: Vec<(u32, u32)> = edits.map(|seen| (seen.edit.1, seen.edit.2)).collect();
     let undoes = |window: &&[(u32, u32)]| match window {
-        // The newest made what was there before the one before it: known from the text replaced, or two edits ago.
+        // The newest edit restored the text from before the previous edit: known from the replaced text, or
+        // from the edit before that.
         [(from, to), (before, after), ..] if *from != 0 && *before != 0 => from == after && to == before,
         [(_, to), (_, after), (_, older)] => to == older && to != after,
         _ => false,
@@ -163,12 +164,12 @@ fn counted(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Half of a hash is a hash.
+/// Half of a hash is sufficient.
 fn short(hasher: &DefaultHasher) -> u32 {
     hasher.finish() as u32
 }
 
-/// What an edit makes of which file, by the names that editing tools give their arguments.
+/// Returns the fingerprint of an edit, using the argument names of common editing tools.
 fn edit(arguments: &Value) -> (u32, u32, u32) {
     let text = |names: &[&str]| names.iter().find_map(|name| arguments.get(name)?.as_str());
     let hashed = |text: &str| {
@@ -189,7 +190,7 @@ fn exact(text: &str, hasher: &mut DefaultHasher) {
     text.hash(hasher);
 }
 
-/// Digits in a row count as one, white space not at all.
+/// Hashes digits in a row as one digit and ignores white space.
 fn loose(text: &str, hasher: &mut DefaultHasher) {
     let mut in_number = false;
     for letter in text.chars() {

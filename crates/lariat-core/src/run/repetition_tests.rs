@@ -1,10 +1,10 @@
-//! A table of traces: those that go round in a circle, and those that only look like it.
+//! A table of traces: real repetitions, and traces that only resemble one.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// One call: tool, arguments, result, whether it failed. Each is a turn of its own.
+/// One call: tool, arguments, result, whether it failed. Each call is its own turn.
 type Step = (&'static str, Value, String, bool);
 
 fn ok(name: &'static str, arguments: Value, result: impl Into<String>) -> Step {
@@ -39,7 +39,7 @@ fn each(count: usize, step: impl Fn(usize) -> Vec<Step>) -> Vec<Step> {
     (0..count).flat_map(step).collect()
 }
 
-/// The strongest circle seen along a trace; `same_turn` puts all calls into one reply.
+/// Returns the strongest repetition along a trace; `same_turn` puts all calls into one reply.
 fn seen(steps: &[Step], same_turn: bool) -> Sighting {
     let mut repetition = Repetition::default();
     let mut strongest = Sighting::default();
@@ -285,11 +285,11 @@ fn innocent() -> Vec<(&'static str, bool, Vec<Step>)> {
     ]
 }
 
-/// As `RepetitionConfig::default()`.
+/// As in `RepetitionConfig::default()`.
 const NUDGE: u32 = 3;
 
 #[test]
-fn circles_are_seen() {
+fn repetitions_are_detected() {
     for (name, pattern, count, steps) in circles() {
         assert_eq!(seen(&steps, false), Sighting { pattern, count }, "{name}");
         assert!(count >= NUDGE, "{name}");
@@ -297,7 +297,7 @@ fn circles_are_seen() {
 }
 
 #[test]
-fn what_only_looks_like_a_circle_is_left_alone() {
+fn traces_that_resemble_repetition_are_not_flagged() {
     for (name, same_turn, steps) in innocent() {
         let seen = seen(&steps, same_turn);
         assert!(seen.count < NUDGE, "{name}: {seen:?}");
@@ -305,12 +305,12 @@ fn what_only_looks_like_a_circle_is_left_alone() {
 }
 
 #[test]
-fn the_table_has_traces_of_both_kinds() {
+fn table_has_traces_of_both_kinds() {
     assert!(circles().len() + innocent().len() >= 30 && circles().len() >= 15 && innocent().len() >= 15);
 }
 
 #[test]
-fn a_circle_that_is_left_is_forgotten() {
+fn repetition_ends_with_a_different_result() {
     let mut steps = times(5, &[read("a"), read("b")]);
     steps.push(read("c"));
     let mut repetition = Repetition::default();

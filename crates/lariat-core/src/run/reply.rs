@@ -1,6 +1,6 @@
-//! Getting a reply: call the model, take in its stream, give up. `retry.rs` decides whether a failed call is made again.
+//! Gets the reply of a turn: calls the model and processes its stream. `retry.rs` decides about failed calls.
 //!
-//! Owns the stall guard. However it goes, a turn gets exactly one recorded reply.
+//! Also detects stalled streams. In every case, a turn gets exactly one recorded reply.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
-/// A model call in flight.
+/// A pending model call.
 #[derive(Debug)]
 pub(super) struct ModelCall {
     op: OpId,
@@ -27,14 +27,14 @@ pub(super) struct ModelCall {
     pub(super) message_id: MessageId,
     model: Option<String>,
     assembler: Assembler,
-    /// Observers saw something of the reply: it must be withdrawn before another is asked for.
+    /// Observers received part of the reply, so it must be withdrawn before another is requested.
     pub(super) delivered: bool,
     stall: OpId,
     last_signal: Timestamp,
 }
 
 impl Run {
-    /// A turn is open and has no reply yet.
+    /// Gets the reply of the open turn, step by step.
     pub(super) fn seek_reply(&mut self) -> Step {
         if self.state.stopping().is_some() {
             self.record_reply(None, StopReason::Aborted, Usage::default(), None);
@@ -83,7 +83,7 @@ impl Run {
         self.out.push_back(Effect::CallModel { op, window, turn_index, attempt, candidate });
     }
 
-    /// Provider and model that are asked now.
+    /// Returns provider and model of the current candidate.
     pub(super) fn candidate_names(&self) -> (&str, &str) {
         let fallback = self.candidate.checked_sub(1).and_then(|at| self.config.fallbacks.get(at));
         match fallback {
@@ -104,7 +104,7 @@ impl Run {
                 stop_reason: StopReason::Error | StopReason::Aborted,
                 ..
             }) => {
-                self.on_model_failed(ProviderError::Other("the provider broke the reply off".into()));
+                self.on_model_failed(ProviderError::Other("the provider broke off the reply".into()));
             }
             ModelSignal::Event(StreamEvent::Done { stop_reason, usage }) => {
                 self.finish_reply(stop_reason, usage);
@@ -163,7 +163,7 @@ impl Run {
         self.hook(HookCall::OnError { error });
     }
 
-    /// Records the turn's reply, whole or broken off.
+    /// Records the turn's reply, complete or broken off.
     fn record_reply(
         &mut self,
         call: Option<Box<ModelCall>>,
@@ -211,7 +211,7 @@ impl Run {
         }
     }
 
-    /// Models repeat ids, leave them empty or reuse old ones; in a conversation each must be unique.
+    /// Assigns new ids where the model repeated, omitted or reused one; ids must be unique in a conversation.
     fn make_calls_unique(&mut self, content: &mut [Content]) {
         if planted(Planted::KeepsDuplicateIds) {
             return;
@@ -250,14 +250,14 @@ impl Run {
                 }
                 let (op, seconds) = (call.op, self.config.stall_timeout.as_secs());
                 self.out.push_back(Effect::Abandon { op });
-                let silence = format!("nothing arrived for {seconds} seconds");
+                let silence = format!("no data arrived for {seconds} seconds");
                 self.on_model_failed(ProviderError::Network(silence.into()));
             }
             _ => {}
         }
     }
 
-    /// The run should end: break off what is in flight. Tools are ended by the calls' own logic.
+    /// Breaks off pending operations because the run should end. `calls.rs` ends the tools.
     pub(super) fn break_off(&mut self) {
         self.end_question();
         self.abandon_prepared();

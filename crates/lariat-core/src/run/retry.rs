@@ -1,8 +1,8 @@
-//! What becomes of a model call that failed: again, by the next model, or not at all.
+//! Decides what follows a failed model call: a retry, the next model, or the end of the turn.
 //!
-//! A failure that may go away is retried with growing, jittered delays, as often and as long as [`RetryConfig`] allows. A
-//! reply that broke after it had begun to arrive is withdrawn first, so that an observer can tell the void text from the
-//! new one. Invariant: tool calls of a reply that broke never run; they are only taken from a clean end.
+//! A temporary failure is retried with growing, jittered delays, as often and as long as [`RetryConfig`]
+//! allows. A reply that broke off after it started to arrive is withdrawn first, so that an observer can
+//! discard its text. Invariant: tool calls of a broken reply never run; only a clean end delivers them.
 //!
 //! [`RetryConfig`]: crate::config::RetryConfig
 
@@ -15,26 +15,26 @@ use crate::model::ProviderError;
 use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
 
-/// How often a turn's reply was asked for, of one model.
+/// Attempts to get a turn's reply from one model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tries {
     /// Retries so far.
     pub(super) attempt: u32,
-    /// Replies that broke after they had begun to arrive.
+    /// Replies that broke off after they started to arrive.
     broken: usize,
     /// When the first attempt failed.
     since: Option<Timestamp>,
 }
 
-/// What is done about a failure.
+/// The reaction to a failure.
 enum Remedy {
-    /// The same model is asked again after a wait.
+    /// Call the same model again after a delay.
     Again { tries: Tries, delay: Duration },
-    /// The retries are used up; another model may go on.
+    /// The retries are used up; a fallback model may continue.
     UsedUp,
-    /// The service asks for a wait that is longer than the patience.
+    /// The provider asks for a delay that exceeds the configured patience.
     TooLong(Duration),
-    /// The same request will fail again.
+    /// The same request would fail again.
     None,
 }
 
@@ -58,14 +58,15 @@ impl Run {
             }
             Remedy::UsedUp | Remedy::TooLong(_) if standing_by => {
                 self.withdraw(&call);
-                // It stays for the rest of the loop: going back each turn would pay all retries again.
+                // The fallback stays for the rest of the loop: returning in each turn would repeat all
+                // retries.
                 let from = self.candidate_names().1.to_owned();
                 self.candidate += 1;
                 let to = self.candidate_names().1.to_owned();
                 self.record(AgentEvent::ModelFallback { from, to, error: error.to_string() });
                 self.call_model(Tries::default());
             }
-            // What was delivered of the last attempt stays in the conversation; its calls do not run.
+            // The delivered part of the last attempt stays in the conversation; its tool calls do not run.
             remedy => {
                 let said = self.last_words(&call, &error, &remedy);
                 self.fail_reply(Some(call), said);
@@ -97,14 +98,14 @@ impl Run {
         if delay > left { Remedy::UsedUp } else { Remedy::Again { tries, delay } }
     }
 
-    /// Tells observers that what they saw of a reply is void.
+    /// Tells observers to discard what they received of a reply.
     fn withdraw(&mut self, call: &ModelCall) {
         if call.delivered && !planted(Planted::RetriesAfterDelivery) {
             self.record(AgentEvent::MessageWithdrawn { message_id: call.message_id });
         }
     }
 
-    /// What failed for good, and how often it was tried.
+    /// Describes a permanent failure and the number of attempts.
     fn last_words(&self, call: &ModelCall, error: &ProviderError, remedy: &Remedy) -> String {
         let mut said = error.to_string();
         if let (1.., Some(since)) = (call.tries.attempt, call.tries.since) {
@@ -112,7 +113,7 @@ impl Run {
             said.push_str(&format!("; {attempts} attempts in {seconds} s"));
         }
         if let Remedy::TooLong(asked) = remedy {
-            said.push_str(&format!("; the service asks to wait {} s", asked.as_secs()));
+            said.push_str(&format!("; the provider asks to wait {} s", asked.as_secs()));
         }
         said
     }

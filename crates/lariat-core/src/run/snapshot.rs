@@ -1,7 +1,7 @@
-//! A loop between two model calls, written down and read back.
+//! Saves and restores the state of a loop between two model calls.
 //!
-//! Owns which part of a loop's state a snapshot holds: what is recorded, as [`LoopState`] keeps it. A loop with a reply
-//! on its way or calls that are not settled has no snapshot; there is one before the next model call.
+//! A snapshot contains the recorded part of the state ([`LoopState`]). A loop that receives a reply or has
+//! unfinished tool calls has no snapshot; the next one is possible before the next model call.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::time::Timestamp;
 use crate::transcript::Transcript;
 use crate::usage::Usage;
 
-/// Where an open loop stands.
+/// Saved state of an open loop.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LoopSnapshot {
     rejection: Option<String>,
@@ -38,7 +38,7 @@ pub struct LoopSnapshot {
     tip: Option<MessageId>,
     steering: Vec<SharedMessage>,
     follow_up: Vec<SharedMessage>,
-    /// The open turn, which has no reply yet, and how often its context overflowed.
+    /// The open turn, which has no reply yet, and its number of overflows.
     turn: Option<(u32, u32)>,
     turns: u32,
     last: LastTurn,
@@ -56,7 +56,7 @@ pub struct LoopSnapshot {
 }
 
 impl LoopSnapshot {
-    /// Messages that wait in the loop's queues.
+    /// Returns the messages in the loop's queues.
     pub(crate) fn queued(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
         let steering = self.steering.iter().map(|message| (QueueKind::Steering, message));
         steering.chain(self.follow_up.iter().map(|message| (QueueKind::FollowUp, message)))
@@ -64,8 +64,8 @@ impl LoopSnapshot {
 }
 
 impl Run {
-    /// The session as this loop knows it, if this is a moment to write it down: everything that is recorded has left
-    /// the machine, and no reply is being worked through. Right only when this is the one open loop of its session.
+    /// Returns a snapshot of the session if this is a suitable moment: all recorded events have left the
+    /// machine, and no reply is in progress. Correct only if this is the only open loop of its session.
     pub fn snapshot(&self) -> Option<SessionSnapshot> {
         let state = &self.state;
         let settled = state.turn.as_ref().is_none_or(|turn| turn.reply.is_none());
@@ -120,7 +120,7 @@ impl LoopState {
         }
     }
 
-    /// A loop as it was when its snapshot was made.
+    /// Restores a loop from its snapshot.
     pub(super) fn restored(saved: &LoopSnapshot, conversation: &[SharedMessage], config: &RunConfig) -> Self {
         let (transcript, _) = Transcript::repaired(conversation.iter().cloned());
         let known: std::collections::HashMap<MessageId, &SharedMessage> =

@@ -1,7 +1,7 @@
-//! Moments that the session's hooks are told of: before the run ends, and after room was made.
+//! Calls the session's hooks before the run ends and after compaction.
 //!
-//! Owns how often hooks can keep a run from ending, and how what they say reaches the model. A block is recorded before
-//! the message it leads to, so that a crash in between asks again and counts nothing twice in the hook's favour.
+//! Limits how often hooks can keep a run from ending, and delivers their texts to the model. A block is
+//! recorded before its message, so that after a crash the hook is called again and no block is counted twice.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::event::{AgentEvent, CompactionCause, CompactionEdit, QueueKind};
 use crate::hooks::{HookAnswer, Moment, MomentKind};
 use crate::message::AgentMessage;
 
-/// Times in a row that hooks can keep a run from ending; then it ends. Claude Code's number.
+/// How often in a row hooks can keep a run from ending; then it ends. The same number as in Claude Code.
 const MOST_BLOCKED_STOPS: u32 = 8;
 
 const NOTE_START: &str = "[Hook: ";
 const NOTE_END: &str = "]";
 
-/// What a hook says, marked as such.
+/// Marks a text as coming from a hook.
 pub(crate) fn hook_note(text: &str) -> String {
     format!("{NOTE_START}{text}{NOTE_END}")
 }
 
-/// What hooks said in a message of theirs.
+/// Returns the texts of hooks in a message.
 pub(crate) fn hook_context(message: &AgentMessage) -> Vec<String> {
     let Some(message) = message.as_user() else { return Vec::new() };
     let said = message.content.iter().filter_map(Content::as_text);
@@ -32,7 +32,7 @@ pub(crate) fn hook_context(message: &AgentMessage) -> Vec<String> {
 }
 
 impl Run {
-    /// Whether hooks are to be asked before the run ends.
+    /// Returns whether to call hooks before the run ends.
     pub(super) fn asks_before_stop(&self) -> bool {
         self.config.moments.contains(&MomentKind::Stop)
             && !self.entry.may_stop
@@ -46,7 +46,7 @@ impl Run {
         self.tell(Moment::Stop { continued: self.state.kept_going.count > 0, last_message });
     }
 
-    /// Whether hooks want to be told that room was made.
+    /// Returns whether hooks want to know about compaction.
     pub(super) fn tells_compacted(&self) -> bool {
         let wanted = [MomentKind::PostCompact, MomentKind::SessionStart];
         wanted.iter().any(|kind| self.config.moments.contains(kind))
@@ -88,14 +88,15 @@ impl Run {
         }
     }
 
-    /// A hook wants the model to go on: it is told why, as by a follow-up.
+    /// Continues the run because a hook blocked its end. The model receives the reason as a follow-up
+    /// message.
     fn keep_going(&mut self, reason: String) {
         let message = self.say_for_hooks(std::slice::from_ref(&reason));
         self.record(AgentEvent::StopBlocked { reason, message_id: message.id() });
         self.record(AgentEvent::MessageQueued { queue: QueueKind::FollowUp, message: Arc::new(message) });
     }
 
-    /// A message to the model with the words of hooks.
+    /// Creates a message with the texts of hooks for the model.
     fn say_for_hooks(&mut self, words: &[String]) -> AgentMessage {
         let mut message = AgentMessage::note("hook", "");
         message.assign_id(|| self.message_id());
