@@ -250,7 +250,7 @@ impl Run {
                 }
                 let (op, seconds) = (call.op, self.config.stall_timeout.as_secs());
                 self.out.push_back(Effect::Abandon { op });
-                let silence = format!("no data arrived for {seconds} seconds");
+                let silence = format!("nothing arrived for {seconds} seconds");
                 self.on_model_failed(ProviderError::Network(silence.into()));
             }
             _ => {}

@@ -113,7 +113,7 @@ impl Run {
             said.push_str(&format!("; {attempts} attempts in {seconds} s"));
         }
         if let Remedy::TooLong(asked) = remedy {
-            said.push_str(&format!("; the provider asks to wait {} s", asked.as_secs()));
+            said.push_str(&format!("; the service asks to wait {} s", asked.as_secs()));
         }
         said
     }

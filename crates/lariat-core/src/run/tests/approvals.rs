@@ -1,4 +1,4 @@
-//! Questions to a person: others go on meanwhile, the first answer counts, nobody is left asking.
+//! Tests of approvals: other calls continue meanwhile, the first answer wins, and no request stays open.
 
 use super::harness::Harness;
 use super::story::*;
@@ -47,7 +47,7 @@ fn other_calls_go_on_while_a_person_thinks() {
     let mut harness = story.play();
     assert!(harness.ending.is_none());
     assert!(harness.logged("event ToolExecutionEnd a") && harness.logged("event ToolExecutionEnd c"));
-    assert_eq!(harness.count("effect CallModel"), 1, "the model waits for all results");
+    assert_eq!(harness.count("effect CallModel"), 1, "the model is called only with all results");
     assert_eq!(harness.run.pending_permissions().count(), 1);
     harness.say(Say::Answer("b", PermissionDecision::Allow));
     harness.drive();
@@ -87,7 +87,7 @@ fn the_first_answer_counts() {
     let harness = story.when("effect Ask a", Say::Answer("a", PermissionDecision::deny("first"))).play();
     assert_eq!(decisions(&harness), [PermissionDecision::deny("first")]);
     assert!(!harness.logged("effect RunTool a"));
-    assert_eq!(harness.count("effect Withdraw a"), 1, "the other person is told that it is over");
+    assert_eq!(harness.count("effect Withdraw a"), 1, "the other approver is notified");
 
     let story = Story::new("do").reply(calls(&["a"])).asked("a", allow()).reply(text("ok"));
     let late = PermissionDecision::deny("late");
@@ -111,7 +111,7 @@ fn questions_are_withdrawn_when_the_run_is_cancelled() {
     truths::check(&harness);
     let before = harness.log.clone();
     harness.say(Say::Answer("a", PermissionDecision::Allow));
-    assert_eq!(harness.log, before, "an answer after that changes nothing");
+    assert_eq!(harness.log, before, "a later answer changes nothing");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_tool_that_runs_is_told_to_end_and_the_run_waits_for_it() {
     let mut harness = Story::new("do").reply(calls(&["a", "b write"])).held("a").play();
     harness.say(Say::Cancel);
     assert!(harness.logged("effect CancelTool a"));
-    assert!(harness.ending.is_none(), "what runs has not ended yet");
+    assert!(harness.ending.is_none(), "the tool is still running");
     harness.drive();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     assert_eq!(harness.result_of("a"), "The call was cancelled.");

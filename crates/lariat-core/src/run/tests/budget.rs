@@ -1,4 +1,4 @@
-//! Budgets in the course of a run: warnings, the wrap-up turn, asking for more, shared budgets.
+//! Tests of budgets during a run: warnings, the wrap-up turn, requests for more, shared budgets.
 
 use super::catalogue;
 use super::harness::Harness;
@@ -20,7 +20,7 @@ fn limited(limit: LimitKind, scope: BudgetScope) -> RunOutcome {
     RunOutcome::LimitReached { limit, scope }
 }
 
-/// Six turns with one call each, none of which is like another.
+/// Runs turns with one distinct call each.
 fn busy(limits: ExecutionLimits) -> Harness {
     let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let story = ids.into_iter().fold(Story::new("go"), |story, id| story.reply(calls(&[id])));
@@ -30,7 +30,7 @@ fn busy(limits: ExecutionLimits) -> Harness {
 #[test]
 pub(super) fn each_level_is_warned_of_once() {
     let harness = busy(ExecutionLimits::default().with_max_total_tokens(125));
-    // 15 tokens a turn: 72 % before the seventh turn, 84 % before the eighth, 96 % before the ninth.
+    // 15 tokens per turn: 72 % before the seventh turn, 84 % before the eighth, 96 % before the ninth.
     assert_eq!(
         warnings(&harness),
         [(BudgetScope::Run, LimitKind::Tokens, 70), (BudgetScope::Run, LimitKind::Tokens, 95)]
@@ -65,7 +65,7 @@ fn a_session_has_a_wrap_up_turn_and_then_stops() {
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Session));
     let session = |level| (BudgetScope::Session, LimitKind::Tokens, level);
     assert_eq!(warnings(&harness), [session(70), session(95)]);
-    assert_eq!(harness.count("effect CallModel"), 5, "the fifth is the one that wraps up");
+    assert_eq!(harness.count("effect CallModel"), 5, "the fifth is the wrap-up turn");
     assert!(
         harness.conversation().iter().any(|line| line.contains("used 385 of 400 tokens for this session"))
     );
@@ -130,7 +130,7 @@ fn the_cap_of_a_run_can_be_raised_while_it_runs() {
 fn a_shared_budget_admits_every_call_and_is_settled_once_for_each() {
     let harness = catalogue::shared_budget().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Pool));
-    assert_eq!(harness.count("effect Admit"), 3, "the third turn wraps up");
+    assert_eq!(harness.count("effect Admit"), 3, "the third is the wrap-up turn");
     assert_eq!((harness.count("effect Settle"), harness.reserved.len()), (3, 0));
     assert_eq!(harness.lines(&["effect AdmitTool"]).len(), 4);
     let pool = |level| (BudgetScope::Pool, LimitKind::Tokens, level);

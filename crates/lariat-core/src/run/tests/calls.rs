@@ -1,4 +1,4 @@
-//! Tool calls: which run together, in what order the model gets the results, what becomes of those that do not run.
+//! Tests of tool calls: which run together, the order of results, and calls that do not run.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::tool::{ToolError, ToolResult};
 
 const TOOLS: [&str; 3] = ["effect RunTool", "event ToolExecutionEnd", "effect CallModel"];
 
-/// What ran when, each line as `run a`, `end a` or `model`.
+/// Returns what ran when, each line as `run a`, `end a` or `model`.
 fn course(harness: &Harness) -> Vec<String> {
     let short = |line: &str| {
         line.replace("effect RunTool", "run")
@@ -56,7 +56,7 @@ fn sequential_calls_run_one_after_another() {
     let story = Story::new("look").reply(calls(&["a", "b", "c"])).reply(text("seen"));
     let harness = strategy(story, ToolExecutionStrategy::Sequential);
     assert_eq!(course(&harness), ["model", "run a", "end a", "run b", "end b", "run c", "end c", "model"]);
-    assert!(harness.is_before("event ToolExecutionEnd a", "effect Authorize b"), "asked when its turn comes");
+    assert!(harness.is_before("event ToolExecutionEnd a", "effect Authorize b"), "checked when its turn comes");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn plan_mode_queues_the_change_and_tells_the_model_that_it_did() {
             .unwrap_or_default(),
         _ => false,
     });
-    assert!(!is_error, "queueing is what was asked for, not a failure");
+    assert!(!is_error, "queueing is not a failure");
 }
 
 #[test]
@@ -200,7 +200,7 @@ pub(super) fn ids_that_repeat_or_are_empty_are_made_unique() {
         })
         .collect();
     assert_eq!(started.len(), 4);
-    assert_eq!(started[0], "a", "an id that is unique stays");
+    assert_eq!(started[0], "a", "a unique id stays");
     assert!(started[1..].iter().all(|id| id.starts_with("call_")), "{started:?}");
 }
 
@@ -228,7 +228,7 @@ pub(super) fn calls_of_a_reply_that_was_cut_off_are_not_run() {
         let harness = story.play();
         assert!(harness.lines(&["effect RunTool", "effect Authorize"]).is_empty());
         assert!(harness.result_of("a").starts_with("Not run: the reply ended before it was complete"));
-        assert_eq!(harness.count("effect CallModel"), 2, "the model may try again");
+        assert_eq!(harness.count("effect CallModel"), 2, "the model can try again");
         truths::check(&harness);
     }
 }
@@ -239,7 +239,7 @@ fn a_call_without_the_right_stop_reason_is_run_all_the_same() {
     assert_eq!(course(&story.play()), ["model", "run a", "end a", "model"]);
 }
 
-/// A run that makes the same call with the same result until it is stopped.
+/// Runs the same call with the same result until the run is stopped.
 fn repeating(guard: Option<RepetitionConfig>, turns: usize) -> Harness {
     let ids = ["a", "b", "c", "d", "e", "f", "g"];
     let story = ids.into_iter().take(turns).fold(Story::new("go"), |story, id| {
@@ -275,7 +275,7 @@ fn another_call_or_another_result_is_no_repetition() {
         .into_iter()
         .fold(Story::new("go"), |story, id| story.reply(call_with(id, json!({"path": "x"}))));
     let harness = story.configured(|config| config.repetition = Some(RepetitionConfig::new(2, 2))).play();
-    assert_eq!(harness.outcome(), &RunOutcome::Completed, "each call had another output");
+    assert_eq!(harness.outcome(), &RunOutcome::Completed, "each call had a different output");
 }
 
 #[test]

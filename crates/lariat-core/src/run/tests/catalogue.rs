@@ -1,4 +1,4 @@
-//! The stories that are disturbed at every point. Each is told in full by a test of its own elsewhere.
+//! The scenarios that the tests interrupt at every point. Other tests check each one in detail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::permission::{PermissionDecision, Verdict};
 use crate::tool::{ToolError, ToolResult};
 use crate::usage::{Cost, Usage};
 
-/// A story under its name, to be told any number of times.
+/// A scenario with its name, which can be played any number of times.
 pub(super) type Told = (&'static str, fn() -> Story);
 
 pub(super) fn catalogue() -> Vec<Told> {
@@ -40,11 +40,11 @@ pub(super) fn catalogue() -> Vec<Told> {
         ("before_turn says no later", stopped_before_second_turn),
         ("filters warn", filter_warns),
         ("filters reject", filter_rejects),
-        ("kept from ending", kept_going),
-        ("kept from ending too often", kept_going_for_ever),
-        ("halted at its end", halted_at_its_end),
+        ("a hook blocks the end", kept_going),
+        ("a hook blocks the end too often", kept_going_for_ever),
+        ("halted at the end", halted_at_its_end),
         ("halted while a tool runs", halted),
-        ("told of a compaction", told_of_compaction),
+        ("hook after a compaction", told_of_compaction),
         ("notes", noted),
         ("notes and a compaction", noted_and_compacted),
         ("steering between tools", steered),
@@ -72,21 +72,21 @@ pub(super) fn catalogue() -> Vec<Told> {
         ("overflow twice", overflowed_twice),
         ("overflow without room", overflowed_without_room),
         ("compaction in an emergency", compacted),
-        ("room prepared", prepared),
-        ("room prepared for the next prompt", prepared_at_the_end),
-        ("room prepared too late", prepared_too_late),
-        ("room prepared by taking words", prepared_for_nothing),
+        ("compaction prepared", prepared),
+        ("compaction prepared for the next prompt", prepared_at_the_end),
+        ("compaction prepared too late", prepared_too_late),
+        ("prepared compaction removes user messages", prepared_for_nothing),
         ("compaction refused", compaction_refused),
         ("counted by two models", counted),
         ("ids that repeat", repeated_ids),
         ("calls cut off", cut_off_calls),
         ("a pause", paused),
         ("repetition", repeating),
-        ("going round in a circle", circling),
+        ("repeating a cycle", circling),
         ("a session's budget", session_budget),
-        ("more is asked for and given", extended),
-        ("more is asked for and refused", not_extended),
-        ("more is given by itself", extended_unasked),
+        ("budget extension granted", extended),
+        ("budget extension refused", not_extended),
+        ("budget extension without a request", extended_unasked),
         ("a shared budget", shared_budget),
         ("a shared budget that refuses", shared_refusal),
         ("a shared budget that refuses a tool", shared_tool_refusal),
@@ -109,7 +109,7 @@ fn spending(id: &'static str, tokens: u64) -> Reply {
     reply
 }
 
-/// Six turns of 100 tokens each, in a session that has spent nothing.
+/// Turns of about 100 tokens each, in a session that has spent nothing.
 pub(super) fn session_budget() -> Story {
     let limits = BudgetLimits::none().with_tokens(400);
     let story = ["a", "b", "c", "d", "e"]
@@ -243,7 +243,7 @@ fn filter_rejects() -> Story {
     words().filtered(Filtered::Reject { reason: "no".into() })
 }
 
-/// Hooks find something to do twice.
+/// Hooks block the end twice.
 pub(super) fn kept_going() -> Story {
     let answers = ["the tests fail", "the docs are missing"].map(HookAnswer::blocks);
     words().reply(calls(&["a"])).reply(text("fixed")).told(MomentKind::Stop, answers)
@@ -331,7 +331,7 @@ fn rewritten() -> Story {
     tool_cycle().verdict("a", Verdict::Rewrite(Arc::new(json!({"of": "else"}))))
 }
 
-/// Tool calls without end.
+/// Tool calls in every turn.
 pub(super) fn busy(turns: usize) -> Story {
     let names = ["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7"];
     names.iter().take(turns).fold(Story::new("go"), |story, name| story.reply(calls(&[name])))
@@ -399,7 +399,7 @@ pub(super) fn in_small_window(turns: u128) -> Story {
     })
 }
 
-/// Two models report how large their requests were, each in tokens of its own.
+/// Two models report the size of their requests, each in its own tokens.
 pub(super) fn counted() -> Story {
     let story =
         Story::new("count the words of this sentence, and then count them again").configured(|config| {
@@ -507,7 +507,7 @@ fn empty_reply() -> Story {
     Story::new("hi").reply(vec![done(StopReason::Stop)])
 }
 
-/// An earlier loop ended before it took up what was said to it.
+/// An earlier loop ended before it delivered its queued messages.
 pub(super) fn carried_over() -> Story {
     let left = [
         (QueueKind::Steering, old_prompt(7, "one more thing")),

@@ -1,4 +1,4 @@
-//! Making room: within a turn after an overflow, by itself at the threshold, and not for ever.
+//! Tests of compaction: after an overflow, at the thresholds, and its limits.
 
 use super::super::Input;
 use super::catalogue;
@@ -58,7 +58,7 @@ fn an_overflow_is_answered_twice_in_a_turn_and_then_says_what_is_too_big() {
     let RunOutcome::ContextFull(full) = harness.outcome() else { panic!("{:?}", harness.outcome()) };
     assert!(full.reason.contains("nothing left"), "{full}");
     assert_eq!(full.window, Some(1_000));
-    assert_eq!(full.largest.len(), 2, "two prompts are left");
+    assert_eq!(full.largest.len(), 2, "two prompts remain");
     assert_eq!(harness.count("hook on_error"), 1);
     truths::check(&harness);
 }
@@ -107,7 +107,7 @@ fn in_an_emergency_room_is_made_before_the_model_is_called() {
     assert!(harness.is_before("event CompactionWarning", "effect Compact Emergency"));
     assert!(harness.is_before("effect Compact Emergency", "effect CallModel"));
     assert!(harness.is_before("event Compaction", "effect CallModel"));
-    assert_eq!(harness.sent[0].len(), 4, "the words of the person");
+    assert_eq!(harness.sent[0].len(), 4, "the user messages");
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     truths::check(&harness);
 }
@@ -182,7 +182,7 @@ fn cancelling_lets_go_of_room_that_is_being_prepared() {
     harness.say(Say::Cancel);
     harness.drive();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
-    assert!(!harness.logged("event Compaction"), "what comes too late is not used");
+    assert!(!harness.logged("event Compaction"), "a late compaction is not applied");
     truths::check(&harness);
 }
 
@@ -208,21 +208,22 @@ fn compaction_that_was_refused_twice_is_not_tried_a_third_time() {
             "effect CallModel",
             "effect CallModel"
         ],
-        "once a turn"
+        "once per turn"
     );
     let causes: Vec<_> = refusals(&harness).into_iter().map(|(cause, _)| cause).collect();
     assert_eq!(causes, [CompactionCause::Emergency, CompactionCause::Emergency]);
     assert_eq!(
         harness.outcome(),
         &RunOutcome::Completed,
-        "refusal is no failure while the model still answers"
+        "a refusal is not a failure while the model still answers"
     );
     truths::check(&harness);
 }
 
 #[test]
 fn compaction_that_hardly_shrinks_is_refused() {
-    // Next to the system prompt the conversation is small: dropping nearly all of it saves less than a fifth.
+    // The conversation is small compared with the system prompt: dropping nearly all of it saves less than a
+    // fifth.
     let story = Story::new("and now?").after(long_talk(8)).configured(|config| {
         let mut context = crate::config::ContextConfig::with_window(1_000);
         (context.keep_first, context.keep_recent) = (0, 1);
@@ -244,6 +245,6 @@ fn cancelling_while_compacting_ends_the_run() {
     harness.say(Say::Cancel);
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     harness.drive();
-    assert!(!harness.logged("event Compaction"), "an overlay that comes too late is not laid");
+    assert!(!harness.logged("event Compaction"), "late edits are not applied");
     truths::check(&harness);
 }

@@ -1,4 +1,4 @@
-//! A step costs the same at any length of the conversation.
+//! Tests that a step costs the same at any length of the conversation.
 
 use super::super::{Effect, HookCall, Input, Run};
 use super::harness::Harness;
@@ -7,7 +7,7 @@ use crate::event::AgentEvent;
 use crate::time::{Stamp, Timestamp};
 use crate::transcript::{Transcript, Window};
 
-/// Elements that the open end of a list holds at most; everything before it is shared.
+/// Maximum number of elements in the open tail of a list; everything before it is shared.
 const OPEN_END: usize = 32;
 
 fn talk(messages: u128) -> Transcript {
@@ -68,7 +68,7 @@ fn what_hooks_and_models_get_of_a_long_conversation_is_shared_not_copied() {
                     inputs.push(Input::Model { op, signal });
                 }
                 Effect::Record(record) => {
-                    // What is written grows with the turn, never with the conversation.
+                    // The size of a record grows with the turn, never with the conversation.
                     let size = serde_json::to_vec(&record).unwrap().len();
                     assert!(size < 1_000, "{size} bytes of {:?}", record.event);
                     if let AgentEvent::AgentEnd { messages, .. } = &record.event {
@@ -80,5 +80,5 @@ fn what_hooks_and_models_get_of_a_long_conversation_is_shared_not_copied() {
         }
     }
     assert!(run.is_finished());
-    assert_eq!(windows, 5, "before and after the loop and the turn, and for the model");
+    assert_eq!(windows, 5, "two callbacks each for loop and turn, and the model call");
 }

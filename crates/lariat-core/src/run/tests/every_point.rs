@@ -1,4 +1,4 @@
-//! Every story, disturbed after each of its inputs: cancelled, out of time, steered.
+//! Tests that interrupt every scenario after each of its inputs: with a cancel, the deadline, or steering.
 
 use super::catalogue::catalogue;
 use super::harness::Harness;
@@ -9,8 +9,8 @@ use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, LimitKind, QueueKind, RunOutcome};
 use crate::message::Message;
 
-/// Plays a story and says something after its n-th input, for every n. The check gets the harness as it was before and
-/// as it is in the end.
+/// Plays a scenario and injects an action after its n-th input, for every n. `check` receives the state
+/// before and the finished harness.
 fn at_every_point(story: fn() -> Story, say: Say, mut check: impl FnMut(Before, Harness)) {
     let inputs = story().play().inputs;
     for n in 0..=inputs {
@@ -46,7 +46,7 @@ fn limit_reached(harness: &Harness) -> Option<(LimitKind, BudgetScope)> {
     })
 }
 
-/// Calls that were started and have not ended.
+/// Returns the tool calls that were started and have not ended.
 fn running(harness: &Harness) -> Vec<String> {
     let started = harness.log.iter().filter_map(|line| line.strip_prefix("event ToolExecutionStart "));
     started
@@ -97,7 +97,7 @@ fn a_cancelled_run_calls_no_model_and_starts_no_tool() {
 #[test]
 fn running_out_of_time_at_any_point_ends_the_run_properly() {
     for (name, story) in catalogue() {
-        // Limits as far away as possible, so that the story is the same.
+        // Limits as far away as possible, so that the scenario does not change.
         let probe = story();
         if probe.config.limits.is_some() {
             continue;

@@ -1,4 +1,5 @@
-//! Caps on turns, tokens, money and time. A limit ends the run with a typed outcome, never with a made-up message.
+//! Tests of limits on turns, tokens, cost and time. A limit ends the run with a typed outcome, never with an
+//! artificial message.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ fn reached(harness: &Harness) -> LimitKind {
         panic!("{:?}", harness.outcome())
     };
     assert_eq!(noted, [*limit], "recorded once, before the end");
-    assert!(!harness.conversation().iter().any(|line| line.contains("stopped")), "nobody said so");
+    assert!(!harness.conversation().iter().any(|line| line.contains("stopped")), "no artificial message");
     *limit
 }
 
@@ -66,7 +67,7 @@ fn a_run_that_is_done_when_it_reaches_a_limit_is_done() {
 
 #[test]
 pub(super) fn the_token_limit_counts_all_turns() {
-    // Each reply takes 15 tokens.
+    // Each reply uses 15 tokens.
     let story = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_total_tokens(40));
     let harness = story.play();
     assert_eq!(reached(&harness), LimitKind::Tokens);
@@ -117,7 +118,7 @@ fn the_deadline_ends_a_model_call_and_keeps_what_was_said() {
 fn time_counts_between_turns_too() {
     let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
     let story = Story::new("go").reply(calls(&["a"])).limited(limits);
-    // The timer is late; the limit is seen before the next turn all the same.
+    // The timer is late, but the limit is checked before the next turn.
     let harness = story.when("effect RunTool a", Say::Wait(Duration::from_secs(61))).play();
     assert_eq!(reached(&harness), LimitKind::Duration);
     assert_eq!(harness.count("effect CallModel"), 1);
@@ -127,6 +128,6 @@ fn time_counts_between_turns_too() {
 fn without_limits_there_is_no_deadline() {
     let harness = super::catalogue::busy(3).play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
-    // One stall guard per model call and nothing else.
+    // One stall timer per model call and no other.
     assert_eq!(harness.timers_started.len(), harness.count("effect CallModel"));
 }

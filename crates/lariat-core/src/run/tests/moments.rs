@@ -1,4 +1,4 @@
-//! What the session's hooks are told of and what their answers do: before the end, after a compaction, at a prompt.
+//! Tests of the session's hooks: before the end, after a compaction, at a prompt.
 
 use super::super::Filtered;
 use super::catalogue;
@@ -45,7 +45,7 @@ fn nobody_is_asked_before_the_end_when_nobody_wants_to_be() {
     assert_eq!((asked.told.len(), alone.told.len()), (1, 0));
     let line = asked.log.iter().position(|line| line == "effect Tell Stop").unwrap();
     asked.log.remove(line);
-    assert_eq!(asked.log, alone.log, "an answer without an objection leaves no mark");
+    assert_eq!(asked.log, alone.log, "an empty answer leaves no trace");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn hooks_keep_a_run_from_ending_eight_times_in_a_row_and_no_more() {
     assert_eq!(harness.count("event StopBlocked"), 8);
     assert_eq!(harness.count("effect CallModel"), 9);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
-    // A person's word begins a new row.
+    // A user message resets the count.
     let story = catalogue::kept_going_for_ever().when("event StopBlocked", Say::FollowUp("and this"));
     let harness = story.play();
     assert_eq!(harness.count("event StopBlocked"), 9);

@@ -1,4 +1,4 @@
-//! What the model is told between its replies.
+//! Tests of notes to the model between its replies.
 
 use super::catalogue;
 use super::story::*;
@@ -10,7 +10,7 @@ fn a_note_comes_after_the_prompt_and_is_told_once() {
     let harness = catalogue::noted().play();
     assert_eq!(harness.conversation().get(1).map(String::as_str), Some("user: It is Monday."));
     let told = harness.conversation().iter().filter(|line| line.contains("Monday")).count();
-    assert_eq!(told, 1, "it did not change");
+    assert_eq!(told, 1, "it is unchanged");
     assert_eq!(harness.count("effect Consult"), harness.count("effect CallModel"));
     assert!(harness.is_before("effect Consult", "effect CallModel"));
     truths::check(&harness);

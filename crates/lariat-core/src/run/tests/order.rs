@@ -1,4 +1,4 @@
-//! The order of hooks and events (seed 002, "Event Hook Ordering"), and what a hook or filter that says no does.
+//! Tests of the order of callbacks and events, and of callbacks or filters that refuse.
 
 use super::super::{Filtered, Run, StartError};
 use super::story::*;
@@ -166,7 +166,7 @@ fn filters_that_reject_end_the_loop_and_nothing_of_the_prompt_is_kept() {
     assert_eq!(rejection.as_deref(), Some("rude"));
 }
 
-/// What triggered each turn.
+/// Returns the trigger of each turn.
 fn triggers(story: Story) -> Vec<TurnTrigger> {
     let harness = story.play();
     let trigger = |event: &AgentEvent| match event {
@@ -207,7 +207,7 @@ fn the_start_of_the_loop_says_how_it_continues() {
     assert_eq!(start.continuation_kind, Some(ContinuationKind::Rerun { tag: "now".into() }));
     assert_eq!(start.base, Some(old_prompt(1, "hi").id()));
     assert_eq!(harness.conversation(), ["user: hi", "assistant: done"]);
-    assert_eq!(harness.count("event MessageEnd user"), 0, "what was there is not recorded again");
+    assert_eq!(harness.count("event MessageEnd user"), 0, "earlier messages are not recorded again");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! These tests can fail: each planted mistake of the machine is caught by at least one of them.
+//! Checks that these tests can fail: at least one of them catches each planted mistake of the machine.
 
 use super::{approvals, budget, calls, compaction, every_point, limits, order, recovery, replies};
 use crate::planted::{Planted, plant};
 
-/// The tests that catch a mistake; none for mistakes of the driver, which its own tests catch.
+/// Returns the tests that catch a mistake; empty for mistakes of the driver, which its own tests catch.
 fn catchers(mistake: Planted) -> &'static [fn()] {
     match mistake {
         Planted::ResultsInCompletionOrder => {
@@ -48,7 +48,7 @@ fn every_planted_mistake_of_the_machine_is_caught() {
         Planted::PublishesBeforeAck,
         Planted::IgnoresAppendError,
         Planted::AppendsTwice,
-        // Of the pool.
+        // Mistakes of the pool.
         Planted::SettlesTwice,
         Planted::ForgetsToRelease,
         Planted::ChildIgnoresPool,
@@ -60,7 +60,7 @@ fn every_planted_mistake_of_the_machine_is_caught() {
             plant(Some(*mistake));
             let outcome = std::panic::catch_unwind(test);
             plant(None);
-            assert!(outcome.is_err(), "{mistake:?} was not noticed");
+            assert!(outcome.is_err(), "{mistake:?} was not caught");
             test();
         }
     }

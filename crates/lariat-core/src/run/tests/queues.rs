@@ -1,4 +1,4 @@
-//! Steering between tool executions and at turn ends, follow-ups when the loop would stop.
+//! Tests of steering between tool calls and at the end of turns, and of follow-ups when the loop would stop.
 
 use super::super::Input;
 use super::harness::Harness;
@@ -16,7 +16,7 @@ fn sequential(story: Story) -> Story {
     story.configured(|config| config.tool_execution = ToolExecutionStrategy::Sequential)
 }
 
-/// Three calls one after another; two messages come while the first runs.
+/// Three calls one after another; two messages arrive while the first runs.
 fn steered() -> Story {
     sequential(Story::new("look").reply(calls(&["a", "b", "c"])).reply(text("first")).reply(text("second")))
         .when("effect RunTool a", Say::Steer("rather this"))
@@ -191,7 +191,7 @@ fn what_an_earlier_loop_left_over_is_taken_up() {
             "assistant: done"
         ]
     );
-    assert!(!harness.logged("event MessageQueued"), "its content is in the journal already");
+    assert!(!harness.logged("event MessageQueued"), "its content is already in the journal");
     truths::check(&harness);
 }
 

@@ -1,4 +1,4 @@
-//! Every story, crashed after each of its durable events and gone on with from its journal.
+//! Tests that crash every scenario after each of its durable events and resume it from the journal.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::id::{LoopId, ToolCallId};
 use crate::permission::PermissionDecision;
 use crate::session::SessionSnapshot;
 
-/// Well after any story has ended, so that the time between crash and recovery shows if it counts.
+/// Long after any scenario has ended, so that a wrongly included pause between crash and resume is visible.
 const LATER: u64 = BEGIN + 1_000_000_000;
 
-/// What a journal that breaks off says about the loop.
+/// What a truncated journal says about the loop.
 struct Left {
     started: bool,
     ended: bool,
     aborted: bool,
     limit: Option<(LimitKind, BudgetScope)>,
-    /// Started, not ended.
+    /// Calls that were started and have not ended.
     running: Vec<ToolCallId>,
-    /// Ended, and its result is not recorded.
+    /// Calls that ended without a recorded result.
     lost: Vec<ToolCallId>,
-    /// Asked and not answered.
+    /// Requests without an answer.
     asking: Vec<(ToolCallId, crate::id::RequestId)>,
 }
 
@@ -68,7 +68,7 @@ fn left(journal: &[Event]) -> Left {
     left
 }
 
-/// Recovers the journal, in memory and from JSON, and checks the end it comes to.
+/// Resumes from the journal, in memory and from JSON, and checks the outcome.
 fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Harness> {
     let left = left(prefix);
     let loop_id = LoopId::from(LOOP);
@@ -116,10 +116,10 @@ fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Ha
         let decided = harness.journal.iter().any(|event| {
             matches!(&event.event, AgentEvent::PermissionDecided { request_id, .. } if request_id == request)
         });
-        assert!(decided, "the question keeps its id: {context}");
+        assert!(decided, "the request keeps its id: {context}");
         assert_eq!(harness.logged(&format!("effect Ask {call}")), !stopping, "{context}");
         let required = harness.count(&format!("event PermissionRequired {call}"));
-        assert_eq!(required, usize::from(!stopping), "who watches now is asked, once: {context}");
+        assert_eq!(required, usize::from(!stopping), "new observers receive the request once: {context}");
     }
     Some(harness)
 }
@@ -190,7 +190,7 @@ fn what_a_loop_learnt_about_a_model_s_tokens_is_in_its_journal() {
         reported += usize::from(tracker.is_reported());
     }
     assert!(reported > 10, "{reported}");
-    // What the model reported that stood in, and its reply: in its own tokens.
+    // The last report of the fallback model plus its reply, in its own tokens.
     assert_eq!(lived.run.context_tokens(), Some(9_705), "{:?}", tracked(&lived.run));
 }
 
@@ -293,7 +293,7 @@ fn a_change_that_plan_mode_queued_before_the_crash_stays_queued() {
         lived.journal.iter().position(|event| matches!(event.event, AgentEvent::PlanChangeQueued { .. }));
     let mut harness = Harness::recovered(&lived.config, &lived.journal[..=queued.unwrap()], LATER);
     harness.drive();
-    // The gate of the benign world would let it run.
+    // In a resumed run, the permission check would allow it.
     assert!(!harness.logged("effect Authorize a") && !harness.logged("event PlanChangeQueued"));
     assert_eq!(harness.result_of("a"), lived.result_of("a"));
 }

@@ -1,4 +1,4 @@
-//! Every story, replayed from its journal: today's machine records what was recorded.
+//! Tests that replay every scenario from its journal: the machine must record the same events.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Getting a reply: streams, retries, stalls, broken connections, pauses.
+//! Tests of replies: streams, retries, stalls, broken connections, pauses.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn replies(harness: &Harness) -> Vec<AssistantMessage> {
     own(&harness.journal).filter_map(reply).collect()
 }
 
-/// The retries: attempt and delay in milliseconds.
+/// Returns the retries: attempt and delay in milliseconds.
 fn retries(harness: &Harness) -> Vec<(u32, u64)> {
     let retry = |event: &crate::event::EventRecord| match &event.event {
         AgentEvent::ModelRetry { attempt, delay_ms, error } => {
@@ -108,7 +108,7 @@ fn a_failure_before_anything_was_delivered_is_retried_with_growing_delays() {
         assert!((0.8..=1.2).contains(&share), "{delay} ms for {base} ms");
     }
     assert!(waits.iter().any(|(_, delay)| delay % 1_000 != 0), "with jitter");
-    assert!(harness.now - BEGIN >= waits.iter().map(|(_, delay)| delay).sum(), "and they are waited for");
+    assert!(harness.now - BEGIN >= waits.iter().map(|(_, delay)| delay).sum(), "the run waits for the delays");
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!((harness.count("effect CallModel"), harness.count("event TurnStart")), (4, 1));
     truths::check(&harness);
@@ -132,10 +132,10 @@ fn the_server_may_ask_for_a_longer_wait() {
     let asked = Duration::from_secs(17);
     let harness = Story::new("hi").reply(rate_limited(Some(asked))).reply(rate_limited(None)).play();
     let waits = retries(&harness);
-    assert_eq!(waits[0], (1, 17_000), "exactly what was asked for");
+    assert_eq!(waits[0], (1, 17_000), "exactly the requested delay");
     assert!((1_600..=2_400).contains(&waits[1].1));
     let short = Story::new("hi").reply(rate_limited(Some(Duration::from_millis(1)))).play();
-    assert!(retries(&short)[0].1 >= 800, "never less than our own");
+    assert!(retries(&short)[0].1 >= 800, "never less than the backoff");
 }
 
 #[test]
@@ -201,7 +201,7 @@ pub(super) fn retries_come_to_an_end() {
     assert!(harness.is_before("hook on_error", "event TurnEnd"));
     let reply = &replies(&harness)[0];
     assert_eq!((reply.stop_reason, reply.error_message.as_ref()), (StopReason::Error, Some(error)));
-    assert_eq!(harness.conversation(), ["user: hi"], "nothing was said");
+    assert_eq!(harness.conversation(), ["user: hi"], "there is no reply");
     truths::check(&harness);
 }
 
@@ -242,14 +242,14 @@ pub(super) fn a_reply_that_broke_is_withdrawn_and_asked_for_again() {
         assert_eq!(harness.outcome(), &RunOutcome::Completed);
         assert_eq!(harness.count("event MessageWithdrawn"), 1);
         assert!(harness.is_before("event MessageWithdrawn", "event ModelRetry"));
-        assert!(harness.lines(&["effect Authorize", "effect RunTool"]).is_empty(), "calls of it are not run");
-        assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"], "nothing of it is kept");
+        assert!(harness.lines(&["effect Authorize", "effect RunTool"]).is_empty(), "its tool calls do not run");
+        assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"], "no part of it is kept");
         let started = |event: &crate::event::EventRecord| match &event.event {
             AgentEvent::MessageStart { message } if message.get().is_none() => Some(message.id()),
             _ => None,
         };
         let ids: Vec<_> = harness.events.iter().filter_map(started).collect();
-        assert!(ids.len() == 2 && ids[0] != ids[1], "the next reply has an id of its own");
+        assert!(ids.len() == 2 && ids[0] != ids[1], "the next reply has a new id");
         let withdrawn = |event: &crate::event::EventRecord| match &event.event {
             AgentEvent::MessageWithdrawn { message_id } => Some(*message_id),
             _ => None,
@@ -338,7 +338,7 @@ fn a_stream_that_still_speaks_is_not_silent() {
         config.stall_timeout = Duration::from_secs(30);
         config.retry = RetryConfig::none();
     });
-    // A piece after 29 seconds; then silence.
+    // Data after 29 seconds, then silence.
     let harness =
         story.reply(vec![piece("a")]).when("effect CallModel", Say::Wait(Duration::from_secs(29))).play();
     let elapsed = harness.now - BEGIN;
@@ -353,7 +353,7 @@ fn late_words_of_a_call_that_was_given_up_are_ignored() {
     while harness.count("effect CallModel") < 2 {
         harness.step();
     }
-    // The deadline is off, so the first call is operation 1 and its stall guard 2.
+    // There is no deadline, so the first call is operation 1 and its stall timer is operation 2.
     let late = |signal| Input::Model { op: super::super::OpId(1), signal };
     harness.give(late(piece("too late")));
     harness.give(late(done(StopReason::Stop)));
@@ -374,7 +374,7 @@ fn a_reply_without_content_completes_the_run_and_stays_out_of_the_conversation()
     let harness = Story::new("hi").reply(vec![done(StopReason::Stop)]).play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.conversation(), ["user: hi"]);
-    assert!(harness.logged("event MessageEnd assistant"), "it is recorded all the same");
+    assert!(harness.logged("event MessageEnd assistant"), "it is still recorded");
     truths::check(&harness);
 }
 

@@ -1,4 +1,4 @@
-//! What is true of every journal of a loop that ended, whatever happened to it.
+//! Invariants of every journal of an ended loop.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::id::{MessageId, ToolCallId};
 use crate::message::SharedMessage;
 use crate::session::SessionFold;
 
-/// The journal as another process would read it.
+/// Returns the journal as another process would read it.
 pub(super) fn through_json(journal: &[Event]) -> Vec<Event> {
     let read = |event: &Event| {
         let json = serde_json::to_vec(&**event).unwrap();
@@ -19,7 +19,7 @@ pub(super) fn through_json(journal: &[Event]) -> Vec<Event> {
     journal.iter().map(read).collect()
 }
 
-/// The events of the loop the stories are about.
+/// Returns the events of the scenario's loop.
 pub(super) fn own(journal: &[Event]) -> impl Iterator<Item = &AgentEvent> {
     journal
         .iter()
@@ -27,13 +27,13 @@ pub(super) fn own(journal: &[Event]) -> impl Iterator<Item = &AgentEvent> {
         .map(|event| &event.event)
 }
 
-/// Checks everything that must hold once a loop has ended.
+/// Checks all invariants of an ended loop.
 pub(super) fn check(harness: &Harness) {
     let ending = harness.ending.as_ref();
     let ending = ending.unwrap_or_else(|| panic!("the run has not ended:\n{}", harness.log.join("\n")));
     let told = || harness.log.join("\n");
     let read = through_json(&harness.journal);
-    assert_eq!(read, harness.journal, "written and read, a journal is the same");
+    assert_eq!(read, harness.journal, "a journal must round-trip through JSON");
 
     let ends: Vec<_> = own(&read)
         .filter_map(|event| match event {
@@ -61,7 +61,7 @@ pub(super) fn check(harness: &Harness) {
                 queued.insert(message.id(), Arc::clone(message));
             }
             AgentEvent::MessageEnd { message } => {
-                assert!(open_turn.is_some(), "a message outside of a turn:\n{}", told());
+                assert!(open_turn.is_some(), "a message outside a turn:\n{}", told());
                 assert!(!messages.contains(&message.id()), "a message recorded twice:\n{}", told());
                 messages.push(message.id());
                 let full = match message {
@@ -97,7 +97,7 @@ pub(super) fn check(harness: &Harness) {
     check_folds(harness, &read);
 }
 
-/// Every call of the reply has its result, in call order.
+/// Checks that every call of the reply has its result, in call order.
 fn check_results(
     content: &HashMap<MessageId, SharedMessage>,
     reply: &MessageRef,
@@ -114,17 +114,17 @@ fn check_results(
     assert_eq!(calls, answered, "every call has its result, in call order:\n{}", told());
 }
 
-/// What other readers of the journal see is what the run saw.
+/// Checks that other readers of the journal compute the same state as the run.
 fn check_folds(harness: &Harness, read: &[Event]) {
     let fold = SessionFold::of(read);
     if fold.loops().any(|start| start.loop_id.as_str() == LOOP) {
         let (transcript, _) = fold.conversation(fold.tip());
         let folded: Vec<_> = transcript.window().iter().cloned().collect();
         let lived: Vec<_> = harness.run.transcript().window().iter().cloned().collect();
-        assert_eq!(folded, lived, "the fold tells what was lived:\n{}", harness.log.join("\n"));
+        assert_eq!(folded, lived, "the fold must match the run:\n{}", harness.log.join("\n"));
         assert_eq!(fold.open_loops().count(), 0);
         let tip = harness.run.state.tip.or(harness.run.start.base);
-        assert_eq!(tip, fold.tip(), "the next loop goes on where the fold says");
+        assert_eq!(tip, fold.tip(), "the next loop continues at the tip of the fold");
     }
     let mut resolver = Resolver::new();
     for event in read {
