@@ -30,7 +30,7 @@ const LARGEST_IMAGE_TOKENS: u64 = 1_600;
 ///
 /// impl TokenCounter for WordCounter {
 ///     fn count(&self, text: &str) -> u64 {
-///         text.split_whitespace().count() as u64
+///         text.split_whitespace().map(|_| 1).sum()
 ///     }
 /// }
 ///

@@ -15,7 +15,7 @@ fn decisions(harness: &Harness) -> Vec<PermissionDecision> {
 }
 
 #[test]
-fn a_question_is_recorded_before_it_is_asked_and_answered_before_the_tool_runs() {
+fn request_is_recorded_before_asking_and_decided_before_the_tool_runs() {
     let story = Story::new("do").reply(calls(&["a"])).asked("a", Some(PermissionDecision::AllowAlways));
     let harness = story.play();
     assert_eq!(
@@ -42,7 +42,7 @@ fn a_question_is_recorded_before_it_is_asked_and_answered_before_the_tool_runs()
 }
 
 #[test]
-fn other_calls_go_on_while_a_person_thinks() {
+fn other_calls_continue_while_an_approval_is_pending() {
     let story = Story::new("do").reply(calls(&["a", "b", "c"])).asked("b", None).reply(text("done"));
     let mut harness = story.play();
     assert!(harness.ending.is_none());
@@ -57,7 +57,7 @@ fn other_calls_go_on_while_a_person_thinks() {
 }
 
 #[test]
-fn a_call_that_may_not_run_beside_others_waits_for_the_question_before_it() {
+fn exclusive_call_waits_for_the_approval_before_it() {
     let story = Story::new("do").reply(calls(&["a", "b write"])).asked("a", None);
     let mut harness = story.play();
     assert!(!harness.logged("effect Authorize b"));
@@ -67,7 +67,7 @@ fn a_call_that_may_not_run_beside_others_waits_for_the_question_before_it() {
 }
 
 #[test]
-pub(super) fn a_denial_is_told_to_the_model_with_its_reason() {
+pub(super) fn model_receives_the_reason_of_a_denial() {
     for (decision, told) in [
         (PermissionDecision::deny("not today"), "Denied: not today"),
         (PermissionDecision::Deny { reason: None }, "Denied: this call was not approved."),
@@ -81,7 +81,7 @@ pub(super) fn a_denial_is_told_to_the_model_with_its_reason() {
 }
 
 #[test]
-fn the_first_answer_counts() {
+fn first_answer_wins() {
     let allow = || Some(PermissionDecision::Allow);
     let story = Story::new("do").reply(calls(&["a"])).asked("a", allow()).reply(text("ok"));
     let harness = story.when("effect Ask a", Say::Answer("a", PermissionDecision::deny("first"))).play();
@@ -97,7 +97,7 @@ fn the_first_answer_counts() {
 }
 
 #[test]
-fn questions_are_withdrawn_when_the_run_is_cancelled() {
+fn cancel_withdraws_open_requests() {
     let story = Story::new("do").reply(calls(&["a", "b", "c"])).asked("a", None).asked("b", None).held("c");
     let mut harness = story.play();
     assert_eq!(harness.run.pending_permissions().count(), 2);
@@ -115,7 +115,7 @@ fn questions_are_withdrawn_when_the_run_is_cancelled() {
 }
 
 #[test]
-fn a_tool_that_runs_is_told_to_end_and_the_run_waits_for_it() {
+fn cancel_ends_a_running_tool_and_waits_for_it() {
     let mut harness = Story::new("do").reply(calls(&["a", "b write"])).held("a").play();
     harness.say(Say::Cancel);
     assert!(harness.logged("effect CancelTool a"));
@@ -128,7 +128,7 @@ fn a_tool_that_runs_is_told_to_end_and_the_run_waits_for_it() {
 }
 
 #[test]
-fn a_tool_that_ends_well_although_it_was_told_to_stop_keeps_its_result() {
+fn tool_that_finishes_despite_cancel_keeps_its_result() {
     let mut harness = Story::new("do").reply(calls(&["a"])).late(&["a"]).begin();
     while !harness.logged("effect RunTool a") {
         harness.step();
@@ -140,7 +140,7 @@ fn a_tool_that_ends_well_although_it_was_told_to_stop_keeps_its_result() {
 }
 
 #[test]
-fn what_was_approved_is_what_runs_when_a_hook_rewrote_the_arguments() {
+fn approved_call_runs_with_the_rewritten_arguments_shown() {
     let args = std::sync::Arc::new(serde_json::json!({"path": "shown"}));
     let question = crate::permission::PermissionRequest::new(&tool_call("a", "read"), "read `shown`?");
     let story = Story::new("do")

@@ -28,7 +28,7 @@ fn busy(limits: ExecutionLimits) -> Harness {
 }
 
 #[test]
-pub(super) fn each_level_is_warned_of_once() {
+pub(super) fn each_level_causes_one_warning() {
     let harness = busy(ExecutionLimits::default().with_max_total_tokens(125));
     // 15 tokens per turn: 72 % before the seventh turn, 84 % before the eighth, 96 % before the ninth.
     assert_eq!(
@@ -39,7 +39,7 @@ pub(super) fn each_level_is_warned_of_once() {
 }
 
 #[test]
-fn the_last_turn_is_told_to_be_the_last_and_no_turn_is_lost_to_it() {
+fn last_allowed_turn_is_the_wrap_up_turn() {
     let harness = busy(ExecutionLimits::default().with_max_turns(6));
     assert_eq!(harness.outcome(), &limited(LimitKind::Turns, BudgetScope::Run));
     assert_eq!(harness.count("effect CallModel"), 6);
@@ -53,14 +53,14 @@ fn the_last_turn_is_told_to_be_the_last_and_no_turn_is_lost_to_it() {
 }
 
 #[test]
-fn a_cap_of_a_few_turns_is_kept_without_a_word() {
+fn small_turn_limit_causes_no_warnings() {
     let harness = busy(ExecutionLimits::default().with_max_turns(4));
     assert_eq!(harness.outcome(), &limited(LimitKind::Turns, BudgetScope::Run));
     assert_eq!((warnings(&harness), harness.count("effect CallModel")), (vec![], 4));
 }
 
 #[test]
-fn a_session_has_a_wrap_up_turn_and_then_stops() {
+fn session_budget_stops_after_a_wrap_up_turn() {
     let harness = catalogue::session_budget().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Session));
     let session = |level| (BudgetScope::Session, LimitKind::Tokens, level);
@@ -73,7 +73,7 @@ fn a_session_has_a_wrap_up_turn_and_then_stops() {
 }
 
 #[test]
-fn a_session_that_spent_its_budget_before_has_no_turn_left() {
+fn used_up_session_budget_allows_no_turn() {
     let mut first = catalogue::session_budget().begin();
     first.drive();
     let memory = crate::session::SessionFold::of(&first.journal).memory().clone();
@@ -85,7 +85,7 @@ fn a_session_that_spent_its_budget_before_has_no_turn_left() {
 }
 
 #[test]
-fn a_person_who_gives_more_lets_the_run_go_on() {
+fn granted_extension_continues_the_run() {
     let harness = catalogue::extended().play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.count("effect AskForMore"), 1);
@@ -98,7 +98,7 @@ fn a_person_who_gives_more_lets_the_run_go_on() {
 }
 
 #[test]
-fn a_person_who_says_no_ends_the_run() {
+fn refused_extension_ends_the_run() {
     let harness = catalogue::not_extended().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Session));
     assert_eq!(harness.count("effect AskForMore"), 1);
@@ -106,7 +106,7 @@ fn a_person_who_says_no_ends_the_run() {
 }
 
 #[test]
-fn a_question_for_more_can_be_cancelled() {
+fn extension_request_can_be_cancelled() {
     let mut story = catalogue::extended();
     story.script.unanswered.insert("more");
     let harness = story.when("effect AskForMore", Say::Cancel).play();
@@ -115,7 +115,7 @@ fn a_question_for_more_can_be_cancelled() {
 }
 
 #[test]
-fn the_cap_of_a_run_can_be_raised_while_it_runs() {
+fn run_limit_can_be_raised_during_the_run() {
     let more = Say::Extend(BudgetScope::Run, BudgetLimits::none().with_turns(10));
     let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let story = ids.into_iter().fold(Story::new("go"), |story, id| story.reply(calls(&[id])));
@@ -127,7 +127,7 @@ fn the_cap_of_a_run_can_be_raised_while_it_runs() {
 }
 
 #[test]
-fn a_shared_budget_admits_every_call_and_is_settled_once_for_each() {
+fn shared_budget_admits_and_settles_every_call_once() {
     let harness = catalogue::shared_budget().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Pool));
     assert_eq!(harness.count("effect Admit"), 3, "the third is the wrap-up turn");
@@ -139,7 +139,7 @@ fn a_shared_budget_admits_every_call_and_is_settled_once_for_each() {
 }
 
 #[test]
-fn a_call_that_a_shared_budget_refuses_is_not_made() {
+fn call_refused_by_a_shared_budget_is_not_made() {
     let harness = catalogue::shared_refusal().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Pool));
     assert_eq!(harness.count("effect CallModel"), 1);
@@ -153,7 +153,7 @@ fn a_call_that_a_shared_budget_refuses_is_not_made() {
 }
 
 #[test]
-fn tool_calls_that_are_used_up_are_refused_and_the_model_may_still_answer() {
+fn tool_calls_over_the_limit_are_refused_and_the_model_can_answer() {
     let harness = catalogue::no_calls_left().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::ToolCalls, BudgetScope::Run));
     assert_eq!(harness.count("effect CallModel"), 2);

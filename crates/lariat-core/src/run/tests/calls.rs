@@ -32,7 +32,7 @@ fn strategy(story: Story, strategy: ToolExecutionStrategy) -> Harness {
 }
 
 #[test]
-pub(super) fn parallel_calls_run_together_and_their_results_come_in_call_order() {
+pub(super) fn parallel_calls_run_together_with_results_in_call_order() {
     let story =
         Story::new("look").reply(calls(&["a", "b list", "c"])).late(&["c", "a", "b"]).reply(text("seen"));
     let harness = strategy(story, ToolExecutionStrategy::Parallel);
@@ -74,14 +74,14 @@ fn batched_calls_run_in_groups() {
 }
 
 #[test]
-fn a_batch_of_nothing_is_a_batch_of_one() {
+fn batch_size_zero_is_treated_as_one() {
     let story = Story::new("look").reply(calls(&["a", "b"])).reply(text("seen"));
     let harness = strategy(story, ToolExecutionStrategy::Batched { size: 0 });
     assert_eq!(course(&harness), ["model", "run a", "end a", "run b", "end b", "model"]);
 }
 
 #[test]
-pub(super) fn a_tool_that_is_not_parallel_safe_runs_alone() {
+pub(super) fn tool_that_is_not_parallel_safe_runs_alone() {
     let story = || {
         let calls = calls(&["a", "b", "c write", "d write", "e", "f"]);
         Story::new("do").reply(calls).late(&["f", "e", "b", "a"]).reply(text("done"))
@@ -100,7 +100,7 @@ pub(super) fn a_tool_that_is_not_parallel_safe_runs_alone() {
 }
 
 #[test]
-fn a_failure_is_told_to_the_model_and_the_run_goes_on() {
+fn tool_failure_reaches_the_model_and_the_run_continues() {
     let story = Story::new("do").with_hooks().reply(calls(&["a"])).reply(text("sorry"));
     let harness = story.output("a", Err(ToolError::Failed("no such file".into()))).play();
     assert_eq!(harness.conversation()[2..], ["a: no such file", "assistant: sorry"]);
@@ -111,7 +111,7 @@ fn a_failure_is_told_to_the_model_and_the_run_goes_on() {
 }
 
 #[test]
-fn output_is_fit_for_the_model_and_details_are_kept_beside_it() {
+fn tool_output_is_cleaned_and_details_are_kept() {
     let output = ToolResult {
         content: vec!["".into(), Content::tool_call("x", "read", json!({}))],
         details: json!({"exit_code": 0}),
@@ -129,7 +129,7 @@ fn output_is_fit_for_the_model_and_details_are_kept_beside_it() {
 }
 
 #[test]
-fn an_unknown_tool_is_answered_without_asking_anybody() {
+fn unknown_tool_gets_an_error_without_a_permission_check() {
     let harness = Story::new("do").reply(calls(&["a fly"])).reply(text("sorry")).play();
     assert_eq!(harness.result_of("a"), "There is no tool named `fly`. Available: list, read, write.");
     assert!(!harness.logged("effect Authorize a") && !harness.logged("event ToolExecutionStart a"));
@@ -137,7 +137,7 @@ fn an_unknown_tool_is_answered_without_asking_anybody() {
 }
 
 #[test]
-pub(super) fn a_call_the_gate_denies_does_not_run_and_the_model_is_told_why() {
+pub(super) fn denied_call_does_not_run_and_the_model_receives_the_reason() {
     let harness =
         Story::new("do").reply(calls(&["a"])).verdict("a", Verdict::Deny("read-only".into())).play();
     assert_eq!(harness.result_of("a"), "Denied: read-only");
@@ -145,7 +145,7 @@ pub(super) fn a_call_the_gate_denies_does_not_run_and_the_model_is_told_why() {
 }
 
 #[test]
-fn a_call_a_hook_skips_has_an_error_result_and_no_execution_events() {
+fn skipped_call_has_an_error_result_and_no_execution_events() {
     let harness = Story::new("do").with_hooks().reply(calls(&["a"])).verdict("a", Verdict::Skip).play();
     assert!(harness.result_of("a").starts_with("Skipped"));
     assert!(!harness.logged("event ToolExecutionStart a") && !harness.logged("event ToolExecutionEnd a"));
@@ -153,7 +153,7 @@ fn a_call_a_hook_skips_has_an_error_result_and_no_execution_events() {
 }
 
 #[test]
-fn plan_mode_queues_the_change_and_tells_the_model_that_it_did() {
+fn plan_mode_queues_the_change_and_says_so() {
     let verdict = Verdict::Queue { summary: "write x".into() };
     let harness = Story::new("do").reply(calls(&["a write"])).verdict("a", verdict).play();
     assert!(harness.logged("event PlanChangeQueued") && !harness.logged("effect RunTool a"));
@@ -169,7 +169,7 @@ fn plan_mode_queues_the_change_and_tells_the_model_that_it_did() {
 }
 
 #[test]
-fn rewritten_arguments_are_what_runs_and_what_is_recorded() {
+fn rewritten_arguments_run_and_are_recorded() {
     let args = Arc::new(json!({"path": "elsewhere"}));
     let harness =
         Story::new("do").reply(calls(&["a", "b"])).verdict("a", Verdict::Rewrite(Arc::clone(&args))).play();
@@ -189,7 +189,7 @@ fn rewritten_arguments_are_what_runs_and_what_is_recorded() {
 }
 
 #[test]
-pub(super) fn ids_that_repeat_or_are_empty_are_made_unique() {
+pub(super) fn repeated_and_empty_ids_become_unique() {
     let story = Story::new("go").reply(calls(&["a", "a", " read"])).reply(calls(&["a"])).reply(text("done"));
     let harness = story.play();
     truths::check(&harness);
@@ -221,7 +221,7 @@ fn arguments_are_always_an_object() {
 }
 
 #[test]
-pub(super) fn calls_of_a_reply_that_was_cut_off_are_not_run() {
+pub(super) fn calls_of_a_truncated_reply_do_not_run() {
     for stop_reason in [StopReason::Length, StopReason::ContextExceeded, StopReason::Refusal] {
         let story =
             Story::new("go").reply(calls_stopping(&["a", "b write"], stop_reason)).reply(text("done"));
@@ -234,7 +234,7 @@ pub(super) fn calls_of_a_reply_that_was_cut_off_are_not_run() {
 }
 
 #[test]
-fn a_call_without_the_right_stop_reason_is_run_all_the_same() {
+fn call_runs_despite_a_wrong_stop_reason() {
     let story = Story::new("go").reply(calls_stopping(&["a"], StopReason::Stop)).reply(text("done"));
     assert_eq!(course(&story.play()), ["model", "run a", "end a", "model"]);
 }
@@ -249,7 +249,7 @@ fn repeating(guard: Option<RepetitionConfig>, turns: usize) -> Harness {
 }
 
 #[test]
-fn a_model_that_repeats_itself_is_told_and_then_stopped() {
+fn repeating_model_is_nudged_and_then_stopped() {
     let harness = repeating(Some(RepetitionConfig::new(2, 4)), 7);
     assert_eq!(harness.outcome(), &RunOutcome::Repetition);
     assert_eq!(harness.count("effect CallModel"), 4);
@@ -262,7 +262,7 @@ fn a_model_that_repeats_itself_is_told_and_then_stopped() {
 }
 
 #[test]
-fn another_call_or_another_result_is_no_repetition() {
+fn different_call_or_result_is_not_a_repetition() {
     let story =
         ["a", "b", "c", "d", "e", "f"].into_iter().enumerate().fold(Story::new("go"), |story, (n, id)| {
             let arguments = json!({"path": (b'u' + n as u8) as char});
@@ -279,7 +279,7 @@ fn another_call_or_another_result_is_no_repetition() {
 }
 
 #[test]
-fn the_repetition_guard_can_be_switched_off() {
+fn loop_detection_can_be_disabled() {
     let harness = repeating(None, 7);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert!(!harness.logged("event RepetitionDetected"));

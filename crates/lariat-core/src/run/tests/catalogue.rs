@@ -544,7 +544,7 @@ fn cancelled_question() -> Story {
 }
 
 #[test]
-fn every_story_comes_to_its_end() {
+fn every_scenario_ends() {
     for (name, story) in catalogue() {
         let harness: Harness = story().play();
         assert!(harness.ending.is_some(), "{name} does not end:\n{}", harness.log.join("\n"));

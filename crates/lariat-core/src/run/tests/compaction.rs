@@ -16,7 +16,7 @@ fn refusals(harness: &Harness) -> Vec<(CompactionCause, String)> {
 }
 
 #[test]
-fn an_overflow_is_compacted_and_retried_within_the_same_turn() {
+fn overflow_compacts_and_retries_in_the_same_turn() {
     let harness = catalogue::overflowed().play();
     assert_eq!(
         harness.lines(&["effect", "event TurnStart", "event TurnEnd", "event Compaction"]),
@@ -37,7 +37,7 @@ fn an_overflow_is_compacted_and_retried_within_the_same_turn() {
 }
 
 #[test]
-fn what_compaction_says_it_saved_it_saved() {
+fn compaction_event_reports_the_saved_tokens() {
     let harness = catalogue::overflowed().play();
     let (before, after) = own(&harness.journal)
         .find_map(|event| match event {
@@ -51,7 +51,7 @@ fn what_compaction_says_it_saved_it_saved() {
 }
 
 #[test]
-fn an_overflow_is_answered_twice_in_a_turn_and_then_says_what_is_too_big() {
+fn repeated_overflow_ends_with_the_largest_messages() {
     let harness = catalogue::overflowed_twice().play();
     assert_eq!(harness.count("effect Compact Overflow"), 2);
     assert_eq!(harness.count("effect CallModel"), 2);
@@ -64,14 +64,14 @@ fn an_overflow_is_answered_twice_in_a_turn_and_then_says_what_is_too_big() {
 }
 
 #[test]
-fn an_overflow_in_a_later_turn_is_compacted_again() {
+fn overflow_in_a_later_turn_compacts_again() {
     let story = catalogue::in_small_window(1).reply(overflow()).reply(calls(&["a"])).reply(overflow());
     let harness = story.scripted(|script| script.compactor = Compactor::Replies).play();
     assert_eq!(harness.count("effect Compact Overflow"), 2);
 }
 
 #[test]
-pub(super) fn an_overflow_that_cannot_be_compacted_fails_and_says_why() {
+pub(super) fn overflow_without_compaction_fails_with_the_reason() {
     for (compactor, why) in
         [(Compactor::Nothing, "nothing left"), (Compactor::Nonsense, "not in the conversation")]
     {
@@ -92,7 +92,7 @@ pub(super) fn an_overflow_that_cannot_be_compacted_fails_and_says_why() {
 }
 
 #[test]
-fn without_a_context_configuration_nothing_is_compacted_and_the_error_is_typed() {
+fn no_compaction_without_a_context_configuration() {
     let story = Story::new("and now?").after(long_talk(3)).reply(overflow());
     let harness = story.scripted(|script| script.compactor = Compactor::Replies).play();
     assert!(harness.lines(&["effect Compact"]).is_empty());
@@ -102,7 +102,7 @@ fn without_a_context_configuration_nothing_is_compacted_and_the_error_is_typed()
 }
 
 #[test]
-fn in_an_emergency_room_is_made_before_the_model_is_called() {
+fn emergency_compacts_before_the_model_call() {
     let harness = catalogue::compacted().play();
     assert!(harness.is_before("event CompactionWarning", "effect Compact Emergency"));
     assert!(harness.is_before("effect Compact Emergency", "effect CallModel"));
@@ -113,7 +113,7 @@ fn in_an_emergency_room_is_made_before_the_model_is_called() {
 }
 
 #[test]
-fn room_is_prepared_while_the_model_answers_and_made_before_the_next_call() {
+fn compaction_is_prepared_during_a_reply_and_applied_before_the_next() {
     let harness = catalogue::prepared().play();
     assert_eq!(
         harness.lines(&["effect Compact", "effect CallModel", "event Compaction"]),
@@ -130,7 +130,7 @@ fn room_is_prepared_while_the_model_answers_and_made_before_the_next_call() {
 }
 
 #[test]
-fn room_that_is_ready_when_the_run_ends_is_there_for_the_next_prompt() {
+fn prepared_compaction_is_applied_at_the_end_of_the_run() {
     let harness = catalogue::prepared_at_the_end().play();
     assert!(harness.is_before("effect CallModel", "event Compaction"));
     assert!(harness.is_before("event Compaction", "event AgentEnd"));
@@ -139,7 +139,7 @@ fn room_that_is_ready_when_the_run_ends_is_there_for_the_next_prompt() {
 }
 
 #[test]
-fn a_run_does_not_wait_for_room_that_is_not_ready() {
+fn run_does_not_wait_for_unprepared_compaction() {
     let harness = catalogue::prepared_too_late().play();
     assert_eq!(
         harness.lines(&["effect Compact", "effect CallModel", "event Compaction"]),
@@ -150,7 +150,7 @@ fn a_run_does_not_wait_for_room_that_is_not_ready() {
 }
 
 #[test]
-fn a_proposal_that_takes_a_persons_words_is_refused_by_the_machine() {
+fn edit_of_a_user_message_is_refused() {
     let harness = catalogue::prepared_for_nothing().play();
     let words = harness.sent[1].iter().filter(|message| message.as_user().is_some()).count();
     assert_eq!(words, 2);
@@ -159,7 +159,7 @@ fn a_proposal_that_takes_a_persons_words_is_refused_by_the_machine() {
 }
 
 #[test]
-fn a_message_that_is_pinned_after_room_was_prepared_stays() {
+fn message_pinned_after_preparation_stays() {
     let pinned = long_talk(1)[1].id();
     let mut harness = catalogue::prepared().begin();
     while !harness.logged("effect RunTool a") {
@@ -174,7 +174,7 @@ fn a_message_that_is_pinned_after_room_was_prepared_stays() {
 }
 
 #[test]
-fn cancelling_lets_go_of_room_that_is_being_prepared() {
+fn cancel_discards_a_compaction_in_preparation() {
     let mut harness = catalogue::prepared_too_late().begin();
     while !harness.logged("effect CallModel") {
         harness.step();
@@ -187,7 +187,7 @@ fn cancelling_lets_go_of_room_that_is_being_prepared() {
 }
 
 #[test]
-fn a_conversation_below_the_threshold_is_left_alone() {
+fn no_compaction_below_the_threshold() {
     let story = catalogue::in_small_window(1).scripted(|script| script.compactor = Compactor::Replies);
     let harness = story.play();
     assert!(harness.lines(&["effect Compact"]).is_empty());
@@ -195,7 +195,7 @@ fn a_conversation_below_the_threshold_is_left_alone() {
 }
 
 #[test]
-fn compaction_that_was_refused_twice_is_not_tried_a_third_time() {
+fn compaction_is_not_tried_after_two_refusals() {
     let harness = catalogue::compaction_refused().play();
     assert_eq!(harness.count("event TurnStart"), 4);
     assert_eq!(
@@ -221,7 +221,7 @@ fn compaction_that_was_refused_twice_is_not_tried_a_third_time() {
 }
 
 #[test]
-fn compaction_that_hardly_shrinks_is_refused() {
+fn compaction_that_saves_too_little_is_refused() {
     // The conversation is small compared with the system prompt: dropping nearly all of it saves less than a
     // fifth.
     let story = Story::new("and now?").after(long_talk(8)).configured(|config| {
@@ -237,7 +237,7 @@ fn compaction_that_hardly_shrinks_is_refused() {
 }
 
 #[test]
-fn cancelling_while_compacting_ends_the_run() {
+fn cancel_during_compaction_ends_the_run() {
     let mut harness = catalogue::compacted().begin();
     while !harness.logged("effect Compact Emergency") {
         harness.step();

@@ -25,7 +25,7 @@ fn story(transcript: Transcript) -> Story {
 }
 
 #[test]
-fn a_long_conversation_takes_no_more_steps_than_a_short_one() {
+fn long_conversation_takes_the_same_steps_as_a_short_one() {
     let course = |length| {
         let mut harness: Harness = story(talk(length)).begin();
         while harness.ending.is_none() {
@@ -37,7 +37,7 @@ fn a_long_conversation_takes_no_more_steps_than_a_short_one() {
 }
 
 #[test]
-fn what_hooks_and_models_get_of_a_long_conversation_is_shared_not_copied() {
+fn long_conversation_is_shared_not_copied() {
     const LENGTH: usize = 100_000;
     let transcript = talk(LENGTH as u128);
     let base: Window = transcript.window();

@@ -56,7 +56,7 @@ fn running(harness: &Harness) -> Vec<String> {
 }
 
 #[test]
-pub(super) fn cancelling_at_any_point_ends_the_run_properly() {
+pub(super) fn cancel_at_any_point_ends_the_run() {
     for (name, story) in catalogue() {
         at_every_point(story, Say::Cancel, |before, harness| {
             truths::check(&harness);
@@ -75,7 +75,7 @@ pub(super) fn cancelling_at_any_point_ends_the_run_properly() {
 }
 
 #[test]
-fn a_cancelled_run_calls_no_model_and_starts_no_tool() {
+fn cancelled_run_calls_no_model_and_starts_no_tool() {
     for (name, story) in catalogue() {
         at_every_point(story, Say::Cancel, |before, harness| {
             let Some(at) = harness.log.iter().position(|line| line == "event AbortRequested") else { return };
@@ -95,7 +95,7 @@ fn a_cancelled_run_calls_no_model_and_starts_no_tool() {
 }
 
 #[test]
-fn running_out_of_time_at_any_point_ends_the_run_properly() {
+fn deadline_at_any_point_ends_the_run() {
     for (name, story) in catalogue() {
         // Limits as far away as possible, so that the scenario does not change.
         let probe = story();
@@ -130,7 +130,7 @@ fn running_out_of_time_at_any_point_ends_the_run_properly() {
 }
 
 #[test]
-pub(super) fn what_a_user_says_at_any_point_is_never_lost_and_never_said_twice() {
+pub(super) fn message_at_any_point_is_delivered_or_queued_once() {
     for (name, story) in catalogue() {
         for (queue, say) in [
             (QueueKind::Steering, Say::Steer("by the way")),

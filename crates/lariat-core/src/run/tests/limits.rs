@@ -41,7 +41,7 @@ fn spending(id: &'static str, usage: Usage) -> Reply {
 }
 
 #[test]
-pub(super) fn the_turn_limit_allows_exactly_that_many_model_calls() {
+pub(super) fn turn_limit_allows_exactly_that_many_model_calls() {
     for turns in [1, 2, 5] {
         let story = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_turns(turns));
         let harness = story.play();
@@ -52,21 +52,21 @@ pub(super) fn the_turn_limit_allows_exactly_that_many_model_calls() {
 }
 
 #[test]
-fn a_limit_of_no_turns_calls_no_model() {
+fn turn_limit_of_zero_calls_no_model() {
     let harness = Story::new("hi").limited(ExecutionLimits::default().with_max_turns(0)).play();
     assert_eq!(reached(&harness), LimitKind::Turns);
     assert_eq!(harness.count("effect CallModel"), 0);
 }
 
 #[test]
-fn a_run_that_is_done_when_it_reaches_a_limit_is_done() {
+fn run_that_finishes_at_its_limit_is_completed() {
     let harness =
         Story::new("hi").reply(text("hello")).limited(ExecutionLimits::default().with_max_turns(1)).play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
 }
 
 #[test]
-pub(super) fn the_token_limit_counts_all_turns() {
+pub(super) fn token_limit_includes_all_turns() {
     // Each reply uses 15 tokens.
     let story = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_total_tokens(40));
     let harness = story.play();
@@ -76,7 +76,7 @@ pub(super) fn the_token_limit_counts_all_turns() {
 }
 
 #[test]
-fn tokens_spent_on_compaction_count() {
+fn usage_includes_compaction() {
     let usage = |story: Story| {
         let harness = story.play();
         truths::check(&harness);
@@ -86,7 +86,7 @@ fn tokens_spent_on_compaction_count() {
 }
 
 #[test]
-fn the_cost_limit_counts_money() {
+fn cost_limit_ends_the_run() {
     let cents = |n| Usage { cost: Cost::from_nano_usd(n), ..Usage::new(1, 1) };
     let story = Story::new("go").reply(spending("a", cents(300))).reply(spending("b", cents(300)));
     let story = story.reply(spending("c", cents(300)));
@@ -96,7 +96,7 @@ fn the_cost_limit_counts_money() {
 }
 
 #[test]
-fn the_deadline_ends_what_is_going_on() {
+fn deadline_cancels_running_tools() {
     let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
     let harness = Story::new("go").reply(calls(&["a", "b"])).held("b").limited(limits).play();
     assert_eq!(reached(&harness), LimitKind::Duration);
@@ -107,7 +107,7 @@ fn the_deadline_ends_what_is_going_on() {
 }
 
 #[test]
-fn the_deadline_ends_a_model_call_and_keeps_what_was_said() {
+fn deadline_ends_a_model_call_and_keeps_partial_text() {
     let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
     let harness = Story::new("go").reply(vec![piece("half a ")]).limited(limits).play();
     assert_eq!(reached(&harness), LimitKind::Duration);
@@ -115,7 +115,7 @@ fn the_deadline_ends_a_model_call_and_keeps_what_was_said() {
 }
 
 #[test]
-fn time_counts_between_turns_too() {
+fn time_limit_is_checked_between_turns() {
     let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
     let story = Story::new("go").reply(calls(&["a"])).limited(limits);
     // The timer is late, but the limit is checked before the next turn.
@@ -125,7 +125,7 @@ fn time_counts_between_turns_too() {
 }
 
 #[test]
-fn without_limits_there_is_no_deadline() {
+fn no_limits_means_no_deadline() {
     let harness = super::catalogue::busy(3).play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     // One stall timer per model call and no other.

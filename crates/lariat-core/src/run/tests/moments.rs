@@ -17,7 +17,7 @@ fn stops(harness: &Harness) -> Vec<(bool, &str)> {
 }
 
 #[test]
-fn a_hook_that_blocks_the_end_lets_the_model_go_on_with_its_reason() {
+fn hook_that_blocks_the_end_continues_with_its_reason() {
     let harness = catalogue::kept_going().play();
     assert_eq!(stops(&harness), [(false, "hello"), (true, "fixed"), (true, "done")]);
     assert_eq!(
@@ -39,7 +39,7 @@ fn a_hook_that_blocks_the_end_lets_the_model_go_on_with_its_reason() {
 }
 
 #[test]
-fn nobody_is_asked_before_the_end_when_nobody_wants_to_be() {
+fn hooks_are_called_before_the_end_only_if_wanted() {
     let mut asked = Story::new("hi").reply(text("hello")).told(MomentKind::Stop, []).play();
     let alone = Story::new("hi").reply(text("hello")).play();
     assert_eq!((asked.told.len(), alone.told.len()), (1, 0));
@@ -49,7 +49,7 @@ fn nobody_is_asked_before_the_end_when_nobody_wants_to_be() {
 }
 
 #[test]
-fn hooks_keep_a_run_from_ending_eight_times_in_a_row_and_no_more() {
+fn hooks_can_block_the_end_at_most_eight_times_in_a_row() {
     let harness = catalogue::kept_going_for_ever().play();
     assert_eq!(harness.count("event StopBlocked"), 8);
     assert_eq!(harness.count("effect CallModel"), 9);
@@ -63,7 +63,7 @@ fn hooks_keep_a_run_from_ending_eight_times_in_a_row_and_no_more() {
 }
 
 #[test]
-fn limits_hold_whatever_hooks_want() {
+fn limits_apply_even_if_hooks_block_the_end() {
     let limits = crate::config::ExecutionLimits::default().with_max_turns(3);
     let harness = catalogue::kept_going_for_ever().limited(limits).play();
     assert_eq!(harness.count("effect CallModel"), 3);
@@ -71,7 +71,7 @@ fn limits_hold_whatever_hooks_want() {
 }
 
 #[test]
-fn a_hook_that_says_stop_ends_the_run_and_the_reason_is_recorded() {
+fn hook_stop_ends_the_run_and_records_the_reason() {
     for story in [catalogue::halted_at_its_end(), catalogue::halted()] {
         let harness = story.play();
         assert_eq!(harness.outcome(), &RunOutcome::StoppedByHook);
@@ -87,7 +87,7 @@ fn a_hook_that_says_stop_ends_the_run_and_the_reason_is_recorded() {
 }
 
 #[test]
-fn a_stop_that_comes_before_the_start_is_heard_at_the_start() {
+fn hook_stop_before_the_start_is_applied_at_the_start() {
     let mut harness = Story::new("hi").begin();
     harness.say(Say::Halt("no sessions today"));
     harness.drive();
@@ -100,7 +100,7 @@ fn a_stop_that_comes_before_the_start_is_heard_at_the_start() {
 }
 
 #[test]
-fn what_hooks_say_after_a_compaction_is_in_the_next_request() {
+fn hook_text_after_a_compaction_is_in_the_next_request() {
     let harness = catalogue::told_of_compaction().play();
     assert!(harness.is_before("event Compaction", "effect Tell PostCompact"));
     assert_eq!(harness.count("effect Tell PostCompact"), 1);
@@ -111,7 +111,7 @@ fn what_hooks_say_after_a_compaction_is_in_the_next_request() {
 }
 
 #[test]
-fn a_compaction_that_is_forbidden_is_refused_for_that_reason() {
+fn compaction_forbidden_by_a_hook_is_refused() {
     let story = catalogue::overflowed().scripted(|script| script.no_room = true);
     let harness = story.told(MomentKind::PostCompact, []).play();
     assert!(harness.told.is_empty(), "nothing was compacted");
@@ -120,7 +120,7 @@ fn a_compaction_that_is_forbidden_is_refused_for_that_reason() {
 }
 
 #[test]
-fn what_hooks_say_about_a_prompt_is_marked_and_part_of_it() {
+fn hook_text_about_a_prompt_is_marked_and_appended() {
     let pass = Filtered::Pass { context: vec!["it rains".into()], warnings: vec!["odd".into()] };
     let harness = Story::new("hi").filtered(pass).reply(text("hello")).play();
     assert_eq!(harness.conversation()[0], "user: hi\n[Hook: it rains]\n[Warning: odd]");
@@ -128,7 +128,7 @@ fn what_hooks_say_about_a_prompt_is_marked_and_part_of_it() {
 }
 
 #[test]
-fn hooks_that_hang_do_not_keep_a_run_from_being_cancelled() {
+fn run_can_be_cancelled_while_hooks_hang() {
     for moment in ["effect Filter", "effect Tell Stop", "effect Tell PostCompact"] {
         let mut story = catalogue::told_of_compaction().told(MomentKind::Stop, [HookAnswer::blocks("no")]);
         story = story.filtered(Filtered::Reject { reason: "late".into() }).when(moment, Say::Cancel);

@@ -6,7 +6,7 @@ use super::truths;
 use crate::event::RunOutcome;
 
 #[test]
-fn a_note_comes_after_the_prompt_and_is_told_once() {
+fn note_follows_the_prompt_and_is_sent_once() {
     let harness = catalogue::noted().play();
     assert_eq!(harness.conversation().get(1).map(String::as_str), Some("user: It is Monday."));
     let told = harness.conversation().iter().filter(|line| line.contains("Monday")).count();
@@ -17,7 +17,7 @@ fn a_note_comes_after_the_prompt_and_is_told_once() {
 }
 
 #[test]
-fn what_compaction_took_out_is_told_again() {
+fn note_removed_by_compaction_is_sent_again() {
     let harness = catalogue::noted_and_compacted().play();
     assert!(harness.logged("event Compaction"));
     let last = harness.sent.last().unwrap();
@@ -26,7 +26,7 @@ fn what_compaction_took_out_is_told_again() {
 }
 
 #[test]
-fn a_source_that_hangs_does_not_keep_a_run_from_being_cancelled() {
+fn run_can_be_cancelled_while_a_context_source_hangs() {
     let harness = catalogue::noted().when("effect Consult", Say::Cancel).play();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     truths::check(&harness);

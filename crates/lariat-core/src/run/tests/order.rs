@@ -9,7 +9,7 @@ use crate::message::{AgentMessage, ExtensionMessage, Message, UserMessage};
 use crate::transcript::{NotSendable, Transcript};
 
 #[test]
-pub(super) fn a_reply_in_words_has_the_order_of_the_seed() {
+pub(super) fn text_reply_has_the_documented_event_order() {
     let harness = Story::new("hi").with_hooks().reply(text("hello")).play();
     assert_eq!(
         harness.log,
@@ -36,7 +36,7 @@ pub(super) fn a_reply_in_words_has_the_order_of_the_seed() {
 }
 
 #[test]
-fn a_tool_cycle_has_the_order_of_the_seed() {
+fn tool_cycle_has_the_documented_event_order() {
     let harness = Story::new("look").with_hooks().reply(calls(&["a"])).reply(text("seen")).play();
     assert_eq!(
         harness.log,
@@ -76,7 +76,7 @@ fn a_tool_cycle_has_the_order_of_the_seed() {
 }
 
 #[test]
-fn without_hooks_nobody_is_asked_and_the_events_are_the_same() {
+fn events_are_the_same_without_callbacks() {
     let events = |story: Story| {
         let harness = story.play();
         harness.lines(&["event", "effect"]).into_iter().map(str::to_owned).collect::<Vec<_>>()
@@ -87,7 +87,7 @@ fn without_hooks_nobody_is_asked_and_the_events_are_the_same() {
 }
 
 #[test]
-fn before_loop_that_says_no_ends_the_loop_before_it_started() {
+fn before_loop_false_ends_the_loop_before_its_start() {
     let harness = Story::new("hi").with_hooks().scripted(|script| script.before_loop.push_back(false)).play();
     assert_eq!(harness.log, ["hook before_loop", "event AgentEnd", "hook after_loop", "effect Finish"]);
     assert_eq!(harness.outcome(), &RunOutcome::StoppedByHook);
@@ -96,7 +96,7 @@ fn before_loop_that_says_no_ends_the_loop_before_it_started() {
 }
 
 #[test]
-pub(super) fn before_turn_that_says_no_ends_the_loop_without_a_turn() {
+pub(super) fn before_turn_false_ends_the_loop_without_a_turn() {
     let harness = Story::new("hi").with_hooks().scripted(|script| script.before_turn.push_back(false)).play();
     assert_eq!(
         harness.log,
@@ -113,7 +113,7 @@ pub(super) fn before_turn_that_says_no_ends_the_loop_without_a_turn() {
 }
 
 #[test]
-fn before_turn_is_asked_before_every_turn() {
+fn before_turn_is_called_before_every_turn() {
     let story = Story::new("look").with_hooks().reply(calls(&["a"])).reply(text("seen"));
     let harness = story.scripted(|script| script.before_turn.extend([true, false])).play();
     assert_eq!(harness.outcome(), &RunOutcome::StoppedByHook);
@@ -122,7 +122,7 @@ fn before_turn_is_asked_before_every_turn() {
 }
 
 #[test]
-fn filters_that_pass_leave_the_prompt_as_it_is() {
+fn passing_filters_leave_the_prompt_unchanged() {
     let story = Story::new("hi").with_hooks().filtered(Filtered::Pass { context: vec![], warnings: vec![] });
     let harness = story.play();
     assert!(harness.is_before("event AgentStart", "effect Filter"));
@@ -132,7 +132,7 @@ fn filters_that_pass_leave_the_prompt_as_it_is() {
 }
 
 #[test]
-fn filters_that_warn_append_their_warning_to_the_last_user_message() {
+fn filter_warnings_are_appended_to_the_last_user_message() {
     let mut story = Story::new("hi")
         .filtered(Filtered::Pass { context: vec![], warnings: vec!["odd".into(), "very".into()] });
     story.prompts.push("there".into());
@@ -144,7 +144,7 @@ fn filters_that_warn_append_their_warning_to_the_last_user_message() {
 }
 
 #[test]
-fn filters_that_reject_end_the_loop_and_nothing_of_the_prompt_is_kept() {
+fn rejected_prompt_ends_the_loop_and_is_not_kept() {
     let story = Story::new("hi").with_hooks().filtered(Filtered::Reject { reason: "rude".into() });
     let harness = story.play();
     assert_eq!(
@@ -177,7 +177,7 @@ fn triggers(story: Story) -> Vec<TurnTrigger> {
 }
 
 #[test]
-fn turns_say_what_triggered_them() {
+fn turns_record_their_trigger() {
     use TurnTrigger::{Branch, Continuation, SubAgent, User};
     let two_turns = || Story::new("look").reply(calls(&["a"])).reply(text("seen"));
     assert_eq!(triggers(two_turns()), [User, Continuation]);
@@ -197,7 +197,7 @@ fn turns_say_what_triggered_them() {
 }
 
 #[test]
-fn the_start_of_the_loop_says_how_it_continues() {
+fn loop_start_records_how_it_continues() {
     let mut story = Story::continuing(vec![old_prompt(1, "hi")]);
     story.start.parent_loop_id = Some("s.c.0".into());
     story.start.continuation_kind = Some(ContinuationKind::Rerun { tag: "now".into() });
@@ -211,7 +211,7 @@ fn the_start_of_the_loop_says_how_it_continues() {
 }
 
 #[test]
-fn a_loop_without_anything_to_answer_does_not_start() {
+fn loop_without_a_message_to_answer_does_not_start() {
     let start = |transcript: Transcript, prompts: Vec<AgentMessage>| {
         let story = Story::new("unused");
         Run::new(story.config.into(), story.start, 0, transcript, prompts).map(|_| ()).unwrap_err()
@@ -232,7 +232,7 @@ fn a_loop_without_anything_to_answer_does_not_start() {
 }
 
 #[test]
-fn content_is_written_to_the_journal_exactly_once() {
+fn journal_contains_content_exactly_once() {
     let story = Story::new("PROMPT-MARK")
         .reply(call_with("a", serde_json::json!({"path": "ARGS-MARK"})))
         .output("a", Ok(crate::tool::ToolResult::text("OUTPUT-MARK")))
@@ -257,7 +257,7 @@ fn ids_of_events_and_messages_are_unique_and_sorted() {
 }
 
 #[test]
-fn what_comes_after_the_end_changes_nothing() {
+fn inputs_after_the_end_change_nothing() {
     let mut harness = Story::new("hi").reply(text("hello")).play();
     let before = harness.log.clone();
     harness.say(Say::Cancel);

@@ -24,7 +24,7 @@ fn steered() -> Story {
 }
 
 #[test]
-fn steering_skips_the_calls_that_have_not_begun() {
+fn steering_skips_calls_that_have_not_started() {
     let harness = steered().play();
     assert_eq!(
         harness.conversation(),
@@ -51,7 +51,7 @@ fn steering_can_be_delivered_all_at_once() {
 }
 
 #[test]
-fn steering_does_not_touch_calls_that_run_together() {
+fn steering_does_not_affect_running_parallel_calls() {
     let story = Story::new("look").reply(calls(&["a", "b"])).late(&["a", "b"]).reply(text("ok"));
     let harness = story.when("effect RunTool a", Say::Steer("wait")).play();
     assert_eq!(
@@ -61,7 +61,7 @@ fn steering_does_not_touch_calls_that_run_together() {
 }
 
 #[test]
-fn steering_skips_the_groups_after_the_one_that_runs() {
+fn steering_skips_groups_after_the_running_one() {
     let story = Story::new("look").reply(calls(&["a", "b", "c", "d"])).reply(text("ok"));
     let story = story.configured(|config| config.tool_execution = ToolExecutionStrategy::Batched { size: 2 });
     let harness = story.when("effect RunTool b", Say::Steer("wait")).play();
@@ -72,7 +72,7 @@ fn steering_skips_the_groups_after_the_one_that_runs() {
 }
 
 #[test]
-fn steering_while_the_model_speaks_waits_for_the_end_of_the_turn() {
+fn steering_during_a_reply_waits_for_the_end_of_the_turn() {
     let harness = Story::new("hi")
         .reply(text("hello"))
         .reply(text("yes?"))
@@ -83,13 +83,13 @@ fn steering_while_the_model_speaks_waits_for_the_end_of_the_turn() {
 }
 
 #[test]
-fn steering_before_the_first_turn_comes_with_the_prompt() {
+fn steering_before_the_first_turn_follows_the_prompt() {
     let harness = Story::new("hi").with_hooks().when("hook before_turn", Say::Steer("also")).play();
     assert_eq!(harness.conversation(), ["user: hi", "user: also", "assistant: done"]);
 }
 
 #[test]
-fn a_turn_begins_with_its_prompts_and_then_what_was_queued() {
+fn turn_starts_with_prompts_then_queued_messages() {
     let harness = Story::new("hi").with_hooks().when("hook before_turn", Say::Steer("also")).play();
     let turn = harness.log.iter().position(|line| line == "event TurnStart").unwrap();
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_turn_begins_with_its_prompts_and_then_what_was_queued() {
 }
 
 #[test]
-fn follow_ups_come_one_by_one_when_the_loop_would_stop() {
+fn follow_ups_are_delivered_one_by_one_when_the_loop_would_stop() {
     let story =
         Story::new("look").reply(calls(&["a"])).reply(text("one")).reply(text("two")).reply(text("three"));
     let story = story
@@ -141,7 +141,7 @@ fn follow_ups_can_be_delivered_all_at_once() {
 }
 
 #[test]
-fn steering_goes_before_follow_ups() {
+fn steering_is_delivered_before_follow_ups() {
     let story = Story::new("hi").reply(text("one"));
     let harness = story
         .when("event MessageUpdate", Say::FollowUp("last"))
@@ -154,7 +154,7 @@ fn steering_goes_before_follow_ups() {
 }
 
 #[test]
-fn what_is_queued_when_the_run_fails_or_is_cancelled_is_left_for_the_next() {
+fn failed_or_cancelled_run_leaves_queued_messages() {
     let left = |mut harness: Harness| {
         harness.drive();
         truths::check(&harness);
@@ -177,7 +177,7 @@ fn what_is_queued_when_the_run_fails_or_is_cancelled_is_left_for_the_next() {
 }
 
 #[test]
-fn what_an_earlier_loop_left_over_is_taken_up() {
+fn messages_of_an_earlier_loop_are_delivered() {
     let harness = super::catalogue::carried_over().play();
     assert_eq!(
         harness.conversation(),
@@ -196,7 +196,7 @@ fn what_an_earlier_loop_left_over_is_taken_up() {
 }
 
 #[test]
-fn a_queued_message_that_cannot_be_said_is_not_taken() {
+fn invalid_queued_message_is_ignored() {
     let reply = AgentMessage::clone(&old_reply(9, "I am the model"));
     let call = Content::tool_call("x", "read", serde_json::json!({}));
     let tricky = Message::User(UserMessage::new(vec![call]));
@@ -216,7 +216,7 @@ fn a_queued_message_that_cannot_be_said_is_not_taken() {
 }
 
 #[test]
-fn steering_while_the_first_call_is_denied_skips_the_rest() {
+fn steering_during_a_denied_call_skips_the_rest() {
     let story = sequential(Story::new("look").reply(calls(&["a", "b"])).reply(text("ok")));
     let harness =
         story.verdict("a", Verdict::Deny("no".into())).when("effect Authorize a", Say::Steer("wait")).play();

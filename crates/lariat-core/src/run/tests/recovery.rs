@@ -125,7 +125,7 @@ fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Ha
 }
 
 #[test]
-fn a_crash_at_any_point_is_recovered_from() {
+fn resumes_after_a_crash_at_any_point() {
     for (name, story) in catalogue() {
         let lived = story().play();
         for crash in 0..=lived.journal.len() {
@@ -135,7 +135,7 @@ fn a_crash_at_any_point_is_recovered_from() {
 }
 
 #[test]
-pub(super) fn a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal() {
+pub(super) fn resume_from_any_snapshot_equals_resume_from_the_journal() {
     let mut compared = 0;
     for (name, story) in catalogue() {
         let lived = story().play();
@@ -171,7 +171,7 @@ pub(super) fn a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal() {
 }
 
 #[test]
-fn what_a_loop_learnt_about_a_model_s_tokens_is_in_its_journal() {
+fn token_calibration_is_restored_from_the_journal() {
     let lived = catalogue::counted().play();
     let tracked = |run: &Run| run.state.tracker.as_ref().map(|tracker| tracker.state().clone()).unwrap();
     let mut reported = 0;
@@ -195,7 +195,7 @@ fn what_a_loop_learnt_about_a_model_s_tokens_is_in_its_journal() {
 }
 
 #[test]
-fn a_crash_at_any_point_of_a_recovery_is_recovered_from() {
+fn resumes_after_a_crash_during_recovery() {
     for (name, story) in catalogue() {
         let lived = story().play();
         for crash in 0..lived.journal.len() {
@@ -208,7 +208,7 @@ fn a_crash_at_any_point_of_a_recovery_is_recovered_from() {
 }
 
 #[test]
-fn a_crash_at_any_point_of_a_cancelled_run_still_ends_in_a_stop() {
+fn crash_of_a_cancelled_run_still_ends_it() {
     for (name, story) in [
         ("parallel", catalogue::parallel_tools as fn() -> Story),
         ("asked", catalogue::asked_beside),
@@ -230,7 +230,7 @@ fn a_crash_at_any_point_of_a_cancelled_run_still_ends_in_a_stop() {
 }
 
 #[test]
-pub(super) fn a_tool_that_ran_at_the_crash_is_not_run_again() {
+pub(super) fn tool_running_at_the_crash_does_not_run_again() {
     let lived = Story::new("go").reply(calls(&["a write", "b"])).held("a").play();
     let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
     harness.drive();
@@ -253,7 +253,7 @@ pub(super) fn a_tool_that_ran_at_the_crash_is_not_run_again() {
 }
 
 #[test]
-pub(super) fn a_question_that_was_open_at_the_crash_is_asked_again() {
+pub(super) fn request_open_at_the_crash_is_sent_again() {
     let lived = Story::new("go").reply(calls(&["a"])).asked("a", None).play();
     assert!(lived.ending.is_none());
     let asked: Vec<_> = lived.run.pending_permissions().map(|request| request.id).collect();
@@ -267,7 +267,7 @@ pub(super) fn a_question_that_was_open_at_the_crash_is_asked_again() {
 }
 
 #[test]
-fn what_a_person_decided_before_the_crash_still_counts() {
+fn decision_from_before_the_crash_still_applies() {
     let decided = |decision: PermissionDecision| {
         let lived = Story::new("go").reply(calls(&["a"])).asked("a", Some(decision)).play();
         let after = lived
@@ -286,7 +286,7 @@ fn what_a_person_decided_before_the_crash_still_counts() {
 }
 
 #[test]
-fn a_change_that_plan_mode_queued_before_the_crash_stays_queued() {
+fn plan_change_queued_before_the_crash_stays_queued() {
     let verdict = crate::permission::Verdict::Queue { summary: "write x".into() };
     let lived = Story::new("go").reply(calls(&["a write"])).verdict("a", verdict).play();
     let queued =
@@ -299,7 +299,7 @@ fn a_change_that_plan_mode_queued_before_the_crash_stays_queued() {
 }
 
 #[test]
-fn a_model_call_that_was_under_way_at_the_crash_is_made_again() {
+fn model_call_pending_at_the_crash_is_repeated() {
     let lived = Story::new("hi").reply(vec![piece("half a ")]);
     let mut lived = lived.begin();
     (0..2).for_each(|_| {
@@ -312,7 +312,7 @@ fn a_model_call_that_was_under_way_at_the_crash_is_made_again() {
 }
 
 #[test]
-pub(super) fn time_between_crash_and_recovery_does_not_count() {
+pub(super) fn time_between_crash_and_resume_is_not_counted() {
     let limits = || ExecutionLimits::default().with_max_duration(std::time::Duration::from_secs(60));
     let story = Story::new("go").reply(calls(&["a"])).held("a").limited(limits());
     let mut lived = story.when("effect RunTool a", Say::Wait(std::time::Duration::from_secs(20))).begin();
@@ -329,7 +329,7 @@ pub(super) fn time_between_crash_and_recovery_does_not_count() {
 }
 
 #[test]
-fn usage_and_turns_go_on_where_they_were() {
+fn usage_and_turns_continue_after_a_crash() {
     let lived = catalogue::busy(4).limited(ExecutionLimits::default().with_max_turns(3)).play();
     assert_eq!(
         lived.outcome(),
@@ -348,7 +348,7 @@ fn usage_and_turns_go_on_where_they_were() {
 }
 
 #[test]
-fn a_loop_that_is_not_in_the_journal_cannot_be_recovered() {
+fn unknown_or_ended_loop_cannot_be_resumed() {
     let lived = Story::new("hi").play();
     let recover = |id: &str| Run::recover(Arc::clone(&lived.config), &lived.journal, &id.into()).unwrap_err();
     assert_eq!(recover("s.c.9"), RecoverError::UnknownLoop("s.c.9".into()));
@@ -356,7 +356,7 @@ fn a_loop_that_is_not_in_the_journal_cannot_be_recovered() {
 }
 
 #[test]
-fn what_an_earlier_loop_left_in_its_queues_is_still_there_after_a_crash() {
+fn messages_of_an_earlier_loop_survive_a_crash() {
     let lived = catalogue::carried_over().play();
     assert!(lived.conversation().contains(&"user: one more thing".to_owned()));
     let start = lived.journal.iter().position(

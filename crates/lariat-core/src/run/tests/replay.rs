@@ -17,7 +17,7 @@ fn replayed(config: &Arc<RunConfig>, journal: &[Event]) -> Option<Replay> {
 }
 
 #[test]
-fn every_story_replays_as_it_was_recorded() {
+fn every_scenario_replays_without_divergence() {
     for (name, story) in catalogue() {
         let lived = story().play();
         let Some(replay) = replayed(&lived.config, &lived.journal) else {
@@ -30,7 +30,7 @@ fn every_story_replays_as_it_was_recorded() {
 }
 
 #[test]
-fn a_story_that_was_interrupted_and_recovered_replays_too() {
+fn resumed_scenario_replays_without_divergence() {
     for (name, story) in catalogue() {
         let lived = story().play();
         for crash in 0..lived.journal.len() {
@@ -47,7 +47,7 @@ fn a_story_that_was_interrupted_and_recovered_replays_too() {
 }
 
 #[test]
-fn the_first_difference_is_named() {
+fn replay_reports_the_first_difference() {
     let lived = Story::new("go").reply(calls(&["a"])).reply(text("done")).play();
     let limited = RunConfig {
         limits: Some(ExecutionLimits { max_turns: 1, ..ExecutionLimits::default() }),
@@ -68,7 +68,7 @@ fn the_first_difference_is_named() {
 }
 
 #[test]
-fn a_journal_that_broke_off_replays_as_far_as_it_goes() {
+fn truncated_journal_replays_to_its_end() {
     let lived = Story::new("go").reply(calls(&["a", "b"])).reply(text("done")).play();
     for end in 1..lived.journal.len() {
         let replay = replayed(&lived.config, &lived.journal[..end]).unwrap();

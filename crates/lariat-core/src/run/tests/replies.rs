@@ -38,7 +38,7 @@ fn rate_limited(retry_after: Option<Duration>) -> Reply {
 }
 
 #[test]
-fn a_reply_is_put_together_from_its_pieces() {
+fn reply_is_assembled_from_stream_events() {
     let signature = || Some("sig".to_owned());
     let events = vec![
         StreamEvent::Start { model: "m-2".into() },
@@ -83,7 +83,7 @@ fn a_reply_is_put_together_from_its_pieces() {
 }
 
 #[test]
-fn the_message_that_began_is_the_message_that_ends() {
+fn streamed_message_keeps_its_id() {
     let harness = Story::new("hi").reply(text("hello")).play();
     let of_reply = |event: &crate::event::EventRecord| match &event.event {
         AgentEvent::MessageStart { message } if message.get().is_none() => Some(message.id()),
@@ -98,7 +98,7 @@ fn the_message_that_began_is_the_message_that_ends() {
 }
 
 #[test]
-fn a_failure_before_anything_was_delivered_is_retried_with_growing_delays() {
+fn failure_before_delivery_is_retried_with_growing_delays() {
     let story = (0..3).fold(Story::new("hi"), |story, _| story.reply(fails(network())));
     let harness = story.reply(text("hello")).play();
     let waits = retries(&harness);
@@ -115,7 +115,7 @@ fn a_failure_before_anything_was_delivered_is_retried_with_growing_delays() {
 }
 
 #[test]
-fn jitter_stays_within_a_fifth_and_the_ceiling_holds_before_it() {
+fn jitter_is_at_most_a_fifth_of_the_capped_delay() {
     let retry = RetryConfig::default();
     for attempt in 1..=40 {
         let base = (1_000.0 * 2f64.powi(attempt - 1)).min(30_000.0);
@@ -128,7 +128,7 @@ fn jitter_stays_within_a_fifth_and_the_ceiling_holds_before_it() {
 }
 
 #[test]
-fn the_server_may_ask_for_a_longer_wait() {
+fn retry_after_extends_the_delay() {
     let asked = Duration::from_secs(17);
     let harness = Story::new("hi").reply(rate_limited(Some(asked))).reply(rate_limited(None)).play();
     let waits = retries(&harness);
@@ -139,7 +139,7 @@ fn the_server_may_ask_for_a_longer_wait() {
 }
 
 #[test]
-fn after_the_last_retry_the_next_model_goes_on_with_the_same_turn_and_stays() {
+fn fallback_model_continues_the_turn_and_stays() {
     let fallback = |model: &str| FallbackModel { provider: "other".into(), model: model.into() };
     let story = Story::new("hi").reply(fails(network())).reply(fails(network())).reply(fails(network()));
     let story = story.reply(calls(&["a"])).reply(text("done"));
@@ -167,7 +167,7 @@ fn after_the_last_retry_the_next_model_goes_on_with_the_same_turn_and_stays() {
 }
 
 #[test]
-fn the_next_model_does_not_take_over_a_request_that_was_refused() {
+fn fallback_does_not_repeat_a_refused_request() {
     let fallbacks = vec![FallbackModel { provider: "other".into(), model: "second".into() }];
     let refused = fails(ProviderError::Auth("no".into()));
     let story = Story::new("hi").reply(refused).configured(|config| config.fallbacks = fallbacks);
@@ -175,7 +175,7 @@ fn the_next_model_does_not_take_over_a_request_that_was_refused() {
 }
 
 #[test]
-fn the_next_model_takes_over_a_reply_that_broke_once_it_is_withdrawn() {
+fn fallback_follows_a_withdrawn_reply() {
     let fallbacks = vec![FallbackModel { provider: "other".into(), model: "second".into() }];
     let story = Story::new("hi").reply(vec![piece("hal"), ModelSignal::Failed(network())]);
     let harness = story
@@ -191,7 +191,7 @@ fn the_next_model_takes_over_a_reply_that_broke_once_it_is_withdrawn() {
 }
 
 #[test]
-pub(super) fn retries_come_to_an_end() {
+pub(super) fn retries_are_limited() {
     let story = Story::new("hi").with_hooks().reply(fails(network())).reply(fails(network()));
     let harness = story.configured(|config| config.retry = RetryConfig::default().with_max_retries(1)).play();
     let RunOutcome::Failed { error } = harness.outcome() else { panic!("{:?}", harness.outcome()) };
@@ -206,7 +206,7 @@ pub(super) fn retries_come_to_an_end() {
 }
 
 #[test]
-fn retrying_can_be_switched_off() {
+fn retries_can_be_disabled() {
     let harness = Story::new("hi")
         .reply(fails(network()))
         .configured(|config| config.retry = RetryConfig::none())
@@ -215,7 +215,7 @@ fn retrying_can_be_switched_off() {
 }
 
 #[test]
-fn errors_that_will_not_go_away_are_not_retried() {
+fn permanent_errors_are_not_retried() {
     for error in [
         ProviderError::Auth("bad key".into()),
         ProviderError::Api("bad request".into()),
@@ -229,7 +229,7 @@ fn errors_that_will_not_go_away_are_not_retried() {
 }
 
 #[test]
-pub(super) fn a_reply_that_broke_is_withdrawn_and_asked_for_again() {
+pub(super) fn broken_reply_is_withdrawn_and_requested_again() {
     for first in [
         piece("half a "),
         ModelSignal::Event(StreamEvent::ThinkingDelta { index: 0, delta: "hm".into() }),
@@ -260,7 +260,7 @@ pub(super) fn a_reply_that_broke_is_withdrawn_and_asked_for_again() {
 }
 
 #[test]
-fn replies_that_keep_breaking_are_asked_for_a_few_times_only() {
+fn broken_replies_are_requested_a_limited_number_of_times() {
     let broken = || vec![piece("half a "), ModelSignal::Failed(network())];
     let story = (0..9).fold(Story::new("hi"), |story, _| story.reply(broken()));
     let harness = story.configured(|config| config.retry = RetryConfig::default().with_max_retries(8)).play();
@@ -272,7 +272,7 @@ fn replies_that_keep_breaking_are_asked_for_a_few_times_only() {
 }
 
 #[test]
-fn a_call_is_retried_only_as_long_as_patience_lasts() {
+fn retries_stop_after_the_patience_time() {
     let story = (0..50).fold(Story::new("hi"), |story, _| story.reply(fails(network())));
     let patience = Duration::from_secs(120);
     let harness = story
@@ -286,7 +286,7 @@ fn a_call_is_retried_only_as_long_as_patience_lasts() {
 }
 
 #[test]
-fn a_wait_longer_than_patience_fails_at_once_and_says_so() {
+fn retry_after_beyond_the_patience_fails_at_once() {
     let story = Story::new("hi").reply(rate_limited(Some(Duration::from_secs(7_200))));
     let harness = story
         .configured(|config| config.retry = RetryConfig::default().with_patience(Duration::from_secs(600)))
@@ -297,7 +297,7 @@ fn a_wait_longer_than_patience_fails_at_once_and_says_so() {
 }
 
 #[test]
-fn what_the_last_attempt_said_before_the_connection_broke_is_kept() {
+fn partial_text_of_the_last_attempt_is_kept() {
     let mut reply = vec![piece("half a ")];
     reply.extend(fails(network()));
     let story = Story::new("hi").reply(reply).configured(|config| config.retry = RetryConfig::none());
@@ -305,7 +305,7 @@ fn what_the_last_attempt_said_before_the_connection_broke_is_kept() {
 }
 
 #[test]
-fn a_start_alone_delivers_nothing() {
+fn start_event_alone_delivers_nothing() {
     let start = ModelSignal::Event(StreamEvent::Start { model: "m".into() });
     let harness =
         Story::new("hi").reply(vec![start, ModelSignal::Failed(network())]).reply(text("hello")).play();
@@ -313,7 +313,7 @@ fn a_start_alone_delivers_nothing() {
 }
 
 #[test]
-fn a_stream_that_ends_without_being_done_is_broken() {
+fn stream_that_ends_without_done_is_broken() {
     let harness = Story::new("hi").reply(vec![ModelSignal::Ended]).reply(text("hello")).play();
     assert_eq!(retries(&harness).len(), 1);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
@@ -323,7 +323,7 @@ fn a_stream_that_ends_without_being_done_is_broken() {
 }
 
 #[test]
-fn a_silent_stream_counts_as_broken_after_a_while() {
+fn silent_stream_is_broken_after_the_timeout() {
     let story = Story::new("hi").configured(|config| config.stall_timeout = Duration::from_secs(30));
     let harness = story.reply(Vec::new()).reply(text("hello")).play();
     assert_eq!(retries(&harness).len(), 1);
@@ -333,7 +333,7 @@ fn a_silent_stream_counts_as_broken_after_a_while() {
 }
 
 #[test]
-fn a_stream_that_still_speaks_is_not_silent() {
+fn stream_with_recent_data_is_not_stalled() {
     let story = Story::new("hi").configured(|config| {
         config.stall_timeout = Duration::from_secs(30);
         config.retry = RetryConfig::none();
@@ -347,7 +347,7 @@ fn a_stream_that_still_speaks_is_not_silent() {
 }
 
 #[test]
-fn late_words_of_a_call_that_was_given_up_are_ignored() {
+fn late_signals_of_an_abandoned_call_are_ignored() {
     let story = Story::new("hi").configured(|config| config.stall_timeout = Duration::from_secs(30));
     let mut harness = story.reply(Vec::new()).reply(Vec::new()).begin();
     while harness.count("effect CallModel") < 2 {
@@ -361,7 +361,7 @@ fn late_words_of_a_call_that_was_given_up_are_ignored() {
 }
 
 #[test]
-fn a_pause_is_continued() {
+fn paused_reply_is_continued() {
     let paused = vec![piece("wait"), done(StopReason::Pause)];
     let harness = Story::new("go").reply(paused).reply(text("done")).play();
     assert_eq!(harness.conversation(), ["user: go", "assistant: wait", "assistant: done"]);
@@ -370,7 +370,7 @@ fn a_pause_is_continued() {
 }
 
 #[test]
-fn a_reply_without_content_completes_the_run_and_stays_out_of_the_conversation() {
+fn empty_reply_completes_the_run_and_stays_out_of_the_conversation() {
     let harness = Story::new("hi").reply(vec![done(StopReason::Stop)]).play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.conversation(), ["user: hi"]);
@@ -379,14 +379,14 @@ fn a_reply_without_content_completes_the_run_and_stays_out_of_the_conversation()
 }
 
 #[test]
-fn usage_of_all_replies_adds_up() {
+fn usage_sums_all_replies() {
     let harness = Story::new("look").reply(calls(&["a"])).reply(text("seen")).play();
     assert_eq!(harness.ending.as_ref().unwrap().usage, Usage::new(20, 10));
     assert_eq!(harness.ending.as_ref().unwrap().turns, 2);
 }
 
 #[test]
-fn cancelling_while_waiting_for_a_retry_ends_the_wait() {
+fn cancel_during_a_retry_delay_ends_the_run() {
     let mut harness = Story::new("hi").reply(fails(network())).begin();
     while !harness.logged("event ModelRetry") {
         harness.step();
@@ -398,7 +398,7 @@ fn cancelling_while_waiting_for_a_retry_ends_the_wait() {
 }
 
 #[test]
-fn cancelling_in_mid_reply_keeps_what_was_said() {
+fn cancel_during_a_reply_keeps_partial_text() {
     let harness = Story::new("hi").reply(text("hello")).when("event MessageUpdate", Say::Cancel).play();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
@@ -407,7 +407,7 @@ fn cancelling_in_mid_reply_keeps_what_was_said() {
 }
 
 #[test]
-fn a_reply_that_the_provider_ends_as_broken_is_a_failure_and_its_calls_are_not_run() {
+fn reply_ended_with_error_fails_and_runs_no_calls() {
     for stop_reason in [StopReason::Error, StopReason::Aborted] {
         let harness = Story::new("go").reply(calls_stopping(&["a"], stop_reason)).play();
         assert!(matches!(harness.outcome(), RunOutcome::Failed { error } if !error.is_empty()));
@@ -417,7 +417,7 @@ fn a_reply_that_the_provider_ends_as_broken_is_a_failure_and_its_calls_are_not_r
 }
 
 #[test]
-fn a_pause_without_content_ends_the_run_instead_of_calling_for_ever() {
+fn empty_pause_ends_the_run() {
     let story =
         Story::new("go").reply(vec![done(StopReason::Pause)]).configured(|config| config.limits = None);
     let harness = story.play();
@@ -426,7 +426,7 @@ fn a_pause_without_content_ends_the_run_instead_of_calling_for_ever() {
 }
 
 #[test]
-fn a_cancel_before_the_start_is_recorded_with_the_start() {
+fn cancel_before_the_start_is_recorded_at_the_start() {
     let mut harness = Harness::new(Story::new("go").with_hooks());
     harness.give(Input::Cancel);
     harness.drive();
