@@ -103,12 +103,12 @@ impl SessionSummary {
             AgentEvent::MessageEnd { message } => {
                 let Some(message) = message.shared() else { return };
                 self.usage += message.as_assistant().map(|assistant| assistant.usage).unwrap_or_default();
-                self.prompted(message);
+                self.set_first_prompt(message);
             }
-            AgentEvent::MessageQueued { message, .. } => self.prompted(message),
+            AgentEvent::MessageQueued { message, .. } => self.set_first_prompt(message),
             // Imported messages were paid for in another session, so their usage is not added.
             AgentEvent::MessagesImported { messages, .. } => {
-                messages.iter().for_each(|message| self.prompted(message));
+                messages.iter().for_each(|message| self.set_first_prompt(message));
             }
             AgentEvent::Compaction { usage, .. } | AgentEvent::CompactionRefused { usage, .. } => {
                 self.usage += *usage;
@@ -131,9 +131,9 @@ impl SessionSummary {
         }
     }
 
-    fn prompted(&mut self, message: &AgentMessage) {
+    fn set_first_prompt(&mut self, message: &AgentMessage) {
         if let (None, Some(user)) = (&self.first_prompt, message.as_user()) {
-            self.first_prompt = beginning(&crate::content::joined_text(&user.content));
+            self.first_prompt = truncated_prompt(&crate::content::joined_text(&user.content));
         }
     }
 
@@ -158,7 +158,7 @@ const ZERO: Usage = Usage {
     cost: Cost::ZERO,
 };
 
-fn beginning(text: &str) -> Option<String> {
+fn truncated_prompt(text: &str) -> Option<String> {
     let text = text.trim();
     let line: String =
         text.chars().take(PROMPT_LENGTH).map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -217,10 +217,10 @@ impl ListQuery {
 /// Returns the searchable text of an event: messages of the user and the model, and titles.
 pub fn searchable(record: &EventRecord) -> Option<String> {
     let text = match &record.event {
-        AgentEvent::MessageEnd { message } => said(message.shared()?)?,
-        AgentEvent::MessageQueued { message, .. } => said(message)?,
+        AgentEvent::MessageEnd { message } => message_text(message.shared()?)?,
+        AgentEvent::MessageQueued { message, .. } => message_text(message)?,
         AgentEvent::MessagesImported { messages, .. } => {
-            messages.iter().filter_map(|message| said(message)).collect::<Vec<_>>().join("\n")
+            messages.iter().filter_map(|message| message_text(message)).collect::<Vec<_>>().join("\n")
         }
         AgentEvent::SessionDescribed(description) => description.title.clone()?,
         _ => return None,
@@ -229,7 +229,7 @@ pub fn searchable(record: &EventRecord) -> Option<String> {
 }
 
 /// Returns the text of a user or assistant message.
-fn said(message: &AgentMessage) -> Option<String> {
+fn message_text(message: &AgentMessage) -> Option<String> {
     let user = message.as_user().map(|user| &user.content);
     let content = user.or_else(|| message.as_assistant().map(|assistant| &assistant.content))?;
     Some(crate::content::joined_text(content))

@@ -11,27 +11,27 @@ use std::task::{Context, Poll, Waker};
 /// A flag that is set once. Tasks can poll it, wait for it and pass children of it on.
 #[derive(Clone, Debug, Default)]
 pub struct CancellationToken {
-    node: Arc<Node>,
+    node: Arc<TokenNode>,
 }
 
 #[derive(Debug, Default)]
-struct Node {
-    state: Mutex<State>,
+struct TokenNode {
+    state: Mutex<TokenState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TokenState {
     cancelled: bool,
     wakers: Vec<(u64, Waker)>,
     next_key: u64,
-    children: Vec<Weak<Node>>,
+    children: Vec<Weak<TokenNode>>,
     /// Number of children at which dead ones are removed, so that a long-lived parent does not accumulate
     /// them.
     sweep_at: usize,
 }
 
-impl Node {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl TokenNode {
+    fn lock(&self) -> MutexGuard<'_, TokenState> {
         // A waker that panicked while the lock was held did not change the flag.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,7 +93,7 @@ impl CancellationToken {
 /// The future that [`CancellationToken::cancelled`] returns.
 #[derive(Debug)]
 pub struct Cancelled {
-    node: Arc<Node>,
+    node: Arc<TokenNode>,
     key: Option<u64>,
 }
 

@@ -5,8 +5,8 @@
 //! correspond one to one, times are not compared. Invariant: a replay has no side effects, and it terminates
 //! for every journal.
 
+mod answers;
 mod compare;
-mod world;
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::run::{Effect, FallbackModel, Input, Run, RunConfig, ToolTraits};
 use crate::session::SessionFold;
 use crate::time::Stamp;
 use crate::tool::ToolEffects;
-use compare::Names;
-use world::World;
+use answers::RecordedAnswers;
+use compare::IdMap;
 
 /// The outcome of replaying a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub fn config_of(records: &[Event]) -> RunConfig {
             }
             AgentEvent::MessageEnd { message } => {
                 let reply = message.shared().and_then(|message| message.as_assistant());
-                config.fallbacks.extend(reply.and_then(|reply| stood_in(&config, reply)));
+                config.fallbacks.extend(reply.and_then(|reply| fallback_model(&config, reply)));
             }
             AgentEvent::InputRejected { .. } | AgentEvent::InputWarned { .. } => config.has_filters = true,
             AgentEvent::RepetitionDetected { .. } => config.repetition = Some(Default::default()),
@@ -81,7 +81,7 @@ pub fn config_of(records: &[Event]) -> RunConfig {
 }
 
 /// Returns the model that answered, if it is neither the configured model nor a known fallback.
-fn stood_in(config: &RunConfig, reply: &AssistantMessage) -> Option<FallbackModel> {
+fn fallback_model(config: &RunConfig, reply: &AssistantMessage) -> Option<FallbackModel> {
     let model = FallbackModel { provider: reply.provider.clone(), model: reply.asked_model().to_owned() };
     let configured = model.provider == config.provider && model.model == config.model;
     let known = configured || config.fallbacks.contains(&model) || config.model.is_empty();
@@ -102,27 +102,28 @@ pub fn replay_loop(config: &Arc<RunConfig>, records: &[Event], loop_id: &LoopId)
     let begin = records.iter().position(
         |record| matches!(&record.event, AgentEvent::AgentStart(start) if start.loop_id == *loop_id),
     )?;
-    let own = |record: &&Event| record.loop_id.as_ref() == Some(loop_id) && is_the_machines(&record.event);
+    let own =
+        |record: &&Event| record.loop_id.as_ref() == Some(loop_id) && is_recorded_by_machine(&record.event);
     let expected: Vec<Event> = records.iter().filter(own).cloned().collect();
     let before = records.get(..begin).unwrap_or_default();
     let AgentEvent::AgentStart(start) = &records.get(begin)?.event else { return None };
     // The replay answers model calls at once, so no retry delay is needed.
     let config = &Arc::new(RunConfig { retry: RetryConfig::none(), ..RunConfig::clone(config) });
-    let mut player = Player {
+    let mut replayer = LoopReplayer {
         config,
         records,
         expected: &expected,
         at: 0,
-        names: Names::default(),
-        world: World::new(config),
+        ids: IdMap::default(),
+        answers: RecordedAnswers::new(config),
         entropy: 0,
     };
-    let divergence = player.play(before, start).err();
-    Some(Replay { loop_id: loop_id.clone(), same: player.at, divergence: divergence.map(|found| *found) })
+    let divergence = replayer.play(before, start).err();
+    Some(Replay { loop_id: loop_id.clone(), same: replayer.at, divergence: divergence.map(|found| *found) })
 }
 
 /// Returns whether the machine itself records such an event. Others come from the driver or the user.
-const fn is_the_machines(event: &AgentEvent) -> bool {
+const fn is_recorded_by_machine(event: &AgentEvent) -> bool {
     event.is_durable()
         && !matches!(
             event,
@@ -144,17 +145,17 @@ const fn is_the_machines(event: &AgentEvent) -> bool {
 }
 
 /// The replay of one loop.
-struct Player<'a> {
+struct LoopReplayer<'a> {
     config: &'a Arc<RunConfig>,
     records: &'a [Event],
     expected: &'a [Event],
     at: usize,
-    names: Names,
-    world: World,
+    ids: IdMap,
+    answers: RecordedAnswers,
     entropy: u64,
 }
 
-impl Player<'_> {
+impl LoopReplayer<'_> {
     fn play(&mut self, before: &[Event], start: &LoopStart) -> Result<(), Box<Divergence>> {
         let others = |record: &&Event| record.loop_id.as_ref() != Some(&start.loop_id);
         let others: Vec<Event> = before.iter().filter(others).cloned().collect();
@@ -204,18 +205,18 @@ impl Player<'_> {
                 run = self.recover(next)?;
                 continue;
             }
-            let cut_off = self.cut_off();
-            if cut_off > 0 {
-                self.at += cut_off;
+            let lost = self.lost_repetition_events();
+            if lost > 0 {
+                self.at += lost;
                 continue;
             }
             if run.is_finished() {
                 return Err(self.diverged("the loop ended".to_owned()));
             }
             let Some(inputs) =
-                self.world.answer(self.expected.get(self.at..).unwrap_or_default(), &self.names)
+                self.answers.answer(self.expected.get(self.at..).unwrap_or_default(), &self.ids)
             else {
-                let waits = self.world.waits_for();
+                let waits = self.answers.describe_pending();
                 return Err(self.diverged(waits));
             };
             for input in inputs {
@@ -228,14 +229,14 @@ impl Player<'_> {
     fn take_effects(&mut self, run: &mut Run) -> Result<(), Box<Divergence>> {
         while let Some(effect) = run.next_effect() {
             let Effect::Record(record) = effect else {
-                self.world.ask(effect);
+                self.answers.ask(effect);
                 continue;
             };
             if !record.is_durable() {
                 continue;
             }
             match self.expected.get(self.at) {
-                Some(expected) if self.names.same(&expected.event, &record.event) => self.at += 1,
+                Some(expected) if self.ids.matches(&expected.event, &record.event) => self.at += 1,
                 None => return Ok(()),
                 // The machine of the crashed process would have recorded this next, but the crash prevented
                 // it.
@@ -248,7 +249,7 @@ impl Player<'_> {
 
     /// Counts events that report a repetition in a result that was lost in a crash. The journal does not
     /// contain that result.
-    fn cut_off(&self) -> usize {
+    fn lost_repetition_events(&self) -> usize {
         let rest = self.expected.get(self.at..).unwrap_or_default();
         let life = rest.iter().map(|record| &record.event);
         let mut life = life.take_while(|event| !matches!(event, AgentEvent::LoopRecovered { .. })).peekable();
@@ -264,11 +265,12 @@ impl Player<'_> {
         let Some(loop_id) = &recovered.loop_id else {
             return Err(self.diverged("the recovery event has no loop id".to_owned()));
         };
-        let going = Run::recover(Arc::clone(self.config), prefix, loop_id);
-        let going = going.map_err(|error| self.diverged(format!("the loop does not resume: {error}")))?;
-        self.names = Names::default();
-        self.world = World::new(self.config);
-        Ok(going.resume(self.stamp()))
+        let recovered_run = Run::recover(Arc::clone(self.config), prefix, loop_id);
+        let recovered_run =
+            recovered_run.map_err(|error| self.diverged(format!("the loop does not resume: {error}")))?;
+        self.ids = IdMap::default();
+        self.answers = RecordedAnswers::new(self.config);
+        Ok(recovered_run.resume(self.stamp()))
     }
 
     /// Returns the initial prompts: the messages between the start of the first turn and its reply, without

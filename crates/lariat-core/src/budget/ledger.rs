@@ -73,7 +73,7 @@ pub struct Ledger {
 impl Ledger {
     /// Updates the ledger with the next event of the journal.
     pub fn apply(&mut self, record: &EventRecord) {
-        self.clock(record);
+        self.add_active_time(record);
         match &record.event {
             AgentEvent::MessageEnd { message } => {
                 let Some(reply) = message.shared().and_then(|message| message.as_assistant()) else { return };
@@ -96,7 +96,7 @@ impl Ledger {
                 let Some(at) = self.running.iter().position(|(id, _)| id == tool_call_id) else { return };
                 let (_, since) = self.running.swap_remove(at);
                 let busy = record.timestamp.since(since);
-                self.change(Source::Tool(tool_name.clone()), |entry| entry.busy += busy);
+                self.update_entry(Source::Tool(tool_name.clone()), |entry| entry.busy += busy);
             }
             // The duration of tool calls that a crash interrupted is unknown.
             AgentEvent::LoopRecovered { .. } => self.running.clear(),
@@ -106,12 +106,12 @@ impl Ledger {
 
     /// Adds the time between the events of a loop. Time between loops, and between a crash and the resume, is
     /// not active time.
-    fn clock(&mut self, record: &EventRecord) {
+    fn add_active_time(&mut self, record: &EventRecord) {
         if record.loop_id.is_none() {
             return;
         }
-        let rested = matches!(record.event, AgentEvent::AgentStart(_) | AgentEvent::LoopRecovered { .. });
-        if let Some(seen) = self.last_seen.filter(|_| !rested) {
+        let was_idle = matches!(record.event, AgentEvent::AgentStart(_) | AgentEvent::LoopRecovered { .. });
+        if let Some(seen) = self.last_seen.filter(|_| !was_idle) {
             self.active += record.timestamp.since(seen);
         }
         self.last_seen = Some(record.timestamp);
@@ -119,14 +119,14 @@ impl Ledger {
 
     fn spend(&mut self, source: Source, usage: Usage, calls: u64) {
         self.usage += usage;
-        self.change(source, |entry| {
+        self.update_entry(source, |entry| {
             entry.usage += usage;
             entry.calls += calls;
         });
     }
 
     /// Changes the entry of a source, and creates it if needed.
-    fn change(&mut self, source: Source, change: impl FnOnce(&mut Entry)) {
+    fn update_entry(&mut self, source: Source, change: impl FnOnce(&mut Entry)) {
         let at = self.entries.partition_point(|(known, _)| *known < source);
         match self.entries.get_mut(at).filter(|(known, _)| *known == source) {
             Some((_, entry)) => change(entry),

@@ -5,17 +5,17 @@
 //! limits that several runs share (a pool, a day). Amounts are whole numbers in the unit of their kind, so
 //! sums are exact.
 
-mod ask;
 mod ledger;
 mod limits;
 mod log;
-mod standing;
+mod request;
+mod status;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{BudgetConfig, BudgetRequest};
 pub use ledger::{Entry, Ledger, Source};
 pub use limits::{BudgetLimits, Spent};
 pub use log::{Day, DayStart, SpendingLog, SpendingLogError};
-pub(crate) use standing::FINISH_NOW;
-pub use standing::{Admission, BudgetScope, Standing, WARN_AT, WRAP_UP_AT};
+pub use request::{BudgetConfig, BudgetRequest};
+pub(crate) use status::FINISH_NOW;
+pub use status::{Admission, BudgetScope, Standing, WARN_AT, WRAP_UP_AT};

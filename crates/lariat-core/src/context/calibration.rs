@@ -32,7 +32,7 @@ struct Factor {
 
 impl Calibration {
     /// Returns whether a report is plausible for a text of this estimate: not below the lowest factor.
-    pub(super) const fn may_be(reported: u64, estimate: u64) -> bool {
+    pub(super) const fn is_plausible(reported: u64, estimate: u64) -> bool {
         reported >= estimate.saturating_mul(LOWEST_TENTHS) / 10
     }
 
@@ -59,8 +59,8 @@ impl Calibration {
     }
 
     /// Converts a token count of one model to that of another.
-    pub(super) fn rebased(&self, from: &str, to: &str, tokens: u64) -> u64 {
-        if from == to { tokens } else { self.factor(to).scaled(self.factor(from).unscaled(tokens)) }
+    pub(super) fn converted(&self, from: &str, to: &str, tokens: u64) -> u64 {
+        if from == to { tokens } else { self.factor(to).scaled(self.factor(from).to_estimate(tokens)) }
     }
 
     fn factor(&self, model: &str) -> Factor {
@@ -86,7 +86,7 @@ impl Factor {
         quotient(estimate, self.reported + PRIOR, self.estimated + PRIOR)
     }
 
-    fn unscaled(self, tokens: u64) -> u64 {
+    fn to_estimate(self, tokens: u64) -> u64 {
         quotient(tokens, self.estimated + PRIOR, self.reported + PRIOR)
     }
 }

@@ -8,11 +8,11 @@
 //!
 //! Invariant: tracking a message costs the same at any length of the conversation.
 
+mod acceptance;
 mod calibration;
 mod classes;
 mod compaction;
 mod image;
-mod judge;
 mod notes;
 mod plan;
 mod recall;
@@ -22,8 +22,8 @@ mod tracker;
 mod verbatim;
 mod work;
 
+pub use acceptance::Accepted;
 pub use compaction::{Compacted, CompactionQuery, CompactionStrategy, TieredCompaction, compact_messages};
-pub use judge::Accepted;
 pub use notes::{ContextSource, Note, NotesQuery, Told};
 pub use plan::CompactionPlan;
 pub use recall::{Recall, recalled_text};
@@ -32,5 +32,5 @@ pub use tokens::{
 };
 pub use tracker::{ContextTracker, TrackerState};
 pub use verbatim::Verbatim;
-pub(crate) use work::Ended;
-pub use work::{CommandRun, FileState, FileTouched, Task, WorkLog};
+pub(crate) use work::FinishedCall;
+pub use work::{CommandRun, FileState, Task, TouchedFile, WorkLog};

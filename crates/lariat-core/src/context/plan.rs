@@ -31,7 +31,7 @@ pub struct CompactionPlan<'a> {
     goal: u64,
     cleared: Vec<usize>,
     /// Ranges of messages that the summary replaces, and the tokens of the summary.
-    gone: Vec<Range<usize>>,
+    replaced: Vec<Range<usize>>,
     summary: u64,
 }
 
@@ -53,8 +53,8 @@ impl<'a> CompactionPlan<'a> {
         // The check refuses edits that save less than a fifth.
         let goal = if goal < before { goal.min(before * 4 / 5) } else { goal };
         let verbatim = query.verbatim();
-        let (cleared, gone) = (Vec::new(), Vec::new());
-        Self { query, messages, sizes, verbatim, before, goal, cleared, gone, summary: 0 }
+        let (cleared, replaced) = (Vec::new(), Vec::new());
+        Self { query, messages, sizes, verbatim, before, goal, cleared, replaced, summary: 0 }
     }
 
     /// Returns the estimated tokens after the steps planned so far.
@@ -117,9 +117,9 @@ impl<'a> CompactionPlan<'a> {
             for size in self.sizes.get_mut(step.clone()).into_iter().flatten() {
                 excess = excess.saturating_sub(std::mem::take(size));
             }
-            match self.gone.last_mut().filter(|last| last.end == step.start) {
+            match self.replaced.last_mut().filter(|last| last.end == step.start) {
                 Some(last) => last.end = step.end,
-                None => self.gone.push(step),
+                None => self.replaced.push(step),
             }
         }
     }
@@ -127,22 +127,22 @@ impl<'a> CompactionPlan<'a> {
     /// Returns the messages that the summary replaces, in order.
     pub fn middle(&self) -> impl Iterator<Item = &'a SharedMessage> {
         let range = |range: &Range<usize>| self.messages.get(range.clone()).unwrap_or_default();
-        self.gone.iter().flat_map(range).copied()
+        self.replaced.iter().flat_map(range).copied()
     }
 
     /// Returns the edits. A summary with `words` and the work log replaces the middle.
     pub fn edits(&self, words: Option<&str>) -> Vec<CompactionEdit> {
-        let gone = |at: &usize| self.gone.iter().any(|range| range.contains(at));
-        let kept = self.cleared.iter().filter(|at| !gone(at)).filter_map(|at| self.messages.get(*at));
+        let is_replaced = |at: &usize| self.replaced.iter().any(|range| range.contains(at));
+        let kept = self.cleared.iter().filter(|at| !is_replaced(at)).filter_map(|at| self.messages.get(*at));
         let mut edits: Vec<CompactionEdit> =
             kept.map(|message| CompactionEdit::ClearToolOutput { message: message.id() }).collect();
         let middle: Vec<&SharedMessage> = self.middle().collect();
-        let mut told = (!middle.is_empty()).then(|| summary::text(self.query, words, &middle));
-        for range in &self.gone {
+        let mut text_of_summary = (!middle.is_empty()).then(|| summary::text(self.query, words, &middle));
+        for range in &self.replaced {
             let of_range = self.messages.get(range.clone()).unwrap_or_default();
             let (Some(first), Some(last)) = (of_range.first(), of_range.last()) else { continue };
             let (first, last) = (first.id(), last.id());
-            edits.push(match told.take() {
+            edits.push(match text_of_summary.take() {
                 Some(text) => {
                     let summary = SharedMessage::new(AgentMessage::summary(text));
                     CompactionEdit::Summarise { first, last, summary }

@@ -20,21 +20,21 @@ pub struct Recall {
     last: Option<String>,
     found: Vec<SharedMessage>,
     /// Text of the range that was not drained yet.
-    told: String,
+    range_text: String,
     /// Whether the next message is in the range.
-    inside: Inside,
+    position: RangePosition,
     /// Queued messages that were not delivered yet.
     queued: HashMap<MessageId, SharedMessage>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Inside {
-    NotYet,
-    Now,
+enum RangePosition {
+    Before,
+    Inside,
     /// The last message was found; results of the same reply may follow, because they are recorded in
     /// completion order.
     Closing,
-    NoMore,
+    After,
 }
 
 impl Recall {
@@ -49,8 +49,15 @@ impl Recall {
         if !plausible(first) || last.as_deref().is_some_and(|last| !plausible(last)) {
             return None;
         }
-        let (found, told, queued) = (Vec::new(), String::new(), HashMap::new());
-        Some(Self { first: first.to_owned(), last, found, told, inside: Inside::NotYet, queued })
+        let (found, range_text, queued) = (Vec::new(), String::new(), HashMap::new());
+        Some(Self {
+            first: first.to_owned(),
+            last,
+            found,
+            range_text,
+            position: RangePosition::Before,
+            queued,
+        })
     }
 
     /// Processes the next event.
@@ -59,20 +66,20 @@ impl Recall {
             AgentEvent::MessageQueued { message, .. } => {
                 self.queued.insert(message.id(), Arc::clone(message));
             }
-            AgentEvent::MessageEnd { message: Recorded::Full(message) } => self.look_at(message),
+            AgentEvent::MessageEnd { message: Recorded::Full(message) } => self.visit(message),
             AgentEvent::MessageEnd { message } => {
                 let queued = self.queued.remove(&message.id());
                 if let Some(message) = queued.or_else(|| message.shared().cloned()) {
-                    self.look_at(&message);
+                    self.visit(&message);
                 }
             }
             AgentEvent::MessagesImported { messages, .. } => {
-                messages.iter().for_each(|message| self.look_at(message));
+                messages.iter().for_each(|message| self.visit(message));
             }
             AgentEvent::Compaction { edits, .. } if self.last.is_none() => {
                 for edit in edits.iter() {
                     if let CompactionEdit::Summarise { summary, .. } = edit {
-                        self.look_at(summary);
+                        self.visit(summary);
                     }
                 }
             }
@@ -80,7 +87,7 @@ impl Recall {
         }
     }
 
-    fn look_at(&mut self, message: &SharedMessage) {
+    fn visit(&mut self, message: &SharedMessage) {
         let is_first = message.id().is_named(&self.first);
         let Some(last) = &self.last else {
             let known = self.found.iter().any(|found| found.id() == message.id());
@@ -89,18 +96,20 @@ impl Recall {
             }
             return;
         };
-        if is_first && self.inside == Inside::NotYet {
-            self.inside = Inside::Now;
+        if is_first && self.position == RangePosition::Before {
+            self.position = RangePosition::Inside;
         }
-        match self.inside {
-            Inside::Now => {
-                self.told.push_str(&told(message));
+        match self.position {
+            RangePosition::Inside => {
+                self.range_text.push_str(&formatted(message));
                 if message.id().is_named(last) {
-                    self.inside = Inside::Closing;
+                    self.position = RangePosition::Closing;
                 }
             }
-            Inside::Closing if message.as_tool_result().is_some() => self.told.push_str(&told(message)),
-            Inside::Closing => self.inside = Inside::NoMore,
+            RangePosition::Closing if message.as_tool_result().is_some() => {
+                self.range_text.push_str(&formatted(message))
+            }
+            RangePosition::Closing => self.position = RangePosition::After,
             _ => {}
         }
     }
@@ -108,7 +117,7 @@ impl Recall {
     /// Returns the text of a range since the last drain, in whole lines; empty for a single message. Only
     /// [`Recall::text`] tells whether the end of the range was found.
     pub fn drain(&mut self) -> String {
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.range_text)
     }
 
     /// Returns the text that was found and not drained; `None` if the message was not found.
@@ -117,8 +126,10 @@ impl Recall {
     /// Fails if more than one message has the name.
     pub fn text(self) -> Result<Option<String>, String> {
         match (&self.last, self.found.as_slice()) {
-            (Some(_), _) if matches!(self.inside, Inside::NotYet | Inside::Now) => Ok(None),
-            (Some(_), _) => Ok(Some(self.told)),
+            (Some(_), _) if matches!(self.position, RangePosition::Before | RangePosition::Inside) => {
+                Ok(None)
+            }
+            (Some(_), _) => Ok(Some(self.range_text)),
             (None, []) => Ok(None),
             (None, [message]) => Ok(Some(recalled_text(message))),
             (None, many) => {
@@ -130,7 +141,7 @@ impl Recall {
 }
 
 /// Formats one message of a range, with its name and role.
-fn told(message: &SharedMessage) -> String {
+fn formatted(message: &SharedMessage) -> String {
     let who = match message.as_llm() {
         Some(Message::User(_)) => "user".to_owned(),
         Some(Message::Assistant(_)) => "assistant".to_owned(),

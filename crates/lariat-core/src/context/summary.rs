@@ -9,7 +9,7 @@ use crate::message::{Origin, SharedMessage};
 
 const OPENING: &str = "[A part of the conversation was left out to save context. This stands for it; it is a record of what \
                        happened, not a request.]";
-const WORDS_END: &str = "[End of the summary.]";
+const TEXT_END: &str = "[End of the summary.]";
 /// Percentage of the window that the work log may use, and that text from an earlier summary may use.
 const SHARE_PERCENT: u64 = 5;
 /// Approximate bytes per token.
@@ -52,7 +52,7 @@ pub(super) fn text(query: &CompactionQuery, words: Option<&str>, middle: &[&Shar
 
 fn push_words(text: &mut String, words: &str) {
     text.push_str(words);
-    text.push_str(&format!("\n{WORDS_END}\n"));
+    text.push_str(&format!("\n{TEXT_END}\n"));
 }
 
 fn is_summary(message: Option<&&SharedMessage>) -> bool {
@@ -65,7 +65,7 @@ fn summary_text(message: &SharedMessage) -> Option<String> {
 
 /// Returns the text of a summary, without the work log.
 fn words_of(text: &str) -> Option<&str> {
-    let (words, _) = text.split_once(WORDS_END)?;
+    let (words, _) = text.split_once(TEXT_END)?;
     let (_, words) = words.split_once(OPENING)?;
     Some(words.trim()).filter(|words| !words.is_empty())
 }

@@ -33,7 +33,7 @@ pub struct ContextTracker {
     counter: Arc<dyn TokenCounter>,
     images: ImageTokens,
     /// Estimate of the parts of a request besides the conversation.
-    fixed: Fixed,
+    fixed: FixedTokens,
     /// The configured model.
     configured: Arc<str>,
     state: TrackerState,
@@ -41,13 +41,13 @@ pub struct ContextTracker {
 
 /// Estimated tokens of the system prompt and the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fixed {
+enum FixedTokens {
     Counted(u64),
     /// A guess from the configuration, not used for calibration.
     Reserved(u64),
 }
 
-impl Fixed {
+impl FixedTokens {
     const fn tokens(self) -> u64 {
         match self {
             Self::Counted(tokens) | Self::Reserved(tokens) => tokens,
@@ -59,7 +59,7 @@ impl Fixed {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrackerState {
     /// The last report, if it describes the current conversation.
-    base: Option<Base>,
+    base: Option<ReportedTokens>,
     /// Estimate of the messages that the last report covers, including its reply.
     sent: u64,
     /// Estimate of the messages since then.
@@ -73,7 +73,7 @@ pub struct TrackerState {
 
 /// A count that a provider reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Base {
+struct ReportedTokens {
     model: String,
     /// Tokens of the request and of the part of the reply that is sent back.
     tokens: u64,
@@ -93,21 +93,21 @@ impl ContextTracker {
 
     /// Creates a tracker for an empty conversation with a model.
     pub fn new(counter: Arc<dyn TokenCounter>, images: ImageTokens, model: impl Into<Arc<str>>) -> Self {
-        let fixed = Fixed::Reserved(0);
+        let fixed = FixedTokens::Reserved(0);
         Self { counter, images, fixed, configured: model.into(), state: TrackerState::default() }
     }
 
     /// Sets a guess for the parts of a request besides the conversation.
     #[must_use]
     pub const fn reserving(mut self, tokens: u64) -> Self {
-        self.fixed = Fixed::Reserved(tokens);
+        self.fixed = FixedTokens::Reserved(tokens);
         self
     }
 
     /// Sets the count of the system prompt and the tools, made by the same counter.
     #[must_use]
     pub const fn besides(mut self, tokens: u64) -> Self {
-        self.fixed = Fixed::Counted(tokens);
+        self.fixed = FixedTokens::Counted(tokens);
         self
     }
 
@@ -154,7 +154,7 @@ impl ContextTracker {
 
     /// Zero means that the provider reported nothing; far too little means that it left out cached tokens.
     fn is_credible(&self, context: u64) -> bool {
-        context > 0 && Calibration::may_be(context, self.state.sent + self.state.fresh)
+        context > 0 && Calibration::is_plausible(context, self.state.sent + self.state.fresh)
     }
 
     fn report(&mut self, reply: &AssistantMessage, reply_tokens: u64) {
@@ -173,7 +173,7 @@ impl ContextTracker {
         let state = &mut self.state;
         state.sent += std::mem::take(&mut state.fresh) + reply_tokens;
         state.overhead = None;
-        state.base = Some(Base { model: model.to_owned(), tokens: context + kept, doubtful });
+        state.base = Some(ReportedTokens { model: model.to_owned(), tokens: context + kept, doubtful });
     }
 
     fn learn(&mut self, model: &str, context: u64) {
@@ -184,7 +184,7 @@ impl ContextTracker {
             {
                 calibration.learn(model, context.saturating_sub(base.tokens), *fresh);
             }
-            (None, Fixed::Counted(fixed))
+            (None, FixedTokens::Counted(fixed))
                 if overhead.is_none() && fixed + *sent + *fresh >= SMALLEST_WHOLE =>
             {
                 calibration.learn(model, context, fixed + *sent + *fresh);
@@ -195,13 +195,13 @@ impl ContextTracker {
 
     /// Uses the provider's count of the current conversation, requested through its API.
     pub fn counted(&mut self, tokens: u64) {
-        let model = self.asked().to_owned();
+        let model = self.next_model().to_owned();
         if self.is_credible(tokens) {
             self.learn(&model, tokens);
             let state = &mut self.state;
             state.sent += std::mem::take(&mut state.fresh);
             state.overhead = None;
-            state.base = Some(Base { model, tokens, doubtful: 0 });
+            state.base = Some(ReportedTokens { model, tokens, doubtful: 0 });
         }
     }
 
@@ -212,7 +212,7 @@ impl ContextTracker {
         }
     }
 
-    fn asked(&self) -> &str {
+    fn next_model(&self) -> &str {
         self.state.asked.as_deref().unwrap_or(&self.configured)
     }
 
@@ -242,13 +242,13 @@ impl ContextTracker {
         let fixed = self.scaled(self.fixed.tokens());
         let TrackerState { base, sent, overhead, .. } = &self.state;
         let left = match (base, overhead) {
-            (Some(base), _) => self.rebased(base).saturating_sub(self.scaled(*sent)),
+            (Some(base), _) => self.converted(base).saturating_sub(self.scaled(*sent)),
             (None, Some(overhead)) => *overhead,
             (None, None) => fixed,
         };
         match self.fixed {
-            Fixed::Counted(_) => left.clamp(fixed / 2, fixed.saturating_mul(2) + STALE_TOKENS),
-            Fixed::Reserved(_) => left,
+            FixedTokens::Counted(_) => left.clamp(fixed / 2, fixed.saturating_mul(2) + STALE_TOKENS),
+            FixedTokens::Reserved(_) => left,
         }
     }
 
@@ -257,19 +257,19 @@ impl ContextTracker {
     }
 
     fn scaled(&self, estimate: u64) -> u64 {
-        self.state.calibration.scaled(self.asked(), estimate)
+        self.state.calibration.scaled(self.next_model(), estimate)
     }
 
     /// Converts a report to the tokens of the model of the next request.
-    fn rebased(&self, base: &Base) -> u64 {
-        self.state.calibration.rebased(&base.model, self.asked(), base.tokens)
+    fn converted(&self, base: &ReportedTokens) -> u64 {
+        self.state.calibration.converted(&base.model, self.next_model(), base.tokens)
     }
 
     /// Returns the best estimate of the tokens of the next request.
     pub fn used(&self) -> u64 {
         let TrackerState { base, sent, fresh, .. } = &self.state;
         match base {
-            Some(base) => self.rebased(base) + self.scaled(*fresh),
+            Some(base) => self.converted(base) + self.scaled(*fresh),
             None => self.overhead() + self.scaled(sent + fresh),
         }
     }

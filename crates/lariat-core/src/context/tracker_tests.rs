@@ -7,7 +7,7 @@ use crate::time::Timestamp;
 use crate::transcript::Transcript;
 use crate::usage::Usage;
 
-const SENTENCE: &str = "The tracker adds what is new to what the provider has said. ";
+const SENTENCE: &str = "The tracker adds what is new to what the provider has conversation. ";
 
 fn user(sentences: usize) -> AgentMessage {
     AgentMessage::from(Message::user(SENTENCE.repeat(sentences)))
@@ -36,16 +36,16 @@ fn tracker() -> ContextTracker {
 
 /// A provider whose token counts are `tenths` of the estimate, with a fixed number of tokens besides the
 /// conversation.
-struct Service {
+struct FakeProvider {
     tenths: u64,
     besides: u64,
-    said: u64,
+    conversation: u64,
     model: &'static str,
 }
 
-impl Service {
+impl FakeProvider {
     fn of(tenths: u64) -> Self {
-        Self { tenths, besides: 1_300, said: 0, model: "m" }
+        Self { tenths, besides: 1_300, conversation: 0, model: "m" }
     }
 
     fn tokens(&self, message: &AgentMessage) -> u64 {
@@ -53,18 +53,18 @@ impl Service {
     }
 
     fn context(&self) -> u64 {
-        self.besides + self.said
+        self.besides + self.conversation
     }
 
     /// Runs a turn and returns the predicted and the real tokens of its request.
     fn turn(&mut self, tracker: &mut ContextTracker, sentences: usize) -> (u64, u64) {
         let prompt = user(sentences);
         tracker.add(&prompt);
-        self.said += self.tokens(&prompt);
+        self.conversation += self.tokens(&prompt);
         let (predicted, real) = (tracker.used(), self.context());
         let answer = reply_of(self.model, Usage::default(), vec![Content::text("Yes.")]);
         let output = self.tokens(&answer);
-        self.said += output;
+        self.conversation += output;
         tracker.add(&reply_of(self.model, Usage::new(real, output), vec![Content::text("Yes.")]));
         (predicted, real)
     }
@@ -78,8 +78,8 @@ fn error((predicted, real): (u64, u64)) -> u64 {
 #[test]
 fn prediction_converges_within_three_turns() {
     for tenths in [3, 5, 8, 10, 13, 20, 40] {
-        let (mut tracker, mut service) = (tracker(), Service::of(tenths));
-        let errors: Vec<u64> = (0..12).map(|_| error(service.turn(&mut tracker, 60))).collect();
+        let (mut tracker, mut provider) = (tracker(), FakeProvider::of(tenths));
+        let errors: Vec<u64> = (0..12).map(|_| error(provider.turn(&mut tracker, 60))).collect();
         assert!(errors[3..].iter().all(|error| *error < 20), "{tenths} tenths: {errors:?}");
     }
 }
@@ -99,19 +99,19 @@ fn factor_stays_within_its_bounds() {
 
 #[test]
 fn outlier_report_affects_only_one_prediction() {
-    let (mut tracker, mut service) = (tracker(), Service::of(13));
-    (0..6).for_each(|_| _ = service.turn(&mut tracker, 60));
-    service.said += 30_000;
-    let odd = error(service.turn(&mut tracker, 60));
+    let (mut tracker, mut provider) = (tracker(), FakeProvider::of(13));
+    (0..6).for_each(|_| _ = provider.turn(&mut tracker, 60));
+    provider.conversation += 30_000;
+    let odd = error(provider.turn(&mut tracker, 60));
     assert!(odd > 500, "the jump is not predictable");
-    let after: Vec<u64> = (0..4).map(|_| error(service.turn(&mut tracker, 60))).collect();
+    let after: Vec<u64> = (0..4).map(|_| error(provider.turn(&mut tracker, 60))).collect();
     assert!(after.iter().all(|error| *error < 20), "{after:?}");
 }
 
 #[test]
 fn cached_tokens_are_included_and_reports_without_them_rejected() {
-    let (mut tracker, mut service) = (tracker(), Service::of(10));
-    (0..4).for_each(|_| _ = service.turn(&mut tracker, 60));
+    let (mut tracker, mut provider) = (tracker(), FakeProvider::of(10));
+    (0..4).for_each(|_| _ = provider.turn(&mut tracker, 60));
     let known = tracker.used();
     let cached = Usage { cache_read: known - 20, cache_write: 20, output: 5, ..Usage::default() };
     tracker.add(&user(1));
@@ -125,27 +125,28 @@ fn cached_tokens_are_included_and_reports_without_them_rejected() {
 
 #[test]
 fn fallback_model_has_its_own_factor() {
-    let (mut tracker, mut service) = (tracker(), Service::of(10));
-    (0..5).for_each(|_| _ = service.turn(&mut tracker, 60));
-    let mut other = Service { tenths: 20, besides: 1_300, said: service.said * 2, model: "n" };
+    let (mut tracker, mut provider) = (tracker(), FakeProvider::of(10));
+    (0..5).for_each(|_| _ = provider.turn(&mut tracker, 60));
+    let mut other =
+        FakeProvider { tenths: 20, besides: 1_300, conversation: provider.conversation * 2, model: "n" };
     tracker.ask(Some("n"));
     let errors: Vec<u64> = (0..5).map(|_| error(other.turn(&mut tracker, 60))).collect();
     assert!(errors[3..].iter().all(|error| *error < 30), "{errors:?}");
     tracker.ask(None);
-    let back = Service { tenths: 10, besides: 1_300, said: other.said / 2, model: "m" };
+    let back = FakeProvider { tenths: 10, besides: 1_300, conversation: other.conversation / 2, model: "m" };
     let off = error((tracker.used(), back.context()));
     assert!(off < 120, "in the first model's tokens again: {} for {}", tracker.used(), back.context());
 }
 
 #[test]
 fn compaction_keeps_the_factor_and_the_overhead() {
-    let (mut tracker, mut service) = (tracker(), Service::of(20));
-    (0..8).for_each(|_| _ = service.turn(&mut tracker, 60));
+    let (mut tracker, mut provider) = (tracker(), FakeProvider::of(20));
+    (0..8).for_each(|_| _ = provider.turn(&mut tracker, 60));
     let mut transcript = Transcript::new();
     transcript.push_user(Arc::new(user(100))).unwrap();
     let before = tracker.used();
     tracker.compacted(&transcript.window());
-    let real = service.besides + service.tokens(&user(100));
+    let real = provider.besides + provider.tokens(&user(100));
     assert!(before > 2 * real && error((tracker.used(), real)) < 60, "{} for {real}", tracker.used());
     assert_eq!(tracker.used(), tracker.measure(&transcript.window()));
     assert!(!tracker.is_reported());
@@ -153,15 +154,15 @@ fn compaction_keeps_the_factor_and_the_overhead() {
 
 #[test]
 fn reading_a_conversation_gives_the_same_state_as_live() {
-    let (mut live, mut service) = (tracker(), Service::of(16));
+    let (mut live, mut provider) = (tracker(), FakeProvider::of(16));
     let mut transcript = Transcript::new();
     for _ in 0..6 {
         let prompt = user(40);
         live.add(&prompt);
-        service.said += service.tokens(&prompt);
+        provider.conversation += provider.tokens(&prompt);
         transcript.push_user(Arc::new(prompt)).unwrap();
-        let answer = reply(Usage::new(service.context(), 3));
-        service.said += 3;
+        let answer = reply(Usage::new(provider.context(), 3));
+        provider.conversation += 3;
         live.add(&answer);
         transcript.push_exchange(Arc::new(answer), Vec::new()).unwrap();
     }
@@ -183,8 +184,8 @@ fn report_from_before_a_compaction_is_ignored() {
 
 #[test]
 fn restored_snapshot_gives_the_same_numbers() {
-    let (mut live, mut service) = (tracker(), Service::of(17));
-    (0..5).for_each(|_| _ = service.turn(&mut live, 33));
+    let (mut live, mut provider) = (tracker(), FakeProvider::of(17));
+    (0..5).for_each(|_| _ = provider.turn(&mut live, 33));
     live.ask(Some("n"));
     let json = serde_json::to_string(live.state()).unwrap();
     let mut restored = tracker();

@@ -22,17 +22,18 @@ const MOST_BYTES: usize = 200;
 /// Files, commands and tasks of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkLog {
-    files: VecDeque<FileTouched>,
+    files: VecDeque<TouchedFile>,
     commands: VecDeque<CommandRun>,
     tasks: Vec<Task>,
     /// Number of removed files and commands.
-    forgotten: (u64, u64),
+    #[serde(rename = "forgotten")]
+    removed: (u64, u64),
 }
 
 /// A file that a tool call read or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct FileTouched {
+pub struct TouchedFile {
     /// Path as the tool call gave it.
     pub path: String,
     /// The last operation on the file. Reading does not replace an earlier change.
@@ -78,7 +79,7 @@ pub struct Task {
 }
 
 /// A finished tool call.
-pub(crate) struct Ended<'a> {
+pub(crate) struct FinishedCall<'a> {
     pub(crate) call: &'a ToolCall,
     /// The arguments that the call ran with.
     pub(crate) arguments: &'a Value,
@@ -90,7 +91,7 @@ pub(crate) struct Ended<'a> {
 
 impl WorkLog {
     /// Returns the files, least recently touched first.
-    pub fn files(&self) -> impl Iterator<Item = &FileTouched> {
+    pub fn files(&self) -> impl Iterator<Item = &TouchedFile> {
         self.files.iter()
     }
 
@@ -110,31 +111,31 @@ impl WorkLog {
     }
 
     /// Returns whether the log records such a tool call.
-    pub(crate) fn concerns(call: &ToolCall) -> bool {
+    pub(crate) fn records(call: &ToolCall) -> bool {
         let has = |name: &str| call.arguments.get(name).is_some();
         has("command") || has("path") || has("patch") || has("items")
     }
 
-    pub(crate) fn note(&mut self, ended: &Ended<'_>) {
-        let argument = |name: &str| ended.arguments.get(name).and_then(Value::as_str);
-        let detail = |name: &str| ended.details.get(name);
+    pub(crate) fn record(&mut self, finished: &FinishedCall<'_>) {
+        let argument = |name: &str| finished.arguments.get(name).and_then(Value::as_str);
+        let detail = |name: &str| finished.details.get(name);
         if let Some(command) = argument("command") {
-            self.note_command(command, ended);
-        } else if ended.is_error {
+            self.record_command(command, finished);
+        } else if finished.is_error {
             // A failed call changed no file, and its reason is not recorded here.
-        } else if let Some(items) = ended.arguments.get("items").and_then(Value::as_array) {
+        } else if let Some(items) = finished.arguments.get("items").and_then(Value::as_array) {
             if let Some(tasks) = items.iter().map(task).collect() {
                 self.tasks = tasks;
             }
         } else if let Some(files) = detail("files").and_then(Value::as_array) {
             let paths = files.iter().filter_map(|file| file.get("path")?.as_str());
             for path in paths {
-                self.touch(path, patched(path, ended.text), ended.message);
+                self.touch(path, patch_operation(path, finished.text), finished.message);
             }
             let moved = files.iter().filter_map(|file| file.get("renamed_from")?.as_str());
-            moved.for_each(|path| self.touch(path, FileState::Deleted, ended.message));
+            moved.for_each(|path| self.touch(path, FileState::Deleted, finished.message));
         } else if let Some(path) = argument("path") {
-            let name = ended.call.name.as_str();
+            let name = finished.call.name.as_str();
             let state = match () {
                 () if name.contains("edit") => FileState::Edited,
                 () if name.contains("write") => FileState::Written,
@@ -144,7 +145,7 @@ impl WorkLog {
                 // A directory that was listed or searched.
                 () => return,
             };
-            self.touch(path, state, ended.message);
+            self.touch(path, state, finished.message);
         }
     }
 
@@ -157,40 +158,40 @@ impl WorkLog {
             }
             self.files.remove(at);
         }
-        self.files.push_back(FileTouched { path: path.to_owned(), state, message });
+        self.files.push_back(TouchedFile { path: path.to_owned(), state, message });
         if self.files.len() > MOST_FILES {
             // Drop files that were only read first: nothing else records them, but the model can read them
             // again.
             let oldest = self.files.iter().position(|file| file.state == FileState::Read).unwrap_or_default();
             self.files.remove(oldest);
-            self.forgotten.0 += 1;
+            self.removed.0 += 1;
         }
     }
 
-    fn note_command(&mut self, command: &str, ended: &Ended<'_>) {
-        let detail = |name: &str| ended.details.get(name);
+    fn record_command(&mut self, command: &str, finished: &FinishedCall<'_>) {
+        let detail = |name: &str| finished.details.get(name);
         let outcome = match detail("exit_code").and_then(Value::as_i64) {
             Some(code) => format!("exit code {code}"),
             None => match detail("signal").filter(|signal| !signal.is_null()) {
-                Some(signal) => format!("ended by signal {signal}"),
-                None if ended.is_error => "failed".to_owned(),
+                Some(signal) => format!("finished by signal {signal}"),
+                None if finished.is_error => "failed".to_owned(),
                 None if detail("id").is_some() => "runs in the background".to_owned(),
                 None => "done".to_owned(),
             },
         };
         let failed =
-            ended.is_error || detail("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
-        let said = ended.text.lines().map(str::trim).find(|line| !line.is_empty());
-        let outcome = match said.filter(|_| failed) {
-            Some(said) => format!("{outcome}: {}", cut(said)),
+            finished.is_error || detail("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
+        let first_line = finished.text.lines().map(str::trim).find(|line| !line.is_empty());
+        let outcome = match first_line.filter(|_| failed) {
+            Some(first_line) => format!("{outcome}: {}", truncated(first_line)),
             None => outcome,
         };
-        let command = cut(command);
+        let command = truncated(command);
         self.commands.retain(|known| known.command != command);
-        self.commands.push_back(CommandRun { command, outcome, message: ended.message });
+        self.commands.push_back(CommandRun { command, outcome, message: finished.message });
         if self.commands.len() > MOST_COMMANDS {
             self.commands.pop_front();
-            self.forgotten.1 += 1;
+            self.removed.1 += 1;
         }
     }
 
@@ -215,7 +216,7 @@ impl WorkLog {
             &mut text,
             "Files touched so far, with the last operation:",
             files,
-            self.forgotten.0,
+            self.removed.0,
             most_bytes,
         );
         let commands = self.commands.iter().rev();
@@ -226,7 +227,7 @@ impl WorkLog {
             &mut text,
             "Commands run so far; do not repeat them without need:",
             commands,
-            self.forgotten.1,
+            self.removed.1,
             most_bytes,
         );
         text
@@ -238,10 +239,10 @@ fn push_newest(
     text: &mut String,
     title: &str,
     newest: impl Iterator<Item = String>,
-    forgotten: u64,
+    removed: u64,
     most_bytes: usize,
 ) {
-    let (mut lines, mut bytes, mut more) = (Vec::new(), 0, forgotten);
+    let (mut lines, mut bytes, mut more) = (Vec::new(), 0, removed);
     for line in newest {
         bytes += line.len();
         if bytes > most_bytes {
@@ -262,7 +263,7 @@ fn push_newest(
 
 /// Returns what a patch did to a file, from the line of the result that names it: `A`, `M` or `D` and the
 /// path.
-fn patched(path: &str, text: &str) -> FileState {
+fn patch_operation(path: &str, text: &str) -> FileState {
     let letter = text.lines().find_map(|line| {
         let (letter, rest) = line.split_once(' ')?;
         rest.starts_with(path).then_some(letter)
@@ -279,7 +280,7 @@ fn task(item: &Value) -> Option<Task> {
     Some(Task { content: word("content")?, status: word("status")? })
 }
 
-fn cut(text: &str) -> String {
+fn truncated(text: &str) -> String {
     let end = text.floor_char_boundary(MOST_BYTES);
     let kept = text.get(..end).unwrap_or(text);
     if end < text.len() { format!("{kept}…") } else { kept.to_owned() }

@@ -17,8 +17,15 @@ fn note(
         ToolCall { id: "c".into(), name: name.to_owned(), arguments: arguments.clone(), signature: None };
     let message = MessageId::new(Uuid::from_u128(n));
     let (is_error, text) = (outcome.is_err(), outcome.unwrap_or_else(|text| text));
-    if WorkLog::concerns(&call) {
-        log.note(&Ended { call: &call, arguments: &arguments, details: &details, is_error, text, message });
+    if WorkLog::records(&call) {
+        log.record(&FinishedCall {
+            call: &call,
+            arguments: &arguments,
+            details: &details,
+            is_error,
+            text,
+            message,
+        });
     }
 }
 

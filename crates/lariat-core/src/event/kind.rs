@@ -7,11 +7,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::about::{Description, Goal, Import, Learning};
 use super::compaction::{CompactionCause, CompactionEdit};
-use super::full::ContextFull;
+use super::context_full::ContextFull;
 use super::loops::{LimitKind, LoopPattern, LoopStart, RunOutcome, TurnTrigger};
 use super::reference::{ArgsRef, MessageRef, Recorded};
+use super::session_data::{Description, Goal, Import, Learning};
 use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope};
 use crate::id::{EventId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
 use crate::message::SharedMessage;
@@ -179,7 +179,7 @@ pub enum AgentEvent {
         messages: Vec<SharedMessage>,
     },
     /// The following events come from a file. Decisions among them do not apply here until
-    /// [`AgentEvent::SessionTakenOver`] names this import (see [`AgentEvent::applies_only_at_home`]).
+    /// [`AgentEvent::SessionTakenOver`] names this import (see [`AgentEvent::is_local_decision`]).
     SessionImported(Box<Import>),
     /// An imported session continues here: from now on, decisions were made on this machine.
     SessionTakenOver {
@@ -505,7 +505,7 @@ impl AgentEvent {
 
     /// Returns true for events that record a decision for one machine: approval requests and their answers,
     /// plans, budget increases, the system prompt. They do not apply in an imported session.
-    pub const fn applies_only_at_home(&self) -> bool {
+    pub const fn is_local_decision(&self) -> bool {
         matches!(
             self,
             Self::PermissionRequired { .. }

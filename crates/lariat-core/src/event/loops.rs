@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::full::ContextFull;
+use super::context_full::ContextFull;
 use crate::budget::BudgetScope;
 use crate::id::{AgentId, LoopId, MessageId, SessionId, ToolCallId};
 
@@ -18,7 +18,7 @@ pub struct LoopStart {
     /// The session.
     pub session_id: SessionId,
     /// Id of the loop. Serialised only in the envelope, because a JSON object must not contain a name twice.
-    #[serde(skip, default = "in_envelope")]
+    #[serde(skip, default = "placeholder_id")]
     pub loop_id: LoopId,
     /// `None` for the first loop; set for continuations and sub-agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct LoopStart {
 }
 
 /// Placeholder until the id from the envelope replaces it.
-fn in_envelope() -> LoopId {
+fn placeholder_id() -> LoopId {
     LoopId::from("")
 }
 

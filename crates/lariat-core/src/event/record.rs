@@ -15,7 +15,7 @@ pub const FORMAT_VERSION: u16 = 1;
 
 /// An event with its position in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "UncheckedRecord")]
 pub struct EventRecord {
     /// Format version.
     pub v: u16,
@@ -48,7 +48,7 @@ pub enum EventParseError {
 
 /// A record as read, before validation.
 #[derive(Deserialize)]
-struct Written {
+struct UncheckedRecord {
     v: u16,
     seq: u64,
     id: EventId,
@@ -59,11 +59,11 @@ struct Written {
     event: AgentEvent,
 }
 
-impl TryFrom<Written> for EventRecord {
+impl TryFrom<UncheckedRecord> for EventRecord {
     type Error = EventParseError;
 
-    fn try_from(written: Written) -> Result<Self, EventParseError> {
-        let Written { v, seq, id, timestamp, loop_id, mut event } = written;
+    fn try_from(unchecked: UncheckedRecord) -> Result<Self, EventParseError> {
+        let UncheckedRecord { v, seq, id, timestamp, loop_id, mut event } = unchecked;
         match (&mut event, &loop_id) {
             (AgentEvent::AgentStart(start), Some(loop_id)) => start.loop_id = loop_id.clone(),
             (AgentEvent::AgentStart(_), None) => {
@@ -84,7 +84,7 @@ impl EventRecord {
     /// # Errors
     /// Fails if the text is not an event. Accepts unknown kinds.
     pub fn from_json(json: &[u8]) -> Result<Self, EventParseError> {
-        serde_json::from_slice::<Written>(json)?.try_into()
+        serde_json::from_slice::<UncheckedRecord>(json)?.try_into()
     }
 
     /// Returns true if the event belongs in the journal.

@@ -74,7 +74,7 @@ pub enum FailureKind {
 }
 
 /// The prefixes that [`ProviderError`] writes for each kind. The journal stores only the text.
-const BEGINNINGS: [(&str, FailureKind); 9] = [
+const PREFIXES: [(&str, FailureKind); 9] = [
     ("rate limited: ", FailureKind::RateLimited),
     ("network: ", FailureKind::Network),
     ("authentication: ", FailureKind::Auth),
@@ -89,7 +89,7 @@ const BEGINNINGS: [(&str, FailureKind); 9] = [
 impl FailureKind {
     /// Determines the kind of a recorded error from its prefix; the rest of the text comes from the provider.
     pub fn of_words(error: &str) -> Self {
-        let known = BEGINNINGS.iter().find(|(begins, _)| error.starts_with(begins));
+        let known = PREFIXES.iter().find(|(begins, _)| error.starts_with(begins));
         known.map_or(Self::Other, |(_, kind)| *kind)
     }
 
@@ -263,7 +263,7 @@ mod tests {
             ProviderError::Cancelled,
             ProviderError::Other("nothing known".into()),
         ];
-        assert_eq!(errors.len(), BEGINNINGS.len() + 1);
+        assert_eq!(errors.len(), PREFIXES.len() + 1);
         for error in errors {
             assert_eq!(FailureKind::of_words(&error.to_string()), error.kind(), "{error}");
         }

@@ -42,7 +42,7 @@ impl PromptSection {
 }
 
 /// Separator between two sections.
-const BETWEEN: &str = "\n\n";
+const SEPARATOR: &str = "\n\n";
 
 /// The text of a system prompt, and where its static part ends.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -65,12 +65,12 @@ impl SystemPrompt {
         let part = |place: Place| {
             let texts = sections.iter().filter(|section| section.place == place);
             let texts = texts.map(|section| section.text.trim_end()).filter(|text| !text.is_empty());
-            texts.collect::<Vec<_>>().join(BETWEEN)
+            texts.collect::<Vec<_>>().join(SEPARATOR)
         };
         let mut text = part(Place::Static);
         let rest = part(Place::SemiStatic);
         if !text.is_empty() && !rest.is_empty() {
-            text.push_str(BETWEEN);
+            text.push_str(SEPARATOR);
         }
         let static_end = text.len();
         text.push_str(&rest);

@@ -10,16 +10,16 @@ use crate::id::MessageId;
 
 /// Maps the ids of the journal to those of the replay, one to one.
 #[derive(Default)]
-pub(super) struct Names {
-    there: HashMap<Uuid, Uuid>,
-    back: HashMap<Uuid, Uuid>,
+pub(super) struct IdMap {
+    to_replayed: HashMap<Uuid, Uuid>,
+    to_recorded: HashMap<Uuid, Uuid>,
     /// Pairs of reasons for refused compactions, recorded and replayed. The journal does not contain what was
     /// proposed, so the texts may differ.
     refusals: Vec<(String, String)>,
 }
 
-impl Names {
-    pub(super) fn same(&mut self, recorded: &AgentEvent, replayed: &AgentEvent) -> bool {
+impl IdMap {
+    pub(super) fn matches(&mut self, recorded: &AgentEvent, replayed: &AgentEvent) -> bool {
         if let (
             AgentEvent::CompactionRefused { reason: then, .. },
             AgentEvent::CompactionRefused { reason: now, .. },
@@ -36,7 +36,7 @@ impl Names {
 
     /// Returns the id that a message of the journal has in the replay.
     pub(super) fn replayed(&self, id: MessageId) -> MessageId {
-        self.there.get(&id.uuid()).map_or(id, |uuid| MessageId::new(*uuid))
+        self.to_replayed.get(&id.uuid()).map_or(id, |uuid| MessageId::new(*uuid))
     }
 
     fn equal(&mut self, recorded: &Value, replayed: &Value) -> bool {
@@ -65,8 +65,8 @@ impl Names {
         let (Ok(recorded), Ok(replayed)) = (Uuid::parse_str(recorded), Uuid::parse_str(replayed)) else {
             return false;
         };
-        *self.there.entry(recorded).or_insert(replayed) == replayed
-            && *self.back.entry(replayed).or_insert(recorded) == recorded
+        *self.to_replayed.entry(recorded).or_insert(replayed) == replayed
+            && *self.to_recorded.entry(replayed).or_insert(recorded) == recorded
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::effect::OpId;
-use super::flow::Step;
+use super::flow::StepResult;
 use super::{Activity, Effect, Run};
 use crate::budget::{
     Admission, BudgetLimits, BudgetRequest, BudgetScope, FINISH_NOW, Spent, Standing, WRAP_UP_AT,
@@ -40,7 +40,8 @@ pub(super) struct RunBudget {
     /// The limit because of which the next turn, or the open one, is the last.
     pub(super) wrap_up: Option<Box<Standing>>,
     /// Whether the model received the note to finish.
-    pub(super) told: bool,
+    #[serde(rename = "told")]
+    pub(super) model_notified: bool,
     /// The request for more budget that waits for an answer.
     pub(super) asked: Option<Arc<BudgetRequest>>,
     /// Extensions of this run's limits.
@@ -63,7 +64,7 @@ impl RunBudget {
             AgentEvent::BudgetExtended { scope, limits, .. } => {
                 self.asked = None;
                 if self.wrap_up.as_ref().is_some_and(|wrap_up| wrap_up.scope == *scope) {
-                    (self.wrap_up, self.told) = (None, false);
+                    (self.wrap_up, self.model_notified) = (None, false);
                 }
                 if *scope == BudgetScope::Run {
                     self.warned = [0; 5];
@@ -128,7 +129,8 @@ impl Run {
 
     /// Returns the session limit that forbids another turn, or the limit whose wrap-up turn is over.
     pub(super) fn used_up(&self) -> Option<Standing> {
-        if let Some(wrap_up) = self.state.budget.wrap_up.as_ref().filter(|_| self.state.budget.told) {
+        if let Some(wrap_up) = self.state.budget.wrap_up.as_ref().filter(|_| self.state.budget.model_notified)
+        {
             return Some(**wrap_up);
         }
         let spent = self.memory.ledger().spent_at(self.now);
@@ -138,17 +140,17 @@ impl Run {
 
     /// Decides whether the next model call may start: asks the shared budgets first, then checks the own
     /// limits.
-    pub(super) fn admit(&mut self) -> Step {
+    pub(super) fn admit(&mut self) -> StepResult {
         if !self.config.budget.is_shared {
-            self.entry.admitted = true;
-            self.weigh(Vec::new());
-            return Step::Taken;
+            self.transient.admitted = true;
+            self.warn_and_wrap_up(Vec::new());
+            return StepResult::Taken;
         }
         let op = self.op();
         self.activity = Activity::Admitting { op };
         let (tokens, candidate) = (self.state.budget.pending, self.candidate);
         self.out.push_back(Effect::Admit { op, tokens, candidate });
-        Step::Waiting
+        StepResult::Waiting
     }
 
     pub(super) fn on_admitted(&mut self, op: OpId, admission: Admission) {
@@ -157,24 +159,24 @@ impl Run {
         }
         self.activity = Activity::None;
         if let Some(standing) = admission.refused {
-            self.run_out(standing);
+            self.on_used_up(standing);
             return;
         }
-        self.entry.admitted = true;
-        self.entry.reserved = Some(op);
-        self.weigh(admission.standings);
+        self.transient.admitted = true;
+        self.transient.reserved = Some(op);
+        self.warn_and_wrap_up(admission.standings);
     }
 
     /// Settles the reservation of the turn's model call with its usage, if the call was made.
     pub(super) fn settle_call(&mut self, usage: Option<Usage>) {
-        self.entry.admitted = false;
-        if let Some(op) = self.entry.reserved.take() {
+        self.transient.admitted = false;
+        if let Some(op) = self.transient.reserved.take() {
             self.out.push_back(Effect::Settle { op, usage });
         }
     }
 
     /// Warns about limits that are nearly used up, and asks the model to finish when it is time.
-    fn weigh(&mut self, shared: Vec<Standing>) {
+    fn warn_and_wrap_up(&mut self, shared: Vec<Standing>) {
         let mut standings = self.own_standings();
         standings.extend(shared);
         for standing in standings {
@@ -192,9 +194,11 @@ impl Run {
                 self.record(AgentEvent::BudgetWarning { limit, used_percent, scope, level, used, cap });
             }
         }
-        if let Some(wrap_up) = self.state.budget.wrap_up.as_ref().filter(|_| !self.state.budget.told) {
-            let words = format!("The budget is nearly used up: {}. {FINISH_NOW}", wrap_up.describe());
-            self.tell_budget(words);
+        if let Some(wrap_up) =
+            self.state.budget.wrap_up.as_ref().filter(|_| !self.state.budget.model_notified)
+        {
+            let text = format!("The budget is nearly used up: {}. {FINISH_NOW}", wrap_up.describe());
+            self.record_budget_note(text);
         }
     }
 
@@ -205,8 +209,8 @@ impl Run {
         }
     }
 
-    fn tell_budget(&mut self, words: String) {
-        let mut message = AgentMessage::note(SECTION, words);
+    fn record_budget_note(&mut self, text: String) {
+        let mut message = AgentMessage::note(SECTION, text);
         message.assign_id(|| self.message_id());
         self.stamp_message(&mut message);
         if let AgentMessage::Llm(llm) = &mut message {
@@ -216,7 +220,7 @@ impl Run {
     }
 
     /// Handles a used-up budget: asks for more, or stops.
-    pub(super) fn run_out(&mut self, standing: Standing) {
+    pub(super) fn on_used_up(&mut self, standing: Standing) {
         if self.config.budget.asks {
             let request = BudgetRequest::new(RequestId::new(self.minter.uuid()), standing);
             self.record(AgentEvent::BudgetExtensionRequested { request: Arc::new(request) });
@@ -231,7 +235,7 @@ impl Run {
     }
 
     /// Sends the pending request for more budget; returns false if there is none.
-    pub(super) fn asks_for_more(&mut self) -> bool {
+    pub(super) fn sends_budget_request(&mut self) -> bool {
         let Some(request) = self.state.budget.asked.clone() else { return false };
         self.activity = Activity::AskingForMore { request: request.id };
         self.out.push_back(Effect::AskForMore { request });
@@ -244,7 +248,7 @@ impl Run {
         match more {
             Some(limits) => self.on_extended(asked.standing.scope, limits, by),
             None => {
-                self.end_question();
+                self.withdraw_budget_request();
                 self.stop_at(asked.standing);
             }
         }
@@ -253,10 +257,10 @@ impl Run {
     /// Handles a budget extension, requested or not.
     pub(super) fn on_extended(&mut self, scope: BudgetScope, limits: BudgetLimits, by: String) {
         if !self.state.started {
-            self.entry.extended.push((scope, limits, by));
+            self.transient.early_extensions.push((scope, limits, by));
             return;
         }
-        self.end_question();
+        self.withdraw_budget_request();
         self.record(AgentEvent::BudgetExtended { scope, limits, by });
         match scope {
             BudgetScope::Run if limits.duration.is_some() => {
@@ -273,7 +277,7 @@ impl Run {
     }
 
     /// Withdraws the pending request for more budget.
-    pub(super) fn end_question(&mut self) {
+    pub(super) fn withdraw_budget_request(&mut self) {
         if let Activity::AskingForMore { request } = self.activity {
             self.activity = Activity::None;
             self.out.push_back(Effect::Withdraw { request });

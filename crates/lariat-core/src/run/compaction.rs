@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::effect::OpId;
-use super::flow::Step;
+use super::flow::StepResult;
 use super::reply::ModelCall;
 use super::{Activity, Effect, Run};
 use crate::config::{ContextConfig, Fullness};
@@ -25,18 +25,18 @@ const REFUSALS_BEFORE_GIVING_UP: u32 = 2;
 /// Number of overflows in one turn that lead to compaction and a retry.
 const OVERFLOW_RETRIES: u32 = 2;
 /// Number of messages to list when the conversation does not fit.
-const NAMED_AS_LARGE: usize = 5;
+const LARGEST_LISTED: usize = 5;
 
 /// A compaction that is prepared while the run continues.
 #[derive(Debug)]
-pub(super) enum Ahead {
+pub(super) enum PreparedCompaction {
     Preparing(OpId),
     Ready(Compacted),
 }
 
 impl Run {
     /// Compacts the conversation if the next request needs it. Returns `None` if the model can be called.
-    pub(super) fn seek_room(&mut self) -> Option<Step> {
+    pub(super) fn compact_if_needed(&mut self) -> Option<StepResult> {
         let context = self.config.context.as_ref()?;
         let (tokens, window) = (self.tokens(), context.max_context_tokens as u64);
         let fullness = context.fullness(tokens);
@@ -46,20 +46,25 @@ impl Run {
         if !self.state.warned {
             self.record(AgentEvent::CompactionWarning { tokens, window });
         }
-        if fullness >= Fullness::Compact && self.use_prepared() {
-            return Some(Step::Taken);
+        if fullness >= Fullness::Compact && self.apply_prepared() {
+            return Some(StepResult::Taken);
         }
         if self.state.refused_compactions >= REFUSALS_BEFORE_GIVING_UP {
             return None;
         }
-        if fullness == Fullness::Emergency && !std::mem::replace(&mut self.entry.waited, true) {
+        if fullness == Fullness::Emergency
+            && !std::mem::replace(&mut self.transient.waited_for_compaction, true)
+        {
             self.abandon_prepared();
-            self.wait_for_room(CompactionCause::Emergency);
-            return Some(Step::Waiting);
+            self.wait_for_compaction(CompactionCause::Emergency);
+            return Some(StepResult::Waiting);
         }
-        if self.ahead.is_none() && !self.entry.waited && !std::mem::replace(&mut self.entry.prepared, true) {
-            let op = self.ask_for_room(CompactionCause::Threshold);
-            self.ahead = Some(Box::new(Ahead::Preparing(op)));
+        if self.prepared_compaction.is_none()
+            && !self.transient.waited_for_compaction
+            && !std::mem::replace(&mut self.transient.compaction_requested, true)
+        {
+            let op = self.request_compaction(CompactionCause::Threshold);
+            self.prepared_compaction = Some(Box::new(PreparedCompaction::Preparing(op)));
         }
         None
     }
@@ -75,18 +80,18 @@ impl Run {
         if self.config.context.is_some() && overflows < OVERFLOW_RETRIES {
             self.abandon_prepared();
             self.settle_call(None);
-            self.wait_for_room(CompactionCause::Overflow);
+            self.wait_for_compaction(CompactionCause::Overflow);
         } else {
-            self.fail_full(Some(call), error.to_string());
+            self.fail_context_full(Some(call), error.to_string());
         }
     }
 
-    fn wait_for_room(&mut self, cause: CompactionCause) {
-        let op = self.ask_for_room(cause);
+    fn wait_for_compaction(&mut self, cause: CompactionCause) {
+        let op = self.request_compaction(cause);
         self.activity = Activity::Compacting { op, cause };
     }
 
-    fn ask_for_room(&mut self, cause: CompactionCause) -> OpId {
+    fn request_compaction(&mut self, cause: CompactionCause) -> OpId {
         let op = self.op();
         let (window, tokens) = (self.state.transcript.window(), self.tokens());
         let config = self.config.context.clone().unwrap_or_default();
@@ -98,28 +103,31 @@ impl Run {
     }
 
     pub(super) fn on_compacted(&mut self, op: OpId, compacted: Compacted) {
-        if matches!(self.ahead.as_deref(), Some(Ahead::Preparing(waiting)) if *waiting == op) {
-            let hopeless = compacted.edits.is_empty() || compacted.refused.is_some();
-            self.ahead = Some(Box::new(Ahead::Ready(compacted)));
-            if hopeless {
-                self.use_prepared();
+        if matches!(self.prepared_compaction.as_deref(), Some(PreparedCompaction::Preparing(waiting)) if *waiting == op)
+        {
+            let is_refused = compacted.edits.is_empty() || compacted.refused.is_some();
+            self.prepared_compaction = Some(Box::new(PreparedCompaction::Ready(compacted)));
+            if is_refused {
+                self.apply_prepared();
             }
             return;
         }
         let Activity::Compacting { op: waiting, cause } = self.activity else { return };
         if waiting == op {
             self.activity = Activity::None;
-            self.settle(cause, compacted);
+            self.apply_or_refuse(cause, compacted);
         }
     }
 
     /// Applies or refuses the prepared edits. Returns false if there are none.
-    pub(super) fn use_prepared(&mut self) -> bool {
-        let Some(ahead) = self.ahead.take() else { return false };
-        match *ahead {
-            Ahead::Ready(compacted) => self.settle(CompactionCause::Threshold, compacted),
-            Ahead::Preparing(_) => {
-                self.ahead = Some(ahead);
+    pub(super) fn apply_prepared(&mut self) -> bool {
+        let Some(prepared) = self.prepared_compaction.take() else { return false };
+        match *prepared {
+            PreparedCompaction::Ready(compacted) => {
+                self.apply_or_refuse(CompactionCause::Threshold, compacted)
+            }
+            PreparedCompaction::Preparing(_) => {
+                self.prepared_compaction = Some(prepared);
                 return false;
             }
         }
@@ -128,9 +136,9 @@ impl Run {
 
     /// Discards the prepared compaction. Its cost is recorded if known.
     pub(super) fn abandon_prepared(&mut self) {
-        match self.ahead.take().map(|ahead| *ahead) {
-            Some(Ahead::Preparing(op)) => self.out.push_back(Effect::Abandon { op }),
-            Some(Ahead::Ready(Compacted { usage, .. })) if usage != Usage::default() => {
+        match self.prepared_compaction.take().map(|prepared| *prepared) {
+            Some(PreparedCompaction::Preparing(op)) => self.out.push_back(Effect::Abandon { op }),
+            Some(PreparedCompaction::Ready(Compacted { usage, .. })) if usage != Usage::default() => {
                 let (cause, reason) = (CompactionCause::Threshold, "it was not needed any more".to_owned());
                 self.record(AgentEvent::CompactionRefused { cause, reason, usage });
             }
@@ -139,7 +147,7 @@ impl Run {
     }
 
     /// Applies proposed edits, or records why they are refused.
-    fn settle(&mut self, cause: CompactionCause, mut compacted: Compacted) {
+    fn apply_or_refuse(&mut self, cause: CompactionCause, mut compacted: Compacted) {
         compacted.name_summaries(self.now, || MessageId::new(self.minter.uuid()));
         let usage = compacted.usage;
         let off = ContextConfig::default();
@@ -147,21 +155,21 @@ impl Run {
         match compacted.judged(&self.state.transcript, context, self.memory.pins()) {
             Ok(Accepted { tokens_before, tokens_after, .. }) => {
                 let edits = Arc::new(compacted.edits);
-                let laid = Arc::clone(&edits);
+                let applied = Arc::clone(&edits);
                 self.record(AgentEvent::Compaction { cause, edits, tokens_before, tokens_after, usage });
-                self.tell_compacted(cause, &laid);
+                self.call_compaction_hooks(cause, &applied);
             }
             Err(reason) => {
                 self.record(AgentEvent::CompactionRefused { cause, reason: reason.clone(), usage });
                 if cause == CompactionCause::Overflow && !planted(Planted::RetriesRefusedOverflow) {
-                    self.fail_full(None, reason);
+                    self.fail_context_full(None, reason);
                 }
             }
         }
     }
 
     /// Ends the turn because the conversation does not fit.
-    fn fail_full(&mut self, call: Option<Box<ModelCall>>, reason: String) {
+    fn fail_context_full(&mut self, call: Option<Box<ModelCall>>, reason: String) {
         let window = self.state.transcript.window();
         let tokens = match &self.config.context {
             Some(_) => self.tokens(),
@@ -175,7 +183,7 @@ impl Run {
             })
             .collect();
         largest.sort_by_key(|large| std::cmp::Reverse(large.tokens));
-        largest.truncate(NAMED_AS_LARGE);
+        largest.truncate(LARGEST_LISTED);
         let fits = self.config.context.as_ref().map(|context| context.max_context_tokens as u64);
         let full = ContextFull::new(tokens, fits, reason, largest);
         let error = format!("the conversation does not fit the context window: {}", full.reason);

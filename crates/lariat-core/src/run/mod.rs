@@ -1,7 +1,7 @@
 //! The agent loop as a pure state machine: inputs in, effects out.
 //!
 //! [`Run`] is one loop. Its state is a fold over the events it recorded (`state.rs`), plus the operations
-//! that are pending (`Activity`, `Flight`). After every input it decides the next step from the recorded
+//! that are pending (`Activity`, `CallActivity`). After every input it decides the next step from the recorded
 //! state alone. Resuming after a crash is therefore not a special case: [`Run::recover`] reads the state from
 //! the journal and the same code continues.
 //!
@@ -22,10 +22,10 @@ mod recover;
 mod repetition;
 mod reply;
 mod retry;
+mod session_hooks;
 mod snapshot;
 mod state;
 mod stop;
-mod tell;
 #[cfg(test)]
 mod tests;
 
@@ -35,7 +35,7 @@ use std::sync::Arc;
 pub use config::{FallbackModel, RunConfig, ToolTraits};
 pub use effect::{Effect, Ending, HookCall, OpId};
 pub use input::{Filtered, Input, ModelSignal};
-pub use recover::{RecoverError, Recovered};
+pub use recover::{RecoverError, RecoveredRun};
 pub use snapshot::LoopSnapshot;
 
 use crate::budget::{BudgetLimits, BudgetScope};
@@ -50,14 +50,14 @@ use crate::time::{Minter, Stamp, Timestamp};
 use crate::transcript::{NotSendable, Transcript};
 use crate::usage::Usage;
 pub(crate) use budget::{NO_CALLS_LEFT, SECTION as BUDGET_SECTION};
-use calls::Flight;
+use calls::CallActivity;
 pub(crate) use calls::{DENIED, SKIPPED_BY_HOOK};
-use compaction::Ahead;
+use compaction::PreparedCompaction;
 use reply::ModelCall;
-use retry::Tries;
+use retry::Attempts;
+pub(crate) use session_hooks::{hook_context, hook_note};
 use state::LoopState;
 pub(crate) use state::NOTE_PREFIX;
-pub(crate) use tell::{hook_context, hook_note};
 
 /// One run of the loop.
 #[derive(Debug)]
@@ -69,10 +69,10 @@ pub struct Run {
     /// Session state besides the conversation, including this loop's events.
     memory: Arc<SessionMemory>,
     activity: Activity,
-    flights: Vec<Flight>,
-    entry: Entry,
+    call_activities: Vec<CallActivity>,
+    transient: TransientState,
     /// A compaction that is prepared while the run continues.
-    ahead: Option<Box<Ahead>>,
+    prepared_compaction: Option<Box<PreparedCompaction>>,
     deadline: Option<OpId>,
     /// Index of the model to call: 0 for the configured one, then the fallbacks.
     candidate: usize,
@@ -97,11 +97,11 @@ enum Activity {
         op: OpId,
         cause: crate::event::CompactionCause,
     },
-    Telling {
+    CallingHooks {
         op: OpId,
-        about: MomentKind,
+        kind: MomentKind,
     },
-    Consulting {
+    RequestingNotes {
         op: OpId,
     },
     Admitting {
@@ -113,23 +113,23 @@ enum Activity {
     Calling(Box<ModelCall>),
     BackingOff {
         op: OpId,
-        tries: Tries,
+        attempts: Attempts,
     },
 }
 
 /// State of the run that is not recorded.
 #[derive(Debug, Default)]
-struct Entry {
+struct TransientState {
     begun: bool,
     prompts: Vec<AgentMessage>,
     filtered: bool,
     turn_hook_passed: bool,
     /// Compaction was prepared in this turn.
-    prepared: bool,
+    compaction_requested: bool,
     /// The run waited for compaction in this turn.
-    waited: bool,
+    waited_for_compaction: bool,
     /// The context source was asked in this turn.
-    consulted: bool,
+    notes_requested: bool,
     /// Hooks accept the end of the run.
     may_stop: bool,
     /// The budgets allow the turn's model call.
@@ -137,7 +137,7 @@ struct Entry {
     /// The reservation for the model call.
     reserved: Option<OpId>,
     /// Budget extensions from before the start.
-    extended: Vec<(BudgetScope, BudgetLimits, String)>,
+    early_extensions: Vec<(BudgetScope, BudgetLimits, String)>,
 }
 
 /// Why a loop cannot start.
@@ -168,8 +168,8 @@ impl Run {
         prompts: Vec<AgentMessage>,
     ) -> Result<Self, StartError> {
         Self::check(&transcript, &prompts)?;
-        let entry = Entry { prompts, ..Entry::default() };
-        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript), entry))
+        let transient = TransientState { prompts, ..TransientState::default() };
+        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript), transient))
     }
 
     /// Checks whether a loop can start on a conversation with these prompts.
@@ -205,7 +205,7 @@ impl Run {
         start: LoopStart,
         loop_index: u64,
         mut state: LoopState,
-        entry: Entry,
+        transient: TransientState,
     ) -> Self {
         if state.tracker.is_none() {
             state.track(&config);
@@ -223,9 +223,9 @@ impl Run {
             state,
             memory: Arc::default(),
             activity: Activity::None,
-            flights: Vec::new(),
-            entry,
-            ahead: None,
+            call_activities: Vec::new(),
+            transient,
+            prepared_compaction: None,
             deadline: None,
             recovered: false,
             minter: Minter::default(),
@@ -260,14 +260,14 @@ impl Run {
             return;
         }
         match input {
-            Input::Begin => self.entry.begun = true,
-            Input::HookAnswered { proceed } => self.on_hook(proceed),
+            Input::Begin => self.transient.begun = true,
+            Input::HookAnswered { proceed } => self.on_hook_answered(proceed),
             Input::Filtered(filtered) => self.on_filtered(filtered),
             Input::Model { op, signal } => self.on_model(op, signal),
             Input::Timer { op } => self.on_timer(op),
             Input::Compacted { op, compacted } => self.on_compacted(op, compacted),
-            Input::Told { op, answer } => self.on_told(op, answer),
-            Input::Consulted { op, notes } => self.on_consulted(op, notes),
+            Input::Told { op, answer } => self.on_hooks_answered(op, answer),
+            Input::Consulted { op, notes } => self.on_notes(op, notes),
             Input::Halt { reason } => self.on_halt(reason),
             Input::Admitted { op, admission } => self.on_admitted(op, admission),
             Input::ToolAdmitted { call, args, refused } => self.on_tool_admitted(&call, args, refused),
@@ -282,7 +282,7 @@ impl Run {
             }
             Input::Cancel => self.on_cancel(),
         }
-        if self.entry.begun {
+        if self.transient.begun {
             self.advance();
         }
     }
@@ -404,7 +404,8 @@ impl Run {
         }
         message.assign_id(|| self.message_id());
         self.stamp_message(&mut message);
-        if planted(Planted::LosesSteering) && queue == QueueKind::Steering && !self.flights.is_empty() {
+        if planted(Planted::LosesSteering) && queue == QueueKind::Steering && !self.call_activities.is_empty()
+        {
             return;
         }
         self.record(AgentEvent::MessageQueued { queue, message: Arc::new(message) });

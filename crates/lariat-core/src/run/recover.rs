@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::config::RunConfig;
 use super::state::{CallPhase, LoopState};
-use super::{Entry, LoopSnapshot, Run};
+use super::{LoopSnapshot, Run, TransientState};
 use crate::event::{AgentEvent, Event, QueueKind};
 use crate::id::{LoopId, ToolCallId};
 use crate::message::SharedMessage;
@@ -30,7 +30,7 @@ pub enum RecoverError {
 }
 
 impl Run {
-    /// Rebuilds a loop from any prefix of its session's journal. Continue with [`Recovered::resume`].
+    /// Rebuilds a loop from any prefix of its session's journal. Continue with [`RecoveredRun::resume`].
     ///
     /// # Errors
     /// Fails if the journal has no such loop, or the loop has ended.
@@ -38,7 +38,7 @@ impl Run {
         config: Arc<RunConfig>,
         records: &[Event],
         loop_id: &LoopId,
-    ) -> Result<Recovered, RecoverError> {
+    ) -> Result<RecoveredRun, RecoverError> {
         let fold = SessionFold::of(records);
         Self::recover_from(config, &fold, None, records, loop_id)
     }
@@ -54,7 +54,7 @@ impl Run {
         snapshot: Option<&SessionSnapshot>,
         records: &[Event],
         loop_id: &LoopId,
-    ) -> Result<Recovered, RecoverError> {
+    ) -> Result<RecoveredRun, RecoverError> {
         let start = fold.start_of(loop_id).ok_or_else(|| RecoverError::UnknownLoop(loop_id.clone()))?;
         let own = |record: &&Event| record.loop_id.as_ref() == Some(loop_id);
         let saved = snapshot.filter(|snapshot| snapshot.last_loop.start().loop_id == *loop_id);
@@ -64,7 +64,9 @@ impl Run {
                 let (transcript, repairs) = fold.conversation(start.base);
                 let mut state = LoopState::new(transcript);
                 let begin = records.iter().position(|record| own(&record)).unwrap_or(records.len());
-                for (queue, message) in left_over(snapshot, records.get(..begin).unwrap_or_default()) {
+                for (queue, message) in
+                    undelivered_messages(snapshot, records.get(..begin).unwrap_or_default())
+                {
                     state.queue_mut(queue).push_back(message);
                 }
                 state.track(&config);
@@ -73,18 +75,18 @@ impl Run {
         };
         // Decisions from an import are asked again: without them, the loop is in the state before the
         // request.
-        let counts = |record: &&Event| own(record) && !fold.memory().is_foreign(record);
-        records.iter().filter(counts).for_each(|record| state.apply(record));
+        let applies = |record: &&Event| own(record) && !fold.memory().is_foreign(record);
+        records.iter().filter(applies).for_each(|record| state.apply(record));
         if state.ended.is_some() {
             return Err(RecoverError::Ended(loop_id.clone()));
         }
         let loop_index = loop_id.as_str().rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or_default();
-        let mut run = Self::assemble(config, start.clone(), loop_index, state, Entry::default());
+        let mut run = Self::assemble(config, start.clone(), loop_index, state, TransientState::default());
         run.now = run.state.last_seen().unwrap_or_default();
         run.memory = Arc::new(fold.memory().clone());
         run.recovered = true;
-        run.entry.begun = true;
-        Ok(Recovered { run, repairs })
+        run.transient.begun = true;
+        Ok(RecoveredRun { run, repairs })
     }
 
     /// Returns the tool calls that were running at the crash.
@@ -101,7 +103,10 @@ impl Run {
 }
 
 /// Returns the messages that ended loops left in their queues; the next loop delivers them.
-fn left_over(snapshot: Option<&SessionSnapshot>, records: &[Event]) -> Vec<(QueueKind, SharedMessage)> {
+fn undelivered_messages(
+    snapshot: Option<&SessionSnapshot>,
+    records: &[Event],
+) -> Vec<(QueueKind, SharedMessage)> {
     let owner = snapshot.map(|snapshot| snapshot.last_loop.start().loop_id);
     let mut waiting: Vec<(&Option<LoopId>, QueueKind, &SharedMessage)> = Vec::new();
     if let Some(snapshot) = snapshot {
@@ -128,12 +133,12 @@ fn left_over(snapshot: Option<&SessionSnapshot>, records: &[Event]) -> Vec<(Queu
 
 /// A loop that was rebuilt from a journal and has not resumed yet.
 #[derive(Debug)]
-pub struct Recovered {
+pub struct RecoveredRun {
     run: Run,
     repairs: Vec<Repair>,
 }
 
-impl Recovered {
+impl RecoveredRun {
     /// Returns the repairs of the conversation before the loop.
     pub fn repairs(&self) -> &[Repair] {
         &self.repairs

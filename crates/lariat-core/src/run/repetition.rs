@@ -16,29 +16,31 @@ use crate::content::{Content, ToolCall};
 use crate::event::LoopPattern;
 
 /// Number of results to keep: six rounds of the longest cycle.
-const KEPT: usize = 24;
+const HISTORY_LENGTH: usize = 24;
 /// The longest cycle of calls that is detected.
 const LONGEST_CYCLE: usize = 4;
 /// Similar but not identical rounds are reported one round later.
-const DOUBT: u32 = 1;
+const SIMILARITY_DELAY: u32 = 1;
 
 /// The newest results of a loop, and the repetition that they show.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Repetition {
-    seen: VecDeque<Seen>,
-    pub(super) sighting: Sighting,
+pub(super) struct RepetitionDetector {
+    #[serde(rename = "seen")]
+    results: VecDeque<CallFingerprint>,
+    #[serde(rename = "sighting")]
+    pub(super) detected: DetectedRepetition,
 }
 
 /// A repetition, and how often it occurred.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Sighting {
+pub(super) struct DetectedRepetition {
     pub(super) pattern: LoopPattern,
     pub(super) count: u32,
 }
 
 /// Fingerprint of a tool call and its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(super) struct CallFingerprint {
     turn: u32,
     /// Call and result.
     whole: u32,
@@ -50,12 +52,12 @@ pub(super) struct Seen {
     edit: (u32, u32, u32),
 }
 
-impl Seen {
+impl CallFingerprint {
     /// Computes the fingerprint of a result, recorded or about to be.
     pub(super) fn of(turn: u32, call: &ToolCall, content: &[Content], is_error: bool) -> Self {
         let mut whole = DefaultHasher::new();
         call.name.hash(&mut whole);
-        hash_value(&call.arguments, &mut whole, exact);
+        hash_value(&call.arguments, &mut whole, hash_exact);
         is_error.hash(&mut whole);
         let mut error = DefaultHasher::new();
         for block in content {
@@ -63,7 +65,7 @@ impl Seen {
                 Content::Text { text } if text.starts_with(NOTE_PREFIX) => {}
                 Content::Text { text } => {
                     text.hash(&mut whole);
-                    loose(text, &mut error);
+                    hash_normalised(text, &mut error);
                 }
                 Content::Image { data, .. } => data.hash(&mut whole),
                 _ => {}
@@ -71,7 +73,7 @@ impl Seen {
         }
         let mut alike = DefaultHasher::new();
         call.name.hash(&mut alike);
-        hash_value(&call.arguments, &mut alike, loose);
+        hash_value(&call.arguments, &mut alike, hash_normalised);
         Self {
             turn,
             whole: short(&whole),
@@ -82,15 +84,15 @@ impl Seen {
     }
 }
 
-impl Repetition {
+impl RepetitionDetector {
     /// Returns the repetition that would exist after this result.
-    pub(super) fn after(&self, next: Seen) -> Sighting {
-        let back = || std::iter::once(&next).chain(self.seen.iter().rev());
+    pub(super) fn detect(&self, next: CallFingerprint) -> DetectedRepetition {
+        let back = || std::iter::once(&next).chain(self.results.iter().rev());
         let same = back().take_while(|seen| seen.whole == next.whole).count();
-        let mut found = Sighting { pattern: LoopPattern::Same, count: counted(same) };
+        let mut found = DetectedRepetition { pattern: LoopPattern::Same, count: to_u32(same) };
         let mut consider = |pattern, count: u32| {
             if count > found.count {
-                found = Sighting { pattern, count };
+                found = DetectedRepetition { pattern, count };
             }
         };
         for period in 2..=LONGEST_CYCLE {
@@ -100,38 +102,41 @@ impl Repetition {
             // Calls of one reply cannot know of each other's failure.
             let failures = || back().take_while(|seen| seen.error == next.error);
             let alike = turns(failures().take_while(|seen| seen.call == next.call));
-            consider(LoopPattern::NearlySame, alike.saturating_sub(DOUBT));
-            consider(LoopPattern::SameError, turns(failures()).saturating_sub(DOUBT));
+            consider(LoopPattern::NearlySame, alike.saturating_sub(SIMILARITY_DELAY));
+            consider(LoopPattern::SameError, turns(failures()).saturating_sub(SIMILARITY_DELAY));
         }
         if next.edit.0 != 0 {
-            consider(LoopPattern::BackAndForth, undone(back().filter(|seen| seen.edit.0 == next.edit.0)));
+            consider(
+                LoopPattern::BackAndForth,
+                count_reversals(back().filter(|seen| seen.edit.0 == next.edit.0)),
+            );
         }
         found
     }
 
     /// Adds the next result.
-    pub(super) fn push(&mut self, next: Seen) {
-        self.sighting = self.after(next);
-        if self.seen.len() == KEPT {
-            self.seen.pop_front();
+    pub(super) fn push(&mut self, next: CallFingerprint) {
+        self.detected = self.detect(next);
+        if self.results.len() == HISTORY_LENGTH {
+            self.results.pop_front();
         }
-        self.seen.push_back(next);
+        self.results.push_back(next);
     }
 }
 
 /// Returns how often the newest `period` results occurred in a row, if they are not all the same.
-fn rounds<'a, I: Iterator<Item = &'a Seen>>(back: &impl Fn() -> I, period: usize) -> u32 {
+fn rounds<'a, I: Iterator<Item = &'a CallFingerprint>>(back: &impl Fn() -> I, period: usize) -> u32 {
     let first = back().next().map(|seen| seen.whole);
     let varied = back().take(period).any(|seen| Some(seen.whole) != first);
     if !varied || back().count() < period * 2 {
         return 0;
     }
     let again = back().zip(back().skip(period)).take_while(|(one, other)| one.whole == other.whole).count();
-    if again < period { 0 } else { counted((again + period) / period) }
+    if again < period { 0 } else { to_u32((again + period) / period) }
 }
 
 /// Counts the turns of results that come newest first.
-fn turns<'a>(results: impl Iterator<Item = &'a Seen>) -> u32 {
+fn turns<'a>(results: impl Iterator<Item = &'a CallFingerprint>) -> u32 {
     let (mut count, mut last) = (0, None);
     for seen in results {
         if last != Some(seen.turn) {
@@ -142,7 +147,7 @@ fn turns<'a>(results: impl Iterator<Item = &'a Seen>) -> u32 {
 }
 
 /// Counts how often edits of one file, newest first, reversed the previous one.
-fn undone<'a>(edits: impl Iterator<Item = &'a Seen>) -> u32 {
+fn count_reversals<'a>(edits: impl Iterator<Item = &'a CallFingerprint>) -> u32 {
     let edits: Vec<(u32, u32)> = edits.map(|seen| (seen.edit.1, seen.edit.2)).collect();
     let undoes = |window: &&[(u32, u32)]| match window {
         // The newest edit restored the text from before the previous edit: known from the replaced text, or
@@ -160,7 +165,7 @@ fn undone<'a>(edits: impl Iterator<Item = &'a Seen>) -> u32 {
     count
 }
 
-fn counted(count: usize) -> u32 {
+fn to_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
@@ -186,12 +191,12 @@ fn edit(arguments: &Value) -> (u32, u32, u32) {
     }
 }
 
-fn exact(text: &str, hasher: &mut DefaultHasher) {
+fn hash_exact(text: &str, hasher: &mut DefaultHasher) {
     text.hash(hasher);
 }
 
 /// Hashes digits in a row as one digit and ignores white space.
-fn loose(text: &str, hasher: &mut DefaultHasher) {
+fn hash_normalised(text: &str, hasher: &mut DefaultHasher) {
     let mut in_number = false;
     for letter in text.chars() {
         match letter {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::assembly::Assembler;
 use super::effect::OpId;
-use super::flow::Step;
+use super::flow::StepResult;
 use super::input::ModelSignal;
-use super::retry::Tries;
+use super::retry::Attempts;
 use super::{Activity, Effect, HookCall, Run};
 use crate::content::{Content, ToolCall};
 use crate::event::{AgentEvent, MessageRef, Recorded, StreamDelta};
@@ -23,7 +23,7 @@ use crate::usage::Usage;
 #[derive(Debug)]
 pub(super) struct ModelCall {
     op: OpId,
-    pub(super) tries: Tries,
+    pub(super) attempts: Attempts,
     pub(super) message_id: MessageId,
     model: Option<String>,
     assembler: Assembler,
@@ -35,40 +35,40 @@ pub(super) struct ModelCall {
 
 impl Run {
     /// Gets the reply of the open turn, step by step.
-    pub(super) fn seek_reply(&mut self) -> Step {
+    pub(super) fn get_reply(&mut self) -> StepResult {
         if self.state.stopping().is_some() {
             self.record_reply(None, StopReason::Aborted, Usage::default(), None);
-            return Step::Taken;
+            return StepResult::Taken;
         }
         if let Err(why) = self.state.transcript.request() {
-            if self.inject_late() {
-                return Step::Taken;
+            if self.deliver_late() {
+                return StepResult::Taken;
             }
             self.fail_reply(None, why.to_string());
-            return Step::Taken;
+            return StepResult::Taken;
         }
-        if self.asks_for_more() {
-            return Step::Waiting;
+        if self.sends_budget_request() {
+            return StepResult::Waiting;
         }
         if self.wants_notes() {
-            self.consult();
-            return Step::Waiting;
+            self.request_notes();
+            return StepResult::Waiting;
         }
-        self.seek_room().unwrap_or_else(|| {
-            if !self.entry.admitted {
+        self.compact_if_needed().unwrap_or_else(|| {
+            if !self.transient.admitted {
                 return self.admit();
             }
-            self.call_model(Tries::default());
-            Step::Waiting
+            self.call_model(Attempts::default());
+            StepResult::Waiting
         })
     }
 
-    pub(super) fn call_model(&mut self, tries: Tries) {
+    pub(super) fn call_model(&mut self, attempts: Attempts) {
         let Some(turn_index) = self.state.turn.as_ref().map(|turn| turn.index) else { return };
         let (op, stall) = (self.op(), self.op());
         let call = ModelCall {
             op,
-            tries,
+            attempts,
             message_id: self.message_id(),
             model: None,
             assembler: Assembler::default(),
@@ -79,7 +79,7 @@ impl Run {
         self.activity = Activity::Calling(Box::new(call));
         let window = self.state.transcript.window();
         self.out.push_back(Effect::StartTimer { op: stall, at: self.now.after(self.config.stall_timeout) });
-        let (candidate, attempt) = (self.candidate, tries.attempt);
+        let (candidate, attempt) = (self.candidate, attempts.attempt);
         self.out.push_back(Effect::CallModel { op, window, turn_index, attempt, candidate });
     }
 
@@ -109,7 +109,7 @@ impl Run {
             ModelSignal::Event(StreamEvent::Done { stop_reason, usage }) => {
                 self.finish_reply(stop_reason, usage);
             }
-            ModelSignal::Event(event) => self.on_piece(event),
+            ModelSignal::Event(event) => self.on_stream_event(event),
             ModelSignal::Failed(error) => self.on_model_failed(error),
             ModelSignal::Ended => {
                 self.on_model_failed(ProviderError::Network(
@@ -119,7 +119,7 @@ impl Run {
         }
     }
 
-    fn on_piece(&mut self, event: StreamEvent) {
+    fn on_stream_event(&mut self, event: StreamEvent) {
         let Activity::Calling(call) = &mut self.activity else { return };
         if let StreamEvent::Start { model } = event {
             call.model = Some(model);
@@ -237,10 +237,10 @@ impl Run {
             return;
         }
         match &mut self.activity {
-            Activity::BackingOff { op: waiting, tries } if *waiting == op => {
-                let tries = *tries;
+            Activity::BackingOff { op: waiting, attempts } if *waiting == op => {
+                let attempts = *attempts;
                 self.activity = Activity::None;
-                self.call_model(tries);
+                self.call_model(attempts);
             }
             Activity::Calling(call) if call.stall == op => {
                 let quiet_until = call.last_signal.after(self.config.stall_timeout);
@@ -259,7 +259,7 @@ impl Run {
 
     /// Breaks off pending operations because the run should end. `calls.rs` ends the tools.
     pub(super) fn break_off(&mut self) {
-        self.end_question();
+        self.withdraw_budget_request();
         self.abandon_prepared();
         if let Some(call) = self.take_call() {
             self.out.push_back(Effect::Abandon { op: call.op });
@@ -268,9 +268,9 @@ impl Run {
         if let Activity::BackingOff { op, .. }
         | Activity::Compacting { op, .. }
         | Activity::Filtering { op }
-        | Activity::Consulting { op }
+        | Activity::RequestingNotes { op }
         | Activity::Admitting { op }
-        | Activity::Telling { op, .. } = self.activity
+        | Activity::CallingHooks { op, .. } = self.activity
         {
             self.out.push_back(Effect::Abandon { op });
             self.activity = Activity::None;

@@ -11,15 +11,15 @@ use super::Run;
 use super::budget::RunBudget;
 use super::config::RunConfig;
 use super::effect::Effect;
-use super::repetition::Repetition;
-use super::state::{KeptGoing, LastTurn, LoopState, TurnState};
+use super::repetition::RepetitionDetector;
+use super::state::{BlockedStops, LastTurn, LoopState, TurnState};
 use crate::budget::BudgetScope;
 use crate::context::TrackerState;
 use crate::event::{ContextFull, LimitKind, MessageRef, QueueKind};
 use crate::id::MessageId;
 use crate::message::SharedMessage;
 use crate::planted::{Planted, planted};
-use crate::session::{NamedStart, SessionSnapshot};
+use crate::session::{LoopStartWithId, SessionSnapshot};
 use crate::time::Timestamp;
 use crate::transcript::Transcript;
 use crate::usage::Usage;
@@ -32,8 +32,8 @@ pub struct LoopSnapshot {
     aborted: bool,
     #[serde(default)]
     halted: Option<String>,
-    #[serde(default)]
-    kept_going: KeptGoing,
+    #[serde(default, rename = "kept_going")]
+    blocked_stops: BlockedStops,
     produced: Vec<MessageId>,
     tip: Option<MessageId>,
     steering: Vec<SharedMessage>,
@@ -43,7 +43,7 @@ pub struct LoopSnapshot {
     turns: u32,
     last: LastTurn,
     usage: Usage,
-    repetition: Repetition,
+    repetition: RepetitionDetector,
     budget: RunBudget,
     refused_compactions: u32,
     tracker: Option<TrackerState>,
@@ -69,8 +69,8 @@ impl Run {
     pub fn snapshot(&self) -> Option<SessionSnapshot> {
         let state = &self.state;
         let settled = state.turn.as_ref().is_none_or(|turn| turn.reply.is_none());
-        let told = !self.out.iter().any(|effect| matches!(effect, Effect::Record(_)));
-        if !settled || !told || !state.started {
+        let all_recorded = !self.out.iter().any(|effect| matches!(effect, Effect::Record(_)));
+        if !settled || !all_recorded || !state.started {
             return None;
         }
         let conversation = state.transcript.window().iter().cloned().collect();
@@ -86,7 +86,7 @@ impl Run {
         };
         let mut queued = left(QueueKind::Steering, &state.steering);
         queued.extend(left(QueueKind::FollowUp, &state.follow_up));
-        let start = NamedStart::new(&self.start);
+        let start = LoopStartWithId::new(&self.start);
         let memory = (*self.memory).clone();
         Some(SessionSnapshot::new(self.loop_index + 1, start, tip, conversation, queued, open, memory))
     }
@@ -94,13 +94,13 @@ impl Run {
 
 impl LoopState {
     fn save(&self) -> LoopSnapshot {
-        let (active, last_seen) = self.clocked();
+        let (active, last_seen) = self.clock();
         LoopSnapshot {
             rejection: self.rejection.clone(),
             limit: self.limit,
             aborted: self.aborted,
             halted: self.halted.clone(),
-            kept_going: self.kept_going,
+            blocked_stops: self.blocked_stops,
             produced: self.produced.iter().map(MessageRef::id).collect(),
             tip: self.tip,
             steering: self.steering.iter().cloned().collect(),
@@ -135,7 +135,7 @@ impl LoopState {
         state.limit = saved.limit;
         state.aborted = saved.aborted;
         state.halted.clone_from(&saved.halted);
-        state.kept_going = saved.kept_going;
+        state.blocked_stops = saved.blocked_stops;
         state.produced = saved.produced.iter().map(reference).collect();
         state.tip = saved.tip;
         state.steering = saved.steering.iter().cloned().collect();

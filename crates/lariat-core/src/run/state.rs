@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::budget::{RunBudget, SECTION};
 use super::config::RunConfig;
-use super::repetition::{Repetition, Seen};
+use super::repetition::{CallFingerprint, RepetitionDetector};
 use crate::budget::BudgetScope;
 use crate::content::ToolCall;
 use crate::context::{ContextTracker, Told, message_tokens};
@@ -25,7 +25,7 @@ use crate::message::{AgentMessage, AssistantMessage, SharedMessage, StopReason, 
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
-use crate::transcript::{Transcript, presentable};
+use crate::transcript::{Transcript, transcript_part};
 use crate::usage::Usage;
 
 /// Marks blocks that the machine adds to a tool result; loop detection and replay ignore them.
@@ -45,7 +45,7 @@ pub(super) struct LoopState {
     /// Tracks how full the context window is, if one is configured.
     pub(super) tracker: Option<Box<ContextTracker>>,
     /// The newest notes that the conversation still contains.
-    pub(super) told: Told,
+    pub(super) notes: Told,
     pub(super) produced: Vec<MessageRef>,
     /// The last recorded message, where the next loop continues.
     pub(super) tip: Option<MessageId>,
@@ -55,14 +55,14 @@ pub(super) struct LoopState {
     pub(super) turns: u32,
     pub(super) last: LastTurn,
     pub(super) usage: Usage,
-    pub(super) repetition: Repetition,
+    pub(super) repetition: RepetitionDetector,
     pub(super) budget: RunBudget,
     pub(super) refused_compactions: u32,
     /// Whether the user was warned that the window fills up, and no compaction followed.
     pub(super) warned: bool,
     /// Why the conversation does not fit.
     pub(super) full: Option<Box<ContextFull>>,
-    pub(super) kept_going: KeptGoing,
+    pub(super) blocked_stops: BlockedStops,
     active: Duration,
     last_seen: Option<Timestamp>,
 }
@@ -113,7 +113,7 @@ pub(super) enum LastTurn {
 
 /// How often in a row hooks kept the run from ending, and the message of the last time.
 #[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct KeptGoing {
+pub(super) struct BlockedStops {
     pub(super) count: u32,
     message: Option<MessageId>,
 }
@@ -129,7 +129,7 @@ impl LoopState {
             halted: None,
             transcript,
             tracker: None,
-            told: Told::default(),
+            notes: Told::default(),
             produced: Vec::new(),
             tip: None,
             steering: VecDeque::new(),
@@ -138,12 +138,12 @@ impl LoopState {
             turns: 0,
             last: LastTurn::None,
             usage: Usage::default(),
-            repetition: Repetition::default(),
+            repetition: RepetitionDetector::default(),
             budget: RunBudget::default(),
             refused_compactions: 0,
             warned: false,
             full: None,
-            kept_going: KeptGoing::default(),
+            blocked_stops: BlockedStops::default(),
             active: Duration::ZERO,
             last_seen: None,
         }
@@ -159,7 +159,7 @@ impl LoopState {
 
     /// Starts to track notes. Reads the whole conversation once.
     pub(super) fn read_notes(&mut self) {
-        self.told = Told::of(&self.transcript.window());
+        self.notes = Told::of(&self.transcript.window());
     }
 
     /// Starts to estimate the next request. Reads the whole conversation once.
@@ -188,7 +188,7 @@ impl LoopState {
     }
 
     /// Returns the active time of the loop and the time of its last event.
-    pub(super) const fn clocked(&self) -> (Duration, Option<Timestamp>) {
+    pub(super) const fn clock(&self) -> (Duration, Option<Timestamp>) {
         (self.active, self.last_seen)
     }
 
@@ -223,7 +223,8 @@ impl LoopState {
             AgentEvent::AbortRequested => self.aborted = true,
             AgentEvent::HookStopped { reason } => self.halted = Some(reason.clone()),
             AgentEvent::StopBlocked { message_id, .. } => {
-                self.kept_going = KeptGoing { count: self.kept_going.count + 1, message: Some(*message_id) };
+                self.blocked_stops =
+                    BlockedStops { count: self.blocked_stops.count + 1, message: Some(*message_id) };
             }
             AgentEvent::LimitReached { limit, scope, .. } => self.limit = Some((*limit, *scope)),
             AgentEvent::TurnStart { turn_index, .. } => {
@@ -234,8 +235,8 @@ impl LoopState {
             AgentEvent::TurnEnd { .. } => self.close_turn(),
             AgentEvent::MessageQueued { queue, message } => {
                 // A message that does not come from the hook resets the count.
-                if self.kept_going.message != Some(message.id()) {
-                    self.kept_going = KeptGoing::default();
+                if self.blocked_stops.message != Some(message.id()) {
+                    self.blocked_stops = BlockedStops::default();
                 }
                 self.queue_mut(*queue).push_back(Arc::clone(message));
             }
@@ -333,7 +334,7 @@ impl LoopState {
         let Some(message) = queued.or_else(|| recorded.shared().cloned()) else { return };
         self.produced.push(MessageRef::resolved(Arc::clone(&message)));
         self.tip = Some(id);
-        self.budget.told |= message.note_section() == Some(SECTION);
+        self.budget.model_notified |= message.note_section() == Some(SECTION);
         self.budget.pending = match message.as_assistant().map(|reply| reply.usage.total()) {
             Some(reported @ 1..) => reported,
             _ => self.budget.pending.saturating_add(message_tokens(&message)),
@@ -344,7 +345,7 @@ impl LoopState {
             self.apply_result(&message, result);
         } else {
             self.count(&message);
-            self.told.add(&message);
+            self.notes.add(&message);
             // A message that does not fit the transcript (a manually written journal) stays out of it.
             let _ = match message.as_user() {
                 Some(_) => self.transcript.push_user(message),
@@ -379,7 +380,7 @@ impl LoopState {
         call.result = Some(Arc::clone(message));
         let call = Arc::clone(&call.call);
         let turn = self.turns;
-        self.repetition.push(Seen::of(turn, &call, &result.content, result.is_error));
+        self.repetition.push(CallFingerprint::of(turn, &call, &result.content, result.is_error));
     }
 
     fn close_turn(&mut self) {
@@ -389,13 +390,13 @@ impl LoopState {
         self.last = match assistant.stop_reason {
             StopReason::Error => LastTurn::Failed(assistant.error_message.clone().unwrap_or_default()),
             // A pause without content leaves nothing to continue from; another call would be identical.
-            StopReason::Pause if presentable(&reply).is_some() => LastTurn::WantsMore,
+            StopReason::Pause if transcript_part(&reply).is_some() => LastTurn::WantsMore,
             _ if !turn.calls.is_empty() => LastTurn::WantsMore,
             _ => LastTurn::Settled,
         };
-        if let Some(presentable) = presentable(&reply) {
+        if let Some(part) = transcript_part(&reply) {
             let results: Vec<SharedMessage> = turn.calls.into_iter().filter_map(|call| call.result).collect();
-            let pushed = self.transcript.push_exchange(presentable, results);
+            let pushed = self.transcript.push_exchange(part, results);
             debug_assert!(
                 pushed.is_ok() || planted(Planted::DropsDeniedResult) || planted(Planted::KeepsDuplicateIds),
                 "a closed turn must fit the transcript: {pushed:?}"

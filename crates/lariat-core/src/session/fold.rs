@@ -18,7 +18,7 @@ use crate::transcript::{Repair, Repairer, Transcript};
 pub struct SessionFold {
     segments: Vec<Segment>,
     loops: HashMap<LoopId, usize>,
-    home: HashMap<MessageId, usize>,
+    segment_of: HashMap<MessageId, usize>,
     queued: HashMap<MessageId, (QueueKind, SharedMessage)>,
     queue_order: Vec<MessageId>,
     removed: HashSet<MessageId>,
@@ -39,7 +39,7 @@ pub struct SessionFold {
 struct Segment {
     start: Option<Box<LoopStart>>,
     base: Option<MessageId>,
-    steps: Vec<Step>,
+    steps: Vec<SegmentItem>,
     ended: bool,
     /// The user went back to the base, so no earlier segment is newer.
     rewound: bool,
@@ -48,7 +48,7 @@ struct Segment {
 }
 
 #[derive(Debug)]
-enum Step {
+enum SegmentItem {
     Message(SharedMessage),
     Overlay(Overlay),
 }
@@ -73,7 +73,7 @@ impl SessionFold {
         snapshot.conversation.iter().for_each(|message| fold.add(0, message));
         if let Some(tip) = snapshot.tip {
             // The last message need not be part of the conversation: a failed reply is not.
-            fold.home.entry(tip).or_insert(0);
+            fold.segment_of.entry(tip).or_insert(0);
         }
         if let Some(segment) = fold.segments.first_mut() {
             segment.tip = snapshot.tip;
@@ -94,7 +94,7 @@ impl SessionFold {
 
     /// Returns whether a message is in any conversation or queue of this fold.
     pub fn knows(&self, id: MessageId) -> bool {
-        self.home.contains_key(&id) || self.queued.contains_key(&id)
+        self.segment_of.contains_key(&id) || self.queued.contains_key(&id)
     }
 
     /// Returns whether the events refer to something before the snapshot. If so, the fold needs all events.
@@ -108,8 +108,8 @@ impl SessionFold {
     }
 
     /// Records that a segment starts from a message.
-    fn look_up(&mut self, base: Option<MessageId>) {
-        let known = base.is_none_or(|base| self.home.contains_key(&base));
+    fn check_base(&mut self, base: Option<MessageId>) {
+        let known = base.is_none_or(|base| self.segment_of.contains_key(&base));
         self.lacks_history |= self.snapshot && !known;
     }
 
@@ -119,7 +119,7 @@ impl SessionFold {
         let segment = record.loop_id.as_ref().and_then(|id| self.loops.get(id)).copied();
         match &record.event {
             AgentEvent::AgentStart(start) => {
-                self.look_up(start.base);
+                self.check_base(start.base);
                 self.loops.insert(start.loop_id.clone(), self.segments.len());
                 self.segments.push(Segment {
                     base: start.base,
@@ -133,7 +133,7 @@ impl SessionFold {
                 }
             }
             AgentEvent::MessagesImported { base, messages } => {
-                self.look_up(*base);
+                self.check_base(*base);
                 let at = self.segments.len();
                 self.segments.push(Segment { base: *base, ended: true, ..Segment::default() });
                 messages.iter().for_each(|message| self.add(at, message));
@@ -149,7 +149,7 @@ impl SessionFold {
                 }
             }
             AgentEvent::Rewound { tip } => {
-                self.look_up(*tip);
+                self.check_base(*tip);
                 let rewound = Segment { base: *tip, ended: true, rewound: true, ..Segment::default() };
                 self.segments.push(rewound);
             }
@@ -160,7 +160,7 @@ impl SessionFold {
                 let overlay = (record.id, Arc::clone(edits));
                 self.compactions.insert(record.id);
                 if let Some(open) = segment.and_then(|at| self.segments.get_mut(at)) {
-                    open.steps.push(Step::Overlay(overlay));
+                    open.steps.push(SegmentItem::Overlay(overlay));
                     if let Some(at) = segment.filter(|_| open.ended) {
                         self.end(at);
                     }
@@ -184,17 +184,17 @@ impl SessionFold {
         let is_empty = segment.tip.is_none() && segment.last_message().is_none();
         let Some(base) = segment.base.filter(|_| is_empty) else { return };
         let overlays = segment.steps.drain(..).filter_map(|step| match step {
-            Step::Overlay(overlay) => Some(overlay),
-            Step::Message(_) => None,
+            SegmentItem::Overlay(overlay) => Some(overlay),
+            SegmentItem::Message(_) => None,
         });
         self.between.entry(base).or_default().extend(overlays);
     }
 
     fn add(&mut self, at: usize, message: &SharedMessage) {
-        self.home.insert(message.id(), at);
+        self.segment_of.insert(message.id(), at);
         if let Some(segment) = self.segments.get_mut(at) {
             segment.tip = None;
-            segment.steps.push(Step::Message(Arc::clone(message)));
+            segment.steps.push(SegmentItem::Message(Arc::clone(message)));
         }
     }
 
@@ -239,13 +239,13 @@ impl SessionFold {
     }
 
     /// Returns the segments of a conversation, each with its last message that belongs to it.
-    fn path(&self, tip: Option<MessageId>) -> Vec<(&Segment, MessageId)> {
+    fn segments_to(&self, tip: Option<MessageId>) -> Vec<(&Segment, MessageId)> {
         let mut path = Vec::new();
         let mut visited = HashSet::new();
         let mut next = tip;
         while let Some(id) = next {
             // A manually written journal could name a base that comes after itself.
-            let Some(at) = self.home.get(&id).copied().filter(|at| visited.insert(*at)) else { break };
+            let Some(at) = self.segment_of.get(&id).copied().filter(|at| visited.insert(*at)) else { break };
             let Some(segment) = self.segments.get(at) else { break };
             path.push((segment, id));
             next = segment.base;
@@ -258,36 +258,36 @@ impl SessionFold {
     /// needed. An exchange is never split: a reply or one of its results includes all of its results.
     /// Compactions before the next message are applied unless they were undone.
     pub fn conversation(&self, tip: Option<MessageId>) -> (Transcript, Vec<Repair>) {
-        let (transcript, repairs, _) = self.told(tip);
+        let (transcript, repairs, _) = self.build_conversation(tip);
         (transcript, repairs)
     }
 
     /// Returns the newest compaction in the conversation up to a message that was not undone.
     pub fn last_compaction(&self, tip: Option<MessageId>) -> Option<EventId> {
-        self.told(tip).2
+        self.build_conversation(tip).2
     }
 
-    fn told(&self, tip: Option<MessageId>) -> (Transcript, Vec<Repair>, Option<EventId>) {
+    fn build_conversation(&self, tip: Option<MessageId>) -> (Transcript, Vec<Repair>, Option<EventId>) {
         let (mut repairer, mut newest) = (Repairer::default(), None);
-        let mut lay = |repairer: &mut Repairer, (id, edits): &Overlay| {
+        let mut apply = |repairer: &mut Repairer, (id, edits): &Overlay| {
             if self.undone.contains(id) {
                 return;
             }
-            let transcript = repairer.settled();
+            let transcript = repairer.transcript_mut();
             if let Ok(overlaid) = transcript.overlaid(edits) {
                 *transcript = overlaid;
                 newest = Some(*id);
             }
         };
-        for (segment, until) in self.path(tip) {
+        for (segment, until) in self.segments_to(tip) {
             for step in segment.up_to(until) {
                 match step {
-                    Step::Message(message) if self.removed.contains(&message.id()) => {}
-                    Step::Message(message) => repairer.push(Arc::clone(message)),
-                    Step::Overlay(overlay) => lay(&mut repairer, overlay),
+                    SegmentItem::Message(message) if self.removed.contains(&message.id()) => {}
+                    SegmentItem::Message(message) => repairer.push(Arc::clone(message)),
+                    SegmentItem::Overlay(overlay) => apply(&mut repairer, overlay),
                 }
             }
-            self.between.get(&until).into_iter().flatten().for_each(|overlay| lay(&mut repairer, overlay));
+            self.between.get(&until).into_iter().flatten().for_each(|overlay| apply(&mut repairer, overlay));
         }
         let (transcript, repairs) = repairer.finish();
         (transcript, repairs, newest)
@@ -297,21 +297,21 @@ impl SessionFold {
 impl Segment {
     fn last_message(&self) -> Option<MessageId> {
         self.steps.iter().rev().find_map(|step| match step {
-            Step::Message(message) => Some(message.id()),
-            Step::Overlay(_) => None,
+            SegmentItem::Message(message) => Some(message.id()),
+            SegmentItem::Overlay(_) => None,
         })
     }
 
-    fn up_to(&self, until: MessageId) -> impl Iterator<Item = &Step> {
+    fn up_to(&self, until: MessageId) -> impl Iterator<Item = &SegmentItem> {
         let at = self
             .steps
             .iter()
-            .position(|step| matches!(step, Step::Message(message) if message.id() == until));
+            .position(|step| matches!(step, SegmentItem::Message(message) if message.id() == until));
         let end = at.map_or(self.steps.len(), |at| at + 1);
         let rest = self.steps.get(end..).unwrap_or_default();
         let belongs = rest.iter().take_while(|step| match step {
-            Step::Message(message) => message.as_tool_result().is_some(),
-            Step::Overlay(_) => true,
+            SegmentItem::Message(message) => message.as_tool_result().is_some(),
+            SegmentItem::Overlay(_) => true,
         });
         let end = end + belongs.count();
         self.steps.iter().take(end)

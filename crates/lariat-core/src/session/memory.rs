@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::budget::Ledger;
 use crate::content::{ToolCall, joined_text};
-use crate::context::{Ended, WorkLog};
+use crate::context::{FinishedCall, WorkLog};
 use crate::event::{AgentEvent, EventRecord, Goal, GoalStatus, Import};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{AssistantMessage, SharedMessage, ToolResultMessage};
@@ -37,10 +37,10 @@ pub struct SessionMemory {
     prompt: Option<Arc<[PromptSection]>>,
     /// Goals, the task list and failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    aims: Option<Box<Aims>>,
+    aims: Option<Box<GoalState>>,
     /// The import of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    imported: Option<Box<Imported>>,
+    imported: Option<Box<ImportRange>>,
     #[serde(default)]
     pins: Arc<BTreeSet<MessageId>>,
     #[serde(default)]
@@ -53,12 +53,12 @@ pub struct SessionMemory {
     calls: Vec<Arc<ToolCall>>,
     /// Tool calls of the newest reply that were started, as far as the work log needs them.
     #[serde(skip)]
-    ran: Vec<Ran>,
+    ran: Vec<StartedCall>,
 }
 
 /// An import, and where its events end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Imported {
+struct ImportRange {
     import: Import,
     /// The position at which this machine took the session over; `None` while all events come from the
     /// import.
@@ -67,7 +67,7 @@ struct Imported {
 
 /// A tool call that was started.
 #[derive(Clone, Debug, PartialEq)]
-struct Ran {
+struct StartedCall {
     id: ToolCallId,
     /// Arguments of the call if they differ from the model's.
     arguments: Option<Arc<Value>>,
@@ -78,7 +78,7 @@ struct Ran {
 /// Goals, task list and failures of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Aims {
+struct GoalState {
     goals: Vec<Goal>,
     todo: Option<Arc<str>>,
     failures: Failures,
@@ -103,7 +103,7 @@ impl SessionMemory {
     /// Processes the next event.
     pub fn apply(&mut self, record: &EventRecord) {
         self.ledger.apply(record);
-        if record.event.applies_only_at_home() && self.untaken().is_some() {
+        if record.event.is_local_decision() && self.untaken().is_some() {
             return;
         }
         self.budget.apply(record);
@@ -142,9 +142,9 @@ impl SessionMemory {
             }
             AgentEvent::ToolExecutionStart { tool_call_id, args, .. } => {
                 let call = self.calls.iter().find(|call| call.id == *tool_call_id);
-                if call.is_some_and(|call| WorkLog::concerns(call)) {
+                if call.is_some_and(|call| WorkLog::records(call)) {
                     let (id, arguments) = (tool_call_id.clone(), args.replacement().cloned());
-                    self.ran.push(Ran { id, arguments, details: Value::Null, ended: false });
+                    self.ran.push(StartedCall { id, arguments, details: Value::Null, ended: false });
                 }
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, details, .. } => {
@@ -189,7 +189,7 @@ impl SessionMemory {
         if self.untaken().is_some() {
             return;
         }
-        self.imported = Some(Box::new(Imported { import: import.clone(), until: None }));
+        self.imported = Some(Box::new(ImportRange { import: import.clone(), until: None }));
         self.answers.clear();
         self.asked.clear();
         self.plan.clear();
@@ -209,8 +209,8 @@ impl SessionMemory {
 
     /// Returns true if a record is a decision from an import, which does not apply here.
     pub fn is_foreign(&self, record: &EventRecord) -> bool {
-        let until = |imported: &Imported| imported.until.is_none_or(|until| record.seq < until);
-        record.event.applies_only_at_home() && self.imported.as_deref().is_some_and(until)
+        let until = |imported: &ImportRange| imported.until.is_none_or(|until| record.seq < until);
+        record.event.is_local_decision() && self.imported.as_deref().is_some_and(until)
     }
 
     /// Returns permission requests without an answer, oldest first.
@@ -249,7 +249,7 @@ impl SessionMemory {
         let ran = self.ran.swap_remove(at);
         let Some(call) = self.calls.iter().find(|call| call.id == ran.id) else { return };
         let text = joined_text(&result.content);
-        Arc::make_mut(&mut self.work).note(&Ended {
+        Arc::make_mut(&mut self.work).record(&FinishedCall {
             call,
             arguments: ran.arguments.as_deref().unwrap_or(&call.arguments),
             details: &ran.details,

@@ -17,4 +17,4 @@ pub use failures::Failure;
 pub use fold::SessionFold;
 pub use memory::{Answered, QueuedChange, SessionMemory, TASK_LIST, carried};
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};
-pub use snapshot::{NamedStart, SessionSnapshot};
+pub use snapshot::{LoopStartWithId, SessionSnapshot};

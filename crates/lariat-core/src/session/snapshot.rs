@@ -23,7 +23,7 @@ pub struct SessionSnapshot {
     /// Number of loops named so far.
     pub loops: u64,
     /// The newest loop.
-    pub last_loop: NamedStart,
+    pub last_loop: LoopStartWithId,
     /// The last message of the conversation.
     pub tip: Option<MessageId>,
     /// The conversation as a model may receive it, with compactions applied.
@@ -38,12 +38,12 @@ pub struct SessionSnapshot {
 
 /// The start of a loop together with its id; in events, only the envelope contains the id.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct NamedStart {
+pub struct LoopStartWithId {
     loop_id: LoopId,
     start: Box<LoopStart>,
 }
 
-impl NamedStart {
+impl LoopStartWithId {
     /// Wraps a start.
     pub fn new(start: &LoopStart) -> Self {
         Self { loop_id: start.loop_id.clone(), start: Box::new(start.clone()) }
@@ -58,7 +58,7 @@ impl NamedStart {
 impl SessionSnapshot {
     pub(crate) const fn new(
         loops: u64,
-        last_loop: NamedStart,
+        last_loop: LoopStartWithId,
         tip: Option<MessageId>,
         conversation: Vec<SharedMessage>,
         queued: Vec<(QueueKind, SharedMessage)>,

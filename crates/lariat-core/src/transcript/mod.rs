@@ -31,7 +31,7 @@ pub struct Transcript {
     call_ids: HashSet<ToolCallId>,
     /// Ids of tool calls that compaction removed. They may occur again in messages that are read back,
     /// because the writer of those may not have known them; a running loop does not reuse them.
-    taken: Option<Arc<HashSet<ToolCallId>>>,
+    removed_calls: Option<Arc<HashSet<ToolCallId>>>,
     sendable: Sendable,
 }
 
@@ -103,7 +103,7 @@ impl Transcript {
 
     /// Returns whether the conversation contains a tool call with this id, or did before a compaction.
     pub fn has_call(&self, id: &ToolCallId) -> bool {
-        self.call_ids.contains(id) || self.taken.as_ref().is_some_and(|taken| taken.contains(id))
+        self.call_ids.contains(id) || self.removed_calls.as_ref().is_some_and(|taken| taken.contains(id))
     }
 
     /// Takes a snapshot, at the same cost for any length.
@@ -257,7 +257,7 @@ impl Window {
 /// Returns the part of a reply that may enter a transcript: no empty blocks, and no reasoning at the end. Of
 /// an aborted or failed reply only text and signed reasoning remain, because its tool calls never ran and
 /// APIs reject unsigned reasoning. `None` if nothing remains.
-pub(crate) fn presentable(message: &SharedMessage) -> Option<SharedMessage> {
+pub(crate) fn transcript_part(message: &SharedMessage) -> Option<SharedMessage> {
     let assistant = message.as_assistant()?;
     let broken = matches!(assistant.stop_reason, StopReason::Error | StopReason::Aborted);
     let keep = |block: &Content| match block {

@@ -52,9 +52,9 @@ impl Transcript {
         let (mut transcript, repairs) = Self::repaired(messages);
         // Ids stay reserved: some models restart their call numbering after a compaction and must not reuse
         // an id.
-        let gone = self.call_ids.iter().chain(self.taken.iter().flat_map(|taken| taken.iter()));
+        let gone = self.call_ids.iter().chain(self.removed_calls.iter().flat_map(|taken| taken.iter()));
         let gone = gone.filter(|id| !transcript.call_ids.contains(*id)).cloned();
-        transcript.taken = Some(Arc::new(gone.collect()));
+        transcript.removed_calls = Some(Arc::new(gone.collect()));
         if repairs.is_empty() && transcript.request().is_ok() == self.request().is_ok() {
             Ok(transcript)
         } else {
@@ -64,12 +64,12 @@ impl Transcript {
 }
 
 /// Returns whether a message must stay unchanged.
-type Stays<'a> = &'a dyn Fn(MessageId) -> bool;
+type IsVerbatim<'a> = &'a dyn Fn(MessageId) -> bool;
 
 fn apply(
     messages: &mut Vec<SharedMessage>,
     edit: &CompactionEdit,
-    stays: Stays<'_>,
+    stays: IsVerbatim<'_>,
 ) -> Result<(), OverlayError> {
     match edit {
         CompactionEdit::ClearToolOutput { message } => {
@@ -80,7 +80,7 @@ fn apply(
             }
             let result = found.find(|other| other.as_tool_result().is_some());
             let slot = result.ok_or(OverlayError::Invalid)?;
-            free(slot, stays)?;
+            check_changeable(slot, stays)?;
             *slot = with_content(slot, vec![Content::text(cleared_note(slot))]);
         }
         CompactionEdit::Summarise { first, last, summary } => {
@@ -104,18 +104,19 @@ fn range(
     messages: &[SharedMessage],
     first: &MessageId,
     last: &MessageId,
-    stays: Stays<'_>,
+    stays: IsVerbatim<'_>,
 ) -> Result<std::ops::RangeInclusive<usize>, OverlayError> {
     let from = messages.iter().position(|message| message.id() == *first);
     let to = messages.iter().rposition(|message| message.id() == *last);
     let from = from.ok_or(OverlayError::UnknownMessage(*first))?;
     let to = to.ok_or(OverlayError::UnknownMessage(*last))?;
-    let going = messages.get(from..=to).filter(|going| !going.is_empty()).ok_or(OverlayError::Invalid)?;
-    going.iter().try_for_each(|message| free(message, stays))?;
+    let removed =
+        messages.get(from..=to).filter(|removed| !removed.is_empty()).ok_or(OverlayError::Invalid)?;
+    removed.iter().try_for_each(|message| check_changeable(message, stays))?;
     Ok(from..=to)
 }
 
-fn free(message: &SharedMessage, stays: Stays<'_>) -> Result<(), OverlayError> {
+fn check_changeable(message: &SharedMessage, stays: IsVerbatim<'_>) -> Result<(), OverlayError> {
     if stays(message.id()) { Err(OverlayError::Verbatim(message.id())) } else { Ok(()) }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Transcript, presentable};
+use super::{Transcript, transcript_part};
 use crate::content::{Content, ToolCall};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{
@@ -54,7 +54,7 @@ const OPENING_NOTE: &str = "(The beginning of this conversation is not available
 pub(crate) const NO_OUTPUT: &str = "(no output)";
 
 /// A reply that waits for its tool results.
-struct Open {
+struct OpenExchange {
     reply: SharedMessage,
     calls: Vec<OpenCall>,
 }
@@ -71,7 +71,7 @@ struct OpenCall {
 #[derive(Default)]
 pub(crate) struct Repairer {
     transcript: Transcript,
-    open: Option<Open>,
+    open: Option<OpenExchange>,
     repairs: Vec<Repair>,
 }
 
@@ -86,7 +86,7 @@ impl Transcript {
 
 impl Repairer {
     /// Closes an open exchange and returns the transcript so far for changes.
-    pub(crate) fn settled(&mut self) -> &mut Transcript {
+    pub(crate) fn transcript_mut(&mut self) -> &mut Transcript {
         self.close();
         &mut self.transcript
     }
@@ -133,7 +133,7 @@ impl Repairer {
 
     fn push_reply(&mut self, message: &SharedMessage) {
         self.close();
-        let Some(reply) = presentable(message) else {
+        let Some(reply) = transcript_part(message) else {
             self.note(message.id(), RepairKind::EmptyMessage);
             return;
         };
@@ -157,7 +157,7 @@ impl Repairer {
             };
             let _ = self.transcript.push_user(Arc::new(Message::User(opening).into()));
         }
-        self.open = Some(Open { reply, calls });
+        self.open = Some(OpenExchange { reply, calls });
     }
 
     fn with_object_arguments(&mut self, reply: SharedMessage) -> SharedMessage {
@@ -210,14 +210,14 @@ impl Repairer {
             self.note(message.id(), kind);
             return;
         };
-        let fitted = self.fitted_result(message, result, &id);
+        let repaired = self.repaired_result(message, result, &id);
         let slot = self.open.iter_mut().flat_map(|open| &mut open.calls).find(|open| open.call.id == id);
         if let Some(slot) = slot {
-            slot.result = Some(fitted);
+            slot.result = Some(repaired);
         }
     }
 
-    fn fitted_result(
+    fn repaired_result(
         &mut self,
         message: &SharedMessage,
         result: &ToolResultMessage,
@@ -235,7 +235,7 @@ impl Repairer {
         if content.is_empty() {
             content.push(Content::text(NO_OUTPUT));
         }
-        replaced(
+        with_body(
             message,
             Message::ToolResult(ToolResultMessage { tool_call_id: id.clone(), content, ..result.clone() }),
         )
@@ -283,10 +283,10 @@ fn interrupted_result(call: &ToolCall, reply: MessageId) -> SharedMessage {
 pub(super) fn with_content(message: &SharedMessage, content: Vec<Content>) -> SharedMessage {
     let Some(mut llm) = message.as_llm().cloned() else { return Arc::clone(message) };
     *llm.content_mut() = content;
-    replaced(message, llm)
+    with_body(message, llm)
 }
 
-fn replaced(message: &SharedMessage, body: Message) -> SharedMessage {
+fn with_body(message: &SharedMessage, body: Message) -> SharedMessage {
     match &**message {
         AgentMessage::Llm(llm) => Arc::new(AgentMessage::Llm(LlmMessage {
             id: llm.id,

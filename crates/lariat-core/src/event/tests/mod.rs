@@ -1,8 +1,8 @@
 //! Tests of the journal format: the envelope, the kinds, and writing and reading them.
 
+mod dotted_names;
 mod names;
 mod resolver;
-mod seed;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use super::catalogue;
 use super::harness::Harness;
-use super::story::*;
-use super::truths::{self, own};
+use super::invariants::{self, own};
+use super::scenario::*;
 use crate::budget::{BudgetLimits, BudgetScope};
 use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, LimitKind, RunOutcome};
@@ -23,8 +23,8 @@ fn limited(limit: LimitKind, scope: BudgetScope) -> RunOutcome {
 /// Runs turns with one distinct call each.
 fn busy(limits: ExecutionLimits) -> Harness {
     let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    let story = ids.into_iter().fold(Story::new("go"), |story, id| story.reply(calls(&[id])));
-    story.limited(limits).play()
+    let scenario = ids.into_iter().fold(Scenario::new("go"), |scenario, id| scenario.reply(calls(&[id])));
+    scenario.limited(limits).play()
 }
 
 #[test]
@@ -35,7 +35,7 @@ pub(super) fn each_level_causes_one_warning() {
         warnings(&harness),
         [(BudgetScope::Run, LimitKind::Tokens, 70), (BudgetScope::Run, LimitKind::Tokens, 95)]
     );
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn last_allowed_turn_is_the_wrap_up_turn() {
         .map(|window| window.iter().any(|message| message.note_section() == Some("budget")))
         .collect();
     assert_eq!(told, [false, false, false, false, false, true]);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn session_budget_stops_after_a_wrap_up_turn() {
     assert!(
         harness.conversation().iter().any(|line| line.contains("used 385 of 400 tokens for this session"))
     );
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn granted_extension_continues_the_run() {
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.count("effect AskForMore"), 1);
     assert!(harness.is_before("event BudgetExtensionRequested", "event BudgetExtended"));
-    truths::check(&harness);
+    invariants::check(&harness);
 
     let harness = catalogue::extended_unasked().play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
@@ -102,26 +102,26 @@ fn refused_extension_ends_the_run() {
     let harness = catalogue::not_extended().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Session));
     assert_eq!(harness.count("effect AskForMore"), 1);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
 fn extension_request_can_be_cancelled() {
-    let mut story = catalogue::extended();
-    story.script.unanswered.insert("more");
-    let harness = story.when("effect AskForMore", Say::Cancel).play();
+    let mut scenario = catalogue::extended();
+    scenario.script.unanswered.insert("more");
+    let harness = scenario.when("effect AskForMore", TestAction::Cancel).play();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
 fn run_limit_can_be_raised_during_the_run() {
-    let more = Say::Extend(BudgetScope::Run, BudgetLimits::none().with_turns(10));
+    let more = TestAction::Extend(BudgetScope::Run, BudgetLimits::none().with_turns(10));
     let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    let story = ids.into_iter().fold(Story::new("go"), |story, id| story.reply(calls(&[id])));
-    let story =
-        story.limited(ExecutionLimits::default().with_max_turns(3)).when("event ToolExecutionEnd b", more);
-    let harness = story.play();
+    let scenario = ids.into_iter().fold(Scenario::new("go"), |scenario, id| scenario.reply(calls(&[id])));
+    let scenario =
+        scenario.limited(ExecutionLimits::default().with_max_turns(3)).when("event ToolExecutionEnd b", more);
+    let harness = scenario.play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.count("effect CallModel"), 9);
 }
@@ -135,7 +135,7 @@ fn shared_budget_admits_and_settles_every_call_once() {
     assert_eq!(harness.lines(&["effect AdmitTool"]).len(), 4);
     let pool = |level| (BudgetScope::Pool, LimitKind::Tokens, level);
     assert_eq!(warnings(&harness), [pool(70), pool(95)]);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -143,13 +143,13 @@ fn call_refused_by_a_shared_budget_is_not_made() {
     let harness = catalogue::shared_refusal().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Pool));
     assert_eq!(harness.count("effect CallModel"), 1);
-    truths::check(&harness);
+    invariants::check(&harness);
 
     let harness = catalogue::shared_tool_refusal().play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert!(harness.result_of("b").starts_with("Not run: no tool calls are left"));
     assert!(!harness.logged("effect RunTool b"));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -159,5 +159,5 @@ fn tool_calls_over_the_limit_are_refused_and_the_model_can_answer() {
     assert_eq!(harness.count("effect CallModel"), 2);
     assert_eq!(harness.lines(&["effect RunTool"]).len(), 2);
     assert!(harness.result_of("c").contains("used 2 of 2 tool calls for this run"));
-    truths::check(&harness);
+    invariants::check(&harness);
 }

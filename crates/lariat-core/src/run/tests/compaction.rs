@@ -3,8 +3,8 @@
 use super::super::Input;
 use super::catalogue;
 use super::harness::Harness;
-use super::story::*;
-use super::truths::{self, own};
+use super::invariants::{self, own};
+use super::scenario::*;
 use crate::event::{AgentEvent, CompactionCause, RunOutcome};
 
 fn refusals(harness: &Harness) -> Vec<(CompactionCause, String)> {
@@ -33,7 +33,7 @@ fn overflow_compacts_and_retries_in_the_same_turn() {
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.conversation(), ["user: question 0", "user: and now?", "assistant: better"]);
     assert_eq!((harness.sent[0].len(), harness.sent[1].len()), (3, 2));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -60,13 +60,13 @@ fn repeated_overflow_ends_with_the_largest_messages() {
     assert_eq!(full.window, Some(1_000));
     assert_eq!(full.largest.len(), 2, "two prompts remain");
     assert_eq!(harness.count("hook on_error"), 1);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
 fn overflow_in_a_later_turn_compacts_again() {
-    let story = catalogue::in_small_window(1).reply(overflow()).reply(calls(&["a"])).reply(overflow());
-    let harness = story.scripted(|script| script.compactor = Compactor::Replies).play();
+    let scenario = catalogue::in_small_window(1).reply(overflow()).reply(calls(&["a"])).reply(overflow());
+    let harness = scenario.scripted(|script| script.compactor = Compactor::Replies).play();
     assert_eq!(harness.count("effect Compact Overflow"), 2);
 }
 
@@ -75,8 +75,8 @@ pub(super) fn overflow_without_compaction_fails_with_the_reason() {
     for (compactor, why) in
         [(Compactor::Nothing, "nothing left"), (Compactor::Nonsense, "not in the conversation")]
     {
-        let story = catalogue::in_small_window(1).reply(overflow());
-        let harness = story.scripted(|script| script.compactor = compactor).play();
+        let scenario = catalogue::in_small_window(1).reply(overflow());
+        let harness = scenario.scripted(|script| script.compactor = compactor).play();
         assert_eq!(refusals(&harness).len(), 1);
         assert!(refusals(&harness)[0].1.contains(why), "{:?}", refusals(&harness));
         let RunOutcome::ContextFull(full) = harness.outcome() else { panic!("{:?}", harness.outcome()) };
@@ -87,14 +87,14 @@ pub(super) fn overflow_without_compaction_fails_with_the_reason() {
             "{full}"
         );
         assert_eq!(harness.count("effect CallModel"), 1);
-        truths::check(&harness);
+        invariants::check(&harness);
     }
 }
 
 #[test]
 fn no_compaction_without_a_context_configuration() {
-    let story = Story::new("and now?").after(long_talk(3)).reply(overflow());
-    let harness = story.scripted(|script| script.compactor = Compactor::Replies).play();
+    let scenario = Scenario::new("and now?").after(long_talk(3)).reply(overflow());
+    let harness = scenario.scripted(|script| script.compactor = Compactor::Replies).play();
     assert!(harness.lines(&["effect Compact"]).is_empty());
     let RunOutcome::ContextFull(full) = harness.outcome() else { panic!("{:?}", harness.outcome()) };
     assert_eq!((full.window, full.largest.len()), (None, 5));
@@ -109,7 +109,7 @@ fn emergency_compacts_before_the_model_call() {
     assert!(harness.is_before("event Compaction", "effect CallModel"));
     assert_eq!(harness.sent[0].len(), 4, "the user messages");
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn compaction_is_prepared_during_a_reply_and_applied_before_the_next() {
         ]
     );
     assert_eq!(harness.sent.iter().map(|window| window.len()).collect::<Vec<_>>(), [3, 4]);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn prepared_compaction_is_applied_at_the_end_of_the_run() {
     assert!(harness.is_before("effect CallModel", "event Compaction"));
     assert!(harness.is_before("event Compaction", "event AgentEnd"));
     assert_eq!(harness.conversation(), ["user: question 0", "user: and now?", "assistant: fine"]);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn run_does_not_wait_for_unprepared_compaction() {
         ["event CompactionWarning", "effect Compact Threshold", "effect CallModel", "effect CallModel"]
     );
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn edit_of_a_user_message_is_refused() {
     let words = harness.sent[1].iter().filter(|message| message.as_user().is_some()).count();
     assert_eq!(words, 2);
     assert!(refusals(&harness)[0].1.contains("must stay as it is"), "{:?}", refusals(&harness));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn message_pinned_after_preparation_stays() {
     assert!(harness.logged("event MessagePinned"));
     assert!(harness.sent[1].iter().any(|message| message.id() == pinned));
     assert!(refusals(&harness)[0].1.contains("must stay as it is"), "{:?}", refusals(&harness));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -179,17 +179,17 @@ fn cancel_discards_a_compaction_in_preparation() {
     while !harness.logged("effect CallModel") {
         harness.step();
     }
-    harness.say(Say::Cancel);
+    harness.inject(TestAction::Cancel);
     harness.drive();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     assert!(!harness.logged("event Compaction"), "a late compaction is not applied");
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
 fn no_compaction_below_the_threshold() {
-    let story = catalogue::in_small_window(1).scripted(|script| script.compactor = Compactor::Replies);
-    let harness = story.play();
+    let scenario = catalogue::in_small_window(1).scripted(|script| script.compactor = Compactor::Replies);
+    let harness = scenario.play();
     assert!(harness.lines(&["effect Compact"]).is_empty());
     assert_eq!(harness.sent[0].len(), 3);
 }
@@ -217,23 +217,23 @@ fn compaction_is_not_tried_after_two_refusals() {
         &RunOutcome::Completed,
         "a refusal is not a failure while the model still answers"
     );
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
 fn compaction_that_saves_too_little_is_refused() {
     // The conversation is small compared with the system prompt: dropping nearly all of it saves less than a
     // fifth.
-    let story = Story::new("and now?").after(long_talk(8)).configured(|config| {
+    let scenario = Scenario::new("and now?").after(long_talk(8)).configured(|config| {
         let mut context = crate::config::ContextConfig::with_window(1_000);
         (context.keep_first, context.keep_recent) = (0, 1);
         context.system_prompt_tokens = 100_000;
         config.context = Some(context);
     });
-    let harness = story.scripted(|script| script.compactor = Compactor::Replies).play();
+    let harness = scenario.scripted(|script| script.compactor = Compactor::Replies).play();
     let reason = &refusals(&harness)[0].1;
     assert!(reason.contains("shrink only"), "{reason}");
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -242,9 +242,9 @@ fn cancel_during_compaction_ends_the_run() {
     while !harness.logged("effect Compact Emergency") {
         harness.step();
     }
-    harness.say(Say::Cancel);
+    harness.inject(TestAction::Cancel);
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     harness.drive();
     assert!(!harness.logged("event Compaction"), "late edits are not applied");
-    truths::check(&harness);
+    invariants::check(&harness);
 }

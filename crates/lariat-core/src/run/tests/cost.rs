@@ -2,7 +2,7 @@
 
 use super::super::{Effect, HookCall, Input, Run};
 use super::harness::Harness;
-use super::story::*;
+use super::scenario::*;
 use crate::event::AgentEvent;
 use crate::time::{Stamp, Timestamp};
 use crate::transcript::{Transcript, Window};
@@ -18,16 +18,16 @@ fn talk(messages: u128) -> Transcript {
     transcript
 }
 
-fn story(transcript: Transcript) -> Story {
-    let mut story = Story::new("hi").with_hooks().reply(calls(&["a", "b"])).reply(text("done"));
-    story.transcript = transcript;
-    story
+fn scenario(transcript: Transcript) -> Scenario {
+    let mut scenario = Scenario::new("hi").with_hooks().reply(calls(&["a", "b"])).reply(text("done"));
+    scenario.transcript = transcript;
+    scenario
 }
 
 #[test]
 fn long_conversation_takes_the_same_steps_as_a_short_one() {
     let course = |length| {
-        let mut harness: Harness = story(talk(length)).begin();
+        let mut harness: Harness = scenario(talk(length)).begin();
         while harness.ending.is_none() {
             harness.step();
         }
@@ -41,7 +41,7 @@ fn long_conversation_is_shared_not_copied() {
     const LENGTH: usize = 100_000;
     let transcript = talk(LENGTH as u128);
     let base: Window = transcript.window();
-    let Story { config, start, prompts, .. } = story(Transcript::new());
+    let Scenario { config, start, prompts, .. } = scenario(Transcript::new());
     let mut run = Run::new(config.into(), start, 0, transcript, prompts).unwrap();
     let stamp = Stamp { now: Timestamp::from_millis(1), entropy: 1 };
     let mut windows = 0;

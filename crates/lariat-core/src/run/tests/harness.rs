@@ -6,8 +6,10 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::super::{Effect, Ending, Filtered, HookCall, Input, ModelSignal, OpId, Recovered, Run, RunConfig};
-use super::story::{Compactor, LOOP, Say, Script, Story, text};
+use super::super::{
+    Effect, Ending, Filtered, HookCall, Input, ModelSignal, OpId, RecoveredRun, Run, RunConfig,
+};
+use super::scenario::{Compactor, LOOP, Scenario, Script, TestAction, text};
 use crate::content::ToolCall;
 use crate::context::{Compacted, Note};
 use crate::event::{AgentEvent, Event, EventRecord, QueueKind, Recorded, RunOutcome};
@@ -38,7 +40,7 @@ pub(super) struct Harness {
     /// The conversation sent in each model call.
     pub(super) sent: Vec<Window>,
     /// The moments for which the session's hooks were called.
-    pub(super) told: Vec<Moment>,
+    pub(super) moments: Vec<Moment>,
     pub(super) ending: Option<Ending>,
     /// Number of inputs given so far.
     pub(super) inputs: usize,
@@ -58,12 +60,12 @@ pub(super) struct Harness {
 }
 
 impl Harness {
-    pub(super) fn new(story: Story) -> Self {
-        let config = Arc::new(story.config);
-        let mut run = Run::new(Arc::clone(&config), story.start, 1, story.transcript, story.prompts)
+    pub(super) fn new(scenario: Scenario) -> Self {
+        let config = Arc::new(scenario.config);
+        let mut run = Run::new(Arc::clone(&config), scenario.start, 1, scenario.transcript, scenario.prompts)
             .expect("a valid start");
-        story.carried.into_iter().for_each(|(queue, message)| run.carry_over(queue, message));
-        let mut harness = Self::around(run, config, story.journal, story.script);
+        scenario.carried.into_iter().for_each(|(queue, message)| run.carry_over(queue, message));
+        let mut harness = Self::around(run, config, scenario.journal, scenario.script);
         harness.pending.push_back(Input::Begin);
         harness
     }
@@ -90,7 +92,7 @@ impl Harness {
         Self::resumed(recovered.expect("an open loop"), config, journal, now)
     }
 
-    fn resumed(recovered: Recovered, config: &Arc<RunConfig>, journal: &[Event], now: u64) -> Self {
+    fn resumed(recovered: RecoveredRun, config: &Arc<RunConfig>, journal: &[Event], now: u64) -> Self {
         let stamp = Stamp { now: Timestamp::from_millis(now), entropy: journal.len() as u64 };
         let run = recovered.resume(stamp);
         let mut harness = Self::around(run, Arc::clone(config), journal.to_vec(), Script::default());
@@ -107,7 +109,7 @@ impl Harness {
             journal,
             events: Vec::new(),
             sent: Vec::new(),
-            told: Vec::new(),
+            moments: Vec::new(),
             ending: None,
             inputs: 0,
             now: BEGIN,
@@ -178,28 +180,28 @@ impl Harness {
     }
 
     /// Injects an action now.
-    pub(super) fn say(&mut self, say: Say) {
+    pub(super) fn inject(&mut self, say: TestAction) {
         if let Some(input) = self.as_input(say) {
             self.give(input);
         }
     }
 
-    fn as_input(&mut self, say: Say) -> Option<Input> {
+    fn as_input(&mut self, say: TestAction) -> Option<Input> {
         let queued = |queue, text: &str| Input::Queued { queue, message: text.into() };
         match say {
-            Say::Cancel => Some(Input::Cancel),
-            Say::Halt(reason) => Some(Input::Halt { reason: reason.into() }),
-            Say::Deadline => self.deadline.map(|op| Input::Timer { op }),
-            Say::Steer(text) => Some(queued(QueueKind::Steering, text)),
-            Say::FollowUp(text) => Some(queued(QueueKind::FollowUp, text)),
-            Say::Answer(call, decision) => {
+            TestAction::Cancel => Some(Input::Cancel),
+            TestAction::Halt(reason) => Some(Input::Halt { reason: reason.into() }),
+            TestAction::Deadline => self.deadline.map(|op| Input::Timer { op }),
+            TestAction::Steer(text) => Some(queued(QueueKind::Steering, text)),
+            TestAction::FollowUp(text) => Some(queued(QueueKind::FollowUp, text)),
+            TestAction::Answer(call, decision) => {
                 let request = *self.asked.get(&ToolCallId::from(call))?;
                 Some(Input::PermissionAnswered { request, decision })
             }
-            Say::Extend(scope, limits) => {
+            TestAction::Extend(scope, limits) => {
                 Some(Input::BudgetExtended { scope, limits, by: "a person".into() })
             }
-            Say::Wait(duration) => {
+            TestAction::Wait(duration) => {
                 self.now += u64::try_from(duration.as_millis()).unwrap();
                 None
             }
@@ -227,8 +229,8 @@ impl Harness {
             }
             Effect::Tell { op, moment } => {
                 self.log(format!("effect Tell {:?}", moment.kind()));
-                self.told.push(moment);
-                let answer = self.script.told.pop_front().unwrap_or_default();
+                self.moments.push(moment);
+                let answer = self.script.hook_answers.pop_front().unwrap_or_default();
                 self.pending.push_back(Input::Told { op, answer });
             }
             Effect::Consult { op, told, .. } => {
@@ -257,10 +259,10 @@ impl Harness {
                 if !matches!(compactor, Compactor::Replies) {
                     self.script.compactor = compactor;
                 }
-                let refused = self.script.no_room.then(|| "not now".to_owned());
+                let refused = self.script.compaction_forbidden.then(|| "not now".to_owned());
                 let compacted = Compacted { edits, usage: Usage::new(3, 1), refused };
                 let compacted = Input::Compacted { op, compacted };
-                if self.script.slow_room {
+                if self.script.slow_compaction {
                     self.late.push((0, compacted));
                 } else {
                     self.pending.push_back(compacted);

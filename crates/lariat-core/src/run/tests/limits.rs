@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::super::ModelSignal;
 use super::harness::{BEGIN, Harness};
-use super::story::*;
-use super::truths::{self, own};
+use super::invariants::{self, own};
+use super::scenario::*;
 use crate::budget::BudgetScope;
 use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, LimitKind, RunOutcome};
@@ -15,8 +15,8 @@ use crate::model::StreamEvent;
 use crate::usage::{Cost, Usage};
 
 fn reached(harness: &Harness) -> LimitKind {
-    truths::check(harness);
-    let noted: Vec<LimitKind> = own(&harness.journal)
+    invariants::check(harness);
+    let notes_sent: Vec<LimitKind> = own(&harness.journal)
         .filter_map(|event| match event {
             AgentEvent::LimitReached { limit, note, .. } => {
                 assert!(!note.is_empty());
@@ -28,7 +28,7 @@ fn reached(harness: &Harness) -> LimitKind {
     let RunOutcome::LimitReached { limit, scope: BudgetScope::Run } = harness.outcome() else {
         panic!("{:?}", harness.outcome())
     };
-    assert_eq!(noted, [*limit], "recorded once, before the end");
+    assert_eq!(notes_sent, [*limit], "recorded once, before the end");
     assert!(!harness.conversation().iter().any(|line| line.contains("stopped")), "no artificial message");
     *limit
 }
@@ -43,8 +43,8 @@ fn spending(id: &'static str, usage: Usage) -> Reply {
 #[test]
 pub(super) fn turn_limit_allows_exactly_that_many_model_calls() {
     for turns in [1, 2, 5] {
-        let story = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_turns(turns));
-        let harness = story.play();
+        let scenario = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_turns(turns));
+        let harness = scenario.play();
         assert_eq!(reached(&harness), LimitKind::Turns);
         assert_eq!(harness.count("effect CallModel"), turns);
         assert_eq!(harness.run.turns() as usize, turns);
@@ -53,7 +53,7 @@ pub(super) fn turn_limit_allows_exactly_that_many_model_calls() {
 
 #[test]
 fn turn_limit_of_zero_calls_no_model() {
-    let harness = Story::new("hi").limited(ExecutionLimits::default().with_max_turns(0)).play();
+    let harness = Scenario::new("hi").limited(ExecutionLimits::default().with_max_turns(0)).play();
     assert_eq!(reached(&harness), LimitKind::Turns);
     assert_eq!(harness.count("effect CallModel"), 0);
 }
@@ -61,15 +61,15 @@ fn turn_limit_of_zero_calls_no_model() {
 #[test]
 fn run_that_finishes_at_its_limit_is_completed() {
     let harness =
-        Story::new("hi").reply(text("hello")).limited(ExecutionLimits::default().with_max_turns(1)).play();
+        Scenario::new("hi").reply(text("hello")).limited(ExecutionLimits::default().with_max_turns(1)).play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
 }
 
 #[test]
 pub(super) fn token_limit_includes_all_turns() {
     // Each reply uses 15 tokens.
-    let story = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_total_tokens(40));
-    let harness = story.play();
+    let scenario = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_total_tokens(40));
+    let harness = scenario.play();
     assert_eq!(reached(&harness), LimitKind::Tokens);
     assert_eq!(harness.count("effect CallModel"), 3);
     assert_eq!(harness.run.usage().total(), 45);
@@ -77,9 +77,9 @@ pub(super) fn token_limit_includes_all_turns() {
 
 #[test]
 fn usage_includes_compaction() {
-    let usage = |story: Story| {
-        let harness = story.play();
-        truths::check(&harness);
+    let usage = |scenario: Scenario| {
+        let harness = scenario.play();
+        invariants::check(&harness);
         harness.run.usage().total()
     };
     assert_eq!(usage(super::catalogue::compacted()), 15 + 4, "one reply and one summary");
@@ -88,9 +88,9 @@ fn usage_includes_compaction() {
 #[test]
 fn cost_limit_ends_the_run() {
     let cents = |n| Usage { cost: Cost::from_nano_usd(n), ..Usage::new(1, 1) };
-    let story = Story::new("go").reply(spending("a", cents(300))).reply(spending("b", cents(300)));
-    let story = story.reply(spending("c", cents(300)));
-    let harness = story.limited(ExecutionLimits::default().with_max_cost(Cost::from_nano_usd(500))).play();
+    let scenario = Scenario::new("go").reply(spending("a", cents(300))).reply(spending("b", cents(300)));
+    let scenario = scenario.reply(spending("c", cents(300)));
+    let harness = scenario.limited(ExecutionLimits::default().with_max_cost(Cost::from_nano_usd(500))).play();
     assert_eq!(reached(&harness), LimitKind::Cost);
     assert_eq!(harness.count("effect CallModel"), 2);
 }
@@ -98,7 +98,7 @@ fn cost_limit_ends_the_run() {
 #[test]
 fn deadline_cancels_running_tools() {
     let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
-    let harness = Story::new("go").reply(calls(&["a", "b"])).held("b").limited(limits).play();
+    let harness = Scenario::new("go").reply(calls(&["a", "b"])).held("b").limited(limits).play();
     assert_eq!(reached(&harness), LimitKind::Duration);
     assert!(harness.logged("effect CancelTool b"));
     assert_eq!(harness.result_of("b"), "The call was cancelled.");
@@ -109,7 +109,7 @@ fn deadline_cancels_running_tools() {
 #[test]
 fn deadline_ends_a_model_call_and_keeps_partial_text() {
     let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
-    let harness = Story::new("go").reply(vec![piece("half a ")]).limited(limits).play();
+    let harness = Scenario::new("go").reply(vec![piece("half a ")]).limited(limits).play();
     assert_eq!(reached(&harness), LimitKind::Duration);
     assert_eq!(harness.conversation(), ["user: go", "assistant: half a "]);
 }
@@ -117,9 +117,9 @@ fn deadline_ends_a_model_call_and_keeps_partial_text() {
 #[test]
 fn time_limit_is_checked_between_turns() {
     let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
-    let story = Story::new("go").reply(calls(&["a"])).limited(limits);
+    let scenario = Scenario::new("go").reply(calls(&["a"])).limited(limits);
     // The timer is late, but the limit is checked before the next turn.
-    let harness = story.when("effect RunTool a", Say::Wait(Duration::from_secs(61))).play();
+    let harness = scenario.when("effect RunTool a", TestAction::Wait(Duration::from_secs(61))).play();
     assert_eq!(reached(&harness), LimitKind::Duration);
     assert_eq!(harness.count("effect CallModel"), 1);
 }

@@ -1,6 +1,6 @@
 //! Tests of the machine, driven by a script without clock, threads or I/O.
 //!
-//! [`story`] describes a scenario, [`harness`] plays it and keeps the log, and [`catalogue`] lists the
+//! [`scenario`] describes a scenario, [`harness`] plays it and keeps the log, and [`catalogue`] lists the
 //! scenarios that the tests interrupt at every point (cancel, deadline, steering, crash after each input or
 //! event).
 
@@ -10,8 +10,9 @@ mod calls;
 mod catalogue;
 mod compaction;
 mod cost;
-mod every_point;
 mod harness;
+mod interruptions;
+mod invariants;
 mod limits;
 mod moments;
 mod notes;
@@ -22,5 +23,4 @@ mod queues;
 mod recovery;
 mod replay;
 mod replies;
-mod story;
-mod truths;
+mod scenario;

@@ -1,23 +1,19 @@
 //! Checks that these tests can fail: at least one of them catches each planted mistake of the machine.
 
-use super::{approvals, budget, calls, compaction, every_point, limits, order, recovery, replies};
+use super::{approvals, budget, calls, compaction, interruptions, limits, order, recovery, replies};
 use crate::planted::{Planted, plant};
 
 /// Returns the tests that catch a mistake; empty for mistakes of the driver, which its own tests catch.
 fn catchers(mistake: Planted) -> &'static [fn()] {
     match mistake {
-        Planted::ResultsInCompletionOrder => {
-            &[calls::parallel_calls_run_together_with_results_in_call_order]
-        }
-        Planted::NoAgentEndOnAbort => &[every_point::cancel_at_any_point_ends_the_run],
+        Planted::ResultsInCompletionOrder => &[calls::parallel_calls_run_together_with_results_in_call_order],
+        Planted::NoAgentEndOnAbort => &[interruptions::cancel_at_any_point_ends_the_run],
         Planted::TwoAgentEnds => &[replies::retries_are_limited],
         Planted::RecoveryRerunsTools => &[recovery::tool_running_at_the_crash_does_not_run_again],
         Planted::DropsDeniedResult => &[approvals::model_receives_the_reason_of_a_denial],
         Planted::IgnoresTurnLimit => &[limits::turn_limit_allows_exactly_that_many_model_calls],
         Planted::IgnoresTokenLimit => &[limits::token_limit_includes_all_turns],
-        Planted::LosesSteering => {
-            &[every_point::message_at_any_point_is_delivered_or_queued_once]
-        }
+        Planted::LosesSteering => &[interruptions::message_at_any_point_is_delivered_or_queued_once],
         Planted::AfterTurnTooEarly => &[order::text_reply_has_the_documented_event_order],
         Planted::SkipsBeforeTurn => &[order::before_turn_false_ends_the_loop_without_a_turn],
         Planted::RetriesAfterDelivery => &[replies::broken_reply_is_withdrawn_and_requested_again],
@@ -29,9 +25,7 @@ fn catchers(mistake: Planted) -> &'static [fn()] {
         Planted::IgnoresParallelSafety => &[calls::tool_that_is_not_parallel_safe_runs_alone],
         Planted::KeepsDuplicateIds => &[calls::repeated_and_empty_ids_become_unique],
         Planted::RecoveryGrantsPending => &[recovery::request_open_at_the_crash_is_sent_again],
-        Planted::RetriesRefusedOverflow => {
-            &[compaction::overflow_without_compaction_fails_with_the_reason]
-        }
+        Planted::RetriesRefusedOverflow => &[compaction::overflow_without_compaction_fails_with_the_reason],
         Planted::SnapshotForgetsQueues => {
             &[recovery::resume_from_any_snapshot_equals_resume_from_the_journal]
         }

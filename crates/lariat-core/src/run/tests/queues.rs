@@ -2,8 +2,8 @@
 
 use super::super::Input;
 use super::harness::Harness;
-use super::story::*;
-use super::truths;
+use super::invariants;
+use super::scenario::*;
 use crate::config::{QueueMode, ToolExecutionStrategy};
 use crate::content::Content;
 use crate::event::{QueueKind, RunOutcome};
@@ -12,15 +12,17 @@ use crate::permission::Verdict;
 
 const SKIPPED: &str = "Skipped due to queued user message.";
 
-fn sequential(story: Story) -> Story {
-    story.configured(|config| config.tool_execution = ToolExecutionStrategy::Sequential)
+fn sequential(scenario: Scenario) -> Scenario {
+    scenario.configured(|config| config.tool_execution = ToolExecutionStrategy::Sequential)
 }
 
 /// Three calls one after another; two messages arrive while the first runs.
-fn steered() -> Story {
-    sequential(Story::new("look").reply(calls(&["a", "b", "c"])).reply(text("first")).reply(text("second")))
-        .when("effect RunTool a", Say::Steer("rather this"))
-        .when("effect RunTool a", Say::Steer("and that"))
+fn steered() -> Scenario {
+    sequential(
+        Scenario::new("look").reply(calls(&["a", "b", "c"])).reply(text("first")).reply(text("second")),
+    )
+    .when("effect RunTool a", TestAction::Steer("rather this"))
+    .when("effect RunTool a", TestAction::Steer("and that"))
 }
 
 #[test]
@@ -41,7 +43,7 @@ fn steering_skips_calls_that_have_not_started() {
         ]
     );
     assert!(!harness.logged("effect Authorize b"));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -52,8 +54,8 @@ fn steering_can_be_delivered_all_at_once() {
 
 #[test]
 fn steering_does_not_affect_running_parallel_calls() {
-    let story = Story::new("look").reply(calls(&["a", "b"])).late(&["a", "b"]).reply(text("ok"));
-    let harness = story.when("effect RunTool a", Say::Steer("wait")).play();
+    let scenario = Scenario::new("look").reply(calls(&["a", "b"])).late(&["a", "b"]).reply(text("ok"));
+    let harness = scenario.when("effect RunTool a", TestAction::Steer("wait")).play();
     assert_eq!(
         harness.conversation()[2..],
         ["a: output of a", "b: output of b", "user: wait", "assistant: ok"]
@@ -62,9 +64,10 @@ fn steering_does_not_affect_running_parallel_calls() {
 
 #[test]
 fn steering_skips_groups_after_the_running_one() {
-    let story = Story::new("look").reply(calls(&["a", "b", "c", "d"])).reply(text("ok"));
-    let story = story.configured(|config| config.tool_execution = ToolExecutionStrategy::Batched { size: 2 });
-    let harness = story.when("effect RunTool b", Say::Steer("wait")).play();
+    let scenario = Scenario::new("look").reply(calls(&["a", "b", "c", "d"])).reply(text("ok"));
+    let scenario =
+        scenario.configured(|config| config.tool_execution = ToolExecutionStrategy::Batched { size: 2 });
+    let harness = scenario.when("effect RunTool b", TestAction::Steer("wait")).play();
     assert_eq!(
         [harness.result_of("b"), harness.result_of("c"), harness.result_of("d")],
         ["output of b", SKIPPED, SKIPPED]
@@ -73,10 +76,10 @@ fn steering_skips_groups_after_the_running_one() {
 
 #[test]
 fn steering_during_a_reply_waits_for_the_end_of_the_turn() {
-    let harness = Story::new("hi")
+    let harness = Scenario::new("hi")
         .reply(text("hello"))
         .reply(text("yes?"))
-        .when("event MessageUpdate", Say::Steer("hey"))
+        .when("event MessageUpdate", TestAction::Steer("hey"))
         .play();
     assert_eq!(harness.conversation(), ["user: hi", "assistant: hello", "user: hey", "assistant: yes?"]);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
@@ -84,13 +87,13 @@ fn steering_during_a_reply_waits_for_the_end_of_the_turn() {
 
 #[test]
 fn steering_before_the_first_turn_follows_the_prompt() {
-    let harness = Story::new("hi").with_hooks().when("hook before_turn", Say::Steer("also")).play();
+    let harness = Scenario::new("hi").with_hooks().when("hook before_turn", TestAction::Steer("also")).play();
     assert_eq!(harness.conversation(), ["user: hi", "user: also", "assistant: done"]);
 }
 
 #[test]
 fn turn_starts_with_prompts_then_queued_messages() {
-    let harness = Story::new("hi").with_hooks().when("hook before_turn", Say::Steer("also")).play();
+    let harness = Scenario::new("hi").with_hooks().when("hook before_turn", TestAction::Steer("also")).play();
     let turn = harness.log.iter().position(|line| line == "event TurnStart").unwrap();
     assert_eq!(
         harness.log[turn..turn + 6],
@@ -107,12 +110,12 @@ fn turn_starts_with_prompts_then_queued_messages() {
 
 #[test]
 fn follow_ups_are_delivered_one_by_one_when_the_loop_would_stop() {
-    let story =
-        Story::new("look").reply(calls(&["a"])).reply(text("one")).reply(text("two")).reply(text("three"));
-    let story = story
-        .when("effect RunTool a", Say::FollowUp("then this"))
-        .when("effect RunTool a", Say::FollowUp("then that"));
-    let harness = story.play();
+    let scenario =
+        Scenario::new("look").reply(calls(&["a"])).reply(text("one")).reply(text("two")).reply(text("three"));
+    let scenario = scenario
+        .when("effect RunTool a", TestAction::FollowUp("then this"))
+        .when("effect RunTool a", TestAction::FollowUp("then that"));
+    let harness = scenario.play();
     assert_eq!(
         harness.conversation()[2..],
         [
@@ -124,15 +127,16 @@ fn follow_ups_are_delivered_one_by_one_when_the_loop_would_stop() {
             "assistant: three"
         ]
     );
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
 fn follow_ups_can_be_delivered_all_at_once() {
-    let story = Story::new("hi").with_hooks().configured(|config| config.follow_up_mode = QueueMode::All);
-    let harness = story
-        .when("hook before_turn", Say::FollowUp("then this"))
-        .when("hook before_turn", Say::FollowUp("then that"))
+    let scenario =
+        Scenario::new("hi").with_hooks().configured(|config| config.follow_up_mode = QueueMode::All);
+    let harness = scenario
+        .when("hook before_turn", TestAction::FollowUp("then this"))
+        .when("hook before_turn", TestAction::FollowUp("then that"))
         .play();
     assert_eq!(
         harness.conversation(),
@@ -142,10 +146,10 @@ fn follow_ups_can_be_delivered_all_at_once() {
 
 #[test]
 fn steering_is_delivered_before_follow_ups() {
-    let story = Story::new("hi").reply(text("one"));
-    let harness = story
-        .when("event MessageUpdate", Say::FollowUp("last"))
-        .when("event MessageUpdate", Say::Steer("first"))
+    let scenario = Scenario::new("hi").reply(text("one"));
+    let harness = scenario
+        .when("event MessageUpdate", TestAction::FollowUp("last"))
+        .when("event MessageUpdate", TestAction::Steer("first"))
         .play();
     assert_eq!(
         harness.conversation()[2..],
@@ -157,23 +161,23 @@ fn steering_is_delivered_before_follow_ups() {
 fn failed_or_cancelled_run_leaves_queued_messages() {
     let left = |mut harness: Harness| {
         harness.drive();
-        truths::check(&harness);
+        invariants::check(&harness);
         let parts = harness.run.into_parts();
         let texts = |queue: std::collections::VecDeque<crate::message::SharedMessage>| -> Vec<String> {
             queue.iter().filter_map(|message| message.as_llm()).map(Message::text).collect()
         };
         (texts(parts.steering), texts(parts.follow_up))
     };
-    let story = || {
-        Story::new("hi")
+    let scenario = || {
+        Scenario::new("hi")
             .reply(vec![piece("half"), super::super::ModelSignal::Failed(network())])
-            .when("event MessageUpdate", Say::Steer("s"))
-            .when("event MessageUpdate", Say::FollowUp("f"))
+            .when("event MessageUpdate", TestAction::Steer("s"))
+            .when("event MessageUpdate", TestAction::FollowUp("f"))
             .configured(|config| config.retry = crate::config::RetryConfig::none())
     };
     let both = || (vec!["s".to_owned()], vec!["f".to_owned()]);
-    assert_eq!(left(story().begin()), both());
-    assert_eq!(left(story().when("event MessageUpdate", Say::Cancel).begin()), both());
+    assert_eq!(left(scenario().begin()), both());
+    assert_eq!(left(scenario().when("event MessageUpdate", TestAction::Cancel).begin()), both());
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn messages_of_an_earlier_loop_are_delivered() {
         ]
     );
     assert!(!harness.logged("event MessageQueued"), "its content is already in the journal");
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -205,20 +209,22 @@ fn invalid_queued_message_is_ignored() {
         (QueueKind::FollowUp, "   ".into()),
         (QueueKind::FollowUp, tricky.into()),
     ] {
-        let mut harness = Story::new("hi").reply(text("hello")).begin();
+        let mut harness = Scenario::new("hi").reply(text("hello")).begin();
         harness.step();
         harness.give(Input::Queued { queue, message });
         harness.drive();
         assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
         assert_eq!(harness.outcome(), &RunOutcome::Completed);
-        truths::check(&harness);
+        invariants::check(&harness);
     }
 }
 
 #[test]
 fn steering_during_a_denied_call_skips_the_rest() {
-    let story = sequential(Story::new("look").reply(calls(&["a", "b"])).reply(text("ok")));
-    let harness =
-        story.verdict("a", Verdict::Deny("no".into())).when("effect Authorize a", Say::Steer("wait")).play();
+    let scenario = sequential(Scenario::new("look").reply(calls(&["a", "b"])).reply(text("ok")));
+    let harness = scenario
+        .verdict("a", Verdict::Deny("no".into()))
+        .when("effect Authorize a", TestAction::Steer("wait"))
+        .play();
     assert_eq!([harness.result_of("a"), harness.result_of("b")], ["Denied: no", SKIPPED]);
 }

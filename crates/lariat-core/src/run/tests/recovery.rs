@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::{RecoverError, Run};
 use super::catalogue::{self, catalogue};
 use super::harness::{BEGIN, Harness};
-use super::story::*;
-use super::truths::{self, own, through_json};
+use super::invariants::{self, own, through_json};
+use super::scenario::*;
 use crate::budget::BudgetScope;
 use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, Event, LimitKind, RunOutcome};
@@ -69,10 +69,10 @@ fn left(journal: &[Event]) -> Left {
 }
 
 /// Resumes from the journal, in memory and from JSON, and checks the outcome.
-fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Harness> {
+fn recover_and_check(name: &str, scenario: &Harness, prefix: &[Event]) -> Option<Harness> {
     let left = left(prefix);
     let loop_id = LoopId::from(LOOP);
-    let recover = |journal: &[Event]| Run::recover(Arc::clone(&story.config), journal, &loop_id);
+    let recover = |journal: &[Event]| Run::recover(Arc::clone(&scenario.config), journal, &loop_id);
     if !left.started {
         assert_eq!(recover(prefix).unwrap_err(), RecoverError::UnknownLoop(loop_id.clone()));
         return None;
@@ -82,12 +82,12 @@ fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Ha
         return None;
     }
     let now = LATER + 1_000_000 * prefix.len() as u64;
-    let mut harness = Harness::recovered(&story.config, prefix, now);
+    let mut harness = Harness::recovered(&scenario.config, prefix, now);
     harness.drive();
-    truths::check(&harness);
+    invariants::check(&harness);
     let context = format!("{name}, crashed after {} events:\n{}", prefix.len(), harness.log.join("\n"));
 
-    let mut reread = Harness::recovered(&story.config, &through_json(prefix), now);
+    let mut reread = Harness::recovered(&scenario.config, &through_json(prefix), now);
     reread.drive();
     assert_eq!(reread.log, harness.log, "{context}");
     assert_eq!(reread.journal, harness.journal, "{context}");
@@ -126,10 +126,10 @@ fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Ha
 
 #[test]
 fn resumes_after_a_crash_at_any_point() {
-    for (name, story) in catalogue() {
-        let lived = story().play();
-        for crash in 0..=lived.journal.len() {
-            recover_and_check(name, &lived, &lived.journal[..crash]);
+    for (name, scenario) in catalogue() {
+        let original = scenario().play();
+        for crash in 0..=original.journal.len() {
+            recover_and_check(name, &original, &original.journal[..crash]);
         }
     }
 }
@@ -137,10 +137,11 @@ fn resumes_after_a_crash_at_any_point() {
 #[test]
 pub(super) fn resume_from_any_snapshot_equals_resume_from_the_journal() {
     let mut compared = 0;
-    for (name, story) in catalogue() {
-        let lived = story().play();
-        let journal = &lived.journal;
-        let recover = |prefix: &[Event]| Run::recover(Arc::clone(&lived.config), prefix, &LoopId::from(LOOP));
+    for (name, scenario) in catalogue() {
+        let original = scenario().play();
+        let journal = &original.journal;
+        let recover =
+            |prefix: &[Event]| Run::recover(Arc::clone(&original.config), prefix, &LoopId::from(LOOP));
         for at in 0..=journal.len() {
             let made = recover(&journal[..at]).ok().and_then(|recovered| recovered.run().snapshot());
             let Some(bytes) = made.and_then(|snapshot| snapshot.to_bytes()) else { continue };
@@ -150,8 +151,8 @@ pub(super) fn resume_from_any_snapshot_equals_resume_from_the_journal() {
                 if recover(prefix).is_err() {
                     continue;
                 }
-                let mut whole = Harness::recovered(&lived.config, prefix, LATER);
-                let mut resumed = Harness::resumed_from(&snapshot, at, &lived.config, prefix, LATER);
+                let mut whole = Harness::recovered(&original.config, prefix, LATER);
+                let mut resumed = Harness::resumed_from(&snapshot, at, &original.config, prefix, LATER);
                 let tracked =
                     |of: &Harness| of.run.state.tracker.as_ref().map(|tracker| tracker.state().clone());
                 assert_eq!(
@@ -172,15 +173,15 @@ pub(super) fn resume_from_any_snapshot_equals_resume_from_the_journal() {
 
 #[test]
 fn token_calibration_is_restored_from_the_journal() {
-    let lived = catalogue::counted().play();
+    let original = catalogue::counted().play();
     let tracked = |run: &Run| run.state.tracker.as_ref().map(|tracker| tracker.state().clone()).unwrap();
     let mut reported = 0;
-    for crash in 0..lived.journal.len() {
-        let prefix = &lived.journal[..crash];
-        let Ok(recovered) = Run::recover(Arc::clone(&lived.config), prefix, &LoopId::from(LOOP)) else {
+    for crash in 0..original.journal.len() {
+        let prefix = &original.journal[..crash];
+        let Ok(recovered) = Run::recover(Arc::clone(&original.config), prefix, &LoopId::from(LOOP)) else {
             continue;
         };
-        let mut tracker = lived.config.tracker().unwrap();
+        let mut tracker = original.config.tracker().unwrap();
         for event in own(prefix) {
             if let AgentEvent::MessageEnd { message } = event {
                 tracker.add(message.shared().unwrap());
@@ -191,17 +192,19 @@ fn token_calibration_is_restored_from_the_journal() {
     }
     assert!(reported > 10, "{reported}");
     // The last report of the fallback model plus its reply, in its own tokens.
-    assert_eq!(lived.run.context_tokens(), Some(9_705), "{:?}", tracked(&lived.run));
+    assert_eq!(original.run.context_tokens(), Some(9_705), "{:?}", tracked(&original.run));
 }
 
 #[test]
 fn resumes_after_a_crash_during_recovery() {
-    for (name, story) in catalogue() {
-        let lived = story().play();
-        for crash in 0..lived.journal.len() {
-            let Some(recovered) = recover_and_check(name, &lived, &lived.journal[..crash]) else { continue };
+    for (name, scenario) in catalogue() {
+        let original = scenario().play();
+        for crash in 0..original.journal.len() {
+            let Some(recovered) = recover_and_check(name, &original, &original.journal[..crash]) else {
+                continue;
+            };
             for second in crash + 1..recovered.journal.len() {
-                recover_and_check(name, &lived, &recovered.journal[..second]);
+                recover_and_check(name, &original, &recovered.journal[..second]);
             }
         }
     }
@@ -209,21 +212,21 @@ fn resumes_after_a_crash_during_recovery() {
 
 #[test]
 fn crash_of_a_cancelled_run_still_ends_it() {
-    for (name, story) in [
-        ("parallel", catalogue::parallel_tools as fn() -> Story),
+    for (name, scenario) in [
+        ("parallel", catalogue::parallel_tools as fn() -> Scenario),
         ("asked", catalogue::asked_beside),
         ("steered", catalogue::steered),
     ] {
-        let inputs = story().play().inputs;
+        let inputs = scenario().play().inputs;
         for n in 0..inputs {
-            let mut lived = story().begin();
+            let mut original = scenario().begin();
             (0..n).for_each(|_| {
-                lived.step();
+                original.step();
             });
-            lived.say(Say::Cancel);
-            lived.drive();
-            for crash in 0..=lived.journal.len() {
-                recover_and_check(name, &lived, &lived.journal[..crash]);
+            original.inject(TestAction::Cancel);
+            original.drive();
+            for crash in 0..=original.journal.len() {
+                recover_and_check(name, &original, &original.journal[..crash]);
             }
         }
     }
@@ -231,8 +234,8 @@ fn crash_of_a_cancelled_run_still_ends_it() {
 
 #[test]
 pub(super) fn tool_running_at_the_crash_does_not_run_again() {
-    let lived = Story::new("go").reply(calls(&["a write", "b"])).held("a").play();
-    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+    let original = Scenario::new("go").reply(calls(&["a write", "b"])).held("a").play();
+    let mut harness = Harness::recovered(&original.config, &original.journal, LATER);
     harness.drive();
     assert_eq!(
         harness.log[..7],
@@ -254,10 +257,10 @@ pub(super) fn tool_running_at_the_crash_does_not_run_again() {
 
 #[test]
 pub(super) fn request_open_at_the_crash_is_sent_again() {
-    let lived = Story::new("go").reply(calls(&["a"])).asked("a", None).play();
-    assert!(lived.ending.is_none());
-    let asked: Vec<_> = lived.run.pending_permissions().map(|request| request.id).collect();
-    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+    let original = Scenario::new("go").reply(calls(&["a"])).asked("a", None).play();
+    assert!(original.ending.is_none());
+    let asked: Vec<_> = original.run.pending_permissions().map(|request| request.id).collect();
+    let mut harness = Harness::recovered(&original.config, &original.journal, LATER);
     assert_eq!(harness.run.pending_permissions().map(|request| request.id).collect::<Vec<_>>(), asked);
     harness.drive();
     assert_eq!(
@@ -269,12 +272,12 @@ pub(super) fn request_open_at_the_crash_is_sent_again() {
 #[test]
 fn decision_from_before_the_crash_still_applies() {
     let decided = |decision: PermissionDecision| {
-        let lived = Story::new("go").reply(calls(&["a"])).asked("a", Some(decision)).play();
-        let after = lived
+        let original = Scenario::new("go").reply(calls(&["a"])).asked("a", Some(decision)).play();
+        let after = original
             .journal
             .iter()
             .position(|event| matches!(event.event, AgentEvent::PermissionDecided { .. }));
-        let mut harness = Harness::recovered(&lived.config, &lived.journal[..=after.unwrap()], LATER);
+        let mut harness = Harness::recovered(&original.config, &original.journal[..=after.unwrap()], LATER);
         harness.drive();
         assert!(!harness.logged("effect Ask a"));
         harness
@@ -288,24 +291,24 @@ fn decision_from_before_the_crash_still_applies() {
 #[test]
 fn plan_change_queued_before_the_crash_stays_queued() {
     let verdict = crate::permission::Verdict::Queue { summary: "write x".into() };
-    let lived = Story::new("go").reply(calls(&["a write"])).verdict("a", verdict).play();
+    let original = Scenario::new("go").reply(calls(&["a write"])).verdict("a", verdict).play();
     let queued =
-        lived.journal.iter().position(|event| matches!(event.event, AgentEvent::PlanChangeQueued { .. }));
-    let mut harness = Harness::recovered(&lived.config, &lived.journal[..=queued.unwrap()], LATER);
+        original.journal.iter().position(|event| matches!(event.event, AgentEvent::PlanChangeQueued { .. }));
+    let mut harness = Harness::recovered(&original.config, &original.journal[..=queued.unwrap()], LATER);
     harness.drive();
     // In a resumed run, the permission check would allow it.
     assert!(!harness.logged("effect Authorize a") && !harness.logged("event PlanChangeQueued"));
-    assert_eq!(harness.result_of("a"), lived.result_of("a"));
+    assert_eq!(harness.result_of("a"), original.result_of("a"));
 }
 
 #[test]
 fn model_call_pending_at_the_crash_is_repeated() {
-    let lived = Story::new("hi").reply(vec![piece("half a ")]);
-    let mut lived = lived.begin();
+    let original = Scenario::new("hi").reply(vec![piece("half a ")]);
+    let mut original = original.begin();
     (0..2).for_each(|_| {
-        lived.step();
+        original.step();
     });
-    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+    let mut harness = Harness::recovered(&original.config, &original.journal, LATER);
     harness.drive();
     assert_eq!(harness.count("effect CallModel"), 1);
     assert_eq!(harness.conversation(), ["user: hi", "assistant: done"]);
@@ -314,13 +317,14 @@ fn model_call_pending_at_the_crash_is_repeated() {
 #[test]
 pub(super) fn time_between_crash_and_resume_is_not_counted() {
     let limits = || ExecutionLimits::default().with_max_duration(std::time::Duration::from_secs(60));
-    let story = Story::new("go").reply(calls(&["a"])).held("a").limited(limits());
-    let mut lived = story.when("effect RunTool a", Say::Wait(std::time::Duration::from_secs(20))).begin();
+    let scenario = Scenario::new("go").reply(calls(&["a"])).held("a").limited(limits());
+    let mut original =
+        scenario.when("effect RunTool a", TestAction::Wait(std::time::Duration::from_secs(20))).begin();
     (0..4).for_each(|_| {
-        lived.step();
+        original.step();
     });
-    lived.say(Say::Steer("said after 20 seconds"));
-    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+    original.inject(TestAction::Steer("said after 20 seconds"));
+    let mut harness = Harness::recovered(&original.config, &original.journal, LATER);
     let deadline = harness.timers_started[0].as_millis();
     let left = deadline - LATER;
     assert!((39_000..=40_000).contains(&left), "{left} ms are left of 60,000 after 20,000");
@@ -330,40 +334,42 @@ pub(super) fn time_between_crash_and_resume_is_not_counted() {
 
 #[test]
 fn usage_and_turns_continue_after_a_crash() {
-    let lived = catalogue::busy(4).limited(ExecutionLimits::default().with_max_turns(3)).play();
+    let original = catalogue::busy(4).limited(ExecutionLimits::default().with_max_turns(3)).play();
     assert_eq!(
-        lived.outcome(),
+        original.outcome(),
         &RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run }
     );
     let second =
-        lived.journal.iter().rposition(|event| matches!(event.event, AgentEvent::TurnEnd { .. })).unwrap();
+        original.journal.iter().rposition(|event| matches!(event.event, AgentEvent::TurnEnd { .. })).unwrap();
     let harness = {
-        let mut harness = Harness::recovered(&lived.config, &lived.journal[..second], LATER);
+        let mut harness = Harness::recovered(&original.config, &original.journal[..second], LATER);
         harness.drive();
         harness
     };
-    assert_eq!(harness.outcome(), lived.outcome());
-    assert_eq!(harness.ending.as_ref().unwrap().usage, lived.ending.as_ref().unwrap().usage);
+    assert_eq!(harness.outcome(), original.outcome());
+    assert_eq!(harness.ending.as_ref().unwrap().usage, original.ending.as_ref().unwrap().usage);
     assert_eq!(harness.run.turns(), 3);
 }
 
 #[test]
 fn unknown_or_ended_loop_cannot_be_resumed() {
-    let lived = Story::new("hi").play();
-    let recover = |id: &str| Run::recover(Arc::clone(&lived.config), &lived.journal, &id.into()).unwrap_err();
+    let original = Scenario::new("hi").play();
+    let recover =
+        |id: &str| Run::recover(Arc::clone(&original.config), &original.journal, &id.into()).unwrap_err();
     assert_eq!(recover("s.c.9"), RecoverError::UnknownLoop("s.c.9".into()));
     assert_eq!(recover(LOOP), RecoverError::Ended(LOOP.into()));
 }
 
 #[test]
 fn messages_of_an_earlier_loop_survive_a_crash() {
-    let lived = catalogue::carried_over().play();
-    assert!(lived.conversation().contains(&"user: one more thing".to_owned()));
-    let start = lived.journal.iter().position(
+    let original = catalogue::carried_over().play();
+    assert!(original.conversation().contains(&"user: one more thing".to_owned()));
+    let start = original.journal.iter().position(
         |event| matches!(&event.event, AgentEvent::AgentStart(start) if start.loop_id.as_str() == LOOP),
     );
-    for crash in start.unwrap() + 1..lived.journal.len() {
-        let mut harness = Harness::recovered(&lived.config, &through_json(&lived.journal[..crash]), LATER);
+    for crash in start.unwrap() + 1..original.journal.len() {
+        let mut harness =
+            Harness::recovered(&original.config, &through_json(&original.journal[..crash]), LATER);
         harness.drive();
         let said = harness.conversation();
         for words in ["user: one more thing", "user: and then"] {

@@ -33,7 +33,7 @@ pub(super) type Reply = Vec<ModelSignal>;
 
 /// An action from outside while the run continues.
 #[derive(Clone, Debug)]
-pub(super) enum Say {
+pub(super) enum TestAction {
     Cancel,
     /// A hook ends the run.
     Halt(&'static str),
@@ -63,7 +63,7 @@ pub(super) enum Compactor {
 }
 
 /// A test scenario.
-pub(super) struct Story {
+pub(super) struct Scenario {
     pub(super) config: RunConfig,
     pub(super) start: LoopStart,
     pub(super) transcript: Transcript,
@@ -79,7 +79,7 @@ pub(super) struct Script {
     pub(super) replies: VecDeque<Reply>,
     pub(super) filtered: Option<Filtered>,
     /// Answers of the session's hooks, in order.
-    pub(super) told: VecDeque<HookAnswer>,
+    pub(super) hook_answers: VecDeque<HookAnswer>,
     pub(super) before_loop: VecDeque<bool>,
     pub(super) before_turn: VecDeque<bool>,
     pub(super) verdicts: HashMap<&'static str, Verdict>,
@@ -93,10 +93,10 @@ pub(super) struct Script {
     pub(super) notes: Vec<Note>,
     pub(super) compactor: Compactor,
     /// Compaction answers only when nothing else can happen.
-    pub(super) slow_room: bool,
+    pub(super) slow_compaction: bool,
     /// A hook forbids compaction.
-    pub(super) no_room: bool,
-    pub(super) cues: Vec<(&'static str, Say)>,
+    pub(super) compaction_forbidden: bool,
+    pub(super) cues: Vec<(&'static str, TestAction)>,
     /// Answers of the shared budgets to model calls.
     pub(super) admissions: VecDeque<Admission>,
     /// Tool calls that the shared budgets refuse.
@@ -105,7 +105,7 @@ pub(super) struct Script {
     pub(super) more: VecDeque<Option<BudgetLimits>>,
 }
 
-impl Story {
+impl Scenario {
     /// Creates a loop with an empty conversation and one prompt. Tools: `read` and `list` are parallel-safe,
     /// `write` is not.
     pub(super) fn new(prompt: &str) -> Self {
@@ -131,9 +131,9 @@ impl Story {
 
     /// Creates a loop without prompts after this conversation.
     pub(super) fn continuing(messages: Vec<SharedMessage>) -> Self {
-        let mut story = Self::new("unused").after(messages);
-        story.prompts.clear();
-        story
+        let mut scenario = Self::new("unused").after(messages);
+        scenario.prompts.clear();
+        scenario
     }
 
     /// Sets the conversation before the loop.
@@ -167,9 +167,13 @@ impl Story {
     }
 
     /// Registers hooks for this moment with these answers, followed by empty ones.
-    pub(super) fn told(self, moment: MomentKind, answers: impl IntoIterator<Item = HookAnswer>) -> Self {
+    pub(super) fn with_session_hooks(
+        self,
+        moment: MomentKind,
+        answers: impl IntoIterator<Item = HookAnswer>,
+    ) -> Self {
         self.configured(|config| config.moments.extend([moment]))
-            .scripted(|script| script.told.extend(answers))
+            .scripted(|script| script.hook_answers.extend(answers))
     }
 
     pub(super) fn limited(self, limits: ExecutionLimits) -> Self {
@@ -221,7 +225,7 @@ impl Story {
     }
 
     /// Injects an action once the log has this line.
-    pub(super) fn when(self, line: &'static str, say: Say) -> Self {
+    pub(super) fn when(self, line: &'static str, say: TestAction) -> Self {
         self.scripted(|script| script.cues.push((line, say)))
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::compare::Names;
+use super::compare::IdMap;
 use crate::budget::{Admission, BudgetRequest, BudgetScope, Standing};
 use crate::content::{Content, ToolCall, joined_text};
 use crate::context::{Compacted, Note};
@@ -28,29 +28,29 @@ use crate::usage::Usage;
 
 /// The effects that still wait for an answer.
 #[derive(Default)]
-pub(super) struct World {
+pub(super) struct RecordedAnswers {
     /// The models that can be called: the configured one, then the fallbacks.
     models: Vec<FallbackModel>,
     /// Index of the model that was called.
     candidate: usize,
     hook: bool,
     filter: bool,
-    told: Option<OpId>,
+    session_hooks: Option<OpId>,
     notes: Option<OpId>,
     model: Option<OpId>,
     compaction: Option<OpId>,
     /// A compaction that is prepared while the run continues.
-    ahead: Option<OpId>,
+    preparing: Option<OpId>,
     deadline: Option<OpId>,
     gate: Vec<Arc<ToolCall>>,
     asked: Vec<(ToolCallId, RequestId)>,
     tools: Vec<ToolCallId>,
     admission: Option<OpId>,
     tool_admissions: Vec<(ToolCallId, Option<Arc<Value>>)>,
-    more: Option<Arc<BudgetRequest>>,
+    budget_request: Option<Arc<BudgetRequest>>,
 }
 
-impl World {
+impl RecordedAnswers {
     pub(super) fn new(config: &RunConfig) -> Self {
         let configured = FallbackModel { provider: config.provider.clone(), model: config.model.clone() };
         let models = std::iter::once(configured).chain(config.fallbacks.iter().cloned()).collect();
@@ -61,47 +61,47 @@ impl World {
         match effect {
             Effect::Hook(call) => self.hook |= call.expects_answer(),
             Effect::Filter { .. } => self.filter = true,
-            Effect::Tell { op, .. } => self.told = Some(op),
+            Effect::Tell { op, .. } => self.session_hooks = Some(op),
             Effect::Consult { op, .. } => self.notes = Some(op),
             Effect::CallModel { op, candidate, .. } => (self.model, self.candidate) = (Some(op), candidate),
             Effect::Compact { op, query } if query.cause == CompactionCause::Threshold => {
-                self.ahead = Some(op)
+                self.preparing = Some(op)
             }
             Effect::Compact { op, .. } => self.compaction = Some(op),
             // The first timer is the deadline of the whole run; the others limit effects that the replay
             // answers at once.
             Effect::StartTimer { op, .. } => drop(self.deadline.get_or_insert(op)),
             Effect::Abandon { op } => {
-                self.told.take_if(|asked| *asked == op);
+                self.session_hooks.take_if(|asked| *asked == op);
                 self.notes.take_if(|asked| *asked == op);
                 self.model.take_if(|asked| *asked == op);
                 self.compaction.take_if(|asked| *asked == op);
                 self.admission.take_if(|asked| *asked == op);
-                self.ahead.take_if(|asked| *asked == op);
+                self.preparing.take_if(|asked| *asked == op);
             }
             Effect::Authorize { call } => self.gate.push(call),
             Effect::Ask { request } => self.asked.push((request.tool_call_id.clone(), request.id)),
             Effect::RunTool { call, .. } => self.tools.push(call.id.clone()),
             Effect::Admit { op, .. } => self.admission = Some(op),
             Effect::AdmitTool { call, args } => self.tool_admissions.push((call.id.clone(), args)),
-            Effect::AskForMore { request } => self.more = Some(request),
-            Effect::Withdraw { request } => drop(self.more.take_if(|asked| asked.id == request)),
+            Effect::AskForMore { request } => self.budget_request = Some(request),
+            Effect::Withdraw { request } => drop(self.budget_request.take_if(|asked| asked.id == request)),
             _ => {}
         }
     }
 
     /// Describes what the machine waits for.
-    pub(super) fn waits_for(&self) -> String {
+    pub(super) fn describe_pending(&self) -> String {
         let mut waits: Vec<String> = Vec::new();
         let one = [
             (self.hook, "a hook"),
             (self.filter, "the input filters"),
-            (self.told.is_some(), "the hooks of the session"),
+            (self.session_hooks.is_some(), "the hooks of the session"),
             (self.notes.is_some(), "the notes for the model"),
             (self.model.is_some(), "the model"),
-            (self.compaction.is_some() || self.ahead.is_some(), "a compaction"),
+            (self.compaction.is_some() || self.preparing.is_some(), "a compaction"),
             (self.admission.is_some(), "an admission"),
-            (self.more.is_some(), "a larger budget"),
+            (self.budget_request.is_some(), "a larger budget"),
         ];
         waits.extend(one.into_iter().filter(|(waits, _)| *waits).map(|(_, what)| what.to_owned()));
         waits.extend(self.gate.iter().map(|call| format!("the permission check of {}", call.id)));
@@ -115,12 +115,12 @@ impl World {
     }
 
     /// Returns the inputs that lead to the next recorded event; `None` if no pending effect does.
-    pub(super) fn answer(&mut self, rest: &[Event], names: &Names) -> Option<Vec<Input>> {
+    pub(super) fn answer(&mut self, rest: &[Event], ids: &IdMap) -> Option<Vec<Input>> {
         let next = &rest.first()?.event;
-        if let Some(input) = self.prepared(rest, names) {
+        if let Some(input) = self.prepared_compaction(rest, ids) {
             return Some(vec![input]);
         }
-        if let Some(input) = self.unasked(next, names) {
+        if let Some(input) = self.unrequested_input(next, ids) {
             return Some(vec![input]);
         }
         if self.hook {
@@ -132,8 +132,8 @@ impl World {
             self.filter = false;
             return Some(vec![Input::Filtered(filtered(rest))]);
         }
-        if let Some(op) = self.told.take() {
-            return Some(vec![Input::Told { op, answer: told(next) }]);
+        if let Some(op) = self.session_hooks.take() {
+            return Some(vec![Input::Told { op, answer: hook_answer(next) }]);
         }
         if let Some(op) = self.notes.take() {
             return Some(vec![Input::Consulted { op, notes: notes(rest) }]);
@@ -142,8 +142,8 @@ impl World {
             return Some(vec![Input::Admitted { op, admission: admission(rest) }]);
         }
         match next {
-            AgentEvent::LimitReached { .. } if self.more.is_some() => {
-                let (request, by) = (self.more.take()?.id, String::new());
+            AgentEvent::LimitReached { .. } if self.budget_request.is_some() => {
+                let (request, by) = (self.budget_request.take()?.id, String::new());
                 Some(vec![Input::BudgetAnswered { request, more: None, by }])
             }
             AgentEvent::PermissionRequired { request } => {
@@ -188,7 +188,7 @@ impl World {
             }
             AgentEvent::Compaction { edits, usage, .. } => {
                 let op = self.compaction.take()?;
-                Some(vec![Input::Compacted { op, compacted: laid(edits, *usage, names) }])
+                Some(vec![Input::Compacted { op, compacted: with_replay_ids(edits, *usage, ids) }])
             }
             AgentEvent::CompactionRefused { usage, .. } => {
                 let op = self.compaction.take()?;
@@ -203,8 +203,8 @@ impl World {
 
     /// Gives a prepared compaction at the last moment before it was applied or refused, because the journal
     /// does not say when it was ready.
-    fn prepared(&mut self, rest: &[Event], names: &Names) -> Option<Input> {
-        let op = self.ahead?;
+    fn prepared_compaction(&mut self, rest: &[Event], ids: &IdMap) -> Option<Input> {
+        let op = self.preparing?;
         let life = || rest.iter().map(|record| &record.event);
         let of_room = |event: &&AgentEvent| {
             matches!(
@@ -224,8 +224,10 @@ impl World {
         let replies = life().take(at).filter(is_reply).count();
         let due = replies == 0 || replies == 1 && life().next().as_ref().is_some_and(is_reply);
         let compacted = match life().nth(at)? {
-            AgentEvent::Compaction { edits, usage, .. } if due => laid(edits, *usage, names),
-            AgentEvent::CompactionRefused { reason, usage, .. } if due && was_ready(reason) => {
+            AgentEvent::Compaction { edits, usage, .. } if due => with_replay_ids(edits, *usage, ids),
+            AgentEvent::CompactionRefused { reason, usage, .. }
+                if due && was_refused_when_applied(reason) =>
+            {
                 let (first, last) = Default::default();
                 let edits = vec![CompactionEdit::Drop { first, last }];
                 Compacted { edits, usage: *usage, refused: None }
@@ -235,15 +237,15 @@ impl World {
             }
             _ => return None,
         };
-        self.ahead = None;
+        self.preparing = None;
         Some(Input::Compacted { op, compacted })
     }
 
     /// Returns an input that no effect requested.
-    fn unasked(&self, next: &AgentEvent, names: &Names) -> Option<Input> {
+    fn unrequested_input(&self, next: &AgentEvent, ids: &IdMap) -> Option<Input> {
         match next {
             AgentEvent::MessagePinned { message_id, pinned } => {
-                Some(Input::Pin { message: names.replayed(*message_id), pinned: *pinned })
+                Some(Input::Pin { message: ids.replayed(*message_id), pinned: *pinned })
             }
             AgentEvent::MessageQueued { queue, message } => {
                 Some(Input::Queued { queue: *queue, message: AgentMessage::clone(message) })
@@ -254,7 +256,7 @@ impl World {
                 Some(Input::BudgetExtended { scope: *scope, limits: *limits, by: by.clone() })
             }
             AgentEvent::LimitReached { limit: LimitKind::Duration, scope: BudgetScope::Run, .. }
-                if self.more.is_none() =>
+                if self.budget_request.is_none() =>
             {
                 self.deadline.map(|op| Input::Timer { op })
             }
@@ -338,14 +340,14 @@ impl World {
 
 /// Returns whether a compaction was refused when it was about to be applied, judging by the text; others were
 /// refused when they were proposed.
-fn was_ready(reason: &str) -> bool {
+fn was_refused_when_applied(reason: &str) -> bool {
     let words = ["it would shrink only", "it was not needed", "message ", "the overlay would"];
     words.iter().any(|words| reason.starts_with(words))
 }
 
 /// Builds a compaction with the ids of the replay.
-fn laid(edits: &[CompactionEdit], usage: Usage, names: &Names) -> Compacted {
-    let edits = edits.iter().map(|edit| translated(edit, names)).collect();
+fn with_replay_ids(edits: &[CompactionEdit], usage: Usage, ids: &IdMap) -> Compacted {
+    let edits = edits.iter().map(|edit| translated(edit, ids)).collect();
     Compacted { edits, usage, refused: None }
 }
 
@@ -354,12 +356,12 @@ fn is_by(model: &FallbackModel, reply: &AssistantMessage) -> bool {
 }
 
 /// Translates an edit to the ids of the replay.
-fn translated(edit: &CompactionEdit, names: &Names) -> CompactionEdit {
+fn translated(edit: &CompactionEdit, ids: &IdMap) -> CompactionEdit {
     let mut edit = edit.clone();
     match &mut edit {
-        CompactionEdit::ClearToolOutput { message } => *message = names.replayed(*message),
+        CompactionEdit::ClearToolOutput { message } => *message = ids.replayed(*message),
         CompactionEdit::Summarise { first, last, .. } | CompactionEdit::Drop { first, last } => {
-            (*first, *last) = (names.replayed(*first), names.replayed(*last));
+            (*first, *last) = (ids.replayed(*first), ids.replayed(*last));
         }
     }
     edit
@@ -379,7 +381,7 @@ fn filtered(rest: &[Event]) -> Filtered {
 }
 
 /// Returns the hook answer that leads to the next recorded event.
-fn told(next: &AgentEvent) -> HookAnswer {
+fn hook_answer(next: &AgentEvent) -> HookAnswer {
     match next {
         AgentEvent::StopBlocked { reason, .. } => HookAnswer::blocks(reason),
         AgentEvent::MessageEnd { message: Recorded::Full(message) } => {

@@ -60,8 +60,10 @@ fn every_dotted_name_has_an_event_or_a_reason() {
             .map(|event| to_json(&record(event))["type"].as_str().unwrap().to_owned())
             .collect();
         match how {
-            SeedTold::By(kind) => assert!(kinds.contains(*kind), "{name} has no event of kind {kind}: {kinds:?}"),
-            SeedTold::Elsewhere(reason) => {
+            DottedNameSource::Event(kind) => {
+                assert!(kinds.contains(*kind), "{name} has no event of kind {kind}: {kinds:?}")
+            }
+            DottedNameSource::Elsewhere(reason) => {
                 assert_eq!(kinds, BTreeSet::new(), "{name} has an event");
                 assert!(reason.len() > 20, "{name}: {reason}");
             }

@@ -7,40 +7,55 @@ use super::{AgentEvent, CompactionCause, MessageRef, RunOutcome};
 
 /// How a dotted name is represented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeedTold {
+pub enum DottedNameSource {
     /// By an event of this kind.
-    By(&'static str),
+    Event(&'static str),
     /// Not by an event of its own; the text says where to find the information.
     Elsewhere(&'static str),
 }
 
 /// Every dotted name and how it is represented.
-pub const SEED_NAMES: &[(&str, SeedTold)] = &[
-    ("iteration.before", SeedTold::By("TurnStart")),
-    ("llm.start", SeedTold::By("MessageStart")),
-    ("llm.complete", SeedTold::By("MessageEnd")),
-    ("tool.start", SeedTold::By("ToolExecutionStart")),
-    ("insight.tool", SeedTold::Elsewhere("in `tool.complete`: its timestamp and its result")),
-    ("tool.complete", SeedTold::By("ToolExecutionEnd")),
+pub const SEED_NAMES: &[(&str, DottedNameSource)] = &[
+    ("iteration.before", DottedNameSource::Event("TurnStart")),
+    ("llm.start", DottedNameSource::Event("MessageStart")),
+    ("llm.complete", DottedNameSource::Event("MessageEnd")),
+    ("tool.start", DottedNameSource::Event("ToolExecutionStart")),
+    ("insight.tool", DottedNameSource::Elsewhere("in `tool.complete`: its timestamp and its result")),
+    ("tool.complete", DottedNameSource::Event("ToolExecutionEnd")),
     (
         "insight.tokens",
-        SeedTold::Elsewhere("in `iteration.after`: `TurnEnd` has the usage of the model call"),
+        DottedNameSource::Elsewhere("in `iteration.after`: `TurnEnd` has the usage of the model call"),
     ),
-    ("iteration.after", SeedTold::By("TurnEnd")),
-    ("agent.spawn", SeedTold::By("SubAgentSpawned")),
-    ("agent.complete", SeedTold::By("SubAgentCompleted")),
-    ("insight.context", SeedTold::Elsewhere("query it: it changes with every message, so there is no event")),
-    ("compaction.warning", SeedTold::By("CompactionWarning")),
-    ("compaction.auto", SeedTold::By("Compaction")),
-    ("resilience.retry", SeedTold::By("ModelRetry")),
-    ("resilience.recovered", SeedTold::By("LoopRecovered")),
-    ("error", SeedTold::By("AgentEnd")),
-    ("plan.change.queued", SeedTold::By("PlanChangeQueued")),
-    ("approval.required", SeedTold::By("PermissionRequired")),
-    ("tool.blocked", SeedTold::Elsewhere("a tool result that is an error, without `tool.start` before it")),
-    ("mode.changed", SeedTold::Elsewhere("a setting of the gate: the program that changes it knows the new mode")),
-    ("task.start", SeedTold::Elsewhere("in `tool.complete` of the todo tool: its details list the tasks")),
-    ("task.complete", SeedTold::Elsewhere("in `tool.complete` of the todo tool: its details list the tasks")),
+    ("iteration.after", DottedNameSource::Event("TurnEnd")),
+    ("agent.spawn", DottedNameSource::Event("SubAgentSpawned")),
+    ("agent.complete", DottedNameSource::Event("SubAgentCompleted")),
+    (
+        "insight.context",
+        DottedNameSource::Elsewhere("query it: it changes with every message, so there is no event"),
+    ),
+    ("compaction.warning", DottedNameSource::Event("CompactionWarning")),
+    ("compaction.auto", DottedNameSource::Event("Compaction")),
+    ("resilience.retry", DottedNameSource::Event("ModelRetry")),
+    ("resilience.recovered", DottedNameSource::Event("LoopRecovered")),
+    ("error", DottedNameSource::Event("AgentEnd")),
+    ("plan.change.queued", DottedNameSource::Event("PlanChangeQueued")),
+    ("approval.required", DottedNameSource::Event("PermissionRequired")),
+    (
+        "tool.blocked",
+        DottedNameSource::Elsewhere("a tool result that is an error, without `tool.start` before it"),
+    ),
+    (
+        "mode.changed",
+        DottedNameSource::Elsewhere("a setting of the gate: the program that changes it knows the new mode"),
+    ),
+    (
+        "task.start",
+        DottedNameSource::Elsewhere("in `tool.complete` of the todo tool: its details list the tasks"),
+    ),
+    (
+        "task.complete",
+        DottedNameSource::Elsewhere("in `tool.complete` of the todo tool: its details list the tasks"),
+    ),
 ];
 
 /// Returns the dotted name of an event; `None` if it has none.
