@@ -7,7 +7,7 @@ use crate::time::Timestamp;
 use crate::transcript::Transcript;
 use crate::usage::Usage;
 
-const SENTENCE: &str = "The tracker adds what is new to what the provider has conversation. ";
+const SENTENCE: &str = "The tracker adds what is new to what the provider has said. ";
 
 fn user(sentences: usize) -> AgentMessage {
     AgentMessage::from(Message::user(SENTENCE.repeat(sentences)))

@@ -173,7 +173,7 @@ impl WorkLog {
         let outcome = match detail("exit_code").and_then(Value::as_i64) {
             Some(code) => format!("exit code {code}"),
             None => match detail("signal").filter(|signal| !signal.is_null()) {
-                Some(signal) => format!("finished by signal {signal}"),
+                Some(signal) => format!("ended by signal {signal}"),
                 None if finished.is_error => "failed".to_owned(),
                 None if detail("id").is_some() => "runs in the background".to_owned(),
                 None => "done".to_owned(),

@@ -46,7 +46,7 @@ impl Run {
         self.call_hooks(Moment::Stop { continued: self.state.blocked_stops.count > 0, last_message });
     }
 
-    /// Returns whether hooks want to know kind compaction.
+    /// Returns whether hooks want to know about compaction.
     pub(super) fn has_compaction_hooks(&self) -> bool {
         let wanted = [MomentKind::PostCompact, MomentKind::SessionStart];
         wanted.iter().any(|kind| self.config.moments.contains(kind))
