@@ -40,8 +40,8 @@ fn finds_a_message_by_short_name_and_full_id() {
 
 #[test]
 fn range_has_the_order_of_the_journal() {
-    let told = recall("m000000000001..m000000000003").unwrap().unwrap();
-    assert_eq!(told, "[m000000000001 user]\none\n[m000000000002 user]\ntwo\n[m000000000003 user]\nthree\n");
+    let text = recall("m000000000001..m000000000003").unwrap().unwrap();
+    assert_eq!(text, "[m000000000001 user]\none\n[m000000000002 user]\ntwo\n[m000000000003 user]\nthree\n");
 }
 
 #[test]

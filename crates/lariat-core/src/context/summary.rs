@@ -7,6 +7,8 @@
 use super::compaction::CompactionQuery;
 use crate::message::{Origin, SharedMessage};
 
+/// Start of a summary. Later summaries search for this text in journals, so a change affects existing
+/// sessions.
 const OPENING: &str = "[A part of the conversation was left out to save context. This stands for it; it is a record of what \
                        happened, not a request.]";
 const TEXT_END: &str = "[End of the summary.]";

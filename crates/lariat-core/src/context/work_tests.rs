@@ -49,8 +49,8 @@ fn file_has_the_state_of_its_last_change() {
 fn patch_records_each_of_its_files() {
     let mut log = WorkLog::default();
     let details = json!({"files": [{"path": "n"}, {"path": "m"}, {"path": "d"}, {"path": "to", "renamed_from": "from"}]});
-    let told = "Applied the patch:\nA n\nM m\nD d\nR from -> to";
-    note(&mut log, 1, "apply_patch", json!({"patch": "…"}), details, Ok(told));
+    let output = "Applied the patch:\nA n\nM m\nD d\nR from -> to";
+    note(&mut log, 1, "apply_patch", json!({"patch": "…"}), details, Ok(output));
     let expected = [
         ("n", FileState::Written),
         ("m", FileState::Edited),
@@ -74,8 +74,8 @@ fn command_has_its_outcome_and_first_error_line() {
         Ok("\nno rule\nmore"),
     );
     note(&mut log, 3, "bash", json!({"command": "make"}), json!({"exit_code": 1}), Ok("broken"));
-    let told: Vec<_> = log.commands().map(|run| (run.command.as_str(), run.outcome.as_str())).collect();
-    assert_eq!(told, [("make test", "exit code 2: no rule"), ("make", "exit code 1: broken")]);
+    let outcomes: Vec<_> = log.commands().map(|run| (run.command.as_str(), run.outcome.as_str())).collect();
+    assert_eq!(outcomes, [("make test", "exit code 2: no rule"), ("make", "exit code 1: broken")]);
 }
 
 #[test]

@@ -105,7 +105,8 @@ impl Run {
         }
     }
 
-    /// Describes a permanent failure and the number of attempts.
+    /// Describes a permanent failure and the number of attempts. The command line parses this text from
+    /// journals.
     fn describe_failure(
         &self,
         call: &ModelCall,

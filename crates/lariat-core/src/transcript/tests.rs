@@ -24,7 +24,7 @@ fn user(n: u128, content: Vec<Content>) -> SharedMessage {
     shared(n, Message::User(UserMessage::new(content)))
 }
 
-fn said(n: u128) -> SharedMessage {
+fn user_text(n: u128) -> SharedMessage {
     user(n, vec![format!("words {n}").into()])
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn strictly_valid(window: &Window) -> Result<(), String> {
 fn transcript_grows_by_whole_steps() {
     let mut transcript = Transcript::new();
     assert_eq!(transcript.request().unwrap_err(), NotSendable::Empty);
-    transcript.push_user(said(1)).unwrap();
+    transcript.push_user(user_text(1)).unwrap();
     transcript.push_exchange(calls(2, &["a", "b"]), vec![result(3, "a"), result(4, "b")]).unwrap();
     assert!(transcript.request().is_ok(), "results wait for a reply");
     transcript.push_extension(extension()).unwrap();
@@ -154,7 +154,7 @@ fn transcript_grows_by_whole_steps() {
     assert_eq!(transcript.request().unwrap_err(), NotSendable::EndsInReply);
     transcript.push_extension(extension()).unwrap();
     assert_eq!(transcript.request().unwrap_err(), NotSendable::EndsInReply);
-    transcript.push_user(said(6)).unwrap();
+    transcript.push_user(user_text(6)).unwrap();
     assert_eq!(transcript.len(), 8);
     assert_eq!(transcript.request().unwrap().llm_messages().count(), 6);
     assert!(transcript.has_call(&"a".into()) && !transcript.has_call(&"c".into()));
@@ -164,7 +164,7 @@ fn transcript_grows_by_whole_steps() {
 #[test]
 fn paused_reply_can_be_sent_back() {
     let mut transcript = Transcript::new();
-    transcript.push_user(said(1)).unwrap();
+    transcript.push_user(user_text(1)).unwrap();
     transcript.push_exchange(reply_with(2, StopReason::Pause, vec!["wait".into()]), vec![]).unwrap();
     assert!(transcript.request().is_ok());
 }
@@ -184,7 +184,7 @@ fn push_user_rejects_other_messages() {
         assert_eq!(transcript.push_user(message).unwrap_err(), why);
     }
     assert_eq!(
-        transcript.push_extension(said(1)).unwrap_err(),
+        transcript.push_extension(user_text(1)).unwrap_err(),
         TranscriptError::WrongRole(id(1)),
         "a user message cannot be hidden from the model"
     );
@@ -198,12 +198,12 @@ fn push_exchange_rejects_unpaired_results() {
         transcript.push_exchange(reply(1, vec!["hi".into()]), vec![]).unwrap_err(),
         TranscriptError::StartsWithReply(id(1))
     );
-    transcript.push_user(said(1)).unwrap();
+    transcript.push_user(user_text(1)).unwrap();
     transcript.push_exchange(calls(2, &["old"]), vec![result(3, "old")]).unwrap();
     let unpaired = TranscriptError::Unpaired(id(9));
     let empty = TranscriptError::Empty(id(9));
     let refused = [
-        (said(9), vec![], TranscriptError::WrongRole(id(9))),
+        (user_text(9), vec![], TranscriptError::WrongRole(id(9))),
         (reply(9, vec![]), vec![], empty.clone()),
         (reply(9, vec!["".into()]), vec![], empty.clone()),
         (calls(9, &["a"]), vec![], unpaired.clone()),
@@ -211,7 +211,7 @@ fn push_exchange_rejects_unpaired_results() {
         (calls(9, &["a"]), vec![result(10, "a"), result(11, "a")], unpaired.clone()),
         (calls(9, &["a", "b"]), vec![result(10, "b"), result(11, "a")], unpaired.clone()),
         (reply(9, vec!["hi".into()]), vec![result(10, "a")], unpaired),
-        (calls(9, &["a"]), vec![said(10)], TranscriptError::WrongRole(id(10))),
+        (calls(9, &["a"]), vec![user_text(10)], TranscriptError::WrongRole(id(10))),
         (calls(9, &["a"]), vec![result_with(10, "a", vec![])], TranscriptError::Empty(id(10))),
         (calls(9, &["a"]), vec![result_with(10, "a", vec!["".into()])], TranscriptError::Empty(id(10))),
         (calls(9, &["a"]), vec![result_with(10, "a", vec![call("b")])], TranscriptError::WrongRole(id(10))),
@@ -233,7 +233,7 @@ fn push_exchange_rejects_unpaired_results() {
 #[test]
 fn valid_conversation_needs_no_repair_and_no_copy() {
     let given = vec![
-        said(1),
+        user_text(1),
         calls(2, &["a", "b"]),
         result(3, "a"),
         result(4, "b"),
@@ -248,14 +248,16 @@ fn valid_conversation_needs_no_repair_and_no_copy() {
 
 #[test]
 fn results_are_sorted_into_call_order() {
-    let (kept, repairs) = repair_kinds(vec![said(1), calls(2, &["a", "b"]), result(3, "b"), result(4, "a")]);
+    let (kept, repairs) =
+        repair_kinds(vec![user_text(1), calls(2, &["a", "b"]), result(3, "b"), result(4, "a")]);
     assert_eq!(repairs, []);
     assert_eq!(kept.iter().map(|message| message.id()).collect::<Vec<_>>(), [1, 2, 4, 3].map(id));
 }
 
 #[test]
 fn missing_result_becomes_unknown_outcome() {
-    let (kept, repairs) = repair_kinds(vec![said(1), calls(2, &["a", "b"]), result(3, "b"), said(4)]);
+    let (kept, repairs) =
+        repair_kinds(vec![user_text(1), calls(2, &["a", "b"]), result(3, "b"), user_text(4)]);
     assert_eq!(repairs, [RepairKind::MissingResult]);
     let made_up = kept[2].as_tool_result().unwrap();
     assert!(made_up.is_error && crate::content::joined_text(&made_up.content).contains("outcome is unknown"));
@@ -265,12 +267,12 @@ fn missing_result_becomes_unknown_outcome() {
 #[test]
 fn orphan_and_repeated_results_are_removed() {
     let given = vec![
-        said(1),
+        user_text(1),
         result(2, "x"),
         calls(3, &["a"]),
         result(4, "a"),
         result(5, "a"),
-        said(6),
+        user_text(6),
         result(7, "a"),
     ];
     let (kept, repairs) = repair_kinds(given);
@@ -280,7 +282,7 @@ fn orphan_and_repeated_results_are_removed() {
 
 #[test]
 fn calls_with_the_same_id_keep_their_results_in_order() {
-    let given = vec![said(1), calls(2, &["a", "a"]), result(3, "a"), result(4, "a")];
+    let given = vec![user_text(1), calls(2, &["a", "a"]), result(3, "a"), result(4, "a")];
     let (kept, repairs) = repair_kinds(given);
     assert_eq!(repairs, [RepairKind::RenamedCall]);
     assert_eq!(kept.iter().map(|message| message.id()).collect::<Vec<_>>(), [1, 2, 3, 4].map(id));
@@ -288,8 +290,14 @@ fn calls_with_the_same_id_keep_their_results_in_order() {
 
 #[test]
 fn reused_and_empty_ids_are_replaced_in_call_and_result() {
-    let given =
-        vec![said(1), calls(2, &["a"]), result(3, "a"), calls(4, &["a", ""]), result(5, ""), result(6, "a")];
+    let given = vec![
+        user_text(1),
+        calls(2, &["a"]),
+        result(3, "a"),
+        calls(4, &["a", ""]),
+        result(5, ""),
+        result(6, "a"),
+    ];
     let (kept, repairs) = repair_kinds(given);
     assert_eq!(repairs, [RepairKind::RenamedCall]);
     assert_eq!(kept.iter().map(|message| message.id()).collect::<Vec<_>>(), [1, 2, 3, 4, 6, 5].map(id));
@@ -299,7 +307,7 @@ fn reused_and_empty_ids_are_replaced_in_call_and_result() {
 fn broken_reply_keeps_only_text_and_signed_thinking() {
     for stop_reason in [StopReason::Aborted, StopReason::Error] {
         let content = vec![thinking(None), thinking(Some("sig")), "so".into(), call("a")];
-        let (kept, repairs) = repair_kinds(vec![said(1), reply_with(2, stop_reason, content)]);
+        let (kept, repairs) = repair_kinds(vec![user_text(1), reply_with(2, stop_reason, content)]);
         assert_eq!(repairs, [RepairKind::EmptyBlocks]);
         assert_eq!(kept[1].as_llm().unwrap().content(), [thinking(Some("sig")), "so".into()]);
     }
@@ -311,11 +319,11 @@ fn thinking_alone_is_not_a_reply() {
     for content in
         [vec![thinking(None)], vec![thinking(Some("sig"))], vec![thinking(Some("sig")), redacted()]]
     {
-        let (kept, repairs) = repair_kinds(vec![said(1), reply_with(2, StopReason::Length, content)]);
+        let (kept, repairs) = repair_kinds(vec![user_text(1), reply_with(2, StopReason::Length, content)]);
         assert_eq!(repairs, [RepairKind::EmptyMessage]);
         assert_eq!(kept.len(), 1);
     }
-    let (kept, _) = repair_kinds(vec![said(1), reply(2, vec!["so".into(), thinking(Some("sig"))])]);
+    let (kept, _) = repair_kinds(vec![user_text(1), reply(2, vec!["so".into(), thinking(Some("sig"))])]);
     assert_eq!(kept[1].as_llm().unwrap().content(), ["so".into()]);
 }
 
@@ -324,7 +332,7 @@ fn unknown_block_alone_is_a_reply() {
     let server_tool =
         || Content::Unknown(serde_json::from_value(json!({"type": "server_tool_use"})).unwrap());
     let paused = reply_with(2, StopReason::Pause, vec![server_tool(), "".into()]);
-    let (kept, _) = repair_kinds(vec![said(1), paused]);
+    let (kept, _) = repair_kinds(vec![user_text(1), paused]);
     assert_eq!(kept[1].as_llm().unwrap().content(), [server_tool()]);
 }
 
@@ -337,7 +345,7 @@ fn conversation_that_starts_with_a_reply_gets_an_opening_note() {
 
 #[test]
 fn empty_output_is_replaced_by_a_note() {
-    let given = vec![said(1), calls(2, &["a"]), result_with(3, "a", vec!["".into(), call("b")])];
+    let given = vec![user_text(1), calls(2, &["a"]), result_with(3, "a", vec!["".into(), call("b")])];
     let (kept, repairs) = repair_kinds(given);
     assert_eq!(repairs, [RepairKind::EmptyBlocks]);
     assert_eq!(kept[2].as_llm().unwrap().text(), NO_OUTPUT);
@@ -427,7 +435,7 @@ proptest! {
             .map(|(kind, first, last)| match kind {
                 0 => CompactionEdit::ClearToolOutput { message: id(first) },
                 1 => CompactionEdit::Drop { first: id(first), last: id(last) },
-                _ => CompactionEdit::Summarise { first: id(first), last: id(last), summary: said(99) },
+                _ => CompactionEdit::Summarise { first: id(first), last: id(last), summary: user_text(99) },
             })
             .collect();
         let before = messages(&transcript);
@@ -442,12 +450,12 @@ proptest! {
 /// Messages: user 1, calls 2 (a, b), results 3 and 4, reply 5, user 6.
 fn two_turns() -> Transcript {
     let given = vec![
-        said(1),
+        user_text(1),
         calls(2, &["a", "b"]),
         result(3, "a"),
         result(4, "b"),
         reply(5, vec!["done".into()]),
-        said(6),
+        user_text(6),
     ];
     Transcript::repaired(given).0
 }
@@ -468,9 +476,9 @@ fn each_edit_has_its_documented_effect() {
 
     let drop = CompactionEdit::Drop { first: id(2), last: id(4) };
     assert_eq!(ids(std::slice::from_ref(&drop)), [1, 5, 6].map(id));
-    let summarise = CompactionEdit::Summarise { first: id(1), last: id(5), summary: said(9) };
+    let summarise = CompactionEdit::Summarise { first: id(1), last: id(5), summary: user_text(9) };
     assert_eq!(ids(std::slice::from_ref(&summarise)), [9, 6].map(id));
-    let twice = [clear, CompactionEdit::Summarise { first: id(2), last: id(4), summary: said(9) }];
+    let twice = [clear, CompactionEdit::Summarise { first: id(2), last: id(4), summary: user_text(9) }];
     assert_eq!(ids(&twice), [1, 9, 5, 6].map(id));
 }
 
@@ -500,9 +508,9 @@ fn edits_that_break_the_conversation_are_rejected() {
         drop(6, 6),
         drop(1, 6),
         drop(5, 2),
-        summarise(3, 4, said(9)),
-        summarise(1, 2, said(9)),
-        summarise(5, 1, said(9)),
+        summarise(3, 4, user_text(9)),
+        summarise(1, 2, user_text(9)),
+        summarise(5, 1, user_text(9)),
         summarise(2, 4, reply(9, vec!["in short".into()])),
         summarise(2, 4, extension()),
         summarise(2, 4, user(9, vec![])),
@@ -529,9 +537,9 @@ fn edits_that_break_the_conversation_are_rejected() {
 #[test]
 fn snapshot_shares_storage_with_the_transcript() {
     let mut transcript = Transcript::new();
-    (1..=1_000).for_each(|n| transcript.push_user(said(n)).unwrap());
+    (1..=1_000).for_each(|n| transcript.push_user(user_text(n)).unwrap());
     let before = transcript.window();
-    transcript.push_user(said(1_001)).unwrap();
+    transcript.push_user(user_text(1_001)).unwrap();
     assert_eq!(before.len(), 1_000);
     assert_eq!(before.shared_prefix(&transcript.window()), 1000, "every message is shared");
 }

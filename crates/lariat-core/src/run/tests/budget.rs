@@ -43,12 +43,12 @@ fn last_allowed_turn_is_the_wrap_up_turn() {
     let harness = busy(ExecutionLimits::default().with_max_turns(6));
     assert_eq!(harness.outcome(), &limited(LimitKind::Turns, BudgetScope::Run));
     assert_eq!(harness.count("effect CallModel"), 6);
-    let told: Vec<bool> = harness
+    let notified: Vec<bool> = harness
         .sent
         .iter()
         .map(|window| window.iter().any(|message| message.note_section() == Some("budget")))
         .collect();
-    assert_eq!(told, [false, false, false, false, false, true]);
+    assert_eq!(notified, [false, false, false, false, false, true]);
     invariants::check(&harness);
 }
 

@@ -27,7 +27,7 @@ pub(super) type NamedScenario = (&'static str, fn() -> Scenario);
 
 pub(super) fn catalogue() -> Vec<NamedScenario> {
     vec![
-        ("a reply in words", words),
+        ("a text reply", text_reply),
         ("a tool cycle", tool_cycle),
         ("parallel tools", parallel_tools),
         ("sequential tools", sequential_tools),
@@ -52,7 +52,7 @@ pub(super) fn catalogue() -> Vec<NamedScenario> {
         ("follow-ups", followed_up),
         ("queued before the start", queued_before_start),
         ("approved", approved),
-        ("denied by a person", denied),
+        ("denied by the user", denied),
         ("denied by the gate", denied_by_gate),
         ("answered by two", answered_twice),
         ("asked while others run", asked_beside),
@@ -70,7 +70,7 @@ pub(super) fn catalogue() -> Vec<NamedScenario> {
         ("stalls", stalled),
         ("overflow", overflowed),
         ("overflow twice", overflowed_twice),
-        ("overflow without room", overflowed_without_room),
+        ("overflow without compaction", overflowed_without_compaction),
         ("compaction in an emergency", compacted),
         ("compaction prepared", prepared),
         ("compaction prepared for the next prompt", prepared_at_the_end),
@@ -180,7 +180,7 @@ pub(super) fn cycling() -> Scenario {
     scenario
 }
 
-fn words() -> Scenario {
+fn text_reply() -> Scenario {
     Scenario::new("hi").with_hooks().reply(text("hello"))
 }
 
@@ -224,11 +224,11 @@ fn unknown_tool() -> Scenario {
 }
 
 fn stopped_before_loop() -> Scenario {
-    words().scripted(|script| script.before_loop.push_back(false))
+    text_reply().scripted(|script| script.before_loop.push_back(false))
 }
 
 fn stopped_before_turn() -> Scenario {
-    words().scripted(|script| script.before_turn.push_back(false))
+    text_reply().scripted(|script| script.before_turn.push_back(false))
 }
 
 fn stopped_before_second_turn() -> Scenario {
@@ -236,28 +236,28 @@ fn stopped_before_second_turn() -> Scenario {
 }
 
 fn filter_warns() -> Scenario {
-    words().filtered(Filtered::Pass {
+    text_reply().filtered(Filtered::Pass {
         context: vec!["today is Monday".into()],
         warnings: vec!["odd".into(), "very".into()],
     })
 }
 
 fn filter_rejects() -> Scenario {
-    words().filtered(Filtered::Reject { reason: "no".into() })
+    text_reply().filtered(Filtered::Reject { reason: "no".into() })
 }
 
 /// Hooks block the end twice.
 pub(super) fn stop_blocked() -> Scenario {
     let answers = ["the tests fail", "the docs are missing"].map(HookAnswer::blocks);
-    words().reply(calls(&["a"])).reply(text("fixed")).with_session_hooks(MomentKind::Stop, answers)
+    text_reply().reply(calls(&["a"])).reply(text("fixed")).with_session_hooks(MomentKind::Stop, answers)
 }
 
 pub(super) fn stop_blocked_for_ever() -> Scenario {
-    words().with_session_hooks(MomentKind::Stop, (0..20).map(|_| HookAnswer::blocks("never enough")))
+    text_reply().with_session_hooks(MomentKind::Stop, (0..20).map(|_| HookAnswer::blocks("never enough")))
 }
 
 pub(super) fn halted_at_its_end() -> Scenario {
-    words().with_session_hooks(MomentKind::Stop, [HookAnswer::stops("enough")])
+    text_reply().with_session_hooks(MomentKind::Stop, [HookAnswer::stops("enough")])
 }
 
 pub(super) fn halted() -> Scenario {
@@ -298,7 +298,7 @@ fn followed_up() -> Scenario {
 }
 
 fn queued_before_start() -> Scenario {
-    words()
+    text_reply()
         .when("hook before_loop", TestAction::Steer("first"))
         .when("hook before_turn", TestAction::FollowUp("last"))
 }
@@ -464,7 +464,7 @@ pub(super) fn overflowed_twice() -> Scenario {
     scenario.scripted(|script| script.compactor = Compactor::Replies)
 }
 
-fn overflowed_without_room() -> Scenario {
+fn overflowed_without_compaction() -> Scenario {
     in_small_window(1).with_hooks().reply(overflow())
 }
 

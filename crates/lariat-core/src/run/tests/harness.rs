@@ -199,7 +199,7 @@ impl Harness {
                 Some(Input::PermissionAnswered { request, decision })
             }
             TestAction::Extend(scope, limits) => {
-                Some(Input::BudgetExtended { scope, limits, by: "a person".into() })
+                Some(Input::BudgetExtended { scope, limits, by: "the user".into() })
             }
             TestAction::Wait(duration) => {
                 self.now += u64::try_from(duration.as_millis()).unwrap();
@@ -321,7 +321,7 @@ impl Harness {
                 if self.script.unanswered.contains("more") {
                     return;
                 }
-                let (more, by) = (self.script.more.pop_front().flatten(), "a person".to_owned());
+                let (more, by) = (self.script.more.pop_front().flatten(), "the user".to_owned());
                 self.pending.push_back(Input::BudgetAnswered { request: request.id, more, by });
             }
             Effect::ExtendBudget { scope, .. } => self.log(format!("effect ExtendBudget {scope:?}")),

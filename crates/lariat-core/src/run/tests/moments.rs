@@ -105,8 +105,8 @@ fn hook_text_after_a_compaction_is_in_the_next_request() {
     let harness = catalogue::hook_after_compaction().play();
     assert!(harness.is_before("event Compaction", "effect Tell PostCompact"));
     assert_eq!(harness.count("effect Tell PostCompact"), 1);
-    let told = ["user: question 0", "user: and now?", "user: [Hook: use tabs]", "assistant: better"];
-    assert_eq!(harness.conversation(), told);
+    let expected = ["user: question 0", "user: and now?", "user: [Hook: use tabs]", "assistant: better"];
+    assert_eq!(harness.conversation(), expected);
     assert_eq!(harness.sent[1].len(), 3);
     invariants::check(&harness);
 }

@@ -9,8 +9,8 @@ use crate::event::RunOutcome;
 fn note_follows_the_prompt_and_is_sent_once() {
     let harness = catalogue::notes_sent().play();
     assert_eq!(harness.conversation().get(1).map(String::as_str), Some("user: It is Monday."));
-    let told = harness.conversation().iter().filter(|line| line.contains("Monday")).count();
-    assert_eq!(told, 1, "it is unchanged");
+    let count = harness.conversation().iter().filter(|line| line.contains("Monday")).count();
+    assert_eq!(count, 1, "it is unchanged");
     assert_eq!(harness.count("effect Consult"), harness.count("effect CallModel"));
     assert!(harness.is_before("effect Consult", "effect CallModel"));
     invariants::check(&harness);
