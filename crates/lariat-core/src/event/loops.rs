@@ -20,10 +20,10 @@ pub struct LoopStart {
     /// Id of the loop. Serialised only in the envelope, because a JSON object must not contain a name twice.
     #[serde(skip, default = "placeholder_id")]
     pub loop_id: LoopId,
-    /// `None` for the first loop; set for continuations and sub-agents.
+    /// `None` if the loop continues no other one; set for continuations and sub-agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_loop_id: Option<LoopId>,
-    /// `None` for the first loop.
+    /// `None` if the loop continues no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation_kind: Option<ContinuationKind>,
     /// The last message of the conversation that this loop continues; `None` if the conversation is empty.
@@ -46,7 +46,7 @@ fn placeholder_id() -> LoopId {
 }
 
 impl LoopStart {
-    /// Creates a first loop with an empty conversation.
+    /// Creates a loop that continues no other one and starts with an empty conversation.
     pub const fn new(agent_id: AgentId, session_id: SessionId, loop_id: LoopId) -> Self {
         Self {
             agent_id,

@@ -46,7 +46,7 @@ pub struct RunConfig {
     pub follow_up_mode: QueueMode,
     /// Loop detection; `None` disables it.
     pub repetition: Option<RepetitionConfig>,
-    /// Trigger of the first turn of a first loop.
+    /// Trigger of the first turn of a loop that continues no other one.
     pub first_turn_trigger: TurnTrigger,
     /// Time without an event after which a model stream is treated as broken.
     pub stall_timeout: Duration,

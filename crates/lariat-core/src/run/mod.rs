@@ -1,9 +1,9 @@
 //! The agent loop as a pure state machine: inputs in, effects out.
 //!
 //! [`Run`] is one loop. Its state is a fold over the events it recorded (`state.rs`), plus the operations
-//! that are pending (`Activity`, `CallActivity`). After every input it decides the next step from the
-//! recorded state alone. Resuming after a crash is therefore not a special case: [`Run::recover`] reads the
-//! state from the journal and the same code continues.
+//! that are pending (`Activity`, `CallActivity`). After every input it decides the next step from that state.
+//! Resuming after a crash is therefore not a special case: [`Run::recover`] reads the state from the journal
+//! and the same code continues.
 //!
 //! Invariants: an effect comes after the records it depends on; a tool call is started only by
 //! `ToolExecutionStart`, and at most once; `AgentEnd` is recorded exactly once; one step costs the same at

@@ -153,7 +153,7 @@ impl Transcript {
     /// Adds a reply and the results of its tool calls, one per call and in call order.
     ///
     /// # Errors
-    /// Fails if calls and results do not pair, an id repeats, a block is empty, or the transcript is empty.
+    /// Fails if calls and results do not pair, an id repeats, a block is empty, or there is no message to reply to.
     pub fn push_exchange(
         &mut self,
         reply: SharedMessage,
