@@ -68,13 +68,13 @@ fn exclusive_call_waits_for_the_approval_before_it() {
 
 #[test]
 pub(super) fn model_receives_the_reason_of_a_denial() {
-    for (decision, text) in [
+    for (decision, expected) in [
         (PermissionDecision::deny("not today"), "Denied: not today"),
         (PermissionDecision::Deny { reason: None }, "Denied: this call was not approved."),
     ] {
         let harness =
             Scenario::new("do").reply(calls(&["a"])).asked("a", Some(decision)).reply(text("ok")).play();
-        assert_eq!(harness.result_of("a"), text);
+        assert_eq!(harness.result_of("a"), expected);
         assert!(!harness.logged("event ToolExecutionStart a"));
         assert_eq!(harness.outcome(), &RunOutcome::Completed);
     }
