@@ -1,8 +1,11 @@
-//! Managing sessions: what people and programs do with journals besides writing to them.
+//! Lists, searches, forks, verifies, repairs and deletes sessions.
 //!
-//! Owns [`SessionArchive`], which every store offers on top of [`SessionStore`], and [`SessionSummary`], the fold that
-//! listings show. Invariants: a summary is what the journal says, computed by [`SessionSummary::apply`] in every store;
-//! a fork shares the events before it and copies none; what is deleted is gone for every reader at once.
+//! [`SessionArchive`] extends [`SessionStore`]; every store implements it. Listings show [`SessionSummary`].
+//!
+//! - Every store computes a summary with [`SessionSummary::apply`], so all stores derive the same summary
+//!   from the same journal.
+//! - A fork shares the events before it and copies none of them.
+//! - After a delete, no reader finds the session any more.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,49 +17,49 @@ use crate::store::{SessionStore, StoreError};
 use crate::time::Timestamp;
 use crate::usage::{Cost, Usage};
 
-/// Characters of the first prompt that a summary shows.
+/// Maximum length in characters of [`SessionSummary::first_prompt`].
 const PROMPT_LENGTH: usize = 200;
 
 /// A session in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionSummary {
-    /// The session.
+    /// Id of the session.
     pub session_id: SessionId,
     /// Number of events.
     pub events: u64,
-    /// First event.
+    /// Time of the first event.
     pub created_at: Timestamp,
-    /// Last event.
+    /// Time of the last event.
     pub last_active_at: Timestamp,
-    /// Its name, if it was given one.
+    /// Title that the user or the agent gave the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The beginning of what the user said first.
+    /// Start of the first user message, at most 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_prompt: Option<String>,
     /// The working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// The branch that was checked out.
+    /// Git branch that was checked out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
-    /// The model of the newest loop.
+    /// Model of the newest loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What all model calls used.
+    /// Tokens and cost of all model calls.
     #[serde(default)]
     pub usage: Usage,
     /// Tags, in the order they were given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// The session it was forked from or spawned by.
+    /// The session that this one was forked from or spawned by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
 }
 
 impl SessionSummary {
-    /// The summary of an empty journal.
+    /// Creates the summary of an empty journal.
     pub const fn new(session_id: SessionId) -> Self {
         Self {
             session_id,
@@ -74,14 +77,14 @@ impl SessionSummary {
         }
     }
 
-    /// The summary of a journal.
+    /// Computes the summary of a journal.
     pub fn of<'a>(session_id: SessionId, events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut summary = Self::new(session_id);
         events.into_iter().for_each(|event| summary.apply(event));
         summary
     }
 
-    /// Takes in the next event.
+    /// Updates the summary with the next event.
     pub fn apply(&mut self, record: &EventRecord) {
         if self.events == 0 {
             self.created_at = record.timestamp;
@@ -100,12 +103,12 @@ impl SessionSummary {
             AgentEvent::MessageEnd { message } => {
                 let Some(message) = message.shared() else { return };
                 self.usage += message.as_assistant().map(|assistant| assistant.usage).unwrap_or_default();
-                self.prompted(message);
+                self.set_first_prompt(message);
             }
-            AgentEvent::MessageQueued { message, .. } => self.prompted(message),
-            // What was used before it came here was paid elsewhere.
+            AgentEvent::MessageQueued { message, .. } => self.set_first_prompt(message),
+            // Imported messages were paid for in another session, so their usage is not added.
             AgentEvent::MessagesImported { messages, .. } => {
-                messages.iter().for_each(|message| self.prompted(message));
+                messages.iter().for_each(|message| self.set_first_prompt(message));
             }
             AgentEvent::Compaction { usage, .. } | AgentEvent::CompactionRefused { usage, .. } => {
                 self.usage += *usage;
@@ -128,18 +131,18 @@ impl SessionSummary {
         }
     }
 
-    fn prompted(&mut self, message: &AgentMessage) {
+    fn set_first_prompt(&mut self, message: &AgentMessage) {
         if let (None, Some(user)) = (&self.first_prompt, message.as_user()) {
-            self.first_prompt = beginning(&crate::content::joined_text(&user.content));
+            self.first_prompt = truncated_prompt(&crate::content::joined_text(&user.content));
         }
     }
 
-    /// What the session is called in a list: its title, or what the user said first.
+    /// Returns the name that a listing shows: the title, or else the first prompt.
     pub fn name(&self) -> Option<&str> {
         self.title.as_deref().or(self.first_prompt.as_deref())
     }
 
-    /// Where the next page of a listing begins when this is the last session of a page.
+    /// Returns the cursor for the page that follows this session.
     pub fn cursor(&self) -> Cursor {
         Cursor { last_active_at: self.last_active_at, session_id: self.session_id.clone() }
     }
@@ -155,45 +158,44 @@ const ZERO: Usage = Usage {
     cost: Cost::ZERO,
 };
 
-fn beginning(text: &str) -> Option<String> {
+fn truncated_prompt(text: &str) -> Option<String> {
     let text = text.trim();
     let line: String =
         text.chars().take(PROMPT_LENGTH).map(|c| if c.is_control() { ' ' } else { c }).collect();
     (!line.is_empty()).then_some(line)
 }
 
-/// A place in a listing, newest first. Sessions of the same time are in descending order of their ids.
+/// A position in a listing. Listings are ordered newest first; sessions with equal times by descending id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cursor {
-    /// Last event.
+    /// Time of the last event of the session at this position.
     pub last_active_at: Timestamp,
-    /// The session.
+    /// Id of the session at this position.
     pub session_id: SessionId,
 }
 
-/// Which sessions to list. All conditions must hold; the default lists everything.
+/// Selects the sessions to list. A session must match every condition; the default lists all sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListQuery {
-    /// Sessions after this place only.
+    /// Only sessions after this position.
     pub after: Option<Cursor>,
-    /// Sessions to return at most; 0 for all.
+    /// Maximum number of sessions to return (0 = no limit).
     pub limit: usize,
-    /// Words that must all occur in the session: in its title, or in what the user or the model said. Case does not
-    /// matter.
+    /// Words that must all occur in the title or in a message of the user or the model. Ignores case.
     pub text: Option<String>,
-    /// Sessions of this working directory.
+    /// Only sessions with this working directory.
     pub cwd: Option<String>,
-    /// Sessions with this tag.
+    /// Only sessions with this tag.
     pub tag: Option<String>,
-    /// Sessions that this one was forked into, or spawned.
+    /// Only sessions that were forked or spawned from this one.
     pub parent: Option<SessionId>,
-    /// Sessions that were active at this time or later.
+    /// Only sessions with an event at or after this time.
     pub active_since: Option<Timestamp>,
 }
 
 impl ListQuery {
-    /// Whether a summary fits everything but `text` and `limit`.
+    /// Returns whether a summary matches every condition except `text` and `limit`.
     pub fn fits(&self, summary: &SessionSummary) -> bool {
         self.after.as_ref().is_none_or(|after| summary.cursor() < *after)
             && self.cwd.as_ref().is_none_or(|cwd| summary.cwd.as_ref() == Some(cwd))
@@ -202,7 +204,7 @@ impl ListQuery {
             && self.active_since.is_none_or(|since| summary.last_active_at >= since)
     }
 
-    /// The words of `text`, in lower case.
+    /// Splits `text` into lower-case words.
     pub fn words(&self) -> Vec<String> {
         let text = self.text.as_deref().unwrap_or_default().to_lowercase();
         text.split(|c: char| !c.is_alphanumeric())
@@ -212,13 +214,13 @@ impl ListQuery {
     }
 }
 
-/// The text of an event that can be searched for: what the user and the model said, and titles.
+/// Returns the searchable text of an event: messages of the user and the model, and titles.
 pub fn searchable(record: &EventRecord) -> Option<String> {
     let text = match &record.event {
-        AgentEvent::MessageEnd { message } => said(message.shared()?)?,
-        AgentEvent::MessageQueued { message, .. } => said(message)?,
+        AgentEvent::MessageEnd { message } => message_text(message.shared()?)?,
+        AgentEvent::MessageQueued { message, .. } => message_text(message)?,
         AgentEvent::MessagesImported { messages, .. } => {
-            messages.iter().filter_map(|message| said(message)).collect::<Vec<_>>().join("\n")
+            messages.iter().filter_map(|message| message_text(message)).collect::<Vec<_>>().join("\n")
         }
         AgentEvent::SessionDescribed(description) => description.title.clone()?,
         _ => return None,
@@ -226,85 +228,85 @@ pub fn searchable(record: &EventRecord) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-/// The words of a user or a model.
-fn said(message: &AgentMessage) -> Option<String> {
+/// Returns the text of a user or assistant message.
+fn message_text(message: &AgentMessage) -> Option<String> {
     let user = message.as_user().map(|user| &user.content);
     let content = user.or_else(|| message.as_assistant().map(|assistant| &assistant.content))?;
     Some(crate::content::joined_text(content))
 }
 
-/// What looking through a journal found.
+/// Result of verifying a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Verdict {
-    /// Events that are as they were written.
+    /// Number of intact events.
     pub intact: u64,
-    /// What is not.
+    /// The damage found, if any.
     pub damage: Vec<Damage>,
 }
 
 impl Verdict {
-    /// True when nothing is damaged.
+    /// Returns true if the journal is undamaged.
     pub const fn is_sound(&self) -> bool {
         self.damage.is_empty()
     }
 }
 
-/// Something that is not as it was written.
+/// One damaged part of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Damage {
-    /// The event's position, where it is known.
+    /// Position of the event, if known.
     pub seq: Option<u64>,
-    /// Byte offset in the journal's file, for stores that have one.
+    /// Byte offset in the journal file, for stores that use one.
     pub offset: Option<u64>,
-    /// What is wrong.
+    /// Kind of damage.
     pub kind: DamageKind,
-    /// In words.
+    /// Description for the user.
     pub note: String,
 }
 
 impl Damage {
-    /// A finding.
+    /// Describes one damaged part.
     pub fn new(seq: Option<u64>, offset: Option<u64>, kind: DamageKind, note: impl Into<String>) -> Self {
         Self { seq, offset, kind, note: note.into() }
     }
 }
 
-/// The ways in which a journal is damaged.
+/// How a part of a journal is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum DamageKind {
-    /// Bytes that are no record.
+    /// Bytes that cannot be parsed as a record.
     Garbage,
-    /// A record whose checksum does not fit.
+    /// A record whose checksum does not match.
     Checksum,
-    /// A record that is whole but does not follow the one before it: something was removed, moved or changed.
+    /// An intact record that does not follow its predecessor: a record was removed, moved or changed.
     Chain,
-    /// Records that should be there are not.
+    /// Records are missing.
     Missing,
-    /// A record that was not written to its end.
+    /// A record that was only partly written.
     Torn,
-    /// A blob that is gone or not what its address says.
+    /// A blob that is missing or whose content does not match its address.
     Blob,
 }
 
-/// What collecting garbage freed.
+/// Counts what garbage collection removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Freed {
-    /// Deleted sessions that were removed for good.
+    /// Deleted sessions that were removed permanently.
     pub sessions: u64,
-    /// Blobs that nothing mentions.
+    /// Unreferenced blobs that were removed.
     pub blobs: u64,
-    /// Bytes of both, as far as known.
+    /// Bytes freed by both, as far as the store knows.
     pub bytes: u64,
 }
 
-/// A store whose sessions can be listed, searched, forked, deleted, checked and watched.
+/// A store that can list, search, fork, delete, verify, repair and watch sessions.
 pub trait SessionArchive: SessionStore {
-    /// Reads up to `limit` events before a position, newest first.
+    /// Reads up to `limit` events before `before_seq`, newest first.
     fn read_back<'a>(
         &'a self,
         session_id: &'a SessionId,
@@ -312,18 +314,19 @@ pub trait SessionArchive: SessionStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>>;
 
-    /// Waits until a journal has more than `beyond` events; returns how many it has.
+    /// Waits until the journal has more than `beyond` events, then returns their number.
     fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>>;
 
-    /// What a listing shows of one session.
+    /// Returns the summary that a listing shows for one session.
     fn summary<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionSummary, StoreError>>;
 
-    /// Sessions with at least one event, newest first.
+    /// Lists sessions that have at least one event, newest first.
     fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>>;
 
-    /// Makes a new session that shares the first `at_seq` events of another. Its own events follow from there.
+    /// Creates a session `to` that shares the first `at_seq` events of `from` and continues with its own
+    /// events.
     ///
-    /// Refused with [`StoreError::Conflict`] when the other has fewer events or the new session exists.
+    /// Fails with [`StoreError::Conflict`] if `from` has fewer events or `to` exists.
     fn fork<'a>(
         &'a self,
         from: &'a SessionId,
@@ -331,17 +334,18 @@ pub trait SessionArchive: SessionStore {
         to: &'a SessionId,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Deletes a session. From then on it is not found, and its id is not given again; forks keep what they share.
+    /// Deletes a session. Afterwards the session cannot be found and its id cannot be used again. Forks keep
+    /// the events they share with it.
     fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Checks every record of a journal, and the blobs it mentions.
+    /// Verifies every record of a journal and the blobs that it references.
     fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>>;
 
-    /// Makes a damaged journal usable again: intact records stay, [`AgentEvent::EventLost`] stands where others were,
-    /// and the damaged bytes are kept aside. Returns what was found before.
+    /// Makes a damaged journal usable again. Keeps intact records, puts [`AgentEvent::EventLost`] in place of
+    /// the others and keeps a copy of the damaged bytes. Returns the damage found before the repair.
     fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>>;
 
-    /// Removes for good what nobody can reach: deleted sessions that no fork needs, and blobs that nothing mentions and
-    /// that are older than `grace`.
+    /// Permanently removes deleted sessions that no fork shares, and unreferenced blobs that are older than
+    /// `grace`.
     fn collect_garbage(&self, grace: std::time::Duration) -> BoxFuture<'_, Result<Freed, StoreError>>;
 }

@@ -1,37 +1,38 @@
-//! Cancellation that works under any executor.
+//! Cancels work under any executor.
 //!
-//! Owns the token tree: cancelling a token cancels its children, never its parent. Built on `std` alone, because the
-//! contracts that carry a token live in a crate without an async runtime.
+//! Tokens form a tree: cancelling a token cancels its children, never its parent. The code uses only `std`,
+//! because the contracts that carry a token belong to a crate without an async runtime.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
-/// A flag that can be raised once, waited for and handed down.
+/// A flag that is set once. Tasks can poll it, wait for it and pass children of it on.
 #[derive(Clone, Debug, Default)]
 pub struct CancellationToken {
-    node: Arc<Node>,
+    node: Arc<TokenNode>,
 }
 
 #[derive(Debug, Default)]
-struct Node {
-    state: Mutex<State>,
+struct TokenNode {
+    state: Mutex<TokenState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TokenState {
     cancelled: bool,
     wakers: Vec<(u64, Waker)>,
     next_key: u64,
-    children: Vec<Weak<Node>>,
-    /// Length at which dead children are swept, so that long-lived parents do not collect them.
+    children: Vec<Weak<TokenNode>>,
+    /// Number of children at which dead ones are removed, so that a long-lived parent does not accumulate
+    /// them.
     sweep_at: usize,
 }
 
-impl Node {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A waker that panicked leaves the flag itself intact.
+impl TokenNode {
+    fn lock(&self) -> MutexGuard<'_, TokenState> {
+        // A waker that panicked while the lock was held did not change the flag.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -50,22 +51,22 @@ impl Node {
 }
 
 impl CancellationToken {
-    /// A token that is not cancelled.
+    /// Creates a token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Raises the flag, here and in all children.
+    /// Cancels this token and all of its children.
     pub fn cancel(&self) {
         self.node.cancel();
     }
 
-    /// Whether the flag is raised.
+    /// Returns whether this token was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.node.lock().cancelled
     }
 
-    /// A token that is cancelled with this one, and can be cancelled alone.
+    /// Creates a token that is cancelled together with this one, and that can be cancelled alone.
     pub fn child_token(&self) -> Self {
         let child = Self::new();
         let mut state = self.node.lock();
@@ -83,16 +84,16 @@ impl CancellationToken {
         child
     }
 
-    /// Completes when the flag is raised.
+    /// Completes when the token is cancelled.
     pub fn cancelled(&self) -> Cancelled {
         Cancelled { node: Arc::clone(&self.node), key: None }
     }
 }
 
-/// Future of [`CancellationToken::cancelled`].
+/// The future that [`CancellationToken::cancelled`] returns.
 #[derive(Debug)]
 pub struct Cancelled {
-    node: Arc<Node>,
+    node: Arc<TokenNode>,
     key: Option<u64>,
 }
 
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cancelling_reaches_children_but_not_the_parent() {
+    fn cancel_reaches_children_but_not_the_parent() {
         let parent = CancellationToken::new();
         let child = parent.child_token();
         let sibling = parent.child_token();
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_future_is_woken_and_leaves_nothing_behind() {
+    fn dropped_waiter_removes_its_waker() {
         let token = CancellationToken::new();
         let mut waiting = token.cancelled();
         let mut context = Context::from_waker(Waker::noop());
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_children_are_swept() {
+    fn parent_removes_dropped_children() {
         let parent = CancellationToken::new();
         for _ in 0..10_000 {
             drop(parent.child_token());

@@ -3,22 +3,22 @@
 use crate::BoxFuture;
 use crate::time::{Stamp, Timestamp};
 
-/// Where time comes from.
+/// A source of time.
 pub trait Clock: Send + Sync {
-    /// Now, UTC.
+    /// Returns the current time in UTC.
     fn now(&self) -> Timestamp;
 
-    /// Completes at `deadline` or soon after it.
+    /// Completes at `deadline` or shortly after.
     fn sleep_until(&self, deadline: Timestamp) -> BoxFuture<'static, ()>;
 }
 
-/// Where random bits come from: ids and jitter are made of them.
+/// A source of random bits for ids and jitter.
 pub trait EntropySource: Send + Sync {
-    /// Sixty-four fresh bits.
+    /// Returns 64 new random bits.
     fn bits(&self) -> u64;
 }
 
-/// A stamp for the next input.
+/// Creates the stamp for the next input.
 pub fn stamp(clock: &dyn Clock, entropy: &dyn EntropySource) -> Stamp {
     Stamp { now: clock.now(), entropy: entropy.bits() }
 }

@@ -1,6 +1,6 @@
-//! Tuning of a run: limits, retries, context, queues, tool execution. Data only, with the defaults of seed 002.
+//! Settings of a run: limits, retries, context window, queues, tool execution.
 //!
-//! Every number is a named field with its unit; nothing here reads the environment.
+//! Data only. Every number is a named field with its unit; nothing here reads the environment.
 
 use std::time::Duration;
 
@@ -8,39 +8,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::usage::Cost;
 
-/// Tuning of the context window. `None` in a run's configuration switches compaction off, after an overflow too.
+/// Settings for the context window. `None` in a run's configuration disables compaction, even after an
+/// overflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ContextConfig {
-    /// Total budget in tokens, system prompt included.
+    /// Size of the context window in tokens, including the system prompt.
     pub max_context_tokens: usize,
     /// Tokens reserved for the system prompt.
     pub system_prompt_tokens: usize,
-    /// Messages always kept in full at the tail.
+    /// Number of newest messages that compaction always keeps in full.
     pub keep_recent: usize,
-    /// Messages always kept at the head.
+    /// Number of oldest messages that compaction always keeps.
     pub keep_first: usize,
-    /// Lines of a tool output that survive the first tier.
+    /// Lines of a tool output that the first compaction tier keeps.
     pub tool_output_max_lines: usize,
-    /// Share of the window at which room is prepared beside the run, and people are warned, in percent (seed 003: 80).
+    /// Percentage of the window at which compaction is prepared in the background and the user is warned.
     pub warn_at_percent: u8,
-    /// Share of the window at which what was prepared is applied, in percent (seed 000: 90).
+    /// Percentage of the window at which the prepared compaction is applied.
     pub compact_at_percent: u8,
-    /// Share of the window at which the run waits until room is made, in percent. More than 100 is never.
+    /// Percentage of the window at which the run waits for compaction. A value above 100 disables this.
     pub emergency_at_percent: u8,
 }
 
-/// How full the window is, as compaction sees it.
+/// How full the context window is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fullness {
-    /// There is room.
+    /// Below every threshold.
     Free,
-    /// Room is prepared.
+    /// Compaction is prepared in the background.
     Warn,
-    /// Room is made as soon as it is prepared.
+    /// Compaction is applied as soon as it is prepared.
     Compact,
-    /// Room is made before anything else is done.
+    /// Compaction is applied before the run continues.
     Emergency,
 }
 
@@ -60,22 +61,22 @@ impl Default for ContextConfig {
 }
 
 impl ContextConfig {
-    /// The defaults for a window of this many tokens.
+    /// Returns the defaults for a window of `max_context_tokens` tokens.
     pub fn with_window(max_context_tokens: usize) -> Self {
         Self { max_context_tokens, ..Self::default() }
     }
 
-    /// Tokens the conversation may take: the window less the system prompt.
+    /// Returns the tokens available to the conversation: the window minus the system prompt.
     pub const fn budget(&self) -> usize {
         self.max_context_tokens.saturating_sub(self.system_prompt_tokens)
     }
 
-    /// Tokens of the whole request at which what was prepared is applied.
+    /// Returns the number of tokens of the whole request at which the prepared compaction is applied.
     pub const fn threshold(&self) -> u64 {
         self.share(self.compact_at_percent)
     }
 
-    /// How full the window is with a request of this many tokens. The highest threshold that is reached counts.
+    /// Returns how full the window is with a request of `tokens` tokens: the highest threshold reached.
     pub const fn fullness(&self, tokens: u64) -> Fullness {
         if tokens >= self.share(self.emergency_at_percent) {
             Fullness::Emergency
@@ -93,20 +94,20 @@ impl ContextConfig {
     }
 }
 
-/// Hard caps on a run. `None` in a run's configuration means no caps.
+/// Hard limits of a run. `None` in a run's configuration means no limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ExecutionLimits {
-    /// Model calls before a forced stop.
+    /// Maximum number of model calls.
     pub max_turns: usize,
-    /// Tokens in total.
+    /// Maximum number of tokens in total.
     pub max_total_tokens: usize,
-    /// Wall-clock time the run is active; time between a crash and its recovery does not count.
+    /// Maximum time that the run is active. Time between a crash and the resume is not included.
     pub max_duration: Duration,
-    /// Money.
+    /// Maximum cost.
     pub max_cost: Option<Cost>,
-    /// Tool calls.
+    /// Maximum number of tool calls.
     pub max_tool_calls: Option<usize>,
 }
 
@@ -123,60 +124,61 @@ impl Default for ExecutionLimits {
 }
 
 impl ExecutionLimits {
-    /// Replaces the cap on model calls.
+    /// Sets the limit for model calls.
     pub const fn with_max_turns(mut self, turns: usize) -> Self {
         self.max_turns = turns;
         self
     }
 
-    /// Replaces the cap on tokens.
+    /// Sets the limit for tokens.
     pub const fn with_max_total_tokens(mut self, tokens: usize) -> Self {
         self.max_total_tokens = tokens;
         self
     }
 
-    /// Replaces the cap on time.
+    /// Sets the time limit.
     pub const fn with_max_duration(mut self, duration: Duration) -> Self {
         self.max_duration = duration;
         self
     }
 
-    /// Caps money.
+    /// Sets the cost limit.
     pub const fn with_max_cost(mut self, cost: Cost) -> Self {
         self.max_cost = Some(cost);
         self
     }
 
-    /// Caps tool calls.
+    /// Sets the limit for tool calls.
     pub const fn with_max_tool_calls(mut self, calls: usize) -> Self {
         self.max_tool_calls = Some(calls);
         self
     }
 }
 
-/// Automatic retry of model calls that failed for a reason that may go away.
+/// Automatic retry of model calls that failed for a temporary reason.
 ///
-/// A reply that breaks after part of it was delivered is withdrawn ([`MessageWithdrawn`]) and asked for again; its tool
-/// calls never run. The defaults suit a library: a few seconds. A program that a person waits for may have more patience.
+/// If a reply breaks off after part of it was delivered, the run withdraws it ([`MessageWithdrawn`]) and
+/// requests it again; its tool calls never run. The defaults suit a library: retries take a few seconds. An
+/// interactive program may want to wait longer.
 ///
 /// [`MessageWithdrawn`]: crate::event::AgentEvent::MessageWithdrawn
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct RetryConfig {
-    /// Retries after the first attempt; 0 switches retrying off.
+    /// Number of retries after the first attempt (0 = no retries).
     pub max_retries: usize,
-    /// Wait before the first retry.
+    /// Delay before the first retry.
     pub initial_delay_ms: u64,
-    /// Growth per retry.
+    /// Factor by which the delay grows with each retry.
     pub backoff_multiplier: f64,
-    /// Ceiling before jitter.
+    /// Maximum delay before jitter.
     pub max_delay_ms: u64,
-    /// Time after the first failure within which a retry may still begin. A service that asks for a longer wait
-    /// (`Retry-After`) ends the call instead.
+    /// Time after the first failure within which a retry may still start. If the provider asks for a longer
+    /// delay (`Retry-After`), the call fails instead.
     pub patience_ms: u64,
-    /// How many replies that broke after they had begun to arrive are asked for again, within the retries: the provider
-    /// charges for each of them.
+    /// How many replies that broke off after they started to arrive are requested again, within
+    /// `max_retries`. The provider charges for each of them.
     pub max_broken_replies: usize,
 }
 
@@ -193,34 +195,35 @@ impl Default for RetryConfig {
     }
 }
 
-/// Share of the delay that jitter may add or take away.
+/// Share of the delay that jitter may add or subtract.
 const JITTER: f64 = 0.2;
 
 impl RetryConfig {
-    /// No retries.
+    /// Disables retries.
     pub fn none() -> Self {
         Self { max_retries: 0, ..Self::default() }
     }
 
-    /// Replaces the number of retries.
+    /// Sets the number of retries.
     pub const fn with_max_retries(mut self, retries: usize) -> Self {
         self.max_retries = retries;
         self
     }
 
-    /// Replaces the time after the first failure within which a retry may still begin.
+    /// Sets the time after the first failure within which a retry may still start.
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         self
     }
 
-    /// Replaces the longest wait between two attempts, before jitter.
+    /// Sets the maximum delay between two attempts, before jitter.
     pub fn with_max_delay(mut self, delay: Duration) -> Self {
         self.max_delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
         self
     }
 
-    /// The wait before retry `attempt` (from 1), with ±20 % jitter. `unit` is random in `[-1, 1)`.
+    /// Returns the delay before retry `attempt` (counting from 1), with ±20 % jitter. `unit` is random in
+    /// `[-1, 1)`.
     pub fn delay_for_attempt(&self, attempt: u32, unit: f64) -> Duration {
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
         let ceiling = self.max_delay_ms as f64;
@@ -230,14 +233,14 @@ impl RetryConfig {
     }
 }
 
-/// When a run that repeats itself is nudged and stopped.
+/// When loop detection nudges and stops a run that repeats itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct RepetitionConfig {
-    /// Identical calls with identical results in a row after which the model is told.
+    /// Number of identical tool calls in a row with identical results after which the run nudges the model.
     pub nudge_after: u32,
-    /// After which the run ends.
+    /// Number of identical tool calls in a row with identical results after which the run ends.
     pub stop_after: u32,
 }
 
@@ -248,34 +251,34 @@ impl Default for RepetitionConfig {
 }
 
 impl RepetitionConfig {
-    /// Both thresholds.
+    /// Sets both thresholds.
     pub const fn new(nudge_after: u32, stop_after: u32) -> Self {
         Self { nudge_after, stop_after }
     }
 }
 
-/// How a queue of waiting messages is delivered.
+/// How many messages of a queue are delivered at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum QueueMode {
     /// One message per opportunity.
     #[default]
     OneAtATime,
-    /// All of them at once.
+    /// All waiting messages at once.
     All,
 }
 
-/// How the tool calls of one reply are executed. Results are always given to the model in call order, and a tool that
-/// is not parallel-safe always runs alone.
+/// How the tool calls of one reply are executed. The model always receives the results in the order of the
+/// calls, and a tool that is not parallel-safe always runs alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ToolExecutionStrategy {
-    /// All at once.
+    /// All tool calls at once.
     #[default]
     Parallel,
-    /// One after another; steering is looked at in between.
+    /// One after another, with a check for steering messages in between.
     Sequential,
-    /// Groups of at most `size`; steering is looked at in between.
+    /// In groups of at most `size`, with a check for steering messages in between.
     Batched {
-        /// Calls per group.
+        /// Maximum number of tool calls per group.
         size: usize,
     },
 }

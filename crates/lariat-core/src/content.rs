@@ -1,7 +1,6 @@
-//! Content blocks: what messages are made of.
+//! Content blocks, the parts of a message.
 //!
-//! Owns the block kinds and the question whether a block is empty. A kind this version does not know is kept as it
-//! was read and written back unchanged.
+//! A block of a kind that this version does not know is kept as read and written back unchanged.
 
 use std::sync::Arc;
 
@@ -27,7 +26,7 @@ pub enum Content {
         /// For example `image/png`.
         mime_type: String,
     },
-    /// The model's reasoning. Goes back to its provider unmodified, with its signature.
+    /// The model's reasoning. Sent back to its provider unmodified, with its signature.
     Thinking {
         /// The reasoning text.
         thinking: String,
@@ -35,44 +34,44 @@ pub enum Content {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
-    /// Reasoning the provider encrypted. Opaque; goes back unmodified.
+    /// Reasoning that the provider encrypted. Sent back unmodified.
     RedactedThinking {
-        /// The provider's opaque payload.
+        /// The provider's encrypted payload.
         data: String,
     },
-    /// A request of the model to run a tool.
+    /// A tool call of the model.
     ToolCall(Arc<ToolCall>),
-    /// A block of a kind this version does not know, kept as read.
+    /// A block of an unknown kind, kept as read.
     #[serde(untagged)]
     Unknown(Map<String, Value>),
 }
 
-/// A request of the model to run a tool. Shared, so that passing it along never copies its arguments.
+/// A tool call of the model. Shared, so that passing it on never copies its arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Unique within the conversation.
     pub id: ToolCallId,
     /// Name of the tool, as in [`crate::tool::AgentTool::name`].
     pub name: String,
-    /// Argument values.
+    /// Arguments as the model wrote them.
     pub arguments: Value,
-    /// Provider signature that must travel back with the call (Gemini 3 `thoughtSignature`).
+    /// Provider signature that must be sent back with the tool call (Gemini 3 `thoughtSignature`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
 
 impl Content {
-    /// A text block.
+    /// Creates a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 
-    /// A tool call block.
+    /// Creates a tool call block.
     pub fn tool_call(id: impl Into<ToolCallId>, name: impl Into<String>, arguments: Value) -> Self {
         Self::ToolCall(Arc::new(ToolCall { id: id.into(), name: name.into(), arguments, signature: None }))
     }
 
-    /// The text, if this is a text block.
+    /// Returns the text of a text block.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text { text } => Some(text),
@@ -80,7 +79,7 @@ impl Content {
         }
     }
 
-    /// The call, if this is a tool call.
+    /// Returns the tool call of a tool call block.
     pub fn as_tool_call(&self) -> Option<&Arc<ToolCall>> {
         match self {
             Self::ToolCall(call) => Some(call),
@@ -88,13 +87,15 @@ impl Content {
         }
     }
 
-    /// True for a block that only a model makes: reasoning or a tool call. APIs reject it anywhere but in a reply.
+    /// Returns true for a block that only a model creates: reasoning or a tool call. APIs reject it outside a
+    /// reply.
     pub const fn is_reply_only(&self) -> bool {
         matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. } | Self::ToolCall(_))
     }
 
-    /// Every API wants the arguments of a call to be an object. Models send nothing for a tool without parameters;
-    /// anything else is kept under a name no schema asks for, so that the tool says what it misses.
+    /// Converts the arguments of a tool call to an object, which every API requires. Models send null for a
+    /// tool without parameters; any other value is kept under a name that no schema uses, so that the tool
+    /// reports the missing arguments.
     pub(crate) fn make_arguments_an_object(&mut self) {
         let Self::ToolCall(call) = self else { return };
         let arguments = match &call.arguments {
@@ -105,8 +106,9 @@ impl Content {
         *call = Arc::new(ToolCall { arguments, ..ToolCall::clone(call) });
     }
 
-    /// True for a block that providers reject: text without a visible character (Anthropic: "text content blocks
-    /// must contain non-whitespace text"), an image without bytes or type, thinking with neither text nor signature.
+    /// Returns true for a block that providers reject: text without a visible character (Anthropic: "text
+    /// content blocks must contain non-whitespace text"), an image without bytes or type, reasoning with
+    /// neither text nor signature.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text { text } => text.trim().is_empty(),
@@ -131,7 +133,7 @@ impl From<String> for Content {
     }
 }
 
-/// The text of all text blocks, joined by newlines.
+/// Joins all text blocks with newlines.
 pub fn joined_text(content: &[Content]) -> String {
     let texts: Vec<&str> = content.iter().filter_map(Content::as_text).collect();
     texts.join("\n")

@@ -1,6 +1,6 @@
-//! Choosing among loops that ran in parallel from one context.
+//! The contract for choosing among loops that ran in parallel from one context.
 //!
-//! Owns the contract; strategies live in the runtime. Misuse is a typed error, never a panic.
+//! The runtime has the strategies. A wrong number of outcomes is a typed error, never a panic.
 
 use crate::BoxFuture;
 use crate::cancel::CancellationToken;
@@ -9,26 +9,26 @@ use crate::id::LoopId;
 use crate::message::{AgentMessage, SharedMessage};
 use crate::usage::Usage;
 
-/// What one branch came to.
+/// The outcome of one branch.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ParallelLoopOutcome {
-    /// The branch's loop.
+    /// Loop id of the branch.
     pub loop_id: LoopId,
-    /// Its place in configuration order.
+    /// Index of the branch in the list of configurations.
     pub config_index: usize,
-    /// The whole conversation: base and branch.
+    /// The whole conversation: the shared context and what the branch added.
     pub messages: Vec<SharedMessage>,
-    /// Number of messages that were there before the branch began.
+    /// Number of messages of the shared context.
     pub original_context_len: usize,
-    /// What the branch used.
+    /// Tokens and cost of the branch.
     pub usage: Usage,
-    /// How it ended.
+    /// How the branch ended.
     pub outcome: RunOutcome,
 }
 
 impl ParallelLoopOutcome {
-    /// The outcome of a branch.
+    /// Creates the outcome of a branch.
     pub const fn new(
         loop_id: LoopId,
         config_index: usize,
@@ -40,13 +40,13 @@ impl ParallelLoopOutcome {
         Self { loop_id, config_index, messages, original_context_len, usage, outcome }
     }
 
-    /// What the branch added.
+    /// Returns the messages that the branch added.
     pub fn produced(&self) -> &[SharedMessage] {
         self.messages.get(self.original_context_len..).unwrap_or_default()
     }
 }
 
-/// Which branch won.
+/// The branch that a strategy chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EvaluationDecision {
@@ -54,26 +54,26 @@ pub enum EvaluationDecision {
     Select(usize),
 }
 
-/// Why no branch could be chosen.
+/// Why a strategy chose no branch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvaluationError {
-    /// The strategy cannot judge this many branches.
-    #[error("this strategy judges {expected} outcome(s), it was given {given}")]
+    /// The strategy cannot compare this many branches.
+    #[error("this strategy compares {expected} outcome(s), but received {given}")]
     WrongCount {
-        /// What it can judge.
+        /// Number of branches that the strategy compares.
         expected: usize,
-        /// What it was given.
+        /// Number of branches that it received.
         given: usize,
     },
-    /// Judging failed.
+    /// The strategy failed.
     #[error("evaluation failed: {0}")]
     Failed(String),
 }
 
-/// Picks a branch.
+/// Chooses one of several branches.
 pub trait EvaluationStrategy: Send + Sync {
-    /// The decision, and what making it cost.
+    /// Returns the decision and the usage of making it.
     fn evaluate<'a>(
         &'a self,
         prompts: &'a [AgentMessage],

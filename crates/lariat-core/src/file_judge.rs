@@ -1,31 +1,33 @@
-//! Files that a call has opened, judged by the path that each really has.
+//! The contract for checking the real path of a file that a tool call opened.
 //!
-//! The gate decides about a call by the paths it names. Between that decision and the opening of a file, another process
-//! can put a link in the place of a directory. So whoever opens files for a call asks again, with the path of the handle
-//! that it holds: [`FileJudge`] is that question. The gate answers it, the host asks it for every file it opens.
+//! The permission check of a tool call looks at the paths that the call names. Between that check and the
+//! opening of a file, another process can replace a directory with a symbolic link. So after the host opens a
+//! file for a tool call, it checks the real path of the open handle again with a [`FileJudge`]. The gate
+//! implements it; the host calls it for every file it opens.
 
 use std::path::Path;
 
-/// What a call does with a file.
+/// How a tool call uses a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileUse {
-    /// Reads it, or its names if it is a directory.
+    /// Reads the file, or lists it if it is a directory.
     Read,
-    /// Creates, changes, moves or removes it.
+    /// Creates, changes, moves or removes the file.
     Write,
-    /// Creates a directory, or removes it while it is empty.
+    /// Creates a directory, or removes an empty one.
     Folder,
 }
 
-/// Judges the files that a call has opened.
+/// Decides whether a tool call may use a file that it opened.
 pub trait FileJudge: Send + Sync {
-    /// Decides whether the call may use the file that really has this path.
+    /// Decides whether the tool call may use the file whose real path is `path`.
     ///
     /// # Errors
-    /// Why not, as words for the model.
+    /// The reason for the denial, as text for the model.
     fn judge(&self, path: &Path, used: FileUse) -> Result<(), String>;
 
-    /// True when every file beneath a directory may be read, so that a walk need not ask for each.
+    /// Returns true if every file below `directory` may be read, so that a directory walk need not check each
+    /// file.
     fn reads_everything_in(&self, directory: &Path) -> bool {
         let _ = directory;
         false

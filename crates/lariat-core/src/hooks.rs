@@ -1,7 +1,8 @@
-//! In-process hooks and input filters of the embedding program, and the hooks of a session.
+//! Callbacks and input filters of the embedding program, and the contract for the hooks of a session.
 //!
-//! Owns the contracts; those of a session are in `hooks/session.rs`. The order in which hooks and events alternate is
-//! kept by the machine (seed 002, "Event Hook Ordering"); in-process hooks are synchronous and short, and a hook that panics counts as `false`.
+//! The machine decides the order in which callbacks and events alternate. The callbacks of [`Hooks`] are
+//! synchronous and must be short; one that panics is treated as if it had returned `false`. The hooks of a
+//! session are in `hooks/session.rs`.
 
 mod session;
 
@@ -14,60 +15,63 @@ use crate::usage::Usage;
 
 pub use session::{HookAnswer, Moment, MomentKind, SessionHooks, SessionSource};
 
-/// Which hooks an implementation wants called. What nobody wants costs nothing: it needs no durable barrier.
+/// Which callbacks an implementation wants. A callback that is not wanted costs nothing: it needs no durable
+/// barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookInterest {
-    /// None at all.
+    /// Call none of them.
     None,
-    /// Call them.
+    /// Call all of them.
     All,
 }
 
-/// Functions called at fixed points of a loop. Every method has a default that lets the loop pass.
+/// Callbacks at fixed points of a loop. Every method has a default that does nothing and lets the loop
+/// continue.
 #[expect(unused_variables, reason = "defaults ignore their arguments; the names are documentation")]
 pub trait Hooks: Send + Sync {
-    /// Whether to call anything here.
+    /// Returns which callbacks to call.
     fn interest(&self) -> HookInterest {
         HookInterest::All
     }
 
-    /// Before `AgentStart`. False ends the loop: `AgentEnd` with no messages.
+    /// Called before `AgentStart`. Returning false ends the loop: `AgentEnd` with no messages.
     fn before_loop(&self, messages: &Window, loop_index: u64) -> bool {
         true
     }
 
-    /// After `AgentEnd`.
+    /// Called after `AgentEnd`.
     fn after_loop(&self, messages: &Window, usage: &Usage) {}
 
-    /// Before `TurnStart`. False ends the loop.
+    /// Called before `TurnStart`. Returning false ends the loop.
     fn before_turn(&self, messages: &Window, turn_index: u32) -> bool {
         true
     }
 
-    /// After `TurnEnd`.
+    /// Called after `TurnEnd`.
     fn after_turn(&self, messages: &Window, usage: &Usage) {}
 
-    /// Before `ToolExecutionStart`. False skips the call: the model gets an error result.
+    /// Called before `ToolExecutionStart`. Returning false skips the tool call: the model receives an error
+    /// result.
     fn before_tool_execution(&self, tool_name: &str, tool_call_id: &ToolCallId, args: &Value) -> bool {
         true
     }
 
-    /// After `ToolExecutionEnd`.
+    /// Called after `ToolExecutionEnd`.
     fn after_tool_execution(&self, tool_name: &str, tool_call_id: &ToolCallId, is_error: bool) {}
 
-    /// Before `ToolExecutionUpdate`. False suppresses the event, not the tool.
+    /// Called before `ToolExecutionUpdate`. Returning false suppresses the event; the tool keeps running.
     fn before_tool_execution_update(&self, tool_name: &str, tool_call_id: &ToolCallId, text: &str) -> bool {
         true
     }
 
-    /// After `ToolExecutionUpdate`.
+    /// Called after `ToolExecutionUpdate`.
     fn after_tool_execution_update(&self, tool_name: &str, tool_call_id: &ToolCallId, text: &str) {}
 
-    /// A model call failed for good.
+    /// Called after a model call failed permanently.
     fn on_error(&self, error: &str) {}
 }
 
-/// No hooks.
+/// Callbacks that do nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoHooks;
 
@@ -77,19 +81,19 @@ impl Hooks for NoHooks {
     }
 }
 
-/// Looks at prompts before the model does.
+/// Checks prompts before the model receives them.
 pub trait InputFilter: Send + Sync {
-    /// Judges one prompt message.
+    /// Checks one prompt message.
     fn filter(&self, message: &AgentMessage) -> FilterResult;
 }
 
-/// What a filter says.
+/// The decision of an input filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterResult {
-    /// Go on.
+    /// Accept the prompt.
     Pass,
-    /// Go on; the text is appended to the last user message.
+    /// Accept the prompt and append this text to the last user message.
     Warn(String),
-    /// Stop: `InputRejected`, then `AgentEnd`.
+    /// Reject the prompt with this reason: `InputRejected`, then `AgentEnd`.
     Reject(String),
 }

@@ -1,7 +1,8 @@
-//! Identities. Strings where the seeds and the providers use strings, UUID v7 where we mint them ourselves.
+//! Ids: strings where providers use strings, UUID v7 where Lariat creates them.
 //!
-//! Owns no generation: ids are minted by [`crate::time::Minter`] from entropy that arrives with an input.
-//! Invariant: cloning an id never copies its text, so an event can name its loop for the price of a counter.
+//! This module generates no ids: [`crate::time::Minter`] creates them from entropy that arrives with an
+//! input. Cloning an id never copies its text, so naming the loop in every event costs only a reference
+//! count.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ macro_rules! text_id {
                 Self(text.into())
             }
 
-            /// The text of the id.
+            /// Returns the text of the id.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -67,12 +68,12 @@ macro_rules! uuid_id {
                 Self(uuid)
             }
 
-            /// The UUID inside.
+            /// Returns the UUID.
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
 
-            /// True for the all-zero id that stands for "not assigned yet".
+            /// Returns true for the all-zero id, which means "not assigned yet".
             pub const fn is_nil(self) -> bool {
                 self.0.is_nil()
             }
@@ -93,11 +94,11 @@ macro_rules! uuid_id {
 }
 
 text_id! {
-    /// A stable agent instance, across all of its sessions.
+    /// An agent instance that stays the same across all of its sessions.
     AgentId
 }
 text_id! {
-    /// A session: one journal.
+    /// A session, which has one journal.
     SessionId
 }
 text_id! {
@@ -105,11 +106,12 @@ text_id! {
     LoopId
 }
 text_id! {
-    /// A tool call, unique within a conversation. Given by the model, re-minted when it is not unique.
+    /// A tool call, unique within a conversation. The model chooses it; a new one replaces it if it is not
+    /// unique.
     ToolCallId
 }
 uuid_id! {
-    /// A message. Content is journaled once, under this id; every later mention is by id.
+    /// A message. The journal stores the content once under this id; later events refer to it by id.
     MessageId
 }
 uuid_id! {
@@ -121,17 +123,18 @@ uuid_id! {
     RequestId
 }
 
-/// Hexadecimal digits of a short message id: 48 random bits, so two of one session are never alike in practice.
+/// Hexadecimal digits of a short message id: 48 random bits, enough that ids of one session do not collide in
+/// practice.
 const SHORT_DIGITS: usize = 12;
 
 impl MessageId {
-    /// The name a model knows a message by: `m` and the last twelve digits of its id.
+    /// Returns the name under which the model knows a message: `m` and the last twelve digits of its id.
     pub fn short(&self) -> String {
         let digits = self.0.simple().to_string();
         format!("m{}", digits.get(digits.len() - SHORT_DIGITS..).unwrap_or(&digits))
     }
 
-    /// Whether somebody means this message: by its short name or by its whole id.
+    /// Returns whether `name` is the short name or the full id of this message.
     pub fn is_named(&self, name: &str) -> bool {
         let name = name.trim();
         self.short() == name || self.to_string() == name

@@ -1,13 +1,14 @@
-//! Vocabulary, contracts and the pure agent loop of Lariat.
+//! The data types, the contracts and the agent loop of Lariat, free of I/O.
 //!
-//! Everything here is data or a function of data: no clock, no randomness, no I/O, no async runtime. Time and ids
-//! arrive with inputs, effects leave as values. The runtime performs them; a simulator can too.
+//! Everything here is data or a function of data: no clock, no randomness, no I/O, no async runtime. The
+//! caller passes time and ids in with each input and receives effects as values. The runtime performs the
+//! effects; a simulator can do the same.
 //!
 //! - Data: [`content`], [`message`], [`usage`], [`budget`], [`event`], [`config`], [`permission`], [`session`], [`patch`].
 //! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`store::SessionStore`], [`archive::SessionArchive`],
 //!   [`permission::PermissionPolicy`], [`permission::Approver`], [`file_judge::FileJudge`], [`hooks::Hooks`], [`hooks::InputFilter`],
 //!   [`context::CompactionStrategy`], [`budget::SpendingLog`], [`evaluation::EvaluationStrategy`], [`clock::Clock`], [`clock::EntropySource`].
-//! - The machine: [`run::Run`], on a [`transcript::Transcript`] that cannot be invalid.
+//! - The machine: [`run::Run`], on a [`transcript::Transcript`] that is always valid for a model.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -40,5 +41,5 @@ pub mod tool;
 pub mod transcript;
 pub mod usage;
 
-/// A boxed future, as the object-safe contracts return it.
+/// The boxed future that object-safe traits return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,7 +1,7 @@
-//! Messages: what a conversation is made of.
+//! Messages, the parts of a conversation.
 //!
-//! Owns the roles of seed 002 (user, assistant, tool result, extension) and their serialised names. A message is
-//! immutable once recorded and shared by reference from then on.
+//! Defines the roles (user, assistant, tool result, extension) and their serialised names. A recorded message
+//! is immutable and shared by reference.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::id::{MessageId, ToolCallId, TurnId};
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
-/// A message as it is shared between journal, transcript and observers.
+/// A message that journal, transcript and observers share.
 pub type SharedMessage = Arc<AgentMessage>;
 
 /// A message that can be sent to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
-    /// Words of the user.
+    /// Input of the user.
     User(UserMessage),
     /// A reply of the model.
     Assistant(AssistantMessage),
@@ -28,12 +28,12 @@ pub enum Message {
     ToolResult(ToolResultMessage),
 }
 
-/// Words of the user.
+/// Input of the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserMessage {
     /// Usually a single text block.
     pub content: Vec<Content>,
-    /// Whose words they are.
+    /// Who wrote the message.
     #[serde(default, skip_serializing_if = "Origin::is_person")]
     pub origin: Origin,
     /// Unix milliseconds.
@@ -41,37 +41,37 @@ pub struct UserMessage {
     pub timestamp: Timestamp,
 }
 
-/// Whose words a user message holds. Models know one user; compaction must know who spoke.
+/// Who wrote a user message. Models know only one user, but compaction must tell these apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Origin {
-    /// A person's, or of the program that stands for one. They are never compacted.
+    /// The user, or the program that acts for the user. Compaction never removes these messages.
     #[default]
     Person,
-    /// The runtime tells the model something: a section of its context that is new or has changed.
+    /// The runtime, which gives the model a section of its context that is new or has changed.
     Note {
-        /// The section.
+        /// Name of the section.
         section: String,
     },
-    /// It stands for a part of the conversation that was compacted.
+    /// The summary of a compacted part of the conversation.
     Summary,
 }
 
 impl Origin {
-    /// True for a person's own words.
+    /// Returns true if the user wrote the message.
     pub const fn is_person(&self) -> bool {
         matches!(self, Self::Person)
     }
 }
 
 impl UserMessage {
-    /// A person's words. The timestamp is set when they are recorded.
+    /// Creates a message of the user. The run sets the timestamp when it records the message.
     pub fn new(content: Vec<Content>) -> Self {
         Self { content, origin: Origin::Person, timestamp: Timestamp::default() }
     }
 
-    /// The same, said at this time.
+    /// Sets the timestamp.
     pub const fn at(mut self, timestamp: Timestamp) -> Self {
         self.timestamp = timestamp;
         self
@@ -85,15 +85,15 @@ pub struct AssistantMessage {
     pub content: Vec<Content>,
     /// Why the model stopped.
     pub stop_reason: StopReason,
-    /// Model id as the provider returned it.
+    /// Model id that the provider returned.
     pub model: String,
-    /// Model id that was asked for, where the provider returned another. Decides whether a later request goes to the
-    /// same model, so that signatures may travel with it.
+    /// Model id that was requested, if the provider returned another. Decides whether a later request goes to
+    /// the same model, so that signatures may be sent with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_model: Option<String>,
     /// Provider name, for example `anthropic`.
     pub provider: String,
-    /// Token counts of the call.
+    /// Tokens and cost of the model call.
     pub usage: Usage,
     /// Unix milliseconds.
     #[serde(default, with = "millis")]
@@ -103,16 +103,16 @@ pub struct AssistantMessage {
     pub error_message: Option<String>,
 }
 
-/// The outcome of a tool call, as the model sees it.
+/// The result of a tool call, as the model receives it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResultMessage {
-    /// The call this answers.
+    /// Id of the tool call.
     pub tool_call_id: ToolCallId,
-    /// The tool's name.
+    /// Name of the tool.
     pub tool_name: String,
     /// Usually a single text block.
     pub content: Vec<Content>,
-    /// True when the tool failed, was denied, skipped or interrupted.
+    /// True if the tool call failed, or was denied, skipped or interrupted.
     pub is_error: bool,
     /// Unix milliseconds.
     #[serde(default, with = "millis")]
@@ -124,11 +124,11 @@ pub struct ToolResultMessage {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It was done.
+    /// The model finished its reply.
     Stop,
-    /// The output limit was hit.
+    /// The reply reached the output limit.
     Length,
-    /// It asked for tools.
+    /// The model requested tool calls.
     ToolUse,
     /// The provider or the stream failed.
     Error,
@@ -142,16 +142,16 @@ pub enum StopReason {
     ContextExceeded,
 }
 
-/// A message sent to the model, with its identity.
+/// A message for the model, with its id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LlmMessage {
-    /// Identity; nil until the message is recorded.
+    /// Id; nil until the message is recorded.
     #[serde(default)]
     pub id: MessageId,
     /// The turn that produced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
-    /// The message itself.
+    /// Role and content.
     #[serde(flatten)]
     pub message: Message,
 }
@@ -159,7 +159,7 @@ pub struct LlmMessage {
 /// A message of the application that is never sent to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExtensionMessage {
-    /// Identity; nil until the message is recorded.
+    /// Id; nil until the message is recorded.
     #[serde(default)]
     pub id: MessageId,
     role: ExtensionRole,
@@ -169,30 +169,30 @@ pub struct ExtensionMessage {
     pub data: Value,
 }
 
-/// The one role an extension message has.
+/// The only role of an extension message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum ExtensionRole {
     Extension,
 }
 
-/// Anything a conversation can hold.
+/// Any message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AgentMessage {
     /// Sent to the model.
     Llm(LlmMessage),
-    /// Kept for the application only.
+    /// Only for the application.
     Extension(ExtensionMessage),
 }
 
 impl Message {
-    /// A user message of one text block. The timestamp is set when it is recorded.
+    /// Creates a user message of one text block. The run sets the timestamp when it records the message.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User(UserMessage::new(vec![Content::text(text)]))
     }
 
-    /// The blocks.
+    /// Returns the content blocks.
     pub fn content(&self) -> &[Content] {
         match self {
             Self::User(user) => &user.content,
@@ -201,7 +201,7 @@ impl Message {
         }
     }
 
-    /// The blocks, to be changed before the message is recorded.
+    /// Returns the content blocks for changes before the message is recorded.
     pub fn content_mut(&mut self) -> &mut Vec<Content> {
         match self {
             Self::User(user) => &mut user.content,
@@ -218,50 +218,50 @@ impl Message {
         }
     }
 
-    /// All text blocks, joined by newlines.
+    /// Joins all text blocks with newlines.
     pub fn text(&self) -> String {
         joined_text(self.content())
     }
 }
 
 impl AssistantMessage {
-    /// Model id that was asked for.
+    /// Returns the model id that was requested.
     pub fn asked_model(&self) -> &str {
         self.requested_model.as_deref().unwrap_or(&self.model)
     }
 
-    /// The tool calls, in the order the model made them.
+    /// Returns the tool calls in the order in which the model wrote them.
     pub fn tool_calls(&self) -> impl Iterator<Item = &Arc<ToolCall>> {
         self.content.iter().filter_map(Content::as_tool_call)
     }
 }
 
 impl ExtensionMessage {
-    /// An extension message of the given kind.
+    /// Creates an extension message.
     pub fn new(kind: impl Into<String>, data: Value) -> Self {
         Self { id: MessageId::default(), role: ExtensionRole::Extension, kind: kind.into(), data }
     }
 }
 
 impl AgentMessage {
-    /// A user message of one text block.
+    /// Creates a user message of one text block.
     pub fn user(text: impl Into<String>) -> Self {
         Message::user(text).into()
     }
 
-    /// A message of the runtime to the model: a section of its context.
+    /// Creates a message of the runtime to the model that contains a section of its context.
     pub fn note(section: impl Into<String>, text: impl Into<String>) -> Self {
         let origin = Origin::Note { section: section.into() };
         Message::User(UserMessage { origin, ..UserMessage::new(vec![Content::text(text)]) }).into()
     }
 
-    /// A message that stands for a part of the conversation that was compacted.
+    /// Creates the summary that replaces a compacted part of the conversation.
     pub fn summary(text: impl Into<String>) -> Self {
         let origin = Origin::Summary;
         Message::User(UserMessage { origin, ..UserMessage::new(vec![Content::text(text)]) }).into()
     }
 
-    /// The message's id; nil until it is recorded.
+    /// Returns the id; nil until the message is recorded.
     pub const fn id(&self) -> MessageId {
         match self {
             Self::Llm(llm) => llm.id,
@@ -269,7 +269,7 @@ impl AgentMessage {
         }
     }
 
-    /// Gives the message an id if it has none.
+    /// Assigns an id if the message has none.
     pub fn assign_id(&mut self, mint: impl FnOnce() -> MessageId) {
         if self.id().is_nil() {
             self.set_id(mint());
@@ -283,7 +283,7 @@ impl AgentMessage {
         }
     }
 
-    /// The message a model can see, if it is one.
+    /// Returns the message if it is for the model.
     pub const fn as_llm(&self) -> Option<&Message> {
         match self {
             Self::Llm(llm) => Some(&llm.message),
@@ -291,7 +291,7 @@ impl AgentMessage {
         }
     }
 
-    /// The user's words, if this is a user message.
+    /// Returns the message if it is a user message.
     pub const fn as_user(&self) -> Option<&UserMessage> {
         match self.as_llm() {
             Some(Message::User(user)) => Some(user),
@@ -299,7 +299,7 @@ impl AgentMessage {
         }
     }
 
-    /// The section, if the runtime tells the model something.
+    /// Returns the section if the runtime wrote this message as a note.
     pub fn note_section(&self) -> Option<&str> {
         match &self.as_user()?.origin {
             Origin::Note { section } => Some(section),
@@ -307,7 +307,7 @@ impl AgentMessage {
         }
     }
 
-    /// The model's reply, if this is one.
+    /// Returns the message if it is a reply of the model.
     pub const fn as_assistant(&self) -> Option<&AssistantMessage> {
         match self.as_llm() {
             Some(Message::Assistant(assistant)) => Some(assistant),
@@ -315,7 +315,7 @@ impl AgentMessage {
         }
     }
 
-    /// The tool result, if this is one.
+    /// Returns the message if it is a tool result.
     pub const fn as_tool_result(&self) -> Option<&ToolResultMessage> {
         match self.as_llm() {
             Some(Message::ToolResult(result)) => Some(result),
@@ -348,7 +348,7 @@ impl From<String> for AgentMessage {
     }
 }
 
-/// Messages keep the seed's numeric timestamps; events write theirs as RFC 3339.
+/// Messages store timestamps as milliseconds; events write theirs as RFC 3339.
 mod millis {
     use serde::{Deserialize, Deserializer, Serializer};
 

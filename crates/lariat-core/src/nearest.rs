@@ -1,8 +1,9 @@
-//! The word somebody probably meant.
+//! Suggests the known word that a misspelled word probably means.
 //!
-//! Owns the measure: case and separators do not count, then few edits do. Says nothing rather than something wild.
+//! The comparison ignores case and separators and then measures edits. A word without a close match gets no
+//! suggestion.
 
-/// The known word closest to what was written, when it is close enough to be a slip.
+/// Returns the known word that is closest to `written`, if it is close enough to be a typing error.
 ///
 /// ```
 /// use lariat_core::nearest::nearest;
@@ -14,8 +15,8 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
     nearest_within(written, known, plain(written).chars().count().div_ceil(3))
 }
 
-/// The known word closest to what was written, at most so many edits away. Of two that are as close, the one with the same
-/// letters in another order wins, then the one of the same length.
+/// Returns the known word that is closest to `written` and at most `allowed` edits away. Of two equally close
+/// words, the one with the same letters in another order wins, then the one of the same length.
 ///
 /// ```
 /// use lariat_core::nearest::nearest_within;
@@ -48,10 +49,10 @@ fn letters(text: &str) -> Vec<char> {
     letters
 }
 
-/// Edits (insert, remove, replace, swap two neighbours) from one word to the other.
+/// Counts the edits (insert, remove, replace, swap two neighbours) from one word to the other.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
-    // The row before the last one, for swaps; the last one; the letter of the last one.
+    // The row before the last one (for swaps), the last row, and the letter of the last row.
     let mut earlier: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=right.len()).collect();
     let mut previous = None;
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn swapped_letters_are_one_edit_and_win_over_a_lost_one() {
+    fn swapped_letters_are_one_edit_and_beat_a_missing_letter() {
         assert_eq!(nearest("modle", ["mode", "model", "undo.enabled"]), Some("model"));
         assert_eq!(nearest("sesions", ["sessions", "permissions"]), Some("sessions"));
         assert_eq!(nearest_within("rnu", ["run", "man"], 1), Some("run"));

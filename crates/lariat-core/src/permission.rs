@@ -1,7 +1,7 @@
-//! Permission: what is asked, what is answered, for how long it counts.
+//! Permission requests, decisions and their scopes, and the contracts of the code that decides.
 //!
-//! Owns the vocabulary and the two contracts, [`PermissionPolicy`] (decides without a person) and [`Approver`] (asks
-//! one). Rules, modes and remembered approvals live in the guard. A policy that fails or panics denies.
+//! [`PermissionPolicy`] decides without the user; [`Approver`] asks the user. Permission rules, modes and
+//! remembered approvals are in the guard. A policy that fails or panics denies the tool call.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
 use crate::opening::Opening;
 use crate::tool::{Access, ToolEffects, ToolError, ToolResult};
 
-/// How much damage a call could do.
+/// How much damage a tool call could do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DangerLevel {
@@ -26,59 +26,61 @@ pub enum DangerLevel {
     /// Changes inside the workspace.
     #[default]
     Moderate,
-    /// Executes commands, reaches the network.
+    /// Executes commands or uses the network.
     Dangerous,
-    /// Could destroy what cannot be restored; asked even when everything else is allowed.
+    /// Could destroy data permanently. The user is asked even if everything else is allowed.
     Critical,
 }
 
-/// How long an approval counts.
+/// How long an approval applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ApprovalScope {
-    /// This single call.
+    /// This tool call only.
     Once,
     /// The rest of the session.
     Session,
-    /// Across sessions, until revoked.
+    /// All sessions, until the user revokes it.
     Always,
 }
 
-/// A question to a person: may this call run?
+/// A request to the user to approve a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PermissionRequest {
-    /// Identity of the question; nil until the machine records it.
+    /// Id of the request; nil until the machine records it.
     #[serde(default)]
     pub id: RequestId,
-    /// The call in question. Its arguments are in the assistant message that made it.
+    /// Id of the tool call. Its arguments are in the assistant message that contains it.
     pub tool_call_id: ToolCallId,
-    /// The tool's name.
+    /// Name of the tool.
     pub tool_name: String,
-    /// Exactly what will run, in words of the tool.
+    /// Exactly what will run, as the tool describes it.
     pub summary: String,
-    /// How dangerous the call is.
+    /// How dangerous the tool call is.
     #[serde(default)]
     pub danger: DangerLevel,
-    /// Why it is asked: the rule or the mode.
+    /// The permission rule or mode that requires approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Exactly what would be remembered by a session or always approval.
+    /// The rule that an approval for the session or for always would add.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remember: Option<String>,
-    /// What the call would change, where that is known beforehand: a diff. It runs only if that is still so.
+    /// A diff of what the tool call would change, if known beforehand. The call runs only if the diff is
+    /// still the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
-    /// Arguments that replace the model's, when a hook rewrote them: what is approved is what runs.
+    /// Arguments that replace the model's if a hook rewrote them. The approved arguments are the ones that
+    /// run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Arc<Value>>,
-    /// What an approval opens in the sandbox of the command: shown to the person, and granted with a yes.
+    /// Sandbox openings that the request shows to the user and that an approval grants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub openings: Vec<Opening>,
 }
 
 impl PermissionRequest {
-    /// A question about a call; the summary is what a person is shown.
+    /// Creates a request for a tool call. The user sees `summary`.
     pub fn new(call: &ToolCall, summary: impl Into<String>) -> Self {
         Self {
             id: RequestId::default(),
@@ -100,31 +102,31 @@ impl PermissionRequest {
         self
     }
 
-    /// Sets why it is asked.
+    /// Sets why approval is required.
     pub fn with_reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = Some(reason.into());
         self
     }
 
-    /// Sets what the call would change.
+    /// Sets the diff of what the tool call would change.
     pub fn with_preview(mut self, preview: impl Into<String>) -> Self {
         self.preview = Some(preview.into());
         self
     }
 
-    /// Replaces the arguments the call will run with.
+    /// Replaces the arguments that the tool call runs with.
     pub fn with_args(mut self, args: Arc<Value>) -> Self {
         self.args = Some(args);
         self
     }
 
-    /// Sets what an approval opens in the sandbox.
+    /// Sets the sandbox openings that an approval grants.
     pub fn with_openings(mut self, openings: Vec<Opening>) -> Self {
         self.openings = openings;
         self
     }
 
-    /// Sets what a longer approval would remember.
+    /// Sets the rule that an approval for the session or for always would add.
     pub fn with_remember(mut self, rule: impl Into<String>) -> Self {
         self.remember = Some(rule.into());
         self
@@ -136,37 +138,37 @@ impl PermissionRequest {
 #[serde(tag = "decision", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum PermissionDecision {
-    /// Yes, this once.
+    /// Approved for this tool call.
     Allow,
-    /// Yes, for the rest of the session.
+    /// Approved for the rest of the session.
     AllowSession,
-    /// Yes, from now on.
+    /// Approved for all sessions.
     AllowAlways,
-    /// Yes, for so long, with exactly these openings instead of those of the request.
+    /// Approved for this scope, with exactly these openings instead of those in the request.
     AllowWith {
-        /// How long it counts.
+        /// How long the approval applies.
         scope: ApprovalScope,
-        /// What is opened in the sandbox.
+        /// Sandbox openings that the approval grants.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         openings: Vec<Opening>,
     },
-    /// No.
+    /// Denied.
     Deny {
-        /// Told to the model.
+        /// Reason for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Nobody needs to answer any more: the run was cancelled.
+    /// The request no longer needs an answer, because the run was cancelled.
     Withdrawn,
 }
 
 impl PermissionDecision {
-    /// A denial with a reason for the model.
+    /// Creates a denial with a reason for the model.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::Deny { reason: Some(reason.into()) }
     }
 
-    /// How long an approval counts; `None` for a refusal.
+    /// Returns how long an approval applies; `None` for a denial.
     pub const fn scope(&self) -> Option<ApprovalScope> {
         match self {
             Self::Allow => Some(ApprovalScope::Once),
@@ -177,7 +179,7 @@ impl PermissionDecision {
         }
     }
 
-    /// What the answer opens in the sandbox: what the request showed, unless the answer names its own.
+    /// Returns the openings that the answer grants: those of the request, unless the answer names its own.
     pub fn openings<'a>(&'a self, request: &'a PermissionRequest) -> &'a [Opening] {
         match self {
             Self::Allow | Self::AllowSession | Self::AllowAlways => &request.openings,
@@ -187,43 +189,43 @@ impl PermissionDecision {
     }
 }
 
-/// What the gate decides about a call before anything runs.
+/// Result of the permission check of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Run it.
+    /// Run the tool call.
     Allow,
-    /// Run it with other arguments than the model gave (a hook rewrote them).
+    /// Run it with these arguments instead of the model's (a hook rewrote them).
     Rewrite(Arc<Value>),
-    /// Ask a person.
+    /// Ask the user for approval.
     Ask(PermissionRequest),
-    /// Do not run it; the reason is told to the model.
+    /// Deny it; the model receives the reason.
     Deny(String),
-    /// A hook skipped it without a reason.
+    /// Skip it, because a hook did so without a reason.
     Skip,
-    /// Plan mode: queue the change instead of making it.
+    /// Plan mode: add the change to the plan instead of making it.
     Queue {
-        /// What would be done, in words.
+        /// Description of the change.
         summary: String,
     },
 }
 
-/// What a policy sees of a call.
+/// The tool call that a policy checks.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PolicyQuery<'a> {
-    /// The session that asks.
+    /// Session of the tool call.
     pub session_id: &'a SessionId,
-    /// The loop that asks.
+    /// Loop of the tool call.
     pub loop_id: &'a LoopId,
-    /// The call.
+    /// The tool call, with its arguments.
     pub call: &'a ToolCall,
-    /// What the tool declared it does.
+    /// The effects that the tool declares.
     pub effects: ToolEffects,
 }
 
 impl<'a> PolicyQuery<'a> {
-    /// A query about a call.
+    /// Creates a query for a tool call.
     pub const fn new(
         session_id: &'a SessionId,
         loop_id: &'a LoopId,
@@ -234,64 +236,66 @@ impl<'a> PolicyQuery<'a> {
     }
 }
 
-/// What a call may do while it runs, and what it holds until it ended.
+/// What a tool call may do while it runs, and what it holds until it ends.
 #[derive(Default)]
 pub struct Clearance {
-    /// How far it may go.
+    /// Whether the tool call may change anything.
     pub access: Access,
-    /// What is open in the sandbox of its command.
+    /// Openings in the sandbox of its command.
     pub openings: Vec<Opening>,
-    /// Judges the files that it opens.
+    /// Checks the real paths of the files it opens.
     pub files: Option<Arc<dyn FileJudge>>,
-    /// Dropped when the call ended.
+    /// Dropped when the tool call ends.
     pub held: Option<Box<dyn std::any::Any + Send>>,
 }
 
-/// Decides about a call without asking a person. May look at files, so it is asynchronous.
+/// Decides about tool calls without asking the user. Asynchronous, because it may read files.
 pub trait PermissionPolicy: Send + Sync {
-    /// The verdict on a call.
+    /// Checks a tool call.
     fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict>;
 
-    /// A question of this policy was answered, and the answer is recorded. Also told of a session that goes on, for
-    /// every answer that still counts.
+    /// Called after the answer to a request of this policy was recorded. When a session resumes, also called
+    /// for every earlier answer that still applies.
     fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
         let _ = (request, decision);
     }
 
-    /// Whether [`check`](Self::check) reaches nobody and changes nothing: no program is asked, nothing is written. What a
-    /// call comes from need not be durable before such a check.
+    /// Returns whether [`check`](Self::check) has no side effects: it calls no program and writes nothing.
+    /// The events that led to a tool call need not be durable before such a check.
     fn only_judges(&self) -> bool {
         false
     }
 
-    /// How far calls of a session may go now: decides which tools a model is offered.
+    /// Returns whether tool calls of a session may change anything now. Decides which tools the model is
+    /// offered.
     fn access(&self) -> Access {
         Access::Full
     }
 
-    /// A call is about to run: everything is decided, and its start is recorded. Here it takes for itself what it
-    /// needs, and is told how far it may go. An error keeps it from running, and is told to the model.
+    /// Called when a tool call is about to run: it is permitted and its start is recorded. Acquires what the
+    /// call needs and returns what it may do.
     ///
     /// # Errors
-    /// Why it cannot run now, for the model.
+    /// The reason why the tool call cannot run now, for the model. The call does not run.
     fn starts(&self, query: PolicyQuery<'_>) -> Result<Clearance, String> {
         let _ = query;
         Ok(Clearance::default())
     }
 
-    /// Whether it can queue changes as a plan. If so, models are offered a tool to propose them where nothing may be
-    /// changed.
+    /// Returns whether this policy can queue changes as a plan. If so, the model is offered a tool to propose
+    /// changes while it may not make any.
     fn plans(&self) -> bool {
         false
     }
 
-    /// A person approved exactly this call beforehand, with all that it would change before their eyes.
+    /// Called when the user approved exactly this tool call beforehand and saw everything that it would
+    /// change.
     fn approved(&self, call: &ToolCall) {
         let _ = call;
     }
 
-    /// A call ended, and what came of it is about to be recorded: here it can still be changed. The future is dropped
-    /// when the call's time is over; the result is then recorded as it is.
+    /// Called when a tool call ended and its result is about to be recorded. May change the result. The
+    /// future is dropped when the time limit of the call expires; the result is then recorded unchanged.
     fn finished<'a>(
         &'a self,
         query: PolicyQuery<'a>,
@@ -301,27 +305,27 @@ pub trait PermissionPolicy: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
-    /// Whoever wants to be told of the session's other moments.
+    /// Returns the hooks for the other moments of the session.
     fn session_hooks(&self) -> Option<&dyn SessionHooks> {
         None
     }
 }
 
-/// Puts a question to a person and waits for the answer, however long it takes.
+/// Asks the user and waits for the answer without a time limit.
 ///
-/// The future is dropped when somebody else answered first or the run was cancelled.
+/// The future is dropped when another approver answered first or the run was cancelled.
 pub trait Approver: Send + Sync {
-    /// The person's answer.
+    /// Returns the user's answer.
     fn ask<'a>(&'a self, request: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision>;
 
-    /// How much more may be spent, when a budget is used up; `None` for no, which is the answer of those who do not ask.
+    /// Returns how much more the run may spend after a budget is used up; `None` (the default) for no more.
     fn extend_budget<'a>(&'a self, request: &'a BudgetRequest) -> BoxFuture<'a, Option<BudgetLimits>> {
         let _ = request;
         Box::pin(std::future::ready(None))
     }
 }
 
-/// Lets every call run. For tools that cannot do harm, and for tests.
+/// Allows every tool call. For tools that cannot do harm, and for tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowAll;
 
@@ -335,7 +339,7 @@ impl PermissionPolicy for AllowAll {
     }
 }
 
-/// Asks before every call that is not declared read-only.
+/// Asks for approval before every tool call that is not declared read-only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AskBeforeEffects;
 

@@ -1,9 +1,9 @@
-//! Deliberately broken variants, to prove that the checks can fail.
+//! Deliberate bugs that the proofs must catch.
 //!
-//! Each is one wrong branch at the place where the mistake would be made. Without the feature `planted` the question
-//! is the constant `false` and the branch does not exist in the binary.
+//! Each planted mistake is one wrong branch at the place where a programmer would make it. Without the
+//! feature `planted`, the condition is the constant `false` and the branch is not part of the binary.
 
-/// A mistake that can be switched on.
+/// A deliberate bug that a test can switch on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Planted {
@@ -17,54 +17,54 @@ pub enum Planted {
     TwoAgentEnds,
     /// Recovery runs a tool again that was running at the crash.
     RecoveryRerunsTools,
-    /// Calls that never got a result stay out of the transcript's results.
+    /// The transcript has no results for tool calls that never ran.
     DropsDeniedResult,
     /// The turn limit is off by several turns.
     IgnoresTurnLimit,
-    /// The token limit is not looked at.
+    /// The token limit is not checked.
     IgnoresTokenLimit,
-    /// Steering that arrives while tools run is forgotten.
+    /// Steering messages that arrive while tools run are lost.
     LosesSteering,
-    /// `after_turn` comes before `TurnEnd`.
+    /// The `after_turn` callback comes before `TurnEnd`.
     AfterTurnTooEarly,
-    /// `before_turn` is not asked.
+    /// The `before_turn` callback is not called.
     SkipsBeforeTurn,
-    /// A retry starts although part of the reply was delivered, and nothing withdraws that part.
+    /// A retry starts after part of the reply was delivered, and that part is not withdrawn.
     RetriesAfterDelivery,
-    /// Tool calls of a reply that was cut off are run.
+    /// Tool calls of a truncated reply run.
     RunsTruncatedCalls,
-    /// A denied call is run.
+    /// A denied tool call runs.
     RunsDeniedCalls,
-    /// Observers see durable events before the store acknowledged them.
+    /// Observers receive durable events before the store acknowledged them.
     PublishesBeforeAck,
-    /// A failed append is taken for done.
+    /// A failed append is treated as successful.
     IgnoresAppendError,
-    /// After an unclear append the batch is written again without looking.
+    /// After an append with an unknown outcome, the batch is written again without reading the journal first.
     AppendsTwice,
-    /// A tool that is not parallel-safe runs beside others.
+    /// A tool that is not parallel-safe runs in parallel with others.
     IgnoresParallelSafety,
-    /// Duplicate call ids of the model are passed through.
+    /// Duplicate tool call ids from the model are kept.
     KeepsDuplicateIds,
-    /// A permission that was asked before a crash is taken for granted after it.
+    /// A permission request that was open at a crash is treated as granted after the resume.
     RecoveryGrantsPending,
-    /// After an overflow that compaction could not help, the same request is sent again.
+    /// After an overflow that compaction could not fix, the same request is sent again.
     RetriesRefusedOverflow,
-    /// The deadline is not set again after recovery.
+    /// The deadline is not set again after a resume.
     ForgetsDeadline,
-    /// A snapshot holds nothing of what is queued.
+    /// A snapshot does not contain the queued messages.
     SnapshotForgetsQueues,
-    /// A level of a budget is warned of at every turn.
+    /// A budget level triggers a warning in every turn.
     WarnsTwice,
-    /// What a call used is counted twice in a pool.
+    /// A pool counts the usage of a model call twice.
     SettlesTwice,
-    /// What was reserved for a call stays reserved after it.
+    /// A pool keeps the reservation of a call after the call ended.
     ForgetsToRelease,
     /// A child pool does not draw on its parent.
     ChildIgnoresPool,
 }
 
 impl Planted {
-    /// Every mistake but those with budgets.
+    /// Every mistake except those that concern budgets.
     pub const ALL: &[Self] = &[
         Self::DispatchBeforeAppend,
         Self::ResultsInCompletionOrder,
@@ -91,7 +91,7 @@ impl Planted {
         Self::SnapshotForgetsQueues,
     ];
 
-    /// Mistakes with budgets, which the proof of budgets finds.
+    /// Mistakes that concern budgets, which the budget proof finds.
     pub const OF_BUDGETS: &[Self] =
         &[Self::WarnsTwice, Self::SettlesTwice, Self::ForgetsToRelease, Self::ChildIgnoresPool];
 }
@@ -106,12 +106,12 @@ mod switch {
         static ACTIVE: Cell<Option<Planted>> = const { Cell::new(None) };
     }
 
-    /// Switches one mistake on for this thread, or all off.
+    /// Switches one mistake on for this thread, or all of them off.
     pub fn plant(mistake: Option<Planted>) {
         ACTIVE.set(mistake);
     }
 
-    /// Whether a mistake is switched on.
+    /// Returns whether a mistake is switched on.
     pub fn planted(mistake: Planted) -> bool {
         ACTIVE.get() == Some(mistake)
     }
@@ -120,7 +120,7 @@ mod switch {
 #[cfg(feature = "planted")]
 pub use switch::{plant, planted};
 
-/// Whether a mistake is switched on. Never, without the feature.
+/// Returns whether a mistake is switched on. Always false without the feature.
 #[cfg(not(feature = "planted"))]
 #[inline]
 pub const fn planted(_mistake: Planted) -> bool {

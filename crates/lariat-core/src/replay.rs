@@ -1,12 +1,12 @@
-//! Replaying a recorded loop through today's machine: offline, with the replies and results that were recorded.
+//! Replays a recorded loop through the current machine, offline, with the recorded replies and results.
 //!
-//! The machine is driven as the driver would drive it, but the world's answers come from the journal, and what the
-//! machine records is compared with what was recorded. Owns finding those answers and the comparison. Ids and times are
-//! the machine's own each time: ids must correspond one to one, times are not compared.
-//! Invariant: a replay touches nothing, and ends, whatever the journal says.
+//! The replay drives the machine as the driver does, but answers its effects from the journal and compares
+//! the events that the machine records with the journal. The machine creates new ids and times: ids must
+//! correspond one to one, times are not compared. Invariant: a replay has no side effects, and it terminates
+//! for every journal.
 
+mod answers;
 mod compare;
-mod world;
 
 use std::sync::Arc;
 
@@ -19,37 +19,37 @@ use crate::run::{Effect, FallbackModel, Input, Run, RunConfig, ToolTraits};
 use crate::session::SessionFold;
 use crate::time::Stamp;
 use crate::tool::ToolEffects;
-use compare::Names;
-use world::World;
+use answers::RecordedAnswers;
+use compare::IdMap;
 
-/// What replaying a loop came to.
+/// The outcome of replaying a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Replay {
     /// The loop.
     pub loop_id: LoopId,
-    /// Events that the machine recorded as the journal has them.
+    /// Number of events that the machine recorded exactly as in the journal.
     pub same: usize,
-    /// The first difference, if there is one.
+    /// The first difference, if any.
     pub divergence: Option<Divergence>,
 }
 
-/// Where today's machine goes another way.
+/// The first difference between the journal and the replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Divergence {
-    /// Position in the journal of what was recorded there; `None` after its end.
+    /// Position of the recorded event in the journal; `None` after its end.
     pub seq: Option<u64>,
-    /// What was recorded, as JSON, or in words that nothing was.
+    /// The recorded event as JSON, or a note that the journal ends.
     pub recorded: String,
-    /// What the machine records today, or in words what it waits for.
+    /// The event that the machine records now, or what it waits for.
     pub replayed: String,
 }
 
-/// A configuration that fits a recorded session: its tools are those that were started, and nothing is limited. Use the
-/// real one where it is known; a difference in limits shows as a divergence.
+/// Derives a configuration from a recorded session: its tools are those that were started, and it has no
+/// limits. Use the real configuration if you have it: a difference in limits appears as a divergence.
 pub fn config_of(records: &[Event]) -> RunConfig {
-    // What hooks had nothing to say about is not recorded, so asking them changes nothing.
+    // The journal does not record hooks that returned an empty answer, so enabling them changes nothing.
     let moments = [MomentKind::Stop, MomentKind::PostCompact].into();
     let mut config = RunConfig { repetition: None, moments, has_notes: true, ..RunConfig::default() };
     let traits = ToolTraits { effects: ToolEffects::READS, parallel_safe: true };
@@ -70,7 +70,7 @@ pub fn config_of(records: &[Event]) -> RunConfig {
             }
             AgentEvent::MessageEnd { message } => {
                 let reply = message.shared().and_then(|message| message.as_assistant());
-                config.fallbacks.extend(reply.and_then(|reply| stood_in(&config, reply)));
+                config.fallbacks.extend(reply.and_then(|reply| fallback_model(&config, reply)));
             }
             AgentEvent::InputRejected { .. } | AgentEvent::InputWarned { .. } => config.has_filters = true,
             AgentEvent::RepetitionDetected { .. } => config.repetition = Some(Default::default()),
@@ -80,15 +80,15 @@ pub fn config_of(records: &[Event]) -> RunConfig {
     config
 }
 
-/// The model that answered, when it is neither the configured one nor one that is known to stand by.
-fn stood_in(config: &RunConfig, reply: &AssistantMessage) -> Option<FallbackModel> {
+/// Returns the model that answered, if it is neither the configured model nor a known fallback.
+fn fallback_model(config: &RunConfig, reply: &AssistantMessage) -> Option<FallbackModel> {
     let model = FallbackModel { provider: reply.provider.clone(), model: reply.asked_model().to_owned() };
     let configured = model.provider == config.provider && model.model == config.model;
     let known = configured || config.fallbacks.contains(&model) || config.model.is_empty();
     (!known).then_some(model)
 }
 
-/// Replays every loop of a session, in the order they began.
+/// Replays every loop of a session, in the order in which they started.
 pub fn replay_session(config: &Arc<RunConfig>, records: &[Event]) -> Vec<Replay> {
     let starts = records.iter().filter_map(|record| match &record.event {
         AgentEvent::AgentStart(start) => Some(start.loop_id.clone()),
@@ -97,32 +97,33 @@ pub fn replay_session(config: &Arc<RunConfig>, records: &[Event]) -> Vec<Replay>
     starts.filter_map(|loop_id| replay_loop(config, records, &loop_id)).collect()
 }
 
-/// Replays one loop; `None` when the journal does not have its start.
+/// Replays one loop. Returns `None` if the journal does not contain its start.
 pub fn replay_loop(config: &Arc<RunConfig>, records: &[Event], loop_id: &LoopId) -> Option<Replay> {
     let begin = records.iter().position(
         |record| matches!(&record.event, AgentEvent::AgentStart(start) if start.loop_id == *loop_id),
     )?;
-    let own = |record: &&Event| record.loop_id.as_ref() == Some(loop_id) && is_the_machines(&record.event);
+    let own =
+        |record: &&Event| record.loop_id.as_ref() == Some(loop_id) && is_recorded_by_machine(&record.event);
     let expected: Vec<Event> = records.iter().filter(own).cloned().collect();
     let before = records.get(..begin).unwrap_or_default();
     let AgentEvent::AgentStart(start) = &records.get(begin)?.event else { return None };
-    // Models are answered for at once, so nobody waits to try again.
+    // The replay answers model calls at once, so no retry delay is needed.
     let config = &Arc::new(RunConfig { retry: RetryConfig::none(), ..RunConfig::clone(config) });
-    let mut player = Player {
+    let mut replayer = LoopReplayer {
         config,
         records,
         expected: &expected,
         at: 0,
-        names: Names::default(),
-        world: World::new(config),
+        ids: IdMap::default(),
+        answers: RecordedAnswers::new(config),
         entropy: 0,
     };
-    let divergence = player.play(before, start).err();
-    Some(Replay { loop_id: loop_id.clone(), same: player.at, divergence: divergence.map(|found| *found) })
+    let divergence = replayer.play(before, start).err();
+    Some(Replay { loop_id: loop_id.clone(), same: replayer.at, divergence: divergence.map(|found| *found) })
 }
 
-/// Whether the machine records such an event by itself. Others come from the driver or from people.
-const fn is_the_machines(event: &AgentEvent) -> bool {
+/// Returns whether the machine itself records such an event. Others come from the driver or the user.
+const fn is_recorded_by_machine(event: &AgentEvent) -> bool {
     event.is_durable()
         && !matches!(
             event,
@@ -143,18 +144,18 @@ const fn is_the_machines(event: &AgentEvent) -> bool {
         )
 }
 
-/// One loop being replayed.
-struct Player<'a> {
+/// The replay of one loop.
+struct LoopReplayer<'a> {
     config: &'a Arc<RunConfig>,
     records: &'a [Event],
     expected: &'a [Event],
     at: usize,
-    names: Names,
-    world: World,
+    ids: IdMap,
+    answers: RecordedAnswers,
     entropy: u64,
 }
 
-impl Player<'_> {
+impl LoopReplayer<'_> {
     fn play(&mut self, before: &[Event], start: &LoopStart) -> Result<(), Box<Divergence>> {
         let others = |record: &&Event| record.loop_id.as_ref() != Some(&start.loop_id);
         let others: Vec<Event> = before.iter().filter(others).cloned().collect();
@@ -163,7 +164,7 @@ impl Player<'_> {
         let number = start.loop_id.as_str().rsplit('.').next().and_then(|n| n.parse().ok());
         let mut prompts = self.prompts();
         if prompts.is_empty() && transcript.request().is_err() {
-            // It came to its end before its prompt was recorded, or the journal broke off.
+            // The loop ended before its prompt was recorded, or the journal is cut off.
             prompts.push(AgentMessage::user("(not recorded)"));
         }
         let begun =
@@ -173,7 +174,7 @@ impl Player<'_> {
         for (queue, message) in fold.queued() {
             run.carry_over(queue, Arc::clone(message));
         }
-        // What was said before the start was heard before the start.
+        // Messages that were recorded before the start arrived before the start.
         let early = self.expected.iter().map_while(|record| match &record.event {
             AgentEvent::MessageQueued { queue, message } => Some((*queue, AgentMessage::clone(message))),
             _ => None,
@@ -181,7 +182,8 @@ impl Player<'_> {
         for (queue, message) in early {
             run.handle(Input::Queued { queue, message }, self.stamp());
         }
-        // A stop that is recorded right after the start was heard before it, or leads to the same.
+        // An abort that is recorded right after the start arrived before the start, or has the same result as
+        // if it had.
         let begun =
             self.expected.iter().skip_while(|record| !matches!(record.event, AgentEvent::AgentStart(_)));
         match begun.map(|record| &record.event).nth(1) {
@@ -192,29 +194,29 @@ impl Player<'_> {
             _ => {}
         }
         run.handle(Input::Begin, self.stamp());
-        // Every round takes in something that was recorded, or ends.
+        // Every iteration consumes a recorded event or returns.
         loop {
             self.take_effects(&mut run)?;
             let Some(next) = self.expected.get(self.at) else {
-                // A journal that broke off was replayed as far as it goes.
+                // The journal is cut off; everything in it was replayed.
                 return Ok(());
             };
             if matches!(next.event, AgentEvent::LoopRecovered { .. }) {
                 run = self.recover(next)?;
                 continue;
             }
-            let cut_off = self.cut_off();
-            if cut_off > 0 {
-                self.at += cut_off;
+            let lost = self.lost_repetition_events();
+            if lost > 0 {
+                self.at += lost;
                 continue;
             }
             if run.is_finished() {
-                return Err(self.diverged("the loop has ended".to_owned()));
+                return Err(self.diverged("the loop ended".to_owned()));
             }
             let Some(inputs) =
-                self.world.answer(self.expected.get(self.at..).unwrap_or_default(), &self.names)
+                self.answers.answer(self.expected.get(self.at..).unwrap_or_default(), &self.ids)
             else {
-                let waits = self.world.waits_for();
+                let waits = self.answers.describe_pending();
                 return Err(self.diverged(waits));
             };
             for input in inputs {
@@ -223,20 +225,21 @@ impl Player<'_> {
         }
     }
 
-    /// What the machine wants: records are compared, questions wait for their answer.
+    /// Takes all effects of the machine: compares records, and leaves requests for the world to answer.
     fn take_effects(&mut self, run: &mut Run) -> Result<(), Box<Divergence>> {
         while let Some(effect) = run.next_effect() {
             let Effect::Record(record) = effect else {
-                self.world.ask(effect);
+                self.answers.ask(effect);
                 continue;
             };
             if !record.is_durable() {
                 continue;
             }
             match self.expected.get(self.at) {
-                Some(expected) if self.names.same(&expected.event, &record.event) => self.at += 1,
+                Some(expected) if self.ids.matches(&expected.event, &record.event) => self.at += 1,
                 None => return Ok(()),
-                // What this process would have recorded next was lost with it.
+                // The machine of the crashed process would have recorded this next, but the crash prevented
+                // it.
                 Some(expected) if matches!(expected.event, AgentEvent::LoopRecovered { .. }) => return Ok(()),
                 Some(_) => return Err(self.diverged(compare::to_text(&record.event))),
             }
@@ -244,8 +247,9 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Events that tell of a repetition in a result which was lost with its process: nothing says what it was.
-    fn cut_off(&self) -> usize {
+    /// Counts events that report a repetition in a result that was lost in a crash. The journal does not
+    /// contain that result.
+    fn lost_repetition_events(&self) -> usize {
         let rest = self.expected.get(self.at..).unwrap_or_default();
         let life = rest.iter().map(|record| &record.event);
         let mut life = life.take_while(|event| !matches!(event, AgentEvent::LoopRecovered { .. })).peekable();
@@ -254,22 +258,23 @@ impl Player<'_> {
         if begins && life.next().is_none() { 1 + usize::from(ends) } else { 0 }
     }
 
-    /// The process died here, and the next one went on from the journal. So does the replay.
+    /// The process crashed here and the next one resumed from the journal. The replay does the same.
     fn recover(&mut self, recovered: &Event) -> Result<Run, Box<Divergence>> {
         let seen = self.records.iter().take_while(|record| record.seq < recovered.seq).count();
         let prefix = self.records.get(..seen).unwrap_or_default();
         let Some(loop_id) = &recovered.loop_id else {
-            return Err(self.diverged("the recovery names no loop".to_owned()));
+            return Err(self.diverged("the recovery event has no loop id".to_owned()));
         };
-        let going = Run::recover(Arc::clone(self.config), prefix, loop_id);
-        let going = going.map_err(|error| self.diverged(format!("it is not recovered: {error}")))?;
-        self.names = Names::default();
-        self.world = World::new(self.config);
-        Ok(going.resume(self.stamp()))
+        let recovered_run = Run::recover(Arc::clone(self.config), prefix, loop_id);
+        let recovered_run =
+            recovered_run.map_err(|error| self.diverged(format!("the loop does not resume: {error}")))?;
+        self.ids = IdMap::default();
+        self.answers = RecordedAnswers::new(self.config);
+        Ok(recovered_run.resume(self.stamp()))
     }
 
-    /// What the user said to begin with: the messages between the first turn's start and its reply, without the words
-    /// that filters added.
+    /// Returns the initial prompts: the messages between the start of the first turn and its reply, without
+    /// the text that filters added.
     fn prompts(&self) -> Vec<AgentMessage> {
         let mut warnings = Vec::new();
         let mut prompts = Vec::new();
@@ -286,7 +291,7 @@ impl Player<'_> {
                 {
                     prompts.push(AgentMessage::clone(message));
                 }
-                // What comes after a compaction was said by hooks.
+                // Hooks added the messages after a compaction.
                 AgentEvent::MessageEnd { .. }
                 | AgentEvent::TurnEnd { .. }
                 | AgentEvent::Compaction { .. }

@@ -1,9 +1,10 @@
-//! The journal contract: what the driver needs from a store, whatever it is made of.
+//! The contract for a store of journals, as a running loop uses it.
 //!
-//! Owns [`SessionStore`], what a running loop needs, and its errors; [`crate::archive`] is for whoever manages sessions.
-//! Invariants every implementation keeps: an append is acknowledged only when it
-//! is durable to the stated level; it happens only at the expected position and by the current writer; what was
-//! acknowledged is read back in order.
+//! [`crate::archive`] has the contract for managing sessions. Every implementation guarantees:
+//!
+//! - It acknowledges an append only when the append is durable to the stated level.
+//! - It appends only at the expected position and only for the current writer.
+//! - It returns acknowledged events in order.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,27 +12,28 @@ use crate::BoxFuture;
 use crate::event::Event;
 use crate::id::SessionId;
 
-/// Who may write: a number that grows each time a session is claimed. A stale writer is refused.
+/// Identifies the writer of a session. Each claim increases it; a store refuses appends from a writer with an
+/// older epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Epoch(pub u64);
 
-/// A batch of events to be appended as one.
+/// A batch of events to append atomically.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Append<'a> {
-    /// The journal.
+    /// Session whose journal to append to.
     pub session_id: &'a SessionId,
-    /// The writer.
+    /// Epoch of the writer.
     pub epoch: Epoch,
-    /// Position the first event must get: the number of events already there.
+    /// Position that the first event must get: the current number of events.
     pub expected_seq: u64,
-    /// The events, with their `seq` set.
+    /// The events, with `seq` set.
     pub events: &'a [Event],
 }
 
 impl<'a> Append<'a> {
-    /// A batch.
+    /// Creates a batch.
     pub const fn new(
         session_id: &'a SessionId,
         epoch: Epoch,
@@ -46,112 +48,114 @@ impl<'a> Append<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Durability {
-    /// In the memory of this process only.
+    /// Only in the memory of this process.
     Memory,
-    /// Handed to the operating system: survives a crash of the process.
+    /// Written to the operating system: survives a crash of the process.
     Fast,
-    /// Synced within a short time.
+    /// Synced to disk within a short time.
     Batched,
-    /// Synced before the acknowledgement.
+    /// Synced to disk before the acknowledgement.
     Durable,
 }
 
-/// What a store says after an append.
+/// Acknowledgement of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// Number of events in the journal now.
+    /// Number of events in the journal after the append.
     pub next_seq: u64,
-    /// The level that was met.
+    /// The durability level of the append.
     pub durability: Durability,
 }
 
-/// Content address of a blob: the name of the hash, a colon, hexadecimal digits.
+/// Content address of a blob: name of the hash, colon, hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BlobHash(pub String);
 
-/// What the first events of a journal fold to, kept so that nobody has to read them again. A cache: it can be lost, and
-/// a store may decline to keep it.
+/// The folded state of the first events of a journal, so that a reader need not read them again. A cache: it
+/// can be lost, and a store may decline to keep it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// How many events are folded.
+    /// Number of events that the state includes.
     pub seq: u64,
-    /// The state, in the form of whoever made it.
+    /// The state, in the format of the component that created it.
     pub state: Vec<u8>,
 }
 
 impl Snapshot {
-    /// A snapshot of the first `seq` events.
+    /// Creates a snapshot of the first `seq` events.
     pub const fn new(seq: u64, state: Vec<u8>) -> Self {
         Self { seq, state }
     }
 }
 
-/// Why a store refused or failed.
+/// Why a store operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The journal is not where the writer thinks it is.
-    #[error("the journal has {actual} events, the writer expected {expected}")]
+    /// The journal does not have the expected number of events.
+    #[error("the journal has {actual} events, but the writer expected {expected}")]
     Conflict {
-        /// What the writer expected.
+        /// Number of events that the writer expected.
         expected: u64,
-        /// What is there.
+        /// Number of events in the journal.
         actual: u64,
     },
     /// Another writer claimed the session.
-    #[error("the session was claimed by another writer (epoch {current:?})")]
+    #[error("another writer claimed the session (epoch {current:?})")]
     Fenced {
-        /// The epoch in force.
+        /// The current epoch.
         current: Epoch,
     },
-    /// Another process that is alive writes to the session.
+    /// Another running process is the writer of the session.
     #[error("the session is open elsewhere ({holder})")]
     Busy {
-        /// Who has it, in words.
+        /// Description of the process.
         holder: String,
     },
-    /// There is no such session or blob.
+    /// The session or blob does not exist.
     #[error("not found: {0}")]
     NotFound(String),
-    /// It did not work this time; whether an append happened is unknown until the journal is read.
+    /// A temporary failure. Whether an append happened is unknown until the journal is read.
     #[error("the journal is unavailable: {0}")]
     Unavailable(String),
-    /// What was read is damaged.
+    /// The data that was read is damaged.
     #[error("damaged journal: {0}")]
     Damaged(String),
 }
 
 impl StoreError {
-    /// Whether trying again can help.
+    /// Returns whether a retry can help.
     pub const fn is_retryable(&self) -> bool {
         matches!(self, Self::Unavailable(_))
     }
 }
 
-/// A place where journals live.
+/// Stores the journals of sessions.
 pub trait SessionStore: Send + Sync {
-    /// Makes the caller the writer of a session, creating it if needed; earlier writers are fenced off. A store on one
-    /// machine, which can tell, refuses while another living process is the writer ([`StoreError::Busy`]).
+    /// Makes the caller the writer of a session and creates the session if needed. Earlier writers can no
+    /// longer append. A store on one machine fails with [`StoreError::Busy`] while another running process is
+    /// the writer.
     fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>>;
 
-    /// Gives up a claim: the store frees what it holds for this writer (locks, open files, memory), and another process
-    /// can claim the session at once. The epoch writes no more. When another writer has claimed the session since,
-    /// nothing happens. The runtime calls this when an agent is closed or dropped.
+    /// Releases a claim: the store frees what it holds for this writer (locks, open files, memory), and
+    /// another process can claim the session at once. Later appends with this epoch fail. Does nothing if
+    /// another writer has claimed the session since. The runtime calls this when an agent is closed or
+    /// dropped.
     ///
     /// # Errors
-    /// When the store fails. The claim then ends with the store, as before.
+    /// Fails if the store fails. The claim then ends when the store is closed.
     fn release<'a>(
         &'a self,
         session_id: &'a SessionId,
         epoch: Epoch,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Appends a batch, all or nothing as far as an acknowledgement is concerned.
+    /// Appends a batch. An acknowledgement covers all of its events.
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Ack, StoreError>>;
 
-    /// Reads up to `limit` events from a position on; fewer only at the end.
+    /// Reads up to `limit` events from `from_seq` on. Returns fewer only at the end of the journal.
     fn read<'a>(
         &'a self,
         session_id: &'a SessionId,
@@ -159,16 +163,16 @@ pub trait SessionStore: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>>;
 
-    /// Number of events in a journal; 0 when there is none.
+    /// Returns the number of events in a journal; 0 if it does not exist.
     fn head<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<u64, StoreError>>;
 
-    /// Keeps bytes under their content address.
+    /// Stores bytes under their content address.
     fn put_blob<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<BlobHash, StoreError>>;
 
-    /// Bytes kept earlier.
+    /// Reads the bytes of a blob.
     fn blob<'a>(&'a self, hash: &'a BlobHash) -> BoxFuture<'a, Result<Vec<u8>, StoreError>>;
 
-    /// Keeps a snapshot of a journal, replacing older ones as the store sees fit.
+    /// Stores a snapshot of a journal. The store may replace older ones.
     fn put_snapshot<'a>(
         &'a self,
         session_id: &'a SessionId,
@@ -178,7 +182,7 @@ pub trait SessionStore: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
-    /// The newest snapshot of at most `seq` events, if one was kept.
+    /// Returns the newest stored snapshot of at most `seq` events.
     fn snapshot<'a>(
         &'a self,
         session_id: &'a SessionId,

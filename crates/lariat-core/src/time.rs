@@ -1,7 +1,7 @@
-//! Time and identity as values that arrive from outside.
+//! Timestamps and ids, computed from values that the caller passes in.
 //!
-//! Owns the millisecond [`Timestamp`], the [`Stamp`] that comes with every input of the machine, and the [`Minter`]
-//! that turns a stamp into UUID v7 ids. Owns no clock and no random source: the same stamps give the same ids.
+//! [`Stamp`] comes with every input of the machine, and [`Minter`] turns stamps into UUID v7 ids. There is no
+//! clock and no random source here: the same stamps give the same ids.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,27 +9,27 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Milliseconds since the Unix epoch, UTC. Written as RFC 3339 in events, as a number in messages.
+/// Milliseconds since the Unix epoch, UTC. Events write it as RFC 3339, messages as a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// From milliseconds since the Unix epoch.
+    /// Creates a timestamp from milliseconds since the Unix epoch.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     pub const fn as_millis(self) -> u64 {
         self.0
     }
 
-    /// The instant `duration` later; saturates at the end of time.
+    /// Returns the time `duration` later; saturates.
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// Time from `earlier` to `self`; zero when the clock went backwards.
+    /// Returns the time from `earlier` to `self`; zero if the clock went backwards.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
@@ -56,22 +56,23 @@ impl<'de> Deserialize<'de> for Timestamp {
         let instant: jiff::Timestamp = text.parse().map_err(serde::de::Error::custom)?;
         u64::try_from(instant.as_millisecond())
             .map(Self)
-            .map_err(|_| serde::de::Error::custom("timestamps before 1970 are not events of ours"))
+            .map_err(|_| serde::de::Error::custom("timestamps before 1970 are not supported"))
     }
 }
 
-/// What the outside world adds to an input: the time, and entropy for ids and jitter.
+/// Time of an input, and entropy for ids and jitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// When the input arrived.
     pub now: Timestamp,
-    /// Fresh random bits. A simulator supplies them from its seed.
+    /// New random bits. A simulator derives them from its seed.
     pub entropy: u64,
 }
 
-/// Mints UUID v7 ids from stamps: 48 bits of time, a 12-bit counter, 62 mixed bits.
+/// Creates UUID v7 ids from stamps: 48 bits of time, a 12-bit counter, 62 mixed bits.
 ///
-/// Ids of one minter sort in the order they were minted, also within a millisecond and when the clock steps back.
+/// Ids of one minter sort in the order of their creation, even within a millisecond and when the clock steps
+/// back.
 #[derive(Clone, Debug, Default)]
 pub struct Minter {
     millis: u64,
@@ -83,7 +84,7 @@ pub struct Minter {
 const COUNTER_LIMIT: u16 = 1 << 12;
 
 impl Minter {
-    /// Takes in the stamp of the next input.
+    /// Mixes in the stamp of the next input.
     pub fn stamp(&mut self, stamp: Stamp) {
         if stamp.now.as_millis() > self.millis {
             self.millis = stamp.now.as_millis();
@@ -92,7 +93,7 @@ impl Minter {
         self.state ^= stamp.entropy;
     }
 
-    /// Sixty-four mixed bits (splitmix64).
+    /// Returns 64 mixed bits (splitmix64).
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -101,14 +102,14 @@ impl Minter {
         z ^ (z >> 31)
     }
 
-    /// A number in `[-1, 1)`, for jitter.
+    /// Returns a number in `[-1, 1)`, for jitter.
     pub fn signed_unit(&mut self) -> f64 {
-        // 53 bits: exactly what an f64 holds.
+        // An f64 holds exactly 53 bits.
         let unit = (self.bits() >> 11) as f64 / (1u64 << 53) as f64;
         unit * 2.0 - 1.0
     }
 
-    /// The next id.
+    /// Creates the next id.
     pub fn uuid(&mut self) -> Uuid {
         if self.counter == COUNTER_LIMIT {
             // More than 4096 ids in one millisecond: borrow from the future, as RFC 9562 section 6.2 allows.
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_are_written_as_rfc_3339_and_read_back() {
+    fn timestamps_round_trip_as_rfc_3339() {
         let at = Timestamp::from_millis(1_763_164_800_123);
         let json = serde_json::to_string(&at).unwrap();
         assert_eq!(json, "\"2025-11-15T00:00:00.123Z\"");
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_steps_back_does_not_unsort_ids() {
+    fn ids_stay_sorted_when_the_clock_steps_back() {
         let mut minter = Minter::default();
         minter.stamp(Stamp { now: Timestamp::from_millis(2_000), entropy: 1 });
         let first = minter.uuid();

@@ -1,7 +1,6 @@
-//! Tools: specification and executor together in one contract.
+//! The contract for tools: what they declare, how they run, and their results.
 //!
-//! Owns [`AgentTool`], what a tool declares about its effects, and its results. A tool's failure is data for the model
-//! ([`ToolError`]), never an error of the loop.
+//! The failure of a tool is data for the model ([`ToolError`]), never an error of the loop.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,46 +15,47 @@ use crate::file_judge::FileJudge;
 use crate::id::{LoopId, SessionId, ToolCallId};
 use crate::opening::Opening;
 
-/// Something a model can ask to have done.
+/// A tool that the model can call.
 pub trait AgentTool: Send + Sync {
     /// Unique name, used by the model and for correlation.
     fn name(&self) -> &str;
 
-    /// Name for people.
+    /// Name for the user interface.
     fn label(&self) -> &str {
         self.name()
     }
 
-    /// When and how to use it, written for the model.
+    /// Tells the model when and how to use the tool.
     fn description(&self) -> &str;
 
     /// JSON Schema of the arguments.
     fn parameters_schema(&self) -> Value;
 
-    /// What it does to the world. The default admits to everything.
+    /// Declares what the tool does. The default declares every effect.
     fn effects(&self) -> ToolEffects {
         ToolEffects::ALL
     }
 
-    /// Whether it may run beside other tools of the same reply. By default only when it changes nothing.
+    /// Returns whether the tool may run in parallel with others of the same reply. By default only if it is
+    /// read-only.
     fn is_parallel_safe(&self) -> bool {
         self.effects().is_read_only()
     }
 
-    /// Whether a model is offered it where calls may go this far. A tool that changes something, and is offered where
-    /// nothing may be changed, keeps to [`ToolContext::access`].
+    /// Returns whether the model is offered the tool at this access level. A tool that can make changes but
+    /// is offered with read access must respect [`ToolContext::access`].
     fn is_offered(&self, access: Access) -> bool {
         access == Access::Full || self.effects().changes_nothing()
     }
 
-    /// What a call would change, for a person to read, and without changing it: a diff for example. `None` when that
-    /// is not known beforehand.
+    /// Shows the user what a tool call would change, for example as a diff, without changing it. `None` if
+    /// that is not known beforehand.
     fn preview<'a>(&'a self, params: &'a Value) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
         let _ = params;
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Runs it. Long-running tools watch [`ToolContext::cancel`].
+    /// Runs the tool. Long-running tools watch [`ToolContext::cancel`].
     fn execute<'a>(
         &'a self,
         params: Value,
@@ -63,13 +63,13 @@ pub trait AgentTool: Send + Sync {
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>>;
 }
 
-/// What a tool does to the world, as it declares it.
+/// The effects that a tool declares.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ToolEffects(u8);
 
 impl ToolEffects {
-    /// Nothing at all.
+    /// No effects.
     pub const NONE: Self = Self(0);
     /// Reads files or other state.
     pub const READS: Self = Self(1);
@@ -77,27 +77,27 @@ impl ToolEffects {
     pub const WRITES: Self = Self(2);
     /// Executes programs.
     pub const EXECUTES: Self = Self(4);
-    /// Reaches the network.
+    /// Uses the network.
     pub const NETWORK: Self = Self(8);
-    /// Everything.
+    /// All effects.
     pub const ALL: Self = Self(15);
 
-    /// Both.
+    /// Combines two sets of effects.
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// True when every effect of `other` is declared.
+    /// Returns true if every effect of `other` is declared.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// True when nothing is changed or executed.
+    /// Returns true if the tool changes and executes nothing.
     pub const fn changes_nothing(self) -> bool {
         self.0 & (Self::WRITES.0 | Self::EXECUTES.0) == 0
     }
 
-    /// True when nothing is changed, executed or sent.
+    /// Returns true if the tool changes, executes and sends nothing.
     pub const fn is_read_only(self) -> bool {
         self.0 & !Self::READS.0 == 0
     }
@@ -117,7 +117,7 @@ impl fmt::Debug for ToolEffects {
     }
 }
 
-/// The specification of a tool, as it is sent to a model.
+/// The specification of a tool, as the model receives it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolDefinition {
     /// As in [`AgentTool::name`].
@@ -129,7 +129,7 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
-    /// The definition of a tool.
+    /// Creates the definition of a tool.
     pub fn of(tool: &dyn AgentTool) -> Self {
         Self {
             name: tool.name().to_owned(),
@@ -141,62 +141,63 @@ impl ToolDefinition {
 
 /// Receives partial results of a running tool.
 pub type ToolUpdateFn = Arc<dyn Fn(ToolResult) + Send + Sync>;
-/// Receives user-facing status text of a running tool.
+/// Receives status text for the user from a running tool.
 pub type ProgressFn = Arc<dyn Fn(String) + Send + Sync>;
 
-/// How far a call may go.
+/// Whether a tool call may change anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Access {
-    /// As far as the tool goes.
+    /// Everything that the tool can do.
     #[default]
     Full,
-    /// It must not change anything. Commands run in a sandbox in which nothing can be written.
+    /// Reading only. Commands run in a sandbox without write access.
     Reads,
 }
 
-/// What a tool gets to know about its call.
+/// The context of a tool call.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ToolContext {
-    /// The call.
+    /// Id of the tool call.
     pub tool_call_id: ToolCallId,
-    /// The tool's own name.
+    /// Name of the tool.
     pub tool_name: String,
     /// The session the call belongs to.
     pub session_id: SessionId,
     /// The loop the call belongs to.
     pub loop_id: LoopId,
-    /// How far the call may go.
+    /// Whether the tool call may change anything.
     pub access: Access,
-    /// What a person opened in the sandbox of the call's command.
+    /// Sandbox openings that the user approved for the command.
     pub openings: Vec<Opening>,
-    /// Judges the files that the call opens; `None` where no gate does.
+    /// Checks the real paths of files that the tool call opens; `None` without a gate.
     pub files: Option<Arc<dyn FileJudge>>,
-    /// Triggered when the call should end early.
+    /// Cancelled when the tool call should end early.
     pub cancel: CancellationToken,
-    /// For streaming partial results.
+    /// Receives partial results.
     pub on_update: Option<ToolUpdateFn>,
-    /// For status text.
+    /// Receives status text.
     pub on_progress: Option<ProgressFn>,
-    /// What was said and done earlier in the session.
+    /// Access to earlier messages of the session.
     pub earlier: Option<Arc<dyn Earlier>>,
 }
 
-/// What was said and done earlier in a session, also where the model does not see it any more.
+/// Access to earlier messages of a session, including those that the model no longer sees.
 pub trait Earlier: Send + Sync {
-    /// The text of a message by its name (`m…`), of all messages from one to another (`m…..m…`), or of output that was
-    /// cut, by its address. `None` when there is none.
+    /// Returns the text of a message by its name (`m…`), of a range of messages (`m…..m…`), or of truncated
+    /// output by its address. `None` if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be read, or the name means more than one.
+    /// Fails if the text cannot be read or the name is ambiguous.
     fn text<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, ToolError>>;
 
-    /// The same, piece by piece, in whole lines: what is long is never in memory at once. False when there is no such
-    /// message; what was told before then means nothing.
+    /// Like [`text`](Self::text), but passes the text to `take` in pieces of whole lines, so that a long text
+    /// is never in memory at once. Returns false if the message does not exist; pieces passed before are then
+    /// invalid.
     ///
     /// # Errors
-    /// When it cannot be read, or the name means more than one.
+    /// Fails if the text cannot be read or the name is ambiguous.
     fn tell<'a>(
         &'a self,
         name: &'a str,
@@ -210,7 +211,7 @@ pub trait Earlier: Send + Sync {
 }
 
 impl ToolContext {
-    /// A context without callbacks.
+    /// Creates a context without callbacks.
     pub fn new(
         tool_call_id: ToolCallId,
         tool_name: impl Into<String>,
@@ -240,7 +241,7 @@ impl ToolContext {
         }
     }
 
-    /// Tells a person what is going on.
+    /// Reports status text to the user.
     pub fn progress(&self, text: impl Into<String>) {
         if let Some(on_progress) = &self.on_progress {
             on_progress(text.into());
@@ -257,49 +258,49 @@ impl fmt::Debug for ToolContext {
     }
 }
 
-/// What a tool gives back.
+/// The result of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// For the model.
+    /// Content for the model.
     pub content: Vec<Content>,
-    /// Structured metadata the model does not see.
+    /// Structured metadata that the model does not receive.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub details: Value,
-    /// Set by tools that spawned a sub-agent.
+    /// Loop of the sub-agent that the tool spawned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_loop_id: Option<LoopId>,
 }
 
 impl ToolResult {
-    /// A result of one text block.
+    /// Creates a result of one text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self { content: vec![Content::text(text)], ..Self::default() }
     }
 
-    /// Adds metadata the model does not see.
+    /// Adds metadata that the model does not receive.
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = details;
         self
     }
 }
 
-/// Why a tool did not give a result. Always told to the model, so that it can correct itself.
+/// Why a tool call has no result. The model always receives the error, so that it can correct itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
-    /// It ran and failed.
+    /// The tool ran and failed.
     #[error("{0}")]
     Failed(String),
-    /// There is no tool of that name.
+    /// No tool has this name.
     #[error("{0}")]
     NotFound(String),
-    /// The arguments do not fit.
+    /// The arguments do not match the schema.
     #[error("{0}")]
     InvalidArgs(String),
-    /// It was cancelled before it had an effect, or reports that it stopped cleanly.
+    /// The tool call was cancelled before it had an effect, or the tool reports that it stopped cleanly.
     #[error("The call was cancelled.")]
     Cancelled,
-    /// It was started and nobody knows how far it came.
+    /// The tool call was started and its outcome is unknown.
     #[error(
         "Interrupted: this call was started, but its outcome is unknown ({0}). Check the state before repeating it."
     )]

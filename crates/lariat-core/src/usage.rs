@@ -1,30 +1,30 @@
-//! Tokens and money.
+//! Counts tokens and money.
 //!
-//! Owns how they are counted and added. Money is whole billionths of a dollar: sums are exact.
+//! Costs are whole billionths of a dollar, so sums are exact.
 
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// Token counts of one model call, or a sum of them.
+/// Token counts and cost of one model call, or a sum of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
     /// Prompt tokens processed, without cached ones.
     pub input: u64,
-    /// Completion tokens generated, reasoning included.
+    /// Completion tokens generated, including reasoning.
     pub output: u64,
     /// Tokens served from the prompt cache.
     pub cache_read: u64,
     /// Tokens written to the prompt cache.
     pub cache_write: u64,
-    /// Sum as the provider reported it; may be 0 when it did not.
+    /// Total as the provider reported it; 0 if it reported none.
     pub total_tokens: u64,
-    /// Reasoning tokens, a part of `output`.
+    /// Reasoning tokens, included in `output`.
     #[serde(skip_serializing_if = "is_zero")]
     pub reasoning: u64,
-    /// What the call cost, where prices are known.
+    /// Cost of the model call, if prices are known.
     #[serde(skip_serializing_if = "Cost::is_zero")]
     pub cost: Cost,
 }
@@ -34,7 +34,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Usage {
-    /// Input and output tokens without cache or cost detail.
+    /// Creates a usage with input and output tokens and without cache or cost details.
     pub const fn new(input: u64, output: u64) -> Self {
         Self {
             input,
@@ -47,17 +47,17 @@ impl Usage {
         }
     }
 
-    /// The provider's total, or the sum of the parts when it reported none.
+    /// Returns the provider's total, or the sum of the parts if it reported none.
     pub const fn total(&self) -> u64 {
         if self.total_tokens > 0 { self.total_tokens } else { self.context().saturating_add(self.output) }
     }
 
-    /// Tokens the model read: what the request occupied of the context window.
+    /// Returns the tokens that the model read: the part of the context window that the request used.
     pub const fn context(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
-    /// `cache_read / (input + cache_read + cache_write)`, 0 when nothing was read.
+    /// Returns `cache_read / (input + cache_read + cache_write)`; 0 if the model read nothing.
     pub fn cache_hit_rate(&self) -> f64 {
         let read = self.context();
         if read == 0 { 0.0 } else { self.cache_read as f64 / read as f64 }
@@ -75,7 +75,7 @@ impl Add for Usage {
 
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        // `total_tokens` must keep meaning "sum", also when only one side reported it.
+        // `total_tokens` must remain the sum, even if only one side reported it.
         self.total_tokens = self.total().saturating_add(other.total());
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
@@ -86,31 +86,31 @@ impl AddAssign for Usage {
     }
 }
 
-/// Money in billionths of a US dollar: the finest price per token in use is 5,000 of them.
+/// Money in billionths of a US dollar. The lowest price per token in use is 5,000 of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cost(u64);
 
 impl Cost {
-    /// Nothing.
+    /// No cost.
     pub const ZERO: Self = Self(0);
 
-    /// From billionths of a dollar.
+    /// Creates a cost from billionths of a dollar.
     pub const fn from_nano_usd(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Billionths of a dollar.
+    /// Returns billionths of a dollar.
     pub const fn as_nano_usd(self) -> u64 {
         self.0
     }
 
-    /// Dollars, for display.
+    /// Returns dollars, for display.
     pub fn as_usd(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// True when nothing was spent or prices are unknown.
+    /// Returns true if nothing was spent or prices are unknown.
     pub const fn is_zero(&self) -> bool {
         self.0 == 0
     }

@@ -1,6 +1,6 @@
-//! Who spent what in a session, as a fold over its journal.
+//! Records who spent what in a session, computed from its journal.
 //!
-//! Invariant: the entries sum exactly to the total, which is counted on its own.
+//! Invariant: the entries sum exactly to the total, which is counted separately.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use crate::id::ToolCallId;
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
-/// Who spent something.
+/// What spent tokens, money or time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Source {
-    /// Replies of a model, by its name.
+    /// Replies of a model, by model name.
     Model(String),
-    /// Calls of a tool, by its name.
+    /// Calls of a tool, by tool name.
     Tool(String),
     /// Sub-agents.
     SubAgent,
-    /// Making room in the window.
+    /// Compaction of the context.
     Compaction,
-    /// Choosing between branches.
+    /// Choosing between parallel branches.
     Judge,
 }
 
@@ -47,33 +47,33 @@ impl fmt::Display for Source {
 #[serde(default)]
 #[non_exhaustive]
 pub struct Entry {
-    /// Tokens and money.
+    /// Tokens and cost.
     pub usage: Usage,
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
-    /// Time its calls took, one after another. Known for tools.
+    /// Total time of its calls. Known for tools only.
     pub busy: Duration,
 }
 
-/// What was spent in a session.
+/// What a session spent, per source and in total.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     entries: Vec<(Source, Entry)>,
     usage: Usage,
     turns: u64,
     tool_calls: u64,
-    /// Time its loops were at work.
+    /// Time during which its loops were active.
     active: Duration,
     last_seen: Option<Timestamp>,
-    /// Calls that run, and since when. No snapshot is made meanwhile.
+    /// Tool calls that are running, with their start times. Snapshots are not taken while tool calls run.
     #[serde(skip)]
     running: Vec<(ToolCallId, Timestamp)>,
 }
 
 impl Ledger {
-    /// Takes in the next event of the journal.
+    /// Updates the ledger with the next event of the journal.
     pub fn apply(&mut self, record: &EventRecord) {
-        self.clock(record);
+        self.add_active_time(record);
         match &record.event {
             AgentEvent::MessageEnd { message } => {
                 let Some(reply) = message.shared().and_then(|message| message.as_assistant()) else { return };
@@ -96,21 +96,22 @@ impl Ledger {
                 let Some(at) = self.running.iter().position(|(id, _)| id == tool_call_id) else { return };
                 let (_, since) = self.running.swap_remove(at);
                 let busy = record.timestamp.since(since);
-                self.change(Source::Tool(tool_name.clone()), |entry| entry.busy += busy);
+                self.update_entry(Source::Tool(tool_name.clone()), |entry| entry.busy += busy);
             }
-            // Calls of a process that died took nobody knows how long.
+            // The duration of tool calls that a crash interrupted is unknown.
             AgentEvent::LoopRecovered { .. } => self.running.clear(),
             _ => {}
         }
     }
 
-    /// Counts the time between the events of a loop. Between loops, and between a crash and its recovery, nobody works.
-    fn clock(&mut self, record: &EventRecord) {
+    /// Adds the time between the events of a loop. Time between loops, and between a crash and the resume, is
+    /// not active time.
+    fn add_active_time(&mut self, record: &EventRecord) {
         if record.loop_id.is_none() {
             return;
         }
-        let rested = matches!(record.event, AgentEvent::AgentStart(_) | AgentEvent::LoopRecovered { .. });
-        if let Some(seen) = self.last_seen.filter(|_| !rested) {
+        let was_idle = matches!(record.event, AgentEvent::AgentStart(_) | AgentEvent::LoopRecovered { .. });
+        if let Some(seen) = self.last_seen.filter(|_| !was_idle) {
             self.active += record.timestamp.since(seen);
         }
         self.last_seen = Some(record.timestamp);
@@ -118,51 +119,51 @@ impl Ledger {
 
     fn spend(&mut self, source: Source, usage: Usage, calls: u64) {
         self.usage += usage;
-        self.change(source, |entry| {
+        self.update_entry(source, |entry| {
             entry.usage += usage;
             entry.calls += calls;
         });
     }
 
-    /// Changes the entry of a source.
-    fn change(&mut self, source: Source, change: impl FnOnce(&mut Entry)) {
+    /// Changes the entry of a source, and creates it if needed.
+    fn update_entry(&mut self, source: Source, change: impl FnOnce(&mut Entry)) {
         let at = self.entries.partition_point(|(known, _)| *known < source);
         match self.entries.get_mut(at).filter(|(known, _)| *known == source) {
             Some((_, entry)) => change(entry),
             None => {
                 let mut entry = Entry::default();
                 change(&mut entry);
-                // There are many sessions with a source or two.
+                // Most sessions have only one or two sources.
                 self.entries.reserve_exact(1);
                 self.entries.insert(at, (source, entry));
             }
         }
     }
 
-    /// What each source spent, in the order of their names.
+    /// Returns what each source spent, sorted by source.
     pub fn sources(&self) -> impl Iterator<Item = (&Source, &Entry)> {
         self.entries.iter().map(|(source, entry)| (source, entry))
     }
 
-    /// What one source spent.
+    /// Returns what one source spent.
     pub fn of(&self, source: &Source) -> Entry {
         let found = self.entries.iter().find(|(known, _)| known == source);
         found.map(|(_, entry)| *entry).unwrap_or_default()
     }
 
-    /// Tokens and money in total.
+    /// Returns tokens and cost in total.
     pub const fn usage(&self) -> &Usage {
         &self.usage
     }
 
-    /// Everything in total, as of a moment while a loop is at work.
+    /// Returns the totals at `now`, while a loop is active.
     pub fn spent_at(&self, now: Timestamp) -> Spent {
         let mut spent = self.spent();
         spent.duration += self.last_seen.map_or(Duration::ZERO, |seen| now.since(seen));
         spent
     }
 
-    /// Everything in total, as of the last event.
+    /// Returns the totals at the last event.
     pub fn spent(&self) -> Spent {
         let mut spent = Spent::usage(&self.usage);
         (spent.turns, spent.tool_calls, spent.duration) = (self.turns, self.tool_calls, self.active);

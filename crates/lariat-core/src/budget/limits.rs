@@ -1,4 +1,4 @@
-//! Caps and amounts, by kind.
+//! Limits and amounts of tokens, money, time and calls.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use crate::config::ExecutionLimits;
 use crate::event::LimitKind;
 use crate::usage::{Cost, Usage};
 
-/// Caps. A kind without one is not capped.
+/// Limits. A kind without a value is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct BudgetLimits {
-    /// Tokens, read and written.
+    /// Input and output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Money.
+    /// Cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
     /// Model calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
-    /// Time at work.
+    /// Active time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
     /// Tool calls.
@@ -32,42 +32,42 @@ pub struct BudgetLimits {
 }
 
 impl BudgetLimits {
-    /// Nothing is capped.
+    /// Returns limits that limit nothing.
     pub const fn none() -> Self {
         Self { tokens: None, cost: None, turns: None, duration: None, tool_calls: None }
     }
 
-    /// Caps tokens.
+    /// Limits tokens.
     pub const fn with_tokens(mut self, tokens: u64) -> Self {
         self.tokens = Some(tokens);
         self
     }
 
-    /// Caps money.
+    /// Limits cost.
     pub const fn with_cost(mut self, cost: Cost) -> Self {
         self.cost = Some(cost);
         self
     }
 
-    /// Caps model calls.
+    /// Limits model calls.
     pub const fn with_turns(mut self, turns: u64) -> Self {
         self.turns = Some(turns);
         self
     }
 
-    /// Caps time at work.
+    /// Limits active time.
     pub const fn with_duration(mut self, duration: Duration) -> Self {
         self.duration = Some(duration);
         self
     }
 
-    /// Caps tool calls.
+    /// Limits tool calls.
     pub const fn with_tool_calls(mut self, calls: u64) -> Self {
         self.tool_calls = Some(calls);
         self
     }
 
-    /// True when nothing is capped.
+    /// Returns true if nothing is limited.
     pub const fn is_none(&self) -> bool {
         self.tokens.is_none()
             && self.cost.is_none()
@@ -76,7 +76,7 @@ impl BudgetLimits {
             && self.tool_calls.is_none()
     }
 
-    /// The cap of a kind, in its unit: tokens, billionths of a dollar, calls, milliseconds.
+    /// Returns the limit of a kind in its unit: tokens, billionths of a dollar, calls, milliseconds.
     pub fn cap(&self, kind: LimitKind) -> Option<u64> {
         match kind {
             LimitKind::Tokens => self.tokens,
@@ -87,7 +87,7 @@ impl BudgetLimits {
         }
     }
 
-    /// A cap of one kind, in its unit.
+    /// Creates a limit of one kind, in its unit.
     pub fn of(kind: LimitKind, amount: u64) -> Self {
         match kind {
             LimitKind::Tokens => Self::none().with_tokens(amount),
@@ -98,7 +98,7 @@ impl BudgetLimits {
         }
     }
 
-    /// These caps with more room. What is not capped stays so.
+    /// Returns these limits raised by `more`. What is unlimited stays unlimited.
     pub fn raised(self, more: &Self) -> Self {
         let add =
             |cap: Option<u64>, more: Option<u64>| cap.map(|cap| cap.saturating_add(more.unwrap_or_default()));
@@ -114,7 +114,7 @@ impl BudgetLimits {
         }
     }
 
-    /// The room that two extensions give together.
+    /// Adds two extensions.
     pub fn plus(self, more: &Self) -> Self {
         let zeros = Self {
             tokens: self.tokens.or(more.tokens.map(|_| 0)),
@@ -139,42 +139,42 @@ impl From<&ExecutionLimits> for BudgetLimits {
     }
 }
 
-/// What was spent.
+/// Amounts that were spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Spent {
-    /// Tokens, read and written.
+    /// Input and output tokens.
     pub tokens: u64,
-    /// Money.
+    /// Cost.
     pub cost: Cost,
     /// Model calls.
     pub turns: u64,
-    /// Time at work.
+    /// Active time.
     pub duration: Duration,
     /// Tool calls.
     pub tool_calls: u64,
 }
 
 impl Spent {
-    /// Tokens and money of a usage, without a call.
+    /// Returns the tokens and cost of a usage, without counting a call.
     pub const fn usage(usage: &Usage) -> Self {
         let (tokens, cost) = (usage.total(), usage.cost);
         Self { tokens, cost, turns: 0, duration: Duration::ZERO, tool_calls: 0 }
     }
 
-    /// One model call.
+    /// Returns the amounts of one model call.
     pub const fn reply(usage: &Usage) -> Self {
         Self { turns: 1, ..Self::usage(usage) }
     }
 
-    /// One tool call.
+    /// Returns the amounts of one tool call.
     pub const fn tool_call() -> Self {
         let (tokens, cost) = (0, Cost::ZERO);
         Self { tokens, cost, turns: 0, duration: Duration::ZERO, tool_calls: 1 }
     }
 
-    /// What is left when something is taken off; never less than nothing.
+    /// Subtracts `other`; saturates at zero.
     pub fn less(self, other: Self) -> Self {
         Self {
             tokens: self.tokens.saturating_sub(other.tokens),
@@ -185,7 +185,7 @@ impl Spent {
         }
     }
 
-    /// The amount of a kind, in its unit: tokens, billionths of a dollar, calls, milliseconds.
+    /// Returns the amount of a kind in its unit: tokens, billionths of a dollar, calls, milliseconds.
     pub fn amount(&self, kind: LimitKind) -> u64 {
         match kind {
             LimitKind::Tokens => self.tokens,

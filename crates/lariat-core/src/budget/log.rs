@@ -1,6 +1,6 @@
-//! What is spent per day, kept beyond the process.
+//! The contract for storing what is spent per day, across processes.
 //!
-//! Owns the contract and which day a moment belongs to.
+//! Also decides which day a time belongs to.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::Spent;
 use crate::BoxFuture;
 use crate::time::Timestamp;
 
-/// When a day begins, as minutes by which local clocks are ahead of UTC.
+/// When a day starts, as the offset of local time from UTC in minutes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DayStart {
@@ -18,15 +18,15 @@ pub struct DayStart {
 }
 
 impl DayStart {
-    /// Days begin at midnight UTC.
+    /// Days start at midnight UTC.
     pub const UTC: Self = Self { minutes: 0 };
 
-    /// Days begin at midnight where clocks are this many minutes ahead of UTC.
+    /// Days start at midnight in a time zone that is this many minutes ahead of UTC.
     pub const fn minutes_ahead(minutes: i16) -> Self {
         Self { minutes }
     }
 
-    /// The day of a moment.
+    /// Returns the day of a time.
     pub fn day(self, at: Timestamp) -> Day {
         let minutes = i64::try_from(at.as_millis() / 60_000).unwrap_or(i64::MAX);
         let local = minutes.saturating_add(i64::from(self.minutes)).max(0);
@@ -34,12 +34,12 @@ impl DayStart {
     }
 }
 
-/// A day, as its number since 1970-01-01.
+/// A day, as the number of days since 1970-01-01.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Day(pub u32);
 
-/// As `2026-11-15`.
+/// Formats as `2026-11-15`.
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Howard Hinnant's `civil_from_days`, for days from 1970 on.
@@ -55,16 +55,16 @@ impl fmt::Display for Day {
     }
 }
 
-/// Why a log of spending could not be read or written.
+/// Why the spending log could not be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the log of spending failed: {0}")]
+#[error("cannot access the spending log: {0}")]
 pub struct SpendingLogError(pub String);
 
-/// Keeps what is spent per day, for all sessions and beyond the process.
+/// Stores what is spent per day, for all sessions and across processes.
 pub trait SpendingLog: Send + Sync {
-    /// Adds to a day.
+    /// Adds an amount to a day.
     fn add(&self, day: Day, spent: Spent) -> BoxFuture<'_, Result<(), SpendingLogError>>;
 
-    /// What was spent on a day.
+    /// Returns what was spent on a day.
     fn total(&self, day: Day) -> BoxFuture<'_, Result<Spent, SpendingLogError>>;
 }

@@ -1,21 +1,21 @@
-//! Budgets: what may be spent, what was spent by whom, and where that stands.
+//! Budgets: limits, what was spent by which source, and how much of each limit is used.
 //!
-//! Owns the vocabulary, the levels at which a run is warned, told to wrap up and stopped, and the ledger as a fold over
-//! a journal. Does not own the caps themselves: those of a run and of a session are checked by the machine, those that
-//! several runs share (a pool, a day) by the runtime.
-//! Invariant: amounts are whole numbers in the unit of their kind, so sums are exact.
+//! Defines the levels at which a run warns the user, asks the model to finish and stops, and computes the
+//! ledger from a journal. The machine enforces the limits of a run and of a session; the runtime enforces
+//! limits that several runs share (a pool, a day). Amounts are whole numbers in the unit of their kind, so
+//! sums are exact.
 
-mod ask;
 mod ledger;
 mod limits;
 mod log;
-mod standing;
+mod request;
+mod status;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{BudgetConfig, BudgetRequest};
 pub use ledger::{Entry, Ledger, Source};
 pub use limits::{BudgetLimits, Spent};
 pub use log::{Day, DayStart, SpendingLog, SpendingLogError};
-pub(crate) use standing::FINISH_NOW;
-pub use standing::{Admission, BudgetScope, Standing, WARN_AT, WRAP_UP_AT};
+pub use request::{BudgetConfig, BudgetRequest};
+pub(crate) use status::FINISH_NOW;
+pub use status::{Admission, BudgetScope, Standing, WARN_AT, WRAP_UP_AT};

@@ -13,18 +13,18 @@ fn level(limit: LimitKind, used: u64, cap: u64) -> u8 {
 }
 
 #[test]
-fn levels_are_reached_at_their_share() {
+fn levels_start_at_their_percentage() {
     let tokens = |used| level(LimitKind::Tokens, used, 1_000);
     assert_eq!(
         [699, 700, 899, 900, 949, 950, 999, 1_000, 5_000].map(tokens),
         [0, 70, 70, 90, 90, 95, 95, 100, 100]
     );
-    assert_eq!(level(LimitKind::Tokens, 0, 0), 100, "nothing may be spent");
+    assert_eq!(level(LimitKind::Tokens, 0, 0), 100, "a limit of zero is used up");
     assert_eq!(level(LimitKind::Cost, u64::MAX, u64::MAX), 100);
 }
 
 #[test]
-fn the_last_turn_wraps_up_whatever_its_share_is() {
+fn last_turn_wraps_up_at_any_percentage() {
     let turns = |used| level(LimitKind::Turns, used, 50);
     assert_eq!([34, 35, 45, 48, 49, 50].map(turns), [0, 70, 90, 90, 95, 100]);
     assert_eq!([2, 3, 4].map(|used| level(LimitKind::Turns, used, 4)), [0, 0, 100]);
@@ -32,7 +32,7 @@ fn the_last_turn_wraps_up_whatever_its_share_is() {
 }
 
 #[test]
-fn room_is_added_to_what_is_capped_and_to_nothing_else() {
+fn extension_raises_only_existing_limits() {
     let limits = BudgetLimits::none().with_tokens(10).with_duration(Duration::from_secs(1));
     let more = BudgetLimits::none().with_tokens(5).with_turns(3);
     assert_eq!(
@@ -47,7 +47,7 @@ fn room_is_added_to_what_is_capped_and_to_nothing_else() {
 }
 
 #[test]
-fn days_have_names_and_begin_where_the_clock_says() {
+fn days_format_as_dates_and_start_at_local_midnight() {
     let at = |text: &str| Timestamp::from_millis(text.parse::<u64>().unwrap());
     assert_eq!(DayStart::UTC.day(at("0")).to_string(), "1970-01-01");
     // 2024-02-29T23:30:00Z
@@ -106,7 +106,7 @@ fn tool(at: u64, name: &str, ends: bool) -> EventRecord {
 }
 
 #[test]
-fn a_ledger_names_every_source_and_sums_to_the_total() {
+fn ledger_lists_every_source_and_sums_to_the_total() {
     let cost = |tokens, nanos| Usage { cost: Cost::from_nano_usd(nanos), ..Usage::new(tokens, 1) };
     let events = [
         record(1_000, reply("big", cost(100, 7))),

@@ -1,20 +1,21 @@
-//! What the reports of a service teach about our estimates: one factor for each model.
+//! Corrects token estimates with the counts that providers report: one factor per model.
 //!
-//! Owns the factor's arithmetic. Sums of reported and of estimated tokens, the older the lighter; their quotient is
-//! the factor. Integers only. Invariant: a factor stays within its bounds, and no single report moves it far.
+//! The factor is the quotient of the sums of reported and of estimated tokens; older samples weigh less. All
+//! arithmetic uses integers. Invariant: a factor stays within its bounds, and no single report changes it
+//! much.
 
 use serde::{Deserialize, Serialize};
 
-/// Bounds of a factor, in tenths: no tokenizer differs more from the estimate.
+/// Bounds of a factor, in tenths. No tokenizer differs more from the estimate.
 const LOWEST_TENTHS: u64 = 3;
 const HIGHEST_TENTHS: u64 = 40;
-/// A factor begins as if so many tokens had been estimated right.
+/// A factor starts as if this many tokens had been estimated correctly.
 const PRIOR: u64 = 64;
-/// With each sample the sums before it lose one part in so many.
+/// With each sample, the earlier sums lose one part in this many.
 const FORGETTING: u64 = 4;
-/// Samples after which one may not be further from the factor than twice or half of it.
+/// Number of samples after which a new one is clamped to between half and twice the factor.
 const TRUSTED_SAMPLES: u32 = 2;
-/// Models that are remembered; a run rarely has more than one and its fallbacks.
+/// Maximum number of models to remember; a run rarely uses more than one and its fallbacks.
 const MODELS: usize = 8;
 
 /// Factors by model.
@@ -30,12 +31,12 @@ struct Factor {
 }
 
 impl Calibration {
-    /// Whether a report can be about a text of this estimate at all: not below the lowest factor.
-    pub(super) const fn may_be(reported: u64, estimate: u64) -> bool {
+    /// Returns whether a report is plausible for a text of this estimate: not below the lowest factor.
+    pub(super) const fn is_plausible(reported: u64, estimate: u64) -> bool {
         reported >= estimate.saturating_mul(LOWEST_TENTHS) / 10
     }
 
-    /// The service counted `reported` tokens where the estimate is `estimate`.
+    /// Learns that the provider counted `reported` tokens where the estimate was `estimate`.
     pub(super) fn learn(&mut self, model: &str, reported: u64, estimate: u64) {
         if reported == 0 || estimate == 0 {
             return;
@@ -52,14 +53,14 @@ impl Calibration {
         }
     }
 
-    /// An estimate in the model's tokens.
+    /// Converts an estimate to the model's tokens.
     pub(super) fn scaled(&self, model: &str, estimate: u64) -> u64 {
         self.factor(model).scaled(estimate)
     }
 
-    /// A count of one model's tokens in another's.
-    pub(super) fn rebased(&self, from: &str, to: &str, tokens: u64) -> u64 {
-        if from == to { tokens } else { self.factor(to).scaled(self.factor(from).unscaled(tokens)) }
+    /// Converts a token count of one model to that of another.
+    pub(super) fn converted(&self, from: &str, to: &str, tokens: u64) -> u64 {
+        if from == to { tokens } else { self.factor(to).scaled(self.factor(from).to_estimate(tokens)) }
     }
 
     fn factor(&self, model: &str) -> Factor {
@@ -85,12 +86,12 @@ impl Factor {
         quotient(estimate, self.reported + PRIOR, self.estimated + PRIOR)
     }
 
-    fn unscaled(self, tokens: u64) -> u64 {
+    fn to_estimate(self, tokens: u64) -> u64 {
         quotient(tokens, self.estimated + PRIOR, self.reported + PRIOR)
     }
 }
 
-/// `number * over / under`, rounded.
+/// Returns `number * over / under`, rounded.
 fn quotient(number: u64, over: u64, under: u64) -> u64 {
     let exact = (u128::from(number) * u128::from(over) + u128::from(under) / 2) / u128::from(under.max(1));
     u64::try_from(exact).unwrap_or(u64::MAX)

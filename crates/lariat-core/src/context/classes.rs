@@ -1,21 +1,21 @@
-//! Tokens of a text, estimated from which kinds of characters follow each other.
+//! Estimates the tokens of a text from the sequence of its character classes.
 //!
-//! A tokenizer begins a new token mostly where the kind of character changes: the share of a token that each change
-//! costs was fitted to the tokenizers o200k and cl100k on source code, prose, JSON and fifteen languages. On code and
-//! prose the sum is within some 5 % of either for a text of 2,000 characters.
+//! A tokenizer usually starts a new token where the class of character changes. The cost of each change, as a
+//! fraction of a token, was fitted to the tokenizers o200k and cl100k on source code, prose, JSON and fifteen
+//! languages. On code and prose of 2,000 characters the sum is within about 5 % of both.
 
-/// Kinds of characters, told by their first byte.
+/// Number of character classes; the first byte of a character decides.
 const CLASSES: usize = 13;
-/// Any later byte of a character: part of what its first byte began.
+/// Class of any later byte of a character, which costs nothing.
 const WITHIN: u8 = CLASSES as u8;
-/// A text begins as after a line's end.
+/// A text starts as if after a line end.
 const BEGINNING: u8 = 4;
-/// Parts of a token in [`COST`].
+/// Units per token in [`COST`].
 const PARTS: u64 = 256;
 
-/// What the kind in the column costs after the kind in the row, in 256th of a token. Kinds: lower case, upper case,
-/// digits, blanks, line ends, punctuation, underscore, characters of two bytes, of three (Indic, Thai), symbols and
-/// full-width forms, Chinese and Japanese, Korean, characters of four bytes.
+/// Cost of the class in the column after the class in the row, in 256ths of a token. Classes: lower case,
+/// upper case, digits, blanks, line ends, punctuation, underscore, characters of two bytes, of three (Indic,
+/// Thai), symbols and full-width forms, Chinese and Japanese, Korean, characters of four bytes.
 #[rustfmt::skip]
 const COST: [[u16; CLASSES]; CLASSES] = [
     [17, 13, 278, 172, 243, 149, 122, 147, 77, 108, 74, 83, 500],
@@ -33,9 +33,9 @@ const COST: [[u16; CLASSES]; CLASSES] = [
     [77, 77, 77, 96, 77, 77, 77, 77, 77, 77, 77, 77, 500],
 ];
 
-/// The kind of each byte.
+/// Class of each byte.
 const KIND: [u8; 256] = kinds();
-/// [`COST`] with rows of 16, so that two kinds make one byte.
+/// [`COST`] with rows of 16, so that two classes form one byte.
 const FLAT: [u16; 256] = flat();
 
 const fn kind(byte: u8) -> u8 {
@@ -79,7 +79,7 @@ const fn flat() -> [u16; 256] {
     flat
 }
 
-/// Tokens of a text, rounded up.
+/// Estimates the tokens of a text, rounded up.
 pub(super) fn count(text: &str) -> u64 {
     let mut before = BEGINNING;
     let mut parts = 0_u64;

@@ -1,7 +1,6 @@
-//! The contract of whoever makes room in a conversation.
+//! The contract for compaction strategies, and the built-in strategy that needs no model.
 //!
-//! A strategy proposes an overlay; the machine decides whether it is laid. Owns what a strategy is told, what it gives
-//! back, and the one that needs no model.
+//! A strategy proposes edits; the machine decides whether to apply them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,82 +18,82 @@ use crate::time::Timestamp;
 use crate::transcript::Window;
 use crate::usage::Usage;
 
-/// Makes room in a conversation. May call a model unless the cause is urgent, so it is asynchronous and can be
-/// cancelled.
+/// Compacts a conversation. Asynchronous and cancellable, because it may call a model unless the cause is
+/// urgent.
 pub trait CompactionStrategy: Send + Sync {
-    /// The overlay to lay over the conversation, and what making it cost.
+    /// Returns the proposed edits and their cost.
     fn compact<'a>(&'a self, query: CompactionQuery, cancel: CancellationToken) -> BoxFuture<'a, Compacted>;
 
-    /// What it would do, as far as that is known without asking a model.
+    /// Returns the edits that the strategy would propose, as far as they are known without a model call.
     fn preview(&self, query: &CompactionQuery) -> Vec<CompactionEdit> {
         compact_messages(query)
     }
 }
 
-/// What a strategy has to work with.
+/// Input of a compaction strategy.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompactionQuery {
     /// The conversation.
     pub window: Window,
-    /// Why room is needed.
+    /// Why compaction runs.
     pub cause: CompactionCause,
-    /// Tuning.
+    /// Settings for the context window.
     pub config: ContextConfig,
-    /// Estimated tokens of the whole request now.
+    /// Estimated tokens of the whole request.
     pub tokens: u64,
-    /// Messages that somebody pinned.
+    /// Pinned messages.
     pub pins: Arc<BTreeSet<MessageId>>,
-    /// What was done so far.
+    /// Files, commands and tasks of the session so far.
     pub work: Arc<WorkLog>,
-    /// What the person who asked for it wants kept in mind.
+    /// What the user wants the summary to focus on.
     pub focus: Option<String>,
 }
 
 impl CompactionQuery {
-    /// A query without pins, work and focus.
+    /// Creates a query without pins, work log and focus.
     pub fn new(window: Window, cause: CompactionCause, config: ContextConfig, tokens: u64) -> Self {
         let (pins, work) = (Arc::default(), Arc::default());
         Self { window, cause, config, tokens, pins, work, focus: None }
     }
 
-    /// Adds pinned messages.
+    /// Sets the pinned messages.
     pub fn with_pins(mut self, pins: Arc<BTreeSet<MessageId>>) -> Self {
         self.pins = pins;
         self
     }
 
-    /// Adds what was done so far.
+    /// Sets the work log.
     pub fn with_work(mut self, work: Arc<WorkLog>) -> Self {
         self.work = work;
         self
     }
 
-    /// Adds what should be kept in mind.
+    /// Sets the focus.
     pub fn with_focus(mut self, focus: Option<String>) -> Self {
         self.focus = focus;
         self
     }
 
-    /// What must stay as it is.
+    /// Returns the messages that must stay unchanged.
     pub fn verbatim(&self) -> Verbatim {
         Verbatim::of(&self.window, &self.config, &self.pins)
     }
 }
 
-/// What a strategy came up with.
+/// Output of a compaction strategy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compacted {
-    /// The overlay; empty when nothing can be done. Summaries without an id get one.
+    /// The edits; empty if compaction is not possible. Summaries without an id get one later.
     pub edits: Vec<CompactionEdit>,
-    /// What making it cost.
+    /// Tokens and cost of creating the edits.
     pub usage: Usage,
-    /// Why room must not be made, when somebody forbade it.
+    /// The reason if a hook forbade compaction.
     pub refused: Option<String>,
 }
 
 impl Compacted {
-    /// Gives ids to summaries that have none.
+    /// Assigns ids to summaries that have none.
     pub fn name_summaries(&mut self, now: Timestamp, mut mint: impl FnMut() -> MessageId) {
         for edit in &mut self.edits {
             let CompactionEdit::Summarise { summary, .. } = edit else { continue };
@@ -110,7 +109,7 @@ impl Compacted {
     }
 }
 
-/// The tiers that need no model: clear old tool output, then drop the middle.
+/// Compaction without a model: clears old tool output, then removes messages from the middle.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TieredCompaction;
 
@@ -121,8 +120,8 @@ impl CompactionStrategy for TieredCompaction {
     }
 }
 
-/// The overlay of the tiers that need no model. After it, the conversation takes at most half of the window where that
-/// is possible without touching what must stay as it is.
+/// Returns the edits of the tiers that need no model. They shrink the conversation to at most half of the
+/// window if that is possible without changing messages that must stay unchanged.
 pub fn compact_messages(query: &CompactionQuery) -> Vec<CompactionEdit> {
     let mut plan = CompactionPlan::new(query);
     plan.clear_outputs();

@@ -1,21 +1,21 @@
-//! The size of an image, read from the head of its file.
+//! Reads the size of an image from the start of its file.
 //!
-//! Knows PNG and JPEG. Decodes no more base64 than the head takes. Total: what is not such a file has no size.
+//! Supports PNG and JPEG. Decodes only as much base64 as needed. Returns no size for any other data.
 
-/// Characters of base64 that are looked at: room for the metadata that cameras put before a JPEG's size.
+/// Base64 characters to read at most: enough for the metadata that cameras write before the size in a JPEG.
 const HEAD_CHARACTERS: usize = 96 * 1024;
-/// Characters that hold the size of a PNG.
+/// Base64 characters that contain the size of a PNG.
 const PNG_CHARACTERS: usize = 32;
 const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// Pixels.
+/// Size in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ImageSize {
     pub(super) width: u32,
     pub(super) height: u32,
 }
 
-/// The size of an image given as base64.
+/// Returns the size of a base64 image.
 pub(super) fn size(data: &str) -> Option<ImageSize> {
     let start = decode(data, PNG_CHARACTERS);
     if start.starts_with(PNG_MAGIC) {
@@ -30,7 +30,7 @@ fn png(head: &[u8]) -> Option<ImageSize> {
     Some(ImageSize { width: number(16)?, height: number(20)? })
 }
 
-/// Segments follow each other until one that begins a frame: `FF Cn`, but not the tables C4, C8 and CC.
+/// Skips segments until one that starts a frame: `FF Cn`, but not the tables C4, C8 and CC.
 fn jpeg(head: &[u8]) -> Option<ImageSize> {
     let number = |at: usize| Some(u16::from_be_bytes(head.get(at..at + 2)?.try_into().ok()?));
     let mut at = 2;
@@ -51,7 +51,7 @@ fn jpeg(head: &[u8]) -> Option<ImageSize> {
     }
 }
 
-/// The bytes of at most so many characters, as far as they are base64.
+/// Decodes at most `characters` characters, up to the first one that is not base64.
 fn decode(data: &str, characters: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(characters.min(data.len()) / 4 * 3);
     let (mut held, mut bits) = (0_u32, 0);

@@ -1,14 +1,18 @@
-//! How full the window is, and how to make room.
+//! Tracks how full the context window is, and compacts the conversation.
 //!
-//! Owns the token estimate and the tracker that combines it with what providers report (`tokens.rs`, `tracker.rs`), the
-//! compaction contract (`compaction.rs`), what it must leave as it is (`verbatim.rs`), what was done (`work.rs`) and the tiers
-//! that need no model (`plan.rs`). Invariant: tracking costs the same per message at any length.
+//! - `tokens.rs`, `tracker.rs`: the token estimate, and its combination with what providers report
+//! - `compaction.rs`: the contract for strategies
+//! - `verbatim.rs`: the messages that compaction must not change
+//! - `work.rs`: the files, commands and tasks of the session
+//! - `plan.rs`: the compaction tiers that need no model
+//!
+//! Invariant: tracking a message costs the same at any length of the conversation.
 
+mod acceptance;
 mod calibration;
 mod classes;
 mod compaction;
 mod image;
-mod judge;
 mod notes;
 mod plan;
 mod recall;
@@ -18,8 +22,8 @@ mod tracker;
 mod verbatim;
 mod work;
 
+pub use acceptance::Accepted;
 pub use compaction::{Compacted, CompactionQuery, CompactionStrategy, TieredCompaction, compact_messages};
-pub use judge::Accepted;
 pub use notes::{ContextSource, Note, NotesQuery, Told};
 pub use plan::CompactionPlan;
 pub use recall::{Recall, recalled_text};
@@ -28,5 +32,5 @@ pub use tokens::{
 };
 pub use tracker::{ContextTracker, TrackerState};
 pub use verbatim::Verbatim;
-pub(crate) use work::Ended;
-pub use work::{CommandRun, FileState, FileTouched, Task, WorkLog};
+pub(crate) use work::FinishedCall;
+pub use work::{CommandRun, FileState, Task, TouchedFile, WorkLog};

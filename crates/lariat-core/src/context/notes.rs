@@ -1,8 +1,9 @@
-//! What a model is told besides the conversation, while the conversation goes on.
+//! Notes: context that the runtime sends to the model during a conversation.
 //!
-//! A note is a section of the model's context (a memory file, the date, the open plan) that is new or has changed. It is
-//! appended to the conversation as a message of its own and journaled like any other; nothing that was sent is ever
-//! rewritten. Owns the contract of whoever knows such sections, and the fold of what was told.
+//! A note is a section of the model's context (a memory file, the date, the open plan) that is new or has
+//! changed. The run appends it to the conversation as a message and journals it like any other; messages that
+//! were sent are never rewritten. This module has the contract for sources of such sections, and the notes
+//! that the conversation contains.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +14,14 @@ use crate::session::SessionMemory;
 use crate::time::Timestamp;
 use crate::transcript::Window;
 
-/// Knows what a model should be told before its next reply.
+/// Provides notes for the model before its next reply.
 pub trait ContextSource: Send + Sync {
-    /// What is new or has changed since it was told. Asked once per turn, so it should be quick: a run waits for it.
+    /// Returns the sections that are new or have changed since their last note. Called once per turn while
+    /// the run waits, so it should be quick.
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>>;
 
-    /// Whether asking reaches nobody who could notice: files are read, clocks looked at, nothing is changed or sent. What
-    /// the conversation holds need not be durable before such a source is asked.
+    /// Returns whether `notes` has no side effects: it may read files and clocks, but changes and sends
+    /// nothing. The conversation need not be durable before such a source is called.
     fn only_looks(&self) -> bool {
         false
     }
@@ -35,29 +37,29 @@ impl<S: ContextSource + ?Sized> ContextSource for Arc<S> {
     }
 }
 
-/// What a source has to work with.
+/// Input of a context source.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NotesQuery {
     /// The conversation.
     pub window: Window,
-    /// What was told and is still in it.
+    /// The newest notes that the conversation still contains.
     pub told: Told,
-    /// What the session remembers besides it.
+    /// The state of the session besides its conversation.
     pub memory: Arc<SessionMemory>,
-    /// The turn.
+    /// Index of the turn.
     pub turn_index: u32,
-    /// The time.
+    /// Current time.
     pub now: Timestamp,
 }
 
 impl NotesQuery {
-    /// A query.
+    /// Creates a query.
     pub fn new(window: Window, told: Told, turn_index: u32, now: Timestamp) -> Self {
         Self { window, told, memory: Arc::default(), turn_index, now }
     }
 
-    /// The same, with what the session remembers.
+    /// Sets the state of the session.
     #[must_use]
     pub fn with_memory(mut self, memory: Arc<SessionMemory>) -> Self {
         self.memory = memory;
@@ -65,47 +67,48 @@ impl NotesQuery {
     }
 }
 
-/// Something to tell a model.
+/// A note for the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Which section it belongs to.
+    /// Name of the section.
     pub section: String,
-    /// For the model.
+    /// Text for the model.
     pub text: String,
 }
 
 impl Note {
-    /// A note.
+    /// Creates a note.
     pub fn new(section: impl Into<String>, text: impl Into<String>) -> Self {
         Self { section: section.into(), text: text.into() }
     }
 }
 
-/// The newest note of every section, as far as the conversation still has it: what compaction took out is told again.
+/// The newest note of each section that the conversation still contains. A section whose note compaction
+/// removed is sent again.
 #[derive(Clone, Debug, Default)]
 pub struct Told(Arc<BTreeMap<String, SharedMessage>>);
 
 impl Told {
-    /// Reads it off a conversation.
+    /// Collects the notes of a conversation.
     pub fn of(window: &Window) -> Self {
         let mut told = Self::default();
         window.iter().for_each(|message| told.add(message));
         told
     }
 
-    /// Takes in the next message.
+    /// Adds the next message, if it is a note.
     pub fn add(&mut self, message: &SharedMessage) {
         if let Some(section) = message.note_section() {
             Arc::make_mut(&mut self.0).insert(section.to_owned(), Arc::clone(message));
         }
     }
 
-    /// The newest note of a section.
+    /// Returns the newest note of a section.
     pub fn get(&self, section: &str) -> Option<&SharedMessage> {
         self.0.get(section)
     }
 
-    /// The sections, in the order of their names.
+    /// Returns the sections, sorted by name.
     pub fn sections(&self) -> impl Iterator<Item = (&str, &SharedMessage)> {
         self.0.iter().map(|(section, message)| (section.as_str(), message))
     }

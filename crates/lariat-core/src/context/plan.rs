@@ -1,7 +1,8 @@
-//! Choosing what goes, in the order of what it costs: old tool output first, then the oldest part of the middle.
+//! Chooses what compaction removes: old tool output first, then the oldest part of the middle.
 //!
-//! Owns the goal (half of the window), the grouping into whole steps so that an exchange is never cut, and the edits
-//! that come of it. Invariant: nothing that must stay as it is is touched, and what is taken is taken oldest first.
+//! The goal is half of the context window. Messages are grouped into whole steps, so that an exchange is
+//! never split. Invariant: messages that must stay unchanged do, and older messages are removed before newer
+//! ones.
 
 use std::ops::Range;
 
@@ -12,65 +13,66 @@ use crate::content::Content;
 use crate::event::{CompactionCause, CompactionEdit};
 use crate::message::{AgentMessage, SharedMessage};
 
-/// Tokens of the note that stands for a cleared output, roughly.
+/// Approximate tokens of the note that replaces a cleared output.
 const NOTE_TOKENS: u64 = 32;
-/// Bytes that a line of output may have before it counts as several.
+/// A line of output longer than this many bytes is treated as several lines.
 const LINE_BYTES: usize = 120;
 
-/// What is to go from a conversation, step by step.
+/// A compaction plan, built tier by tier.
 #[derive(Debug)]
 pub struct CompactionPlan<'a> {
     query: &'a CompactionQuery,
     messages: Vec<&'a SharedMessage>,
-    /// Estimated tokens each message takes after what is planned so far.
+    /// Estimated tokens of each message after the steps planned so far.
     sizes: Vec<u64>,
     verbatim: Verbatim,
-    /// Estimated tokens before.
+    /// Estimated tokens before compaction.
     before: u64,
     goal: u64,
     cleared: Vec<usize>,
-    /// What the summary stands for, as ranges of messages, and what it will take.
-    gone: Vec<Range<usize>>,
+    /// Ranges of messages that the summary replaces, and the tokens of the summary.
+    replaced: Vec<Range<usize>>,
     summary: u64,
 }
 
 impl<'a> CompactionPlan<'a> {
-    /// A plan in which nothing goes yet.
+    /// Creates an empty plan.
     pub fn new(query: &'a CompactionQuery) -> Self {
         let messages: Vec<&SharedMessage> = query.window.iter().collect();
         let sizes: Vec<u64> = messages.iter().map(|message| message_tokens(message)).collect();
         let before = query.config.system_prompt_tokens as u64 + sizes.iter().sum::<u64>();
-        // Well below the threshold, so that the next turns do not compact again. After an overflow the estimate was
-        // wrong or the real window is smaller than configured: halve what there is, whatever the window says.
+        // Well below the threshold, so that the next turns do not compact again. After an overflow, the
+        // estimate was wrong or the real window is smaller than configured, so halve the actual size whatever
+        // the window is.
         let mut goal = query.config.max_context_tokens as u64 / 2;
         if matches!(query.cause, CompactionCause::Overflow | CompactionCause::Manual) {
             goal = goal.min(query.tokens / 2);
         }
-        // What is known of the request is measured otherwise than what is estimated here: keep the proportion.
+        // The tokens of the request are measured differently from the estimate here, so keep the proportion.
         let goal = scaled(goal, before, query.tokens.max(1));
-        // Less than a fifth is refused.
+        // The check refuses edits that save less than a fifth.
         let goal = if goal < before { goal.min(before * 4 / 5) } else { goal };
         let verbatim = query.verbatim();
-        let (cleared, gone) = (Vec::new(), Vec::new());
-        Self { query, messages, sizes, verbatim, before, goal, cleared, gone, summary: 0 }
+        let (cleared, replaced) = (Vec::new(), Vec::new());
+        Self { query, messages, sizes, verbatim, before, goal, cleared, replaced, summary: 0 }
     }
 
-    /// Estimated tokens after what is planned so far.
+    /// Returns the estimated tokens after the steps planned so far.
     pub fn tokens(&self) -> u64 {
         self.query.config.system_prompt_tokens as u64 + self.sizes.iter().sum::<u64>() + self.summary
     }
 
-    /// Whether what is planned so far makes room enough.
+    /// Returns whether the steps planned so far reach the goal.
     pub fn is_enough(&self) -> bool {
         self.tokens() <= self.goal
     }
 
-    /// Tokens that the words of a summary may take at most: with more, too little would be saved.
+    /// Returns the maximum tokens for the text of a summary; a longer one would save too little.
     pub fn room_for_words(&self) -> u64 {
         (self.before * 4 / 5).saturating_sub(self.tokens())
     }
 
-    /// The first tier: long outputs of tools are cleared, the oldest first, as many as needed.
+    /// First tier: clears long tool outputs, oldest first, as many as needed.
     pub fn clear_outputs(&mut self) {
         let mut excess = self.tokens().saturating_sub(self.goal);
         for (at, message) in self.messages.iter().enumerate() {
@@ -90,12 +92,12 @@ impl<'a> CompactionPlan<'a> {
         }
     }
 
-    /// The last tier: whole steps of the middle go, the oldest first, as many as needed, and a summary stands for them.
+    /// Last tier: replaces whole steps of the middle with a summary, oldest first, as many as needed.
     pub fn take_middle(&mut self) {
         self.summary = super::estimate_tokens(&summary::text(self.query, None, &[]));
         let mut excess = self.tokens().saturating_sub(self.goal);
         let steps = steps(&self.messages);
-        // Whether a model can be called depends on the last step that it sees, so that one stays.
+        // Whether a model can be called depends on the last step that it sees, so that step stays.
         let seen = |step: &Range<usize>| {
             self.messages
                 .get(step.clone())
@@ -115,32 +117,32 @@ impl<'a> CompactionPlan<'a> {
             for size in self.sizes.get_mut(step.clone()).into_iter().flatten() {
                 excess = excess.saturating_sub(std::mem::take(size));
             }
-            match self.gone.last_mut().filter(|last| last.end == step.start) {
+            match self.replaced.last_mut().filter(|last| last.end == step.start) {
                 Some(last) => last.end = step.end,
-                None => self.gone.push(step),
+                None => self.replaced.push(step),
             }
         }
     }
 
-    /// What the summary stands for, in order.
+    /// Returns the messages that the summary replaces, in order.
     pub fn middle(&self) -> impl Iterator<Item = &'a SharedMessage> {
         let range = |range: &Range<usize>| self.messages.get(range.clone()).unwrap_or_default();
-        self.gone.iter().flat_map(range).copied()
+        self.replaced.iter().flat_map(range).copied()
     }
 
-    /// The edits. Where the middle goes, a summary with these words and the work so far stands for it.
+    /// Returns the edits. A summary with `words` and the work log replaces the middle.
     pub fn edits(&self, words: Option<&str>) -> Vec<CompactionEdit> {
-        let gone = |at: &usize| self.gone.iter().any(|range| range.contains(at));
-        let kept = self.cleared.iter().filter(|at| !gone(at)).filter_map(|at| self.messages.get(*at));
+        let is_replaced = |at: &usize| self.replaced.iter().any(|range| range.contains(at));
+        let kept = self.cleared.iter().filter(|at| !is_replaced(at)).filter_map(|at| self.messages.get(*at));
         let mut edits: Vec<CompactionEdit> =
             kept.map(|message| CompactionEdit::ClearToolOutput { message: message.id() }).collect();
         let middle: Vec<&SharedMessage> = self.middle().collect();
-        let mut told = (!middle.is_empty()).then(|| summary::text(self.query, words, &middle));
-        for range in &self.gone {
+        let mut text_of_summary = (!middle.is_empty()).then(|| summary::text(self.query, words, &middle));
+        for range in &self.replaced {
             let of_range = self.messages.get(range.clone()).unwrap_or_default();
             let (Some(first), Some(last)) = (of_range.first(), of_range.last()) else { continue };
             let (first, last) = (first.id(), last.id());
-            edits.push(match told.take() {
+            edits.push(match text_of_summary.take() {
                 Some(text) => {
                     let summary = SharedMessage::new(AgentMessage::summary(text));
                     CompactionEdit::Summarise { first, last, summary }
@@ -152,12 +154,12 @@ impl<'a> CompactionPlan<'a> {
     }
 }
 
-/// `value` times `by` divided by `of`.
+/// Returns `value` times `by` divided by `of`.
 fn scaled(value: u64, by: u64, of: u64) -> u64 {
     u64::try_from(u128::from(value) * u128::from(by) / u128::from(of)).unwrap_or(u64::MAX)
 }
 
-/// Whether a message is an output of a tool that is longer than what survives.
+/// Returns whether a message is a tool output that is longer than the first tier keeps.
 fn is_long(message: &AgentMessage, most_lines: usize) -> bool {
     let Some(result) = message.as_tool_result() else { return false };
     let lines = |text: &str| text.lines().map(|line| 1 + line.len() / LINE_BYTES).sum::<usize>();
@@ -166,7 +168,7 @@ fn is_long(message: &AgentMessage, most_lines: usize) -> bool {
     images || texts.map(lines).sum::<usize>() > most_lines
 }
 
-/// A conversation as whole steps: a message, with the results of its calls.
+/// Groups a conversation into whole steps: a message, with the results of its tool calls.
 fn steps(messages: &[&SharedMessage]) -> Vec<Range<usize>> {
     let mut steps: Vec<Range<usize>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The built-in tiers: what they clear, what they drop, what they keep.
+//! Tests of the built-in compaction tiers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn named(n: u128, message: Message) -> SharedMessage {
     Arc::new(message)
 }
 
-/// A question, then exchanges whose tools print so many lines.
+/// Builds a conversation of a prompt and exchanges whose tools print `lines` lines.
 fn talk(exchanges: u128, lines: usize) -> Transcript {
     let mut transcript = Transcript::new();
     transcript.push_user(named(1, Message::user("begin"))).unwrap();
@@ -62,7 +62,7 @@ fn shrunk(transcript: &Transcript, query: &CompactionQuery) -> u64 {
 }
 
 #[test]
-fn clearing_old_output_is_enough_when_it_makes_room() {
+fn clears_only_output_if_that_is_enough() {
     let transcript = talk(20, 100);
     let config = ContextConfig::with_window(20_000);
     let query = query(&transcript, CompactionCause::Threshold, &config);
@@ -73,7 +73,7 @@ fn clearing_old_output_is_enough_when_it_makes_room() {
 }
 
 #[test]
-fn the_middle_is_dropped_when_clearing_is_not_enough_and_no_exchange_is_cut() {
+fn summarises_the_middle_without_splitting_exchanges() {
     let transcript = talk(200, 10);
     let config = ContextConfig::with_window(8_000);
     let query = query(&transcript, CompactionCause::Threshold, &config);
@@ -82,17 +82,17 @@ fn the_middle_is_dropped_when_clearing_is_not_enough_and_no_exchange_is_cut() {
 }
 
 #[test]
-fn an_overflow_makes_room_although_the_estimate_is_far_below_the_budget() {
+fn overflow_compacts_even_below_the_budget() {
     let transcript = talk(30, 10);
     let config = ContextConfig::with_window(1_000_000);
     let idle = query(&transcript, CompactionCause::Threshold, &config);
-    assert!(compact_messages(&idle).is_empty(), "nothing to do while there is room");
+    assert!(compact_messages(&idle).is_empty(), "no edits below the threshold");
     let overflow = query(&transcript, CompactionCause::Overflow, &config);
     assert!(shrunk(&transcript, &overflow) < overflow.tokens);
 }
 
-/// A conversation with a person's word after every second exchange.
-fn talked_over() -> Transcript {
+/// Builds a conversation with a user message after every second exchange.
+fn with_user_messages() -> Transcript {
     let mut transcript = Transcript::new();
     let mut n = 0;
     for (at, message) in talk(40, 80).window().iter().enumerate() {
@@ -114,8 +114,8 @@ fn talked_over() -> Transcript {
 }
 
 #[test]
-fn what_must_stay_stays_and_the_machine_would_refuse_anything_else() {
-    let transcript = talked_over();
+fn verbatim_messages_stay_and_edits_of_them_are_refused() {
+    let transcript = with_user_messages();
     let config = ContextConfig::with_window(6_000);
     let pinned = MessageId::new(Uuid::from_u128(110));
     let pins = Arc::new(BTreeSet::from([pinned]));
@@ -136,7 +136,7 @@ fn what_must_stay_stays_and_the_machine_would_refuse_anything_else() {
 }
 
 #[test]
-fn a_pinned_output_keeps_its_whole_exchange() {
+fn pinned_output_keeps_its_whole_exchange() {
     let transcript = talk(60, 80);
     let config = ContextConfig::with_window(6_000);
     let output = MessageId::new(Uuid::from_u128(141));
@@ -150,7 +150,7 @@ fn a_pinned_output_keeps_its_whole_exchange() {
 }
 
 #[test]
-fn a_single_endless_line_of_output_is_long() {
+fn single_very_long_line_is_long() {
     let line = named(
         1,
         Message::ToolResult(ToolResultMessage {
@@ -165,7 +165,7 @@ fn a_single_endless_line_of_output_is_long() {
 }
 
 #[test]
-fn the_oldest_go_first_and_no_more_than_needed() {
+fn clears_oldest_first_and_only_as_many_as_needed() {
     let transcript = talk(20, 100);
     let mut config = ContextConfig::with_window(9_000);
     config.system_prompt_tokens = 0;
@@ -183,7 +183,7 @@ fn the_oldest_go_first_and_no_more_than_needed() {
 }
 
 #[test]
-fn the_last_step_stays_even_if_nothing_recent_must() {
+fn last_step_stays_even_with_keep_recent_zero() {
     let mut transcript = talk(20, 3);
     let note = AgentMessage::note("date", "It is Monday. ".repeat(50));
     let Message::User(note) = note.as_llm().unwrap().clone() else { unreachable!() };

@@ -1,8 +1,8 @@
-//! Finding again what compaction took out of the window.
+//! Finds messages that compaction removed from the context window.
 //!
-//! Owns how a message is named (`m…`, or `m…..m…` for all from one to another), the fold over a journal that finds it,
-//! and its text. Invariant: one message comes back exactly as it was recorded, or not at all. A range is text, never
-//! messages that are kept: it can be as long as the session, and whoever drains it needs room for one message.
+//! A message has a name (`m…`); `m…..m…` is a range. Invariant: a single message is returned exactly as
+//! recorded, or not at all. A range is returned as text and its messages are not kept: it can be as long as
+//! the session, and a caller that drains it needs memory for one message only.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,32 +12,33 @@ use crate::event::{AgentEvent, CompactionEdit, Recorded};
 use crate::id::MessageId;
 use crate::message::{AgentMessage, Message, SharedMessage};
 
-/// A search for what a name means. Feed it a session's events in order.
+/// A search for a message or a range. Pass it a session's events in order.
 #[derive(Debug)]
 pub struct Recall {
     first: String,
-    /// Of a range.
+    /// Last message of a range.
     last: Option<String>,
     found: Vec<SharedMessage>,
-    /// What a range says, as far as it was not drained.
-    told: String,
-    /// Whether what comes is in the range.
-    inside: Inside,
-    /// Messages that wait to be said.
+    /// Text of the range that was not drained yet.
+    range_text: String,
+    /// Whether the next message is in the range.
+    position: RangePosition,
+    /// Queued messages that were not delivered yet.
     queued: HashMap<MessageId, SharedMessage>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Inside {
-    NotYet,
-    Now,
-    /// The last was there; results of the same reply may follow, as they were recorded in the order they came.
+enum RangePosition {
+    Before,
+    Inside,
+    /// The last message was found; results of the same reply may follow, because they are recorded in
+    /// completion order.
     Closing,
-    NoMore,
+    After,
 }
 
 impl Recall {
-    /// A search; `None` when this cannot be the name of a message.
+    /// Starts a search. Returns `None` if this cannot be the name of a message.
     pub fn new(name: &str) -> Option<Self> {
         let name = name.trim().trim_matches('`');
         let (first, last) = match name.split_once("..") {
@@ -48,30 +49,37 @@ impl Recall {
         if !plausible(first) || last.as_deref().is_some_and(|last| !plausible(last)) {
             return None;
         }
-        let (found, told, queued) = (Vec::new(), String::new(), HashMap::new());
-        Some(Self { first: first.to_owned(), last, found, told, inside: Inside::NotYet, queued })
+        let (found, range_text, queued) = (Vec::new(), String::new(), HashMap::new());
+        Some(Self {
+            first: first.to_owned(),
+            last,
+            found,
+            range_text,
+            position: RangePosition::Before,
+            queued,
+        })
     }
 
-    /// Takes in the next event.
+    /// Processes the next event.
     pub fn take(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::MessageQueued { message, .. } => {
                 self.queued.insert(message.id(), Arc::clone(message));
             }
-            AgentEvent::MessageEnd { message: Recorded::Full(message) } => self.look_at(message),
+            AgentEvent::MessageEnd { message: Recorded::Full(message) } => self.visit(message),
             AgentEvent::MessageEnd { message } => {
                 let queued = self.queued.remove(&message.id());
                 if let Some(message) = queued.or_else(|| message.shared().cloned()) {
-                    self.look_at(&message);
+                    self.visit(&message);
                 }
             }
             AgentEvent::MessagesImported { messages, .. } => {
-                messages.iter().for_each(|message| self.look_at(message));
+                messages.iter().for_each(|message| self.visit(message));
             }
             AgentEvent::Compaction { edits, .. } if self.last.is_none() => {
                 for edit in edits.iter() {
                     if let CompactionEdit::Summarise { summary, .. } = edit {
-                        self.look_at(summary);
+                        self.visit(summary);
                     }
                 }
             }
@@ -79,7 +87,7 @@ impl Recall {
         }
     }
 
-    fn look_at(&mut self, message: &SharedMessage) {
+    fn visit(&mut self, message: &SharedMessage) {
         let is_first = message.id().is_named(&self.first);
         let Some(last) = &self.last else {
             let known = self.found.iter().any(|found| found.id() == message.id());
@@ -88,48 +96,52 @@ impl Recall {
             }
             return;
         };
-        if is_first && self.inside == Inside::NotYet {
-            self.inside = Inside::Now;
+        if is_first && self.position == RangePosition::Before {
+            self.position = RangePosition::Inside;
         }
-        match self.inside {
-            Inside::Now => {
-                self.told.push_str(&told(message));
+        match self.position {
+            RangePosition::Inside => {
+                self.range_text.push_str(&formatted(message));
                 if message.id().is_named(last) {
-                    self.inside = Inside::Closing;
+                    self.position = RangePosition::Closing;
                 }
             }
-            Inside::Closing if message.as_tool_result().is_some() => self.told.push_str(&told(message)),
-            Inside::Closing => self.inside = Inside::NoMore,
+            RangePosition::Closing if message.as_tool_result().is_some() => {
+                self.range_text.push_str(&formatted(message))
+            }
+            RangePosition::Closing => self.position = RangePosition::After,
             _ => {}
         }
     }
 
-    /// What a range says since it was drained last, in whole lines; empty for a single message. Whether the range has an
-    /// end is known only by [`Recall::text`].
+    /// Returns the text of a range since the last drain, in whole lines; empty for a single message. Only
+    /// [`Recall::text`] tells whether the end of the range was found.
     pub fn drain(&mut self) -> String {
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.range_text)
     }
 
-    /// What was found and not drained; `None` when nothing was.
+    /// Returns the text that was found and not drained; `None` if the message was not found.
     ///
     /// # Errors
-    /// In words, when the name means more than one message.
+    /// Fails if more than one message has the name.
     pub fn text(self) -> Result<Option<String>, String> {
         match (&self.last, self.found.as_slice()) {
-            (Some(_), _) if matches!(self.inside, Inside::NotYet | Inside::Now) => Ok(None),
-            (Some(_), _) => Ok(Some(self.told)),
+            (Some(_), _) if matches!(self.position, RangePosition::Before | RangePosition::Inside) => {
+                Ok(None)
+            }
+            (Some(_), _) => Ok(Some(self.range_text)),
             (None, []) => Ok(None),
             (None, [message]) => Ok(Some(recalled_text(message))),
             (None, many) => {
                 let ids: Vec<String> = many.iter().map(|message| message.id().to_string()).collect();
-                Err(format!("`{}` means more than one message: use one of {}.", self.first, ids.join(", ")))
+                Err(format!("`{}` matches more than one message: use one of {}.", self.first, ids.join(", ")))
             }
         }
     }
 }
 
-/// A message of several, with its name and who said it.
-fn told(message: &SharedMessage) -> String {
+/// Formats one message of a range, with its name and role.
+fn formatted(message: &SharedMessage) -> String {
     let who = match message.as_llm() {
         Some(Message::User(_)) => "user".to_owned(),
         Some(Message::Assistant(_)) => "assistant".to_owned(),
@@ -139,7 +151,7 @@ fn told(message: &SharedMessage) -> String {
     format!("[{} {who}]\n{}\n", message.id().short(), recalled_text(message))
 }
 
-/// The text of a message, with its calls; what is no text is named.
+/// Returns the text of a message with its tool calls; other content is represented by its type.
 pub fn recalled_text(message: &AgentMessage) -> String {
     let Some(message) = message.as_llm() else { return String::new() };
     let block = |block: &Content| match block {

@@ -1,4 +1,4 @@
-//! Finding messages by their short names.
+//! Tests of finding messages by their short names.
 
 use uuid::Uuid;
 
@@ -32,20 +32,20 @@ fn recall(name: &str) -> Result<Option<String>, String> {
 }
 
 #[test]
-fn a_message_comes_back_exactly_by_its_short_name_and_by_its_whole_id() {
+fn finds_a_message_by_short_name_and_full_id() {
     assert_eq!(recall("m000000000002"), Ok(Some("two".to_owned())));
     assert_eq!(recall(&Uuid::from_u128(4).to_string()), Ok(Some("four".to_owned())));
-    assert_eq!(recall(" `m000000000003` "), Ok(Some("three".to_owned())), "also one that was queued");
+    assert_eq!(recall(" `m000000000003` "), Ok(Some("three".to_owned())), "a queued message");
 }
 
 #[test]
-fn a_range_is_told_in_the_order_it_was_recorded() {
-    let told = recall("m000000000001..m000000000003").unwrap().unwrap();
-    assert_eq!(told, "[m000000000001 user]\none\n[m000000000002 user]\ntwo\n[m000000000003 user]\nthree\n");
+fn range_has_the_order_of_the_journal() {
+    let text = recall("m000000000001..m000000000003").unwrap().unwrap();
+    assert_eq!(text, "[m000000000001 user]\none\n[m000000000002 user]\ntwo\n[m000000000003 user]\nthree\n");
 }
 
 #[test]
-fn a_name_that_means_two_messages_is_refused_and_one_that_means_none_is_not_found() {
+fn ambiguous_name_is_an_error_and_unknown_name_is_not_found() {
     assert!(recall("m000000000004").unwrap_err().contains("more than one message"));
     for unknown in ["m00000000000f", "o3", "", "m000000000002..m00000000000f", "m000000000003..m000000000001"]
     {

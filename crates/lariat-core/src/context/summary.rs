@@ -1,20 +1,23 @@
-//! The message that stands for a part of the conversation that was compacted.
+//! Writes the summary message that replaces a compacted part of the conversation.
 //!
-//! Owns its form: what was said in words, what was done, what is open, and the one range by which everything can be
-//! recalled. A later summary takes over the words and the range of one it replaces, so nothing becomes unreachable.
+//! A summary contains a text, the work log, the open tasks, and the range of messages that it replaces, for
+//! `recall`. A later summary includes the text and the range of a summary that it replaces, so that no
+//! message becomes unreachable.
 
 use super::compaction::CompactionQuery;
 use crate::message::{Origin, SharedMessage};
 
+/// Start of a summary. Later summaries search for this text in journals, so a change affects existing
+/// sessions.
 const OPENING: &str = "[A part of the conversation was left out to save context. This stands for it; it is a record of what \
                        happened, not a request.]";
-const WORDS_END: &str = "[End of the summary.]";
-/// Share of the window, in percent, that the record of the work may take, and that words taken over may.
+const TEXT_END: &str = "[End of the summary.]";
+/// Percentage of the window that the work log may use, and that text from an earlier summary may use.
 const SHARE_PERCENT: u64 = 5;
-/// Bytes that a token has, roughly.
+/// Approximate bytes per token.
 const TOKEN_BYTES: u64 = 4;
 
-/// The text of a summary.
+/// Returns the text of a summary.
 pub(super) fn text(query: &CompactionQuery, words: Option<&str>, middle: &[&SharedMessage]) -> String {
     let share = query.config.max_context_tokens as u64 * SHARE_PERCENT / 100 * TOKEN_BYTES;
     let share = usize::try_from(share).unwrap_or(usize::MAX);
@@ -22,7 +25,8 @@ pub(super) fn text(query: &CompactionQuery, words: Option<&str>, middle: &[&Shar
     let earlier: Vec<String> = middle.iter().filter_map(|message| summary_text(message)).collect();
     match words.map(str::trim).filter(|words| !words.is_empty()) {
         Some(words) => push_words(&mut text, words),
-        // Without words of its own it takes over those of the summaries it replaces, the newest where there is little room.
+        // Without a text of its own, the summary includes that of the summaries it replaces; if space is
+        // short, the newest part.
         None => {
             let words: Vec<&str> = earlier.iter().filter_map(|text| words_of(text)).collect();
             let words = words.join("\n\n");
@@ -32,7 +36,8 @@ pub(super) fn text(query: &CompactionQuery, words: Option<&str>, middle: &[&Shar
         }
     }
     text.push_str(&query.work.rendered(share));
-    // What was never recorded (the opening of a conversation that has lost its beginning) cannot be recalled.
+    // A message that was never recorded (the note at the start of a truncated conversation) cannot be
+    // recalled.
     let middle: Vec<&SharedMessage> =
         middle.iter().copied().filter(|message| !message.id().is_nil()).collect();
     if let (Some(first), Some(last)) = (middle.first(), middle.last()) {
@@ -41,7 +46,7 @@ pub(super) fn text(query: &CompactionQuery, words: Option<&str>, middle: &[&Shar
         let last_known = earlier.last().and_then(|text| range_of(text)).map(|(_, last)| last.to_owned());
         let last = last_known.filter(|_| is_summary(middle.last())).unwrap_or_else(|| last.id().short());
         text.push_str(&format!(
-            "[What was left out can be read with `recall` and the id `{first}..{last}`; `pattern` searches it.]\n"
+            "[To read the removed messages, use `recall` with the id `{first}..{last}`; `pattern` searches them.]\n"
         ));
     }
     text
@@ -49,7 +54,7 @@ pub(super) fn text(query: &CompactionQuery, words: Option<&str>, middle: &[&Shar
 
 fn push_words(text: &mut String, words: &str) {
     text.push_str(words);
-    text.push_str(&format!("\n{WORDS_END}\n"));
+    text.push_str(&format!("\n{TEXT_END}\n"));
 }
 
 fn is_summary(message: Option<&&SharedMessage>) -> bool {
@@ -60,20 +65,20 @@ fn summary_text(message: &SharedMessage) -> Option<String> {
     is_summary(Some(&message)).then(|| message.as_llm().map(crate::message::Message::text))?
 }
 
-/// The words of a summary, without its record of the work.
+/// Returns the text of a summary, without the work log.
 fn words_of(text: &str) -> Option<&str> {
-    let (words, _) = text.split_once(WORDS_END)?;
+    let (words, _) = text.split_once(TEXT_END)?;
     let (_, words) = words.split_once(OPENING)?;
     Some(words.trim()).filter(|words| !words.is_empty())
 }
 
-/// The last range that a text names.
+/// Returns the last range that a text names.
 fn range_of(text: &str) -> Option<(&str, &str)> {
     let (_, rest) = text.rsplit_once("the id `")?;
     rest.split_once('`')?.0.split_once("..")
 }
 
-/// The end of a text, from the beginning of a line on.
+/// Returns the end of a text, starting at a line.
 fn tail(text: &str, most: usize) -> &str {
     let from = text.len().saturating_sub(most);
     if from == 0 {

@@ -1,4 +1,4 @@
-//! The message that stands for what was left out.
+//! Tests of the summary message.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn query() -> CompactionQuery {
 }
 
 #[test]
-fn it_says_how_to_read_what_it_stands_for() {
+fn summary_names_the_range_to_recall() {
     let (a, b) = (named(0xa, AgentMessage::user("a")), named(0xb, AgentMessage::user("b")));
     let text = text(&query(), Some("We talked."), &[&a, &b]);
     assert!(text.contains("We talked."));
@@ -30,18 +30,18 @@ fn it_says_how_to_read_what_it_stands_for() {
 }
 
 #[test]
-fn a_summary_that_replaces_another_takes_over_its_words_and_its_range() {
+fn summary_includes_text_and_range_of_the_one_it_replaces() {
     let (a, b) = (named(0xa, AgentMessage::user("a")), named(0xb, AgentMessage::user("b")));
-    let earlier = text(&query(), Some("Topic: the parser was mended."), &[&a, &b]);
+    let earlier = text(&query(), Some("Topic: the parser was fixed."), &[&a, &b]);
     let earlier = named(0xc, AgentMessage::summary(earlier));
     let later = named(0xd, AgentMessage::user("d"));
     let text = text(&query(), None, &[&earlier, &later]);
-    assert!(text.contains("the parser was mended"), "{text}");
+    assert!(text.contains("the parser was fixed"), "{text}");
     assert!(text.contains("`m00000000000a..m00000000000d`"), "{text}");
 }
 
 #[test]
-fn words_that_are_taken_over_are_bounded_and_begin_with_a_line() {
+fn included_text_is_bounded_and_starts_at_a_line() {
     assert_eq!(tail("one\ntwo\nthree", 9), "three");
     assert_eq!(tail("one", 3), "one");
     assert_eq!(tail("äöü\nß", 4), "ß");

@@ -1,7 +1,8 @@
-//! How many tokens a text, an image or a message takes, as far as can be told without asking the service.
+//! Estimates how many tokens a text, an image or a message uses, without asking the provider.
 //!
-//! Owns the contract of counters, the built-in one and the rules for images. Does not know what services report: that
-//! is the tracker's. Invariant: the same content counts the same, always, in time proportional to its length.
+//! Has the contract for token counters, the built-in counter and the rules for images. The tracker adds what
+//! providers report. Invariant: the same content always has the same count, computed in time proportional to
+//! its length.
 
 use std::fmt;
 
@@ -10,38 +11,38 @@ use super::image::{self, ImageSize};
 use crate::content::Content;
 use crate::message::{AgentMessage, Message};
 
-/// Framing of one message: its role and its ends.
+/// Tokens for the role and the delimiters of a message.
 const MESSAGE_TOKENS: u64 = 4;
-/// What an image takes where nothing better is known.
+/// Tokens of an image of unknown size.
 const IMAGE_TOKENS: u64 = 1_200;
-/// Pixels of a token, as Anthropic counts images.
+/// Pixels per token in Anthropic's image formula.
 const PIXELS_PER_TOKEN: u64 = 750;
-/// An image takes no more there: larger ones are made smaller first.
+/// Maximum tokens of an image: larger images are scaled down first.
 const LARGEST_IMAGE_TOKENS: u64 = 1_600;
 
-/// Counts the tokens of a text. Deterministic: the count of a text never changes.
+/// Counts the tokens of a text. Must be deterministic: the count of a text never changes.
 ///
 /// ```
 /// use lariat_core::context::TokenCounter;
 ///
 /// #[derive(Debug)]
-/// struct Words;
+/// struct WordCounter;
 ///
-/// impl TokenCounter for Words {
+/// impl TokenCounter for WordCounter {
 ///     fn count(&self, text: &str) -> u64 {
-///         text.split_whitespace().count() as u64
+///         text.split_whitespace().map(|_| 1).sum()
 ///     }
 /// }
 ///
-/// assert_eq!(Words.count("one two three"), 3);
+/// assert_eq!(WordCounter.count("one two three"), 3);
 /// ```
 pub trait TokenCounter: fmt::Debug + Send + Sync {
-    /// Tokens of a text.
+    /// Returns the tokens of a text.
     fn count(&self, text: &str) -> u64;
 }
 
-/// The built-in counter: looks at which kinds of characters follow each other. Needs no tables of a model and reads
-/// hundreds of megabytes a second.
+/// The built-in counter, which looks at the sequence of character classes. Needs no tokenizer tables and
+/// processes hundreds of megabytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CharacterClasses;
 
@@ -51,13 +52,13 @@ impl TokenCounter for CharacterClasses {
     }
 }
 
-/// How a service counts images.
+/// How a provider counts the tokens of images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImageTokens {
-    /// All alike.
+    /// Every image has the same count.
     Flat(u64),
-    /// By area, as Anthropic does; like [`ImageTokens::default`] where the size cannot be told.
+    /// By area, as Anthropic does; the default count if the size is unknown.
     ByArea,
 }
 
@@ -68,7 +69,7 @@ impl Default for ImageTokens {
 }
 
 impl ImageTokens {
-    /// The rule of the service that a wire protocol belongs to.
+    /// Returns the rule of the provider that uses a wire protocol.
     pub fn of_protocol(api: &str) -> Self {
         if api.starts_with("anthropic") || api.starts_with("bedrock") {
             Self::ByArea
@@ -77,7 +78,7 @@ impl ImageTokens {
         }
     }
 
-    /// Tokens of an image, given as base64.
+    /// Returns the tokens of a base64 image.
     pub fn count(self, data: &str) -> u64 {
         match (self, image::size(data)) {
             (Self::Flat(tokens), _) => tokens,
@@ -100,7 +101,7 @@ pub fn message_tokens(message: &AgentMessage) -> u64 {
     count_message(&CharacterClasses, ImageTokens::default(), message)
 }
 
-/// Tokens of a message as it is sent: what never goes to a model counts nothing.
+/// Returns the tokens of a message as sent; 0 for content that is never sent to a model.
 pub fn count_message(counter: &dyn TokenCounter, images: ImageTokens, message: &AgentMessage) -> u64 {
     let Some(message) = message.as_llm() else { return 0 };
     let content = message.content();
@@ -133,7 +134,7 @@ fn count_block(counter: &dyn TokenCounter, images: ImageTokens, block: &Content)
     }
 }
 
-/// Tokens of the reasoning in a reply that goes back with it, and of what does not.
+/// Returns the tokens of the reasoning in a reply that is sent back, and of the reasoning that is not.
 pub(super) fn thinking_tokens(counter: &dyn TokenCounter, content: &[Content]) -> (u64, u64) {
     content.iter().fold((0, 0), |(back, gone), block| match block {
         Content::Thinking { thinking, signature: Some(_) } => (back + counter.count(thinking), gone),

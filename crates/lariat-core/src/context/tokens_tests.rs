@@ -1,4 +1,4 @@
-//! Counting: what a text, an image and a message take.
+//! Tests of token counts for texts, images and messages.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn reply(content: Vec<Content>) -> AgentMessage {
     }))
 }
 
-/// What o200k says about these texts, and how far off the built-in counter may be, in percent.
+/// Texts with their o200k token count and the allowed error of the built-in counter in percent.
 const KNOWN: &[(&str, u64, u64)] = &[
     (
         "The quick brown fox jumps over the lazy dog, and then it sleeps in the sun until the evening comes.",
@@ -37,7 +37,7 @@ const KNOWN: &[(&str, u64, u64)] = &[
 ];
 
 #[test]
-fn the_built_in_counter_is_close_to_a_tokenizer_and_not_bytes_by_four() {
+fn built_in_counter_is_close_to_a_tokenizer() {
     for (text, real, percent) in KNOWN {
         let counted = estimate_tokens(text);
         let off = counted.abs_diff(*real) * 100 / real;
@@ -49,7 +49,7 @@ fn the_built_in_counter_is_close_to_a_tokenizer_and_not_bytes_by_four() {
 }
 
 #[test]
-fn a_text_counts_what_its_parts_count_but_for_the_seam() {
+fn parts_of_a_text_sum_to_the_whole_except_at_the_cut() {
     let text = "let größe = 値 + \u{1f680}; // done\n".repeat(50);
     for (at, _) in text.char_indices() {
         let (one, other) = text.split_at(at);
@@ -59,7 +59,7 @@ fn a_text_counts_what_its_parts_count_but_for_the_seam() {
 }
 
 #[test]
-fn reasoning_without_a_signature_counts_nothing_because_it_is_not_sent_back() {
+fn unsigned_reasoning_is_not_counted() {
     let thinking = |signature: Option<&str>| Content::Thinking {
         thinking: "a long thought about the problem".repeat(20),
         signature: signature.map(str::to_owned),
@@ -71,7 +71,7 @@ fn reasoning_without_a_signature_counts_nothing_because_it_is_not_sent_back() {
 }
 
 #[test]
-fn a_call_counts_its_name_and_its_arguments_as_json() {
+fn tool_call_counts_name_and_json_arguments() {
     let small = message_tokens(&reply(vec![Content::tool_call("c", "read", json!({}))]));
     let large = message_tokens(&reply(vec![Content::tool_call(
         "c",
@@ -102,7 +102,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-/// With `metadata` bytes before the frame, as cameras write them.
+/// Builds a JPEG with `metadata` bytes before the frame, as cameras write them.
 fn jpeg(width: u16, height: u16, metadata: u16) -> Vec<u8> {
     let mut bytes = vec![0xff, 0xd8, 0xff, 0xe1];
     bytes.extend((metadata + 2).to_be_bytes());
@@ -115,11 +115,11 @@ fn jpeg(width: u16, height: u16, metadata: u16) -> Vec<u8> {
 }
 
 #[test]
-fn an_image_counts_by_its_area_where_the_service_does_so_and_its_size_can_be_read() {
+fn image_is_counted_by_area_if_its_size_is_known() {
     let by_area = |bytes: &[u8]| ImageTokens::ByArea.count(&base64(bytes));
     assert_eq!(by_area(&png(750, 100)), 100);
     assert_eq!(by_area(&jpeg(300, 250, 40_000)), 100);
-    assert_eq!(by_area(&png(8_000, 8_000)), 1_600, "it is made smaller first");
+    assert_eq!(by_area(&png(8_000, 8_000)), 1_600, "it is scaled down first");
     assert_eq!(by_area(&png(1, 1)), 1);
     for broken in [&png(750, 100)[..18], b"GIF89a", b"", &jpeg(300, 250, 40)[..30], &[0xff, 0xd8, 0xff, 0xd9]]
     {

@@ -1,10 +1,11 @@
-//! How full the window is: what the service reported for the last request, plus what is new, times what the service's
-//! reports have taught about our estimates.
+//! Tracks how full the context window is: the provider's count for the last request, plus the calibrated
+//! estimate of newer messages.
 //!
-//! Every report is the truth about its request, so errors do not add up. A report minus the one before is the truth
-//! about what was added in between: compared with the estimate of the same, it gives a factor for the model.
-//! Invariants: a pure fold over the conversation; all numbers are integers, so that a fold and its snapshot agree to
-//! the token; a message costs the same at any length of the conversation.
+//! Every report is exact for its request, so errors do not accumulate. The difference between two reports is
+//! the exact size of what was added in between; compared with its estimate, it gives a factor for the model.
+//!
+//! Invariants: the tracker is a pure fold over the conversation; all numbers are integers, so that a fold and
+//! its snapshot agree exactly; a message costs the same at any length of the conversation.
 
 use std::sync::Arc;
 
@@ -16,37 +17,37 @@ use crate::config::ContextConfig;
 use crate::message::{AgentMessage, AssistantMessage};
 use crate::transcript::Window;
 
-/// A sample needs this many estimated tokens: in fewer, framing weighs more than the text.
+/// Minimum estimated tokens of a sample; in smaller ones, message framing outweighs the text.
 const SMALLEST_SAMPLE: u64 = 40;
-/// A sample of a whole request needs this many: services add some hundred tokens of their own.
+/// Minimum for a sample of a whole request, because providers add some hundred tokens of their own.
 const SMALLEST_WHOLE: u64 = 4_000;
-/// A report from before a compaction exceeds the estimate of what is left by a quarter at least (a compaction that
-/// saves less than a fifth is refused); estimates are better than that. In percent of the estimate.
+/// A report from before a compaction exceeds the estimate of what remains by at least a quarter (a compaction
+/// that saves less than a fifth is refused); estimates are better than that. In percent of the estimate.
 const STALE_PERCENT: u64 = 115;
-/// And by this many tokens: below, it does not matter.
+/// Minimum excess of such a report in tokens; a smaller one does not matter.
 const STALE_TOKENS: u64 = 1_000;
 
-/// How much of the window is used.
+/// Tracks how much of the context window is used.
 #[derive(Clone, Debug)]
 pub struct ContextTracker {
     counter: Arc<dyn TokenCounter>,
     images: ImageTokens,
-    /// Estimate of what is sent besides the conversation.
-    fixed: Fixed,
-    /// The model that is configured.
+    /// Estimate of the parts of a request besides the conversation.
+    fixed: FixedTokens,
+    /// The configured model.
     configured: Arc<str>,
     state: TrackerState,
 }
 
 /// Estimated tokens of the system prompt and the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fixed {
+enum FixedTokens {
     Counted(u64),
-    /// The configuration's guess; teaches nothing.
+    /// A guess from the configuration, not used for calibration.
     Reserved(u64),
 }
 
-impl Fixed {
+impl FixedTokens {
     const fn tokens(self) -> u64 {
         match self {
             Self::Counted(tokens) | Self::Reserved(tokens) => tokens,
@@ -54,34 +55,34 @@ impl Fixed {
     }
 }
 
-/// The part of a tracker that a snapshot holds.
+/// The part of a tracker that a snapshot contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrackerState {
-    /// The last report, if it is about the conversation as it is now.
-    base: Option<Base>,
-    /// Estimate of the messages that the last report covers, its reply included.
+    /// The last report, if it describes the current conversation.
+    base: Option<ReportedTokens>,
+    /// Estimate of the messages that the last report covers, including its reply.
     sent: u64,
-    /// Estimate of the messages since.
+    /// Estimate of the messages since then.
     fresh: u64,
-    /// Tokens that requests take besides the conversation, as learnt before a compaction.
+    /// Tokens of requests besides the conversation, as measured before a compaction.
     overhead: Option<u64>,
-    /// The model that is asked next, when it is not the configured one.
+    /// The model of the next request, if it is not the configured one.
     asked: Option<String>,
     calibration: Calibration,
 }
 
-/// What a service reported.
+/// A count that a provider reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Base {
+struct ReportedTokens {
     model: String,
-    /// Its request and the part of its reply that goes back.
+    /// Tokens of the request and of the part of the reply that is sent back.
     tokens: u64,
-    /// The part of it that may not go back: services leave out old reasoning by rules of their own.
+    /// The part of `tokens` that may not be sent back: providers drop old reasoning by their own rules.
     doubtful: u64,
 }
 
 impl ContextTracker {
-    /// Counts a conversation with the built-in counter. `config` says what is reserved for the system prompt.
+    /// Counts a conversation with the built-in counter. `config` has the reserve for the system prompt.
     pub fn of(window: &Window, config: Option<&ContextConfig>) -> Self {
         let reserved = config.map_or(0, |config| config.system_prompt_tokens as u64);
         let mut tracker =
@@ -90,33 +91,34 @@ impl ContextTracker {
         tracker
     }
 
-    /// An empty conversation with a model.
+    /// Creates a tracker for an empty conversation with a model.
     pub fn new(counter: Arc<dyn TokenCounter>, images: ImageTokens, model: impl Into<Arc<str>>) -> Self {
-        let fixed = Fixed::Reserved(0);
+        let fixed = FixedTokens::Reserved(0);
         Self { counter, images, fixed, configured: model.into(), state: TrackerState::default() }
     }
 
-    /// With a guess of what is sent besides the conversation.
+    /// Sets a guess for the parts of a request besides the conversation.
     #[must_use]
     pub const fn reserving(mut self, tokens: u64) -> Self {
-        self.fixed = Fixed::Reserved(tokens);
+        self.fixed = FixedTokens::Reserved(tokens);
         self
     }
 
-    /// With a count of the system prompt and the tools, made by the same counter.
+    /// Sets the count of the system prompt and the tools, made by the same counter.
     #[must_use]
     pub const fn besides(mut self, tokens: u64) -> Self {
-        self.fixed = Fixed::Counted(tokens);
+        self.fixed = FixedTokens::Counted(tokens);
         self
     }
 
-    /// Takes in a conversation that is there already, with the reports in its replies. They teach the factor; the last
-    /// one is the base, unless it cannot be about this conversation: it was made before a compaction.
+    /// Reads an existing conversation with the reports in its replies. The reports calibrate the factor, and
+    /// the last one becomes the base unless it was made before a compaction and so does not describe this
+    /// conversation.
     pub fn read(&mut self, window: &Window) {
         for message in window.iter() {
             self.add(message);
         }
-        // Who answered before does not say who is asked now.
+        // The model of an earlier reply does not determine the model of the next request.
         self.ask(None);
         let Some(base) = &self.state.base else { return };
         let estimate = self.scaled(self.fixed.tokens() + self.state.sent);
@@ -127,17 +129,17 @@ impl ContextTracker {
         }
     }
 
-    /// Goes on where a snapshot was made.
+    /// Continues from a snapshot.
     pub fn restore(&mut self, state: TrackerState) {
         self.state = state;
     }
 
-    /// For a snapshot.
+    /// Returns the state for a snapshot.
     pub const fn state(&self) -> &TrackerState {
         &self.state
     }
 
-    /// A message was added; a reply brings its report along, and whoever gave it is asked next.
+    /// Adds a message. A reply contains a report, and its model becomes that of the next request.
     pub fn add(&mut self, message: &AgentMessage) {
         let tokens = count_message(&*self.counter, self.images, message);
         if let Some(reply) = message.as_assistant() {
@@ -150,9 +152,9 @@ impl ContextTracker {
         }
     }
 
-    /// Zero means that the service did not say; far too little, that it left out what came from its cache.
+    /// Zero means that the provider reported nothing; far too little means that it left out cached tokens.
     fn is_credible(&self, context: u64) -> bool {
-        context > 0 && Calibration::may_be(context, self.state.sent + self.state.fresh)
+        context > 0 && Calibration::is_plausible(context, self.state.sent + self.state.fresh)
     }
 
     fn report(&mut self, reply: &AssistantMessage, reply_tokens: u64) {
@@ -171,7 +173,7 @@ impl ContextTracker {
         let state = &mut self.state;
         state.sent += std::mem::take(&mut state.fresh) + reply_tokens;
         state.overhead = None;
-        state.base = Some(Base { model: model.to_owned(), tokens: context + kept, doubtful });
+        state.base = Some(ReportedTokens { model: model.to_owned(), tokens: context + kept, doubtful });
     }
 
     fn learn(&mut self, model: &str, context: u64) {
@@ -182,7 +184,7 @@ impl ContextTracker {
             {
                 calibration.learn(model, context.saturating_sub(base.tokens), *fresh);
             }
-            (None, Fixed::Counted(fixed))
+            (None, FixedTokens::Counted(fixed))
                 if overhead.is_none() && fixed + *sent + *fresh >= SMALLEST_WHOLE =>
             {
                 calibration.learn(model, context, fixed + *sent + *fresh);
@@ -191,35 +193,35 @@ impl ContextTracker {
         }
     }
 
-    /// The service was asked and counted the conversation as it is now.
+    /// Uses the provider's count of the current conversation, requested through its API.
     pub fn counted(&mut self, tokens: u64) {
-        let model = self.asked().to_owned();
+        let model = self.next_model().to_owned();
         if self.is_credible(tokens) {
             self.learn(&model, tokens);
             let state = &mut self.state;
             state.sent += std::mem::take(&mut state.fresh);
             state.overhead = None;
-            state.base = Some(Base { model, tokens, doubtful: 0 });
+            state.base = Some(ReportedTokens { model, tokens, doubtful: 0 });
         }
     }
 
-    /// Another model is asked from here on; `None` for the configured one.
+    /// Sets the model of the next request; `None` for the configured one.
     pub fn ask(&mut self, model: Option<&str>) {
         if self.state.asked.as_deref() != model {
             self.state.asked = model.map(str::to_owned);
         }
     }
 
-    fn asked(&self) -> &str {
+    fn next_model(&self) -> &str {
         self.state.asked.as_deref().unwrap_or(&self.configured)
     }
 
-    /// True while a report or a count says how much the conversation takes, but for what came since.
+    /// Returns true if a report or a count covers the conversation, except for newer messages.
     pub const fn is_reported(&self) -> bool {
         self.state.base.is_some()
     }
 
-    /// The conversation was compacted to this one.
+    /// Updates the tracker after compaction reduced the conversation to `window`.
     pub fn compacted(&mut self, window: &Window) {
         let overhead = self.overhead();
         let fresh = self.estimate(window);
@@ -229,24 +231,24 @@ impl ContextTracker {
             TrackerState { base: None, sent: 0, fresh, overhead: Some(overhead), asked, calibration };
     }
 
-    /// Tokens of a request with this conversation, by estimate: to compare before with after.
+    /// Estimates the tokens of a request with this conversation, for comparison before and after compaction.
     pub fn measure(&self, window: &Window) -> u64 {
         self.overhead() + self.scaled(self.estimate(window))
     }
 
-    /// What requests take besides the conversation: what reports leave when the conversation is taken off. Where the
-    /// system prompt and the tools were counted, it is not far from them.
+    /// Returns the tokens of a request besides the conversation: the reports minus the conversation. If the
+    /// system prompt and the tools were counted, the result is limited to values near their count.
     fn overhead(&self) -> u64 {
         let fixed = self.scaled(self.fixed.tokens());
         let TrackerState { base, sent, overhead, .. } = &self.state;
         let left = match (base, overhead) {
-            (Some(base), _) => self.rebased(base).saturating_sub(self.scaled(*sent)),
+            (Some(base), _) => self.converted(base).saturating_sub(self.scaled(*sent)),
             (None, Some(overhead)) => *overhead,
             (None, None) => fixed,
         };
         match self.fixed {
-            Fixed::Counted(_) => left.clamp(fixed / 2, fixed.saturating_mul(2) + STALE_TOKENS),
-            Fixed::Reserved(_) => left,
+            FixedTokens::Counted(_) => left.clamp(fixed / 2, fixed.saturating_mul(2) + STALE_TOKENS),
+            FixedTokens::Reserved(_) => left,
         }
     }
 
@@ -255,25 +257,25 @@ impl ContextTracker {
     }
 
     fn scaled(&self, estimate: u64) -> u64 {
-        self.state.calibration.scaled(self.asked(), estimate)
+        self.state.calibration.scaled(self.next_model(), estimate)
     }
 
-    /// A report in the tokens of the model that is asked now.
-    fn rebased(&self, base: &Base) -> u64 {
-        self.state.calibration.rebased(&base.model, self.asked(), base.tokens)
+    /// Converts a report to the tokens of the model of the next request.
+    fn converted(&self, base: &ReportedTokens) -> u64 {
+        self.state.calibration.converted(&base.model, self.next_model(), base.tokens)
     }
 
-    /// Tokens the next request will take, as far as anybody knows.
+    /// Returns the best estimate of the tokens of the next request.
     pub fn used(&self) -> u64 {
         let TrackerState { base, sent, fresh, .. } = &self.state;
         match base {
-            Some(base) => self.rebased(base) + self.scaled(*fresh),
+            Some(base) => self.converted(base) + self.scaled(*fresh),
             None => self.overhead() + self.scaled(sent + fresh),
         }
     }
 }
 
-/// The model that a reply was asked of; services answer under other names.
+/// Returns the model that was requested; providers may answer under other names.
 fn requested(reply: &AssistantMessage) -> &str {
     reply.requested_model.as_ref().unwrap_or(&reply.model)
 }

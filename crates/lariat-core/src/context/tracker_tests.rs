@@ -1,4 +1,4 @@
-//! Tracking: what is predicted, what is learnt, and what is not believed.
+//! Tests of predictions, calibration and implausible reports.
 
 use super::*;
 use crate::content::Content;
@@ -7,7 +7,7 @@ use crate::time::Timestamp;
 use crate::transcript::Transcript;
 use crate::usage::Usage;
 
-const SENTENCE: &str = "The tracker adds what is new to what the service has said. ";
+const SENTENCE: &str = "The tracker adds what is new to what the provider has said. ";
 
 fn user(sentences: usize) -> AgentMessage {
     AgentMessage::from(Message::user(SENTENCE.repeat(sentences)))
@@ -34,17 +34,18 @@ fn tracker() -> ContextTracker {
     ContextTracker::new(Arc::new(CharacterClasses), ImageTokens::default(), "m").reserving(1_000)
 }
 
-/// A service whose tokens are `tenths` of our estimate, with this many tokens besides the conversation.
-struct Service {
+/// A provider whose token counts are `tenths` of the estimate, with a fixed number of tokens besides the
+/// conversation.
+struct FakeProvider {
     tenths: u64,
     besides: u64,
-    said: u64,
+    conversation: u64,
     model: &'static str,
 }
 
-impl Service {
+impl FakeProvider {
     fn of(tenths: u64) -> Self {
-        Self { tenths, besides: 1_300, said: 0, model: "m" }
+        Self { tenths, besides: 1_300, conversation: 0, model: "m" }
     }
 
     fn tokens(&self, message: &AgentMessage) -> u64 {
@@ -52,39 +53,39 @@ impl Service {
     }
 
     fn context(&self) -> u64 {
-        self.besides + self.said
+        self.besides + self.conversation
     }
 
-    /// A turn: the user speaks, the service answers. What was predicted, and what was right.
+    /// Runs a turn and returns the predicted and the real tokens of its request.
     fn turn(&mut self, tracker: &mut ContextTracker, sentences: usize) -> (u64, u64) {
         let prompt = user(sentences);
         tracker.add(&prompt);
-        self.said += self.tokens(&prompt);
+        self.conversation += self.tokens(&prompt);
         let (predicted, real) = (tracker.used(), self.context());
         let answer = reply_of(self.model, Usage::default(), vec![Content::text("Yes.")]);
         let output = self.tokens(&answer);
-        self.said += output;
+        self.conversation += output;
         tracker.add(&reply_of(self.model, Usage::new(real, output), vec![Content::text("Yes.")]));
         (predicted, real)
     }
 }
 
-/// In thousandths.
+/// Returns the error in thousandths.
 fn error((predicted, real): (u64, u64)) -> u64 {
     predicted.abs_diff(real) * 1_000 / real
 }
 
 #[test]
-fn after_three_turns_the_prediction_is_right_whatever_the_service_counts() {
+fn prediction_converges_within_three_turns() {
     for tenths in [3, 5, 8, 10, 13, 20, 40] {
-        let (mut tracker, mut service) = (tracker(), Service::of(tenths));
-        let errors: Vec<u64> = (0..12).map(|_| error(service.turn(&mut tracker, 60))).collect();
+        let (mut tracker, mut provider) = (tracker(), FakeProvider::of(tenths));
+        let errors: Vec<u64> = (0..12).map(|_| error(provider.turn(&mut tracker, 60))).collect();
         assert!(errors[3..].iter().all(|error| *error < 20), "{tenths} tenths: {errors:?}");
     }
 }
 
 #[test]
-fn the_factor_stays_within_its_bounds() {
+fn factor_stays_within_its_bounds() {
     let mut tracker = tracker();
     for turn in 1..20 {
         tracker.add(&user(60));
@@ -97,70 +98,71 @@ fn the_factor_stays_within_its_bounds() {
 }
 
 #[test]
-fn a_single_odd_report_moves_the_factor_little_and_the_prediction_for_one_turn() {
-    let (mut tracker, mut service) = (tracker(), Service::of(13));
-    (0..6).for_each(|_| _ = service.turn(&mut tracker, 60));
-    service.said += 30_000;
-    let odd = error(service.turn(&mut tracker, 60));
-    assert!(odd > 500, "nobody can know");
-    let after: Vec<u64> = (0..4).map(|_| error(service.turn(&mut tracker, 60))).collect();
+fn outlier_report_affects_only_one_prediction() {
+    let (mut tracker, mut provider) = (tracker(), FakeProvider::of(13));
+    (0..6).for_each(|_| _ = provider.turn(&mut tracker, 60));
+    provider.conversation += 30_000;
+    let odd = error(provider.turn(&mut tracker, 60));
+    assert!(odd > 500, "the jump is not predictable");
+    let after: Vec<u64> = (0..4).map(|_| error(provider.turn(&mut tracker, 60))).collect();
     assert!(after.iter().all(|error| *error < 20), "{after:?}");
 }
 
 #[test]
-fn what_was_read_from_a_cache_counts_and_a_report_without_it_is_not_believed() {
-    let (mut tracker, mut service) = (tracker(), Service::of(10));
-    (0..4).for_each(|_| _ = service.turn(&mut tracker, 60));
+fn cached_tokens_are_included_and_reports_without_them_rejected() {
+    let (mut tracker, mut provider) = (tracker(), FakeProvider::of(10));
+    (0..4).for_each(|_| _ = provider.turn(&mut tracker, 60));
     let known = tracker.used();
     let cached = Usage { cache_read: known - 20, cache_write: 20, output: 5, ..Usage::default() };
     tracker.add(&user(1));
     tracker.add(&reply(cached));
     assert!(tracker.used().abs_diff(known) < 30, "{} after {known}", tracker.used());
     tracker.add(&reply(Usage::new(25, 5)));
-    assert!(tracker.used() >= known, "25 tokens cannot be all");
+    assert!(tracker.used() >= known, "25 tokens are implausible");
     tracker.add(&reply(Usage::default()));
-    assert!(tracker.used() >= known, "nothing was said");
+    assert!(tracker.used() >= known, "an empty report is ignored");
 }
 
 #[test]
-fn a_fallback_model_has_its_own_factor_and_reports_of_two_models_are_not_compared() {
-    let (mut tracker, mut service) = (tracker(), Service::of(10));
-    (0..5).for_each(|_| _ = service.turn(&mut tracker, 60));
-    let mut other = Service { tenths: 20, besides: 1_300, said: service.said * 2, model: "n" };
+fn fallback_model_has_its_own_factor() {
+    let (mut tracker, mut provider) = (tracker(), FakeProvider::of(10));
+    (0..5).for_each(|_| _ = provider.turn(&mut tracker, 60));
+    let mut other =
+        FakeProvider { tenths: 20, besides: 1_300, conversation: provider.conversation * 2, model: "n" };
     tracker.ask(Some("n"));
     let errors: Vec<u64> = (0..5).map(|_| error(other.turn(&mut tracker, 60))).collect();
     assert!(errors[3..].iter().all(|error| *error < 30), "{errors:?}");
     tracker.ask(None);
-    let back = Service { tenths: 10, besides: 1_300, said: other.said / 2, model: "m" };
+    let back = FakeProvider { tenths: 10, besides: 1_300, conversation: other.conversation / 2, model: "m" };
     let off = error((tracker.used(), back.context()));
     assert!(off < 120, "in the first model's tokens again: {} for {}", tracker.used(), back.context());
 }
 
 #[test]
-fn compaction_keeps_the_factor_and_what_is_sent_besides() {
-    let (mut tracker, mut service) = (tracker(), Service::of(20));
-    (0..8).for_each(|_| _ = service.turn(&mut tracker, 60));
+fn compaction_keeps_the_factor_and_the_overhead() {
+    let (mut tracker, mut provider) = (tracker(), FakeProvider::of(20));
+    (0..8).for_each(|_| _ = provider.turn(&mut tracker, 60));
     let mut transcript = Transcript::new();
     transcript.push_user(Arc::new(user(100))).unwrap();
     let before = tracker.used();
     tracker.compacted(&transcript.window());
-    let real = service.besides + service.tokens(&user(100));
+    let real = provider.besides + provider.tokens(&user(100));
     assert!(before > 2 * real && error((tracker.used(), real)) < 60, "{} for {real}", tracker.used());
     assert_eq!(tracker.used(), tracker.measure(&transcript.window()));
     assert!(!tracker.is_reported());
 }
 
 #[test]
-fn a_conversation_that_is_read_teaches_its_factor_and_knows_its_last_report() {
-    let (mut live, mut service) = (tracker(), Service::of(16));
+fn reading_a_conversation_gives_the_same_state_as_live() {
+    let (mut live, mut provider) = (tracker(), FakeProvider::of(16));
     let mut transcript = Transcript::new();
     for _ in 0..6 {
         let prompt = user(40);
         live.add(&prompt);
-        service.said += service.tokens(&prompt);
+        provider.conversation += provider.tokens(&prompt);
         transcript.push_user(Arc::new(prompt)).unwrap();
-        let answer = reply(Usage::new(service.context(), 3));
-        service.said += 3;
+        let answer = reply(Usage::new(provider.context(), 3));
+        provider.conversation += 3;
         live.add(&answer);
         transcript.push_exchange(Arc::new(answer), Vec::new()).unwrap();
     }
@@ -171,7 +173,7 @@ fn a_conversation_that_is_read_teaches_its_factor_and_knows_its_last_report() {
 }
 
 #[test]
-fn a_report_from_before_a_compaction_is_not_taken_for_one_of_what_is_left() {
+fn report_from_before_a_compaction_is_ignored() {
     let mut transcript = Transcript::new();
     transcript.push_user(Arc::new(user(40))).unwrap();
     transcript.push_exchange(Arc::new(reply(Usage::new(90_000, 3))), Vec::new()).unwrap();
@@ -181,9 +183,9 @@ fn a_report_from_before_a_compaction_is_not_taken_for_one_of_what_is_left() {
 }
 
 #[test]
-fn a_snapshot_goes_on_with_the_same_numbers() {
-    let (mut live, mut service) = (tracker(), Service::of(17));
-    (0..5).for_each(|_| _ = service.turn(&mut live, 33));
+fn restored_snapshot_gives_the_same_numbers() {
+    let (mut live, mut provider) = (tracker(), FakeProvider::of(17));
+    (0..5).for_each(|_| _ = provider.turn(&mut live, 33));
     live.ask(Some("n"));
     let json = serde_json::to_string(live.state()).unwrap();
     let mut restored = tracker();
@@ -194,7 +196,7 @@ fn a_snapshot_goes_on_with_the_same_numbers() {
 }
 
 #[test]
-fn reasoning_that_does_not_go_back_is_not_counted() {
+fn unsigned_reasoning_in_reports_is_not_counted() {
     let mut tracker = tracker();
     tracker.add(&user(20));
     let thought = Usage { reasoning: 4_000, ..Usage::new(5_000, 4_010) };
@@ -202,22 +204,22 @@ fn reasoning_that_does_not_go_back_is_not_counted() {
     assert_eq!(tracker.used(), 5_010);
     let signed = Content::Thinking { thinking: "hm ".repeat(2_000), signature: Some("s".to_owned()) };
     tracker.add(&reply_of("m", Usage { reasoning: 4_000, ..Usage::new(5_100, 4_010) }, vec![signed]));
-    assert_eq!(tracker.used(), 9_110, "it goes back with its signature");
+    assert_eq!(tracker.used(), 9_110, "signed reasoning is sent back");
 }
 
 #[test]
-fn a_count_of_the_service_is_as_good_as_a_report() {
+fn provider_count_is_used_like_a_report() {
     let mut tracker = tracker();
     tracker.add(&user(500));
     tracker.counted(9_000);
     assert_eq!(tracker.used(), 9_000);
     assert!(tracker.is_reported());
     tracker.counted(3);
-    assert_eq!(tracker.used(), 9_000, "three tokens cannot be all");
+    assert_eq!(tracker.used(), 9_000, "three tokens are implausible");
 }
 
 #[test]
-fn a_counted_prompt_and_tools_teach_the_factor_with_the_first_report() {
+fn counted_overhead_calibrates_with_the_first_report() {
     let mut tracker =
         ContextTracker::new(Arc::new(CharacterClasses), ImageTokens::default(), "m").besides(3_000);
     tracker.add(&user(100));

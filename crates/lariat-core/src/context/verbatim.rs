@@ -1,7 +1,8 @@
-//! What compaction must leave as it is.
+//! Determines the messages that compaction must not change.
 //!
-//! Owns the rule, once, for strategies that keep to it and for the machine that enforces it: a person's own words,
-//! pinned messages, the head and the recent tail. In a small window the tail is shorter: what stays must leave room.
+//! Strategies follow this rule and the machine enforces it: the user's own messages, pinned messages, the
+//! first messages and the newest messages stay unchanged. In a small window fewer of the newest messages
+//! stay, so that compaction remains possible.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,22 +12,23 @@ use crate::id::MessageId;
 use crate::message::{AgentMessage, Origin};
 use crate::transcript::Window;
 
-/// Share of the window, in percent, that the tail may take. What the model has not answered yet stays whatever it takes.
+/// Percentage of the window that the newest messages may use. Messages that the model has not answered yet
+/// always stay.
 const TAIL_PERCENT: u64 = 25;
 
-/// The messages that must stay as they are.
+/// The messages that compaction must not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verbatim {
     ids: HashSet<MessageId>,
 }
 
 impl Verbatim {
-    /// Those of a conversation.
+    /// Determines the messages of a conversation.
     pub fn of(window: &Window, config: &ContextConfig, pins: &BTreeSet<MessageId>) -> Self {
         let tail = window.len() - tail_length(window, config);
         let stays = |at: usize, message: &AgentMessage| {
             let origin = message.as_user().map(|user| &user.origin);
-            // A summary stands for what was compacted before: it is no beginning, and the next one takes it in.
+            // A summary is not part of the start of a conversation: the next summary replaces it.
             let head = at < config.keep_first && origin != Some(&Origin::Summary);
             head || at >= tail || origin.is_some_and(Origin::is_person) || pins.contains(&message.id())
         };
@@ -34,23 +36,23 @@ impl Verbatim {
         Self { ids: kept.map(|(_, message)| message.id()).collect() }
     }
 
-    /// Whether a message must stay as it is.
+    /// Returns whether a message must stay unchanged.
     pub fn contains(&self, id: MessageId) -> bool {
         self.ids.contains(&id)
     }
 
-    /// How many there are.
+    /// Returns the number of such messages.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// True when everything may go.
+    /// Returns true if every message may be changed.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 }
 
-/// Messages of the recent tail.
+/// Returns the number of newest messages that stay.
 fn tail_length(window: &Window, config: &ContextConfig) -> usize {
     let most = (config.max_context_tokens as u64).saturating_mul(TAIL_PERCENT) / 100;
     let (mut tokens, mut unanswered) = (0, true);

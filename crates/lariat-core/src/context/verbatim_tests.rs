@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 use crate::transcript::Transcript;
 use crate::usage::Usage;
 
-/// Exchanges with so many results each, of about so many tokens; ids count from 1.
+/// Builds exchanges with `results` results each of about `tokens` tokens; ids count from 1.
 fn talk(exchanges: u128, results: u128, tokens: usize) -> Transcript {
     let mut transcript = Transcript::new();
     let mut next = 0;
@@ -53,31 +53,31 @@ fn kept(transcript: &Transcript, window: usize, recent: usize) -> Vec<usize> {
     let mut config = ContextConfig::with_window(window);
     (config.keep_first, config.keep_recent) = (0, recent);
     let verbatim = Verbatim::of(&transcript.window(), &config, &BTreeSet::new());
-    // The first message is the person's.
+    // The first message is the user's.
     let messages = transcript.window();
     let kept = messages.iter().enumerate().skip(1).filter(|(_, message)| verbatim.contains(message.id()));
     kept.map(|(at, _)| at).collect()
 }
 
 #[test]
-fn a_tail_that_fits_is_kept_by_number() {
+fn newest_messages_that_fit_are_kept() {
     assert_eq!(kept(&talk(5, 1, 100), 100_000, 4), [7, 8, 9, 10]);
     assert_eq!(kept(&talk(5, 1, 100), 100_000, 0), [0; 0]);
     assert_eq!(kept(&talk(1, 1, 100), 100_000, 10), [1, 2]);
 }
 
 #[test]
-fn a_tail_takes_at_most_a_quarter_of_the_window() {
+fn newest_messages_use_at_most_a_quarter_of_the_window() {
     let talk = talk(5, 1, 1_000);
     let size = |at: usize| message_tokens(talk.window().iter().nth(at).unwrap());
     let two = usize::try_from(size(7) + size(8) + size(9) + size(10)).unwrap();
     assert_eq!(kept(&talk, 4 * two, 10), [7, 8, 9, 10]);
-    assert_eq!(kept(&talk, 4 * two - 4, 10), [8, 9, 10], "the reply is left out that does not fit");
+    assert_eq!(kept(&talk, 4 * two - 4, 10), [8, 9, 10], "the reply that does not fit is not kept");
 }
 
 #[test]
-fn what_the_model_has_not_answered_stays_whatever_it_takes() {
+fn unanswered_messages_always_stay() {
     let talk = talk(2, 3, 1_000);
     assert_eq!(kept(&talk, 1_000, 10), [5, 6, 7, 8], "a reply with all its results");
-    assert_eq!(kept(&talk, 1_000, 2), [7, 8], "but no more than are to be kept");
+    assert_eq!(kept(&talk, 1_000, 2), [7, 8], "but at most `keep_recent`");
 }

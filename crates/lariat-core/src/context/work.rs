@@ -1,8 +1,8 @@
-//! What was done in a session: files touched with their last state, commands run with their outcome, open tasks.
+//! Records the work of a session: files with their last state, commands with their outcome, open tasks.
 //!
-//! Folded from the journal, so that a model whose window lost the turns still knows, and does nothing twice. Knows tools
-//! by what their calls and details look like (`path`, `files`, `command`, `exit_code`, `items`), not by who wrote them.
-//! Bounded: the oldest entries go first, and it says how many went.
+//! Computed from the journal, so that a model still knows its work after the turns left its window, and does
+//! not repeat it. Recognises tools by their arguments and details (`path`, `files`, `command`, `exit_code`,
+//! `items`), not by name. The size is limited: the oldest entries are removed first, and the log counts them.
 
 use std::collections::VecDeque;
 
@@ -12,46 +12,47 @@ use serde_json::Value;
 use crate::content::ToolCall;
 use crate::id::MessageId;
 
-/// Files that are kept.
+/// Maximum number of files.
 const MOST_FILES: usize = 200;
-/// Commands that are kept.
+/// Maximum number of commands.
 const MOST_COMMANDS: usize = 100;
-/// Bytes of a command or of an outcome that are kept.
+/// Maximum bytes of a command or an outcome.
 const MOST_BYTES: usize = 200;
 
-/// What was done in a session.
+/// Files, commands and tasks of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkLog {
-    files: VecDeque<FileTouched>,
+    files: VecDeque<TouchedFile>,
     commands: VecDeque<CommandRun>,
     tasks: Vec<Task>,
-    /// Files and commands that were forgotten.
-    forgotten: (u64, u64),
+    /// Number of removed files and commands.
+    #[serde(rename = "forgotten")]
+    removed: (u64, u64),
 }
 
-/// A file that was touched.
+/// A file that a tool call read or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct FileTouched {
-    /// Where it is, as the call said.
+pub struct TouchedFile {
+    /// Path as the tool call gave it.
     pub path: String,
-    /// What was done to it last; reading does not count after a change.
+    /// The last operation on the file. Reading does not replace an earlier change.
     pub state: FileState,
-    /// The result of the call that did it.
+    /// Id of the tool result.
     pub message: MessageId,
 }
 
-/// What was done to a file.
+/// An operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FileState {
-    /// It was read.
+    /// The file was read.
     Read,
-    /// A part of it was changed.
+    /// A part of the file was changed.
     Edited,
-    /// It was written as a whole.
+    /// The whole file was written.
     Written,
-    /// It was deleted.
+    /// The file was deleted.
     Deleted,
 }
 
@@ -59,28 +60,28 @@ pub enum FileState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CommandRun {
-    /// The command, cut if it is long.
+    /// The command, truncated if long.
     pub command: String,
-    /// What came of it, in words.
+    /// Description of the outcome.
     pub outcome: String,
-    /// The result of the call.
+    /// Id of the tool result.
     pub message: MessageId,
 }
 
-/// Something to be done, as the model wrote it down.
+/// A task on the model's task list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Task {
-    /// In the model's words.
+    /// Description by the model.
     pub content: String,
-    /// How far it is, in the words of the tool.
+    /// Status as the tool writes it.
     pub status: String,
 }
 
-/// A call that came to its end.
-pub(crate) struct Ended<'a> {
+/// A finished tool call.
+pub(crate) struct FinishedCall<'a> {
     pub(crate) call: &'a ToolCall,
-    /// The arguments it ran with.
+    /// The arguments that the call ran with.
     pub(crate) arguments: &'a Value,
     pub(crate) details: &'a Value,
     pub(crate) is_error: bool,
@@ -89,62 +90,62 @@ pub(crate) struct Ended<'a> {
 }
 
 impl WorkLog {
-    /// Files, the one touched longest ago first.
-    pub fn files(&self) -> impl Iterator<Item = &FileTouched> {
+    /// Returns the files, least recently touched first.
+    pub fn files(&self) -> impl Iterator<Item = &TouchedFile> {
         self.files.iter()
     }
 
-    /// Commands, the one run longest ago first.
+    /// Returns the commands, least recently run first.
     pub fn commands(&self) -> impl Iterator<Item = &CommandRun> {
         self.commands.iter()
     }
 
-    /// Tasks that are not completed, in order.
+    /// Returns the tasks that are not completed, in order.
     pub fn open_tasks(&self) -> impl Iterator<Item = &Task> {
         self.tasks.iter().filter(|task| task.status != "completed")
     }
 
-    /// True when nothing was done.
+    /// Returns true if the log is empty.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.commands.is_empty() && self.tasks.is_empty()
     }
 
-    /// Whether a call would be noted.
-    pub(crate) fn concerns(call: &ToolCall) -> bool {
+    /// Returns whether the log records such a tool call.
+    pub(crate) fn records(call: &ToolCall) -> bool {
         let has = |name: &str| call.arguments.get(name).is_some();
         has("command") || has("path") || has("patch") || has("items")
     }
 
-    pub(crate) fn note(&mut self, ended: &Ended<'_>) {
-        let argument = |name: &str| ended.arguments.get(name).and_then(Value::as_str);
-        let detail = |name: &str| ended.details.get(name);
+    pub(crate) fn record(&mut self, finished: &FinishedCall<'_>) {
+        let argument = |name: &str| finished.arguments.get(name).and_then(Value::as_str);
+        let detail = |name: &str| finished.details.get(name);
         if let Some(command) = argument("command") {
-            self.note_command(command, ended);
-        } else if ended.is_error {
-            // What failed did not touch a file; why it failed is not worth remembering.
-        } else if let Some(items) = ended.arguments.get("items").and_then(Value::as_array) {
+            self.record_command(command, finished);
+        } else if finished.is_error {
+            // A failed call changed no file, and its reason is not recorded here.
+        } else if let Some(items) = finished.arguments.get("items").and_then(Value::as_array) {
             if let Some(tasks) = items.iter().map(task).collect() {
                 self.tasks = tasks;
             }
         } else if let Some(files) = detail("files").and_then(Value::as_array) {
             let paths = files.iter().filter_map(|file| file.get("path")?.as_str());
             for path in paths {
-                self.touch(path, patched(path, ended.text), ended.message);
+                self.touch(path, patch_operation(path, finished.text), finished.message);
             }
             let moved = files.iter().filter_map(|file| file.get("renamed_from")?.as_str());
-            moved.for_each(|path| self.touch(path, FileState::Deleted, ended.message));
+            moved.for_each(|path| self.touch(path, FileState::Deleted, finished.message));
         } else if let Some(path) = argument("path") {
-            let name = ended.call.name.as_str();
+            let name = finished.call.name.as_str();
             let state = match () {
                 () if name.contains("edit") => FileState::Edited,
                 () if name.contains("write") => FileState::Written,
                 () if name.contains("delete") || name.contains("remove") => FileState::Deleted,
                 () if detail("diff").is_some() => FileState::Edited,
                 () if name.contains("read") => FileState::Read,
-                // A folder that was listed or searched.
+                // A directory that was listed or searched.
                 () => return,
             };
-            self.touch(path, state, ended.message);
+            self.touch(path, state, finished.message);
         }
     }
 
@@ -157,43 +158,44 @@ impl WorkLog {
             }
             self.files.remove(at);
         }
-        self.files.push_back(FileTouched { path: path.to_owned(), state, message });
+        self.files.push_back(TouchedFile { path: path.to_owned(), state, message });
         if self.files.len() > MOST_FILES {
-            // What was only read is known to nobody else, but costs nothing to read again.
+            // Drop files that were only read first: nothing else records them, but the model can read them
+            // again.
             let oldest = self.files.iter().position(|file| file.state == FileState::Read).unwrap_or_default();
             self.files.remove(oldest);
-            self.forgotten.0 += 1;
+            self.removed.0 += 1;
         }
     }
 
-    fn note_command(&mut self, command: &str, ended: &Ended<'_>) {
-        let detail = |name: &str| ended.details.get(name);
+    fn record_command(&mut self, command: &str, finished: &FinishedCall<'_>) {
+        let detail = |name: &str| finished.details.get(name);
         let outcome = match detail("exit_code").and_then(Value::as_i64) {
             Some(code) => format!("exit code {code}"),
             None => match detail("signal").filter(|signal| !signal.is_null()) {
                 Some(signal) => format!("ended by signal {signal}"),
-                None if ended.is_error => "failed".to_owned(),
+                None if finished.is_error => "failed".to_owned(),
                 None if detail("id").is_some() => "runs in the background".to_owned(),
                 None => "done".to_owned(),
             },
         };
         let failed =
-            ended.is_error || detail("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
-        let said = ended.text.lines().map(str::trim).find(|line| !line.is_empty());
-        let outcome = match said.filter(|_| failed) {
-            Some(said) => format!("{outcome}: {}", cut(said)),
+            finished.is_error || detail("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
+        let first_line = finished.text.lines().map(str::trim).find(|line| !line.is_empty());
+        let outcome = match first_line.filter(|_| failed) {
+            Some(first_line) => format!("{outcome}: {}", truncated(first_line)),
             None => outcome,
         };
-        let command = cut(command);
+        let command = truncated(command);
         self.commands.retain(|known| known.command != command);
-        self.commands.push_back(CommandRun { command, outcome, message: ended.message });
+        self.commands.push_back(CommandRun { command, outcome, message: finished.message });
         if self.commands.len() > MOST_COMMANDS {
             self.commands.pop_front();
-            self.forgotten.1 += 1;
+            self.removed.1 += 1;
         }
     }
 
-    /// In words, for a model: the newest entries that fit, and open tasks in full.
+    /// Renders the log for the model: the newest entries that fit, and all open tasks.
     pub fn rendered(&self, most_bytes: usize) -> String {
         let mut text = String::new();
         if self.open_tasks().next().is_some() {
@@ -212,9 +214,9 @@ impl WorkLog {
             files.map(|file| format!("- {} {} ({})\n", state(file.state), file.path, file.message.short()));
         push_newest(
             &mut text,
-            "Files touched so far, by what was done last:",
+            "Files touched so far, with the last operation:",
             files,
-            self.forgotten.0,
+            self.removed.0,
             most_bytes,
         );
         let commands = self.commands.iter().rev();
@@ -225,22 +227,22 @@ impl WorkLog {
             &mut text,
             "Commands run so far; do not repeat them without need:",
             commands,
-            self.forgotten.1,
+            self.removed.1,
             most_bytes,
         );
         text
     }
 }
 
-/// Writes lines that come newest first, oldest first, as many as fit.
+/// Writes lines that come newest first in reverse order, as many as fit.
 fn push_newest(
     text: &mut String,
     title: &str,
     newest: impl Iterator<Item = String>,
-    forgotten: u64,
+    removed: u64,
     most_bytes: usize,
 ) {
-    let (mut lines, mut bytes, mut more) = (Vec::new(), 0, forgotten);
+    let (mut lines, mut bytes, mut more) = (Vec::new(), 0, removed);
     for line in newest {
         bytes += line.len();
         if bytes > most_bytes {
@@ -254,13 +256,14 @@ fn push_newest(
     }
     text.push_str(&format!("{title}\n"));
     if more > 0 {
-        text.push_str(&format!("- (and {more} before these)\n"));
+        text.push_str(&format!("- (and {more} earlier ones)\n"));
     }
     lines.iter().rev().for_each(|line| text.push_str(line));
 }
 
-/// What a patch did to a file, by the line it told of it: `A`, `M` or `D` and the path.
-fn patched(path: &str, text: &str) -> FileState {
+/// Returns what a patch did to a file, from the line of the result that names it: `A`, `M` or `D` and the
+/// path.
+fn patch_operation(path: &str, text: &str) -> FileState {
     let letter = text.lines().find_map(|line| {
         let (letter, rest) = line.split_once(' ')?;
         rest.starts_with(path).then_some(letter)
@@ -277,7 +280,7 @@ fn task(item: &Value) -> Option<Task> {
     Some(Task { content: word("content")?, status: word("status")? })
 }
 
-fn cut(text: &str) -> String {
+fn truncated(text: &str) -> String {
     let end = text.floor_char_boundary(MOST_BYTES);
     let kept = text.get(..end).unwrap_or(text);
     if end < text.len() { format!("{kept}…") } else { kept.to_owned() }

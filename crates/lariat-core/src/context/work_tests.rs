@@ -1,4 +1,4 @@
-//! What is remembered of calls, as the tools that people use make them.
+//! Tests of the work log with tool calls as the built-in tools make them.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -17,8 +17,15 @@ fn note(
         ToolCall { id: "c".into(), name: name.to_owned(), arguments: arguments.clone(), signature: None };
     let message = MessageId::new(Uuid::from_u128(n));
     let (is_error, text) = (outcome.is_err(), outcome.unwrap_or_else(|text| text));
-    if WorkLog::concerns(&call) {
-        log.note(&Ended { call: &call, arguments: &arguments, details: &details, is_error, text, message });
+    if WorkLog::records(&call) {
+        log.record(&FinishedCall {
+            call: &call,
+            arguments: &arguments,
+            details: &details,
+            is_error,
+            text,
+            message,
+        });
     }
 }
 
@@ -27,7 +34,7 @@ fn files(log: &WorkLog) -> Vec<(&str, FileState)> {
 }
 
 #[test]
-fn a_file_has_the_state_of_its_last_change_and_reading_is_none() {
+fn file_has_the_state_of_its_last_change() {
     let mut log = WorkLog::default();
     note(&mut log, 1, "read_file", json!({"path": "a"}), json!({"path": "a"}), Ok("1 x"));
     note(&mut log, 2, "write_file", json!({"path": "b", "content": "x"}), json!({"diff": ""}), Ok("ok"));
@@ -39,11 +46,11 @@ fn a_file_has_the_state_of_its_last_change_and_reading_is_none() {
 }
 
 #[test]
-fn a_patch_touches_each_of_its_files() {
+fn patch_records_each_of_its_files() {
     let mut log = WorkLog::default();
     let details = json!({"files": [{"path": "n"}, {"path": "m"}, {"path": "d"}, {"path": "to", "renamed_from": "from"}]});
-    let told = "Applied the patch:\nA n\nM m\nD d\nR from -> to";
-    note(&mut log, 1, "apply_patch", json!({"patch": "…"}), details, Ok(told));
+    let output = "Applied the patch:\nA n\nM m\nD d\nR from -> to";
+    note(&mut log, 1, "apply_patch", json!({"patch": "…"}), details, Ok(output));
     let expected = [
         ("n", FileState::Written),
         ("m", FileState::Edited),
@@ -55,7 +62,7 @@ fn a_patch_touches_each_of_its_files() {
 }
 
 #[test]
-fn a_command_has_its_outcome_and_the_first_line_of_what_went_wrong() {
+fn command_has_its_outcome_and_first_error_line() {
     let mut log = WorkLog::default();
     note(&mut log, 1, "bash", json!({"command": "make"}), json!({"exit_code": 0}), Ok("fine"));
     note(
@@ -67,15 +74,15 @@ fn a_command_has_its_outcome_and_the_first_line_of_what_went_wrong() {
         Ok("\nno rule\nmore"),
     );
     note(&mut log, 3, "bash", json!({"command": "make"}), json!({"exit_code": 1}), Ok("broken"));
-    let told: Vec<_> = log.commands().map(|run| (run.command.as_str(), run.outcome.as_str())).collect();
-    assert_eq!(told, [("make test", "exit code 2: no rule"), ("make", "exit code 1: broken")]);
+    let outcomes: Vec<_> = log.commands().map(|run| (run.command.as_str(), run.outcome.as_str())).collect();
+    assert_eq!(outcomes, [("make test", "exit code 2: no rule"), ("make", "exit code 1: broken")]);
 }
 
 #[test]
-fn open_tasks_are_told_verbatim_and_completed_ones_are_not() {
+fn renders_open_tasks_only() {
     let mut log = WorkLog::default();
     let items = json!([
-        {"content": "mend the parser", "status": "completed"},
+        {"content": "fix the parser", "status": "completed"},
         {"content": "test it, *all* of it", "status": "in_progress"},
         {"content": "write it down", "status": "pending"},
     ]);
@@ -85,7 +92,7 @@ fn open_tasks_are_told_verbatim_and_completed_ones_are_not() {
 }
 
 #[test]
-fn what_is_forgotten_is_counted_and_the_newest_are_kept() {
+fn keeps_the_newest_entries_and_counts_removed_ones() {
     let mut log = WorkLog::default();
     for n in 0..MOST_COMMANDS + 7 {
         let command = json!({"command": format!("run {n}")});
@@ -97,6 +104,6 @@ fn what_is_forgotten_is_counted_and_the_newest_are_kept() {
     assert_eq!((log.commands().count(), log.files().count()), (MOST_COMMANDS, MOST_FILES));
     let text = log.rendered(300);
     assert!(text.contains(&format!("`run {}`", MOST_COMMANDS + 6)), "{text}");
-    assert!(!text.contains("`run 7`") && text.contains("before these"), "{text}");
+    assert!(!text.contains("`run 7`") && text.contains("earlier ones"), "{text}");
     assert!(text.len() < 900, "{}", text.len());
 }

@@ -1,44 +1,44 @@
-//! What events say about a compaction: why it was tried, and the overlay that was laid.
+//! Data of compaction events: why compaction ran, and its edits.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::MessageId;
 use crate::message::SharedMessage;
 
-/// Why compaction was tried.
+/// Why compaction ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CompactionCause {
-    /// The window fills up: room is prepared beside the run.
+    /// The context window fills up. Compaction is prepared while the run continues.
     Threshold,
-    /// The window is all but full: the run waits. No model is asked.
+    /// The context window is almost full. The run waits, and compaction makes no model call.
     Emergency,
-    /// The provider said the request was too large: the run waits. No model is asked.
+    /// The provider rejected the request as too large. The run waits, and compaction makes no model call.
     Overflow,
-    /// A person asked for it.
+    /// The user requested it.
     Manual,
 }
 
-/// One edit of the overlay that compaction lays over the conversation. Ranges are inclusive.
+/// One edit that compaction applies to the model's view of the conversation. Ranges are inclusive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "edit", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum CompactionEdit {
-    /// The output of a tool is replaced by a note how to recall it.
+    /// Replaces the output of a tool with a note that says how to recall it.
     ClearToolOutput {
-        /// The tool result message.
+        /// Id of the tool result message.
         message: MessageId,
     },
-    /// A range is replaced by a summary.
+    /// Replaces a range of messages with a summary.
     Summarise {
         /// First message of the range.
         first: MessageId,
         /// Last message of the range.
         last: MessageId,
-        /// A user message that stands for the range.
+        /// The user message that replaces the range.
         summary: SharedMessage,
     },
-    /// A range is left out.
+    /// Removes a range of messages.
     Drop {
         /// First message of the range.
         first: MessageId,
@@ -48,7 +48,7 @@ pub enum CompactionEdit {
 }
 
 impl CompactionCause {
-    /// True when the run waits, so that nothing slow may be done.
+    /// Returns true if the run waits, so that compaction must be fast.
     pub const fn is_urgent(self) -> bool {
         matches!(self, Self::Emergency | Self::Overflow)
     }

@@ -1,18 +1,17 @@
-//! What can happen: the variants of [`AgentEvent`] and the small types inside them.
+//! The event kinds of a session: the variants of [`AgentEvent`] and the small types in them.
 //!
-//! Owns names and fields, after seed 002 section 4, extended by what permissions, plan mode, compaction, budgets and
-//! sub-agents need. `loop_id` and `timestamp`, which the seed repeats in every variant, are in the envelope.
+//! `loop_id` and `timestamp` are in the envelope ([`super::EventRecord`]), not in the variants.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::about::{Description, Goal, Import, Learning};
 use super::compaction::{CompactionCause, CompactionEdit};
-use super::full::ContextFull;
+use super::context_full::ContextFull;
 use super::loops::{LimitKind, LoopPattern, LoopStart, RunOutcome, TurnTrigger};
 use super::reference::{ArgsRef, MessageRef, Recorded};
+use super::session_data::{Description, Goal, Import, Learning};
 use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope};
 use crate::id::{EventId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
 use crate::message::SharedMessage;
@@ -27,403 +26,408 @@ use crate::usage::Usage;
 #[serde(tag = "type")]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// A loop began.
+    /// A loop started.
     AgentStart(Box<LoopStart>),
-    /// A loop ended. Emitted exactly once per loop, whatever happened.
+    /// A loop ended. Recorded exactly once per loop.
     AgentEnd {
-        /// All messages the loop produced, by id.
+        /// Ids of all messages that the loop produced.
         messages: Vec<MessageRef>,
         /// Sum over all model calls of the loop.
         usage: Usage,
-        /// Why it ended.
+        /// Why the loop ended.
         outcome: RunOutcome,
         /// Set when an input filter blocked the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rejection: Option<String>,
     },
-    /// A turn began: one model call and the tools it asks for.
+    /// A turn started: one model call and the tool calls it requests.
     TurnStart {
         /// Zero-based index within the loop.
         turn_index: u32,
-        /// What caused it.
+        /// What triggered the turn.
         triggered_by: TurnTrigger,
     },
     /// A turn ended.
     TurnEnd {
-        /// The assistant message.
+        /// The reply of the model.
         message: MessageRef,
         /// Usage of the turn's model call.
         usage: Usage,
-        /// Results in the order of the calls.
+        /// Tool results in the order of the tool calls.
         tool_results: Vec<MessageRef>,
     },
-    /// A message began. Live only.
+    /// A message started. Live only.
     MessageStart {
-        /// The message; an assistant's has no content yet.
+        /// The message; a reply of the model has no content yet.
         message: MessageRef,
     },
-    /// A piece of an assistant message arrived. Live only.
+    /// A part of a reply arrived. Live only.
     MessageUpdate {
-        /// The message it belongs to.
+        /// The message that the part belongs to.
         message: MessageRef,
-        /// The piece.
+        /// The new part.
         delta: StreamDelta,
     },
-    /// A message is complete. The one event that carries content.
+    /// A message is complete. This event contains its content.
     MessageEnd {
-        /// The message.
+        /// The complete message.
         message: Recorded,
     },
-    /// A tool is about to run. Durable before it runs: what is not recorded here has not touched the world.
+    /// A tool is about to run. Durable before the tool runs, so a tool call without this event has had no
+    /// effect.
     ToolExecutionStart {
-        /// The call.
+        /// Id of the tool call.
         tool_call_id: ToolCallId,
-        /// The tool.
+        /// Name of the tool.
         tool_name: String,
-        /// Its arguments.
+        /// Arguments that the tool runs with.
         #[serde(default, skip_serializing_if = "ArgsRef::is_as_called")]
         args: ArgsRef,
     },
     /// A running tool reported a partial result. Live only.
     ToolExecutionUpdate {
-        /// The call.
+        /// Id of the tool call.
         tool_call_id: ToolCallId,
-        /// The tool.
+        /// Name of the tool.
         tool_name: String,
-        /// What there is so far.
+        /// The result so far.
         partial_result: Arc<ToolResult>,
     },
     /// A tool finished, failed or was interrupted.
     ToolExecutionEnd {
-        /// The call.
+        /// Id of the tool call.
         tool_call_id: ToolCallId,
-        /// The tool.
+        /// Name of the tool.
         tool_name: String,
-        /// The tool result message, which carries the content.
+        /// The tool result message, which contains the content.
         message: MessageRef,
-        /// Structured metadata that the model does not see, for example an exit code.
+        /// Structured metadata that the model does not receive, for example an exit code.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         details: Value,
-        /// True when it failed.
+        /// True if the tool call failed.
         is_error: bool,
-        /// Set when the tool spawned a sub-agent loop.
+        /// Loop of the sub-agent that the tool spawned.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         child_loop_id: Option<LoopId>,
     },
-    /// A running tool says what it is doing. Live only.
+    /// A running tool reported its status. Live only.
     ProgressMessage {
-        /// The call.
+        /// Id of the tool call.
         tool_call_id: ToolCallId,
-        /// The tool.
+        /// Name of the tool.
         tool_name: String,
-        /// For a person.
+        /// Status text for the user.
         text: String,
     },
-    /// Somebody asked the loop to end now. Durable, so that a crash does not turn "stop" into "go on".
+    /// The user or the program requested that the loop ends now. Durable, so that the loop does not continue
+    /// after a crash.
     AbortRequested,
-    /// A hook said that the loop must not go on. Durable for the same reason.
+    /// A hook ended the loop. Durable for the same reason.
     HookStopped {
-        /// Why.
+        /// Reason from the hook.
         reason: String,
     },
-    /// The model was done, and a hook wants it to go on. Comes before the queued message that says so to the model.
+    /// The model was done, but a hook wants it to continue. Recorded before the queued message that tells the
+    /// model so.
     StopBlocked {
-        /// Why.
+        /// Reason from the hook.
         reason: String,
-        /// The message.
+        /// Id of the queued message.
         message_id: MessageId,
     },
-    /// An input filter blocked the prompt.
+    /// An input filter rejected the prompt.
     InputRejected {
-        /// Why.
+        /// Reason from the filter.
         reason: String,
     },
-    /// An input filter let the prompt pass with a warning.
+    /// An input filter accepted the prompt with a warning.
     InputWarned {
-        /// What the filter said; also appended to the user's message.
+        /// Text of the warning, which is also appended to the user's message.
         warning: String,
     },
-    /// Several loops began from one context.
+    /// Several loops started from one context.
     ParallelLoopStart {
-        /// The session.
+        /// Session of the loops.
         session_id: SessionId,
         /// One loop per branch, in configuration order.
         loop_ids: Vec<LoopId>,
     },
-    /// A branch was selected.
+    /// One of several parallel branches was selected.
     ParallelLoopEnd {
-        /// The session.
+        /// Session of the loops.
         session_id: SessionId,
-        /// The winner.
+        /// Loop of the selected branch.
         selected_loop_id: LoopId,
-        /// Its index in configuration order.
+        /// Index of the branch in configuration order.
         selected_config_index: usize,
-        /// What judging cost.
+        /// Tokens and cost of the evaluation.
         evaluation_usage: Usage,
     },
-    /// A message waits to be injected. Durable, so that what a user typed survives a crash.
+    /// A message waits for delivery. Durable, so that input of the user survives a crash.
     MessageQueued {
-        /// Which queue.
+        /// The queue that the message is in.
         queue: QueueKind,
-        /// The message.
+        /// The queued message, with its content.
         message: SharedMessage,
     },
-    /// Messages from outside became part of the conversation.
+    /// Messages from another source became part of the conversation.
     MessagesImported {
-        /// The message they follow; `None` at the start of a conversation.
+        /// The message after which they are inserted; `None` at the start of a conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         base: Option<MessageId>,
-        /// The messages, in order.
+        /// The imported messages, in order.
         messages: Vec<SharedMessage>,
     },
-    /// The events from here on come from a file. Until [`AgentEvent::SessionTakenOver`] names this import, no decision
-    /// among them applies here (see [`AgentEvent::applies_only_at_home`]).
+    /// The following events come from a file. Decisions among them do not apply here until
+    /// [`AgentEvent::SessionTakenOver`] names this import (see [`AgentEvent::is_local_decision`]).
     SessionImported(Box<Import>),
-    /// An imported session goes on here: from now on, decisions are this machine's.
+    /// An imported session continues here: from now on, decisions were made on this machine.
     SessionTakenOver {
-        /// The import, as [`AgentEvent::SessionImported`] names it.
+        /// Id of the import in [`AgentEvent::SessionImported`].
         import_id: String,
     },
-    /// A message was taken out of the conversation (a tombstone: the journal keeps it).
+    /// A message was removed from the conversation. The journal keeps it.
     MessageRemoved {
-        /// Which.
+        /// Id of the removed message.
         message_id: MessageId,
     },
-    /// The system prompt of the session was put together. It stays as it is from now on: what changes later is told in
-    /// notes.
+    /// The system prompt of the session was assembled. It does not change afterwards; the run sends later
+    /// changes in notes.
     PromptAssembled {
-        /// Its sections, in the order they are sent.
+        /// The sections, in the order in which they are sent.
         sections: Arc<[PromptSection]>,
     },
-    /// A person is asked whether a call may run.
+    /// A tool call requires the approval of the user.
     PermissionRequired {
-        /// The question.
+        /// The request for approval.
         request: Arc<PermissionRequest>,
     },
     /// A permission request was answered.
     PermissionDecided {
-        /// The question.
+        /// Id of the request.
         request_id: RequestId,
-        /// The call in question.
+        /// Id of the tool call.
         tool_call_id: ToolCallId,
-        /// The answer.
+        /// The decision of the user or the policy.
         #[serde(flatten)]
         decision: PermissionDecision,
     },
     /// Plan mode queued a change instead of making it.
     PlanChangeQueued {
-        /// The call that would have made it.
+        /// Id of the tool call that would have made the change.
         tool_call_id: ToolCallId,
-        /// The tool.
+        /// Name of the tool.
         tool_name: String,
-        /// What would be done.
+        /// Description of the change.
         summary: String,
     },
-    /// A person decided about changes that plan mode queued. They are named by the calls that would have made them.
+    /// The user decided about changes that plan mode queued. The ids are those of the tool calls.
     PlanDecided {
-        /// To be carried out.
+        /// Changes to make.
         approved: Vec<ToolCallId>,
-        /// Never to be made.
+        /// Changes that are discarded.
         rejected: Vec<ToolCallId>,
     },
-    /// What the model sees of the conversation was compacted. The journal keeps everything.
+    /// The model's view of the conversation was compacted. The journal keeps all messages.
     Compaction {
-        /// Why.
+        /// Why compaction ran.
         cause: CompactionCause,
-        /// The overlay, by reference.
+        /// The edits, with messages by id.
         edits: Arc<Vec<CompactionEdit>>,
         /// Estimated tokens before.
         tokens_before: u64,
         /// Estimated tokens after.
         tokens_after: u64,
-        /// What making a summary cost.
+        /// Tokens and cost of creating summaries.
         #[serde(default)]
         usage: Usage,
     },
-    /// The window is filling up; room is being prepared. Once, until room is made.
+    /// The context window is filling up and compaction is being prepared. Recorded once until compaction has
+    /// run.
     CompactionWarning {
         /// Estimated tokens of the next request.
         tokens: u64,
-        /// Tokens that fit.
+        /// Size of the context window in tokens.
         window: u64,
     },
-    /// A compaction was taken back: the conversation is as it would be without it.
+    /// A compaction was undone: the conversation is as if it had not happened.
     CompactionUndone {
-        /// The event that recorded it.
+        /// Id of the event that recorded the compaction.
         compaction: EventId,
     },
-    /// A message is to stay as it is, whatever is compacted; or need not any more.
+    /// A message was pinned or unpinned. Compaction does not change pinned messages.
     MessagePinned {
-        /// Which.
+        /// Id of the message.
         message_id: MessageId,
-        /// Whether it is to stay.
+        /// Whether the message is pinned now.
         pinned: bool,
     },
-    /// The conversation does not fit the window, and no room can be made. The run ends by it.
+    /// The conversation does not fit the context window and compaction does not help. The run ends.
     ContextFull(Box<ContextFull>),
     /// Compaction was tried and did not help.
     CompactionRefused {
-        /// Why it was tried.
+        /// Why compaction ran.
         cause: CompactionCause,
         /// Why it did not help.
         reason: String,
-        /// What trying cost.
+        /// Tokens and cost of trying.
         #[serde(default)]
         usage: Usage,
     },
-    /// A named point to come back to.
+    /// A named point that the user can return to.
     Checkpoint {
-        /// Its name.
+        /// Name of the checkpoint.
         label: String,
-        /// The last message before it.
+        /// The last message before the checkpoint.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message_id: Option<MessageId>,
     },
-    /// What people are told about the session changed.
+    /// The description of the session changed.
     SessionDescribed(Box<Description>),
-    /// The conversation goes on from an earlier message; `None` from its beginning.
+    /// The conversation continues from an earlier message; `None` means from the start.
     Rewound {
-        /// The message to go on from.
+        /// Id of the message to continue from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tip: Option<MessageId>,
     },
-    /// Something was learned that later sessions should know.
+    /// The agent recorded a learning for later sessions.
     Learned(Box<Learning>),
-    /// Something that was learned is to be forgotten.
+    /// A learning was deleted.
     Unlearned {
-        /// Its id.
+        /// Id of the learning.
         learning_id: String,
     },
-    /// A goal was set, or where it stands changed.
+    /// A goal was set or its progress changed.
     GoalChanged(Box<Goal>),
-    /// Stands where a damaged event was, so that those around it keep their places.
+    /// Replaces a damaged event, so that the other events keep their positions.
     EventLost {
-        /// What was found in its place.
+        /// What was found at this position.
         note: String,
     },
-    /// A share of a budget is used up: once per level.
+    /// A share of a budget is used up. Recorded once per level.
     BudgetWarning {
-        /// Which limit.
+        /// Kind of the limit.
         limit: LimitKind,
-        /// How much of it is used, in percent.
+        /// Percentage that is used.
         used_percent: u8,
-        /// What the limit is for.
+        /// What the limit applies to.
         #[serde(default)]
         scope: BudgetScope,
-        /// The level that was reached, in percent: 70 or 90, or 95, where the model is told to finish.
+        /// The level reached, in percent: 70, 90, or 95 (the run asks the model to finish).
         #[serde(default)]
         level: u8,
-        /// How much is used, in the unit of the limit.
+        /// Amount used, in the unit of the limit.
         #[serde(default)]
         used: u64,
-        /// How much may be used.
+        /// Amount that may be used.
         #[serde(default)]
         cap: u64,
     },
-    /// A budget is used up, and somebody is asked for more.
+    /// A budget is used up and the run asks the user for more.
     BudgetExtensionRequested {
-        /// The question.
+        /// The request for more budget.
         request: Arc<BudgetRequest>,
     },
-    /// More may be spent.
+    /// A budget was raised.
     BudgetExtended {
-        /// Of which budget.
+        /// What the budget applies to.
         scope: BudgetScope,
-        /// How much more.
+        /// The additional amounts.
         limits: BudgetLimits,
-        /// Who said so.
+        /// Who raised it.
         by: String,
     },
-    /// A limit ended the run. What the model is told about it, it is told by this event, not by a made-up message.
+    /// A limit ended the run. This event explains it to the model; the run adds no artificial message.
     LimitReached {
-        /// Which limit.
+        /// Kind of the limit.
         limit: LimitKind,
-        /// What the limit is for.
+        /// What the limit applies to.
         #[serde(default)]
         scope: BudgetScope,
-        /// In words.
+        /// Description for the user and the model.
         note: String,
     },
-    /// The model goes round in a circle.
+    /// The model repeats itself.
     RepetitionDetected {
-        /// The tool it called last.
+        /// The tool that the model called last.
         tool_name: String,
-        /// How often it went round.
+        /// Number of repetitions.
         count: u32,
-        /// What kind of circle.
+        /// Kind of the repetition.
         #[serde(default)]
         pattern: LoopPattern,
     },
-    /// A reply broke off and is asked for again: what observers saw of this message is void, and its tool calls never
-    /// run. The next reply has another id. Live only: the journal holds complete replies.
+    /// A reply broke off and will be requested again. What observers received of this message is invalid, and
+    /// its tool calls never run. The next reply has a new id. Live only: the journal contains only complete
+    /// replies.
     MessageWithdrawn {
-        /// The message that was announced by `MessageStart`.
+        /// Id of the message that `MessageStart` announced.
         message_id: MessageId,
     },
-    /// A model call failed and will be made again. Live only.
+    /// A model call failed and will be retried. Live only.
     ModelRetry {
-        /// Which retry this is, from 1.
+        /// Number of the retry, from 1.
         attempt: u32,
-        /// How long it waits, in milliseconds.
+        /// Delay before the retry, in milliseconds.
         delay_ms: u64,
-        /// What failed.
+        /// Error of the failed call.
         error: String,
     },
-    /// A model failed after all its retries, and the next one goes on with the same turn. Live only: the reply names
-    /// who made it.
+    /// A model failed after all retries, and the next model continues the same turn. Live only: the reply
+    /// names the model that wrote it.
     ModelFallback {
         /// The model that failed.
         from: String,
-        /// The model that goes on.
+        /// The model that continues.
         to: String,
-        /// What failed.
+        /// Error of the failed model.
         error: String,
     },
-    /// A sub-agent began.
+    /// A sub-agent started.
     SubAgentSpawned {
-        /// The call that spawned it.
+        /// Id of the tool call that spawned it.
         tool_call_id: ToolCallId,
-        /// Its loop.
+        /// Loop of the sub-agent.
         child_loop_id: LoopId,
-        /// Its session.
+        /// Session of the sub-agent.
         child_session_id: SessionId,
-        /// What it was told to do.
+        /// Task of the sub-agent.
         task: String,
     },
     /// A sub-agent ended.
     SubAgentCompleted {
-        /// The call that spawned it.
+        /// Id of the tool call that spawned it.
         tool_call_id: ToolCallId,
-        /// Its loop.
+        /// Loop of the sub-agent.
         child_loop_id: LoopId,
         /// How it ended.
         outcome: RunOutcome,
-        /// What it used.
+        /// Tokens and cost of the sub-agent.
         usage: Usage,
     },
-    /// A loop goes on after its process died.
+    /// A loop resumed after its process crashed.
     LoopRecovered {
-        /// Calls that were running then; their outcome is unknown.
+        /// Tool calls that were running at the crash; their outcome is unknown.
         interrupted: Vec<ToolCallId>,
-        /// What had to be repaired in the conversation.
+        /// Repairs that the conversation needed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         repairs: Vec<Repair>,
     },
-    /// The journal could not be written; the run waits and tries again. Live only.
+    /// The journal cannot be written; the run waits and retries. Live only.
     JournalUnavailable {
-        /// What the store said.
+        /// Error of the store.
         error: String,
         /// Durable events that are not saved yet.
         unsaved: u64,
     },
-    /// The journal takes writes again; nothing was lost. Live only.
+    /// The journal can be written again; no event was lost. Live only.
     JournalRestored,
-    /// An event of a kind this version does not know, kept as read.
+    /// An event of an unknown kind, kept as read.
     #[serde(untagged)]
     Unknown(Map<String, Value>),
 }
 
-/// Every kind this version knows, for telling "unknown" from "malformed".
+/// All kinds that this version knows. Distinguishes an unknown kind from a malformed event.
 pub(super) const KNOWN_KINDS: &[&str] = &[
     "AgentStart",
     "AgentEnd",
@@ -482,7 +486,8 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
 ];
 
 impl AgentEvent {
-    /// True for events that belong into the journal; false for those that only live observers see.
+    /// Returns true for events that belong in the journal, and false for those that only live observers
+    /// receive.
     pub const fn is_durable(&self) -> bool {
         !matches!(
             self,
@@ -498,9 +503,9 @@ impl AgentEvent {
         )
     }
 
-    /// True for what a person or a policy decided for one machine: questions and their answers, plans, larger budgets,
-    /// the system prompt. In an imported session it does not apply.
-    pub const fn applies_only_at_home(&self) -> bool {
+    /// Returns true for events that record a decision for one machine: approval requests and their answers,
+    /// plans, budget increases, the system prompt. They do not apply in an imported session.
+    pub const fn is_local_decision(&self) -> bool {
         matches!(
             self,
             Self::PermissionRequired { .. }
@@ -513,7 +518,7 @@ impl AgentEvent {
         )
     }
 
-    /// The text of a text delta, which is what most observers want.
+    /// Returns the text if this is a text delta, which most observers want.
     pub fn text_delta(&self) -> Option<&str> {
         match self {
             Self::MessageUpdate { delta: StreamDelta::Text { delta }, .. } => Some(delta),
@@ -521,7 +526,7 @@ impl AgentEvent {
         }
     }
 
-    /// The `type` of an event this version does not know.
+    /// Returns the `type` of an unknown event.
     pub(super) fn unknown_kind(&self) -> Option<&str> {
         match self {
             Self::Unknown(fields) => Some(fields.get("type").and_then(Value::as_str).unwrap_or_default()),
@@ -530,34 +535,34 @@ impl AgentEvent {
     }
 }
 
-/// The two queues of messages that wait for their moment.
+/// The two queues of messages that wait for delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum QueueKind {
-    /// Injected between tool executions and at turn ends.
+    /// Delivered between tool calls and at the end of a turn.
     Steering,
-    /// Injected when the loop would otherwise stop.
+    /// Delivered when the loop would otherwise stop.
     FollowUp,
 }
 
-/// A piece of an assistant message.
+/// A part of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum StreamDelta {
     /// Text.
     Text {
-        /// The piece.
+        /// The new text.
         delta: String,
     },
     /// Reasoning.
     Thinking {
-        /// The piece.
+        /// The new text.
         delta: String,
     },
     /// Arguments of a tool call.
     ToolCallDelta {
-        /// The piece.
+        /// The new JSON text.
         delta: String,
     },
 }

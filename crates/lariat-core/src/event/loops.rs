@@ -1,15 +1,15 @@
-//! What events say about a loop: how it began, what caused its turns, why it ended.
+//! Data of events about a loop: how it started, what triggered its turns, why it ended.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::full::ContextFull;
+use super::context_full::ContextFull;
 use crate::budget::BudgetScope;
 use crate::id::{AgentId, LoopId, MessageId, SessionId, ToolCallId};
 
-/// What begins with a loop.
+/// The start of a loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LoopStart {
@@ -17,36 +17,36 @@ pub struct LoopStart {
     pub agent_id: AgentId,
     /// The session.
     pub session_id: SessionId,
-    /// The loop; written in the envelope only, because a name must not come twice in an object.
-    #[serde(skip, default = "in_envelope")]
+    /// Id of the loop. Serialised only in the envelope, because a JSON object must not contain a name twice.
+    #[serde(skip, default = "placeholder_id")]
     pub loop_id: LoopId,
-    /// `None` for origin calls; set for continuations and sub-agents.
+    /// `None` if the loop continues no other one; set for continuations and sub-agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_loop_id: Option<LoopId>,
-    /// `None` for origin calls.
+    /// `None` if the loop continues no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation_kind: Option<ContinuationKind>,
-    /// The last message of the conversation this loop starts from; `None` when it starts from nothing.
+    /// The last message of the conversation that this loop continues; `None` if the conversation is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<MessageId>,
-    /// The call in another session that spawned this loop.
+    /// The tool call in another session that spawned this loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<SpawnRef>,
-    /// The configuration, for the record.
+    /// The configuration of the loop, for reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Arc<LoopConfigSnapshot>>,
-    /// Application-defined.
+    /// Data of the application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
 }
 
-/// Stands for the loop's id until the envelope's is put in its place.
-fn in_envelope() -> LoopId {
+/// Placeholder until the id from the envelope replaces it.
+fn placeholder_id() -> LoopId {
     LoopId::from("")
 }
 
 impl LoopStart {
-    /// An origin call that starts from nothing.
+    /// Creates a loop that continues no other one and starts with an empty conversation.
     pub const fn new(agent_id: AgentId, session_id: SessionId, loop_id: LoopId) -> Self {
         Self {
             agent_id,
@@ -62,27 +62,27 @@ impl LoopStart {
     }
 }
 
-/// The call in a parent session that spawned a sub-agent.
+/// The tool call in a parent session that spawned a sub-agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnRef {
-    /// The parent's session.
+    /// Session of the parent.
     pub parent_session_id: SessionId,
-    /// The parent's loop.
+    /// Loop of the parent.
     pub parent_loop_id: LoopId,
-    /// The call.
+    /// Id of the tool call.
     pub tool_call_id: ToolCallId,
-    /// The tool.
+    /// Name of the tool.
     pub tool_name: String,
 }
 
-/// The configuration a loop ran with, without secrets.
+/// The configuration of a loop, without secrets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct LoopConfigSnapshot {
     /// Model id.
     pub model: String,
-    /// Model name for people.
+    /// Model name for the user interface.
     pub name: String,
     /// Provider name.
     pub provider: String,
@@ -90,16 +90,16 @@ pub struct LoopConfigSnapshot {
     pub config_id: String,
     /// Wire protocol.
     pub api: String,
-    /// Where requests go.
+    /// Base URL of the provider's API.
     pub base_url: String,
-    /// Whether the model reasons.
+    /// Whether the model supports reasoning.
     pub reasoning: bool,
     /// Context window in tokens.
     pub context_window: u64,
     /// Output limit in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// Thinking level.
+    /// Reasoning level.
     pub thinking_level: crate::model::ThinkingLevel,
     /// Sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,10 +110,10 @@ pub struct LoopConfigSnapshot {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ContinuationKind {
-    /// Goes on.
+    /// Continues the conversation.
     #[default]
     Default,
-    /// Tries again from an equivalent context.
+    /// Repeats from an equivalent context.
     Rerun {
         /// RFC 3339 UTC timestamp.
         tag: String,
@@ -125,7 +125,7 @@ pub enum ContinuationKind {
     },
 }
 
-/// What caused a turn.
+/// What triggered a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum TurnTrigger {
@@ -134,9 +134,9 @@ pub enum TurnTrigger {
     User,
     /// The task of a sub-agent.
     SubAgent,
-    /// Tool results, steering, a follow-up, or a continued loop.
+    /// Tool results, steering, a follow-up message, or a continued loop.
     Continuation,
-    /// A branch.
+    /// A branch of the conversation.
     Branch,
 }
 
@@ -145,34 +145,34 @@ pub enum TurnTrigger {
 #[serde(tag = "kind", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum RunOutcome {
-    /// The model was done.
+    /// The model finished.
     Completed,
-    /// An input filter blocked the prompt.
+    /// An input filter rejected the prompt.
     Rejected,
     /// The run was cancelled.
     Aborted,
-    /// `before_loop` or `before_turn` returned false, or a hook said that the run must not go on (`HookStopped`).
+    /// The `before_loop` or `before_turn` callback returned false, or a hook ended the run (`HookStopped`).
     StoppedByHook,
     /// A limit was reached.
     LimitReached {
-        /// Which.
+        /// Kind of the limit.
         limit: LimitKind,
-        /// What it is for.
+        /// What the limit applies to.
         #[serde(default)]
         scope: BudgetScope,
     },
-    /// The model kept going round in a circle.
+    /// The model kept repeating itself.
     Repetition,
-    /// The conversation does not fit the window, and no room could be made or compaction is switched off.
+    /// The conversation does not fit the context window, and compaction did not help or is disabled.
     ContextFull(Box<ContextFull>),
-    /// The model call failed for good.
+    /// The model call failed permanently.
     Failed {
-        /// What failed.
+        /// Error of the model call.
         error: String,
     },
 }
 
-/// The limits a run can hit.
+/// The kinds of limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -181,39 +181,39 @@ pub enum LimitKind {
     Turns,
     /// Tokens in total.
     Tokens,
-    /// Wall-clock time.
+    /// Active time.
     Duration,
-    /// Money.
+    /// Cost.
     Cost,
     /// Tool calls.
     ToolCalls,
 }
 
 impl LimitKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 5] = [Self::Turns, Self::Tokens, Self::Duration, Self::Cost, Self::ToolCalls];
 }
 
-/// How a model goes round in a circle.
+/// How a model repeats itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum LoopPattern {
-    /// The same call with the same result.
+    /// The same tool call with the same result.
     #[default]
     Same,
-    /// The same few calls with the same results, in the same order.
+    /// The same few tool calls with the same results, in the same order.
     Cycle,
-    /// Nearly the same call, failing the same way.
+    /// Nearly the same tool call with the same error.
     NearlySame,
-    /// Different calls, failing the same way.
+    /// Different tool calls with the same error.
     SameError,
-    /// An edit of a file and its undoing.
+    /// An edit of a file and the reverse edit.
     BackAndForth,
 }
 
 impl RunOutcome {
-    /// True when the model was done.
+    /// Returns true if the model finished.
     pub const fn is_completed(&self) -> bool {
         matches!(self, Self::Completed)
     }

@@ -1,25 +1,25 @@
-//! The one event vocabulary. Durable events *are* the journal; the rest are live only.
+//! The events of a session. Durable events form the journal; the others are live only.
 //!
-//! Owns the envelope, the kinds of events and their journal form. In the journal, content is written once
-//! ([`AgentEvent::MessageEnd`] and [`AgentEvent::MessageQueued`]); every other event names messages by id. Observers
-//! get the same events with those names resolved ([`MessageRef::get`]).
-//! Invariant: an event read from a journal and written again is the same event, also when this version does not know it.
+//! The journal contains each message once ([`AgentEvent::MessageEnd`] and [`AgentEvent::MessageQueued`]); all
+//! other events refer to messages by id. Observers receive the same events with the messages attached
+//! ([`MessageRef::get`]). Invariant: an event that is read from a journal and written again stays the same,
+//! even if this version does not know its kind.
 
-mod about;
 mod compaction;
-mod full;
+mod context_full;
+mod dotted_names;
 mod kind;
 mod loops;
 mod record;
 mod reference;
 mod resolve;
-mod seed;
+mod session_data;
 #[cfg(test)]
 mod tests;
 
-pub use about::{Description, Goal, GoalStatus, Import, Learning};
 pub use compaction::{CompactionCause, CompactionEdit};
-pub use full::{ContextFull, LargeMessage};
+pub use context_full::{ContextFull, LargeMessage};
+pub use dotted_names::{DottedNameSource, SEED_NAMES, seed_name};
 pub use kind::{AgentEvent, QueueKind, StreamDelta};
 pub use loops::{
     ContinuationKind, LimitKind, LoopConfigSnapshot, LoopPattern, LoopStart, RunOutcome, SpawnRef,
@@ -28,7 +28,7 @@ pub use loops::{
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, Recorded};
 pub use resolve::Resolver;
-pub use seed::{SEED_NAMES, SeedTold, seed_name};
+pub use session_data::{Description, Goal, GoalStatus, Import, Learning};
 
-/// An event as it is shared between journal and observers.
+/// An event that journal and observers share.
 pub type Event = std::sync::Arc<EventRecord>;

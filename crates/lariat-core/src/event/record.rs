@@ -1,7 +1,7 @@
-//! The envelope around every event, and reading it back.
+//! The envelope of every event, and its parser.
 //!
-//! Owns the format version and the rule for unknown kinds: an event of a kind this version does not know is kept; an
-//! event of a known kind that does not parse is an error, never silently kept as unknown.
+//! An event of an unknown kind is kept. An event of a known kind with wrong fields is an error; it is never
+//! kept as unknown.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,22 +10,23 @@ use super::kind::KNOWN_KINDS;
 use crate::id::{EventId, LoopId};
 use crate::time::Timestamp;
 
-/// Version of the journal format this code writes.
+/// Version of the journal format that this code writes.
 pub const FORMAT_VERSION: u16 = 1;
 
-/// An event with its place in the journal.
+/// An event with its position in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "UncheckedRecord")]
 pub struct EventRecord {
     /// Format version.
     pub v: u16,
-    /// Position in the session's journal, counted from 0. A live event carries the position of the next durable one.
+    /// Position in the session's journal, counted from 0. A live event has the position of the next durable
+    /// one.
     pub seq: u64,
-    /// Identity, UUID v7.
+    /// Id of the event, UUID v7.
     pub id: EventId,
-    /// When it happened.
+    /// Time of the event.
     pub timestamp: Timestamp,
-    /// The loop it belongs to; `None` for events of the session as a whole.
+    /// Loop of the event; `None` for events of the session as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_id: Option<LoopId>,
     /// What happened.
@@ -37,17 +38,17 @@ pub struct EventRecord {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventParseError {
-    /// Not JSON, or the envelope is incomplete.
+    /// The line is not JSON, or the envelope is incomplete.
     #[error("not an event: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// The kind is known, its fields are not what this version expects.
+    /// The kind is known, but its fields are missing or wrong.
     #[error("event of kind `{0}` has missing or wrong fields")]
     WrongFields(String),
 }
 
-/// A record as it is written, before it is known to be whole.
+/// A record as read, before validation.
 #[derive(Deserialize)]
-struct Written {
+struct UncheckedRecord {
     v: u16,
     seq: u64,
     id: EventId,
@@ -58,11 +59,11 @@ struct Written {
     event: AgentEvent,
 }
 
-impl TryFrom<Written> for EventRecord {
+impl TryFrom<UncheckedRecord> for EventRecord {
     type Error = EventParseError;
 
-    fn try_from(written: Written) -> Result<Self, EventParseError> {
-        let Written { v, seq, id, timestamp, loop_id, mut event } = written;
+    fn try_from(unchecked: UncheckedRecord) -> Result<Self, EventParseError> {
+        let UncheckedRecord { v, seq, id, timestamp, loop_id, mut event } = unchecked;
         match (&mut event, &loop_id) {
             (AgentEvent::AgentStart(start), Some(loop_id)) => start.loop_id = loop_id.clone(),
             (AgentEvent::AgentStart(_), None) => {
@@ -81,12 +82,12 @@ impl EventRecord {
     /// Parses one event from JSON.
     ///
     /// # Errors
-    /// When the text is not an event; unknown kinds are no error.
+    /// Fails if the text is not an event. Accepts unknown kinds.
     pub fn from_json(json: &[u8]) -> Result<Self, EventParseError> {
-        serde_json::from_slice::<Written>(json)?.try_into()
+        serde_json::from_slice::<UncheckedRecord>(json)?.try_into()
     }
 
-    /// True when the event belongs into the journal.
+    /// Returns true if the event belongs in the journal.
     pub const fn is_durable(&self) -> bool {
         self.event.is_durable()
     }

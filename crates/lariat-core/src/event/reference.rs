@@ -1,7 +1,7 @@
-//! How events name content without repeating it.
+//! References from events to content, so that the journal contains each message once.
 //!
-//! Owns the two forms: by id with the content attached in memory only ([`MessageRef`], [`ArgsRef`]), and content in
-//! full the first time with its id later ([`Recorded`]).
+//! [`MessageRef`] and [`ArgsRef`] serialise as an id and carry the content in memory only; [`Recorded`]
+//! contains the content the first time and the id later.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::content::ToolCall;
 use crate::id::MessageId;
 use crate::message::{AgentMessage, SharedMessage};
 
-/// A message named by id. Serialises as the id alone; observers find the message attached.
+/// A reference to a message. Serialises as the id alone; observers find the message attached.
 #[derive(Clone, Debug)]
 pub struct MessageRef {
     id: MessageId,
@@ -20,27 +20,27 @@ pub struct MessageRef {
 }
 
 impl MessageRef {
-    /// Names a message and attaches it.
+    /// Creates a reference with the message attached.
     pub fn resolved(message: SharedMessage) -> Self {
         Self { id: message.id(), message: Some(message) }
     }
 
-    /// Names a message without having it at hand.
+    /// Creates a reference without the message.
     pub const fn unresolved(id: MessageId) -> Self {
         Self { id, message: None }
     }
 
-    /// The message's id.
+    /// Returns the id of the message.
     pub const fn id(&self) -> MessageId {
         self.id
     }
 
-    /// The message, when attached.
+    /// Returns the message, if attached.
     pub fn get(&self) -> Option<&AgentMessage> {
         self.message.as_deref()
     }
 
-    /// The shared message, when attached.
+    /// Returns the shared message, if attached.
     pub const fn shared(&self) -> Option<&SharedMessage> {
         self.message.as_ref()
     }
@@ -64,18 +64,18 @@ impl<'de> Deserialize<'de> for MessageRef {
     }
 }
 
-/// A message in the event that records it: in full, unless an earlier event already carried its content.
+/// A message in the event that records it: in full, unless an earlier event contains its content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Recorded {
-    /// The content was written by an earlier [`super::AgentEvent::MessageQueued`].
+    /// An earlier [`super::AgentEvent::MessageQueued`] contains the content.
     Earlier(MessageRef),
-    /// This event carries the content.
+    /// This event contains the content.
     Full(SharedMessage),
 }
 
 impl Recorded {
-    /// The message's id.
+    /// Returns the id of the message.
     pub fn id(&self) -> MessageId {
         match self {
             Self::Earlier(reference) => reference.id(),
@@ -83,7 +83,7 @@ impl Recorded {
         }
     }
 
-    /// The message, unless it is an unresolved mention.
+    /// Returns the message, unless it is an unresolved reference.
     pub const fn shared(&self) -> Option<&SharedMessage> {
         match self {
             Self::Earlier(reference) => reference.shared(),
@@ -92,20 +92,20 @@ impl Recorded {
     }
 }
 
-/// The arguments a tool was started with. Written only when they differ from what the model's message says.
+/// The arguments that a tool was started with. Serialised only if they differ from those in the reply.
 #[derive(Clone, Debug, Default)]
 pub enum ArgsRef {
-    /// As in the assistant message, which is not at hand.
+    /// As in the reply, which is not attached.
     #[default]
     Unresolved,
-    /// As in the assistant message.
+    /// As in the reply.
     Called(Arc<ToolCall>),
     /// Replaced by a hook; written to the journal.
     Rewritten(Arc<Value>),
 }
 
 impl ArgsRef {
-    /// The arguments, when at hand.
+    /// Returns the arguments, if known.
     pub fn get(&self) -> Option<&Value> {
         match self {
             Self::Unresolved => None,
@@ -114,7 +114,7 @@ impl ArgsRef {
         }
     }
 
-    /// The replaced arguments, if a hook replaced them.
+    /// Returns the arguments that a hook set, if it replaced them.
     pub const fn replacement(&self) -> Option<&Arc<Value>> {
         match self {
             Self::Rewritten(value) => Some(value),

@@ -1,7 +1,7 @@
-//! Resolving the names in events read back from a journal.
+//! Attaches messages to the events of a journal that was read back.
 //!
-//! Owns the messages seen so far of the loops that are still open. What a live observer gets attached by the machine,
-//! a reader of the journal gets attached here.
+//! Keeps the messages of the loops that have not ended. For live observers the machine attaches the messages;
+//! this module does the same for readers of a journal.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::content::ToolCall;
 use crate::id::{LoopId, MessageId, ToolCallId};
 use crate::message::SharedMessage;
 
-/// Attaches messages to the events that name them. Feed it a journal from the start of a loop on, in order.
+/// Attaches messages to the events that refer to them. Pass it the events of a journal in order, from the
+/// start of a loop on.
 #[derive(Debug, Default)]
 pub struct Resolver {
     messages: HashMap<MessageId, (Option<LoopId>, SharedMessage)>,
@@ -19,12 +20,12 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// An empty resolver.
+    /// Creates an empty resolver.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same event with every name attached that this resolver has seen the content of.
+    /// Returns the event with every reference attached whose content this resolver has seen.
     pub fn resolve(&mut self, event: &Event) -> Event {
         self.learn(event);
         let mut record = EventRecord::clone(event);
@@ -60,7 +61,7 @@ impl Resolver {
                 }
                 return;
             }
-            // Nobody's until it is injected: a later loop may take up what this one leaves over.
+            // A queued message belongs to no loop until it is delivered: a later loop may deliver it.
             AgentEvent::MessageQueued { message, .. } => {
                 self.messages.insert(message.id(), (None, Arc::clone(message)));
                 return;

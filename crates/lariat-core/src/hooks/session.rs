@@ -1,39 +1,42 @@
-//! Hooks of a session: whoever is told of its moments and may answer.
+//! The contract between a run and the hooks that the user configured for a session.
 //!
-//! Owns the contract between a run and configured hooks, for everything but calls of tools (those are told by the
-//! [policy](crate::permission::PermissionPolicy)). Asynchronous, because a hook may be a program or an address.
-//! Invariant: a moment that nobody wants is not told, waits for nobody and leaves no mark in the journal.
+//! A run calls hooks when a session starts, a prompt arrives, the model stops and so on ([`Moment`]). Hooks
+//! for tool calls are not included: the [permission policy](crate::permission::PermissionPolicy) calls those.
+//! The contract is asynchronous, because a hook may be a program or a URL.
+//!
+//! Invariant: when no hook wants a moment, the run does not wait for it and writes nothing about it to the
+//! journal.
 
 use crate::BoxFuture;
 use crate::event::CompactionCause;
 use crate::id::{LoopId, SessionId};
 
-/// The kinds of moments.
+/// When a hook can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum MomentKind {
-    /// A session begins or goes on.
+    /// A session starts or resumes.
     SessionStart,
     /// A session ends.
     SessionEnd,
-    /// A person sent a prompt.
+    /// The user sent a prompt.
     Prompt,
     /// The model is done.
     Stop,
-    /// Room is about to be made in the context.
+    /// Compaction is about to run.
     PreCompact,
-    /// Room was made in the context.
+    /// Compaction has run.
     PostCompact,
-    /// A person is told something.
+    /// The user receives a notification.
     Notification,
-    /// A sub-agent begins.
+    /// A sub-agent starts.
     SubagentStart,
     /// A sub-agent is done.
     SubagentStop,
 }
 
 impl MomentKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 9] = [
         Self::SessionStart,
         Self::SessionEnd,
@@ -46,28 +49,28 @@ impl MomentKind {
         Self::SubagentStop,
     ];
 
-    /// True when an answer can block what is about to happen.
+    /// Returns true if a hook can block what is about to happen.
     pub const fn can_block(self) -> bool {
         matches!(self, Self::Prompt | Self::Stop | Self::PreCompact | Self::SubagentStop)
     }
 }
 
-/// How a session begins.
+/// How a session starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionSource {
-    /// As a new one.
+    /// A new session.
     Startup,
-    /// With what its journal holds.
+    /// Resumed from its journal.
     Resume,
-    /// As a new one, after another was left.
+    /// A new session, after the user cleared another.
     Clear,
-    /// With a context that was made smaller.
+    /// Continued with a compacted context.
     Compact,
 }
 
 impl SessionSource {
-    /// Its name in the contract of hooks.
+    /// Returns the name that hooks receive.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Startup => "startup",
@@ -78,73 +81,73 @@ impl SessionSource {
     }
 }
 
-/// A moment of a session, with what hooks are told about it.
+/// A moment in a session at which hooks are called, with the data that they receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Moment {
-    /// A session begins or goes on.
+    /// A session starts or resumes.
     SessionStart {
-        /// How.
+        /// How the session starts.
         source: SessionSource,
     },
     /// A session ends.
     SessionEnd {
-        /// Why, in a word.
+        /// Reason, as one word.
         reason: String,
     },
-    /// A person sent a prompt, and the model has not seen it yet.
+    /// The user sent a prompt that the model has not received yet.
     Prompt {
-        /// Its text.
+        /// Text of the prompt.
         prompt: String,
     },
-    /// The model is done, and the run would end.
+    /// The model is done and the run is about to end.
     Stop {
-        /// True when a hook kept the run from ending just before.
+        /// True if a hook kept the run from ending just before.
         continued: bool,
-        /// The model's last words.
+        /// Text of the model's last message.
         last_message: String,
     },
-    /// Room is about to be made in the context.
+    /// Compaction is about to run.
     PreCompact {
-        /// Why.
+        /// Why compaction runs.
         cause: CompactionCause,
     },
-    /// Room was made in the context.
+    /// Compaction has run.
     PostCompact {
-        /// Why.
+        /// Why compaction ran.
         cause: CompactionCause,
-        /// What stands for what was taken out; empty when nothing does.
+        /// The summary that replaces the removed messages; empty if there is none.
         summary: String,
     },
-    /// A person is told something.
+    /// The user receives a notification.
     Notification {
-        /// Of which kind, in a word.
+        /// Kind of the notification, as one word.
         kind: String,
-        /// What.
+        /// Text of the notification.
         message: String,
     },
-    /// A sub-agent begins.
+    /// A sub-agent starts.
     SubagentStart {
-        /// Its identity.
+        /// Id of the sub-agent.
         agent_id: String,
-        /// Its kind.
+        /// Type of the sub-agent.
         agent_type: String,
     },
     /// A sub-agent is done.
     SubagentStop {
-        /// Its identity.
+        /// Id of the sub-agent.
         agent_id: String,
-        /// Its kind.
+        /// Type of the sub-agent.
         agent_type: String,
-        /// True when a hook kept it from ending just before.
+        /// True if a hook kept the sub-agent from ending just before.
         continued: bool,
-        /// Its last words.
+        /// Text of the sub-agent's last message.
         last_message: String,
     },
 }
 
 impl Moment {
-    /// Its kind.
+    /// Returns the kind of this moment.
     pub const fn kind(&self) -> MomentKind {
         match self {
             Self::SessionStart { .. } => MomentKind::SessionStart,
@@ -159,7 +162,7 @@ impl Moment {
         }
     }
 
-    /// The texts in it that come from people, models and tools.
+    /// Returns the texts that come from users, models and tools.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let text = match self {
             Self::Prompt { prompt: text }
@@ -173,54 +176,54 @@ impl Moment {
     }
 }
 
-/// What the hooks of a moment say together.
+/// The combined answer of all hooks of a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HookAnswer {
-    /// It must not happen, for this reason. Counts only where [`MomentKind::can_block`].
+    /// Block what is about to happen, for this reason. Ignored unless [`MomentKind::can_block`].
     pub block: Option<String>,
-    /// What the model is told besides.
+    /// Additional texts for the model.
     pub context: Vec<String>,
-    /// The whole run must end, for this reason.
+    /// End the whole run, for this reason.
     pub stop: Option<String>,
 }
 
 impl HookAnswer {
-    /// It must not happen.
+    /// Creates an answer that blocks what is about to happen.
     pub fn blocks(reason: impl Into<String>) -> Self {
         Self { block: Some(reason.into()), ..Self::default() }
     }
 
-    /// The model is told something besides.
+    /// Creates an answer that adds a text for the model.
     pub fn tells(context: impl Into<String>) -> Self {
         Self { context: vec![context.into()], ..Self::default() }
     }
 
-    /// The whole run must end.
+    /// Creates an answer that ends the whole run.
     pub fn stops(reason: impl Into<String>) -> Self {
         Self { stop: Some(reason.into()), ..Self::default() }
     }
 
-    /// What it means when telling a moment failed: it is blocked where it can be.
+    /// Returns the answer to use when a hook failed: block where that is possible.
     pub fn failed(kind: MomentKind) -> Self {
         if kind.can_block() { Self::blocks("a hook failed") } else { Self::default() }
     }
 
-    /// Every text in it.
+    /// Returns every text of the answer.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         self.block.iter_mut().chain(&mut self.context).chain(&mut self.stop)
     }
 }
 
-/// Whoever is told of the moments of a session.
+/// Calls the hooks of a session.
 pub trait SessionHooks: Send + Sync {
-    /// Whether such moments should be told at all. The answer does not change while a session runs.
+    /// Returns whether a hook wants moments of this kind. The answer does not change while a session runs.
     fn wants(&self, kind: MomentKind) -> bool;
 
-    /// Tells a moment and waits for the answer. The future is dropped when the run ends meanwhile.
+    /// Calls the hooks of a moment and waits for their answer. The run drops the future if it ends first.
     fn told<'a>(&'a self, session_id: &'a SessionId, moment: Moment) -> BoxFuture<'a, HookAnswer>;
 
-    /// The reason why a hook about a call of a tool wants this run to end, if one does. Given once.
+    /// Returns the reason if a tool call hook wants this run to end. Returns it only once.
     fn take_stop(&self, loop_id: &LoopId) -> Option<String> {
         let _ = loop_id;
         None

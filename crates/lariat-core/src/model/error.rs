@@ -1,44 +1,44 @@
-//! Why a model call failed, and whether it may be made again.
+//! Errors of model calls, and which of them allow a retry.
 //!
-//! Invariant: what a server said is bounded, and an error holds no key.
+//! Invariant: text from a server is limited in length, and an error never contains a key.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes kept of a server's words.
+/// Maximum number of bytes kept of a server's error text.
 const MESSAGE_LIMIT: usize = 2048;
 
 /// Why a model call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProviderError {
-    /// Too many requests, or the service is overloaded (429, 529).
+    /// Too many requests, or the provider is overloaded (429, 529).
     #[error("rate limited: {0}")]
     RateLimited(ErrorDetail),
-    /// The connection failed, stalled or broke; 408 and 5xx too.
+    /// The connection failed, stalled or broke. Also 408 and 5xx.
     #[error("network: {0}")]
     Network(ErrorDetail),
-    /// The key was refused.
+    /// The provider rejected the key.
     #[error("authentication: {0}")]
     Auth(ErrorDetail),
-    /// The service rejected the request.
+    /// The provider rejected the request.
     #[error("provider: {0}")]
     Api(ErrorDetail),
     /// The request does not fit the context window.
     #[error("context overflow: {0}")]
     ContextOverflow(ErrorDetail),
-    /// The reply does not follow its protocol: not the promised format, or a tool call that does not parse.
+    /// The reply violates its protocol: a wrong format, or a tool call that cannot be parsed.
     #[error("invalid reply: {0}")]
     InvalidReply(ErrorDetail),
-    /// The reply ended well and said nothing.
+    /// The reply ended normally but was empty.
     #[error("empty reply: {0}")]
     EmptyReply(ErrorDetail),
-    /// The request cannot be made as configured: no such protocol, or not an address.
+    /// The request cannot be sent as configured: unknown protocol or invalid URL.
     #[error("configuration: {0}")]
     Config(ErrorDetail),
-    /// The call was cancelled.
+    /// The model call was cancelled.
     #[error("cancelled")]
     Cancelled,
     /// Anything else.
@@ -46,35 +46,35 @@ pub enum ProviderError {
     Other(ErrorDetail),
 }
 
-/// What kind of failure it was, for programs: what to do about it.
+/// The kind of a failure, so that programs can decide what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// Too many requests, or the service is overloaded: try again later.
+    /// Too many requests, or the provider is overloaded: retry later.
     RateLimited,
-    /// The service could not be reached, or the connection broke.
+    /// The provider could not be reached, or the connection broke.
     Network,
-    /// The key is missing or was refused.
+    /// The key is missing or was rejected.
     Auth,
-    /// The service rejected the request.
+    /// The provider rejected the request.
     Rejected,
     /// The request does not fit the context window.
     ContextOverflow,
-    /// The reply does not follow its protocol.
+    /// The reply violates its protocol.
     InvalidReply,
-    /// The reply said nothing.
+    /// The reply was empty.
     EmptyReply,
-    /// The model is not configured, or not so that it can be called.
+    /// The model is not configured or not callable as configured.
     Config,
-    /// The call was cancelled.
+    /// The model call was cancelled.
     Cancelled,
     /// Anything else.
     Other,
 }
 
-/// How the words of each kind begin, as [`ProviderError`] writes them. A journal has the words only.
-const BEGINNINGS: [(&str, FailureKind); 9] = [
+/// The prefixes that [`ProviderError`] writes for each kind. The journal stores only the text.
+const PREFIXES: [(&str, FailureKind); 9] = [
     ("rate limited: ", FailureKind::RateLimited),
     ("network: ", FailureKind::Network),
     ("authentication: ", FailureKind::Auth),
@@ -87,34 +87,34 @@ const BEGINNINGS: [(&str, FailureKind); 9] = [
 ];
 
 impl FailureKind {
-    /// The kind of a failure that was recorded in words. Only their beginning is looked at: the rest is a service's.
+    /// Determines the kind of a recorded error from its prefix; the rest of the text comes from the provider.
     pub fn of_words(error: &str) -> Self {
-        let known = BEGINNINGS.iter().find(|(begins, _)| error.starts_with(begins));
+        let known = PREFIXES.iter().find(|(begins, _)| error.starts_with(begins));
         known.map_or(Self::Other, |(_, kind)| *kind)
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::RateLimited | Self::Network | Self::EmptyReply | Self::InvalidReply)
     }
 }
 
-/// What is known about a failure.
+/// Details of a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ErrorDetail {
-    /// What happened, or the server's words.
+    /// What happened, or the server's error text.
     pub message: String,
-    /// HTTP status, when the failure came as one.
+    /// HTTP status, if the server sent one.
     pub status: Option<u16>,
-    /// The service's name for the request, for its support.
+    /// Request id of the provider, for support requests.
     pub request_id: Option<String>,
-    /// From `Retry-After`, when given.
+    /// Delay from `Retry-After`, if given.
     pub retry_after: Option<Duration>,
 }
 
 impl ErrorDetail {
-    /// A failure in words, cut to a bound.
+    /// Creates a detail from a text and truncates the text if it is too long.
     pub fn new(message: impl Into<String>) -> Self {
         let mut message = message.into();
         if message.len() > MESSAGE_LIMIT {
@@ -124,21 +124,21 @@ impl ErrorDetail {
         Self { message, ..Self::default() }
     }
 
-    /// With an HTTP status.
+    /// Sets the HTTP status.
     #[must_use]
     pub const fn with_status(mut self, status: u16) -> Self {
         self.status = Some(status);
         self
     }
 
-    /// With the service's name for the request.
+    /// Sets the provider's request id.
     #[must_use]
     pub fn with_request_id(mut self, id: Option<String>) -> Self {
         self.request_id = id;
         self
     }
 
-    /// With the time the service asks to wait.
+    /// Sets the delay that the provider asks for.
     #[must_use]
     pub const fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
@@ -165,7 +165,7 @@ impl fmt::Display for ErrorDetail {
 }
 
 impl ProviderError {
-    /// What kind of failure it is.
+    /// Returns the kind of the failure.
     pub const fn kind(&self) -> FailureKind {
         match self {
             Self::RateLimited(_) => FailureKind::RateLimited,
@@ -181,12 +181,12 @@ impl ProviderError {
         }
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub const fn is_retryable(&self) -> bool {
         self.kind().is_retryable()
     }
 
-    /// What is known about the failure.
+    /// Returns the details of the failure.
     pub const fn detail(&self) -> Option<&ErrorDetail> {
         match self {
             Self::RateLimited(detail)
@@ -202,7 +202,7 @@ impl ProviderError {
         }
     }
 
-    /// What is known about the failure, to be cleaned before it is told.
+    /// Returns the details of the failure, so that the caller can remove secrets before showing them.
     pub const fn detail_mut(&mut self) -> Option<&mut ErrorDetail> {
         match self {
             Self::RateLimited(detail)
@@ -218,17 +218,17 @@ impl ProviderError {
         }
     }
 
-    /// How long the server asks to wait.
+    /// Returns the delay that the provider asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         self.detail().and_then(|detail| detail.retry_after)
     }
 
-    /// HTTP status, when the failure came as one.
+    /// Returns the HTTP status, if the server sent one.
     pub fn status(&self) -> Option<u16> {
         self.detail().and_then(|detail| detail.status)
     }
 
-    /// The service's name for the request.
+    /// Returns the provider's request id.
     pub fn request_id(&self) -> Option<&str> {
         self.detail().and_then(|detail| detail.request_id.as_deref())
     }
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_what_the_server_said_and_where_to_ask() {
+    fn error_shows_server_text_status_and_request_id() {
         let detail = ErrorDetail::new("slow down").with_status(429).with_request_id(Some("req_1".into()));
         let error = ProviderError::RateLimited(detail.with_retry_after(Some(Duration::from_secs(3))));
         assert_eq!(error.to_string(), "rate limited: slow down (HTTP 429, request req_1)");
@@ -247,10 +247,10 @@ mod tests {
         assert_eq!(error.retry_after(), Some(Duration::from_secs(3)));
     }
 
-    /// L4: what is recorded in words still has its kind.
+    /// The kind of a recorded error can be read from its text.
     #[test]
-    fn every_error_has_the_same_kind_in_words() {
-        let detail = || ErrorDetail::new("network: said by a server");
+    fn every_error_text_maps_back_to_its_kind() {
+        let detail = || ErrorDetail::new("network: text of a server");
         let errors = [
             ProviderError::RateLimited(detail()),
             ProviderError::Network(detail()),
@@ -263,14 +263,14 @@ mod tests {
             ProviderError::Cancelled,
             ProviderError::Other("nothing known".into()),
         ];
-        assert_eq!(errors.len(), BEGINNINGS.len() + 1);
+        assert_eq!(errors.len(), PREFIXES.len() + 1);
         for error in errors {
             assert_eq!(FailureKind::of_words(&error.to_string()), error.kind(), "{error}");
         }
     }
 
     #[test]
-    fn a_servers_words_are_cut_between_characters() {
+    fn long_server_text_is_cut_between_characters() {
         let detail = ErrorDetail::new("é".repeat(5000));
         assert!(detail.message.len() <= MESSAGE_LIMIT + "…".len());
     }

@@ -1,6 +1,6 @@
-//! Who answers: a model, the service that runs it, and the key to it.
+//! Identifies a model, its provider and the API key.
 //!
-//! Invariant: neither a key nor the value of a header shows in debug output, and a key is never serialised.
+//! Invariant: debug output shows neither a key nor the value of a header, and a key is never serialised.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::price::ModelCost;
 
-/// A key that does not show itself in debug output and is not serialised.
+/// An API key that debug output hides and that is never serialised.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ApiKey(Option<Arc<str>>);
 
@@ -20,7 +20,7 @@ impl ApiKey {
         Self(Some(key.into()))
     }
 
-    /// The key itself, for the one place that puts it into a header.
+    /// Returns the key, for the code that puts it into a header.
     pub fn expose(&self) -> Option<&str> {
         self.0.as_deref()
     }
@@ -32,35 +32,35 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Full identity of a model and the service that runs it.
+/// Identifies a model and the provider that runs it.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ModelConfig {
-    /// Model id as the service knows it.
+    /// Model id that the provider uses.
     pub id: String,
-    /// Name for people.
+    /// Name for the user interface.
     pub name: String,
-    /// Service name, for example `openrouter`.
+    /// Provider name, for example `openrouter`.
     pub provider: String,
-    /// Wire protocol, for example `anthropic-messages`; resolved by the provider registry.
+    /// Wire protocol, for example `anthropic-messages`. The provider registry resolves it.
     pub api: String,
-    /// The key.
+    /// API key of the provider.
     #[serde(skip)]
     pub api_key: ApiKey,
-    /// Where requests go.
+    /// Base URL of the provider's API.
     pub base_url: String,
     /// Extra headers. Their values are treated as secrets.
     pub headers: BTreeMap<String, String>,
-    /// Whether the model reasons.
+    /// Whether the model supports reasoning.
     pub reasoning: bool,
     /// Context window in tokens.
     pub context_window: u64,
     /// Output limit in tokens.
     pub max_tokens: Option<u32>,
-    /// Prices, where they are known.
+    /// Prices, if known.
     pub cost: Option<ModelCost>,
-    /// Differences of compatible backends, as data for the protocol that reads them.
+    /// Differences of compatible backends, as data for the protocol implementation.
     pub compat: serde_json::Value,
 }
 
@@ -84,27 +84,27 @@ impl Default for ModelConfig {
 }
 
 impl ModelConfig {
-    /// A model by protocol and id.
+    /// Creates a model from its protocol and id.
     pub fn new(api: impl Into<String>, id: impl Into<String>) -> Self {
         let (api, id) = (api.into(), id.into());
         Self { name: id.clone(), provider: api.clone(), id, api, ..Self::default() }
     }
 
-    /// The same model with a key.
+    /// Sets the API key.
     #[must_use]
     pub fn with_api_key(mut self, key: impl Into<Arc<str>>) -> Self {
         self.api_key = ApiKey::new(key);
         self
     }
 
-    /// The same model at another address.
+    /// Sets the base URL.
     #[must_use]
     pub fn with_base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = url.into();
         self
     }
 
-    /// Where requests go, as far as it may be shown and recorded: without a user, a password and a query.
+    /// Returns the base URL without user, password and query, so that it may be shown and recorded.
     pub fn place(&self) -> String {
         let (scheme, rest) = self.base_url.split_once("://").unwrap_or(("", &self.base_url));
         let rest = rest.split(['?', '#']).next().unwrap_or_default();
@@ -114,7 +114,8 @@ impl ModelConfig {
         if scheme.is_empty() { place.to_owned() } else { format!("{scheme}://{place}") }
     }
 
-    /// What of the address nobody may read: a password before its host, and values of its query whose names say so.
+    /// Returns the secret parts of the base URL: a password before the host, and query values whose names
+    /// indicate a secret.
     pub fn address_secrets(&self) -> impl Iterator<Item = &str> {
         let rest = self.base_url.split_once("://").map_or(self.base_url.as_str(), |(_, rest)| rest);
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -130,7 +131,7 @@ impl ModelConfig {
     }
 }
 
-/// Parts of the names of query values that are secret. An API version is not.
+/// Substrings of query parameter names whose values are secret. An API version is not.
 const SECRET_PARTS: &[&str] = &["key", "token", "secret", "sig", "code", "auth", "pass", "credential"];
 
 impl fmt::Debug for ModelConfig {
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_tells_its_place_and_its_secrets_apart() {
+    fn base_url_is_split_into_public_part_and_secrets() {
         let model = ModelConfig::default();
         for (address, place, secrets) in [
             ("https://host/v1", "https://host/v1", &[][..]),
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_secret_shows_in_debug_output() {
+    fn debug_output_hides_secrets() {
         let mut model = ModelConfig::new("openai-chat", "m").with_api_key("sk-secret");
         model.base_url = "https://user:secret@host/v1?key=secret".into();
         model.headers.insert("x-token".into(), "secret".into());

@@ -1,8 +1,7 @@
-//! Models: the contract of a streaming provider and what is sent to it.
+//! The contract for a streaming model provider, and the requests that it receives.
 //!
-//! Owns [`StreamProvider`], the request ([`StreamConfig`]), the stream's events and the errors with their retry rule.
-//! Wire protocols live in the model crate. Invariant: a provider delivers a tool call only complete and parsed, and
-//! only when the stream it came in ended cleanly.
+//! The wire protocols are in the model crate. Invariant: a provider delivers a tool call only when it is
+//! complete and parsed, and only if its stream ended cleanly.
 
 mod error;
 mod identity;
@@ -27,19 +26,20 @@ pub use stream::StreamEvent;
 use crate::BoxFuture;
 use crate::cancel::CancellationToken;
 
-/// A reply as it arrives. Ends after `Done` or an error; an end without either counts as a broken connection.
+/// A reply as it arrives. Ends after `Done` or an error; an end without either is treated as a broken
+/// connection.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<StreamEvent, ProviderError>> + Send>>;
 
-/// Something that answers requests with a stream.
+/// Answers model requests with a stream.
 pub trait StreamProvider: Send + Sync {
-    /// Stable lowercase identifier, for example `anthropic`. First segment of derived configuration ids, when the
-    /// model does not name the service that runs it.
+    /// Returns a stable lowercase identifier, for example `anthropic`. It is the first segment of derived
+    /// configuration ids if the model does not name its provider.
     fn provider_id(&self) -> &str;
 
-    /// Starts a request. Dropping the stream or cancelling the token ends it.
+    /// Sends a request. Dropping the stream or cancelling the token ends it.
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream;
 
-    /// Asks the service how many tokens a request would take. `None` where it cannot be asked.
+    /// Asks the provider how many tokens a request would use. `None` if the provider has no such API.
     fn count_tokens<'a>(
         &'a self,
         request: StreamConfig,
@@ -48,8 +48,8 @@ pub trait StreamProvider: Send + Sync {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Whether the replies of a model say what they cost, so that a cap on money works. An agent with such a cap does
-    /// not build otherwise. The default says yes for models with a price.
+    /// Returns whether the replies of a model report their cost, which a cost limit requires. An agent with a
+    /// cost limit does not build otherwise. By default true for models with a price.
     fn reports_cost(&self, model: &ModelConfig) -> bool {
         model.cost.is_some()
     }

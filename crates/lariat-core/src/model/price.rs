@@ -1,6 +1,6 @@
-//! What tokens cost: prices in the form of the models.dev catalogue, computed with exactly.
+//! Computes the cost of tokens exactly, with prices in the format of the models.dev catalogue.
 //!
-//! Invariant: a price is a whole number of billionths of a dollar per million tokens, so that sums do not drift.
+//! Invariant: a price is a whole number of billionths of a dollar per million tokens, so sums are exact.
 
 use std::fmt;
 
@@ -10,26 +10,26 @@ use crate::usage::{Cost, Usage};
 
 /// Billionths of a dollar in a dollar.
 const NANO_PER_USD: f64 = 1e9;
-/// Tokens that a price is for.
+/// Number of tokens that a price refers to.
 const TOKENS_PER_PRICE: u128 = 1_000_000;
 
-/// Dollars per million tokens. Written as a decimal number, kept as a whole one.
+/// Dollars per million tokens. Serialised as a decimal number, stored as an integer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsdPerMillion(u64);
 
 impl UsdPerMillion {
-    /// From dollars; negative or unreal prices count as none.
+    /// Creates a price from dollars. Negative or non-finite prices become 0.
     pub fn from_usd(usd: f64) -> Self {
         let nanos = (usd * NANO_PER_USD).round();
         Self(if nanos.is_finite() && nanos > 0.0 { nanos as u64 } else { 0 })
     }
 
-    /// In dollars, for display.
+    /// Returns dollars, for display.
     pub fn as_usd(self) -> f64 {
         self.0 as f64 / NANO_PER_USD
     }
 
-    /// Exact product in billionths of a dollar, times a million.
+    /// Multiplies exactly; the result is in billionths of a dollar, times a million.
     const fn times(self, tokens: u64) -> u128 {
         self.0 as u128 * tokens as u128
     }
@@ -57,32 +57,32 @@ impl<'de> Deserialize<'de> for UsdPerMillion {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelCost {
-    /// Prompt tokens that were not cached.
+    /// Price of prompt tokens that were not cached.
     pub input: UsdPerMillion,
-    /// Generated tokens.
+    /// Price of generated tokens.
     pub output: UsdPerMillion,
-    /// Tokens read from the cache; without it, they cost what input costs.
+    /// Price of tokens read from the cache; the input price if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<UsdPerMillion>,
-    /// Tokens written to the cache; without it, they cost what input costs.
+    /// Price of tokens written to the cache; the input price if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<UsdPerMillion>,
-    /// Other prices for requests above a size.
+    /// Different prices for requests above a size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<Box<PriceTier>>,
 }
 
-/// Prices that hold for the whole request once its context is larger than a size.
+/// Prices that apply to the whole request if its context is larger than a size.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceTier {
-    /// Context tokens above which they hold.
+    /// Context tokens above which these prices apply.
     pub above: u64,
-    /// The prices.
+    /// The prices above that size.
     pub cost: ModelCost,
 }
 
 impl ModelCost {
-    /// What a call cost.
+    /// Computes the cost of a model call.
     pub fn of(&self, usage: &Usage) -> Cost {
         if let Some(tier) = &self.tier
             && usage.context() > tier.above
@@ -119,25 +119,25 @@ mod tests {
     }
 
     #[test]
-    fn a_call_costs_the_sum_of_its_parts() {
+    fn call_costs_the_sum_of_its_parts() {
         let cost = sonnet().of(&usage(1000, 100, 10_000, 2000));
         assert_eq!(cost.as_nano_usd(), 3_000_000 + 1_500_000 + 3_000_000 + 7_500_000);
     }
 
     #[test]
-    fn a_large_context_costs_the_dearer_price_as_a_whole() {
+    fn large_context_uses_the_higher_tier_for_all_tokens() {
         let cost = sonnet().of(&usage(200_001, 0, 0, 0));
         assert_eq!(cost.as_nano_usd(), 200_001 * 6000);
     }
 
     #[test]
-    fn a_missing_cache_price_is_the_input_price() {
+    fn missing_cache_price_falls_back_to_the_input_price() {
         let cost = ModelCost { input: UsdPerMillion::from_usd(0.0375), ..ModelCost::default() };
         assert_eq!(cost.of(&usage(1_000_000, 5, 1_000_000, 0)).as_nano_usd(), 75_000_000);
     }
 
     #[test]
-    fn prices_are_read_and_written_as_decimal_dollars() {
+    fn prices_round_trip_as_decimal_dollars() {
         let text = r#"{"input":0.15,"output":0.6,"cache_read":0.075}"#;
         let cost: ModelCost = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&cost).unwrap(), text);

@@ -1,94 +1,94 @@
-//! The system prompt: named sections, and the text they come to.
+//! Builds the system prompt from named sections.
 //!
-//! Owns the order of sections (static before semi-static) and where each of those two parts ends, which is where
-//! services that cache by prefix are told to. Invariant: the same sections give the same bytes.
+//! Static sections come before semi-static ones. The end of each of the two parts is a cache breakpoint for
+//! providers that cache by prefix. Invariant: the same sections give the same bytes.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// How long a section of the context stays as it is, which decides where it stands.
+/// How often a section of the context changes, which decides its position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Place {
-    /// The same in many sessions: base prompt, rules, skills. First in the system prompt.
+    /// Identical in many sessions: base prompt, rules, skills. First in the system prompt.
     #[default]
     Static,
-    /// The same for a session: memory files, learnings, the map of the repository. Second in the system prompt.
+    /// Constant within a session: memory files, learnings, the repository map. Second in the system prompt.
     SemiStatic,
-    /// Changes while a session goes on. Never in the system prompt: it is told in notes.
+    /// Changes during a session. Never in the system prompt: the run sends it in notes.
     Dynamic,
 }
 
-/// A section of a system prompt as it is sent.
+/// A section of the system prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PromptSection {
-    /// Names it; unique in its prompt.
+    /// Name; unique in its prompt.
     pub name: String,
-    /// Where it stands.
+    /// How often the section changes.
     #[serde(default)]
     pub place: Place,
-    /// What the model reads.
+    /// Text for the model.
     pub text: Arc<str>,
 }
 
 impl PromptSection {
-    /// A section.
+    /// Creates a section.
     pub fn new(name: impl Into<String>, place: Place, text: impl Into<Arc<str>>) -> Self {
         Self { name: name.into(), place, text: text.into() }
     }
 }
 
-/// Stands between two sections.
-const BETWEEN: &str = "\n\n";
+/// Separator between two sections.
+const SEPARATOR: &str = "\n\n";
 
-/// A system prompt: a text, and where its static part ends.
+/// The text of a system prompt, and where its static part ends.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SystemPrompt {
     text: Arc<str>,
-    /// A character boundary of the text.
+    /// Byte offset at a character boundary of the text.
     static_end: usize,
 }
 
 impl SystemPrompt {
-    /// A prompt that is static as a whole.
+    /// Creates a prompt that is entirely static.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         Self { static_end: text.len(), text }
     }
 
-    /// The prompt of sections: static ones first, then semi-static ones, each in the given order. Dynamic and empty
-    /// sections are no part of it.
+    /// Joins sections: static ones first, then semi-static ones, each in the given order. Skips dynamic and
+    /// empty sections.
     pub fn of_sections(sections: &[PromptSection]) -> Self {
         let part = |place: Place| {
             let texts = sections.iter().filter(|section| section.place == place);
             let texts = texts.map(|section| section.text.trim_end()).filter(|text| !text.is_empty());
-            texts.collect::<Vec<_>>().join(BETWEEN)
+            texts.collect::<Vec<_>>().join(SEPARATOR)
         };
         let mut text = part(Place::Static);
         let rest = part(Place::SemiStatic);
         if !text.is_empty() && !rest.is_empty() {
-            text.push_str(BETWEEN);
+            text.push_str(SEPARATOR);
         }
         let static_end = text.len();
         text.push_str(&rest);
         Self { text: text.into(), static_end }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether there is nothing to read.
+    /// Returns true if the prompt has no visible text.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// The static part, then the semi-static part, as far as there is something to read in them. Together they are
-    /// the whole text; a service that caches by prefix is told to after each.
+    /// Returns the static and the semi-static part, skipping blank ones. Together they are the whole text;
+    /// the end of each is a cache breakpoint.
     pub fn parts(&self) -> impl Iterator<Item = &str> {
         let (first, second) = self.text.split_at_checked(self.static_end).unwrap_or((&self.text, ""));
         let parts = if first.trim().is_empty() || second.trim().is_empty() {

@@ -5,7 +5,7 @@ fn section(name: &str, place: Place, text: &str) -> PromptSection {
 }
 
 #[test]
-fn static_sections_come_first_whatever_order_they_are_given_in() {
+fn static_sections_come_first_in_any_input_order() {
     let prompt = SystemPrompt::of_sections(&[
         section("memory", Place::SemiStatic, "Use tabs.\n"),
         section("base", Place::Static, "Be brief."),
@@ -18,7 +18,7 @@ fn static_sections_come_first_whatever_order_they_are_given_in() {
 }
 
 #[test]
-fn the_parts_are_the_whole_text_and_none_is_blank() {
+fn parts_are_the_whole_text_and_none_is_blank() {
     let texts = ["", " ", "né", "日本\n"];
     for first in texts {
         for second in texts {
@@ -36,7 +36,7 @@ fn the_parts_are_the_whole_text_and_none_is_blank() {
 }
 
 #[test]
-fn a_plain_text_is_one_part() {
+fn plain_text_is_one_part() {
     let prompt = SystemPrompt::from("Be brief.");
     assert_eq!(prompt.parts().collect::<Vec<_>>(), ["Be brief."]);
 }

@@ -1,4 +1,4 @@
-//! What is sent to a model, before any wire protocol.
+//! Model requests, independent of the wire protocol.
 
 use std::any::Any;
 use std::fmt;
@@ -16,32 +16,32 @@ use crate::transcript::Window;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StreamConfig {
-    /// Who answers.
+    /// The model to call.
     pub model_config: Arc<ModelConfig>,
     /// The system prompt.
     pub system_prompt: SystemPrompt,
-    /// The conversation; valid by construction.
+    /// The conversation, always valid for a model.
     pub messages: Window,
-    /// What the model may call.
+    /// Tools that the model may call.
     pub tools: Arc<[ToolDefinition]>,
-    /// Whether it must call something.
+    /// Whether the model must call a tool.
     pub tool_choice: ToolChoice,
-    /// The form its text must have.
+    /// JSON schema for the text of the reply.
     pub output_schema: Option<Arc<OutputSchema>>,
-    /// How hard it thinks.
+    /// How much the model reasons.
     pub thinking_level: ThinkingLevel,
     /// Overrides the model's output limit.
     pub max_tokens: Option<u32>,
     /// Sampling temperature.
     pub temperature: Option<f32>,
-    /// Caching hints.
+    /// Prompt caching hints.
     pub cache_config: CacheConfig,
-    /// What the provider remembers of the conversation's last request.
+    /// Data that the provider kept from the last request of the conversation.
     pub memo: RequestMemo,
 }
 
 impl StreamConfig {
-    /// A request with defaults for everything but the conversation.
+    /// Creates a request with defaults for everything except model and conversation.
     pub fn new(model_config: Arc<ModelConfig>, messages: Window) -> Self {
         Self {
             model_config,
@@ -58,7 +58,7 @@ impl StreamConfig {
         }
     }
 
-    /// The output limit that holds: the request's, else the model's.
+    /// Returns the output limit: that of the request, or else that of the model.
     pub fn output_limit(&self) -> Option<u32> {
         self.max_tokens.or(self.model_config.max_tokens)
     }
@@ -69,42 +69,42 @@ impl StreamConfig {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// None; the tools stay visible.
+    /// The model must not call a tool; the tools stay visible.
     None,
-    /// At least one.
+    /// The model must call at least one tool.
     Required,
-    /// This one.
+    /// The model must call this tool.
     Tool(String),
 }
 
-/// A JSON schema that the model's text must satisfy.
+/// A JSON schema for the text of the reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputSchema {
-    /// Names it to the model; letters, digits, `_` and `-`.
+    /// Name for the model: letters, digits, `_` and `-`.
     pub name: String,
-    /// The schema; an object.
+    /// The schema, a JSON object.
     pub schema: Value,
 }
 
-/// How hard a model thinks.
+/// How much a model reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ThinkingLevel {
-    /// Not at all.
+    /// No reasoning.
     #[default]
     Off,
-    /// As little as possible.
+    /// The least possible.
     Minimal,
-    /// A little.
+    /// Little.
     Low,
-    /// Some.
+    /// Medium.
     Medium,
-    /// A lot.
+    /// Much.
     High,
-    /// As much as the model can.
+    /// The most the model supports.
     Max,
 }
 
@@ -112,11 +112,11 @@ pub enum ThinkingLevel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CacheConfig {
-    /// Master switch.
+    /// Whether to send caching hints at all.
     pub enabled: bool,
-    /// Where breakpoints go.
+    /// Where to put breakpoints.
     pub strategy: CacheStrategy,
-    /// How long an entry lives, where the service lets one choose.
+    /// How long a cache entry lives, if the provider offers a choice.
     pub ttl: CacheTtl,
 }
 
@@ -127,7 +127,7 @@ impl Default for CacheConfig {
 }
 
 impl CacheConfig {
-    /// Which parts get a breakpoint: system prompt, tools, messages.
+    /// Returns which parts get a breakpoint: system prompt, tools, messages.
     pub const fn breakpoints(&self) -> (bool, bool, bool) {
         match self.strategy {
             _ if !self.enabled => (false, false, false),
@@ -140,15 +140,15 @@ impl CacheConfig {
     }
 }
 
-/// Where cache breakpoints go.
+/// Where to put cache breakpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CacheStrategy {
-    /// The provider places them.
+    /// The provider implementation decides.
     #[default]
     Auto,
     /// No hints are sent.
     Disabled,
-    /// Chosen by hand.
+    /// Chosen by the caller.
     Manual {
         /// Cache the system prompt.
         cache_system: bool,
@@ -162,17 +162,18 @@ pub enum CacheStrategy {
 /// How long a cache entry lives after its last use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CacheTtl {
-    /// Five minutes: the services' default.
+    /// Five minutes, the default of the providers.
     #[default]
     #[serde(rename = "5m")]
     FiveMinutes,
-    /// An hour; writing costs more.
+    /// One hour; writing costs more.
     #[serde(rename = "1h")]
     OneHour,
 }
 
-/// Room where a provider keeps what it made for the last request of a conversation, so that the next one costs only
-/// what is new. Clones share it. Whoever sends the requests of a conversation keeps it; losing it loses time only.
+/// Cache in which a provider keeps what it computed for the last request of a conversation, so that the next
+/// request costs only the new part. Clones share it. The sender of a conversation's requests keeps it; losing
+/// it only costs time.
 #[derive(Clone, Default)]
 pub struct RequestMemo(Arc<Mutex<Option<Box<dyn Any + Send>>>>);
 
@@ -181,12 +182,12 @@ impl RequestMemo {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes out what is kept, if it is of this type; anything else is forgotten.
+    /// Takes the cached value if it has this type; drops a value of another type.
     pub fn take<T: Any + Send>(&self) -> Option<Box<T>> {
         self.lock().take()?.downcast().ok()
     }
 
-    /// Keeps something for the next request.
+    /// Stores a value for the next request.
     pub fn put<T: Any + Send>(&self, kept: Box<T>) {
         *self.lock() = Some(kept);
     }

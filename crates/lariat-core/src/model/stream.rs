@@ -1,71 +1,72 @@
-//! What arrives while a model replies.
+//! Events of a reply while it streams from the model.
 
 use crate::content::{Content, ToolCall};
 use crate::message::StopReason;
 use crate::usage::Usage;
 
-/// What arrives on a stream. `index` numbers the blocks of the reply.
+/// An event of a reply stream. `index` is the number of the block within the reply.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StreamEvent {
-    /// The service accepted the request.
+    /// The provider accepted the request.
     Start {
-        /// Model id as the service reports it.
+        /// Model id that the provider reports.
         model: String,
     },
     /// Text arrived.
     TextDelta {
-        /// Block.
+        /// Number of the block.
         index: usize,
-        /// The piece.
+        /// The new text.
         delta: String,
     },
     /// Reasoning arrived.
     ThinkingDelta {
-        /// Block.
+        /// Number of the block.
         index: usize,
-        /// The piece.
+        /// The new text.
         delta: String,
     },
     /// The signature of a reasoning block arrived.
     ThinkingSignature {
-        /// Block.
+        /// Number of the block.
         index: usize,
         /// The signature, complete.
         signature: String,
     },
-    /// Arguments of a call arrived; for display only.
+    /// Part of the arguments of a tool call arrived; for display only.
     ToolCallDelta {
-        /// Block.
+        /// Number of the block.
         index: usize,
-        /// The piece of JSON text.
+        /// The new JSON text.
         delta: String,
     },
-    /// A call is complete and its arguments are parsed.
+    /// A tool call is complete and its arguments are parsed.
     ToolCallEnd {
-        /// Block.
+        /// Number of the block.
         index: usize,
-        /// The call.
+        /// The tool call, with parsed arguments.
         call: ToolCall,
     },
-    /// A block of another kind, complete.
+    /// A complete block of another kind.
     Block {
-        /// Block.
+        /// Number of the block.
         index: usize,
-        /// The block.
+        /// Content of the block.
         content: Content,
     },
     /// The reply is complete.
     Done {
-        /// Why it ended.
+        /// Why the reply ended.
         stop_reason: StopReason,
-        /// What it used.
+        /// Tokens and cost of the model call.
         usage: Usage,
     },
 }
 
 impl StreamEvent {
-    /// True once the event delivers a part of the reply. After that, a failure is not retried blindly.
+    /// Returns true if the event contains a part of the reply. After such an event, a retry must first
+    /// withdraw that part.
     pub const fn delivers(&self) -> bool {
         !matches!(self, Self::Start { .. } | Self::Done { .. })
     }

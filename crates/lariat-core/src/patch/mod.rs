@@ -1,45 +1,45 @@
-//! Patches, as the model writes them: which files they change, and how.
+//! Parses patches as the model writes them.
 //!
-//! Owns the one parser of patches. The guard judges a call by it and the tool applies it, so that the files that are
-//! judged are the files that are touched. Nothing here looks at a file.
+//! This is the only patch parser: the guard uses it to check a tool call and the tool uses it to apply the
+//! patch, so both see the same files. It reads no files.
 
 mod parse;
 
-/// Why a text is not a patch, as a sentence for a model that names the line.
+/// Why a text is not a valid patch, as a sentence for the model that names the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PatchError(String);
 
-/// What a patch does to one file.
+/// The change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A new file.
+    /// Creates a file.
     Add {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// Its content.
+        /// Content of the file.
         text: String,
     },
-    /// A file is removed.
+    /// Removes a file.
     Delete {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// What it must contain.
+        /// Lines that the file must contain.
         hunks: Vec<Hunk>,
     },
-    /// A file gets another content, another path, or both.
+    /// Changes the content of a file, its path, or both.
     Update {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// Its new path.
+        /// New path of the file.
         to: Option<String>,
-        /// What changes in it.
+        /// Changes of its content.
         hunks: Vec<Hunk>,
     },
 }
 
 impl Change {
-    /// The files that it names: one, or two for a file that moves.
+    /// Returns the paths of the change: one, or two for a moved file.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let (path, to) = match self {
             Self::Add { path, .. } | Self::Delete { path, .. } => (path, None),
@@ -49,34 +49,34 @@ impl Change {
     }
 }
 
-/// One connected change of a file.
+/// One contiguous change of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hunk {
-    /// Lines that come before it, each after the other, somewhere above.
+    /// Lines that occur in this order somewhere above the hunk.
     pub anchors: Vec<String>,
-    /// First line by the patch, counted from 0.
+    /// First line according to the patch, counted from 0.
     pub at: Option<usize>,
-    /// Its lines.
+    /// Lines of the hunk.
     pub lines: Vec<Line>,
-    /// It ends where the file ends.
+    /// Whether the hunk ends at the end of the file.
     pub at_end: bool,
-    /// Whether the last line has an end afterwards, if the patch says so.
+    /// Whether the last line ends with a newline afterwards, if the patch says so.
     pub final_newline: Option<bool>,
 }
 
 /// A line of a hunk, without its sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// Context.
+    /// An unchanged context line.
     Keep(String),
-    /// Removed.
+    /// A removed line.
     Remove(String),
-    /// Added.
+    /// An added line.
     Add(String),
 }
 
 impl Line {
-    /// The line as the file has it before; `None` for an added one.
+    /// Returns the line in the old file; `None` for an added line.
     pub fn old(&self) -> Option<&str> {
         match self {
             Self::Keep(line) | Self::Remove(line) => Some(line),
@@ -85,7 +85,7 @@ impl Line {
     }
 }
 
-/// Reads a patch, in either form. Every file is named once.
+/// Parses a patch in either format. Each file may be named only once.
 ///
 /// ```
 /// let patch = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+two\n";
@@ -96,7 +96,7 @@ impl Line {
 /// ```
 ///
 /// # Errors
-/// When it is not a patch, or names a file in a way that could be understood differently.
+/// Fails if the text is not a patch or names a file ambiguously.
 pub fn parse(patch: &str) -> Result<Vec<Change>, PatchError> {
     parse::parse(patch).map_err(PatchError)
 }

@@ -1,7 +1,7 @@
-//! The two grammars: the form with `*** Begin Patch`, and unified diffs.
+//! Parses the two patch formats: `*** Begin Patch` and unified diffs.
 //!
-//! A patch that names a file in a way that two readers could understand differently is refused: a second header, a header
-//! out of order, names that contradict each other, a file that is named twice.
+//! Rejects a patch that two readers could understand differently: a second header, a header out of order,
+//! names that contradict each other, a file that is named twice.
 
 use std::collections::HashSet;
 
@@ -30,23 +30,24 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Change>, String> {
     Ok(changes)
 }
 
-/// A file may be named once: what the second naming would see is not what the patch was made from.
+/// Rejects a file that is named twice: the second change would apply to a content that the patch was not made
+/// from.
 fn must_name_once(changes: &[Change]) -> Result<(), String> {
     let mut seen = HashSet::new();
     for path in changes.iter().flat_map(Change::paths) {
         if path.is_empty() || path == "/dev/null" {
-            return Err(format!("`{path}` is not the name of a file."));
+            return Err(format!("`{path}` is not a file name."));
         }
         if !seen.insert(path) {
             return Err(format!(
-                "`{path}` is in the patch twice. Put all changes of a file into one section."
+                "`{path}` occurs in the patch twice. Put all changes of a file into one section."
             ));
         }
     }
     Ok(())
 }
 
-/// The form between `*** Begin Patch` and `*** End Patch`.
+/// Parses the format between `*** Begin Patch` and `*** End Patch`.
 fn sections(lines: &[&str], begin: usize) -> Result<Vec<Change>, String> {
     let mut changes = Vec::new();
     let mut at = begin;
@@ -135,7 +136,7 @@ fn section_hunks(body: &[&str], first: usize) -> Result<Vec<Hunk>, String> {
     Ok(hunks)
 }
 
-/// An empty line at the end of a hunk is the space between two sections more often than context.
+/// Removes empty lines at the end of a hunk: they usually separate two sections and are not context.
 fn trim_blank_end(hunk: &mut Hunk) {
     while hunk.lines.len() > 1 && hunk.lines.last() == Some(&Line::Keep(String::new())) {
         hunk.lines.pop();
@@ -153,7 +154,7 @@ fn body_line(line: &str) -> Option<Line> {
     }
 }
 
-/// First old line (counted from 0), old and new lengths of `@@ -1,2 +3,4 @@`.
+/// Parses `@@ -1,2 +3,4 @@`: first old line (counted from 0), old and new lengths.
 fn header(line: &str) -> Option<(usize, usize, usize)> {
     let rest = line.strip_prefix("@@ -")?;
     let (ranges, _) = rest.split_once(" @@")?;
@@ -165,11 +166,11 @@ fn header(line: &str) -> Option<(usize, usize, usize)> {
         }
     };
     let ((start, old), (_, new)) = (range(old)?, range(new)?);
-    // An empty range names the line before it.
+    // An empty range gives the line before it.
     Some((if old == 0 { start } else { start.saturating_sub(1) }, old, new))
 }
 
-/// A file of a unified diff, as far as it has been read.
+/// A partly parsed file of a unified diff.
 #[derive(Default)]
 struct FileDiff {
     old: Option<String>,
@@ -202,9 +203,9 @@ fn unified(lines: &[&str]) -> Result<Vec<Change>, String> {
         } else if let Some(name) = line.strip_prefix("rename to ") {
             only_header(&mut file.to, file.old.is_some(), name, at)?;
         } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
-            return Err(format!("line {at}: copies are not understood. Add the new file instead."));
+            return Err(format!("line {at}: copies are not supported. Add the new file instead."));
         } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
-            return Err(format!("line {at}: binary changes are not understood."));
+            return Err(format!("line {at}: binary changes are not supported."));
         } else if line.starts_with("@@") {
             if file.new.is_none() {
                 return Err(format!(
@@ -220,7 +221,7 @@ fn unified(lines: &[&str]) -> Result<Vec<Change>, String> {
     Ok(changes)
 }
 
-/// Takes the name of a `rename` line, which comes once and before the line `--- `.
+/// Reads the name of a `rename` line, which must occur once and before the `--- ` line.
 fn only_header(slot: &mut Option<String>, late: bool, name: &str, at: usize) -> Result<(), String> {
     if late || slot.is_some() {
         return Err(format!("line {at}: `rename` must come once, before the line `--- ` of its file."));
@@ -229,8 +230,8 @@ fn only_header(slot: &mut Option<String>, late: bool, name: &str, at: usize) -> 
     Ok(())
 }
 
-/// One hunk after its header, and how many lines it took. Wrong counts in the header, a common slip, are not trusted over
-/// the lines themselves.
+/// Parses one hunk after its header and returns the number of lines used. Models often write wrong counts in
+/// the header, so the lines themselves decide.
 fn unified_hunk(head: &str, rest: &[&str], first: usize) -> Result<(Hunk, usize), String> {
     let Some((start, old, new)) = header(head) else {
         return Err(format!("line {first}, `{head}`, must look like `@@ -1,3 +1,4 @@`."));
@@ -276,18 +277,18 @@ fn unified_hunk(head: &str, rest: &[&str], first: usize) -> Result<(Hunk, usize)
     Ok((hunk, used))
 }
 
-/// Whether a line that looks like the head of the next file may be the removal of a line `-- …`.
+/// Returns whether a line that looks like the header of the next file may be the removal of a line `-- …`.
 fn is_removal_of_both(line: &str, old_left: usize) -> bool {
     old_left > 0 && line.starts_with("--- ")
 }
 
 fn name_of(name: &str) -> String {
-    // A tab and a time may follow.
+    // A tab and a timestamp may follow.
     let name = name.split('\t').next().unwrap_or_default().trim().trim_matches('"');
     name.to_owned()
 }
 
-/// Without the `a/` or `b/` that git puts before a name.
+/// Removes the `a/` or `b/` that git puts before a name.
 fn plain<'a>(name: &'a str, prefix: &str) -> &'a str {
     name.strip_prefix(prefix).unwrap_or(name)
 }

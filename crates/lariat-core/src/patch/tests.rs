@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn a_section_of_each_kind_is_read() {
+fn parses_a_section_of_each_kind() {
     let patch = "*** Begin Patch\n*** Add File: a\n+1\n+\n*** Delete File: b\n*** Update File: c\n*** Move to: d\n@@ fn x\n-1\n+2\n*** End Patch";
     let changes = parse(patch).unwrap();
     assert_eq!(changes[0], Change::Add { path: "a".into(), text: "1\n\n".into() });
@@ -17,7 +17,7 @@ fn a_section_of_each_kind_is_read() {
 }
 
 #[test]
-fn mistakes_in_a_patch_are_named_with_their_line() {
+fn errors_name_the_line_of_the_patch() {
     for (patch, words) in [
         ("hello", "neither"),
         ("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "line 3"),
@@ -34,9 +34,9 @@ fn mistakes_in_a_patch_are_named_with_their_line() {
     }
 }
 
-/// S16: the guard judged the file of one header and the tool touched that of another.
+/// The guard and the tool must not read different file names from one patch.
 #[test]
-fn a_second_header_of_a_file_is_refused() {
+fn rejects_a_second_header_of_a_file() {
     const HUNK: &str = "@@ -1 +1 @@\n-a\n+b\n";
     for (patch, words) in [
         (format!("--- a/k\n+++ zzz\n+++ b/other\n{HUNK}"), "line 3"),
@@ -53,8 +53,8 @@ fn a_second_header_of_a_file_is_refused() {
         ("rename from a\n".to_owned(), "both"),
         (format!("copy from a\ncopy to b\n--- a/a\n+++ b/b\n{HUNK}"), "line 1"),
         (format!("--- a/k\n+++ b/k\n{HUNK}--- a/k\n+++ b/k\n{HUNK}"), "twice"),
-        ("--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+a\n".to_owned(), "not the name"),
-        ("*** Begin Patch\n*** Delete File: \n*** End Patch".to_owned(), "not the name"),
+        ("--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+a\n".to_owned(), "not a file name"),
+        ("*** Begin Patch\n*** Delete File: \n*** End Patch".to_owned(), "not a file name"),
         (
             "*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** Move to: c\n*** End Patch".to_owned(),
             "line 4",
@@ -62,13 +62,13 @@ fn a_second_header_of_a_file_is_refused() {
     ] {
         match parse(&patch) {
             Err(error) => assert!(error.to_string().contains(words), "{patch:?}: {error}"),
-            Ok(changes) => panic!("{patch:?} was read as {changes:?}"),
+            Ok(changes) => panic!("{patch:?} parsed as {changes:?}"),
         }
     }
 }
 
 #[test]
-fn names_are_read_with_and_without_the_marks_of_git() {
+fn parses_names_with_and_without_git_prefixes() {
     let paths = |patch: &str| -> Vec<String> {
         parse(patch).unwrap().iter().flat_map(Change::paths).map(str::to_owned).collect()
     };
@@ -78,14 +78,14 @@ fn names_are_read_with_and_without_the_marks_of_git() {
     assert_eq!(paths(&format!("--- y\n+++ z\n{hunk}")), ["y", "z"]);
     assert_eq!(paths("diff --git a/o b/q\nrename from o\nrename to \"q\"\n"), ["o", "q"]);
     assert_eq!(paths(&format!("rename from o\nrename to q\n--- a/o\n+++ b/q\n{hunk}")), ["o", "q"]);
-    // A removed line that looks like a header is a line, as long as the hunk wants one.
+    // A removed line that looks like a header is content as long as the hunk expects a line.
     assert_eq!(paths("--- a/f\n+++ b/f\n@@ -1,2 +1,1 @@\n a\n--- note\n"), ["f"]);
 }
 
 proptest! {
-    /// Whatever the text is, a patch that is read names every file once, and none of its headers was passed over.
+    /// A parsed patch names every file once, and the parser skips none of its headers.
     #[test]
-    fn no_header_of_a_unified_diff_is_passed_over(lines in prop::collection::vec(prop::sample::select(vec![
+    fn unified_diff_parser_skips_no_header(lines in prop::collection::vec(prop::sample::select(vec![
         "--- a/x", "--- a/y", "--- /dev/null", "+++ b/x", "+++ b/y", "+++ /dev/null", "+++ z", "--- z",
         "@@ -1 +1 @@", "@@ -0,0 +1 @@", "-a", "+b", " c", "", "rename from x", "rename to z", "diff --git a/x b/y",
     ]), 0..14)) {
@@ -95,7 +95,8 @@ proptest! {
         named.sort_unstable();
         named.dedup();
         prop_assert_eq!(named.len(), count);
-        // Lines inside of hunks begin with a sign of their own, so what looks like a header there was counted as content.
+        // Lines inside hunks start with a sign of their own, so what looks like a header there was counted as
+        // content.
         let content: usize = changes.iter().map(|change| match change {
             Change::Add { text, .. } => text.lines().filter(|line| line.starts_with("++ ")).count(),
             Change::Delete { hunks, .. } | Change::Update { hunks, .. } => hunks.iter().flat_map(|hunk| &hunk.lines)

@@ -1,4 +1,4 @@
-//! Whether two events say the same, apart from ids and times.
+//! Compares two events, ignoring times and the values of ids.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,18 @@ use uuid::Uuid;
 use crate::event::AgentEvent;
 use crate::id::MessageId;
 
-/// Ids of the journal and ids of the replay, one to one.
+/// Maps the ids of the journal to those of the replay, one to one.
 #[derive(Default)]
-pub(super) struct Names {
-    there: HashMap<Uuid, Uuid>,
-    back: HashMap<Uuid, Uuid>,
-    /// Why compactions were refused, then and now. What was proposed is not recorded, so the words may differ.
+pub(super) struct IdMap {
+    to_replayed: HashMap<Uuid, Uuid>,
+    to_recorded: HashMap<Uuid, Uuid>,
+    /// Pairs of reasons for refused compactions, recorded and replayed. The journal does not contain what was
+    /// proposed, so the texts may differ.
     refusals: Vec<(String, String)>,
 }
 
-impl Names {
-    pub(super) fn same(&mut self, recorded: &AgentEvent, replayed: &AgentEvent) -> bool {
+impl IdMap {
+    pub(super) fn matches(&mut self, recorded: &AgentEvent, replayed: &AgentEvent) -> bool {
         if let (
             AgentEvent::CompactionRefused { reason: then, .. },
             AgentEvent::CompactionRefused { reason: now, .. },
@@ -33,9 +34,9 @@ impl Names {
         matches!((recorded, replayed), (Ok(recorded), Ok(replayed)) if self.equal(&recorded, &replayed))
     }
 
-    /// The replay's name for a message of the journal.
+    /// Returns the id that a message of the journal has in the replay.
     pub(super) fn replayed(&self, id: MessageId) -> MessageId {
-        self.there.get(&id.uuid()).map_or(id, |uuid| MessageId::new(*uuid))
+        self.to_replayed.get(&id.uuid()).map_or(id, |uuid| MessageId::new(*uuid))
     }
 
     fn equal(&mut self, recorded: &Value, replayed: &Value) -> bool {
@@ -59,17 +60,17 @@ impl Names {
         }
     }
 
-    /// Two ids that stand for each other, from their first meeting on.
+    /// Returns whether two ids correspond. Their first comparison makes them a pair.
     fn corresponds(&mut self, recorded: &str, replayed: &str) -> bool {
         let (Ok(recorded), Ok(replayed)) = (Uuid::parse_str(recorded), Uuid::parse_str(replayed)) else {
             return false;
         };
-        *self.there.entry(recorded).or_insert(replayed) == replayed
-            && *self.back.entry(replayed).or_insert(recorded) == recorded
+        *self.to_replayed.entry(recorded).or_insert(replayed) == replayed
+            && *self.to_recorded.entry(replayed).or_insert(recorded) == recorded
     }
 }
 
-/// An event as JSON, cut where it is long.
+/// Formats an event as JSON, truncated if long.
 pub(super) fn to_text(event: &AgentEvent) -> String {
     const LENGTH: usize = 600;
     let text = serde_json::to_string(event).unwrap_or_default();

@@ -1,20 +1,20 @@
-//! Putting a reply together from the pieces of a stream.
+//! Assembles a reply from the events of a stream.
 //!
-//! Owns the blocks while they grow. Pieces are appended, never re-joined: the cost is the bytes that arrive.
+//! Appends each part and never re-joins them, so the cost is proportional to the bytes that arrive.
 
 use std::sync::Arc;
 
 use crate::content::Content;
 use crate::model::StreamEvent;
 
-/// A reply while it streams.
+/// A partly received reply.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     blocks: Vec<(usize, Content)>,
 }
 
 impl Assembler {
-    /// Takes in one event.
+    /// Adds one event.
     pub(super) fn push(&mut self, event: &StreamEvent) {
         match event {
             StreamEvent::TextDelta { index, delta } => {
@@ -43,7 +43,8 @@ impl Assembler {
         }
     }
 
-    /// The block of this index and kind, or a fresh one. Looks at the newest first: streams grow at the end.
+    /// Returns the block with this index and kind, or a new one. Searches from the newest, because streams
+    /// grow at the end.
     fn block(&mut self, index: usize, fresh: impl FnOnce() -> Content) -> Option<&mut Content> {
         let fresh = fresh();
         let kind = std::mem::discriminant(&fresh);
@@ -56,7 +57,7 @@ impl Assembler {
         self.blocks.get_mut(at).map(|(_, block)| block)
     }
 
-    /// The blocks in order, without empty ones.
+    /// Returns the blocks in order, without empty ones.
     pub(super) fn finish(&mut self) -> Vec<Content> {
         let mut blocks = std::mem::take(&mut self.blocks);
         blocks.sort_by_key(|(index, _)| *index);

@@ -1,16 +1,17 @@
-//! Budgets in the course of a run: admission before each call, warnings, the wrap-up turn, asking for more, the stop.
+//! Enforces budgets during a run: admission before each call, warnings, the wrap-up turn, requests for more
+//! budget, the stop.
 //!
-//! Owns what follows from a standing. The caps of the run and of its session are weighed here; those that others draw on
-//! too are weighed by whoever keeps them, and said with the admission. What was warned of, told and asked is recorded,
-//! so a run that goes on after a crash neither repeats nor forgets it.
-//! Invariant: no call is begun that a budget refused, and a reservation is settled exactly once.
+//! This module checks the limits of the run and of its session. The runtime checks shared limits and reports
+//! the result with the admission. Warnings, notes to the model and requests are recorded, so a resumed run
+//! neither repeats nor forgets them. Invariant: a call that a budget refused never starts, and each
+//! reservation is settled exactly once.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::effect::OpId;
-use super::flow::Step;
+use super::flow::StepResult;
 use super::{Activity, Effect, Run};
 use crate::budget::{
     Admission, BudgetLimits, BudgetRequest, BudgetScope, FINISH_NOW, Spent, Standing, WRAP_UP_AT,
@@ -21,33 +22,34 @@ use crate::message::AgentMessage;
 use crate::planted::{Planted, planted};
 use crate::usage::Usage;
 
-/// The section of the note that tells a model to finish.
+/// Section of the note that asks the model to finish.
 pub(crate) const SECTION: &str = "budget";
-/// Begins the result of a call that no budget allows.
+/// Start of the result of a tool call that a budget refuses.
 pub(crate) const NO_CALLS_LEFT: &str = "Not run: no tool calls are left";
 
-/// What is recorded of a loop's budgets.
+/// Budget state of a loop, computed from its events.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct RunBudget {
-    /// The highest level warned of, for each limit of the run, in the order of [`LimitKind::ALL`].
+    /// The highest warning level for each limit of the run, in the order of [`LimitKind::ALL`].
     warned: [u8; 5],
-    /// Tool calls that were started.
+    /// Number of started tool calls.
     pub(super) tool_calls: u64,
     /// Estimated tokens of the next request.
     pub(super) pending: u64,
-    /// Why the next turn, or the open one, is the last.
+    /// The limit because of which the next turn, or the open one, is the last.
     pub(super) wrap_up: Option<Box<Standing>>,
-    /// The model was told so.
-    pub(super) told: bool,
-    /// The question that waits for an answer.
+    /// Whether the model received the note to finish.
+    #[serde(rename = "told")]
+    pub(super) model_notified: bool,
+    /// The request for more budget that waits for an answer.
     pub(super) asked: Option<Arc<BudgetRequest>>,
-    /// More room for this run.
+    /// Extensions of this run's limits.
     pub(super) more: Option<Box<BudgetLimits>>,
 }
 
 impl RunBudget {
-    /// Takes in what is recorded.
+    /// Applies a recorded event.
     pub(super) fn apply(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::BudgetWarning { limit, scope, level, used, cap, .. } => {
@@ -62,7 +64,7 @@ impl RunBudget {
             AgentEvent::BudgetExtended { scope, limits, .. } => {
                 self.asked = None;
                 if self.wrap_up.as_ref().is_some_and(|wrap_up| wrap_up.scope == *scope) {
-                    (self.wrap_up, self.told) = (None, false);
+                    (self.wrap_up, self.model_notified) = (None, false);
                 }
                 if *scope == BudgetScope::Run {
                     self.warned = [0; 5];
@@ -92,7 +94,7 @@ impl RunBudget {
 }
 
 impl Run {
-    /// The caps of this run, with what was added to them.
+    /// Returns the limits of this run, including extensions.
     pub(super) fn run_limits(&self) -> Option<BudgetLimits> {
         let limits = BudgetLimits::from(self.config.limits.as_ref()?);
         Some(self.state.budget.more.as_ref().map_or(limits, |more| limits.raised(more)))
@@ -102,7 +104,7 @@ impl Run {
         self.config.budget.session.raised(self.memory.budget().more())
     }
 
-    /// What this run spent. The turn that is open and has no reply does not count yet.
+    /// Returns what this run spent. An open turn without a reply is not included.
     pub(super) fn run_spent(&self) -> Spent {
         let mut spent = Spent::usage(&self.state.usage);
         let open = self.state.turn.as_ref().is_some_and(|turn| turn.reply.is_none());
@@ -112,7 +114,7 @@ impl Run {
         spent
     }
 
-    /// Where the caps of the run and its session stand.
+    /// Returns the usage of every limit of the run and its session.
     fn own_standings(&self) -> Vec<Standing> {
         let mut standings = Vec::new();
         if let Some(limits) = self.run_limits() {
@@ -125,9 +127,10 @@ impl Run {
         standings
     }
 
-    /// The cap of the session that forbids another turn, or the wrap-up turn that is over.
+    /// Returns the session limit that forbids another turn, or the limit whose wrap-up turn is over.
     pub(super) fn used_up(&self) -> Option<Standing> {
-        if let Some(wrap_up) = self.state.budget.wrap_up.as_ref().filter(|_| self.state.budget.told) {
+        if let Some(wrap_up) = self.state.budget.wrap_up.as_ref().filter(|_| self.state.budget.model_notified)
+        {
             return Some(**wrap_up);
         }
         let spent = self.memory.ledger().spent_at(self.now);
@@ -135,18 +138,19 @@ impl Run {
         session.into_iter().find(|standing| standing.level() >= 100)
     }
 
-    /// Whether the next model call may begin: asks those who keep shared budgets, then weighs.
-    pub(super) fn admit(&mut self) -> Step {
+    /// Decides whether the next model call may start: asks the shared budgets first, then checks the own
+    /// limits.
+    pub(super) fn admit(&mut self) -> StepResult {
         if !self.config.budget.is_shared {
-            self.entry.admitted = true;
-            self.weigh(Vec::new());
-            return Step::Taken;
+            self.transient.admitted = true;
+            self.warn_and_wrap_up(Vec::new());
+            return StepResult::Taken;
         }
         let op = self.op();
         self.activity = Activity::Admitting { op };
         let (tokens, candidate) = (self.state.budget.pending, self.candidate);
         self.out.push_back(Effect::Admit { op, tokens, candidate });
-        Step::Waiting
+        StepResult::Waiting
     }
 
     pub(super) fn on_admitted(&mut self, op: OpId, admission: Admission) {
@@ -155,31 +159,31 @@ impl Run {
         }
         self.activity = Activity::None;
         if let Some(standing) = admission.refused {
-            self.run_out(standing);
+            self.on_used_up(standing);
             return;
         }
-        self.entry.admitted = true;
-        self.entry.reserved = Some(op);
-        self.weigh(admission.standings);
+        self.transient.admitted = true;
+        self.transient.reserved = Some(op);
+        self.warn_and_wrap_up(admission.standings);
     }
 
-    /// Gives back what was reserved for the turn's call: this is what it used, if it was made.
+    /// Settles the reservation of the turn's model call with its usage, if the call was made.
     pub(super) fn settle_call(&mut self, usage: Option<Usage>) {
-        self.entry.admitted = false;
-        if let Some(op) = self.entry.reserved.take() {
+        self.transient.admitted = false;
+        if let Some(op) = self.transient.reserved.take() {
             self.out.push_back(Effect::Settle { op, usage });
         }
     }
 
-    /// Warns of what is nearly used up, and tells the model to finish when it is time.
-    fn weigh(&mut self, shared: Vec<Standing>) {
+    /// Warns about limits that are nearly used up, and asks the model to finish when it is time.
+    fn warn_and_wrap_up(&mut self, shared: Vec<Standing>) {
         let mut standings = self.own_standings();
         standings.extend(shared);
         for standing in standings {
             let level = standing.level().min(WRAP_UP_AT);
             let wraps_up = level >= WRAP_UP_AT;
             let warned = if wraps_up {
-                // Once per run: each run that begins on the last few percent is told so.
+                // Once per run: every run that starts within the last few percent receives the note.
                 self.state.budget.wrap_up.is_some()
             } else {
                 level <= self.warned_level(&standing) && !planted(Planted::WarnsTwice)
@@ -190,9 +194,11 @@ impl Run {
                 self.record(AgentEvent::BudgetWarning { limit, used_percent, scope, level, used, cap });
             }
         }
-        if let Some(wrap_up) = self.state.budget.wrap_up.as_ref().filter(|_| !self.state.budget.told) {
-            let words = format!("The budget is nearly used up: {}. {FINISH_NOW}", wrap_up.describe());
-            self.tell_budget(words);
+        if let Some(wrap_up) =
+            self.state.budget.wrap_up.as_ref().filter(|_| !self.state.budget.model_notified)
+        {
+            let text = format!("The budget is nearly used up: {}. {FINISH_NOW}", wrap_up.describe());
+            self.record_budget_note(text);
         }
     }
 
@@ -203,8 +209,8 @@ impl Run {
         }
     }
 
-    fn tell_budget(&mut self, words: String) {
-        let mut message = AgentMessage::note(SECTION, words);
+    fn record_budget_note(&mut self, text: String) {
+        let mut message = AgentMessage::note(SECTION, text);
         message.assign_id(|| self.message_id());
         self.stamp_message(&mut message);
         if let AgentMessage::Llm(llm) = &mut message {
@@ -213,8 +219,8 @@ impl Run {
         self.record_message(Arc::new(message));
     }
 
-    /// A budget is used up: asks for more, or stops.
-    pub(super) fn run_out(&mut self, standing: Standing) {
+    /// Handles a used-up budget: asks for more, or stops.
+    pub(super) fn on_used_up(&mut self, standing: Standing) {
         if self.config.budget.asks {
             let request = BudgetRequest::new(RequestId::new(self.minter.uuid()), standing);
             self.record(AgentEvent::BudgetExtensionRequested { request: Arc::new(request) });
@@ -228,8 +234,8 @@ impl Run {
         self.record(AgentEvent::LimitReached { limit, scope, note });
     }
 
-    /// Puts the question that waits; false when there is none.
-    pub(super) fn asks_for_more(&mut self) -> bool {
+    /// Sends the pending request for more budget; returns false if there is none.
+    pub(super) fn sends_budget_request(&mut self) -> bool {
         let Some(request) = self.state.budget.asked.clone() else { return false };
         self.activity = Activity::AskingForMore { request: request.id };
         self.out.push_back(Effect::AskForMore { request });
@@ -242,19 +248,19 @@ impl Run {
         match more {
             Some(limits) => self.on_extended(asked.standing.scope, limits, by),
             None => {
-                self.end_question();
+                self.withdraw_budget_request();
                 self.stop_at(asked.standing);
             }
         }
     }
 
-    /// Somebody allows more, asked or not.
+    /// Handles a budget extension, requested or not.
     pub(super) fn on_extended(&mut self, scope: BudgetScope, limits: BudgetLimits, by: String) {
         if !self.state.started {
-            self.entry.extended.push((scope, limits, by));
+            self.transient.early_extensions.push((scope, limits, by));
             return;
         }
-        self.end_question();
+        self.withdraw_budget_request();
         self.record(AgentEvent::BudgetExtended { scope, limits, by });
         match scope {
             BudgetScope::Run if limits.duration.is_some() => {
@@ -270,15 +276,15 @@ impl Run {
         }
     }
 
-    /// Nobody needs to answer any more.
-    pub(super) fn end_question(&mut self) {
+    /// Withdraws the pending request for more budget.
+    pub(super) fn withdraw_budget_request(&mut self) {
         if let Activity::AskingForMore { request } = self.activity {
             self.activity = Activity::None;
             self.out.push_back(Effect::Withdraw { request });
         }
     }
 
-    /// The cap that forbids another tool call, of those that are weighed here.
+    /// Returns the limit of the run or the session that forbids another tool call.
     pub(super) fn out_of_calls(&self) -> Option<Standing> {
         let run = self.run_limits().and_then(|limits| limits.tool_calls);
         let used = self.state.budget.tool_calls;
@@ -290,7 +296,7 @@ impl Run {
     }
 }
 
-/// What a model is told of a call that no budget allows.
+/// Returns the result for the model of a tool call that a budget refuses.
 pub(super) fn no_calls_left(standing: &Standing) -> String {
     format!("{NO_CALLS_LEFT}, {}. Answer with what you know.", standing.describe())
 }

@@ -1,8 +1,8 @@
-//! The tool calls of a turn: through the gate, to a person if needed, to the tool, to a result.
+//! Takes the tool calls of a turn through the permission check, the approval, the tool and to a result.
 //!
-//! Owns which calls run together and what happens to those that do not run. Results may come in any order; the model
-//! gets them in call order, because the turn is closed only when every call has one.
-//! Invariant: a call that is not recorded as `ToolExecutionStart` has not touched the world, and one that is, is never
+//! Decides which calls run together and what happens to those that do not run. Results may arrive in any
+//! order; the model receives them in call order, because the turn is closed only when every call has one.
+//! Invariant: a call without a recorded `ToolExecutionStart` has had no effect, and a call with one is never
 //! started again.
 
 use std::ops::Range;
@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::budget::no_calls_left;
 use super::config::RunConfig;
-use super::flow::Step;
-use super::repetition::{Seen, Sighting};
+use super::flow::StepResult;
+use super::repetition::{CallFingerprint, DetectedRepetition};
 use super::state::{CallPhase, CallState, NOTE_PREFIX, TurnState};
 use super::{Effect, HookCall, Run};
 use crate::budget::Standing;
@@ -27,74 +27,74 @@ use crate::planted::{Planted, planted};
 use crate::tool::{ToolError, ToolResult};
 use crate::transcript::NO_OUTPUT;
 
-/// What is in flight for a call, beyond what is recorded.
+/// The pending operation of a tool call, which the journal does not contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Flight {
-    /// Nothing.
+pub(super) enum CallActivity {
+    /// No operation is pending.
     #[default]
-    Grounded,
-    /// The gate is deciding.
+    Idle,
+    /// The permission check is running.
     Authorizing,
-    /// A person is asked.
+    /// The user is being asked for approval.
     Asking,
-    /// Those who keep shared budgets are asked.
+    /// The shared budgets are being asked.
     Admitting,
-    /// The tool runs.
+    /// The tool is running.
     Running,
-    /// The tool runs and was told to end.
+    /// The tool is running and was asked to end.
     Cancelling,
 }
 
-/// What the next step for a call is.
-enum Move {
+/// The next step of a tool call.
+enum NextStep {
     Authorize,
     Ask,
     Dispatch(Option<Arc<Value>>),
-    Conclude(String),
+    RecordUnrun(String),
     Plan(String),
 }
 
-/// Why a call that did not run has the result it has. Shown to the model.
+/// Results for the model of tool calls that did not run.
 const SKIPPED_FOR_USER: &str = "Skipped due to queued user message.";
 pub(crate) const SKIPPED_BY_HOOK: &str = "Skipped: a hook did not allow this call.";
-/// Begins the result of a call that was denied; the reason follows.
+/// Start of the result of a denied tool call; the reason follows.
 pub(crate) const DENIED: &str = "Denied: ";
 const CANCELLED: &str = "The run was cancelled before this call was started.";
-const CUT_OFF: &str = "Not run: the reply ended before it was complete. If the call is still needed, make it again in smaller parts.";
+const TRUNCATED: &str = "Not run: the reply ended before it was complete. If the call is still needed, make it again in smaller parts.";
 const OUTPUT_LOST: &str =
     "This call was completed, but its output was lost in a crash. Check the state before repeating it.";
 
 impl Run {
-    /// A turn has its reply: bring its calls to results, then close it.
-    pub(super) fn run_calls(&mut self) -> Step {
-        let Some(turn) = &self.state.turn else { return Step::Waiting };
-        self.flights.resize(turn.calls.len(), Flight::Grounded);
+    /// Brings the tool calls of a turn with a reply to results, then closes the turn.
+    pub(super) fn run_calls(&mut self) -> StepResult {
+        let Some(turn) = &self.state.turn else { return StepResult::Waiting };
+        self.call_activities.resize(turn.calls.len(), CallActivity::Idle);
         if turn.calls.iter().all(|call| call.result.is_some()) {
             self.end_turn();
-            return Step::Taken;
+            return StepResult::Taken;
         }
         if self.state.stopping().is_some() {
-            self.wind_down();
+            self.cancel_calls();
         } else {
-            self.move_group();
+            self.advance_group();
         }
         let done = |turn: &TurnState| turn.calls.iter().all(|call| call.result.is_some());
-        if self.state.turn.as_ref().is_some_and(done) { Step::Taken } else { Step::Waiting }
+        if self.state.turn.as_ref().is_some_and(done) { StepResult::Taken } else { StepResult::Waiting }
     }
 
-    /// Moves every call of the current group one step.
-    fn move_group(&mut self) {
+    /// Advances every tool call of the current group by one step.
+    fn advance_group(&mut self) {
         loop {
             let Some(turn) = &self.state.turn else { return };
             let Some(group) = current_group(&self.config, turn) else { return };
-            let untouched =
-                turn.calls.get(group.clone()).is_some_and(|calls| calls.iter().all(CallState::is_untouched));
-            if untouched && group.start > 0 && self.is_grounded(&group) && !self.state.steering.is_empty() {
+            let all_waiting =
+                turn.calls.get(group.clone()).is_some_and(|calls| calls.iter().all(CallState::is_waiting));
+            if all_waiting && group.start > 0 && self.is_idle(&group) && !self.state.steering.is_empty() {
                 let end = turn.calls.len();
-                (group.start..end).for_each(|at| self.conclude(at, SKIPPED_FOR_USER));
+                (group.start..end).for_each(|at| self.record_unrun(at, SKIPPED_FOR_USER));
                 return;
             }
-            group.clone().for_each(|at| self.move_call(at));
+            group.clone().for_each(|at| self.advance_call(at));
             let finished = |turn: &TurnState| {
                 turn.calls
                     .get(group.clone())
@@ -106,59 +106,64 @@ impl Run {
         }
     }
 
-    fn is_grounded(&self, group: &Range<usize>) -> bool {
-        self.flights.get(group.clone()).is_some_and(|flights| flights.iter().all(|f| *f == Flight::Grounded))
+    fn is_idle(&self, group: &Range<usize>) -> bool {
+        self.call_activities.get(group.clone()).is_some_and(|call_activities| {
+            call_activities.iter().all(|activity| *activity == CallActivity::Idle)
+        })
     }
 
-    fn move_call(&mut self, at: usize) {
+    fn advance_call(&mut self, at: usize) {
         let Some(turn) = &self.state.turn else { return };
-        let (Some(state), Some(flight)) = (turn.calls.get(at), self.flights.get(at).copied()) else { return };
-        if state.result.is_some() || flight != Flight::Grounded {
+        let (Some(state), Some(activity)) = (turn.calls.get(at), self.call_activities.get(at).copied())
+        else {
+            return;
+        };
+        if state.result.is_some() || activity != CallActivity::Idle {
             return;
         }
         let call = Arc::clone(&state.call);
-        let cut_off = turn.reply.as_ref().and_then(|reply| reply.as_assistant()).is_some_and(|reply| {
+        let truncated = turn.reply.as_ref().and_then(|reply| reply.as_assistant()).is_some_and(|reply| {
             matches!(
                 reply.stop_reason,
                 StopReason::Length | StopReason::ContextExceeded | StopReason::Refusal
             )
         });
         let next = match &state.phase {
-            CallPhase::Waiting if cut_off && !planted(Planted::RunsTruncatedCalls) => {
-                Move::Conclude(CUT_OFF.into())
+            CallPhase::Waiting if truncated && !planted(Planted::RunsTruncatedCalls) => {
+                NextStep::RecordUnrun(TRUNCATED.into())
             }
             CallPhase::Waiting if !self.config.tools.contains_key(&call.name) => {
-                Move::Conclude(unknown_tool(&self.config, &call.name))
+                NextStep::RecordUnrun(unknown_tool(&self.config, &call.name))
             }
-            CallPhase::Waiting => Move::Authorize,
-            CallPhase::Asked(_) => Move::Ask,
-            CallPhase::Granted(args) => Move::Dispatch(args.clone()),
-            CallPhase::Refused(_) if planted(Planted::RunsDeniedCalls) => Move::Dispatch(None),
-            CallPhase::Refused(reason) => Move::Conclude(denied(reason.as_deref())),
-            CallPhase::Planned(summary) => Move::Plan(summary.clone()),
-            // Recorded as running, yet nothing runs: the process that ran it is gone.
-            CallPhase::Dispatched if planted(Planted::RecoveryRerunsTools) => Move::Dispatch(None),
+            CallPhase::Waiting => NextStep::Authorize,
+            CallPhase::Asked(_) => NextStep::Ask,
+            CallPhase::Granted(args) => NextStep::Dispatch(args.clone()),
+            CallPhase::Refused(_) if planted(Planted::RunsDeniedCalls) => NextStep::Dispatch(None),
+            CallPhase::Refused(reason) => NextStep::RecordUnrun(denied(reason.as_deref())),
+            CallPhase::Planned(summary) => NextStep::Plan(summary.clone()),
+            // Recorded as running, but nothing runs: the process that ran it has ended.
+            CallPhase::Dispatched if planted(Planted::RecoveryRerunsTools) => NextStep::Dispatch(None),
             CallPhase::Dispatched => {
                 self.interrupt(at);
                 return;
             }
-            CallPhase::Ended => Move::Conclude(OUTPUT_LOST.into()),
+            CallPhase::Ended => NextStep::RecordUnrun(OUTPUT_LOST.into()),
         };
         match next {
-            Move::Authorize => {
-                self.fly(at, Flight::Authorizing);
+            NextStep::Authorize => {
+                self.set_activity(at, CallActivity::Authorizing);
                 self.out.push_back(Effect::Authorize { call });
             }
-            Move::Ask => self.ask(at),
-            Move::Dispatch(args) => self.dispatch(at, args),
-            Move::Conclude(text) => self.conclude(at, &text),
-            Move::Plan(summary) => self.conclude_planned(at, &summary),
+            NextStep::Ask => self.ask(at),
+            NextStep::Dispatch(args) => self.dispatch(at, args),
+            NextStep::RecordUnrun(text) => self.record_unrun(at, &text),
+            NextStep::Plan(summary) => self.record_planned(at, &summary),
         }
     }
 
-    fn fly(&mut self, at: usize, flight: Flight) {
-        if let Some(slot) = self.flights.get_mut(at) {
-            *slot = flight;
+    fn set_activity(&mut self, at: usize, activity: CallActivity) {
+        if let Some(slot) = self.call_activities.get_mut(at) {
+            *slot = activity;
         }
     }
 
@@ -172,16 +177,16 @@ impl Run {
 
     pub(super) fn on_authorized(&mut self, id: &ToolCallId, verdict: Verdict) {
         let Some(at) = self.position(id) else { return };
-        if self.flights.get(at) != Some(&Flight::Authorizing) {
+        if self.call_activities.get(at) != Some(&CallActivity::Authorizing) {
             return;
         }
-        self.fly(at, Flight::Grounded);
+        self.set_activity(at, CallActivity::Idle);
         match verdict {
             Verdict::Allow => self.dispatch(at, None),
             Verdict::Rewrite(args) => self.dispatch(at, Some(args)),
             Verdict::Deny(_) if planted(Planted::RunsDeniedCalls) => self.dispatch(at, None),
-            Verdict::Deny(reason) => self.conclude(at, &denied(Some(&reason))),
-            Verdict::Skip => self.conclude(at, SKIPPED_BY_HOOK),
+            Verdict::Deny(reason) => self.record_unrun(at, &denied(Some(&reason))),
+            Verdict::Skip => self.record_unrun(at, SKIPPED_BY_HOOK),
             Verdict::Ask(mut request) => {
                 request.id = RequestId::new(self.minter.uuid());
                 request.tool_call_id = id.clone();
@@ -198,8 +203,8 @@ impl Run {
         }
     }
 
-    /// Records the result of a call that plan mode queued.
-    fn conclude_planned(&mut self, at: usize, summary: &str) {
+    /// Records the result of a tool call that plan mode queued.
+    fn record_planned(&mut self, at: usize, summary: &str) {
         let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
         let text = format!("Plan mode: queued for approval, not executed. {summary}");
         let message = self.result_message(&call, vec![Content::text(text)], false);
@@ -213,7 +218,7 @@ impl Run {
             self.dispatch(at, None);
             return;
         }
-        self.fly(at, Flight::Asking);
+        self.set_activity(at, CallActivity::Asking);
         self.out.push_back(Effect::Ask { request });
     }
 
@@ -223,14 +228,14 @@ impl Run {
         let Some(at) = turn.calls.iter().position(asked) else { return };
         let Some(tool_call_id) = self.call_at(at).map(|call| call.call.id.clone()) else { return };
         self.record(AgentEvent::PermissionDecided { request_id: request, tool_call_id, decision });
-        self.fly(at, Flight::Grounded);
+        self.set_activity(at, CallActivity::Idle);
         self.out.push_back(Effect::Withdraw { request });
     }
 
-    /// Everything is decided but whether it can be paid for.
+    /// Starts a permitted tool call if the budgets allow it.
     fn dispatch(&mut self, at: usize, args: Option<Arc<Value>>) {
         if let Some(standing) = self.out_of_calls() {
-            self.conclude(at, &no_calls_left(&standing));
+            self.record_unrun(at, &no_calls_left(&standing));
             return;
         }
         if !self.config.budget.is_shared {
@@ -238,7 +243,7 @@ impl Run {
             return;
         }
         let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
-        self.fly(at, Flight::Admitting);
+        self.set_activity(at, CallActivity::Admitting);
         self.out.push_back(Effect::AdmitTool { call, args });
     }
 
@@ -249,12 +254,12 @@ impl Run {
         refused: Option<Standing>,
     ) {
         let Some(at) = self.position(id) else { return };
-        if self.flights.get(at) != Some(&Flight::Admitting) {
+        if self.call_activities.get(at) != Some(&CallActivity::Admitting) {
             return;
         }
-        self.fly(at, Flight::Grounded);
+        self.set_activity(at, CallActivity::Idle);
         match refused {
-            Some(standing) => self.conclude(at, &no_calls_left(&standing)),
+            Some(standing) => self.record_unrun(at, &no_calls_left(&standing)),
             None => self.run_tool(at, args),
         }
     }
@@ -272,15 +277,15 @@ impl Run {
         };
         self.record(start);
         self.out.push_back(Effect::RunTool { call, args });
-        self.fly(at, Flight::Running);
+        self.set_activity(at, CallActivity::Running);
     }
 
     pub(super) fn on_tool_finished(&mut self, id: &ToolCallId, result: Result<ToolResult, ToolError>) {
         let Some(at) = self.position(id) else { return };
-        if !matches!(self.flights.get(at), Some(Flight::Running | Flight::Cancelling)) {
+        if !matches!(self.call_activities.get(at), Some(CallActivity::Running | CallActivity::Cancelling)) {
             return;
         }
-        self.fly(at, Flight::Grounded);
+        self.set_activity(at, CallActivity::Idle);
         self.finish_tool(at, result);
     }
 
@@ -289,7 +294,7 @@ impl Run {
         self.finish_tool(at, Err(error));
     }
 
-    /// Records the end of a call that was dispatched.
+    /// Records the end of a tool call that was started.
     fn finish_tool(&mut self, at: usize, result: Result<ToolResult, ToolError>) {
         let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
         let is_error = result.is_err();
@@ -309,7 +314,8 @@ impl Run {
             is_error,
             child_loop_id: result.child_loop_id,
         });
-        // In the same batch as the end, and before any hook: an end without its output must not be all that is saved.
+        // In the same batch as the end, and before any callback: the journal must not contain an end without
+        // its output.
         self.record_message(message);
         self.hook(HookCall::AfterTool {
             tool_name: call.name.clone(),
@@ -318,11 +324,11 @@ impl Run {
         });
     }
 
-    /// Tells a model that repeats itself so.
+    /// Adds a note to the result if the model repeats itself.
     fn nudge(&mut self, call: &ToolCall, content: &mut Vec<Content>, is_error: bool) {
         let Some(guard) = &self.config.repetition else { return };
-        let seen = Seen::of(self.state.turns, call, content, is_error);
-        let Sighting { pattern, count } = self.state.repetition.after(seen);
+        let fingerprint = CallFingerprint::of(self.state.turns, call, content, is_error);
+        let DetectedRepetition { pattern, count } = self.state.repetition.detect(fingerprint);
         if count < guard.nudge_after {
             return;
         }
@@ -330,8 +336,8 @@ impl Run {
         self.record(AgentEvent::RepetitionDetected { tool_name: call.name.clone(), count, pattern });
     }
 
-    /// Records the result of a call that never ran.
-    fn conclude(&mut self, at: usize, why: &str) {
+    /// Records the result of a tool call that never ran.
+    fn record_unrun(&mut self, at: usize, why: &str) {
         let Some(call) = self.call_at(at).filter(|call| call.result.is_none()) else { return };
         let call = Arc::clone(&call.call);
         let message = self.result_message(&call, vec![Content::text(why)], true);
@@ -358,27 +364,27 @@ impl Run {
         }))
     }
 
-    /// The run should end: end what runs, withdraw what is asked, and give every other call a result.
-    fn wind_down(&mut self) {
-        for at in 0..self.flights.len() {
+    /// Winds down the turn: cancels running tools, withdraws requests, and gives every other call a result.
+    fn cancel_calls(&mut self) {
+        for at in 0..self.call_activities.len() {
             let Some(state) = self.call_at(at).filter(|call| call.result.is_none()) else { continue };
             let (id, phase) = (state.call.id.clone(), state.phase.clone());
-            match (self.flights.get(at).copied().unwrap_or_default(), phase) {
-                (Flight::Cancelling, _) => {}
-                (Flight::Running, _) => {
-                    self.fly(at, Flight::Cancelling);
+            match (self.call_activities.get(at).copied().unwrap_or_default(), phase) {
+                (CallActivity::Cancelling, _) => {}
+                (CallActivity::Running, _) => {
+                    self.set_activity(at, CallActivity::Cancelling);
                     self.out.push_back(Effect::CancelTool { call: id });
                 }
                 (_, CallPhase::Dispatched) => self.interrupt(at),
-                (_, CallPhase::Ended) => self.conclude(at, OUTPUT_LOST),
-                (_, CallPhase::Planned(summary)) => self.conclude_planned(at, &summary),
+                (_, CallPhase::Ended) => self.record_unrun(at, OUTPUT_LOST),
+                (_, CallPhase::Planned(summary)) => self.record_planned(at, &summary),
                 (_, CallPhase::Asked(request)) => {
                     self.on_permission(request.id, PermissionDecision::Withdrawn);
-                    self.conclude(at, CANCELLED);
+                    self.record_unrun(at, CANCELLED);
                 }
                 _ => {
-                    self.fly(at, Flight::Grounded);
-                    self.conclude(at, CANCELLED);
+                    self.set_activity(at, CallActivity::Idle);
+                    self.record_unrun(at, CANCELLED);
                 }
             }
         }
@@ -386,13 +392,13 @@ impl Run {
 }
 
 impl CallState {
-    fn is_untouched(&self) -> bool {
+    fn is_waiting(&self) -> bool {
         self.result.is_none() && matches!(self.phase, CallPhase::Waiting)
     }
 }
 
-/// The first group that is not finished. Groups are consecutive calls that may run together: a call that is not
-/// parallel-safe is alone in its group.
+/// Returns the first unfinished group. A group is a sequence of calls that may run together; a call that is
+/// not parallel-safe is alone in its group.
 fn current_group(config: &RunConfig, turn: &TurnState) -> Option<Range<usize>> {
     let limit = match config.tool_execution {
         ToolExecutionStrategy::Parallel => usize::MAX,
@@ -416,21 +422,21 @@ fn current_group(config: &RunConfig, turn: &TurnState) -> Option<Range<usize>> {
     None
 }
 
-/// What a model that goes round in a circle is told.
+/// Returns the note for a model that repeats itself.
 fn nudge(pattern: LoopPattern, count: u32) -> String {
     match pattern {
         LoopPattern::Same => format!(
             "This call gave exactly this result {count} times in a row. Repeating it will not change that; try something else."
         ),
         LoopPattern::Cycle => format!(
-            "You made the same few calls with the same results {count} times in a row. Going round again will not change \
+            "You made the same few calls with the same results {count} times in a row. Another round will not change \
              that; try something else."
         ),
-        LoopPattern::NearlySame => "Nearly the same call keeps failing the same way. Changing a detail will not mend it; find \
+        LoopPattern::NearlySame => "Nearly the same call keeps failing the same way. Changing a detail will not fix it; find \
              out why it fails, or try something else."
             .to_owned(),
         LoopPattern::SameError => "Different calls keep failing the same way: the cause is elsewhere. Find out what it is before you \
-             go on."
+             continue."
             .to_owned(),
         LoopPattern::BackAndForth => format!(
             "You have undone your own edit of this file {count} times. Decide what it should be before you edit it again."
@@ -445,7 +451,7 @@ fn unknown_tool(config: &RunConfig, name: &str) -> String {
 
 fn denied(reason: Option<&str>) -> String {
     let Some(reason) = reason else { return format!("{DENIED}this call was not approved.") };
-    // A policy may explain itself with the same word, and a list of one reason needs no list.
+    // A policy may start its reason with the same word, and a single reason needs no list.
     let reason = match reason.strip_prefix(DENIED.trim_end()) {
         Some(list) if list.trim().lines().count() == 1 => {
             list.trim().strip_prefix("- ").unwrap_or_else(|| list.trim())

@@ -1,14 +1,15 @@
-//! Making room: when it is tried, and what is accepted.
+//! Decides when compaction runs and which proposed edits are applied.
 //!
-//! Owns the thresholds' meaning. At the first, people are warned and room is prepared beside the run; at the second,
-//! what was prepared is applied between two model calls; at the third, and after an overflow, the run waits. Whatever a
-//! strategy proposes is judged here: what must stay as it is stays, the conversation stays valid, and it shrinks by a
-//! fifth or nothing happens. What was prepared is in memory only: after a crash it is prepared again.
+//! At the first threshold the run warns the user and prepares compaction in the background; at the second it
+//! applies the prepared edits between two model calls; at the third, and after an overflow, the run waits for
+//! compaction. This module checks every proposal: messages that must stay unchanged do, the conversation
+//! stays valid, and it shrinks by a fifth or nothing happens. Prepared edits are in memory only; after a
+//! crash they are prepared again.
 
 use std::sync::Arc;
 
 use super::effect::OpId;
-use super::flow::Step;
+use super::flow::StepResult;
 use super::reply::ModelCall;
 use super::{Activity, Effect, Run};
 use crate::config::{ContextConfig, Fullness};
@@ -19,23 +20,23 @@ use crate::model::ProviderError;
 use crate::planted::{Planted, planted};
 use crate::usage::Usage;
 
-/// Compactions that did not help, after which it is not tried again until one does.
+/// Number of unsuccessful compactions after which the run does not try again until one succeeds.
 const REFUSALS_BEFORE_GIVING_UP: u32 = 2;
-/// Overflows in one turn that are answered by compaction and a retry.
+/// Number of overflows in one turn that lead to compaction and a retry.
 const OVERFLOW_RETRIES: u32 = 2;
-/// Messages that are named when the conversation does not fit.
-const NAMED_AS_LARGE: usize = 5;
+/// Number of messages to list when the conversation does not fit.
+const LARGEST_LISTED: usize = 5;
 
-/// Room that is prepared beside the run.
+/// A compaction that is prepared while the run continues.
 #[derive(Debug)]
-pub(super) enum Ahead {
+pub(super) enum PreparedCompaction {
     Preparing(OpId),
     Ready(Compacted),
 }
 
 impl Run {
-    /// Sees to it that there is room for the next request. `None` when the model can be called.
-    pub(super) fn seek_room(&mut self) -> Option<Step> {
+    /// Compacts the conversation if the next request needs it. Returns `None` if the model can be called.
+    pub(super) fn compact_if_needed(&mut self) -> Option<StepResult> {
         let context = self.config.context.as_ref()?;
         let (tokens, window) = (self.tokens(), context.max_context_tokens as u64);
         let fullness = context.fullness(tokens);
@@ -45,47 +46,52 @@ impl Run {
         if !self.state.warned {
             self.record(AgentEvent::CompactionWarning { tokens, window });
         }
-        if fullness >= Fullness::Compact && self.use_prepared() {
-            return Some(Step::Taken);
+        if fullness >= Fullness::Compact && self.apply_prepared() {
+            return Some(StepResult::Taken);
         }
         if self.state.refused_compactions >= REFUSALS_BEFORE_GIVING_UP {
             return None;
         }
-        if fullness == Fullness::Emergency && !std::mem::replace(&mut self.entry.waited, true) {
+        if fullness == Fullness::Emergency
+            && !std::mem::replace(&mut self.transient.waited_for_compaction, true)
+        {
             self.abandon_prepared();
-            self.wait_for_room(CompactionCause::Emergency);
-            return Some(Step::Waiting);
+            self.wait_for_compaction(CompactionCause::Emergency);
+            return Some(StepResult::Waiting);
         }
-        if self.ahead.is_none() && !self.entry.waited && !std::mem::replace(&mut self.entry.prepared, true) {
-            let op = self.ask_for_room(CompactionCause::Threshold);
-            self.ahead = Some(Box::new(Ahead::Preparing(op)));
+        if self.prepared_compaction.is_none()
+            && !self.transient.waited_for_compaction
+            && !std::mem::replace(&mut self.transient.compaction_requested, true)
+        {
+            let op = self.request_compaction(CompactionCause::Threshold);
+            self.prepared_compaction = Some(Box::new(PreparedCompaction::Preparing(op)));
         }
         None
     }
 
-    /// Tokens of the next request, as far as anybody knows.
+    /// Returns the best estimate of the tokens of the next request.
     fn tokens(&self) -> u64 {
         self.context_tokens().unwrap_or_default()
     }
 
-    /// The provider says that the request is too large.
+    /// Handles a request that the provider rejected as too large.
     pub(super) fn on_overflow(&mut self, call: Box<ModelCall>, error: &ProviderError) {
         let overflows = self.state.turn.as_ref().map_or(0, |turn| turn.overflows);
         if self.config.context.is_some() && overflows < OVERFLOW_RETRIES {
             self.abandon_prepared();
             self.settle_call(None);
-            self.wait_for_room(CompactionCause::Overflow);
+            self.wait_for_compaction(CompactionCause::Overflow);
         } else {
-            self.fail_full(Some(call), error.to_string());
+            self.fail_context_full(Some(call), error.to_string());
         }
     }
 
-    fn wait_for_room(&mut self, cause: CompactionCause) {
-        let op = self.ask_for_room(cause);
+    fn wait_for_compaction(&mut self, cause: CompactionCause) {
+        let op = self.request_compaction(cause);
         self.activity = Activity::Compacting { op, cause };
     }
 
-    fn ask_for_room(&mut self, cause: CompactionCause) -> OpId {
+    fn request_compaction(&mut self, cause: CompactionCause) -> OpId {
         let op = self.op();
         let (window, tokens) = (self.state.transcript.window(), self.tokens());
         let config = self.config.context.clone().unwrap_or_default();
@@ -97,39 +103,42 @@ impl Run {
     }
 
     pub(super) fn on_compacted(&mut self, op: OpId, compacted: Compacted) {
-        if matches!(self.ahead.as_deref(), Some(Ahead::Preparing(waiting)) if *waiting == op) {
-            let hopeless = compacted.edits.is_empty() || compacted.refused.is_some();
-            self.ahead = Some(Box::new(Ahead::Ready(compacted)));
-            if hopeless {
-                self.use_prepared();
+        if matches!(self.prepared_compaction.as_deref(), Some(PreparedCompaction::Preparing(waiting)) if *waiting == op)
+        {
+            let is_refused = compacted.edits.is_empty() || compacted.refused.is_some();
+            self.prepared_compaction = Some(Box::new(PreparedCompaction::Ready(compacted)));
+            if is_refused {
+                self.apply_prepared();
             }
             return;
         }
         let Activity::Compacting { op: waiting, cause } = self.activity else { return };
         if waiting == op {
             self.activity = Activity::None;
-            self.settle(cause, compacted);
+            self.apply_or_refuse(cause, compacted);
         }
     }
 
-    /// Applies what was prepared, or refuses it. False when nothing was.
-    pub(super) fn use_prepared(&mut self) -> bool {
-        let Some(ahead) = self.ahead.take() else { return false };
-        match *ahead {
-            Ahead::Ready(compacted) => self.settle(CompactionCause::Threshold, compacted),
-            Ahead::Preparing(_) => {
-                self.ahead = Some(ahead);
+    /// Applies or refuses the prepared edits. Returns false if there are none.
+    pub(super) fn apply_prepared(&mut self) -> bool {
+        let Some(prepared) = self.prepared_compaction.take() else { return false };
+        match *prepared {
+            PreparedCompaction::Ready(compacted) => {
+                self.apply_or_refuse(CompactionCause::Threshold, compacted)
+            }
+            PreparedCompaction::Preparing(_) => {
+                self.prepared_compaction = Some(prepared);
                 return false;
             }
         }
         true
     }
 
-    /// Lets go of what is being prepared. What it cost is recorded where it is known.
+    /// Discards the prepared compaction. Its cost is recorded if known.
     pub(super) fn abandon_prepared(&mut self) {
-        match self.ahead.take().map(|ahead| *ahead) {
-            Some(Ahead::Preparing(op)) => self.out.push_back(Effect::Abandon { op }),
-            Some(Ahead::Ready(Compacted { usage, .. })) if usage != Usage::default() => {
+        match self.prepared_compaction.take().map(|prepared| *prepared) {
+            Some(PreparedCompaction::Preparing(op)) => self.out.push_back(Effect::Abandon { op }),
+            Some(PreparedCompaction::Ready(Compacted { usage, .. })) if usage != Usage::default() => {
                 let (cause, reason) = (CompactionCause::Threshold, "it was not needed any more".to_owned());
                 self.record(AgentEvent::CompactionRefused { cause, reason, usage });
             }
@@ -137,8 +146,8 @@ impl Run {
         }
     }
 
-    /// Lays an overlay, or records why not.
-    fn settle(&mut self, cause: CompactionCause, mut compacted: Compacted) {
+    /// Applies proposed edits, or records why they are refused.
+    fn apply_or_refuse(&mut self, cause: CompactionCause, mut compacted: Compacted) {
         compacted.name_summaries(self.now, || MessageId::new(self.minter.uuid()));
         let usage = compacted.usage;
         let off = ContextConfig::default();
@@ -146,21 +155,21 @@ impl Run {
         match compacted.judged(&self.state.transcript, context, self.memory.pins()) {
             Ok(Accepted { tokens_before, tokens_after, .. }) => {
                 let edits = Arc::new(compacted.edits);
-                let laid = Arc::clone(&edits);
+                let applied = Arc::clone(&edits);
                 self.record(AgentEvent::Compaction { cause, edits, tokens_before, tokens_after, usage });
-                self.tell_compacted(cause, &laid);
+                self.call_compaction_hooks(cause, &applied);
             }
             Err(reason) => {
                 self.record(AgentEvent::CompactionRefused { cause, reason: reason.clone(), usage });
                 if cause == CompactionCause::Overflow && !planted(Planted::RetriesRefusedOverflow) {
-                    self.fail_full(None, reason);
+                    self.fail_context_full(None, reason);
                 }
             }
         }
     }
 
     /// Ends the turn because the conversation does not fit.
-    fn fail_full(&mut self, call: Option<Box<ModelCall>>, reason: String) {
+    fn fail_context_full(&mut self, call: Option<Box<ModelCall>>, reason: String) {
         let window = self.state.transcript.window();
         let tokens = match &self.config.context {
             Some(_) => self.tokens(),
@@ -174,7 +183,7 @@ impl Run {
             })
             .collect();
         largest.sort_by_key(|large| std::cmp::Reverse(large.tokens));
-        largest.truncate(NAMED_AS_LARGE);
+        largest.truncate(LARGEST_LISTED);
         let fits = self.config.context.as_ref().map(|context| context.max_context_tokens as u64);
         let full = ContextFull::new(tokens, fits, reason, largest);
         let error = format!("the conversation does not fit the context window: {}", full.reason);

@@ -1,4 +1,4 @@
-//! What a run is configured with. Shared by reference between runs.
+//! The configuration of a run, shared by reference between runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,55 +13,56 @@ use crate::event::TurnTrigger;
 use crate::hooks::{HookInterest, MomentKind};
 use crate::tool::{AgentTool, ToolDefinition, ToolEffects};
 
-/// Time without an event of a model stream after which it counts as broken. Longer than the limits of our own
-/// providers, which can tell a connection that is dead from a model that thinks: this one is for those that cannot.
+/// Time without an event after which a model stream is treated as broken. Longer than the limits of the
+/// built-in providers, which can distinguish a dead connection from a model that is reasoning; this limit is
+/// for providers that cannot.
 const STALL_TIMEOUT: Duration = Duration::from_secs(660);
 
 /// Configuration of a run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RunConfig {
-    /// Hard caps; `None` for none.
+    /// Hard limits; `None` for no limits.
     pub limits: Option<ExecutionLimits>,
     /// Budgets beyond the run.
     pub budget: BudgetConfig,
     /// Retries of model calls.
     pub retry: RetryConfig,
-    /// The window; `None` switches compaction off.
+    /// Settings for the context window; `None` disables compaction.
     pub context: Option<ContextConfig>,
-    /// Counts the tokens of what is new in the conversation.
+    /// Counts the tokens of new messages.
     pub counter: Arc<dyn TokenCounter>,
-    /// How the service counts images.
+    /// How the provider counts images.
     pub images: ImageTokens,
-    /// Tokens of the system prompt and the tools, counted by `counter`; `None` takes the window's reserve.
+    /// Tokens of the system prompt and the tools, counted by `counter`; `None` uses the configured reserve.
     pub besides: Option<u64>,
     /// How tool calls of one reply are executed.
     pub tool_execution: ToolExecutionStrategy,
     /// The tools the model may call, by name.
     pub tools: BTreeMap<String, ToolTraits>,
-    /// Delivery of steering.
+    /// How steering messages are delivered.
     pub steering_mode: QueueMode,
-    /// Delivery of follow-ups.
+    /// How follow-up messages are delivered.
     pub follow_up_mode: QueueMode,
-    /// Repetition guard; `None` switches it off.
+    /// Loop detection; `None` disables it.
     pub repetition: Option<RepetitionConfig>,
-    /// What an origin call's first turn is triggered by.
+    /// Trigger of the first turn of a loop that continues no other one.
     pub first_turn_trigger: TurnTrigger,
-    /// Silence after which a model stream counts as broken.
+    /// Time without an event after which a model stream is treated as broken.
     pub stall_timeout: Duration,
-    /// Whether hooks are registered.
+    /// Which callbacks are registered.
     pub hooks: HookInterest,
     /// Whether input filters are registered.
     pub has_filters: bool,
-    /// Whether somebody knows what the model should be told between its replies.
+    /// Whether a context source provides notes between replies.
     pub has_notes: bool,
-    /// Moments that the session's hooks want to be told of.
+    /// Moments for which the session has hooks.
     pub moments: BTreeSet<MomentKind>,
-    /// Provider name for assistant messages.
+    /// Provider name for replies.
     pub provider: String,
-    /// Model id for assistant messages, until the service reports one.
+    /// Model id for replies, until the provider reports one.
     pub model: String,
-    /// Models that go on, in order, when the one before failed after all its retries.
+    /// Models that continue, in order, when the previous one failed after all retries.
     pub fallbacks: Vec<FallbackModel>,
 }
 
@@ -93,11 +94,11 @@ impl Default for RunConfig {
     }
 }
 
-/// Tokens of a tool's definition besides its texts.
+/// Tokens of a tool definition besides its texts.
 const TOOL_TOKENS: u64 = 8;
 
 impl RunConfig {
-    /// Counts what every request holds besides the conversation.
+    /// Counts the parts of every request besides the conversation.
     pub fn count_besides(&mut self, system_prompt: &str, tools: &[ToolDefinition]) {
         let count = |text: &str| self.counter.count(text);
         let tool = |tool: &ToolDefinition| {
@@ -106,7 +107,7 @@ impl RunConfig {
         self.besides = Some(count(system_prompt) + tools.iter().map(tool).sum::<u64>());
     }
 
-    /// A tracker for an empty conversation, if anybody wants to know how full the window is.
+    /// Creates a tracker for an empty conversation; `None` if no context window is configured.
     pub fn tracker(&self) -> Option<ContextTracker> {
         let context = self.context.as_ref()?;
         let tracker = ContextTracker::new(Arc::clone(&self.counter), self.images, self.model.as_str());
@@ -117,26 +118,26 @@ impl RunConfig {
     }
 }
 
-/// What the machine needs to know about a model that stands by.
+/// What the machine needs to know about a fallback model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FallbackModel {
-    /// Provider name for assistant messages.
+    /// Provider name for replies.
     pub provider: String,
-    /// Model id for assistant messages, until the service reports one.
+    /// Model id for replies, until the provider reports one.
     pub model: String,
 }
 
 /// What the machine needs to know about a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolTraits {
-    /// What it does to the world.
+    /// Effects that the tool declares.
     pub effects: ToolEffects,
-    /// Whether it may run beside others.
+    /// Whether the tool may run in parallel with others.
     pub parallel_safe: bool,
 }
 
 impl ToolTraits {
-    /// The traits a tool declares.
+    /// Returns the traits that a tool declares.
     pub fn of(tool: &dyn AgentTool) -> Self {
         Self { effects: tool.effects(), parallel_safe: tool.is_parallel_safe() }
     }

@@ -1,7 +1,7 @@
-//! What a run wants done. Effects are performed in order.
+//! Effects: what a run wants the driver to do, in order.
 //!
-//! The driver's one rule: an effect that touches the world ([`Effect::touches_world`]) is performed only after every
-//! durable event recorded before it is acknowledged by the store.
+//! The driver must follow one rule: it performs an effect with [`Effect::touches_world`] only after the store
+//! acknowledged every durable event recorded before it.
 
 use std::sync::Arc;
 
@@ -20,145 +20,148 @@ use crate::time::Timestamp;
 use crate::transcript::Window;
 use crate::usage::Usage;
 
-/// Names a model call, a timer, a compaction, an admission or a question to hooks, so that late answers can be told from current ones.
+/// Identifies a model call, a timer, a compaction, an admission or a call of hooks, so that the run can
+/// ignore late answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OpId(pub u64);
 
-/// Something to be done.
+/// Something for the driver to do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Effect {
-    /// Append the event to the journal if it is durable, then show it to observers.
+    /// Append the event to the journal if it is durable, then send it to observers.
     Record(Box<EventRecord>),
-    /// Call a hook. Those that [`HookCall::expects_answer`] are answered with `HookAnswered`.
+    /// Call a callback. If [`HookCall::expects_answer`], answer with `HookAnswered`.
     Hook(HookCall),
-    /// Put the prompts through the input filters; answered with `Filtered`.
+    /// Run the prompts through the input filters; answer with `Filtered`.
     Filter {
-        /// Names the judging.
+        /// Id of the operation.
         op: OpId,
-        /// The prompts.
+        /// The prompts to check.
         prompts: Vec<AgentMessage>,
     },
-    /// Call the model; answered with `Model` signals.
+    /// Call the model; answer with `Model` signals.
     CallModel {
-        /// Names the call.
+        /// Id of the model call.
         op: OpId,
-        /// What to send.
+        /// The conversation to send.
         window: Window,
-        /// The turn.
+        /// Index of the turn.
         turn_index: u32,
         /// 0 for the first attempt of a turn.
         attempt: u32,
-        /// Which model: 0 for the configured one, then the fallbacks.
+        /// Index of the model: 0 for the configured one, then the fallbacks.
         candidate: usize,
     },
-    /// Wake the run at a time; answered with `Timer`.
+    /// Wake the run at a time; answer with `Timer`.
     StartTimer {
-        /// Names the timer.
+        /// Id of the timer.
         op: OpId,
-        /// When.
+        /// Time to wake the run.
         at: Timestamp,
     },
-    /// Say what the model should be told before its next reply; answered with `Consulted`.
+    /// Ask the context source for notes before the next reply; answer with `Consulted`.
     Consult {
-        /// Names the question.
+        /// Id of the operation.
         op: OpId,
         /// The conversation.
         window: Window,
-        /// What was told and is still in it.
+        /// The newest notes that the conversation still contains.
         told: Told,
-        /// What the session remembers besides it.
+        /// Session state besides the conversation.
         memory: Arc<SessionMemory>,
-        /// The turn.
+        /// Index of the turn.
         turn_index: u32,
     },
-    /// Ask those who keep shared budgets for a model call, and reserve what it may use; answered with `Admitted`.
+    /// Ask the shared budgets to admit a model call and reserve its amount; answer with `Admitted`.
     Admit {
-        /// Names the question, and later the reservation.
+        /// Id of the operation and of the reservation.
         op: OpId,
         /// Estimated tokens of the request.
         tokens: u64,
-        /// Which model: 0 for the configured one, then the fallbacks.
+        /// Index of the model: 0 for the configured one, then the fallbacks.
         candidate: usize,
     },
-    /// What a reservation came to. It is over.
+    /// Settle and end a reservation.
     Settle {
-        /// Which.
+        /// Id of the reservation.
         op: OpId,
-        /// What was used; `None` when the call was not made.
+        /// Actual usage; `None` if the call was not made.
         usage: Option<Usage>,
     },
-    /// Ask those who keep shared budgets for a tool call, and reserve it; answered with `ToolAdmitted`.
+    /// Ask the shared budgets to admit a tool call and reserve it; answer with `ToolAdmitted`.
     AdmitTool {
-        /// The call.
+        /// The tool call to admit.
         call: Arc<ToolCall>,
-        /// Replaced arguments, to be given back with the answer.
+        /// Replaced arguments, to return with the answer.
         args: Option<Arc<Value>>,
     },
-    /// Ask a person whether more may be spent; answered with `BudgetAnswered`.
+    /// Ask the user for more budget; answer with `BudgetAnswered`.
     AskForMore {
-        /// The question.
+        /// The request for more budget.
         request: Arc<BudgetRequest>,
     },
-    /// Give a shared budget more room.
+    /// Raise a shared budget.
     ExtendBudget {
-        /// Which.
+        /// What the budget applies to.
         scope: BudgetScope,
-        /// How much more.
+        /// The additional amounts.
         limits: BudgetLimits,
     },
-    /// Propose an overlay; answered with `Compacted`. The run goes on meanwhile unless the cause is urgent.
+    /// Ask the compaction strategy for edits; answer with `Compacted`. The run continues meanwhile unless the
+    /// cause is urgent.
     Compact {
-        /// Names the attempt.
+        /// Id of the operation.
         op: OpId,
-        /// What a strategy has to work with.
+        /// Input of the strategy.
         query: Box<CompactionQuery>,
     },
-    /// A model call, timer, compaction, judging or question to hooks is not needed any more.
+    /// A model call, timer, compaction, filter run or call of hooks is no longer needed.
     Abandon {
-        /// Which.
+        /// Id of the operation.
         op: OpId,
     },
-    /// Tell the session's hooks; answered with `Told`.
+    /// Call the session's hooks; answer with `Told`.
     Tell {
-        /// Names the question.
+        /// Id of the operation.
         op: OpId,
-        /// What.
+        /// The moment, with the data for the hooks.
         moment: Moment,
     },
-    /// Put a call through the gate; answered with `Authorized`.
+    /// Run the permission check of a tool call; answer with `Authorized`.
     Authorize {
-        /// The call.
+        /// The tool call to check.
         call: Arc<ToolCall>,
     },
-    /// Ask a person; answered with `PermissionAnswered`.
+    /// Ask the user for approval; answer with `PermissionAnswered`.
     Ask {
-        /// The question.
+        /// The request for approval.
         request: Arc<PermissionRequest>,
     },
-    /// Nobody needs to answer any more.
+    /// A request no longer needs an answer.
     Withdraw {
-        /// The question.
+        /// Id of the request.
         request: RequestId,
     },
-    /// Run a tool; answered with `ToolFinished`, always.
+    /// Run a tool; always answer with `ToolFinished`.
     RunTool {
-        /// The call.
+        /// The tool call to run.
         call: Arc<ToolCall>,
-        /// Replaced arguments, if the gate replaced them.
+        /// Arguments that the permission check replaced, if any.
         args: Option<Arc<Value>>,
     },
-    /// Ask a running tool to end early. It is still answered with `ToolFinished`.
+    /// Ask a running tool to end early. `ToolFinished` still follows.
     CancelTool {
-        /// The call.
+        /// Id of the tool call.
         call: ToolCallId,
     },
-    /// The run is over.
+    /// The run has ended.
     Finish(Ending),
 }
 
 impl Effect {
-    /// True when performing it can be noticed outside, so that everything before it must be durable first.
+    /// Returns true if the outside world can notice the effect, so that everything before it must be durable
+    /// first.
     pub const fn touches_world(&self) -> bool {
         matches!(
             self,
@@ -177,7 +180,7 @@ impl Effect {
     }
 }
 
-/// A hook to be called.
+/// A callback of the embedding program.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HookCall {
@@ -185,48 +188,48 @@ pub enum HookCall {
     BeforeLoop {
         /// The conversation.
         window: Window,
-        /// The loop's number within its session, from 0.
+        /// Number of the loop within its session, from 0.
         loop_index: u64,
     },
     /// After `AgentEnd`.
     AfterLoop {
         /// The conversation.
         window: Window,
-        /// What the loop used.
+        /// Tokens and cost of the loop.
         usage: Usage,
     },
     /// Before `TurnStart`.
     BeforeTurn {
         /// The conversation.
         window: Window,
-        /// The turn.
+        /// Index of the turn.
         turn_index: u32,
     },
     /// After `TurnEnd`.
     AfterTurn {
         /// The conversation.
         window: Window,
-        /// What the turn used.
+        /// Tokens and cost of the turn.
         usage: Usage,
     },
     /// After `ToolExecutionEnd`.
     AfterTool {
-        /// The tool.
+        /// Name of the tool.
         tool_name: String,
-        /// The call.
+        /// Id of the tool call.
         tool_call_id: ToolCallId,
-        /// Whether it failed.
+        /// Whether the tool call failed.
         is_error: bool,
     },
-    /// A model call failed for good.
+    /// After a model call failed permanently.
     OnError {
-        /// What failed.
+        /// Error of the model call.
         error: String,
     },
 }
 
 impl HookCall {
-    /// True when the run waits for the answer.
+    /// Returns true if the run waits for the answer.
     pub const fn expects_answer(&self) -> bool {
         matches!(self, Self::BeforeLoop { .. } | Self::BeforeTurn { .. })
     }
@@ -236,10 +239,10 @@ impl HookCall {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ending {
-    /// Why.
+    /// Why the run ended.
     pub outcome: RunOutcome,
-    /// What it used.
+    /// Tokens and cost of the run.
     pub usage: Usage,
-    /// Turns it took.
+    /// Number of turns.
     pub turns: u32,
 }

@@ -1,6 +1,6 @@
-//! The straight line of the loop: enter, turn by turn, end.
+//! Runs the loop from its start through its turns to its end.
 //!
-//! Owns the order of hooks and events of seed 002. Each function looks at what is recorded and takes one step.
+//! Decides the order of callbacks and events. Each function looks at what is recorded and takes one step.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use crate::planted::{Planted, planted};
 
 /// Whether a step was taken or the run has to wait.
 #[derive(PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum StepResult {
     Taken,
     Waiting,
 }
 
 impl Run {
-    /// Takes steps until something outside has to happen first.
+    /// Takes steps until the run has to wait for an input.
     pub(super) fn advance(&mut self) {
         while matches!(self.activity, Activity::None) && !self.is_finished() {
             let step = match &self.state.turn {
-                _ if !self.state.started => self.enter(),
+                _ if !self.state.started => self.run_before_loop(),
                 None => self.between_turns(),
-                Some(turn) if turn.reply.is_none() => self.seek_reply(),
+                Some(turn) if turn.reply.is_none() => self.get_reply(),
                 Some(_) => self.run_calls(),
             };
-            if step == Step::Waiting {
+            if step == StepResult::Waiting {
                 return;
             }
         }
@@ -42,18 +42,18 @@ impl Run {
         }
     }
 
-    fn enter(&mut self) -> Step {
+    fn run_before_loop(&mut self) -> StepResult {
         if self.config.hooks == HookInterest::None {
-            self.begin_loop();
-            return Step::Taken;
+            self.start_loop();
+            return StepResult::Taken;
         }
         let window = self.state.transcript.window();
         self.hook(HookCall::BeforeLoop { window, loop_index: self.loop_index });
         self.activity = Activity::BeforeLoop;
-        Step::Waiting
+        StepResult::Waiting
     }
 
-    fn begin_loop(&mut self) {
+    fn start_loop(&mut self) {
         self.record(AgentEvent::AgentStart(self.start.clone()));
         if self.state.aborted {
             self.record(AgentEvent::AbortRequested);
@@ -62,15 +62,15 @@ impl Run {
             self.record(AgentEvent::HookStopped { reason });
         }
         self.arm_deadline();
-        for (scope, limits, by) in std::mem::take(&mut self.entry.extended) {
+        for (scope, limits, by) in std::mem::take(&mut self.transient.early_extensions) {
             self.on_extended(scope, limits, by);
         }
     }
 
-    pub(super) fn on_hook(&mut self, proceed: bool) {
+    pub(super) fn on_hook_answered(&mut self, proceed: bool) {
         match std::mem::take(&mut self.activity) {
-            Activity::BeforeLoop if proceed => self.begin_loop(),
-            Activity::BeforeTurn if proceed => self.entry.turn_hook_passed = true,
+            Activity::BeforeLoop if proceed => self.start_loop(),
+            Activity::BeforeTurn if proceed => self.transient.turn_hook_passed = true,
             Activity::BeforeLoop | Activity::BeforeTurn => {
                 self.end(self.state.stopping().unwrap_or(RunOutcome::StoppedByHook));
             }
@@ -83,7 +83,7 @@ impl Run {
             return;
         }
         self.activity = Activity::None;
-        self.entry.filtered = true;
+        self.transient.filtered = true;
         match filtered {
             Filtered::Reject { reason } => self.record(AgentEvent::InputRejected { reason }),
             Filtered::Pass { context, warnings } => {
@@ -97,52 +97,53 @@ impl Run {
     }
 
     fn append_to_prompt(&mut self, text: String) {
-        let last = self.entry.prompts.iter_mut().rev().find(|prompt| prompt.as_user().is_some());
+        let last = self.transient.prompts.iter_mut().rev().find(|prompt| prompt.as_user().is_some());
         if let Some(AgentMessage::Llm(llm)) = last {
             llm.message.content_mut().push(Content::text(text));
         }
     }
 
-    /// No turn is open: end, or begin the next one.
-    fn between_turns(&mut self) -> Step {
-        if let Some(outcome) = self.due_end() {
-            // It was paid for, and the next prompt finds room. What hooks would say of it belongs into a turn.
-            if outcome == RunOutcome::Completed && !self.tells_compacted() && self.use_prepared() {
-                return Step::Taken;
+    /// Ends the loop or starts the next turn, when no turn is open.
+    fn between_turns(&mut self) -> StepResult {
+        if let Some(outcome) = self.due_outcome() {
+            // The prepared compaction was paid for, and the next prompt finds space. With hooks for
+            // compaction it must wait for a turn, because their answers belong in one.
+            if outcome == RunOutcome::Completed && !self.has_compaction_hooks() && self.apply_prepared() {
+                return StepResult::Taken;
             }
-            if outcome == RunOutcome::Completed && self.asks_before_stop() {
-                self.tell_stop();
-                return Step::Waiting;
+            if outcome == RunOutcome::Completed && self.has_stop_hooks() {
+                self.call_stop_hooks();
+                return StepResult::Waiting;
             }
             self.end(outcome);
-            return Step::Taken;
+            return StepResult::Taken;
         }
-        if self.config.has_filters && !self.entry.filtered && !self.entry.prompts.is_empty() {
+        if self.config.has_filters && !self.transient.filtered && !self.transient.prompts.is_empty() {
             let op = self.op();
-            self.out.push_back(Effect::Filter { op, prompts: self.entry.prompts.clone() });
+            self.out.push_back(Effect::Filter { op, prompts: self.transient.prompts.clone() });
             self.activity = Activity::Filtering { op };
-            return Step::Waiting;
+            return StepResult::Waiting;
         }
-        if self.asks_for_more() {
-            return Step::Waiting;
+        if self.sends_budget_request() {
+            return StepResult::Waiting;
         }
         if let Some(standing) = self.exceeded().or_else(|| self.used_up()) {
-            self.run_out(standing);
-            return Step::Taken;
+            self.on_used_up(standing);
+            return StepResult::Taken;
         }
         let ask_hook = self.config.hooks == HookInterest::All && !planted(Planted::SkipsBeforeTurn);
-        if ask_hook && !self.entry.turn_hook_passed {
+        if ask_hook && !self.transient.turn_hook_passed {
             let window = self.state.transcript.window();
             self.hook(HookCall::BeforeTurn { window, turn_index: self.state.turns });
             self.activity = Activity::BeforeTurn;
-            return Step::Waiting;
+            return StepResult::Waiting;
         }
-        self.begin_turn();
-        Step::Taken
+        self.start_turn();
+        StepResult::Taken
     }
 
-    /// Why the loop ends here, if it does.
-    fn due_end(&self) -> Option<RunOutcome> {
+    /// Returns the outcome if the loop ends here.
+    fn due_outcome(&self) -> Option<RunOutcome> {
         let state = &self.state;
         if let Some(outcome) = state.stopping() {
             return Some(outcome);
@@ -151,7 +152,7 @@ impl Run {
             return Some(RunOutcome::Rejected);
         }
         if let Some(guard) = &self.config.repetition
-            && state.repetition.sighting.count >= guard.stop_after.max(1)
+            && state.repetition.detected.count >= guard.stop_after.max(1)
         {
             return Some(RunOutcome::Repetition);
         }
@@ -164,24 +165,24 @@ impl Run {
             LastTurn::WantsMore => None,
             LastTurn::Settled if queued => None,
             LastTurn::Settled => Some(RunOutcome::Completed),
-            LastTurn::None if queued || !self.entry.prompts.is_empty() => None,
+            LastTurn::None if queued || !self.transient.prompts.is_empty() => None,
             LastTurn::None => {
                 state.transcript.request().err().map(|why| RunOutcome::Failed { error: why.to_string() })
             }
         }
     }
 
-    fn begin_turn(&mut self) {
+    fn start_turn(&mut self) {
         let turn_index = self.state.turns;
-        self.entry.turn_hook_passed = false;
-        self.entry.prepared = false;
-        self.entry.waited = false;
-        self.entry.consulted = false;
-        self.entry.may_stop = false;
-        self.entry.admitted = false;
-        self.flights.clear();
+        self.transient.turn_hook_passed = false;
+        self.transient.compaction_requested = false;
+        self.transient.waited_for_compaction = false;
+        self.transient.notes_requested = false;
+        self.transient.may_stop = false;
+        self.transient.admitted = false;
+        self.call_activities.clear();
         self.record(AgentEvent::TurnStart { turn_index, triggered_by: self.trigger(turn_index) });
-        for mut prompt in std::mem::take(&mut self.entry.prompts) {
+        for mut prompt in std::mem::take(&mut self.transient.prompts) {
             prompt.assign_id(|| self.message_id());
             self.stamp_message(&mut prompt);
             if let AgentMessage::Llm(llm) = &mut prompt {
@@ -189,27 +190,27 @@ impl Run {
             }
             self.record_message(Arc::new(prompt));
         }
-        self.inject(self.waiting_messages());
+        self.deliver(self.messages_to_deliver());
     }
 
-    fn inject(&mut self, messages: Vec<SharedMessage>) {
+    fn deliver(&mut self, messages: Vec<SharedMessage>) {
         for message in messages {
             self.record(AgentEvent::MessageStart { message: MessageRef::resolved(Arc::clone(&message)) });
             self.record(AgentEvent::MessageEnd { message: Recorded::Earlier(MessageRef::resolved(message)) });
         }
     }
 
-    /// A crash can fall between a turn's start and the messages it was started for: they still wait. Injects them, and
-    /// says whether there were any.
-    pub(super) fn inject_late(&mut self) -> bool {
-        let waiting = self.waiting_messages();
+    /// Delivers messages that a crash separated from the start of their turn. Returns whether there were any.
+    pub(super) fn deliver_late(&mut self) -> bool {
+        let waiting = self.messages_to_deliver();
         let any = !waiting.is_empty();
-        self.inject(waiting);
+        self.deliver(waiting);
         any
     }
 
-    /// The messages whose moment has come: steering always, follow-ups only when the loop would otherwise stop.
-    fn waiting_messages(&self) -> Vec<SharedMessage> {
+    /// Returns the messages to deliver now: steering always, follow-ups only if the loop would otherwise
+    /// stop.
+    fn messages_to_deliver(&self) -> Vec<SharedMessage> {
         let take = |queue: QueueKind| {
             let (messages, mode) = match queue {
                 QueueKind::Steering => (&self.state.steering, self.config.steering_mode),
@@ -239,7 +240,7 @@ impl Run {
         }
     }
 
-    /// All calls of the open turn have results.
+    /// Closes the open turn, whose tool calls all have results.
     pub(super) fn end_turn(&mut self) {
         let Some(turn) = &self.state.turn else { return };
         let Some(reply) = &turn.reply else { return };
@@ -255,7 +256,7 @@ impl Run {
             self.hook(HookCall::AfterTurn { window: self.state.transcript.window(), usage });
         }
         self.record(AgentEvent::TurnEnd { message, usage, tool_results });
-        self.flights.clear();
+        self.call_activities.clear();
         if self.config.hooks == HookInterest::All && !early {
             let window = self.state.transcript.window();
             self.hook(HookCall::AfterTurn { window, usage });

@@ -1,4 +1,4 @@
-//! What can happen to a run.
+//! Inputs: what can happen to a run.
 
 use crate::budget::{Admission, BudgetLimits, BudgetScope, Standing};
 use crate::context::{Compacted, Note};
@@ -14,161 +14,161 @@ use std::sync::Arc;
 
 use super::effect::OpId;
 
-/// Something happened. Inputs that no longer matter (a cancelled call's last words) are ignored.
+/// An input of the machine. Inputs that no longer matter (the late result of a cancelled call) are ignored.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Input {
-    /// Start.
+    /// Start the run.
     Begin,
-    /// The hook that was asked last answered.
+    /// The callback that was called last returned.
     HookAnswered {
-        /// What it returned.
+        /// Its return value.
         proceed: bool,
     },
-    /// The input filters judged the prompts.
+    /// The input filters checked the prompts.
     Filtered(Filtered),
-    /// Something arrived from a model.
+    /// A signal of a model call arrived.
     Model {
-        /// The call.
+        /// Id of the model call.
         op: OpId,
-        /// What arrived.
+        /// The signal.
         signal: ModelSignal,
     },
     /// A timer fired.
     Timer {
-        /// Which.
+        /// Id of the timer.
         op: OpId,
     },
-    /// Compaction came to an end.
+    /// The compaction strategy answered.
     Compacted {
-        /// Which.
+        /// Id of the operation.
         op: OpId,
-        /// The overlay it proposes.
+        /// The proposed edits.
         compacted: Compacted,
     },
-    /// What the model should be told before its next reply.
+    /// The context source answered.
     Consulted {
-        /// Which question.
+        /// Id of the operation.
         op: OpId,
-        /// What.
+        /// Notes for the model.
         notes: Vec<Note>,
     },
     /// The session's hooks answered.
     Told {
-        /// Which question.
+        /// Id of the operation.
         op: OpId,
-        /// The answer.
+        /// The combined answer of the hooks.
         answer: HookAnswer,
     },
-    /// A hook said that the run must not go on.
+    /// A hook ended the run.
     Halt {
-        /// Why.
+        /// Reason from the hook.
         reason: String,
     },
-    /// Those who keep shared budgets decided about a model call.
+    /// The shared budgets decided about a model call.
     Admitted {
-        /// Which question.
+        /// Id of the operation.
         op: OpId,
-        /// What they say.
+        /// The decision and the usage of the limits.
         admission: Admission,
     },
-    /// Those who keep shared budgets decided about a tool call.
+    /// The shared budgets decided about a tool call.
     ToolAdmitted {
-        /// The call.
+        /// Id of the tool call.
         call: ToolCallId,
-        /// Replaced arguments, as they were asked about.
+        /// Replaced arguments from the effect.
         args: Option<Arc<Value>>,
-        /// The cap that forbids it.
+        /// The limit that forbids the tool call.
         refused: Option<Standing>,
     },
-    /// A person answered whether more may be spent.
+    /// The user answered a request for more budget.
     BudgetAnswered {
-        /// The question.
+        /// Id of the request.
         request: RequestId,
-        /// How much more; `None` for no.
+        /// The additional amounts; `None` for no.
         more: Option<BudgetLimits>,
         /// Who answered.
         by: String,
     },
-    /// More may be spent, without a question.
+    /// A budget was raised without a request.
     BudgetExtended {
-        /// Of which budget.
+        /// What the budget applies to.
         scope: BudgetScope,
-        /// How much more.
+        /// The additional amounts.
         limits: BudgetLimits,
-        /// Who said so.
+        /// Who raised it.
         by: String,
     },
-    /// The gate decided about a call.
+    /// The permission check of a tool call is done.
     Authorized {
-        /// The call.
+        /// Id of the tool call.
         call: ToolCallId,
-        /// The verdict.
+        /// Result of the check.
         verdict: Verdict,
     },
-    /// A person answered.
+    /// The user answered a permission request.
     PermissionAnswered {
-        /// The question.
+        /// Id of the request.
         request: RequestId,
-        /// The answer.
+        /// The decision of the user.
         decision: PermissionDecision,
     },
-    /// A tool ended.
+    /// A tool call ended.
     ToolFinished {
-        /// The call.
+        /// Id of the tool call.
         call: ToolCallId,
-        /// What came of it.
+        /// Its result.
         result: Result<ToolResult, ToolError>,
     },
-    /// Somebody wants to say something.
+    /// A message arrived for a queue.
     Queued {
-        /// When it should be said.
+        /// The queue, which decides when the message is delivered.
         queue: QueueKind,
-        /// What.
+        /// The message.
         message: AgentMessage,
     },
-    /// A message is to stay as it is, whatever is compacted; or need not any more.
+    /// Pin or unpin a message. Compaction does not change pinned messages.
     Pin {
-        /// Which.
+        /// Id of the message.
         message: MessageId,
-        /// Whether it is to stay.
+        /// Whether to pin it.
         pinned: bool,
     },
-    /// The run should end now.
+    /// End the run now.
     Cancel,
 }
 
-/// What arrives from a model.
+/// A signal of a model call.
 #[derive(Debug)]
 pub enum ModelSignal {
-    /// A piece of the reply.
+    /// A part of the reply.
     Event(StreamEvent),
-    /// The call failed.
+    /// The model call failed.
     Failed(ProviderError),
     /// The stream ended.
     Ended,
 }
 
 impl ModelSignal {
-    /// True when nothing comes after it.
+    /// Returns true if no signal follows.
     pub const fn is_last(&self) -> bool {
         matches!(self, Self::Event(StreamEvent::Done { .. }) | Self::Failed(_) | Self::Ended)
     }
 }
 
-/// What input filters and hooks say about the prompts together.
+/// The combined decision of input filters and hooks about the prompts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filtered {
-    /// Go on; contexts and warnings are appended to the last user message.
+    /// Accept; context and warnings are appended to the last user message.
     Pass {
-        /// What hooks want the model to know.
+        /// Context that hooks add for the model.
         context: Vec<String>,
-        /// What filters warned of.
+        /// Warnings of the filters.
         warnings: Vec<String>,
     },
-    /// Stop.
+    /// Reject the prompts.
     Reject {
-        /// Why.
+        /// Reason for the user.
         reason: String,
     },
 }

@@ -1,12 +1,13 @@
-//! The agent loop as a pure machine: inputs in, effects out.
+//! The agent loop as a pure state machine: inputs in, effects out.
 //!
-//! [`Run`] holds one loop. Its state is a fold over the events it recorded (`state.rs`); what is in flight right now
-//! (`Activity`, `Flight`) is the only thing it knows beyond them. After every input it asks the same
-//! question, "given what is recorded, what is next?" — so going on after a crash is not a special case: it is the same
-//! question, asked of a state read from the journal ([`Run::recover`]).
+//! [`Run`] is one loop. Its state is a fold over the events it recorded (`state.rs`), plus the operations
+//! that are pending (`Activity`, `CallActivity`). After every input it decides the next step from that state.
+//! Resuming after a crash is therefore not a special case: [`Run::recover`] reads the state from the journal
+//! and the same code continues.
 //!
-//! Invariants: an effect comes after the records it depends on; a call is dispatched only by `ToolExecutionStart`, at
-//! most once; `AgentEnd` is recorded exactly once; one step costs the same at any length of the conversation.
+//! Invariants: an effect comes after the records it depends on; a tool call is started only by
+//! `ToolExecutionStart`, and at most once; `AgentEnd` is recorded exactly once; one step costs the same at
+//! any length of the conversation.
 
 mod assembly;
 mod budget;
@@ -21,10 +22,10 @@ mod recover;
 mod repetition;
 mod reply;
 mod retry;
+mod session_hooks;
 mod snapshot;
 mod state;
 mod stop;
-mod tell;
 #[cfg(test)]
 mod tests;
 
@@ -34,7 +35,7 @@ use std::sync::Arc;
 pub use config::{FallbackModel, RunConfig, ToolTraits};
 pub use effect::{Effect, Ending, HookCall, OpId};
 pub use input::{Filtered, Input, ModelSignal};
-pub use recover::{RecoverError, Recovered};
+pub use recover::{RecoverError, RecoveredRun};
 pub use snapshot::LoopSnapshot;
 
 use crate::budget::{BudgetLimits, BudgetScope};
@@ -49,14 +50,14 @@ use crate::time::{Minter, Stamp, Timestamp};
 use crate::transcript::{NotSendable, Transcript};
 use crate::usage::Usage;
 pub(crate) use budget::{NO_CALLS_LEFT, SECTION as BUDGET_SECTION};
-use calls::Flight;
+use calls::CallActivity;
 pub(crate) use calls::{DENIED, SKIPPED_BY_HOOK};
-use compaction::Ahead;
+use compaction::PreparedCompaction;
 use reply::ModelCall;
-use retry::Tries;
+use retry::Attempts;
+pub(crate) use session_hooks::{hook_context, hook_note};
 use state::LoopState;
 pub(crate) use state::NOTE_PREFIX;
-pub(crate) use tell::{hook_context, hook_note};
 
 /// One run of the loop.
 #[derive(Debug)]
@@ -65,15 +66,15 @@ pub struct Run {
     start: Box<LoopStart>,
     loop_index: u64,
     state: LoopState,
-    /// What the session remembers, this loop's events included.
+    /// Session state besides the conversation, including this loop's events.
     memory: Arc<SessionMemory>,
     activity: Activity,
-    flights: Vec<Flight>,
-    entry: Entry,
-    /// Room that is prepared beside the run.
-    ahead: Option<Box<Ahead>>,
+    call_activities: Vec<CallActivity>,
+    transient: TransientState,
+    /// A compaction that is prepared while the run continues.
+    prepared_compaction: Option<Box<PreparedCompaction>>,
     deadline: Option<OpId>,
-    /// Which model is asked: 0 for the configured one, then the fallbacks.
+    /// Index of the model to call: 0 for the configured one, then the fallbacks.
     candidate: usize,
     recovered: bool,
     minter: Minter,
@@ -96,11 +97,11 @@ enum Activity {
         op: OpId,
         cause: crate::event::CompactionCause,
     },
-    Telling {
+    CallingHooks {
         op: OpId,
-        about: MomentKind,
+        kind: MomentKind,
     },
-    Consulting {
+    RequestingNotes {
         op: OpId,
     },
     Admitting {
@@ -112,34 +113,34 @@ enum Activity {
     Calling(Box<ModelCall>),
     BackingOff {
         op: OpId,
-        tries: Tries,
+        attempts: Attempts,
     },
 }
 
-/// What must happen before the first turn, and was not recorded yet.
+/// State of the run that is not recorded.
 #[derive(Debug, Default)]
-struct Entry {
+struct TransientState {
     begun: bool,
     prompts: Vec<AgentMessage>,
     filtered: bool,
     turn_hook_passed: bool,
-    /// Room was prepared, this turn.
-    prepared: bool,
-    /// The run waited for room, this turn.
-    waited: bool,
-    /// The model was told what is new, this turn.
-    consulted: bool,
-    /// Hooks have nothing against the end of the run.
+    /// Compaction was prepared in this turn.
+    compaction_requested: bool,
+    /// The run waited for compaction in this turn.
+    waited_for_compaction: bool,
+    /// The context source was asked in this turn.
+    notes_requested: bool,
+    /// Hooks accept the end of the run.
     may_stop: bool,
     /// The budgets allow the turn's model call.
     admitted: bool,
-    /// What was reserved for it.
+    /// The reservation for the model call.
     reserved: Option<OpId>,
-    /// What was added to budgets before the start.
-    extended: Vec<(BudgetScope, BudgetLimits, String)>,
+    /// Budget extensions from before the start.
+    early_extensions: Vec<(BudgetScope, BudgetLimits, String)>,
 }
 
-/// Why a loop cannot be started.
+/// Why a loop cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -149,16 +150,16 @@ pub enum StartError {
     /// A prompt is not a user or extension message.
     #[error("a prompt must be a user or extension message")]
     NotAPrompt,
-    /// There is nothing for the model to answer.
+    /// The model has nothing to answer.
     #[error(transparent)]
     NotSendable(#[from] NotSendable),
 }
 
 impl Run {
-    /// A loop with new prompts, or a continuation when there are none, on top of a conversation.
+    /// Creates a loop with new prompts, or a continuation if there are none, after a conversation.
     ///
     /// # Errors
-    /// When a prompt is not one, or the model would have nothing to answer.
+    /// Fails if a prompt is invalid or the model would have nothing to answer.
     pub fn new(
         config: Arc<RunConfig>,
         start: LoopStart,
@@ -167,14 +168,14 @@ impl Run {
         prompts: Vec<AgentMessage>,
     ) -> Result<Self, StartError> {
         Self::check(&transcript, &prompts)?;
-        let entry = Entry { prompts, ..Entry::default() };
-        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript), entry))
+        let transient = TransientState { prompts, ..TransientState::default() };
+        Ok(Self::assemble(config, start, loop_index, LoopState::new(transcript), transient))
     }
 
-    /// Whether a loop can be started on a conversation with these prompts.
+    /// Checks whether a loop can start on a conversation with these prompts.
     ///
     /// # Errors
-    /// When a prompt is not one, or the model would have nothing to answer.
+    /// Fails if a prompt is invalid or the model would have nothing to answer.
     pub fn check(transcript: &Transcript, prompts: &[AgentMessage]) -> Result<(), StartError> {
         prompts.iter().try_for_each(Self::check_prompt)?;
         if !prompts.iter().any(|prompt| prompt.as_user().is_some()) {
@@ -183,10 +184,10 @@ impl Run {
         Ok(())
     }
 
-    /// Whether a message can be said to a model: as a prompt, as steering or as a follow-up.
+    /// Checks whether a message can be a prompt, steering or a follow-up.
     ///
     /// # Errors
-    /// When it has the wrong role or an empty block.
+    /// Fails if the message has the wrong role or an empty block.
     pub fn check_prompt(message: &AgentMessage) -> Result<(), StartError> {
         let AgentMessage::Llm(llm) = message else { return Ok(()) };
         let content = llm.message.content();
@@ -204,7 +205,7 @@ impl Run {
         start: LoopStart,
         loop_index: u64,
         mut state: LoopState,
-        entry: Entry,
+        transient: TransientState,
     ) -> Self {
         if state.tracker.is_none() {
             state.track(&config);
@@ -222,9 +223,9 @@ impl Run {
             state,
             memory: Arc::default(),
             activity: Activity::None,
-            flights: Vec::new(),
-            entry,
-            ahead: None,
+            call_activities: Vec::new(),
+            transient,
+            prepared_compaction: None,
             deadline: None,
             recovered: false,
             minter: Minter::default(),
@@ -235,23 +236,23 @@ impl Run {
         }
     }
 
-    /// What the session remembered before this loop comes along.
+    /// Sets the session state from before this loop.
     pub fn remember(&mut self, memory: Arc<SessionMemory>) {
         self.memory = memory;
     }
 
-    /// What the session remembers besides its conversation.
+    /// Returns the session state besides the conversation.
     pub const fn memory(&self) -> &Arc<SessionMemory> {
         &self.memory
     }
 
-    /// Messages left in the queues by an earlier loop come along; their content is journaled already.
+    /// Adds a message that an earlier loop left in its queue; its content is already in the journal.
     pub fn carry_over(&mut self, queue: QueueKind, message: SharedMessage) {
         self.state.queue_mut(queue).push_back(message);
     }
 
-    /// Takes in what happened and decides what is next. Read the effects with [`Run::next_effect`]. Before
-    /// [`Input::Begin`] nothing is started; messages may be queued already.
+    /// Processes an input and decides the next steps. Read the effects with [`Run::next_effect`]. Nothing
+    /// starts before [`Input::Begin`], but messages may be queued.
     pub fn handle(&mut self, input: Input, stamp: Stamp) {
         self.minter.stamp(stamp);
         self.now = self.now.max(stamp.now);
@@ -259,14 +260,14 @@ impl Run {
             return;
         }
         match input {
-            Input::Begin => self.entry.begun = true,
-            Input::HookAnswered { proceed } => self.on_hook(proceed),
+            Input::Begin => self.transient.begun = true,
+            Input::HookAnswered { proceed } => self.on_hook_answered(proceed),
             Input::Filtered(filtered) => self.on_filtered(filtered),
             Input::Model { op, signal } => self.on_model(op, signal),
             Input::Timer { op } => self.on_timer(op),
             Input::Compacted { op, compacted } => self.on_compacted(op, compacted),
-            Input::Told { op, answer } => self.on_told(op, answer),
-            Input::Consulted { op, notes } => self.on_consulted(op, notes),
+            Input::Told { op, answer } => self.on_hooks_answered(op, answer),
+            Input::Consulted { op, notes } => self.on_notes(op, notes),
             Input::Halt { reason } => self.on_halt(reason),
             Input::Admitted { op, admission } => self.on_admitted(op, admission),
             Input::ToolAdmitted { call, args, refused } => self.on_tool_admitted(&call, args, refused),
@@ -281,57 +282,58 @@ impl Run {
             }
             Input::Cancel => self.on_cancel(),
         }
-        if self.entry.begun {
+        if self.transient.begun {
             self.advance();
         }
     }
 
-    /// The next effect to perform, in order.
+    /// Returns the next effect to perform, in order.
     pub fn next_effect(&mut self) -> Option<Effect> {
         self.out.pop_front()
     }
 
-    /// True once `AgentEnd` is recorded.
+    /// Returns true once `AgentEnd` is recorded.
     pub const fn is_finished(&self) -> bool {
         self.state.ended.is_some()
     }
 
-    /// The loop's id.
+    /// Returns the id of the loop.
     pub const fn loop_id(&self) -> &LoopId {
         &self.start.loop_id
     }
 
-    /// What began with this loop.
+    /// Returns the start of the loop.
     pub const fn start(&self) -> &LoopStart {
         &self.start
     }
 
-    /// The conversation as recorded so far.
+    /// Returns the conversation as recorded so far.
     pub const fn transcript(&self) -> &Transcript {
         &self.state.transcript
     }
 
-    /// What the loop used so far.
+    /// Returns the usage of the loop so far.
     pub const fn usage(&self) -> &Usage {
         &self.state.usage
     }
 
-    /// Tokens the next request will take, as far as anybody knows; `None` when no window is configured.
+    /// Returns the best estimate of the tokens of the next request; `None` if no context window is
+    /// configured.
     pub fn context_tokens(&self) -> Option<u64> {
         self.state.tracker.as_ref().map(|tracker| tracker.used())
     }
 
-    /// Turns begun so far.
+    /// Returns the number of turns started so far.
     pub const fn turns(&self) -> u32 {
         self.state.turns
     }
 
-    /// Permission requests that wait for an answer.
+    /// Returns permission requests that wait for an answer.
     pub fn pending_permissions(&self) -> impl Iterator<Item = &Arc<crate::permission::PermissionRequest>> {
         self.state.pending_permissions()
     }
 
-    /// Ends the run's use: the conversation and what is still queued, for the next loop.
+    /// Consumes the run and returns the conversation and the queued messages for the next loop.
     pub fn into_parts(self) -> RunParts {
         let Self { state, start, .. } = self;
         let tip = state.tip.or(start.base);
@@ -358,7 +360,8 @@ impl Run {
         Some(TurnId { loop_id: self.start.loop_id.clone(), turn_index: turn.index })
     }
 
-    /// An event of this loop that only live observers see, made outside of the machine (a tool's progress).
+    /// Creates the record of a live event that comes from outside the machine, for example the progress of a
+    /// tool.
     pub fn live_record(&mut self, event: AgentEvent, stamp: Stamp) -> EventRecord {
         debug_assert!(!event.is_durable(), "durable events are recorded by the machine");
         self.minter.stamp(stamp);
@@ -377,7 +380,7 @@ impl Run {
         }
     }
 
-    /// Records an event: durable ones change the state, all go out in order.
+    /// Records an event: a durable one changes the state, and all are emitted in order.
     fn record(&mut self, event: AgentEvent) {
         let record = self.envelope(event);
         if record.is_durable() {
@@ -394,13 +397,15 @@ impl Run {
     }
 
     fn on_queued(&mut self, queue: QueueKind, mut message: AgentMessage) {
-        // A reply or an empty message in a queue would end up as the turn's reply or leave the model nothing to answer.
+        // A reply in a queue would become the reply of the turn, and an empty message would leave the model
+        // nothing to answer.
         if Self::check_prompt(&message).is_err() {
             return;
         }
         message.assign_id(|| self.message_id());
         self.stamp_message(&mut message);
-        if planted(Planted::LosesSteering) && queue == QueueKind::Steering && !self.flights.is_empty() {
+        if planted(Planted::LosesSteering) && queue == QueueKind::Steering && !self.call_activities.is_empty()
+        {
             return;
         }
         self.record(AgentEvent::MessageQueued { queue, message: Arc::new(message) });
@@ -416,18 +421,18 @@ impl Run {
     }
 }
 
-/// What remains of a run.
+/// What a finished run leaves for the next loop.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RunParts {
     /// The conversation.
     pub transcript: Transcript,
-    /// The last message recorded, which the next loop names as its base.
+    /// The last recorded message, which is the base of the next loop.
     pub tip: Option<MessageId>,
-    /// Steering that was not injected.
+    /// Steering messages that were not delivered.
     pub steering: VecDeque<SharedMessage>,
-    /// Follow-ups that were not injected.
+    /// Follow-up messages that were not delivered.
     pub follow_up: VecDeque<SharedMessage>,
-    /// What the session remembers.
+    /// Session state besides the conversation.
     pub memory: Arc<SessionMemory>,
 }

@@ -1,7 +1,7 @@
-//! Asking what the model should be told before its next reply.
+//! Asks the context source for notes before each reply.
 //!
-//! Once per turn, after its prompts and before room is made. What is told is recorded as messages, so a crash in between
-//! asks again and finds what was told already.
+//! Once per turn, after its prompts and before compaction. Notes are recorded as messages, so after a crash
+//! the run asks again and the source finds the notes already sent.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use crate::message::AgentMessage;
 
 impl Run {
     pub(super) fn wants_notes(&self) -> bool {
-        self.config.has_notes && !self.entry.consulted
+        self.config.has_notes && !self.transient.notes_requested
     }
 
-    pub(super) fn consult(&mut self) {
+    pub(super) fn request_notes(&mut self) {
         let op = self.op();
-        self.activity = Activity::Consulting { op };
+        self.activity = Activity::RequestingNotes { op };
         let turn_index = self.state.turn.as_ref().map_or(0, |turn| turn.index);
-        let (window, told) = (self.state.transcript.window(), self.state.told.clone());
+        let (window, told) = (self.state.transcript.window(), self.state.notes.clone());
         let memory = Arc::clone(&self.memory);
         self.out.push_back(Effect::Consult { op, window, told, memory, turn_index });
     }
 
-    pub(super) fn on_consulted(&mut self, op: OpId, notes: Vec<Note>) {
-        if !matches!(self.activity, Activity::Consulting { op: waiting } if waiting == op) {
+    pub(super) fn on_notes(&mut self, op: OpId, notes: Vec<Note>) {
+        if !matches!(self.activity, Activity::RequestingNotes { op: waiting } if waiting == op) {
             return;
         }
         self.activity = Activity::None;
-        self.entry.consulted = true;
+        self.transient.notes_requested = true;
         for Note { section, text } in notes.into_iter().filter(|note| !note.text.trim().is_empty()) {
             let mut message = AgentMessage::note(section, text);
             message.assign_id(|| self.message_id());

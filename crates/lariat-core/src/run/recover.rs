@@ -1,14 +1,14 @@
-//! Going on after a crash.
+//! Rebuilds a loop from the journal to resume it after a crash.
 //!
-//! Owns nothing but the order: read the conversation the loop started from, fold the loop's own events, and let the
-//! machine ask its usual question. What was dispatched and is not recorded as ended is interrupted by that question.
+//! Reads the conversation that the loop started from, folds the loop's own events, and lets the machine
+//! continue as usual. The machine itself treats calls that were started but not ended as interrupted.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::config::RunConfig;
 use super::state::{CallPhase, LoopState};
-use super::{Entry, LoopSnapshot, Run};
+use super::{LoopSnapshot, Run, TransientState};
 use crate::event::{AgentEvent, Event, QueueKind};
 use crate::id::{LoopId, ToolCallId};
 use crate::message::SharedMessage;
@@ -17,44 +17,44 @@ use crate::session::{SessionFold, SessionSnapshot};
 use crate::time::Stamp;
 use crate::transcript::Repair;
 
-/// Why a loop cannot be gone on with.
+/// Why a loop cannot be resumed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoverError {
-    /// The journal knows no loop of this id.
+    /// The journal has no loop with this id.
     #[error("the journal has no loop `{0}`")]
     UnknownLoop(LoopId),
-    /// The loop has ended; there is nothing to go on with.
+    /// The loop has already ended.
     #[error("loop `{0}` has ended")]
     Ended(LoopId),
 }
 
 impl Run {
-    /// Rebuilds a loop from any prefix of its session's journal. Follow with [`Recovered::resume`].
+    /// Rebuilds a loop from any prefix of its session's journal. Continue with [`RecoveredRun::resume`].
     ///
     /// # Errors
-    /// When the journal has no such loop, or the loop has ended.
+    /// Fails if the journal has no such loop, or the loop has ended.
     pub fn recover(
         config: Arc<RunConfig>,
         records: &[Event],
         loop_id: &LoopId,
-    ) -> Result<Recovered, RecoverError> {
+    ) -> Result<RecoveredRun, RecoverError> {
         let fold = SessionFold::of(records);
         Self::recover_from(config, &fold, None, records, loop_id)
     }
 
-    /// Like [`Run::recover`], with a fold that is at hand already. With a snapshot, fold and records begin where it was
-    /// made.
+    /// Like [`Run::recover`], with an existing fold. With a snapshot, fold and records start where it was
+    /// taken.
     ///
     /// # Errors
-    /// When the journal has no such loop, or the loop has ended.
+    /// Fails if the journal has no such loop, or the loop has ended.
     pub fn recover_from(
         config: Arc<RunConfig>,
         fold: &SessionFold,
         snapshot: Option<&SessionSnapshot>,
         records: &[Event],
         loop_id: &LoopId,
-    ) -> Result<Recovered, RecoverError> {
+    ) -> Result<RecoveredRun, RecoverError> {
         let start = fold.start_of(loop_id).ok_or_else(|| RecoverError::UnknownLoop(loop_id.clone()))?;
         let own = |record: &&Event| record.loop_id.as_ref() == Some(loop_id);
         let saved = snapshot.filter(|snapshot| snapshot.last_loop.start().loop_id == *loop_id);
@@ -64,29 +64,32 @@ impl Run {
                 let (transcript, repairs) = fold.conversation(start.base);
                 let mut state = LoopState::new(transcript);
                 let begin = records.iter().position(|record| own(&record)).unwrap_or(records.len());
-                for (queue, message) in left_over(snapshot, records.get(..begin).unwrap_or_default()) {
+                for (queue, message) in
+                    undelivered_messages(snapshot, records.get(..begin).unwrap_or_default())
+                {
                     state.queue_mut(queue).push_back(message);
                 }
                 state.track(&config);
                 (state, repairs)
             }
         };
-        // What an import decided is asked again: by its calls the loop stands where it stood before the question.
-        let counts = |record: &&Event| own(record) && !fold.memory().is_foreign(record);
-        records.iter().filter(counts).for_each(|record| state.apply(record));
+        // Decisions from an import are asked again: without them, the loop is in the state before the
+        // request.
+        let applies = |record: &&Event| own(record) && !fold.memory().is_foreign(record);
+        records.iter().filter(applies).for_each(|record| state.apply(record));
         if state.ended.is_some() {
             return Err(RecoverError::Ended(loop_id.clone()));
         }
         let loop_index = loop_id.as_str().rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or_default();
-        let mut run = Self::assemble(config, start.clone(), loop_index, state, Entry::default());
+        let mut run = Self::assemble(config, start.clone(), loop_index, state, TransientState::default());
         run.now = run.state.last_seen().unwrap_or_default();
         run.memory = Arc::new(fold.memory().clone());
         run.recovered = true;
-        run.entry.begun = true;
-        Ok(Recovered { run, repairs })
+        run.transient.begun = true;
+        Ok(RecoveredRun { run, repairs })
     }
 
-    /// Calls that were running when the process died.
+    /// Returns the tool calls that were running at the crash.
     fn interrupted(&self) -> Vec<ToolCallId> {
         let calls = self.state.turn.iter().flat_map(|turn| &turn.calls);
         let running =
@@ -99,8 +102,11 @@ impl Run {
     }
 }
 
-/// What the loops that ended in these records, or before, left in their queues: the next loop carries it over.
-fn left_over(snapshot: Option<&SessionSnapshot>, records: &[Event]) -> Vec<(QueueKind, SharedMessage)> {
+/// Returns the messages that ended loops left in their queues; the next loop delivers them.
+fn undelivered_messages(
+    snapshot: Option<&SessionSnapshot>,
+    records: &[Event],
+) -> Vec<(QueueKind, SharedMessage)> {
     let owner = snapshot.map(|snapshot| snapshot.last_loop.start().loop_id);
     let mut waiting: Vec<(&Option<LoopId>, QueueKind, &SharedMessage)> = Vec::new();
     if let Some(snapshot) = snapshot {
@@ -125,33 +131,33 @@ fn left_over(snapshot: Option<&SessionSnapshot>, records: &[Event]) -> Vec<(Queu
     waiting.into_iter().map(|(_, queue, message)| (queue, Arc::clone(message))).collect()
 }
 
-/// A loop read from a journal, not yet going.
+/// A loop that was rebuilt from a journal and has not resumed yet.
 #[derive(Debug)]
-pub struct Recovered {
+pub struct RecoveredRun {
     run: Run,
     repairs: Vec<Repair>,
 }
 
-impl Recovered {
-    /// What had to be repaired in the conversation before the loop.
+impl RecoveredRun {
+    /// Returns the repairs of the conversation before the loop.
     pub fn repairs(&self) -> &[Repair] {
         &self.repairs
     }
 
-    /// The run, to be looked at.
+    /// Returns the run for inspection.
     pub const fn run(&self) -> &Run {
         &self.run
     }
 
-    /// Goes on: records the recovery and asks open questions again, under the same ids; from there on it runs like any
-    /// other.
+    /// Resumes the run: records the recovery and sends open requests again under the same ids. Afterwards it
+    /// runs like any other.
     pub fn resume(mut self, stamp: Stamp) -> Run {
         let run = &mut self.run;
         run.minter.stamp(stamp);
         run.now = run.now.max(stamp.now);
         let interrupted = run.interrupted();
         run.record(AgentEvent::LoopRecovered { interrupted, repairs: self.repairs });
-        // Observers of this process have not seen the questions of the one before.
+        // Observers of this process have not seen the requests of the previous one.
         if run.state.stopping().is_none() {
             let open: Vec<_> = run.pending_permissions().cloned().collect();
             open.into_iter().for_each(|request| run.record(AgentEvent::PermissionRequired { request }));

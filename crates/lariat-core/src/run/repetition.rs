@@ -1,9 +1,9 @@
-//! Seeing that a model goes round in a circle.
+//! Detects a model that repeats itself.
 //!
-//! Owns what counts as one: the same call with the same result, a few calls in turn, a call that fails the same way
-//! with trivially different arguments, different calls that fail the same way, an edit and its undoing. A fold over
-//! the results of a loop: the newest few are kept as fingerprints.
-//! Invariant: a call whose output changes is no circle. Watching something until it is done is work.
+//! Recognises the same tool call with the same result, a cycle of a few calls, a call that fails the same way
+//! with trivially different arguments, different calls that fail the same way, and an edit and its reversal.
+//! A fold over the results of a loop that keeps fingerprints of the newest ones. Invariant: a call whose
+//! output changes is not a repetition. Polling until something is done is legitimate work.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,47 +15,49 @@ use super::state::NOTE_PREFIX;
 use crate::content::{Content, ToolCall};
 use crate::event::LoopPattern;
 
-/// Results that are looked back on: six rounds of the longest circle.
-const KEPT: usize = 24;
-/// The longest circle of calls that is seen.
+/// Number of results to keep: six rounds of the longest cycle.
+const HISTORY_LENGTH: usize = 24;
+/// The longest cycle of calls that is detected.
 const LONGEST_CYCLE: usize = 4;
-/// Rounds that look alike without being the same are believed one later.
-const DOUBT: u32 = 1;
+/// Similar but not identical rounds are reported one round later.
+const SIMILARITY_DELAY: u32 = 1;
 
-/// The newest results of a loop, and the circle that they show.
+/// The newest results of a loop, and the repetition that they show.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Repetition {
-    seen: VecDeque<Seen>,
-    pub(super) sighting: Sighting,
+pub(super) struct RepetitionDetector {
+    #[serde(rename = "seen")]
+    results: VecDeque<CallFingerprint>,
+    #[serde(rename = "sighting")]
+    pub(super) detected: DetectedRepetition,
 }
 
-/// A circle, and how often it was gone round.
+/// A repetition, and how often it occurred.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Sighting {
+pub(super) struct DetectedRepetition {
     pub(super) pattern: LoopPattern,
     pub(super) count: u32,
 }
 
-/// The fingerprint of a call and its result.
+/// Fingerprint of a tool call and its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(super) struct CallFingerprint {
     turn: u32,
     /// Call and result.
     whole: u32,
     /// The call, without its numbers and white space.
     call: u32,
-    /// How it failed, without numbers and white space; 0 when it did not.
+    /// The error, without numbers and white space; 0 if the call succeeded.
     error: u32,
-    /// What it made of a file: which one, what it replaced (0: unknown), what by; all 0 when it is no edit.
+    /// The edit of a file: path, replaced text (0: unknown), new text; all 0 if the call is not an edit.
     edit: (u32, u32, u32),
 }
 
-impl Seen {
-    /// Of a result, as recorded or about to be.
+impl CallFingerprint {
+    /// Computes the fingerprint of a result, recorded or about to be.
     pub(super) fn of(turn: u32, call: &ToolCall, content: &[Content], is_error: bool) -> Self {
         let mut whole = DefaultHasher::new();
         call.name.hash(&mut whole);
-        hash_value(&call.arguments, &mut whole, exact);
+        hash_value(&call.arguments, &mut whole, hash_exact);
         is_error.hash(&mut whole);
         let mut error = DefaultHasher::new();
         for block in content {
@@ -63,7 +65,7 @@ impl Seen {
                 Content::Text { text } if text.starts_with(NOTE_PREFIX) => {}
                 Content::Text { text } => {
                     text.hash(&mut whole);
-                    loose(text, &mut error);
+                    hash_normalised(text, &mut error);
                 }
                 Content::Image { data, .. } => data.hash(&mut whole),
                 _ => {}
@@ -71,7 +73,7 @@ impl Seen {
         }
         let mut alike = DefaultHasher::new();
         call.name.hash(&mut alike);
-        hash_value(&call.arguments, &mut alike, loose);
+        hash_value(&call.arguments, &mut alike, hash_normalised);
         Self {
             turn,
             whole: short(&whole),
@@ -82,56 +84,59 @@ impl Seen {
     }
 }
 
-impl Repetition {
-    /// What there is to see once this result is recorded.
-    pub(super) fn after(&self, next: Seen) -> Sighting {
-        let back = || std::iter::once(&next).chain(self.seen.iter().rev());
+impl RepetitionDetector {
+    /// Returns the repetition that would exist after this result.
+    pub(super) fn detect(&self, next: CallFingerprint) -> DetectedRepetition {
+        let back = || std::iter::once(&next).chain(self.results.iter().rev());
         let same = back().take_while(|seen| seen.whole == next.whole).count();
-        let mut found = Sighting { pattern: LoopPattern::Same, count: counted(same) };
+        let mut found = DetectedRepetition { pattern: LoopPattern::Same, count: to_u32(same) };
         let mut consider = |pattern, count: u32| {
             if count > found.count {
-                found = Sighting { pattern, count };
+                found = DetectedRepetition { pattern, count };
             }
         };
         for period in 2..=LONGEST_CYCLE {
             consider(LoopPattern::Cycle, rounds(&back, period));
         }
         if next.error != 0 {
-            // Calls of one reply do not know of each other's failure.
+            // Calls of one reply cannot know of each other's failure.
             let failures = || back().take_while(|seen| seen.error == next.error);
             let alike = turns(failures().take_while(|seen| seen.call == next.call));
-            consider(LoopPattern::NearlySame, alike.saturating_sub(DOUBT));
-            consider(LoopPattern::SameError, turns(failures()).saturating_sub(DOUBT));
+            consider(LoopPattern::NearlySame, alike.saturating_sub(SIMILARITY_DELAY));
+            consider(LoopPattern::SameError, turns(failures()).saturating_sub(SIMILARITY_DELAY));
         }
         if next.edit.0 != 0 {
-            consider(LoopPattern::BackAndForth, undone(back().filter(|seen| seen.edit.0 == next.edit.0)));
+            consider(
+                LoopPattern::BackAndForth,
+                count_reversals(back().filter(|seen| seen.edit.0 == next.edit.0)),
+            );
         }
         found
     }
 
-    /// Takes in the next result.
-    pub(super) fn push(&mut self, next: Seen) {
-        self.sighting = self.after(next);
-        if self.seen.len() == KEPT {
-            self.seen.pop_front();
+    /// Adds the next result.
+    pub(super) fn push(&mut self, next: CallFingerprint) {
+        self.detected = self.detect(next);
+        if self.results.len() == HISTORY_LENGTH {
+            self.results.pop_front();
         }
-        self.seen.push_back(next);
+        self.results.push_back(next);
     }
 }
 
-/// How often the newest `period` results came in a row, if they are not all the same.
-fn rounds<'a, I: Iterator<Item = &'a Seen>>(back: &impl Fn() -> I, period: usize) -> u32 {
+/// Returns how often the newest `period` results occurred in a row, if they are not all the same.
+fn rounds<'a, I: Iterator<Item = &'a CallFingerprint>>(back: &impl Fn() -> I, period: usize) -> u32 {
     let first = back().next().map(|seen| seen.whole);
     let varied = back().take(period).any(|seen| Some(seen.whole) != first);
     if !varied || back().count() < period * 2 {
         return 0;
     }
     let again = back().zip(back().skip(period)).take_while(|(one, other)| one.whole == other.whole).count();
-    if again < period { 0 } else { counted((again + period) / period) }
+    if again < period { 0 } else { to_u32((again + period) / period) }
 }
 
-/// How many turns results are from, which come newest first.
-fn turns<'a>(results: impl Iterator<Item = &'a Seen>) -> u32 {
+/// Counts the turns of results that come newest first.
+fn turns<'a>(results: impl Iterator<Item = &'a CallFingerprint>) -> u32 {
     let (mut count, mut last) = (0, None);
     for seen in results {
         if last != Some(seen.turn) {
@@ -141,11 +146,12 @@ fn turns<'a>(results: impl Iterator<Item = &'a Seen>) -> u32 {
     count
 }
 
-/// How often edits of one file, newest first, undid the one before.
-fn undone<'a>(edits: impl Iterator<Item = &'a Seen>) -> u32 {
+/// Counts how often edits of one file, newest first, reversed the previous one.
+fn count_reversals<'a>(edits: impl Iterator<Item = &'a CallFingerprint>) -> u32 {
     let edits: Vec<(u32, u32)> = edits.map(|seen| (seen.edit.1, seen.edit.2)).collect();
     let undoes = |window: &&[(u32, u32)]| match window {
-        // The newest made what was there before the one before it: known from the text replaced, or two edits ago.
+        // The newest edit restored the text from before the previous edit: known from the replaced text, or
+        // from the edit before that.
         [(from, to), (before, after), ..] if *from != 0 && *before != 0 => from == after && to == before,
         [(_, to), (_, after), (_, older)] => to == older && to != after,
         _ => false,
@@ -159,16 +165,16 @@ fn undone<'a>(edits: impl Iterator<Item = &'a Seen>) -> u32 {
     count
 }
 
-fn counted(count: usize) -> u32 {
+fn to_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Half of a hash is a hash.
+/// Half of a hash is sufficient.
 fn short(hasher: &DefaultHasher) -> u32 {
     hasher.finish() as u32
 }
 
-/// What an edit makes of which file, by the names that editing tools give their arguments.
+/// Returns the fingerprint of an edit, using the argument names of common editing tools.
 fn edit(arguments: &Value) -> (u32, u32, u32) {
     let text = |names: &[&str]| names.iter().find_map(|name| arguments.get(name)?.as_str());
     let hashed = |text: &str| {
@@ -185,12 +191,12 @@ fn edit(arguments: &Value) -> (u32, u32, u32) {
     }
 }
 
-fn exact(text: &str, hasher: &mut DefaultHasher) {
+fn hash_exact(text: &str, hasher: &mut DefaultHasher) {
     text.hash(hasher);
 }
 
-/// Digits in a row count as one, white space not at all.
-fn loose(text: &str, hasher: &mut DefaultHasher) {
+/// Hashes digits in a row as one digit and ignores white space.
+fn hash_normalised(text: &str, hasher: &mut DefaultHasher) {
     let mut in_number = false;
     for letter in text.chars() {
         match letter {

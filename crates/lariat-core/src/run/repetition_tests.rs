@@ -1,48 +1,48 @@
-//! A table of traces: those that go round in a circle, and those that only look like it.
+//! A table of traces: real repetitions, and traces that only resemble one.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// One call: tool, arguments, result, whether it failed. Each is a turn of its own.
-type Step = (&'static str, Value, String, bool);
+/// One call: tool, arguments, result, whether it failed. Each call is its own turn.
+type TraceStep = (&'static str, Value, String, bool);
 
-fn ok(name: &'static str, arguments: Value, result: impl Into<String>) -> Step {
+fn ok(name: &'static str, arguments: Value, result: impl Into<String>) -> TraceStep {
     (name, arguments, result.into(), false)
 }
 
-fn fails(name: &'static str, arguments: Value, result: impl Into<String>) -> Step {
+fn fails(name: &'static str, arguments: Value, result: impl Into<String>) -> TraceStep {
     (name, arguments, result.into(), true)
 }
 
-fn bash(command: &str, result: impl Into<String>) -> Step {
+fn bash(command: &str, result: impl Into<String>) -> TraceStep {
     ok("bash", json!({ "command": command }), result)
 }
 
-fn read(path: &str) -> Step {
+fn read(path: &str) -> TraceStep {
     ok("read", json!({ "path": path }), format!("text of {path}"))
 }
 
-fn edit(path: &str, old: &str, new: &str) -> Step {
+fn edit(path: &str, old: &str, new: &str) -> TraceStep {
     ok("edit", json!({ "path": path, "old_string": old, "new_string": new }), "edited")
 }
 
-fn write(path: &str, content: &str) -> Step {
+fn write(path: &str, content: &str) -> TraceStep {
     ok("write", json!({ "path": path, "content": content }), "written")
 }
 
-fn times(count: usize, steps: &[Step]) -> Vec<Step> {
+fn times(count: usize, steps: &[TraceStep]) -> Vec<TraceStep> {
     (0..count).flat_map(|_| steps.to_vec()).collect()
 }
 
-fn each(count: usize, step: impl Fn(usize) -> Vec<Step>) -> Vec<Step> {
+fn each(count: usize, step: impl Fn(usize) -> Vec<TraceStep>) -> Vec<TraceStep> {
     (0..count).flat_map(step).collect()
 }
 
-/// The strongest circle seen along a trace; `same_turn` puts all calls into one reply.
-fn seen(steps: &[Step], same_turn: bool) -> Sighting {
-    let mut repetition = Repetition::default();
-    let mut strongest = Sighting::default();
+/// Returns the strongest repetition along a trace; `same_turn` puts all calls into one reply.
+fn seen(steps: &[TraceStep], same_turn: bool) -> DetectedRepetition {
+    let mut repetition = RepetitionDetector::default();
+    let mut strongest = DetectedRepetition::default();
     for (at, (name, arguments, result, is_error)) in steps.iter().enumerate() {
         let call = ToolCall {
             id: format!("c{at}").into(),
@@ -52,15 +52,15 @@ fn seen(steps: &[Step], same_turn: bool) -> Sighting {
         };
         let content = [Content::text(result.clone()), Content::text(format!("{NOTE_PREFIX}a nudge {at}"))];
         let turn = if same_turn { 1 } else { u32::try_from(at).unwrap() };
-        repetition.push(Seen::of(turn, &call, &content, *is_error));
-        if repetition.sighting.count > strongest.count {
-            strongest = repetition.sighting;
+        repetition.push(CallFingerprint::of(turn, &call, &content, *is_error));
+        if repetition.detected.count > strongest.count {
+            strongest = repetition.detected;
         }
     }
     strongest
 }
 
-fn circles() -> Vec<(&'static str, LoopPattern, u32, Vec<Step>)> {
+fn repetitions() -> Vec<(&'static str, LoopPattern, u32, Vec<TraceStep>)> {
     use LoopPattern::*;
     let missing =
         |n: usize| vec![fails("read", json!({ "path": "a.rs", "line": n }), format!("no line {n}"))];
@@ -171,7 +171,7 @@ fn circles() -> Vec<(&'static str, LoopPattern, u32, Vec<Step>)> {
     ]
 }
 
-fn innocent() -> Vec<(&'static str, bool, Vec<Step>)> {
+fn harmless_traces() -> Vec<(&'static str, bool, Vec<TraceStep>)> {
     vec![
         ("polling until it is done", false, each(20, |n| vec![bash("status", format!("{n} of 20 done"))])),
         (
@@ -285,40 +285,44 @@ fn innocent() -> Vec<(&'static str, bool, Vec<Step>)> {
     ]
 }
 
-/// As `RepetitionConfig::default()`.
+/// As in `RepetitionConfig::default()`.
 const NUDGE: u32 = 3;
 
 #[test]
-fn circles_are_seen() {
-    for (name, pattern, count, steps) in circles() {
-        assert_eq!(seen(&steps, false), Sighting { pattern, count }, "{name}");
+fn repetitions_are_detected() {
+    for (name, pattern, count, steps) in repetitions() {
+        assert_eq!(seen(&steps, false), DetectedRepetition { pattern, count }, "{name}");
         assert!(count >= NUDGE, "{name}");
     }
 }
 
 #[test]
-fn what_only_looks_like_a_circle_is_left_alone() {
-    for (name, same_turn, steps) in innocent() {
+fn traces_that_resemble_repetition_are_not_flagged() {
+    for (name, same_turn, steps) in harmless_traces() {
         let seen = seen(&steps, same_turn);
         assert!(seen.count < NUDGE, "{name}: {seen:?}");
     }
 }
 
 #[test]
-fn the_table_has_traces_of_both_kinds() {
-    assert!(circles().len() + innocent().len() >= 30 && circles().len() >= 15 && innocent().len() >= 15);
+fn table_has_traces_of_both_kinds() {
+    assert!(
+        repetitions().len() + harmless_traces().len() >= 30
+            && repetitions().len() >= 15
+            && harmless_traces().len() >= 15
+    );
 }
 
 #[test]
-fn a_circle_that_is_left_is_forgotten() {
+fn repetition_ends_with_a_different_result() {
     let mut steps = times(5, &[read("a"), read("b")]);
     steps.push(read("c"));
-    let mut repetition = Repetition::default();
+    let mut repetition = RepetitionDetector::default();
     for (at, (name, arguments, result, is_error)) in steps.iter().enumerate() {
         let (name, arguments) = ((*name).to_owned(), arguments.clone());
         let call = ToolCall { id: format!("c{at}").into(), name, arguments, signature: None };
-        repetition.push(Seen::of(1, &call, &[Content::text(result.clone())], *is_error));
+        repetition.push(CallFingerprint::of(1, &call, &[Content::text(result.clone())], *is_error));
     }
-    assert_eq!(repetition.sighting.count, 1);
-    assert!(repetition.seen.len() <= KEPT);
+    assert_eq!(repetition.detected.count, 1);
+    assert!(repetition.results.len() <= HISTORY_LENGTH);
 }

@@ -1,14 +1,14 @@
-//! Getting a reply: call the model, take in its stream, give up. `retry.rs` decides whether a failed call is made again.
+//! Gets the reply of a turn: calls the model and processes its stream. `retry.rs` decides about failed calls.
 //!
-//! Owns the stall guard. However it goes, a turn gets exactly one recorded reply.
+//! Also detects stalled streams. In every case, a turn gets exactly one recorded reply.
 
 use std::sync::Arc;
 
 use super::assembly::Assembler;
 use super::effect::OpId;
-use super::flow::Step;
+use super::flow::StepResult;
 use super::input::ModelSignal;
-use super::retry::Tries;
+use super::retry::Attempts;
 use super::{Activity, Effect, HookCall, Run};
 use crate::content::{Content, ToolCall};
 use crate::event::{AgentEvent, MessageRef, Recorded, StreamDelta};
@@ -19,56 +19,56 @@ use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
-/// A model call in flight.
+/// A pending model call.
 #[derive(Debug)]
 pub(super) struct ModelCall {
     op: OpId,
-    pub(super) tries: Tries,
+    pub(super) attempts: Attempts,
     pub(super) message_id: MessageId,
     model: Option<String>,
     assembler: Assembler,
-    /// Observers saw something of the reply: it must be withdrawn before another is asked for.
+    /// Observers received part of the reply, so it must be withdrawn before another is requested.
     pub(super) delivered: bool,
     stall: OpId,
     last_signal: Timestamp,
 }
 
 impl Run {
-    /// A turn is open and has no reply yet.
-    pub(super) fn seek_reply(&mut self) -> Step {
+    /// Gets the reply of the open turn, step by step.
+    pub(super) fn get_reply(&mut self) -> StepResult {
         if self.state.stopping().is_some() {
             self.record_reply(None, StopReason::Aborted, Usage::default(), None);
-            return Step::Taken;
+            return StepResult::Taken;
         }
         if let Err(why) = self.state.transcript.request() {
-            if self.inject_late() {
-                return Step::Taken;
+            if self.deliver_late() {
+                return StepResult::Taken;
             }
             self.fail_reply(None, why.to_string());
-            return Step::Taken;
+            return StepResult::Taken;
         }
-        if self.asks_for_more() {
-            return Step::Waiting;
+        if self.sends_budget_request() {
+            return StepResult::Waiting;
         }
         if self.wants_notes() {
-            self.consult();
-            return Step::Waiting;
+            self.request_notes();
+            return StepResult::Waiting;
         }
-        self.seek_room().unwrap_or_else(|| {
-            if !self.entry.admitted {
+        self.compact_if_needed().unwrap_or_else(|| {
+            if !self.transient.admitted {
                 return self.admit();
             }
-            self.call_model(Tries::default());
-            Step::Waiting
+            self.call_model(Attempts::default());
+            StepResult::Waiting
         })
     }
 
-    pub(super) fn call_model(&mut self, tries: Tries) {
+    pub(super) fn call_model(&mut self, attempts: Attempts) {
         let Some(turn_index) = self.state.turn.as_ref().map(|turn| turn.index) else { return };
         let (op, stall) = (self.op(), self.op());
         let call = ModelCall {
             op,
-            tries,
+            attempts,
             message_id: self.message_id(),
             model: None,
             assembler: Assembler::default(),
@@ -79,11 +79,11 @@ impl Run {
         self.activity = Activity::Calling(Box::new(call));
         let window = self.state.transcript.window();
         self.out.push_back(Effect::StartTimer { op: stall, at: self.now.after(self.config.stall_timeout) });
-        let (candidate, attempt) = (self.candidate, tries.attempt);
+        let (candidate, attempt) = (self.candidate, attempts.attempt);
         self.out.push_back(Effect::CallModel { op, window, turn_index, attempt, candidate });
     }
 
-    /// Provider and model that are asked now.
+    /// Returns provider and model of the current candidate.
     pub(super) fn candidate_names(&self) -> (&str, &str) {
         let fallback = self.candidate.checked_sub(1).and_then(|at| self.config.fallbacks.get(at));
         match fallback {
@@ -104,12 +104,12 @@ impl Run {
                 stop_reason: StopReason::Error | StopReason::Aborted,
                 ..
             }) => {
-                self.on_model_failed(ProviderError::Other("the provider broke the reply off".into()));
+                self.on_model_failed(ProviderError::Other("the provider broke off the reply".into()));
             }
             ModelSignal::Event(StreamEvent::Done { stop_reason, usage }) => {
                 self.finish_reply(stop_reason, usage);
             }
-            ModelSignal::Event(event) => self.on_piece(event),
+            ModelSignal::Event(event) => self.on_stream_event(event),
             ModelSignal::Failed(error) => self.on_model_failed(error),
             ModelSignal::Ended => {
                 self.on_model_failed(ProviderError::Network(
@@ -119,7 +119,7 @@ impl Run {
         }
     }
 
-    fn on_piece(&mut self, event: StreamEvent) {
+    fn on_stream_event(&mut self, event: StreamEvent) {
         let Activity::Calling(call) = &mut self.activity else { return };
         if let StreamEvent::Start { model } = event {
             call.model = Some(model);
@@ -163,7 +163,7 @@ impl Run {
         self.hook(HookCall::OnError { error });
     }
 
-    /// Records the turn's reply, whole or broken off.
+    /// Records the turn's reply, complete or broken off.
     fn record_reply(
         &mut self,
         call: Option<Box<ModelCall>>,
@@ -211,7 +211,7 @@ impl Run {
         }
     }
 
-    /// Models repeat ids, leave them empty or reuse old ones; in a conversation each must be unique.
+    /// Assigns new ids where the model repeated, omitted or reused one; ids must be unique in a conversation.
     fn make_calls_unique(&mut self, content: &mut [Content]) {
         if planted(Planted::KeepsDuplicateIds) {
             return;
@@ -237,10 +237,10 @@ impl Run {
             return;
         }
         match &mut self.activity {
-            Activity::BackingOff { op: waiting, tries } if *waiting == op => {
-                let tries = *tries;
+            Activity::BackingOff { op: waiting, attempts } if *waiting == op => {
+                let attempts = *attempts;
                 self.activity = Activity::None;
-                self.call_model(tries);
+                self.call_model(attempts);
             }
             Activity::Calling(call) if call.stall == op => {
                 let quiet_until = call.last_signal.after(self.config.stall_timeout);
@@ -257,9 +257,9 @@ impl Run {
         }
     }
 
-    /// The run should end: break off what is in flight. Tools are ended by the calls' own logic.
+    /// Breaks off pending operations because the run should end. `calls.rs` ends the tools.
     pub(super) fn break_off(&mut self) {
-        self.end_question();
+        self.withdraw_budget_request();
         self.abandon_prepared();
         if let Some(call) = self.take_call() {
             self.out.push_back(Effect::Abandon { op: call.op });
@@ -268,9 +268,9 @@ impl Run {
         if let Activity::BackingOff { op, .. }
         | Activity::Compacting { op, .. }
         | Activity::Filtering { op }
-        | Activity::Consulting { op }
+        | Activity::RequestingNotes { op }
         | Activity::Admitting { op }
-        | Activity::Telling { op, .. } = self.activity
+        | Activity::CallingHooks { op, .. } = self.activity
         {
             self.out.push_back(Effect::Abandon { op });
             self.activity = Activity::None;

@@ -1,8 +1,8 @@
-//! What becomes of a model call that failed: again, by the next model, or not at all.
+//! Decides what follows a failed model call: a retry, the next model, or the end of the turn.
 //!
-//! A failure that may go away is retried with growing, jittered delays, as often and as long as [`RetryConfig`] allows. A
-//! reply that broke after it had begun to arrive is withdrawn first, so that an observer can tell the void text from the
-//! new one. Invariant: tool calls of a reply that broke never run; they are only taken from a clean end.
+//! A temporary failure is retried with growing, jittered delays, as often and as long as [`RetryConfig`]
+//! allows. A reply that broke off after it started to arrive is withdrawn first, so that an observer can
+//! discard its text. Invariant: tool calls of a broken reply never run; only a clean end delivers them.
 //!
 //! [`RetryConfig`]: crate::config::RetryConfig
 
@@ -15,27 +15,27 @@ use crate::model::ProviderError;
 use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
 
-/// How often a turn's reply was asked for, of one model.
+/// Attempts to get a turn's reply from one model.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tries {
+pub(super) struct Attempts {
     /// Retries so far.
     pub(super) attempt: u32,
-    /// Replies that broke after they had begun to arrive.
+    /// Replies that broke off after they started to arrive.
     broken: usize,
     /// When the first attempt failed.
     since: Option<Timestamp>,
 }
 
-/// What is done about a failure.
-enum Remedy {
-    /// The same model is asked again after a wait.
-    Again { tries: Tries, delay: Duration },
-    /// The retries are used up; another model may go on.
-    UsedUp,
-    /// The service asks for a wait that is longer than the patience.
-    TooLong(Duration),
-    /// The same request will fail again.
-    None,
+/// The reaction to a failure.
+enum FailureResponse {
+    /// Call the same model again after a delay.
+    Retry { attempts: Attempts, delay: Duration },
+    /// The retries are used up; a fallback model may continue.
+    RetriesUsedUp,
+    /// The provider asks for a delay that exceeds the configured patience.
+    DelayTooLong(Duration),
+    /// The same request would fail again.
+    GiveUp,
 }
 
 impl Run {
@@ -44,77 +44,85 @@ impl Run {
         if matches!(error, ProviderError::ContextOverflow(_)) && !call.delivered {
             return self.on_overflow(call, &error);
         }
-        let remedy = self.remedy(&call, &error);
-        let standing_by = self.candidate < self.config.fallbacks.len();
-        match remedy {
-            Remedy::Again { tries, delay } => {
+        let response = self.failure_response(&call, &error);
+        let has_fallback = self.candidate < self.config.fallbacks.len();
+        match response {
+            FailureResponse::Retry { attempts, delay } => {
                 self.withdraw(&call);
                 let delay_ms = millis(delay);
-                let attempt = tries.attempt;
+                let attempt = attempts.attempt;
                 self.record(AgentEvent::ModelRetry { attempt, delay_ms, error: error.to_string() });
                 let op = self.op();
-                self.activity = Activity::BackingOff { op, tries };
+                self.activity = Activity::BackingOff { op, attempts };
                 self.out.push_back(Effect::StartTimer { op, at: self.now.after(delay) });
             }
-            Remedy::UsedUp | Remedy::TooLong(_) if standing_by => {
+            FailureResponse::RetriesUsedUp | FailureResponse::DelayTooLong(_) if has_fallback => {
                 self.withdraw(&call);
-                // It stays for the rest of the loop: going back each turn would pay all retries again.
+                // The fallback stays for the rest of the loop: returning in each turn would repeat all
+                // retries.
                 let from = self.candidate_names().1.to_owned();
                 self.candidate += 1;
                 let to = self.candidate_names().1.to_owned();
                 self.record(AgentEvent::ModelFallback { from, to, error: error.to_string() });
-                self.call_model(Tries::default());
+                self.call_model(Attempts::default());
             }
-            // What was delivered of the last attempt stays in the conversation; its calls do not run.
-            remedy => {
-                let said = self.last_words(&call, &error, &remedy);
-                self.fail_reply(Some(call), said);
+            // The delivered part of the last attempt stays in the conversation; its tool calls do not run.
+            response => {
+                let text = self.describe_failure(&call, &error, &response);
+                self.fail_reply(Some(call), text);
             }
         }
     }
 
-    fn remedy(&mut self, call: &ModelCall, error: &ProviderError) -> Remedy {
+    fn failure_response(&mut self, call: &ModelCall, error: &ProviderError) -> FailureResponse {
         if !error.is_retryable() {
-            return Remedy::None;
+            return FailureResponse::GiveUp;
         }
         let retry = &self.config.retry;
-        let mut tries = call.tries;
-        tries.broken += usize::from(call.delivered);
-        if tries.attempt as usize >= retry.max_retries || tries.broken > retry.max_broken_replies {
-            return Remedy::UsedUp;
+        let mut attempts = call.attempts;
+        attempts.broken += usize::from(call.delivered);
+        if attempts.attempt as usize >= retry.max_retries || attempts.broken > retry.max_broken_replies {
+            return FailureResponse::RetriesUsedUp;
         }
-        let since = *tries.since.get_or_insert(self.now);
-        tries.attempt += 1;
+        let since = *attempts.since.get_or_insert(self.now);
+        attempts.attempt += 1;
         let unit = self.minter.signed_unit();
-        let backoff = self.config.retry.delay_for_attempt(tries.attempt, unit);
+        let backoff = self.config.retry.delay_for_attempt(attempts.attempt, unit);
         let asked = error.retry_after().unwrap_or_default();
         let patience = Duration::from_millis(self.config.retry.patience_ms);
         let left = patience.saturating_sub(self.now.since(since));
         if asked > left {
-            return Remedy::TooLong(asked);
+            return FailureResponse::DelayTooLong(asked);
         }
         let delay = asked.max(backoff);
-        if delay > left { Remedy::UsedUp } else { Remedy::Again { tries, delay } }
+        if delay > left { FailureResponse::RetriesUsedUp } else { FailureResponse::Retry { attempts, delay } }
     }
 
-    /// Tells observers that what they saw of a reply is void.
+    /// Tells observers to discard what they received of a reply.
     fn withdraw(&mut self, call: &ModelCall) {
         if call.delivered && !planted(Planted::RetriesAfterDelivery) {
             self.record(AgentEvent::MessageWithdrawn { message_id: call.message_id });
         }
     }
 
-    /// What failed for good, and how often it was tried.
-    fn last_words(&self, call: &ModelCall, error: &ProviderError, remedy: &Remedy) -> String {
-        let mut said = error.to_string();
-        if let (1.., Some(since)) = (call.tries.attempt, call.tries.since) {
-            let (attempts, seconds) = (call.tries.attempt + 1, millis(self.now.since(since)).div_ceil(1_000));
-            said.push_str(&format!("; {attempts} attempts in {seconds} s"));
+    /// Describes a permanent failure and the number of attempts. The command line parses this text from
+    /// journals.
+    fn describe_failure(
+        &self,
+        call: &ModelCall,
+        error: &ProviderError,
+        response: &FailureResponse,
+    ) -> String {
+        let mut text = error.to_string();
+        if let (1.., Some(since)) = (call.attempts.attempt, call.attempts.since) {
+            let (attempts, seconds) =
+                (call.attempts.attempt + 1, millis(self.now.since(since)).div_ceil(1_000));
+            text.push_str(&format!("; {attempts} attempts in {seconds} s"));
         }
-        if let Remedy::TooLong(asked) = remedy {
-            said.push_str(&format!("; the service asks to wait {} s", asked.as_secs()));
+        if let FailureResponse::DelayTooLong(asked) = response {
+            text.push_str(&format!("; the service asks to wait {} s", asked.as_secs()));
         }
-        said
+        text
     }
 }
 

@@ -1,7 +1,7 @@
-//! A loop between two model calls, written down and read back.
+//! Saves and restores the state of a loop between two model calls.
 //!
-//! Owns which part of a loop's state a snapshot holds: what is recorded, as [`LoopState`] keeps it. A loop with a reply
-//! on its way or calls that are not settled has no snapshot; there is one before the next model call.
+//! A snapshot contains the recorded part of the state ([`LoopState`]). A loop that receives a reply or has
+//! unfinished tool calls has no snapshot; the next one is possible before the next model call.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ use super::Run;
 use super::budget::RunBudget;
 use super::config::RunConfig;
 use super::effect::Effect;
-use super::repetition::Repetition;
-use super::state::{KeptGoing, LastTurn, LoopState, TurnState};
+use super::repetition::RepetitionDetector;
+use super::state::{BlockedStops, LastTurn, LoopState, TurnState};
 use crate::budget::BudgetScope;
 use crate::context::TrackerState;
 use crate::event::{ContextFull, LimitKind, MessageRef, QueueKind};
 use crate::id::MessageId;
 use crate::message::SharedMessage;
 use crate::planted::{Planted, planted};
-use crate::session::{NamedStart, SessionSnapshot};
+use crate::session::{LoopStartWithId, SessionSnapshot};
 use crate::time::Timestamp;
 use crate::transcript::Transcript;
 use crate::usage::Usage;
 
-/// Where an open loop stands.
+/// Saved state of an open loop.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LoopSnapshot {
     rejection: Option<String>,
@@ -32,18 +32,18 @@ pub struct LoopSnapshot {
     aborted: bool,
     #[serde(default)]
     halted: Option<String>,
-    #[serde(default)]
-    kept_going: KeptGoing,
+    #[serde(default, rename = "kept_going")]
+    blocked_stops: BlockedStops,
     produced: Vec<MessageId>,
     tip: Option<MessageId>,
     steering: Vec<SharedMessage>,
     follow_up: Vec<SharedMessage>,
-    /// The open turn, which has no reply yet, and how often its context overflowed.
+    /// The open turn, which has no reply yet, and its number of overflows.
     turn: Option<(u32, u32)>,
     turns: u32,
     last: LastTurn,
     usage: Usage,
-    repetition: Repetition,
+    repetition: RepetitionDetector,
     budget: RunBudget,
     refused_compactions: u32,
     tracker: Option<TrackerState>,
@@ -56,7 +56,7 @@ pub struct LoopSnapshot {
 }
 
 impl LoopSnapshot {
-    /// Messages that wait in the loop's queues.
+    /// Returns the messages in the loop's queues.
     pub(crate) fn queued(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
         let steering = self.steering.iter().map(|message| (QueueKind::Steering, message));
         steering.chain(self.follow_up.iter().map(|message| (QueueKind::FollowUp, message)))
@@ -64,13 +64,13 @@ impl LoopSnapshot {
 }
 
 impl Run {
-    /// The session as this loop knows it, if this is a moment to write it down: everything that is recorded has left
-    /// the machine, and no reply is being worked through. Right only when this is the one open loop of its session.
+    /// Returns a snapshot of the session if this is a suitable moment: all recorded events have left the
+    /// machine, and no reply is in progress. Correct only if this is the only open loop of its session.
     pub fn snapshot(&self) -> Option<SessionSnapshot> {
         let state = &self.state;
         let settled = state.turn.as_ref().is_none_or(|turn| turn.reply.is_none());
-        let told = !self.out.iter().any(|effect| matches!(effect, Effect::Record(_)));
-        if !settled || !told || !state.started {
+        let all_recorded = !self.out.iter().any(|effect| matches!(effect, Effect::Record(_)));
+        if !settled || !all_recorded || !state.started {
             return None;
         }
         let conversation = state.transcript.window().iter().cloned().collect();
@@ -86,7 +86,7 @@ impl Run {
         };
         let mut queued = left(QueueKind::Steering, &state.steering);
         queued.extend(left(QueueKind::FollowUp, &state.follow_up));
-        let start = NamedStart::new(&self.start);
+        let start = LoopStartWithId::new(&self.start);
         let memory = (*self.memory).clone();
         Some(SessionSnapshot::new(self.loop_index + 1, start, tip, conversation, queued, open, memory))
     }
@@ -94,13 +94,13 @@ impl Run {
 
 impl LoopState {
     fn save(&self) -> LoopSnapshot {
-        let (active, last_seen) = self.clocked();
+        let (active, last_seen) = self.clock();
         LoopSnapshot {
             rejection: self.rejection.clone(),
             limit: self.limit,
             aborted: self.aborted,
             halted: self.halted.clone(),
-            kept_going: self.kept_going,
+            blocked_stops: self.blocked_stops,
             produced: self.produced.iter().map(MessageRef::id).collect(),
             tip: self.tip,
             steering: self.steering.iter().cloned().collect(),
@@ -120,7 +120,7 @@ impl LoopState {
         }
     }
 
-    /// A loop as it was when its snapshot was made.
+    /// Restores a loop from its snapshot.
     pub(super) fn restored(saved: &LoopSnapshot, conversation: &[SharedMessage], config: &RunConfig) -> Self {
         let (transcript, _) = Transcript::repaired(conversation.iter().cloned());
         let known: std::collections::HashMap<MessageId, &SharedMessage> =
@@ -135,7 +135,7 @@ impl LoopState {
         state.limit = saved.limit;
         state.aborted = saved.aborted;
         state.halted.clone_from(&saved.halted);
-        state.kept_going = saved.kept_going;
+        state.blocked_stops = saved.blocked_stops;
         state.produced = saved.produced.iter().map(reference).collect();
         state.tip = saved.tip;
         state.steering = saved.steering.iter().cloned().collect();

@@ -1,7 +1,7 @@
-//! What is recorded of a loop, as a fold over its events.
+//! The recorded state of a loop, computed from its events.
 //!
-//! Owns [`LoopState::apply`], the only way this state changes: the running machine applies what it records, recovery
-//! applies what it reads. Total: an event that does not fit is ignored, never a panic.
+//! [`LoopState::apply`] is the only way this state changes: the running machine applies what it records,
+//! recovery applies what it reads. An event that does not fit is ignored; there is no panic.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::budget::{RunBudget, SECTION};
 use super::config::RunConfig;
-use super::repetition::{Repetition, Seen};
+use super::repetition::{CallFingerprint, RepetitionDetector};
 use crate::budget::BudgetScope;
 use crate::content::ToolCall;
 use crate::context::{ContextTracker, Told, message_tokens};
@@ -25,13 +25,13 @@ use crate::message::{AgentMessage, AssistantMessage, SharedMessage, StopReason, 
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
-use crate::transcript::{Transcript, presentable};
+use crate::transcript::{Transcript, transcript_part};
 use crate::usage::Usage;
 
-/// Marks blocks that the machine adds to a tool result; they do not count as part of the result.
+/// Marks blocks that the machine adds to a tool result; loop detection and replay ignore them.
 pub(crate) const NOTE_PREFIX: &str = "[lariat] ";
 
-/// A loop as recorded.
+/// The recorded state of a loop.
 #[derive(Debug)]
 pub(super) struct LoopState {
     pub(super) started: bool,
@@ -39,15 +39,15 @@ pub(super) struct LoopState {
     pub(super) rejection: Option<String>,
     pub(super) limit: Option<(LimitKind, BudgetScope)>,
     pub(super) aborted: bool,
-    /// Why a hook wants it to end.
+    /// Reason if a hook ended the loop.
     pub(super) halted: Option<String>,
     pub(super) transcript: Transcript,
-    /// How full the window is, when somebody wants to know.
+    /// Tracks how full the context window is, if one is configured.
     pub(super) tracker: Option<Box<ContextTracker>>,
-    /// What the runtime told the model and is still in the conversation.
-    pub(super) told: Told,
+    /// The newest notes that the conversation still contains.
+    pub(super) notes: Told,
     pub(super) produced: Vec<MessageRef>,
-    /// The last message recorded: where the next loop continues.
+    /// The last recorded message, where the next loop continues.
     pub(super) tip: Option<MessageId>,
     pub(super) steering: VecDeque<SharedMessage>,
     pub(super) follow_up: VecDeque<SharedMessage>,
@@ -55,19 +55,19 @@ pub(super) struct LoopState {
     pub(super) turns: u32,
     pub(super) last: LastTurn,
     pub(super) usage: Usage,
-    pub(super) repetition: Repetition,
+    pub(super) repetition: RepetitionDetector,
     pub(super) budget: RunBudget,
     pub(super) refused_compactions: u32,
-    /// People were warned that the window fills up, and no room was made since.
+    /// Whether the user was warned that the window fills up, and no compaction followed.
     pub(super) warned: bool,
     /// Why the conversation does not fit.
     pub(super) full: Option<Box<ContextFull>>,
-    pub(super) kept_going: KeptGoing,
+    pub(super) blocked_stops: BlockedStops,
     active: Duration,
     last_seen: Option<Timestamp>,
 }
 
-/// The turn that is open.
+/// The open turn.
 #[derive(Debug)]
 pub(super) struct TurnState {
     pub(super) index: u32,
@@ -84,26 +84,26 @@ pub(super) struct CallState {
     pub(super) result: Option<SharedMessage>,
 }
 
-/// How far a call came, as recorded.
+/// The recorded progress of a tool call.
 #[derive(Debug, Clone)]
 pub(super) enum CallPhase {
     Waiting,
     Asked(Arc<PermissionRequest>),
-    /// Approved, with the arguments that were shown if they are not the model's.
+    /// Approved, with the arguments that the user saw if they are not the model's.
     Granted(Option<Arc<Value>>),
     Refused(Option<String>),
-    /// Plan mode queued it, with this summary.
+    /// Queued by plan mode, with this summary.
     Planned(String),
     Dispatched,
     Ended,
 }
 
-/// How the turn before ended.
+/// How the previous turn ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum LastTurn {
-    /// There was none.
+    /// There was no turn.
     None,
-    /// The model goes on by itself: it made tool calls or paused.
+    /// The model continues: it made tool calls or paused.
     WantsMore,
     /// The model was done.
     Settled,
@@ -111,9 +111,9 @@ pub(super) enum LastTurn {
     Failed(String),
 }
 
-/// How often hooks kept the run from ending, in a row, and the message of the last time.
+/// How often in a row hooks kept the run from ending, and the message of the last time.
 #[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct KeptGoing {
+pub(super) struct BlockedStops {
     pub(super) count: u32,
     message: Option<MessageId>,
 }
@@ -129,7 +129,7 @@ impl LoopState {
             halted: None,
             transcript,
             tracker: None,
-            told: Told::default(),
+            notes: Told::default(),
             produced: Vec::new(),
             tip: None,
             steering: VecDeque::new(),
@@ -138,18 +138,18 @@ impl LoopState {
             turns: 0,
             last: LastTurn::None,
             usage: Usage::default(),
-            repetition: Repetition::default(),
+            repetition: RepetitionDetector::default(),
             budget: RunBudget::default(),
             refused_compactions: 0,
             warned: false,
             full: None,
-            kept_going: KeptGoing::default(),
+            blocked_stops: BlockedStops::default(),
             active: Duration::ZERO,
             last_seen: None,
         }
     }
 
-    /// Starts counting tokens. Looks at the whole conversation, once, and only when somebody wants to know.
+    /// Starts token tracking, if a context window is configured. Reads the whole conversation once.
     pub(super) fn track(&mut self, config: &RunConfig) {
         self.tracker = config.tracker().map(|mut tracker| {
             tracker.read(&self.transcript.window());
@@ -157,12 +157,12 @@ impl LoopState {
         });
     }
 
-    /// Starts keeping what was told. Looks at the whole conversation, once, and only when somebody tells something.
+    /// Starts to track notes. Reads the whole conversation once.
     pub(super) fn read_notes(&mut self) {
-        self.told = Told::of(&self.transcript.window());
+        self.notes = Told::of(&self.transcript.window());
     }
 
-    /// Starts estimating what the next request takes. Looks at the whole conversation, once.
+    /// Starts to estimate the next request. Reads the whole conversation once.
     pub(super) fn estimate_pending(&mut self) {
         self.budget.pending = self.transcript.window().iter().map(|message| message_tokens(message)).sum();
     }
@@ -174,7 +174,7 @@ impl LoopState {
         }
     }
 
-    /// Why the run should end as soon as it can.
+    /// Returns the outcome if the run should end as soon as possible.
     pub(super) fn stopping(&self) -> Option<RunOutcome> {
         let limit = self.limit.map(|(limit, scope)| RunOutcome::LimitReached { limit, scope });
         let aborted = || self.aborted.then_some(RunOutcome::Aborted);
@@ -182,13 +182,13 @@ impl LoopState {
         limit.or_else(aborted).or_else(halted)
     }
 
-    /// When the last event of the loop was recorded.
+    /// Returns the time of the loop's last event.
     pub(super) const fn last_seen(&self) -> Option<Timestamp> {
         self.last_seen
     }
 
-    /// Time the loop was active, and when its last event was recorded.
-    pub(super) const fn clocked(&self) -> (Duration, Option<Timestamp>) {
+    /// Returns the active time of the loop and the time of its last event.
+    pub(super) const fn clock(&self) -> (Duration, Option<Timestamp>) {
         (self.active, self.last_seen)
     }
 
@@ -196,7 +196,7 @@ impl LoopState {
         (self.active, self.last_seen) = (active, last_seen);
     }
 
-    /// Time the loop was active up to `now`, without the time between a crash and its recovery.
+    /// Returns the active time of the loop up to `now`, without the time between a crash and the resume.
     pub(super) fn active(&self, now: Timestamp) -> Duration {
         self.active + self.last_seen.map_or(Duration::ZERO, |seen| now.since(seen))
     }
@@ -223,7 +223,8 @@ impl LoopState {
             AgentEvent::AbortRequested => self.aborted = true,
             AgentEvent::HookStopped { reason } => self.halted = Some(reason.clone()),
             AgentEvent::StopBlocked { message_id, .. } => {
-                self.kept_going = KeptGoing { count: self.kept_going.count + 1, message: Some(*message_id) };
+                self.blocked_stops =
+                    BlockedStops { count: self.blocked_stops.count + 1, message: Some(*message_id) };
             }
             AgentEvent::LimitReached { limit, scope, .. } => self.limit = Some((*limit, *scope)),
             AgentEvent::TurnStart { turn_index, .. } => {
@@ -233,9 +234,9 @@ impl LoopState {
             }
             AgentEvent::TurnEnd { .. } => self.close_turn(),
             AgentEvent::MessageQueued { queue, message } => {
-                // Somebody else than the hook spoke: from here on it is another matter.
-                if self.kept_going.message != Some(message.id()) {
-                    self.kept_going = KeptGoing::default();
+                // A message that does not come from the hook resets the count.
+                if self.blocked_stops.message != Some(message.id()) {
+                    self.blocked_stops = BlockedStops::default();
                 }
                 self.queue_mut(*queue).push_back(Arc::clone(message));
             }
@@ -270,7 +271,7 @@ impl LoopState {
                 self.warned = false;
                 self.count_overflow(*cause);
             }
-            // Going on begins with the configured model again. One that stands in is known by its replies.
+            // A resume starts with the configured model again. The replies show when a fallback was used.
             AgentEvent::LoopRecovered { .. } => {
                 if let Some(tracker) = &mut self.tracker {
                     tracker.ask(None);
@@ -333,7 +334,7 @@ impl LoopState {
         let Some(message) = queued.or_else(|| recorded.shared().cloned()) else { return };
         self.produced.push(MessageRef::resolved(Arc::clone(&message)));
         self.tip = Some(id);
-        self.budget.told |= message.note_section() == Some(SECTION);
+        self.budget.model_notified |= message.note_section() == Some(SECTION);
         self.budget.pending = match message.as_assistant().map(|reply| reply.usage.total()) {
             Some(reported @ 1..) => reported,
             _ => self.budget.pending.saturating_add(message_tokens(&message)),
@@ -344,8 +345,8 @@ impl LoopState {
             self.apply_result(&message, result);
         } else {
             self.count(&message);
-            self.told.add(&message);
-            // What does not fit a transcript (a journal written by hand) stays out of it.
+            self.notes.add(&message);
+            // A message that does not fit the transcript (a manually written journal) stays out of it.
             let _ = match message.as_user() {
                 Some(_) => self.transcript.push_user(message),
                 None => self.transcript.push_extension(message),
@@ -379,7 +380,7 @@ impl LoopState {
         call.result = Some(Arc::clone(message));
         let call = Arc::clone(&call.call);
         let turn = self.turns;
-        self.repetition.push(Seen::of(turn, &call, &result.content, result.is_error));
+        self.repetition.push(CallFingerprint::of(turn, &call, &result.content, result.is_error));
     }
 
     fn close_turn(&mut self) {
@@ -388,22 +389,23 @@ impl LoopState {
         let Some(assistant) = reply.as_assistant() else { return };
         self.last = match assistant.stop_reason {
             StopReason::Error => LastTurn::Failed(assistant.error_message.clone().unwrap_or_default()),
-            // A pause without content leaves nothing to go on from; calling again would be the same call.
-            StopReason::Pause if presentable(&reply).is_some() => LastTurn::WantsMore,
+            // A pause without content leaves nothing to continue from; another call would be identical.
+            StopReason::Pause if transcript_part(&reply).is_some() => LastTurn::WantsMore,
             _ if !turn.calls.is_empty() => LastTurn::WantsMore,
             _ => LastTurn::Settled,
         };
-        if let Some(presentable) = presentable(&reply) {
+        if let Some(part) = transcript_part(&reply) {
             let results: Vec<SharedMessage> = turn.calls.into_iter().filter_map(|call| call.result).collect();
-            let pushed = self.transcript.push_exchange(presentable, results);
+            let pushed = self.transcript.push_exchange(part, results);
             debug_assert!(
                 pushed.is_ok() || planted(Planted::DropsDeniedResult) || planted(Planted::KeepsDuplicateIds),
-                "a closed turn fits the transcript: {pushed:?}"
+                "a closed turn must fit the transcript: {pushed:?}"
             );
         }
     }
 
-    /// Lets go of messages that compaction took out of the window, so that memory follows the window, not the history.
+    /// Releases messages that compaction removed from the window, so that memory use follows the window, not
+    /// the history.
     fn unresolve_compacted(&mut self) {
         let kept: std::collections::HashSet<_> =
             self.transcript.window().iter().map(|message| message.id()).collect();

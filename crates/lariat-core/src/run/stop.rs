@@ -1,7 +1,7 @@
-//! Ending early: cancellation, a hook's word, deadline, limits.
+//! Ends a run early: cancellation, a hook, the deadline, limits.
 //!
-//! Owns when a limit counts as exceeded. All ways of stopping are recorded first, so that a crash in the middle of
-//! stopping still ends in a stop.
+//! Decides when a limit is exceeded. Every stop is recorded first, so that the run still stops if it crashes
+//! meanwhile.
 
 use super::{Effect, Run};
 use crate::budget::{BudgetScope, Standing};
@@ -16,7 +16,7 @@ impl Run {
         if self.state.started {
             self.record(AgentEvent::AbortRequested);
         } else {
-            // Nothing is recorded of this loop yet; it ends as soon as its first hook answered.
+            // Nothing is recorded of this loop yet; it ends after its first callback returned.
             self.state.aborted = true;
         }
         self.break_off();
@@ -45,7 +45,7 @@ impl Run {
         self.break_off();
     }
 
-    /// Sets the timer that ends the run when its time is up.
+    /// Sets the timer that ends the run at its deadline.
     pub(super) fn arm_deadline(&mut self) {
         let Some(limit) = self.run_limits().and_then(|limits| limits.duration) else { return };
         let left = limit.saturating_sub(self.state.active(self.now));
@@ -55,7 +55,7 @@ impl Run {
         self.out.push_back(Effect::StartTimer { op, at });
     }
 
-    /// The cap of the run that forbids another turn, if one does.
+    /// Returns the limit of the run that forbids another turn, if any.
     pub(super) fn exceeded(&self) -> Option<Standing> {
         let mut limits = self.run_limits()?;
         if planted(Planted::IgnoresTurnLimit) {

@@ -1,4 +1,4 @@
-//! What a session remembers of its budgets: which levels were warned of, and what was added.
+//! Budget state of a session: the warnings given and the extensions granted.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,15 +6,15 @@ use crate::budget::{BudgetLimits, BudgetScope, DayStart, WRAP_UP_AT};
 use crate::event::{AgentEvent, EventRecord, LimitKind};
 use crate::time::Timestamp;
 
-/// A session's budgets, as recorded.
+/// Budget state of a session, computed from its journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionBudget {
-    warned: Vec<Warned>,
+    warned: Vec<GivenWarning>,
     more: BudgetLimits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Warned {
+struct GivenWarning {
     scope: BudgetScope,
     limit: LimitKind,
     level: u8,
@@ -29,7 +29,7 @@ impl SessionBudget {
             {
                 self.warned.retain(|warned| (warned.scope, warned.limit) != (*scope, *limit));
                 let (scope, limit, level, at) = (*scope, *limit, *level, record.timestamp);
-                self.warned.push(Warned { scope, limit, level, at });
+                self.warned.push(GivenWarning { scope, limit, level, at });
             }
             AgentEvent::BudgetExtended { scope, limits, .. } => {
                 self.warned.retain(|warned| warned.scope != *scope);
@@ -41,17 +41,18 @@ impl SessionBudget {
         }
     }
 
-    /// What was added to the session's caps.
+    /// Returns the extensions of the session's limits.
     pub const fn more(&self) -> &BudgetLimits {
         &self.more
     }
 
-    /// The highest level that was warned of and still counts: what was spent on another day does not.
+    /// Returns the highest warning level that still applies. A warning about a daily budget applies on its
+    /// day only.
     pub fn level(&self, scope: BudgetScope, limit: LimitKind, now: Timestamp, days: DayStart) -> u8 {
-        let counts = |warned: &&Warned| {
+        let applies = |warned: &&GivenWarning| {
             let today = scope != BudgetScope::Day || days.day(warned.at) == days.day(now);
             (warned.scope, warned.limit) == (scope, limit) && today
         };
-        self.warned.iter().find(counts).map_or(0, |warned| warned.level)
+        self.warned.iter().find(applies).map_or(0, |warned| warned.level)
     }
 }

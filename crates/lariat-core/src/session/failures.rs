@@ -1,7 +1,7 @@
-//! What was tried and failed, and has not worked since.
+//! Records tool calls that failed and have not succeeded since.
 //!
-//! Owns a bounded fold over the results of tools, so that a model can be told what it tried after the tries themselves
-//! left its window. An attempt is a tool and what it was pointed at; when that works, its failures are forgotten.
+//! A bounded fold over tool results, so that the model can be reminded of its attempts after they left its
+//! context window. An attempt is a tool and its target; a success removes its failures.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,28 +9,28 @@ use serde_json::Value;
 use crate::content::{ToolCall, joined_text};
 use crate::message::ToolResultMessage;
 
-/// Attempts that are remembered; the one that failed longest ago goes first.
+/// Maximum number of attempts; the one that failed longest ago is removed first.
 const MOST: usize = 12;
-/// Characters that are kept of what an attempt was pointed at, and of what it said.
+/// Maximum characters of a target and of an error.
 const WORDS: usize = 200;
-/// Arguments that say what a call is pointed at, best first.
+/// Arguments that name the target of a tool call, best first.
 const TARGETS: [&str; 7] = ["command", "path", "file_path", "pattern", "query", "url", "name"];
 
-/// Something that was tried and failed.
+/// An attempt that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// What it was pointed at: a command, a path; empty when it does not say.
+    /// Target of the tool call: a command, a path; empty if unknown.
     pub target: String,
-    /// What it said last.
+    /// The last error, its first line.
     pub error: String,
-    /// How often it failed.
+    /// Number of failures.
     pub count: u32,
 }
 
-/// The attempts, the one that failed last at the end.
+/// The attempts, most recent last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Failures(Vec<Failure>);
@@ -68,7 +68,7 @@ fn target(call: &ToolCall) -> Option<String> {
     named.map(short)
 }
 
-/// The first line that says something, and not too much of it.
+/// Returns the first non-empty line, truncated.
 fn short(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let mut short: String = line.chars().take(WORDS).collect();

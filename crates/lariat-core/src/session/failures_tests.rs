@@ -4,7 +4,7 @@ use super::*;
 use crate::content::Content;
 use crate::time::Timestamp;
 
-fn tried(failures: &mut Failures, tool: &str, command: &str, error: Option<&str>) {
+fn attempt(failures: &mut Failures, tool: &str, command: &str, error: Option<&str>) {
     let call = ToolCall {
         id: "c".into(),
         name: tool.to_owned(),
@@ -22,28 +22,28 @@ fn tried(failures: &mut Failures, tool: &str, command: &str, error: Option<&str>
 }
 
 #[test]
-fn the_same_attempt_is_counted_and_its_last_words_are_kept() {
+fn repeated_attempt_is_counted_with_its_last_error() {
     let mut failures = Failures::default();
-    tried(&mut failures, "bash", "make", Some("\n  no rule\nmore"));
-    tried(&mut failures, "bash", "make", Some("no compiler"));
-    tried(&mut failures, "bash", "make test", Some("no rule"));
-    let told: Vec<_> = failures.list().iter().map(|one| (&*one.target, &*one.error, one.count)).collect();
-    assert_eq!(told, [("make", "no compiler", 2), ("make test", "no rule", 1)]);
+    attempt(&mut failures, "bash", "make", Some("\n  no rule\nmore"));
+    attempt(&mut failures, "bash", "make", Some("no compiler"));
+    attempt(&mut failures, "bash", "make test", Some("no rule"));
+    let listed: Vec<_> = failures.list().iter().map(|one| (&*one.target, &*one.error, one.count)).collect();
+    assert_eq!(listed, [("make", "no compiler", 2), ("make test", "no rule", 1)]);
 }
 
 #[test]
-fn what_works_at_last_is_forgotten() {
+fn success_removes_the_failure() {
     let mut failures = Failures::default();
-    tried(&mut failures, "bash", "make", Some("no rule"));
-    tried(&mut failures, "bash", "make", None);
+    attempt(&mut failures, "bash", "make", Some("no rule"));
+    attempt(&mut failures, "bash", "make", None);
     assert!(failures.is_empty());
 }
 
 #[test]
-fn only_so_many_attempts_are_remembered_each_in_a_few_words() {
+fn attempts_and_their_texts_are_bounded() {
     let mut failures = Failures::default();
     for n in 0..50 {
-        tried(&mut failures, "bash", &format!("try {n}"), Some(&"é".repeat(5_000)));
+        attempt(&mut failures, "bash", &format!("try {n}"), Some(&"é".repeat(5_000)));
     }
     assert_eq!(failures.list().len(), MOST);
     assert!(failures.list().iter().all(|one| one.error.chars().count() <= WORDS + 1));

@@ -1,9 +1,9 @@
-//! What a session remembers besides its conversation: answers that still count, changes that wait for a decision, its
-//! system prompt, pinned messages, what it works towards, what was done and what failed.
+//! Session state besides the conversation: approvals that still apply, planned changes, the system prompt,
+//! pinned messages, goals, the work log and failures.
 //!
-//! Owns folds over the journal, the ledger and the budgets among them. They go with snapshots, so that none is lost when
-//! the events before one are not read any more.
-//! Invariant: a decision that came with an import is never part of it ([`SessionMemory::is_foreign`]).
+//! Computed from the journal, together with the ledger and the budget state. Snapshots include it, so that it
+//! is not lost when earlier events are no longer read. Invariant: decisions from an imported session are
+//! never part of it ([`SessionMemory::is_foreign`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::budget::Ledger;
 use crate::content::{ToolCall, joined_text};
-use crate::context::{Ended, WorkLog};
+use crate::context::{FinishedCall, WorkLog};
 use crate::event::{AgentEvent, EventRecord, Goal, GoalStatus, Import};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{AssistantMessage, SharedMessage, ToolResultMessage};
@@ -22,87 +22,88 @@ use crate::permission::{ApprovalScope, PermissionDecision, PermissionRequest};
 use crate::session::SessionBudget;
 use crate::session::failures::{Failure, Failures};
 
-/// A question with its answer.
+/// A permission request with its decision.
 pub type Answered = (Arc<PermissionRequest>, PermissionDecision);
 
-/// What a session remembers.
+/// Session state besides the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionMemory {
     answers: Vec<Answered>,
     plan: Vec<QueuedChange>,
     ledger: Box<Ledger>,
     budget: SessionBudget,
-    /// The system prompt, once it was put together.
+    /// The system prompt, once it was assembled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prompt: Option<Arc<[PromptSection]>>,
-    /// What it works towards, and what stands in the way.
+    /// Goals, the task list and failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    aims: Option<Box<Aims>>,
-    /// The import that the session came from.
+    aims: Option<Box<GoalState>>,
+    /// The import of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    imported: Option<Box<Imported>>,
+    imported: Option<Box<ImportRange>>,
     #[serde(default)]
     pins: Arc<BTreeSet<MessageId>>,
     #[serde(default)]
     work: Arc<WorkLog>,
-    /// Questions that are not answered.
+    /// Requests without a decision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     asked: Vec<Arc<PermissionRequest>>,
-    /// The calls of the newest reply.
+    /// Tool calls of the newest reply.
     #[serde(skip)]
     calls: Vec<Arc<ToolCall>>,
-    /// Calls of the newest reply that run or ran, as far as the record of the work needs them.
+    /// Tool calls of the newest reply that were started, as far as the work log needs them.
     #[serde(skip)]
-    ran: Vec<Ran>,
+    ran: Vec<StartedCall>,
 }
 
-/// An import, and how far its events reach.
+/// An import, and where its events end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Imported {
+struct ImportRange {
     import: Import,
-    /// The position at which this machine took the session over; none while everything is the import's.
+    /// The position at which this machine took the session over; `None` while all events come from the
+    /// import.
     until: Option<u64>,
 }
 
-/// A call that runs or ran.
+/// A tool call that was started.
 #[derive(Clone, Debug, PartialEq)]
-struct Ran {
+struct StartedCall {
     id: ToolCallId,
-    /// What it runs with, where that is not what the model asked for.
+    /// Arguments of the call if they differ from the model's.
     arguments: Option<Arc<Value>>,
     details: Value,
     ended: bool,
 }
 
-/// What a session works towards, and what stands in the way.
+/// Goals, task list and failures of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Aims {
+struct GoalState {
     goals: Vec<Goal>,
     todo: Option<Arc<str>>,
     failures: Failures,
 }
 
-/// The tool whose newest result is the list of what is to be done.
+/// Name of the tool whose newest result is the task list.
 pub const TASK_LIST: &str = "todo";
 
 /// A change that plan mode queued.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct QueuedChange {
-    /// The call that would have made it.
+    /// The tool call that would make the change.
     pub call: Arc<ToolCall>,
-    /// What would be done, in words.
+    /// Description of the change.
     pub summary: String,
-    /// True when it was approved and nobody has begun to carry it out.
+    /// True if the user approved the change and it was not started.
     pub approved: bool,
 }
 
 impl SessionMemory {
-    /// Takes in the next event.
+    /// Processes the next event.
     pub fn apply(&mut self, record: &EventRecord) {
         self.ledger.apply(record);
-        if record.event.applies_only_at_home() && self.untaken().is_some() {
+        if record.event.is_local_decision() && self.untaken().is_some() {
             return;
         }
         self.budget.apply(record);
@@ -115,7 +116,7 @@ impl SessionMemory {
                 }
             }
             AgentEvent::PermissionRequired { request } => {
-                // Asked again after a crash, it is the same question.
+                // A request that is repeated after a crash is the same request.
                 self.asked.retain(|asked| asked.id != request.id);
                 self.asked.push(Arc::clone(request));
             }
@@ -141,9 +142,9 @@ impl SessionMemory {
             }
             AgentEvent::ToolExecutionStart { tool_call_id, args, .. } => {
                 let call = self.calls.iter().find(|call| call.id == *tool_call_id);
-                if call.is_some_and(|call| WorkLog::concerns(call)) {
+                if call.is_some_and(|call| WorkLog::records(call)) {
                     let (id, arguments) = (tool_call_id.clone(), args.replacement().cloned());
-                    self.ran.push(Ran { id, arguments, details: Value::Null, ended: false });
+                    self.ran.push(StartedCall { id, arguments, details: Value::Null, ended: false });
                 }
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, details, .. } => {
@@ -181,13 +182,14 @@ impl SessionMemory {
         }
     }
 
-    /// Everything from here on is an import's. What was decided before it is not: an import begins a session, and a
-    /// file that claims otherwise gains nothing by it. An import inside of an import changes nothing.
+    /// Starts an import: the following events come from it. Earlier decisions are cleared: an import is
+    /// always the start of a session, and a file that claims otherwise gains nothing. A nested import changes
+    /// nothing.
     fn import(&mut self, import: &Import) {
         if self.untaken().is_some() {
             return;
         }
-        self.imported = Some(Box::new(Imported { import: import.clone(), until: None }));
+        self.imported = Some(Box::new(ImportRange { import: import.clone(), until: None }));
         self.answers.clear();
         self.asked.clear();
         self.plan.clear();
@@ -195,33 +197,33 @@ impl SessionMemory {
         self.budget = SessionBudget::default();
     }
 
-    /// The import that the session came from.
+    /// Returns the import of the session.
     pub fn imported(&self) -> Option<&Import> {
         self.imported.as_ref().map(|imported| &imported.import)
     }
 
-    /// The import whose events are still the last ones: nothing was decided on this machine since.
+    /// Returns the import if this machine has not taken the session over yet.
     pub fn untaken(&self) -> Option<&Import> {
         self.imported.as_ref().filter(|imported| imported.until.is_none()).map(|imported| &imported.import)
     }
 
-    /// True when a record holds a decision that came with an import: it does not apply here.
+    /// Returns true if a record is a decision from an import, which does not apply here.
     pub fn is_foreign(&self, record: &EventRecord) -> bool {
-        let until = |imported: &Imported| imported.until.is_none_or(|until| record.seq < until);
-        record.event.applies_only_at_home() && self.imported.as_deref().is_some_and(until)
+        let until = |imported: &ImportRange| imported.until.is_none_or(|until| record.seq < until);
+        record.event.is_local_decision() && self.imported.as_deref().is_some_and(until)
     }
 
-    /// Questions that wait for an answer, oldest first.
+    /// Returns permission requests without an answer, oldest first.
     pub fn questions(&self) -> &[Arc<PermissionRequest>] {
         &self.asked
     }
 
-    /// Who spent what.
+    /// Returns what each source spent.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Which budgets were warned of and extended.
+    /// Returns the budget state: warnings and extensions.
     pub const fn budget(&self) -> &SessionBudget {
         &self.budget
     }
@@ -247,7 +249,7 @@ impl SessionMemory {
         let ran = self.ran.swap_remove(at);
         let Some(call) = self.calls.iter().find(|call| call.id == ran.id) else { return };
         let text = joined_text(&result.content);
-        Arc::make_mut(&mut self.work).note(&Ended {
+        Arc::make_mut(&mut self.work).record(&FinishedCall {
             call,
             arguments: ran.arguments.as_deref().unwrap_or(&call.arguments),
             details: &ran.details,
@@ -257,48 +259,49 @@ impl SessionMemory {
         });
     }
 
-    /// The sections of the system prompt, once it was put together.
+    /// Returns the sections of the system prompt, once it was assembled.
     pub const fn prompt(&self) -> Option<&Arc<[PromptSection]>> {
         self.prompt.as_ref()
     }
 
-    /// What the session works towards: goals that are neither reached nor given up.
+    /// Returns the active goals.
     pub fn goals(&self) -> &[Goal] {
         self.aims.as_ref().map_or(&[], |aims| &aims.goals)
     }
 
-    /// The newest list of what is to be done, as its tool told it.
+    /// Returns the newest task list, as its tool rendered it.
     pub fn todo(&self) -> Option<&str> {
         self.aims.as_ref()?.todo.as_deref()
     }
 
-    /// What was tried and failed, and has not worked since.
+    /// Returns attempts that failed and have not succeeded since.
     pub fn failures(&self) -> &[Failure] {
         self.aims.as_ref().map_or(&[], |aims| aims.failures.list())
     }
 
-    /// Messages that are to stay as they are, whatever is compacted.
+    /// Returns the pinned messages, which compaction does not change.
     pub const fn pins(&self) -> &Arc<BTreeSet<MessageId>> {
         &self.pins
     }
 
-    /// What was done so far.
+    /// Returns the work log.
     pub const fn work(&self) -> &Arc<WorkLog> {
         &self.work
     }
 
-    /// Answers that count for longer than one call, with their questions.
+    /// Returns approvals that apply for longer than one tool call, with their requests.
     pub fn answers(&self) -> &[Answered] {
         &self.answers
     }
 
-    /// Changes that plan mode queued and that were neither rejected nor begun, in the order they came.
+    /// Returns changes that plan mode queued and that were neither rejected nor started, in order.
     pub fn plan(&self) -> &[QueuedChange] {
         &self.plan
     }
 }
 
-/// The id of the call that carries a queued one out. Always the same, so that nothing is carried out twice.
+/// Returns the id of the tool call that carries out a queued one. Deterministic, so that no change is made
+/// twice.
 pub fn carried(id: &ToolCallId) -> ToolCallId {
     ToolCallId::from(format!("{id}-approved"))
 }

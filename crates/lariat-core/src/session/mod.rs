@@ -1,8 +1,7 @@
-//! Sessions as folds over a journal.
+//! Sessions, computed from their journals.
 //!
-//! Owns the conversation tree ([`SessionFold`]: which messages a loop started from), what is remembered besides it
-//! ([`SessionMemory`]) and the records of seed 002 ([`Session`], [`LoopRecord`]). Nothing here is stored: everything is
-//! computed from events.
+//! [`SessionFold`] is the conversation tree, [`SessionMemory`] the state besides it, and [`Session`] with
+//! [`LoopRecord`] a record of all loops. None of them is stored: everything is computed from events.
 
 mod budget;
 mod failures;
@@ -18,4 +17,4 @@ pub use failures::Failure;
 pub use fold::SessionFold;
 pub use memory::{Answered, QueuedChange, SessionMemory, TASK_LIST, carried};
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};
-pub use snapshot::{NamedStart, SessionSnapshot};
+pub use snapshot::{LoopStartWithId, SessionSnapshot};

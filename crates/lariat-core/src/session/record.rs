@@ -1,7 +1,6 @@
-//! The session and loop records of seed 002, computed from a journal.
+//! Session and loop records, computed from a journal.
 //!
-//! Owns their fields and the questions asked of them (roots, children, siblings). Messages are shared with the events,
-//! not copied.
+//! Records share their messages with the events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,105 +16,105 @@ use crate::message::SharedMessage;
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
-/// A session: its loops in the order they began.
+/// A session with its loops in the order in which they started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Session {
-    /// The session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// The agent that began it.
+    /// The agent that started it.
     pub agent_id: AgentId,
-    /// First event.
+    /// Time of the first event.
     pub created_at: Timestamp,
-    /// Last event.
+    /// Time of the last event.
     pub last_active_at: Timestamp,
-    /// How it came to be.
+    /// Why the session was created.
     pub formation: SessionFormation,
-    /// Set when the session is a sub-agent's.
+    /// The tool call that spawned the session, if it belongs to a sub-agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_spawn_ref: Option<SpawnRef>,
-    /// The loops.
+    /// All loops of the session.
     pub loops: Vec<LoopRecord>,
 }
 
-/// How a session came to be.
+/// Why a session was created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum SessionFormation {
-    /// Somebody asked for it.
+    /// Explicitly requested.
     Explicit,
-    /// A first loop began.
+    /// The first loop started.
     #[default]
     FirstLoop,
-    /// The session before was idle for too long.
+    /// The previous session was idle for too long.
     InactivityTimeout {
-        /// How long it was idle.
+        /// Idle time of the previous session.
         idle_secs: u64,
     },
 }
 
-/// One loop.
+/// The record of one loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LoopRecord {
-    /// The loop.
+    /// Id of the loop.
     pub loop_id: LoopId,
-    /// Its session.
+    /// Session of the loop.
     pub session_id: SessionId,
-    /// Its agent.
+    /// Agent of the loop.
     pub agent_id: AgentId,
     /// The loop it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_loop_id: Option<LoopId>,
-    /// How it continues it.
+    /// How this loop relates to the one it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation_kind: Option<ContinuationKind>,
-    /// When it began.
+    /// Start time.
     pub started_at: Timestamp,
-    /// When it ended.
+    /// End time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
-    /// Where it stands.
+    /// Status of the loop.
     pub status: LoopStatus,
-    /// Why its input was rejected.
+    /// Reason if the input was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<String>,
-    /// What it was configured with.
+    /// Configuration of the loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Arc<LoopConfigSnapshot>>,
-    /// The messages it produced.
+    /// Messages that the loop produced.
     pub messages: Vec<SharedMessage>,
-    /// What it used.
+    /// Tokens and cost of the loop.
     pub usage: Usage,
-    /// Application-defined.
+    /// Data of the application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
-    /// Its events.
+    /// Events of the loop.
     pub events: Vec<Event>,
-    /// Loops of the same session that continue it.
+    /// Loops of the same session that continue this one.
     pub children_loop_ids: Vec<LoopId>,
-    /// Sub-agents it spawned in other sessions.
+    /// Sub-agents that the loop spawned in other sessions.
     pub child_loop_refs: Vec<ChildLoopRef>,
-    /// Set when it ran as one of several branches.
+    /// Set if the loop ran as one of several branches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_group: Option<ParallelGroupRecord>,
 }
 
-/// Where a loop stands.
+/// Status of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum LoopStatus {
-    /// Announced, not begun.
+    /// Announced but not started.
     Pending,
-    /// Begun, not ended.
+    /// Started but not ended.
     Running,
-    /// The model was done.
+    /// The model finished.
     Completed,
-    /// The input was rejected.
+    /// An input filter rejected the prompt.
     Rejected,
-    /// Cancelled, stopped by a hook or never ended.
+    /// Cancelled, stopped by a hook, or never ended.
     Aborted,
-    /// Ended by a limit or the repetition guard.
+    /// Ended by a limit or loop detection.
     Limited,
     /// The model call failed.
     Failed,
@@ -133,36 +132,36 @@ impl From<&RunOutcome> for LoopStatus {
     }
 }
 
-/// A sub-agent, seen from the loop that spawned it.
+/// A sub-agent, as recorded in the loop that spawned it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildLoopRef {
-    /// The call.
+    /// Id of the tool call.
     pub tool_call_id: ToolCallId,
-    /// The tool.
+    /// Name of the tool.
     pub tool_name: String,
-    /// The sub-agent's loop.
+    /// Loop of the sub-agent.
     pub child_loop_id: LoopId,
-    /// The sub-agent's session.
+    /// Session of the sub-agent.
     pub child_session_id: SessionId,
 }
 
-/// The group of branches a loop belongs to.
+/// The group of parallel branches that a loop belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParallelGroupRecord {
     /// All branches in configuration order.
     pub all_loop_ids: Vec<LoopId>,
-    /// The winner.
+    /// Loop of the selected branch.
     pub selected_loop_id: LoopId,
-    /// Its index.
+    /// Index of the selected branch.
     pub selected_config_index: usize,
-    /// What judging cost.
+    /// Tokens and cost of the evaluation.
     pub evaluation_usage: Usage,
-    /// True on the winner's record only.
+    /// True only in the record of the selected branch.
     pub is_selected: bool,
 }
 
 impl Session {
-    /// The session a journal tells of; `None` when no loop began in it.
+    /// Computes the session of a journal; `None` if no loop started.
     pub fn of(records: &[Event]) -> Option<Self> {
         let mut loops: Vec<LoopRecord> = Vec::new();
         let mut at: HashMap<LoopId, usize> = HashMap::new();
@@ -228,31 +227,31 @@ impl Session {
         })
     }
 
-    /// Loops that continue no other loop of this session.
+    /// Returns loops that do not continue another loop of this session.
     pub fn root_loops(&self) -> impl Iterator<Item = &LoopRecord> {
         self.loops
             .iter()
             .filter(|one| one.parent_loop_id.as_ref().is_none_or(|parent| self.get_loop(parent).is_none()))
     }
 
-    /// Loops that continue this one.
+    /// Returns the loops that continue this one.
     pub fn children_of<'a>(&'a self, loop_id: &'a LoopId) -> impl Iterator<Item = &'a LoopRecord> {
         self.loops.iter().filter(move |one| one.parent_loop_id.as_ref() == Some(loop_id))
     }
 
-    /// The other branches of this loop's group.
+    /// Returns the other branches of this loop's group.
     pub fn parallel_siblings(&self, loop_id: &LoopId) -> Vec<&LoopRecord> {
         let group = self.get_loop(loop_id).and_then(|one| one.parallel_group.as_ref());
         let siblings = group.into_iter().flat_map(|group| &group.all_loop_ids).filter(|id| *id != loop_id);
         siblings.filter_map(|id| self.get_loop(id)).collect()
     }
 
-    /// A loop by id.
+    /// Returns a loop by id.
     pub fn get_loop(&self, loop_id: &LoopId) -> Option<&LoopRecord> {
         self.loops.iter().find(|one| one.loop_id == *loop_id)
     }
 
-    /// What all loops used together.
+    /// Returns the usage of all loops together.
     pub fn total_usage(&self) -> Usage {
         self.loops.iter().fold(Usage::default(), |sum, one| sum + one.usage)
     }
@@ -323,7 +322,8 @@ impl LoopRecord {
     }
 }
 
-/// The `{session}` of `{session}.{config}.{n}`. Configuration ids may hold dots, session ids do not.
+/// Returns the `{session}` of `{session}.{config}.{n}`. Configuration ids may contain dots, session ids do
+/// not.
 fn session_part(loop_id: &LoopId) -> &str {
     loop_id.as_str().split('.').next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Conversations and records as folds over hand-written journals.
+//! Tests of conversations and records computed from hand-written journals.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn result(n: u128, call: &str) -> SharedMessage {
     )
 }
 
-/// A journal that is written by hand and read from JSON.
+/// A journal that is built by hand and read back from JSON.
 #[derive(Default)]
 struct Journal {
     events: Vec<Event>,
@@ -135,7 +135,7 @@ fn numbers(transcript: &Transcript) -> Vec<u128> {
     transcript.window().iter().map(|message| message.id().uuid().as_u128()).collect()
 }
 
-/// The numbers of a conversation that needs no repair.
+/// Returns the message numbers of a conversation that needs no repair.
 fn conversation(fold: &SessionFold, tip: Option<u128>) -> Vec<u128> {
     let (transcript, repairs) = fold.conversation(tip.map(id));
     assert_eq!(repairs, []);
@@ -154,7 +154,7 @@ fn two_loops() -> Journal {
 }
 
 #[test]
-fn a_conversation_runs_through_the_loops_it_is_based_on() {
+fn conversation_includes_the_loops_before_its_base() {
     let fold = two_loops().fold();
     assert_eq!(fold.tip(), Some(id(7)));
     assert_eq!(conversation(&fold, Some(7)), [1, 2, 3, 4, 5, 6, 7]);
@@ -165,7 +165,7 @@ fn a_conversation_runs_through_the_loops_it_is_based_on() {
 }
 
 #[test]
-fn an_exchange_is_never_cut_whichever_of_its_messages_is_named() {
+fn conversation_never_splits_an_exchange() {
     let fold = two_loops().fold();
     for tip in [4, 5, 6] {
         assert_eq!(conversation(&fold, Some(tip)), [1, 2, 3, 4, 5, 6]);
@@ -173,7 +173,7 @@ fn an_exchange_is_never_cut_whichever_of_its_messages_is_named() {
 }
 
 #[test]
-fn a_branch_goes_on_from_the_middle_and_sees_nothing_of_its_sibling() {
+fn branch_does_not_include_its_sibling() {
     let mut journal = two_loops();
     journal.start("s.d.0", Some(1)).message("s.d.0", reply(8, &[]));
     let fold = journal.fold();
@@ -183,7 +183,7 @@ fn a_branch_goes_on_from_the_middle_and_sees_nothing_of_its_sibling() {
 }
 
 #[test]
-fn a_loop_based_on_the_last_result_in_call_order_has_all_results() {
+fn loop_based_on_a_tool_result_has_all_results() {
     let mut journal = two_loops();
     // In call order the last result is 6, in the journal it is 5.
     journal.start("s.c.2", Some(6)).message("s.c.2", user(8));
@@ -191,7 +191,7 @@ fn a_loop_based_on_the_last_result_in_call_order_has_all_results() {
 }
 
 #[test]
-fn imported_messages_are_a_base_like_any_other() {
+fn imported_messages_can_be_a_base() {
     let mut journal = Journal::default();
     journal.add(None, AgentEvent::MessagesImported { base: None, messages: vec![user(1), reply(2, &[])] });
     journal.start("s.c.0", Some(2)).message("s.c.0", user(3)).message("s.c.0", reply(4, &[]));
@@ -204,7 +204,7 @@ fn imported_messages_are_a_base_like_any_other() {
 }
 
 #[test]
-fn what_was_interrupted_is_repaired_and_said_to_be() {
+fn interrupted_exchange_is_repaired_and_reported() {
     let mut journal = Journal::default();
     journal.start("s.c.0", None).message("s.c.0", user(1)).message("s.c.0", reply(2, &["a", "b"]));
     journal.message("s.c.0", result(3, "b"));
@@ -218,7 +218,7 @@ fn what_was_interrupted_is_repaired_and_said_to_be() {
 }
 
 #[test]
-fn a_removed_message_is_out_of_every_conversation() {
+fn removed_message_is_in_no_conversation() {
     let mut journal = two_loops();
     journal.add(None, AgentEvent::MessageRemoved { message_id: id(2) });
     assert_eq!(conversation(&journal.fold(), Some(7)), [1, 3, 4, 5, 6, 7]);
@@ -229,7 +229,7 @@ fn a_removed_message_is_out_of_every_conversation() {
 }
 
 #[test]
-fn compaction_counts_from_the_message_before_it_on() {
+fn compaction_applies_from_the_message_before_it() {
     let mut journal = two_loops();
     let edits = Arc::new(vec![CompactionEdit::Summarise { first: id(1), last: id(7), summary: user(20) }]);
     journal.start("s.c.2", Some(7)).message("s.c.2", user(8));
@@ -253,7 +253,7 @@ fn compaction_counts_from_the_message_before_it_on() {
 }
 
 #[test]
-fn a_base_that_points_in_a_circle_ends_nowhere_else() {
+fn cyclic_base_terminates() {
     let mut journal = Journal::default();
     journal.start("s.c.0", Some(2)).message("s.c.0", user(1));
     journal.start("s.c.1", Some(1)).message("s.c.1", user(2));
@@ -261,7 +261,7 @@ fn a_base_that_points_in_a_circle_ends_nowhere_else() {
 }
 
 #[test]
-fn messages_that_were_never_injected_stay_queued_in_order() {
+fn undelivered_messages_stay_queued_in_order() {
     let mut journal = Journal::default();
     journal.start("s.c.0", None).message("s.c.0", user(1));
     journal.queued("s.c.0", QueueKind::FollowUp, user(2)).queued("s.c.0", QueueKind::Steering, user(3));
@@ -272,14 +272,14 @@ fn messages_that_were_never_injected_stay_queued_in_order() {
     };
     assert_eq!(left(&journal), [(QueueKind::FollowUp, id(2)), (QueueKind::Steering, id(4))]);
     assert_eq!(conversation(&journal.fold(), Some(3)), [1, 3]);
-    // A later loop takes one up: the content stands in the earlier loop only.
+    // A later loop delivers one of them: only the earlier loop contains its content.
     journal.start("s.c.1", Some(3)).injected("s.c.1", 4);
     assert_eq!(left(&journal), [(QueueKind::FollowUp, id(2))]);
     assert_eq!(conversation(&journal.fold(), Some(4)), [1, 3, 4]);
 }
 
 #[test]
-fn a_journal_without_a_loop_is_no_session() {
+fn journal_without_a_loop_has_no_session() {
     let mut journal = Journal::default();
     assert!(Session::of(&journal.events).is_none());
     journal.add(None, AgentEvent::MessagesImported { base: None, messages: vec![user(1)] });
@@ -287,7 +287,7 @@ fn a_journal_without_a_loop_is_no_session() {
 }
 
 #[test]
-fn a_session_has_a_record_per_loop() {
+fn session_has_a_record_per_loop() {
     let mut journal = two_loops();
     journal.start_with("s.c.2", |start| {
         start.parent_loop_id = Some("s.c.1".into());
@@ -305,7 +305,7 @@ fn a_session_has_a_record_per_loop() {
     let first = &session.loops[0];
     assert_eq!(first.messages.iter().map(|message| message.id()).collect::<Vec<_>>(), [1, 2].map(id));
     assert_eq!(first.ended_at, Some(Timestamp::from_millis(4_000)));
-    assert_eq!(first.usage, Usage::new(100, 10), "the end has the last word");
+    assert_eq!(first.usage, Usage::new(100, 10), "the usage of AgentEnd wins");
     assert_eq!(first.events.len(), 4);
     let last = &session.loops[2];
     assert_eq!(last.usage, Usage::new(10, 1), "before the end it is the sum of the replies");
@@ -314,7 +314,7 @@ fn a_session_has_a_record_per_loop() {
 }
 
 #[test]
-fn roots_and_children_follow_the_parent_ids() {
+fn roots_and_children_follow_parent_ids() {
     let mut journal = Journal::default();
     journal.start("s.c.0", None);
     journal.start_with("s.c.1", |start| start.parent_loop_id = Some("s.c.0".into()));
@@ -327,7 +327,7 @@ fn roots_and_children_follow_the_parent_ids() {
     assert_eq!(
         ids(session.root_loops().collect()),
         ["s.c.0", "s.c.3"],
-        "a parent elsewhere makes a root here"
+        "a loop with a parent in another session is a root"
     );
     assert_eq!(ids(session.children_of(&"s.c.0".into()).collect()), ["s.c.1", "s.c.2"]);
     assert_eq!(session.loops[0].children_loop_ids, ["s.c.1".into(), "s.c.2".into()]);
@@ -335,14 +335,14 @@ fn roots_and_children_follow_the_parent_ids() {
 }
 
 #[test]
-fn branches_know_their_siblings_and_the_winner() {
+fn branches_record_siblings_and_selection() {
     let mut journal = Journal::default();
     let loop_ids: Vec<LoopId> = vec!["s.a.0".into(), "s.b.0".into(), "s.c.0".into()];
     journal.add(None, AgentEvent::ParallelLoopStart { session_id: "s".into(), loop_ids: loop_ids.clone() });
     for loop_id in &loop_ids {
         journal.start(loop_id.as_str(), None);
     }
-    // Interleaved: each message belongs to the loop of its envelope.
+    // Interleaved: each message belongs to the loop in its envelope.
     journal.message("s.b.0", user(2)).message("s.a.0", user(1));
     assert!(journal.session().parallel_siblings(&"s.a.0".into()).is_empty(), "not decided yet");
     let end = AgentEvent::ParallelLoopEnd {
@@ -367,7 +367,7 @@ fn branches_know_their_siblings_and_the_winner() {
 }
 
 #[test]
-fn sub_agents_are_linked_from_both_sides() {
+fn sub_agents_are_linked_in_both_directions() {
     let mut journal = Journal::default();
     let parent = SpawnRef {
         parent_session_id: "p".into(),
@@ -428,13 +428,13 @@ fn every_outcome_has_a_status() {
 }
 
 #[test]
-fn a_session_record_survives_json() {
+fn session_record_round_trips_through_json() {
     let session = two_loops().session();
     let json = serde_json::to_string(&session).unwrap();
     assert_eq!(serde_json::from_str::<Session>(&json).unwrap(), session);
 }
 
-/// Everything that a person or a policy decides, once.
+/// Adds every kind of decision of a user or a policy once.
 fn decide(journal: &mut Journal) {
     let call = crate::content::ToolCall {
         id: "a".into(),
@@ -464,7 +464,7 @@ fn is_undecided(memory: &SessionMemory) -> bool {
         && *memory.budget().more() == BudgetLimits::none()
 }
 
-/// S13: of all that was decided before this machine took a session over, nothing applies.
+/// Decisions from before this machine took the session over do not apply.
 #[test]
 fn decisions_of_an_import_do_not_apply() {
     let import = |id: &str| AgentEvent::SessionImported(Box::new(Import::new(id, "lariat", "s".into())));
@@ -478,7 +478,7 @@ fn decisions_of_an_import_do_not_apply() {
     let mut journal = Journal::default();
     journal.add(None, import("outer"));
     decide(&mut journal);
-    // Another import inside of it, which says of itself that it was taken over.
+    // A nested import that claims to have been taken over.
     journal.add(None, import("inner")).add(None, taken("inner"));
     decide(&mut journal);
     let fold = SessionFold::of(&journal.events);

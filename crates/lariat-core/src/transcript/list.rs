@@ -1,11 +1,11 @@
-//! A list that is cheap to append to and free to snapshot, however long it is.
+//! An append-only list with cheap appends and snapshots at any length.
 //!
-//! Owns the chunked, shared representation: full chunks hang in a backward chain and are never copied; only the short
-//! open tail is. Invariant: cloning and pushing cost the same at ten elements and at ten million.
+//! Full chunks form a backward chain and are never copied; only the short open tail is copied. Invariant:
+//! cloning and pushing cost the same at ten elements and at ten million.
 
 use std::sync::Arc;
 
-/// Elements per sealed chunk: bounds what a snapshot copies.
+/// Elements per full chunk; limits what a snapshot copies.
 const CHUNK: usize = 32;
 
 /// A persistent append-only list.
@@ -24,7 +24,7 @@ struct Chunk<T> {
 
 impl<T> Drop for Chunk<T> {
     fn drop(&mut self) {
-        // A long chain dropped recursively would overflow the stack.
+        // Dropping a long chain recursively would overflow the stack.
         let mut next = self.previous.take();
         while let Some(mut chunk) = next.and_then(Arc::into_inner) {
             next = chunk.previous.take();
@@ -39,17 +39,17 @@ impl<T> Default for SharedList<T> {
 }
 
 impl<T> SharedList<T> {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True when there is nothing in it.
+    /// Returns true if the list is empty.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The last element.
+    /// Returns the last element.
     pub fn last(&self) -> Option<&T> {
         self.iter_back().next()
     }
@@ -64,13 +64,13 @@ impl<T> SharedList<T> {
         self.len += 1;
     }
 
-    /// Elements from the last to the first.
+    /// Iterates from the last element to the first.
     pub fn iter_back(&self) -> impl Iterator<Item = &T> {
         let chunks = std::iter::successors(self.sealed.as_deref(), |chunk| chunk.previous.as_deref());
         self.tail.iter().rev().chain(chunks.flat_map(|chunk| chunk.items.iter().rev()))
     }
 
-    /// Elements from the first to the last. Collects one pointer per chunk.
+    /// Iterates from the first element to the last. Collects one pointer per chunk.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let mut chunks: Vec<&Chunk<T>> =
             std::iter::successors(self.sealed.as_deref(), |chunk| chunk.previous.as_deref()).collect();
@@ -78,7 +78,8 @@ impl<T> SharedList<T> {
         chunks.into_iter().flat_map(|chunk| chunk.items.iter()).chain(self.tail.iter())
     }
 
-    /// Elements from a position on. Walks back from the end: costs what comes after the position.
+    /// Iterates from a position on. Walks back from the end, so the cost depends on the number of elements
+    /// after the position.
     pub fn iter_from(&self, position: usize) -> impl Iterator<Item = &T> {
         let mut chunks: Vec<&Chunk<T>> = Vec::new();
         let mut start = self.len - self.tail.len();
@@ -95,8 +96,8 @@ impl<T> SharedList<T> {
         items.skip(position.saturating_sub(start))
     }
 
-    /// Number of leading elements that are the very same storage in both lists: what a request can reuse of the one
-    /// sent before it. Counts sealed chunks only.
+    /// Returns the number of leading elements that both lists share in memory: the part of the previous
+    /// request that a request can reuse. Counts full chunks only.
     pub fn shared_prefix(&self, other: &Self) -> usize {
         let depth = |list: &Self| (list.len - list.tail.len()) / CHUNK;
         let skip = |list: &Self, by: usize| {
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn iterates_both_ways_and_snapshots_do_not_see_later_pushes() {
+    fn iterates_both_ways_and_snapshots_ignore_later_pushes() {
         let mut list = SharedList::default();
         for n in 0..100 {
             assert_eq!(list.len(), n);
@@ -161,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_of_a_million_drops_without_recursion() {
+    fn long_chain_drops_without_recursion() {
         let list: SharedList<u32> = (0..1_000_000).collect();
         assert_eq!(list.len(), 1_000_000);
         drop(list);
     }
 
     #[test]
-    fn the_shared_prefix_is_found_after_appends_and_after_divergence() {
+    fn shared_prefix_is_found_after_appends_and_divergence() {
         let base: SharedList<u32> = (0..100).collect();
         let (mut left, mut right) = (base.clone(), base.clone());
         (0..70).for_each(|n| left.push(n));

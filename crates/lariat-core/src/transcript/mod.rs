@@ -1,9 +1,10 @@
-//! What goes to a model, in a form that cannot be wrong.
+//! The conversation that a model receives, valid by construction.
 //!
-//! [`Transcript`] grows by whole steps: a user message, a plain reply, or an exchange (a reply with tool calls together
-//! with all of its results). So an unpaired call, a duplicate id or an empty block cannot be constructed, and no
-//! request has to be repaired on its way out. [`Window`] is its snapshot, the type of what is sent.
-//! Owns validity and repair; does not know about tokens, turns or providers.
+//! [`Transcript`] grows by whole steps: a user message, a plain reply, or an exchange (a reply with tool
+//! calls together with all of its results). An unpaired tool call, a duplicate id or an empty block therefore
+//! cannot be constructed, and no request needs a repair before it is sent. [`Window`] is a snapshot of it,
+//! the type that is sent. This module validates and repairs; it does not know about tokens, turns or
+//! providers.
 
 mod list;
 mod overlay;
@@ -23,18 +24,18 @@ use crate::content::Content;
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage, Message, SharedMessage, StopReason};
 
-/// A conversation that any model API accepts.
+/// A conversation that every model API accepts.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     list: SharedList<SharedMessage>,
     call_ids: HashSet<ToolCallId>,
-    /// Ids of calls that compaction took out. They may come again in what is read back, because not everybody who read
-    /// it knew them; a running loop does not let them.
-    taken: Option<Arc<HashSet<ToolCallId>>>,
+    /// Ids of tool calls that compaction removed. They may occur again in messages that are read back,
+    /// because the writer of those may not have known them; a running loop does not reuse them.
+    removed_calls: Option<Arc<HashSet<ToolCallId>>>,
     sendable: Sendable,
 }
 
-/// Whether a model may be called now, kept up to date by every push.
+/// Whether a model can be called now. Every push updates it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Sendable {
     #[default]
@@ -43,26 +44,26 @@ enum Sendable {
     EndsInReply,
 }
 
-/// Why a step does not fit a transcript.
+/// Why a step cannot be added to a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TranscriptError {
     /// The message has the wrong role for this step.
     #[error("message {0} has the wrong role for this step")]
     WrongRole(MessageId),
-    /// No content, or a block without content.
+    /// The message has no content, or an empty block.
     #[error("message {0} has no content or an empty block")]
     Empty(MessageId),
-    /// A tool call whose arguments are not a JSON object.
+    /// The arguments of a tool call are not a JSON object.
     #[error("the arguments of tool call `{0}` are not an object")]
     ArgumentsNotAnObject(ToolCallId),
-    /// A tool call id that was used before.
+    /// The tool call id was used before.
     #[error("tool call id `{0}` is used twice")]
     DuplicateCall(ToolCallId),
-    /// A reply with tool calls, but without exactly one result per call in call order.
+    /// A reply with tool calls lacks exactly one result per call in call order.
     #[error("the results do not pair with the tool calls of message {0}")]
     Unpaired(MessageId),
-    /// A conversation that starts with a reply.
+    /// The conversation starts with a reply.
     #[error("a conversation cannot start with a reply (message {0})")]
     StartsWithReply(MessageId),
 }
@@ -71,49 +72,49 @@ pub enum TranscriptError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotSendable {
-    /// There is nothing to answer.
+    /// The conversation is empty.
     #[error("the conversation is empty")]
     Empty,
-    /// The last word is already the model's.
+    /// The last message is already a reply.
     #[error("the conversation ends in a reply; there is nothing to answer")]
     EndsInReply,
 }
 
 impl Transcript {
-    /// An empty transcript.
+    /// Creates an empty transcript.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Number of messages, extensions included.
+    /// Returns the number of messages, including extensions.
     pub const fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// True when there are no messages.
+    /// Returns true if there are no messages.
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The last message.
+    /// Returns the last message.
     pub fn last(&self) -> Option<&SharedMessage> {
         self.list.last()
     }
 
-    /// Whether a call of this id is part of the conversation, or was before a compaction.
+    /// Returns whether the conversation contains a tool call with this id, or did before a compaction.
     pub fn has_call(&self, id: &ToolCallId) -> bool {
-        self.call_ids.contains(id) || self.taken.as_ref().is_some_and(|taken| taken.contains(id))
+        self.call_ids.contains(id) || self.removed_calls.as_ref().is_some_and(|taken| taken.contains(id))
     }
 
-    /// A snapshot, for the same price at any length.
+    /// Takes a snapshot, at the same cost for any length.
     pub fn window(&self) -> Window {
         Window { list: self.list.clone() }
     }
 
-    /// A snapshot to be sent to a model.
+    /// Takes a snapshot to send to a model.
     ///
     /// # Errors
-    /// When the model has nothing to answer.
+    /// Fails if the model has nothing to answer.
     pub fn request(&self) -> Result<Window, NotSendable> {
         match self.sendable {
             Sendable::Yes => Ok(self.window()),
@@ -122,10 +123,10 @@ impl Transcript {
         }
     }
 
-    /// Adds words of the user.
+    /// Adds a user message.
     ///
     /// # Errors
-    /// When it is not a user message or has an empty block.
+    /// Fails if it is not a user message or has an empty block.
     pub fn push_user(&mut self, message: SharedMessage) -> Result<(), TranscriptError> {
         let Some(user) = message.as_user() else { return Err(TranscriptError::WrongRole(message.id())) };
         check_blocks(&message, &user.content)?;
@@ -137,10 +138,10 @@ impl Transcript {
         Ok(())
     }
 
-    /// Adds a message of the application; the model never sees it.
+    /// Adds a message of the application, which the model never receives.
     ///
     /// # Errors
-    /// When it is not an extension message.
+    /// Fails if it is not an extension message.
     pub fn push_extension(&mut self, message: SharedMessage) -> Result<(), TranscriptError> {
         match &*message {
             AgentMessage::Extension(_) => self.list.push(message),
@@ -152,7 +153,7 @@ impl Transcript {
     /// Adds a reply and the results of its tool calls, one per call and in call order.
     ///
     /// # Errors
-    /// When calls and results do not pair, an id repeats, a block is empty, or there is nothing it could reply to.
+    /// Fails if calls and results do not pair, an id repeats, a block is empty, or there is no message to reply to.
     pub fn push_exchange(
         &mut self,
         reply: SharedMessage,
@@ -206,56 +207,57 @@ fn check_blocks(message: &AgentMessage, content: &[Content]) -> Result<(), Trans
     Ok(())
 }
 
-/// A snapshot of a transcript: what a model, a hook or a compaction strategy sees.
+/// A snapshot of a transcript for a model, a callback or a compaction strategy.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     list: SharedList<SharedMessage>,
 }
 
 impl Window {
-    /// Number of messages, extensions included.
+    /// Returns the number of messages, including extensions.
     pub const fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// True when there are no messages.
+    /// Returns true if there are no messages.
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// All messages, extensions included.
+    /// Iterates over all messages, including extensions.
     pub fn iter(&self) -> impl Iterator<Item = &SharedMessage> {
         self.list.iter()
     }
 
-    /// All messages from the last to the first.
+    /// Iterates over all messages from the last to the first.
     pub fn iter_back(&self) -> impl Iterator<Item = &SharedMessage> {
         self.list.iter_back()
     }
 
-    /// What the model sees.
+    /// Iterates over the messages for the model.
     pub fn llm_messages(&self) -> impl Iterator<Item = &Message> {
         self.list.iter().filter_map(|message| message.as_llm())
     }
 
-    /// Number of leading messages that are the very same in another window; a provider reuses their serialised form.
-    /// Costs a look at the newest messages, not at all of them, when one window only grew from the other.
+    /// Returns the number of leading messages that both windows share; a provider reuses their serialised
+    /// form. If one window grew from the other, the cost depends on the newest messages only.
     pub fn shared_prefix(&self, other: &Self) -> usize {
         let sealed = self.list.shared_prefix(&other.list);
         let rest = self.iter_from(sealed).zip(other.iter_from(sealed));
         sealed + rest.take_while(|(a, b)| Arc::ptr_eq(a, b)).count()
     }
 
-    /// Messages from a position on, extensions included. Costs what comes after the position.
+    /// Iterates over the messages from a position on, including extensions. The cost depends on the messages
+    /// after the position.
     pub fn iter_from(&self, position: usize) -> impl Iterator<Item = &SharedMessage> {
         self.list.iter_from(position)
     }
 }
 
-/// The part of a reply that may enter a transcript: no empty blocks; no thinking at its end; of an aborted or failed
-/// reply only text and signed thinking, because its calls were never run and unsigned thinking is rejected. `None` when
-/// nothing is left.
-pub(crate) fn presentable(message: &SharedMessage) -> Option<SharedMessage> {
+/// Returns the part of a reply that may enter a transcript: no empty blocks, and no reasoning at the end. Of
+/// an aborted or failed reply only text and signed reasoning remain, because its tool calls never ran and
+/// APIs reject unsigned reasoning. `None` if nothing remains.
+pub(crate) fn transcript_part(message: &SharedMessage) -> Option<SharedMessage> {
     let assistant = message.as_assistant()?;
     let broken = matches!(assistant.stop_reason, StopReason::Error | StopReason::Aborted);
     let keep = |block: &Content| match block {
@@ -264,7 +266,8 @@ pub(crate) fn presentable(message: &SharedMessage) -> Option<SharedMessage> {
         Content::Thinking { signature, .. } => !broken || signature.is_some(),
         _ => true,
     };
-    // Anthropic: "the final block in an assistant message cannot be `thinking`"; thinking alone is not a reply.
+    // Anthropic: "the final block in an assistant message cannot be `thinking`". Reasoning alone is not a
+    // reply.
     let thinks =
         |block: &Content| matches!(block, Content::Thinking { .. } | Content::RedactedThinking { .. });
     let says = |block: &Content| keep(block) && !thinks(block);

@@ -1,6 +1,6 @@
-//! Laying compaction over a transcript.
+//! Applies compaction edits to a transcript.
 //!
-//! Owns what each edit does and the refusal of overlays that would break the conversation or touch what must stay. The
+//! Refuses edits that would make the conversation invalid or change a message that must stay unchanged. The
 //! journal keeps every message; only the model's view changes.
 
 use std::sync::Arc;
@@ -11,34 +11,35 @@ use crate::content::Content;
 use crate::event::CompactionEdit;
 use crate::id::MessageId;
 
-/// Why an overlay cannot be laid over a transcript.
+/// Why edits cannot be applied to a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OverlayError {
-    /// It names a message that is not in the conversation.
+    /// An edit names a message that is not in the conversation.
     #[error("message {0} is not in the conversation")]
     UnknownMessage(MessageId),
-    /// It touches a message that must stay as it is: a person's words, a pinned one, the head or the recent tail.
+    /// An edit changes a message that must stay unchanged: one of the user, a pinned one, or one of the first
+    /// or newest messages.
     #[error("message {0} must stay as it is")]
     Verbatim(MessageId),
-    /// The rest would not be a valid conversation, for example because a call lost its result.
+    /// The result would not be a valid conversation, for example because a tool call lost its result.
     #[error("the overlay would leave an invalid conversation")]
     Invalid,
 }
 
 impl Transcript {
-    /// The transcript with the edits applied in order.
+    /// Returns the transcript with the edits applied in order.
     ///
     /// # Errors
-    /// When an edit names an unknown message or the result would not be valid.
+    /// Fails if an edit names an unknown message or the result would be invalid.
     pub fn overlaid(&self, edits: &[CompactionEdit]) -> Result<Self, OverlayError> {
         self.overlaid_keeping(edits, |_| false)
     }
 
-    /// The same, for edits that nobody has accepted yet.
+    /// Like [`overlaid`](Self::overlaid), for edits that are not accepted yet.
     ///
     /// # Errors
-    /// Also when an edit touches a message that must stay as it is.
+    /// Also fails if an edit changes a message that must stay unchanged.
     pub fn overlaid_keeping(
         &self,
         edits: &[CompactionEdit],
@@ -49,10 +50,11 @@ impl Transcript {
             apply(&mut messages, edit, &stays)?;
         }
         let (mut transcript, repairs) = Self::repaired(messages);
-        // Ids stay taken: a model that counts its calls anew after a compaction must not reuse one (seen in the wild).
-        let gone = self.call_ids.iter().chain(self.taken.iter().flat_map(|taken| taken.iter()));
+        // Ids stay reserved: some models restart their call numbering after a compaction and must not reuse
+        // an id.
+        let gone = self.call_ids.iter().chain(self.removed_calls.iter().flat_map(|taken| taken.iter()));
         let gone = gone.filter(|id| !transcript.call_ids.contains(*id)).cloned();
-        transcript.taken = Some(Arc::new(gone.collect()));
+        transcript.removed_calls = Some(Arc::new(gone.collect()));
         if repairs.is_empty() && transcript.request().is_ok() == self.request().is_ok() {
             Ok(transcript)
         } else {
@@ -61,13 +63,13 @@ impl Transcript {
     }
 }
 
-/// Whether a message must stay as it is.
-type Stays<'a> = &'a dyn Fn(MessageId) -> bool;
+/// Returns whether a message must stay unchanged.
+type IsVerbatim<'a> = &'a dyn Fn(MessageId) -> bool;
 
 fn apply(
     messages: &mut Vec<SharedMessage>,
     edit: &CompactionEdit,
-    stays: Stays<'_>,
+    stays: IsVerbatim<'_>,
 ) -> Result<(), OverlayError> {
     match edit {
         CompactionEdit::ClearToolOutput { message } => {
@@ -78,7 +80,7 @@ fn apply(
             }
             let result = found.find(|other| other.as_tool_result().is_some());
             let slot = result.ok_or(OverlayError::Invalid)?;
-            free(slot, stays)?;
+            check_changeable(slot, stays)?;
             *slot = with_content(slot, vec![Content::text(cleared_note(slot))]);
         }
         CompactionEdit::Summarise { first, last, summary } => {
@@ -96,27 +98,29 @@ fn apply(
     Ok(())
 }
 
-/// The places of a range that may go. Made-up results share the id of their reply, so the last is looked for from the end.
+/// Returns the positions of a range that may be removed. Synthetic results share the id of their reply, so
+/// the last message is searched from the end.
 fn range(
     messages: &[SharedMessage],
     first: &MessageId,
     last: &MessageId,
-    stays: Stays<'_>,
+    stays: IsVerbatim<'_>,
 ) -> Result<std::ops::RangeInclusive<usize>, OverlayError> {
     let from = messages.iter().position(|message| message.id() == *first);
     let to = messages.iter().rposition(|message| message.id() == *last);
     let from = from.ok_or(OverlayError::UnknownMessage(*first))?;
     let to = to.ok_or(OverlayError::UnknownMessage(*last))?;
-    let going = messages.get(from..=to).filter(|going| !going.is_empty()).ok_or(OverlayError::Invalid)?;
-    going.iter().try_for_each(|message| free(message, stays))?;
+    let removed =
+        messages.get(from..=to).filter(|removed| !removed.is_empty()).ok_or(OverlayError::Invalid)?;
+    removed.iter().try_for_each(|message| check_changeable(message, stays))?;
     Ok(from..=to)
 }
 
-fn free(message: &SharedMessage, stays: Stays<'_>) -> Result<(), OverlayError> {
+fn check_changeable(message: &SharedMessage, stays: IsVerbatim<'_>) -> Result<(), OverlayError> {
     if stays(message.id()) { Err(OverlayError::Verbatim(message.id())) } else { Ok(()) }
 }
 
-/// What stands for the output of a tool.
+/// Returns the text that replaces the output of a tool.
 fn cleared_note(message: &SharedMessage) -> String {
     let texts =
         message.as_llm().into_iter().flat_map(|message| message.content()).filter_map(Content::as_text);

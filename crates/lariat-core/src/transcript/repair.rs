@@ -1,13 +1,13 @@
-//! Making a valid transcript of any sequence of messages, and saying what had to be done for it.
+//! Builds a valid transcript from any sequence of messages and reports the repairs.
 //!
-//! Owns the repair rules. Used for journals that were interrupted, imported or edited; the running machine never needs
-//! it. Invariant: the result is a [`Transcript`], and messages that need no repair are in it unchanged and in order.
+//! Used for journals that were interrupted, imported or edited; the running machine never needs it.
+//! Invariant: messages that need no repair are in the resulting [`Transcript`] unchanged and in order.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Transcript, presentable};
+use super::{Transcript, transcript_part};
 use crate::content::{Content, ToolCall};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{
@@ -16,67 +16,67 @@ use crate::message::{
 };
 use crate::tool::ToolError;
 
-/// Something that was repaired.
+/// A repair of one message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repair {
-    /// The message it was found in.
+    /// Id of the repaired message.
     pub message_id: MessageId,
-    /// What was done.
+    /// Kind of the repair.
     pub kind: RepairKind,
 }
 
-/// What was done to make a message fit.
+/// How a message was repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum RepairKind {
-    /// A call had no result: it got one that says so.
+    /// A tool call had no result: an error result was added.
     MissingResult,
-    /// A result had no call: it was left out.
+    /// A result had no tool call: it was removed.
     OrphanResult,
-    /// A call had more than one result: the later ones were left out.
+    /// A tool call had more than one result: the later ones were removed.
     RepeatedResult,
-    /// The arguments of a call were not an object: they were put into one.
+    /// The arguments of a tool call were not an object: they were wrapped in one.
     WrappedArguments,
-    /// A call reused an id: it got a new one.
+    /// A tool call reused an id: it got a new one.
     RenamedCall,
-    /// Empty blocks were left out.
+    /// Empty blocks were removed.
     EmptyBlocks,
-    /// Nothing was left of a message: it was left out.
+    /// The message was empty: it was removed.
     EmptyMessage,
-    /// The conversation started with a reply: a note stands before it.
+    /// The conversation started with a reply: a note was added before it.
     StartsWithReply,
 }
 
-/// Stands before a reply that nothing came before.
+/// Added before a reply without a preceding message.
 const OPENING_NOTE: &str = "(The beginning of this conversation is not available.)";
-/// Stands for the output of a tool that gave none.
+/// Replaces empty output of a tool.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
 
-/// A reply that waits for its results.
-struct Open {
+/// A reply that waits for its tool results.
+struct OpenExchange {
     reply: SharedMessage,
     calls: Vec<OpenCall>,
 }
 
-/// A call that waits for its result.
+/// A tool call that waits for its result.
 struct OpenCall {
     call: Arc<ToolCall>,
-    /// The id as the results use it, before renaming.
+    /// The id that the results use, before renaming.
     called: ToolCallId,
     result: Option<SharedMessage>,
 }
 
-/// Feeds messages one at a time into a transcript, repairing on the way.
+/// Adds messages one at a time to a transcript and repairs them.
 #[derive(Default)]
 pub(crate) struct Repairer {
     transcript: Transcript,
-    open: Option<Open>,
+    open: Option<OpenExchange>,
     repairs: Vec<Repair>,
 }
 
 impl Transcript {
-    /// Builds a transcript of any messages in conversation order, and says what had to be repaired.
+    /// Builds a transcript from any messages in conversation order and returns the repairs.
     pub fn repaired(messages: impl IntoIterator<Item = SharedMessage>) -> (Self, Vec<Repair>) {
         let mut repairer = Repairer::default();
         messages.into_iter().for_each(|message| repairer.push(message));
@@ -85,8 +85,8 @@ impl Transcript {
 }
 
 impl Repairer {
-    /// Closes an open exchange and gives the transcript so far to be changed.
-    pub(crate) fn settled(&mut self) -> &mut Transcript {
+    /// Closes an open exchange and returns the transcript so far for changes.
+    pub(crate) fn transcript_mut(&mut self) -> &mut Transcript {
         self.close();
         &mut self.transcript
     }
@@ -100,7 +100,7 @@ impl Repairer {
         match &*message {
             AgentMessage::Extension(_) => {
                 self.close();
-                // Cannot fail: the role was just checked.
+                // Cannot fail: the role was checked above.
                 let _ = self.transcript.push_extension(message);
             }
             AgentMessage::Llm(llm) => match &llm.message {
@@ -133,7 +133,7 @@ impl Repairer {
 
     fn push_reply(&mut self, message: &SharedMessage) {
         self.close();
-        let Some(reply) = presentable(message) else {
+        let Some(reply) = transcript_part(message) else {
             self.note(message.id(), RepairKind::EmptyMessage);
             return;
         };
@@ -157,7 +157,7 @@ impl Repairer {
             };
             let _ = self.transcript.push_user(Arc::new(Message::User(opening).into()));
         }
-        self.open = Some(Open { reply, calls });
+        self.open = Some(OpenExchange { reply, calls });
     }
 
     fn with_object_arguments(&mut self, reply: SharedMessage) -> SharedMessage {
@@ -171,7 +171,7 @@ impl Repairer {
         with_content(&reply, content)
     }
 
-    /// Gives new ids to calls whose id is taken.
+    /// Assigns new ids to tool calls whose id is in use.
     fn with_unique_calls(&mut self, reply: SharedMessage) -> SharedMessage {
         let mut renamed = false;
         let mut seen: Vec<ToolCallId> = Vec::new();
@@ -200,7 +200,7 @@ impl Repairer {
     }
 
     fn push_result(&mut self, message: &SharedMessage, result: &ToolResultMessage) {
-        // Of several calls with one id, the first that has no result is meant.
+        // If several tool calls have this id, the result belongs to the first one without a result.
         let named = |call: &&mut OpenCall| call.called == result.tool_call_id;
         let mut slots = self.open.iter_mut().flat_map(|open| &mut open.calls).filter(named).peekable();
         let known = slots.peek().is_some();
@@ -210,14 +210,14 @@ impl Repairer {
             self.note(message.id(), kind);
             return;
         };
-        let fitted = self.fitted_result(message, result, &id);
+        let repaired = self.repaired_result(message, result, &id);
         let slot = self.open.iter_mut().flat_map(|open| &mut open.calls).find(|open| open.call.id == id);
         if let Some(slot) = slot {
-            slot.result = Some(fitted);
+            slot.result = Some(repaired);
         }
     }
 
-    fn fitted_result(
+    fn repaired_result(
         &mut self,
         message: &SharedMessage,
         result: &ToolResultMessage,
@@ -235,13 +235,13 @@ impl Repairer {
         if content.is_empty() {
             content.push(Content::text(NO_OUTPUT));
         }
-        replaced(
+        with_body(
             message,
             Message::ToolResult(ToolResultMessage { tool_call_id: id.clone(), content, ..result.clone() }),
         )
     }
 
-    /// Ends the exchange that waits for results; missing ones are made up and said to be.
+    /// Ends the exchange that waits for results; adds an error result for each missing one.
     fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         let mut results = Vec::with_capacity(open.calls.len());
@@ -252,7 +252,7 @@ impl Repairer {
             }));
         }
         let pushed = self.transcript.push_exchange(Arc::clone(&open.reply), results);
-        debug_assert!(pushed.is_ok(), "a repaired exchange fits: {pushed:?}");
+        debug_assert!(pushed.is_ok(), "a repaired exchange must be valid: {pushed:?}");
     }
 }
 
@@ -262,7 +262,8 @@ impl Transcript {
     }
 }
 
-/// The result of a call that nobody knows the outcome of. Carries the reply's id: it stands for no recorded message.
+/// Creates the result of a tool call whose outcome is unknown. Has the reply's id, because the journal
+/// contains no such message.
 fn interrupted_result(call: &ToolCall, reply: MessageId) -> SharedMessage {
     let error = ToolError::Interrupted("its result is not in the journal".to_owned());
     Arc::new(AgentMessage::Llm(LlmMessage {
@@ -278,14 +279,14 @@ fn interrupted_result(call: &ToolCall, reply: MessageId) -> SharedMessage {
     }))
 }
 
-/// The same message with other blocks.
+/// Returns the message with other blocks.
 pub(super) fn with_content(message: &SharedMessage, content: Vec<Content>) -> SharedMessage {
     let Some(mut llm) = message.as_llm().cloned() else { return Arc::clone(message) };
     *llm.content_mut() = content;
-    replaced(message, llm)
+    with_body(message, llm)
 }
 
-fn replaced(message: &SharedMessage, body: Message) -> SharedMessage {
+fn with_body(message: &SharedMessage, body: Message) -> SharedMessage {
     match &**message {
         AgentMessage::Llm(llm) => Arc::new(AgentMessage::Llm(LlmMessage {
             id: llm.id,

@@ -1,4 +1,4 @@
-//! A transcript cannot be invalid: by its constructors, by repair, by overlays.
+//! Tests that a transcript is always valid: through its constructors, repair and compaction edits.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn user(n: u128, content: Vec<Content>) -> SharedMessage {
     shared(n, Message::User(UserMessage::new(content)))
 }
 
-fn said(n: u128) -> SharedMessage {
+fn user_text(n: u128) -> SharedMessage {
     user(n, vec![format!("words {n}").into()])
 }
 
@@ -91,13 +91,13 @@ fn repair_kinds(given: Vec<SharedMessage>) -> (Vec<SharedMessage>, Vec<RepairKin
     (messages(&transcript), repairs.into_iter().map(|repair| repair.kind).collect())
 }
 
-/// What model APIs demand, written without looking at how transcripts are made.
+/// Checks the requirements of model APIs, independently of how transcripts are built.
 pub(crate) fn strictly_valid(window: &Window) -> Result<(), String> {
     let sent: Vec<&Message> = window.llm_messages().collect();
     let mut ids = HashSet::new();
     let mut at = 0;
     if !matches!(sent.first(), None | Some(Message::User(_))) {
-        return Err("the first message is not the user's".to_owned());
+        return Err("the first message is not a user message".to_owned());
     }
     while at < sent.len() {
         let message = sent[at];
@@ -142,10 +142,10 @@ pub(crate) fn strictly_valid(window: &Window) -> Result<(), String> {
 }
 
 #[test]
-fn a_transcript_grows_by_whole_steps() {
+fn transcript_grows_by_whole_steps() {
     let mut transcript = Transcript::new();
     assert_eq!(transcript.request().unwrap_err(), NotSendable::Empty);
-    transcript.push_user(said(1)).unwrap();
+    transcript.push_user(user_text(1)).unwrap();
     transcript.push_exchange(calls(2, &["a", "b"]), vec![result(3, "a"), result(4, "b")]).unwrap();
     assert!(transcript.request().is_ok(), "results wait for a reply");
     transcript.push_extension(extension()).unwrap();
@@ -154,7 +154,7 @@ fn a_transcript_grows_by_whole_steps() {
     assert_eq!(transcript.request().unwrap_err(), NotSendable::EndsInReply);
     transcript.push_extension(extension()).unwrap();
     assert_eq!(transcript.request().unwrap_err(), NotSendable::EndsInReply);
-    transcript.push_user(said(6)).unwrap();
+    transcript.push_user(user_text(6)).unwrap();
     assert_eq!(transcript.len(), 8);
     assert_eq!(transcript.request().unwrap().llm_messages().count(), 6);
     assert!(transcript.has_call(&"a".into()) && !transcript.has_call(&"c".into()));
@@ -162,15 +162,15 @@ fn a_transcript_grows_by_whole_steps() {
 }
 
 #[test]
-fn a_paused_reply_may_be_sent_back() {
+fn paused_reply_can_be_sent_back() {
     let mut transcript = Transcript::new();
-    transcript.push_user(said(1)).unwrap();
+    transcript.push_user(user_text(1)).unwrap();
     transcript.push_exchange(reply_with(2, StopReason::Pause, vec!["wait".into()]), vec![]).unwrap();
     assert!(transcript.request().is_ok());
 }
 
 #[test]
-fn a_user_step_that_is_not_one_is_refused() {
+fn push_user_rejects_other_messages() {
     let mut transcript = Transcript::new();
     let refused = [
         (reply(1, vec!["hi".into()]), TranscriptError::WrongRole(id(1))),
@@ -184,26 +184,26 @@ fn a_user_step_that_is_not_one_is_refused() {
         assert_eq!(transcript.push_user(message).unwrap_err(), why);
     }
     assert_eq!(
-        transcript.push_extension(said(1)).unwrap_err(),
+        transcript.push_extension(user_text(1)).unwrap_err(),
         TranscriptError::WrongRole(id(1)),
-        "words of the user are not hidden from the model"
+        "a user message cannot be hidden from the model"
     );
     assert!(transcript.is_empty());
 }
 
 #[test]
-fn an_exchange_that_does_not_pair_is_refused() {
+fn push_exchange_rejects_unpaired_results() {
     let mut transcript = Transcript::new();
     assert_eq!(
         transcript.push_exchange(reply(1, vec!["hi".into()]), vec![]).unwrap_err(),
         TranscriptError::StartsWithReply(id(1))
     );
-    transcript.push_user(said(1)).unwrap();
+    transcript.push_user(user_text(1)).unwrap();
     transcript.push_exchange(calls(2, &["old"]), vec![result(3, "old")]).unwrap();
     let unpaired = TranscriptError::Unpaired(id(9));
     let empty = TranscriptError::Empty(id(9));
     let refused = [
-        (said(9), vec![], TranscriptError::WrongRole(id(9))),
+        (user_text(9), vec![], TranscriptError::WrongRole(id(9))),
         (reply(9, vec![]), vec![], empty.clone()),
         (reply(9, vec!["".into()]), vec![], empty.clone()),
         (calls(9, &["a"]), vec![], unpaired.clone()),
@@ -211,7 +211,7 @@ fn an_exchange_that_does_not_pair_is_refused() {
         (calls(9, &["a"]), vec![result(10, "a"), result(11, "a")], unpaired.clone()),
         (calls(9, &["a", "b"]), vec![result(10, "b"), result(11, "a")], unpaired.clone()),
         (reply(9, vec!["hi".into()]), vec![result(10, "a")], unpaired),
-        (calls(9, &["a"]), vec![said(10)], TranscriptError::WrongRole(id(10))),
+        (calls(9, &["a"]), vec![user_text(10)], TranscriptError::WrongRole(id(10))),
         (calls(9, &["a"]), vec![result_with(10, "a", vec![])], TranscriptError::Empty(id(10))),
         (calls(9, &["a"]), vec![result_with(10, "a", vec!["".into()])], TranscriptError::Empty(id(10))),
         (calls(9, &["a"]), vec![result_with(10, "a", vec![call("b")])], TranscriptError::WrongRole(id(10))),
@@ -225,15 +225,15 @@ fn an_exchange_that_does_not_pair_is_refused() {
     ];
     for (reply, results, why) in refused {
         assert_eq!(transcript.push_exchange(reply, results).unwrap_err(), why);
-        assert_eq!(transcript.len(), 3, "a refused step leaves nothing behind");
+        assert_eq!(transcript.len(), 3, "a rejected step changes nothing");
     }
     transcript.push_exchange(calls(9, &["a"]), vec![result(10, "a")]).unwrap();
 }
 
 #[test]
-fn a_valid_conversation_needs_no_repair_and_is_not_copied() {
+fn valid_conversation_needs_no_repair_and_no_copy() {
     let given = vec![
-        said(1),
+        user_text(1),
         calls(2, &["a", "b"]),
         result(3, "a"),
         result(4, "b"),
@@ -247,15 +247,17 @@ fn a_valid_conversation_needs_no_repair_and_is_not_copied() {
 }
 
 #[test]
-fn results_in_completion_order_are_put_into_call_order() {
-    let (kept, repairs) = repair_kinds(vec![said(1), calls(2, &["a", "b"]), result(3, "b"), result(4, "a")]);
+fn results_are_sorted_into_call_order() {
+    let (kept, repairs) =
+        repair_kinds(vec![user_text(1), calls(2, &["a", "b"]), result(3, "b"), result(4, "a")]);
     assert_eq!(repairs, []);
     assert_eq!(kept.iter().map(|message| message.id()).collect::<Vec<_>>(), [1, 2, 4, 3].map(id));
 }
 
 #[test]
-fn a_missing_result_is_said_to_be_unknown() {
-    let (kept, repairs) = repair_kinds(vec![said(1), calls(2, &["a", "b"]), result(3, "b"), said(4)]);
+fn missing_result_becomes_unknown_outcome() {
+    let (kept, repairs) =
+        repair_kinds(vec![user_text(1), calls(2, &["a", "b"]), result(3, "b"), user_text(4)]);
     assert_eq!(repairs, [RepairKind::MissingResult]);
     let made_up = kept[2].as_tool_result().unwrap();
     assert!(made_up.is_error && crate::content::joined_text(&made_up.content).contains("outcome is unknown"));
@@ -263,14 +265,14 @@ fn a_missing_result_is_said_to_be_unknown() {
 }
 
 #[test]
-fn results_without_a_call_and_second_results_are_left_out() {
+fn orphan_and_repeated_results_are_removed() {
     let given = vec![
-        said(1),
+        user_text(1),
         result(2, "x"),
         calls(3, &["a"]),
         result(4, "a"),
         result(5, "a"),
-        said(6),
+        user_text(6),
         result(7, "a"),
     ];
     let (kept, repairs) = repair_kinds(given);
@@ -279,27 +281,33 @@ fn results_without_a_call_and_second_results_are_left_out() {
 }
 
 #[test]
-fn calls_of_one_reply_that_share_an_id_keep_their_results_in_order() {
-    let given = vec![said(1), calls(2, &["a", "a"]), result(3, "a"), result(4, "a")];
+fn calls_with_the_same_id_keep_their_results_in_order() {
+    let given = vec![user_text(1), calls(2, &["a", "a"]), result(3, "a"), result(4, "a")];
     let (kept, repairs) = repair_kinds(given);
     assert_eq!(repairs, [RepairKind::RenamedCall]);
     assert_eq!(kept.iter().map(|message| message.id()).collect::<Vec<_>>(), [1, 2, 3, 4].map(id));
 }
 
 #[test]
-fn an_id_that_was_used_before_and_an_empty_one_are_replaced_in_call_and_result() {
-    let given =
-        vec![said(1), calls(2, &["a"]), result(3, "a"), calls(4, &["a", ""]), result(5, ""), result(6, "a")];
+fn reused_and_empty_ids_are_replaced_in_call_and_result() {
+    let given = vec![
+        user_text(1),
+        calls(2, &["a"]),
+        result(3, "a"),
+        calls(4, &["a", ""]),
+        result(5, ""),
+        result(6, "a"),
+    ];
     let (kept, repairs) = repair_kinds(given);
     assert_eq!(repairs, [RepairKind::RenamedCall]);
     assert_eq!(kept.iter().map(|message| message.id()).collect::<Vec<_>>(), [1, 2, 3, 4, 6, 5].map(id));
 }
 
 #[test]
-fn of_a_reply_that_was_broken_off_only_words_and_signed_thinking_remain() {
+fn broken_reply_keeps_only_text_and_signed_thinking() {
     for stop_reason in [StopReason::Aborted, StopReason::Error] {
         let content = vec![thinking(None), thinking(Some("sig")), "so".into(), call("a")];
-        let (kept, repairs) = repair_kinds(vec![said(1), reply_with(2, stop_reason, content)]);
+        let (kept, repairs) = repair_kinds(vec![user_text(1), reply_with(2, stop_reason, content)]);
         assert_eq!(repairs, [RepairKind::EmptyBlocks]);
         assert_eq!(kept[1].as_llm().unwrap().content(), [thinking(Some("sig")), "so".into()]);
     }
@@ -311,33 +319,33 @@ fn thinking_alone_is_not_a_reply() {
     for content in
         [vec![thinking(None)], vec![thinking(Some("sig"))], vec![thinking(Some("sig")), redacted()]]
     {
-        let (kept, repairs) = repair_kinds(vec![said(1), reply_with(2, StopReason::Length, content)]);
+        let (kept, repairs) = repair_kinds(vec![user_text(1), reply_with(2, StopReason::Length, content)]);
         assert_eq!(repairs, [RepairKind::EmptyMessage]);
         assert_eq!(kept.len(), 1);
     }
-    let (kept, _) = repair_kinds(vec![said(1), reply(2, vec!["so".into(), thinking(Some("sig"))])]);
+    let (kept, _) = repair_kinds(vec![user_text(1), reply(2, vec!["so".into(), thinking(Some("sig"))])]);
     assert_eq!(kept[1].as_llm().unwrap().content(), ["so".into()]);
 }
 
 #[test]
-fn blocks_of_other_kinds_are_a_reply_too() {
+fn unknown_block_alone_is_a_reply() {
     let server_tool =
         || Content::Unknown(serde_json::from_value(json!({"type": "server_tool_use"})).unwrap());
     let paused = reply_with(2, StopReason::Pause, vec![server_tool(), "".into()]);
-    let (kept, _) = repair_kinds(vec![said(1), paused]);
+    let (kept, _) = repair_kinds(vec![user_text(1), paused]);
     assert_eq!(kept[1].as_llm().unwrap().content(), [server_tool()]);
 }
 
 #[test]
-fn a_conversation_that_starts_with_a_reply_gets_an_opening() {
+fn conversation_that_starts_with_a_reply_gets_an_opening_note() {
     let (kept, repairs) = repair_kinds(vec![extension(), reply(1, vec!["hi".into()])]);
     assert_eq!(repairs, [RepairKind::StartsWithReply]);
     assert!(kept[1].as_user().is_some() && kept.len() == 3);
 }
 
 #[test]
-fn output_that_is_empty_says_so() {
-    let given = vec![said(1), calls(2, &["a"]), result_with(3, "a", vec!["".into(), call("b")])];
+fn empty_output_is_replaced_by_a_note() {
+    let given = vec![user_text(1), calls(2, &["a"]), result_with(3, "a", vec!["".into(), call("b")])];
     let (kept, repairs) = repair_kinds(given);
     assert_eq!(repairs, [RepairKind::EmptyBlocks]);
     assert_eq!(kept[2].as_llm().unwrap().text(), NO_OUTPUT);
@@ -360,7 +368,7 @@ fn any_block() -> impl Strategy<Value = Content> {
     ]
 }
 
-/// Messages as a crash, an import or a hand could leave them.
+/// Generates messages as a crash, an import or a manual edit could leave them.
 fn any_messages() -> impl Strategy<Value = Vec<SharedMessage>> {
     let stop = prop_oneof![
         4 => Just(StopReason::ToolUse),
@@ -391,7 +399,7 @@ fn any_messages() -> impl Strategy<Value = Vec<SharedMessage>> {
     })
 }
 
-/// How often each message occurs, whatever its place.
+/// Counts how often each message occurs, in any order.
 fn counted(messages: &[SharedMessage]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for message in messages {
@@ -404,7 +412,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn whatever_is_repaired_is_valid_and_needs_no_second_repair(given in any_messages()) {
+    fn repaired_messages_are_valid_and_stay_unchanged(given in any_messages()) {
         let (transcript, repairs) = Transcript::repaired(given.clone());
         let kept = messages(&transcript);
         prop_assert_eq!(strictly_valid(&transcript.window()), Ok(()));
@@ -417,7 +425,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_an_overlay_leaves_is_valid(
+    fn accepted_edits_leave_a_valid_conversation(
         given in any_messages(),
         edits in proptest::collection::vec((0u8..3, 1u128..15, 1u128..15), 1..4),
     ) {
@@ -427,7 +435,7 @@ proptest! {
             .map(|(kind, first, last)| match kind {
                 0 => CompactionEdit::ClearToolOutput { message: id(first) },
                 1 => CompactionEdit::Drop { first: id(first), last: id(last) },
-                _ => CompactionEdit::Summarise { first: id(first), last: id(last), summary: said(99) },
+                _ => CompactionEdit::Summarise { first: id(first), last: id(last), summary: user_text(99) },
             })
             .collect();
         let before = messages(&transcript);
@@ -435,25 +443,25 @@ proptest! {
             prop_assert_eq!(strictly_valid(&overlaid.window()), Ok(()));
             prop_assert_eq!(overlaid.request().is_ok(), transcript.request().is_ok());
         }
-        prop_assert_eq!(messages(&transcript), before, "an overlay changes the view, not what is under it");
+        prop_assert_eq!(messages(&transcript), before, "edits do not change the original transcript");
     }
 }
 
-/// said 1, calls 2 (a, b), results 3 and 4, reply 5, said 6.
+/// Messages: user 1, calls 2 (a, b), results 3 and 4, reply 5, user 6.
 fn two_turns() -> Transcript {
     let given = vec![
-        said(1),
+        user_text(1),
         calls(2, &["a", "b"]),
         result(3, "a"),
         result(4, "b"),
         reply(5, vec!["done".into()]),
-        said(6),
+        user_text(6),
     ];
     Transcript::repaired(given).0
 }
 
 #[test]
-fn each_edit_does_what_it_says() {
+fn each_edit_has_its_documented_effect() {
     let transcript = two_turns();
     let ids = |edits: &[CompactionEdit]| -> Vec<MessageId> {
         let overlaid = transcript.overlaid(edits).unwrap();
@@ -468,24 +476,24 @@ fn each_edit_does_what_it_says() {
 
     let drop = CompactionEdit::Drop { first: id(2), last: id(4) };
     assert_eq!(ids(std::slice::from_ref(&drop)), [1, 5, 6].map(id));
-    let summarise = CompactionEdit::Summarise { first: id(1), last: id(5), summary: said(9) };
+    let summarise = CompactionEdit::Summarise { first: id(1), last: id(5), summary: user_text(9) };
     assert_eq!(ids(std::slice::from_ref(&summarise)), [9, 6].map(id));
-    let twice = [clear, CompactionEdit::Summarise { first: id(2), last: id(4), summary: said(9) }];
+    let twice = [clear, CompactionEdit::Summarise { first: id(2), last: id(4), summary: user_text(9) }];
     assert_eq!(ids(&twice), [1, 9, 5, 6].map(id));
 }
 
 #[test]
-fn call_ids_that_were_compacted_away_stay_taken() {
+fn removed_call_ids_stay_reserved() {
     let mut overlaid = two_turns().overlaid(&[CompactionEdit::Drop { first: id(2), last: id(4) }]).unwrap();
-    assert!(overlaid.has_call(&"a".into()), "a running loop does not use it again");
-    // What is read back may: whoever wrote it began after a snapshot and did not know.
+    assert!(overlaid.has_call(&"a".into()), "a running loop does not reuse it");
+    // Messages that are read back may reuse it: their writer started from a snapshot and did not know the id.
     overlaid.push_exchange(calls(7, &["a"]), vec![result(8, "a")]).unwrap();
     let again = overlaid.push_exchange(calls(9, &["a"]), vec![result(10, "a")]);
     assert_eq!(again.unwrap_err(), TranscriptError::DuplicateCall("a".into()));
 }
 
 #[test]
-fn an_overlay_that_would_break_the_conversation_is_refused() {
+fn edits_that_break_the_conversation_are_rejected() {
     let transcript = two_turns();
     let drop = |first, last| CompactionEdit::Drop { first: id(first), last: id(last) };
     let summarise =
@@ -500,9 +508,9 @@ fn an_overlay_that_would_break_the_conversation_is_refused() {
         drop(6, 6),
         drop(1, 6),
         drop(5, 2),
-        summarise(3, 4, said(9)),
-        summarise(1, 2, said(9)),
-        summarise(5, 1, said(9)),
+        summarise(3, 4, user_text(9)),
+        summarise(1, 2, user_text(9)),
+        summarise(5, 1, user_text(9)),
         summarise(2, 4, reply(9, vec!["in short".into()])),
         summarise(2, 4, extension()),
         summarise(2, 4, user(9, vec![])),
@@ -527,11 +535,11 @@ fn an_overlay_that_would_break_the_conversation_is_refused() {
 }
 
 #[test]
-fn a_snapshot_shares_its_storage_with_the_transcript() {
+fn snapshot_shares_storage_with_the_transcript() {
     let mut transcript = Transcript::new();
-    (1..=1_000).for_each(|n| transcript.push_user(said(n)).unwrap());
+    (1..=1_000).for_each(|n| transcript.push_user(user_text(n)).unwrap());
     let before = transcript.window();
-    transcript.push_user(said(1_001)).unwrap();
+    transcript.push_user(user_text(1_001)).unwrap();
     assert_eq!(before.len(), 1_000);
-    assert_eq!(before.shared_prefix(&transcript.window()), 1000, "every message is the very same");
+    assert_eq!(before.shared_prefix(&transcript.window()), 1000, "every message is shared");
 }

@@ -1,8 +1,8 @@
-//! The journal format: envelope, kinds, and what survives being written and read.
+//! Tests of the journal format: the envelope, the kinds, and writing and reading them.
 
+mod dotted_names;
 mod names;
 mod resolver;
-mod seed;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ fn from_json(value: &Value) -> Result<EventRecord, EventParseError> {
     EventRecord::from_json(value.to_string().as_bytes())
 }
 
-/// One event of each kind, with every optional field set.
+/// Returns one event of each kind, with every optional field set.
 fn samples() -> Vec<AgentEvent> {
     let mut start = LoopStart::new("agent".into(), "s".into(), "s.c.1".into());
     start.parent_loop_id = Some("s.c.0".into());
@@ -211,7 +211,7 @@ fn samples() -> Vec<AgentEvent> {
         },
         AgentEvent::Checkpoint { label: "before".into(), message_id: Some(message_id(2)) },
         AgentEvent::SessionDescribed(Box::new(Description {
-            title: Some("mend the tests".into()),
+            title: Some("fix the tests".into()),
             cwd: Some("/w".into()),
             git_branch: Some("main".into()),
             tags: Some(vec!["tests".into()]),
@@ -289,7 +289,7 @@ fn request() -> PermissionRequest {
     PermissionRequest::new(&call, "read a").with_reason("ask mode").with_remember("read(*)")
 }
 
-/// Stops compiling when a kind is added, so that whoever adds one is led to `samples` and `KNOWN_KINDS`.
+/// Does not compile after a kind is added, to remind the author to update `samples` and `KNOWN_KINDS`.
 fn has_a_sample(event: &AgentEvent) {
     match event {
         AgentEvent::AgentStart(_)
@@ -351,7 +351,7 @@ fn has_a_sample(event: &AgentEvent) {
 }
 
 #[test]
-fn every_kind_survives_json() {
+fn every_kind_round_trips_through_json() {
     for event in samples() {
         has_a_sample(&event);
         let written = record(event);
@@ -363,7 +363,7 @@ fn every_kind_survives_json() {
 }
 
 #[test]
-fn the_known_kinds_are_exactly_the_kinds_that_are_written() {
+fn known_kinds_are_exactly_the_serialised_kinds() {
     let written: Vec<String> = samples()
         .into_iter()
         .map(|event| to_json(&record(event))["type"].as_str().unwrap().to_owned())
@@ -374,8 +374,8 @@ fn the_known_kinds_are_exactly_the_kinds_that_are_written() {
 }
 
 #[test]
-fn every_known_kind_with_a_field_missing_is_an_error_and_never_unknown() {
-    // Fields that may be missing, because the journal leaves them out when they say nothing.
+fn known_kind_with_a_missing_field_is_an_error() {
+    // Fields that may be missing, because the journal omits them when they are empty.
     let optional = [
         "parent_loop_id",
         "continuation_kind",
@@ -397,7 +397,7 @@ fn every_known_kind_with_a_field_missing_is_an_error_and_never_unknown() {
         "tags",
         "tip",
         "evidence",
-        // Journals of earlier versions know one kind of limit and one kind of circle.
+        // Journals of earlier versions know one kind of limit and one kind of repetition.
         "scope",
         "level",
         "used",
@@ -409,7 +409,7 @@ fn every_known_kind_with_a_field_missing_is_an_error_and_never_unknown() {
     for event in samples() {
         let json = to_json(&record(event));
         for field in json.as_object().unwrap().keys() {
-            // The loop's own id stands in the envelope's place; without it AgentStart is incomplete.
+            // The loop id is in the envelope; without it, AgentStart is incomplete.
             if envelope.contains(&field.as_str()) || optional.contains(&field.as_str()) {
                 continue;
             }
@@ -425,7 +425,7 @@ fn every_known_kind_with_a_field_missing_is_an_error_and_never_unknown() {
 }
 
 #[test]
-fn the_envelope_has_the_documented_names() {
+fn envelope_has_the_documented_names() {
     let json = to_json(&record(AgentEvent::TurnStart { turn_index: 0, triggered_by: TurnTrigger::User }));
     assert_eq!(
         json,
@@ -443,16 +443,16 @@ fn the_envelope_has_the_documented_names() {
 }
 
 #[test]
-fn the_start_of_a_loop_keeps_its_loop_id_beside_the_envelope() {
+fn loop_start_has_its_loop_id_only_in_the_envelope() {
     let start = LoopStart::new("agent".into(), "s".into(), "s.c.1".into());
     let written = record(AgentEvent::AgentStart(Box::new(start)));
     let text = serde_json::to_string(&written).unwrap();
-    assert_eq!(text.matches("\"loop_id\"").count(), 1, "a name that comes twice is not JSON: {text}");
+    assert_eq!(text.matches("\"loop_id\"").count(), 1, "a duplicate name is not valid JSON: {text}");
     assert_eq!(EventRecord::from_json(text.as_bytes()).unwrap(), written);
 }
 
 #[test]
-fn an_event_of_the_session_has_no_loop_id() {
+fn session_event_has_no_loop_id() {
     let mut written = record(AgentEvent::MessageRemoved { message_id: message_id(1) });
     written.loop_id = None;
     let json = to_json(&written);
@@ -461,19 +461,19 @@ fn an_event_of_the_session_has_no_loop_id() {
 }
 
 #[test]
-fn an_unknown_kind_survives_unchanged() {
+fn unknown_kind_round_trips_unchanged() {
     let json = json!({
         "v": 9, "seq": 1, "id": EventId::new(uuid::Uuid::from_u128(1)), "timestamp": "2025-11-15T00:00:00.123Z",
         "loop_id": "s.c.1", "type": "Teleported", "to": {"x": 1.5, "y": [null, true, -3, 18446744073709551615u64]},
     });
     let read = from_json(&json).unwrap();
     assert!(matches!(&read.event, AgentEvent::Unknown(fields) if fields["type"] == "Teleported"));
-    assert!(read.is_durable(), "what is not understood is not thrown away");
+    assert!(read.is_durable(), "unknown events are kept");
     assert_eq!(to_json(&read), json);
 }
 
 #[test]
-fn an_unknown_block_survives_unchanged() {
+fn unknown_block_round_trips_unchanged() {
     let json = json!({
         "role": "assistant", "id": message_id(1), "stop_reason": "stop", "model": "m", "provider": "p",
         "usage": Usage::new(1, 2), "timestamp": 5,
@@ -485,7 +485,7 @@ fn an_unknown_block_survives_unchanged() {
 }
 
 #[test]
-fn text_that_is_no_event_is_an_error() {
+fn invalid_text_is_an_error() {
     for text in ["", "{", "[]", "null", r#"{"type":"AbortRequested"}"#] {
         assert!(
             matches!(EventRecord::from_json(text.as_bytes()), Err(EventParseError::Malformed(_))),
@@ -495,7 +495,7 @@ fn text_that_is_no_event_is_an_error() {
 }
 
 #[test]
-fn events_that_name_messages_do_not_repeat_their_content() {
+fn events_reference_messages_without_their_content() {
     let marker = "the marker text";
     let reply = assistant(2, vec![marker.into()]);
     let result = tool_result(3, "call", marker);
@@ -531,7 +531,7 @@ fn events_that_name_messages_do_not_repeat_their_content() {
 }
 
 #[test]
-fn live_events_are_told_from_durable_ones() {
+fn only_these_kinds_are_live() {
     let live: Vec<String> = samples()
         .into_iter()
         .filter(|event| !event.is_durable())
@@ -554,7 +554,7 @@ fn live_events_are_told_from_durable_ones() {
 }
 
 #[test]
-fn the_rules_for_reading_hold_on_every_way_in() {
+fn validation_applies_to_every_deserialisation() {
     let start =
         record(AgentEvent::AgentStart(Box::new(LoopStart::new("agent".into(), "s".into(), "s.c.1".into()))));
     let read: Event = serde_json::from_value(to_json(&start)).unwrap();

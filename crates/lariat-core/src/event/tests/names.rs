@@ -1,4 +1,4 @@
-//! Names and defaults of seed 002.
+//! Tests of serialised names and default values, which are part of the API.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::message::ExtensionMessage;
 use crate::model::{CacheConfig, CacheStrategy};
 
 #[test]
-fn blocks_have_the_names_of_the_seed() {
+fn blocks_have_their_documented_names() {
     let blocks = [
         (Content::text("a"), json!({"type": "text", "text": "a"})),
         (
@@ -32,7 +32,7 @@ fn blocks_have_the_names_of_the_seed() {
 }
 
 #[test]
-fn stop_reasons_have_the_names_of_the_seed() {
+fn stop_reasons_have_their_documented_names() {
     let names = [
         (StopReason::Stop, "stop"),
         (StopReason::Length, "length"),
@@ -46,7 +46,7 @@ fn stop_reasons_have_the_names_of_the_seed() {
 }
 
 #[test]
-fn messages_have_the_roles_and_fields_of_the_seed() {
+fn messages_have_their_documented_roles_and_fields() {
     let extension: AgentMessage = ExtensionMessage::new("ui_update", json!({"a": 1})).into();
     let role = |message: &AgentMessage| serde_json::to_value(message).unwrap()["role"].clone();
     assert_eq!(role(&user(1, "hi")), "user");
@@ -70,17 +70,17 @@ fn messages_have_the_roles_and_fields_of_the_seed() {
     );
     assert_eq!(fields(&extension), "data id kind role");
     let timestamp = serde_json::to_value(&*user(1, "hi")).unwrap()["timestamp"].clone();
-    assert_eq!(timestamp, json!(AT.as_millis()), "messages count milliseconds");
+    assert_eq!(timestamp, json!(AT.as_millis()), "messages use milliseconds");
 }
 
 #[test]
-fn an_extension_is_told_from_other_messages_by_its_role_alone() {
+fn extension_message_requires_the_extension_role() {
     let not_an_extension = json!({"role": "user", "kind": "ui_update", "data": 1});
     assert!(serde_json::from_value::<AgentMessage>(not_an_extension).is_err());
 }
 
 #[test]
-fn defaults_are_those_of_the_seed() {
+fn defaults_have_their_documented_values() {
     let context = ContextConfig::default();
     assert_eq!(
         [
@@ -114,7 +114,7 @@ fn defaults_are_those_of_the_seed() {
 }
 
 #[test]
-fn usage_adds_up_also_when_a_provider_gives_no_total() {
+fn usage_sums_even_without_a_provider_total() {
     let unreported = Usage { total_tokens: 0, cache_read: 10, ..Usage::new(5, 1) };
     let sum = unreported + Usage::new(2, 3);
     assert_eq!(sum.total(), 16 + 5);

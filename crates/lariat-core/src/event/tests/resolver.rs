@@ -1,9 +1,10 @@
-//! Attaching content to the events of a journal that was read.
+//! Tests of attaching messages to the events of a journal that was read.
 
 use super::*;
 use crate::id::LoopId;
 
-/// A loop of one turn with a tool call, as events that went through JSON, in which a queued message was injected.
+/// Returns a loop of one turn with a tool call and a delivered queued message, as events that went through
+/// JSON.
 fn journal_from_json() -> Vec<Event> {
     let call = Content::tool_call("call", "read", json!({"path": "a"}));
     let events = vec![
@@ -43,7 +44,7 @@ fn journal_from_json() -> Vec<Event> {
 }
 
 #[test]
-fn a_resolver_attaches_messages_and_arguments_to_a_journal_that_was_read() {
+fn resolver_attaches_messages_and_arguments() {
     let mut resolver = Resolver::new();
     let resolved: Vec<Event> = journal_from_json().iter().map(|event| resolver.resolve(event)).collect();
     let text = |reference: &MessageRef| reference.get().and_then(|m| m.as_llm()).map(Message::text);
@@ -66,14 +67,14 @@ fn a_resolver_attaches_messages_and_arguments_to_a_journal_that_was_read() {
         seen += 1;
     }
     assert_eq!(seen, 4);
-    // Attaching changes what observers see, never what is written.
+    // Attaching changes what observers see, not what is serialised.
     for (read, resolved) in journal_from_json().iter().zip(&resolved) {
         assert_eq!(to_json(read), to_json(resolved));
     }
 }
 
 #[test]
-fn a_resolver_keeps_a_queued_message_for_the_loop_that_takes_it_up() {
+fn resolver_keeps_a_queued_message_for_a_later_loop() {
     let mut resolver = Resolver::new();
     let of = |loop_id: &str, event| {
         let mut record = record(event);
@@ -93,6 +94,6 @@ fn a_resolver_keeps_a_queued_message_for_the_loop_that_takes_it_up() {
     resolver.resolve(&of("s.c.0", end));
     let earlier = Recorded::Earlier(MessageRef::unresolved(message_id(1)));
     let taken_up = resolver.resolve(&of("s.c.1", AgentEvent::MessageEnd { message: earlier }));
-    let AgentEvent::MessageEnd { message } = &taken_up.event else { panic!("another event") };
+    let AgentEvent::MessageEnd { message } = &taken_up.event else { panic!("unexpected event") };
     assert_eq!(message.shared().map(|m| m.id()), Some(message_id(1)));
 }

@@ -1,8 +1,8 @@
-//! Questions to a person: others go on meanwhile, the first answer counts, nobody is left asking.
+//! Tests of approvals: other calls continue meanwhile, the first answer wins, and no request stays open.
 
 use super::harness::Harness;
-use super::story::*;
-use super::truths::{self, own};
+use super::invariants::{self, own};
+use super::scenario::*;
 use crate::event::{AgentEvent, RunOutcome};
 use crate::permission::PermissionDecision;
 
@@ -15,9 +15,9 @@ fn decisions(harness: &Harness) -> Vec<PermissionDecision> {
 }
 
 #[test]
-fn a_question_is_recorded_before_it_is_asked_and_answered_before_the_tool_runs() {
-    let story = Story::new("do").reply(calls(&["a"])).asked("a", Some(PermissionDecision::AllowAlways));
-    let harness = story.play();
+fn request_is_recorded_before_asking_and_decided_before_the_tool_runs() {
+    let scenario = Scenario::new("do").reply(calls(&["a"])).asked("a", Some(PermissionDecision::AllowAlways));
+    let harness = scenario.play();
     assert_eq!(
         harness.lines(&[
             "effect Authorize",
@@ -38,18 +38,18 @@ fn a_question_is_recorded_before_it_is_asked_and_answered_before_the_tool_runs()
         ]
     );
     assert_eq!(decisions(&harness), [PermissionDecision::AllowAlways]);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn other_calls_go_on_while_a_person_thinks() {
-    let story = Story::new("do").reply(calls(&["a", "b", "c"])).asked("b", None).reply(text("done"));
-    let mut harness = story.play();
+fn other_calls_continue_while_an_approval_is_pending() {
+    let scenario = Scenario::new("do").reply(calls(&["a", "b", "c"])).asked("b", None).reply(text("done"));
+    let mut harness = scenario.play();
     assert!(harness.ending.is_none());
     assert!(harness.logged("event ToolExecutionEnd a") && harness.logged("event ToolExecutionEnd c"));
-    assert_eq!(harness.count("effect CallModel"), 1, "the model waits for all results");
+    assert_eq!(harness.count("effect CallModel"), 1, "the model is called only with all results");
     assert_eq!(harness.run.pending_permissions().count(), 1);
-    harness.say(Say::Answer("b", PermissionDecision::Allow));
+    harness.inject(TestAction::Answer("b", PermissionDecision::Allow));
     harness.drive();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.run.pending_permissions().count(), 0);
@@ -57,69 +57,71 @@ fn other_calls_go_on_while_a_person_thinks() {
 }
 
 #[test]
-fn a_call_that_may_not_run_beside_others_waits_for_the_question_before_it() {
-    let story = Story::new("do").reply(calls(&["a", "b write"])).asked("a", None);
-    let mut harness = story.play();
+fn exclusive_call_waits_for_the_approval_before_it() {
+    let scenario = Scenario::new("do").reply(calls(&["a", "b write"])).asked("a", None);
+    let mut harness = scenario.play();
     assert!(!harness.logged("effect Authorize b"));
-    harness.say(Say::Answer("a", PermissionDecision::Allow));
+    harness.inject(TestAction::Answer("a", PermissionDecision::Allow));
     harness.drive();
     assert!(harness.is_before("event ToolExecutionEnd a", "effect Authorize b"));
 }
 
 #[test]
-pub(super) fn a_denial_is_told_to_the_model_with_its_reason() {
-    for (decision, told) in [
+pub(super) fn model_receives_the_reason_of_a_denial() {
+    for (decision, expected) in [
         (PermissionDecision::deny("not today"), "Denied: not today"),
         (PermissionDecision::Deny { reason: None }, "Denied: this call was not approved."),
     ] {
         let harness =
-            Story::new("do").reply(calls(&["a"])).asked("a", Some(decision)).reply(text("ok")).play();
-        assert_eq!(harness.result_of("a"), told);
+            Scenario::new("do").reply(calls(&["a"])).asked("a", Some(decision)).reply(text("ok")).play();
+        assert_eq!(harness.result_of("a"), expected);
         assert!(!harness.logged("event ToolExecutionStart a"));
         assert_eq!(harness.outcome(), &RunOutcome::Completed);
     }
 }
 
 #[test]
-fn the_first_answer_counts() {
+fn first_answer_wins() {
     let allow = || Some(PermissionDecision::Allow);
-    let story = Story::new("do").reply(calls(&["a"])).asked("a", allow()).reply(text("ok"));
-    let harness = story.when("effect Ask a", Say::Answer("a", PermissionDecision::deny("first"))).play();
+    let scenario = Scenario::new("do").reply(calls(&["a"])).asked("a", allow()).reply(text("ok"));
+    let harness =
+        scenario.when("effect Ask a", TestAction::Answer("a", PermissionDecision::deny("first"))).play();
     assert_eq!(decisions(&harness), [PermissionDecision::deny("first")]);
     assert!(!harness.logged("effect RunTool a"));
-    assert_eq!(harness.count("effect Withdraw a"), 1, "the other person is told that it is over");
+    assert_eq!(harness.count("effect Withdraw a"), 1, "the other approver is notified");
 
-    let story = Story::new("do").reply(calls(&["a"])).asked("a", allow()).reply(text("ok"));
+    let scenario = Scenario::new("do").reply(calls(&["a"])).asked("a", allow()).reply(text("ok"));
     let late = PermissionDecision::deny("late");
-    let harness = story.when("effect RunTool a", Say::Answer("a", late)).play();
+    let harness = scenario.when("effect RunTool a", TestAction::Answer("a", late)).play();
     assert_eq!(decisions(&harness), [PermissionDecision::Allow]);
     assert_eq!(harness.result_of("a"), "output of a");
 }
 
 #[test]
-fn questions_are_withdrawn_when_the_run_is_cancelled() {
-    let story = Story::new("do").reply(calls(&["a", "b", "c"])).asked("a", None).asked("b", None).held("c");
-    let mut harness = story.play();
+fn cancel_withdraws_open_requests() {
+    let scenario =
+        Scenario::new("do").reply(calls(&["a", "b", "c"])).asked("a", None).asked("b", None).held("c");
+    let mut harness = scenario.play();
     assert_eq!(harness.run.pending_permissions().count(), 2);
-    harness.say(Say::Cancel);
+    harness.inject(TestAction::Cancel);
     assert_eq!(harness.run.pending_permissions().count(), 0);
     assert!(harness.logged("effect Withdraw a") && harness.logged("effect Withdraw b"));
     harness.drive();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     assert_eq!(decisions(&harness), [PermissionDecision::Withdrawn, PermissionDecision::Withdrawn]);
     assert_eq!(harness.result_of("a"), "The run was cancelled before this call was started.");
-    truths::check(&harness);
+    invariants::check(&harness);
     let before = harness.log.clone();
-    harness.say(Say::Answer("a", PermissionDecision::Allow));
-    assert_eq!(harness.log, before, "an answer after that changes nothing");
+    harness.inject(TestAction::Answer("a", PermissionDecision::Allow));
+    assert_eq!(harness.log, before, "a later answer changes nothing");
 }
 
 #[test]
-fn a_tool_that_runs_is_told_to_end_and_the_run_waits_for_it() {
-    let mut harness = Story::new("do").reply(calls(&["a", "b write"])).held("a").play();
-    harness.say(Say::Cancel);
+fn cancel_ends_a_running_tool_and_waits_for_it() {
+    let mut harness = Scenario::new("do").reply(calls(&["a", "b write"])).held("a").play();
+    harness.inject(TestAction::Cancel);
     assert!(harness.logged("effect CancelTool a"));
-    assert!(harness.ending.is_none(), "what runs has not ended yet");
+    assert!(harness.ending.is_none(), "the tool is still running");
     harness.drive();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     assert_eq!(harness.result_of("a"), "The call was cancelled.");
@@ -128,28 +130,28 @@ fn a_tool_that_runs_is_told_to_end_and_the_run_waits_for_it() {
 }
 
 #[test]
-fn a_tool_that_ends_well_although_it_was_told_to_stop_keeps_its_result() {
-    let mut harness = Story::new("do").reply(calls(&["a"])).late(&["a"]).begin();
+fn tool_that_finishes_despite_cancel_keeps_its_result() {
+    let mut harness = Scenario::new("do").reply(calls(&["a"])).late(&["a"]).begin();
     while !harness.logged("effect RunTool a") {
         harness.step();
     }
-    harness.say(Say::Cancel);
+    harness.inject(TestAction::Cancel);
     harness.drive();
     assert_eq!(harness.result_of("a"), "output of a");
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
 }
 
 #[test]
-fn what_was_approved_is_what_runs_when_a_hook_rewrote_the_arguments() {
+fn approved_call_runs_with_the_rewritten_arguments_shown() {
     let args = std::sync::Arc::new(serde_json::json!({"path": "shown"}));
     let question = crate::permission::PermissionRequest::new(&tool_call("a", "read"), "read `shown`?");
-    let story = Story::new("do")
+    let scenario = Scenario::new("do")
         .reply(calls(&["a"]))
         .verdict("a", crate::permission::Verdict::Ask(question.with_args(args)))
         .scripted(|script| {
             script.decisions.insert("a", PermissionDecision::Allow);
         });
-    let harness = story.play();
+    let harness = scenario.play();
     assert!(harness.logged("effect RunTool a {\"path\":\"shown\"}"));
-    truths::check(&harness);
+    invariants::check(&harness);
 }

@@ -1,9 +1,9 @@
-//! Budgets in the course of a run: warnings, the wrap-up turn, asking for more, shared budgets.
+//! Tests of budgets during a run: warnings, the wrap-up turn, requests for more, shared budgets.
 
 use super::catalogue;
 use super::harness::Harness;
-use super::story::*;
-use super::truths::{self, own};
+use super::invariants::{self, own};
+use super::scenario::*;
 use crate::budget::{BudgetLimits, BudgetScope};
 use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, LimitKind, RunOutcome};
@@ -20,60 +20,60 @@ fn limited(limit: LimitKind, scope: BudgetScope) -> RunOutcome {
     RunOutcome::LimitReached { limit, scope }
 }
 
-/// Six turns with one call each, none of which is like another.
+/// Runs turns with one distinct call each.
 fn busy(limits: ExecutionLimits) -> Harness {
     let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    let story = ids.into_iter().fold(Story::new("go"), |story, id| story.reply(calls(&[id])));
-    story.limited(limits).play()
+    let scenario = ids.into_iter().fold(Scenario::new("go"), |scenario, id| scenario.reply(calls(&[id])));
+    scenario.limited(limits).play()
 }
 
 #[test]
-pub(super) fn each_level_is_warned_of_once() {
+pub(super) fn each_level_causes_one_warning() {
     let harness = busy(ExecutionLimits::default().with_max_total_tokens(125));
-    // 15 tokens a turn: 72 % before the seventh turn, 84 % before the eighth, 96 % before the ninth.
+    // 15 tokens per turn: 72 % before the seventh turn, 84 % before the eighth, 96 % before the ninth.
     assert_eq!(
         warnings(&harness),
         [(BudgetScope::Run, LimitKind::Tokens, 70), (BudgetScope::Run, LimitKind::Tokens, 95)]
     );
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn the_last_turn_is_told_to_be_the_last_and_no_turn_is_lost_to_it() {
+fn last_allowed_turn_is_the_wrap_up_turn() {
     let harness = busy(ExecutionLimits::default().with_max_turns(6));
     assert_eq!(harness.outcome(), &limited(LimitKind::Turns, BudgetScope::Run));
     assert_eq!(harness.count("effect CallModel"), 6);
-    let told: Vec<bool> = harness
+    let notified: Vec<bool> = harness
         .sent
         .iter()
         .map(|window| window.iter().any(|message| message.note_section() == Some("budget")))
         .collect();
-    assert_eq!(told, [false, false, false, false, false, true]);
-    truths::check(&harness);
+    assert_eq!(notified, [false, false, false, false, false, true]);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_cap_of_a_few_turns_is_kept_without_a_word() {
+fn small_turn_limit_causes_no_warnings() {
     let harness = busy(ExecutionLimits::default().with_max_turns(4));
     assert_eq!(harness.outcome(), &limited(LimitKind::Turns, BudgetScope::Run));
     assert_eq!((warnings(&harness), harness.count("effect CallModel")), (vec![], 4));
 }
 
 #[test]
-fn a_session_has_a_wrap_up_turn_and_then_stops() {
+fn session_budget_stops_after_a_wrap_up_turn() {
     let harness = catalogue::session_budget().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Session));
     let session = |level| (BudgetScope::Session, LimitKind::Tokens, level);
     assert_eq!(warnings(&harness), [session(70), session(95)]);
-    assert_eq!(harness.count("effect CallModel"), 5, "the fifth is the one that wraps up");
+    assert_eq!(harness.count("effect CallModel"), 5, "the fifth is the wrap-up turn");
     assert!(
         harness.conversation().iter().any(|line| line.contains("used 385 of 400 tokens for this session"))
     );
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_session_that_spent_its_budget_before_has_no_turn_left() {
+fn used_up_session_budget_allows_no_turn() {
     let mut first = catalogue::session_budget().begin();
     first.drive();
     let memory = crate::session::SessionFold::of(&first.journal).memory().clone();
@@ -85,12 +85,12 @@ fn a_session_that_spent_its_budget_before_has_no_turn_left() {
 }
 
 #[test]
-fn a_person_who_gives_more_lets_the_run_go_on() {
+fn granted_extension_continues_the_run() {
     let harness = catalogue::extended().play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.count("effect AskForMore"), 1);
     assert!(harness.is_before("event BudgetExtensionRequested", "event BudgetExtended"));
-    truths::check(&harness);
+    invariants::check(&harness);
 
     let harness = catalogue::extended_unasked().play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
@@ -98,66 +98,66 @@ fn a_person_who_gives_more_lets_the_run_go_on() {
 }
 
 #[test]
-fn a_person_who_says_no_ends_the_run() {
+fn refused_extension_ends_the_run() {
     let harness = catalogue::not_extended().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Session));
     assert_eq!(harness.count("effect AskForMore"), 1);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_question_for_more_can_be_cancelled() {
-    let mut story = catalogue::extended();
-    story.script.unanswered.insert("more");
-    let harness = story.when("effect AskForMore", Say::Cancel).play();
+fn extension_request_can_be_cancelled() {
+    let mut scenario = catalogue::extended();
+    scenario.script.unanswered.insert("more");
+    let harness = scenario.when("effect AskForMore", TestAction::Cancel).play();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn the_cap_of_a_run_can_be_raised_while_it_runs() {
-    let more = Say::Extend(BudgetScope::Run, BudgetLimits::none().with_turns(10));
+fn run_limit_can_be_raised_during_the_run() {
+    let more = TestAction::Extend(BudgetScope::Run, BudgetLimits::none().with_turns(10));
     let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    let story = ids.into_iter().fold(Story::new("go"), |story, id| story.reply(calls(&[id])));
-    let story =
-        story.limited(ExecutionLimits::default().with_max_turns(3)).when("event ToolExecutionEnd b", more);
-    let harness = story.play();
+    let scenario = ids.into_iter().fold(Scenario::new("go"), |scenario, id| scenario.reply(calls(&[id])));
+    let scenario =
+        scenario.limited(ExecutionLimits::default().with_max_turns(3)).when("event ToolExecutionEnd b", more);
+    let harness = scenario.play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.count("effect CallModel"), 9);
 }
 
 #[test]
-fn a_shared_budget_admits_every_call_and_is_settled_once_for_each() {
+fn shared_budget_admits_and_settles_every_call_once() {
     let harness = catalogue::shared_budget().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Pool));
-    assert_eq!(harness.count("effect Admit"), 3, "the third turn wraps up");
+    assert_eq!(harness.count("effect Admit"), 3, "the third is the wrap-up turn");
     assert_eq!((harness.count("effect Settle"), harness.reserved.len()), (3, 0));
     assert_eq!(harness.lines(&["effect AdmitTool"]).len(), 4);
     let pool = |level| (BudgetScope::Pool, LimitKind::Tokens, level);
     assert_eq!(warnings(&harness), [pool(70), pool(95)]);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_call_that_a_shared_budget_refuses_is_not_made() {
+fn call_refused_by_a_shared_budget_is_not_made() {
     let harness = catalogue::shared_refusal().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Pool));
     assert_eq!(harness.count("effect CallModel"), 1);
-    truths::check(&harness);
+    invariants::check(&harness);
 
     let harness = catalogue::shared_tool_refusal().play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert!(harness.result_of("b").starts_with("Not run: no tool calls are left"));
     assert!(!harness.logged("effect RunTool b"));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn tool_calls_that_are_used_up_are_refused_and_the_model_may_still_answer() {
+fn tool_calls_over_the_limit_are_refused_and_the_model_can_answer() {
     let harness = catalogue::no_calls_left().play();
     assert_eq!(harness.outcome(), &limited(LimitKind::ToolCalls, BudgetScope::Run));
     assert_eq!(harness.count("effect CallModel"), 2);
     assert_eq!(harness.lines(&["effect RunTool"]).len(), 2);
     assert!(harness.result_of("c").contains("used 2 of 2 tool calls for this run"));
-    truths::check(&harness);
+    invariants::check(&harness);
 }

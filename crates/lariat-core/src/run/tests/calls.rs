@@ -1,12 +1,12 @@
-//! Tool calls: which run together, in what order the model gets the results, what becomes of those that do not run.
+//! Tests of tool calls: which run together, the order of results, and calls that do not run.
 
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::harness::Harness;
-use super::story::*;
-use super::truths::{self, own};
+use super::invariants::{self, own};
+use super::scenario::*;
 use crate::config::{RepetitionConfig, ToolExecutionStrategy};
 use crate::content::Content;
 use crate::event::{AgentEvent, ArgsRef, RunOutcome};
@@ -17,7 +17,7 @@ use crate::tool::{ToolError, ToolResult};
 
 const TOOLS: [&str; 3] = ["effect RunTool", "event ToolExecutionEnd", "effect CallModel"];
 
-/// What ran when, each line as `run a`, `end a` or `model`.
+/// Returns what ran when, each line as `run a`, `end a` or `model`.
 fn course(harness: &Harness) -> Vec<String> {
     let short = |line: &str| {
         line.replace("effect RunTool", "run")
@@ -27,15 +27,15 @@ fn course(harness: &Harness) -> Vec<String> {
     harness.lines(&TOOLS).into_iter().map(short).collect()
 }
 
-fn strategy(story: Story, strategy: ToolExecutionStrategy) -> Harness {
-    story.configured(|config| config.tool_execution = strategy).play()
+fn strategy(scenario: Scenario, strategy: ToolExecutionStrategy) -> Harness {
+    scenario.configured(|config| config.tool_execution = strategy).play()
 }
 
 #[test]
-pub(super) fn parallel_calls_run_together_and_their_results_come_in_call_order() {
-    let story =
-        Story::new("look").reply(calls(&["a", "b list", "c"])).late(&["c", "a", "b"]).reply(text("seen"));
-    let harness = strategy(story, ToolExecutionStrategy::Parallel);
+pub(super) fn parallel_calls_run_together_with_results_in_call_order() {
+    let scenario =
+        Scenario::new("look").reply(calls(&["a", "b list", "c"])).late(&["c", "a", "b"]).reply(text("seen"));
+    let harness = strategy(scenario, ToolExecutionStrategy::Parallel);
     assert_eq!(course(&harness), ["model", "run a", "run b", "run c", "end c", "end a", "end b", "model"]);
     assert_eq!(
         harness.conversation(),
@@ -48,22 +48,25 @@ pub(super) fn parallel_calls_run_together_and_their_results_come_in_call_order()
             "assistant: seen"
         ]
     );
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
 fn sequential_calls_run_one_after_another() {
-    let story = Story::new("look").reply(calls(&["a", "b", "c"])).reply(text("seen"));
-    let harness = strategy(story, ToolExecutionStrategy::Sequential);
+    let scenario = Scenario::new("look").reply(calls(&["a", "b", "c"])).reply(text("seen"));
+    let harness = strategy(scenario, ToolExecutionStrategy::Sequential);
     assert_eq!(course(&harness), ["model", "run a", "end a", "run b", "end b", "run c", "end c", "model"]);
-    assert!(harness.is_before("event ToolExecutionEnd a", "effect Authorize b"), "asked when its turn comes");
+    assert!(
+        harness.is_before("event ToolExecutionEnd a", "effect Authorize b"),
+        "checked when its turn comes"
+    );
 }
 
 #[test]
 fn batched_calls_run_in_groups() {
-    let story =
-        Story::new("look").reply(calls(&["a", "b", "c", "d", "e"])).late(&["b", "a"]).reply(text("seen"));
-    let harness = strategy(story, ToolExecutionStrategy::Batched { size: 2 });
+    let scenario =
+        Scenario::new("look").reply(calls(&["a", "b", "c", "d", "e"])).late(&["b", "a"]).reply(text("seen"));
+    let harness = strategy(scenario, ToolExecutionStrategy::Batched { size: 2 });
     assert_eq!(
         course(&harness),
         [
@@ -74,20 +77,20 @@ fn batched_calls_run_in_groups() {
 }
 
 #[test]
-fn a_batch_of_nothing_is_a_batch_of_one() {
-    let story = Story::new("look").reply(calls(&["a", "b"])).reply(text("seen"));
-    let harness = strategy(story, ToolExecutionStrategy::Batched { size: 0 });
+fn batch_size_zero_is_treated_as_one() {
+    let scenario = Scenario::new("look").reply(calls(&["a", "b"])).reply(text("seen"));
+    let harness = strategy(scenario, ToolExecutionStrategy::Batched { size: 0 });
     assert_eq!(course(&harness), ["model", "run a", "end a", "run b", "end b", "model"]);
 }
 
 #[test]
-pub(super) fn a_tool_that_is_not_parallel_safe_runs_alone() {
-    let story = || {
+pub(super) fn tool_that_is_not_parallel_safe_runs_alone() {
+    let scenario = || {
         let calls = calls(&["a", "b", "c write", "d write", "e", "f"]);
-        Story::new("do").reply(calls).late(&["f", "e", "b", "a"]).reply(text("done"))
+        Scenario::new("do").reply(calls).late(&["f", "e", "b", "a"]).reply(text("done"))
     };
     for how in [ToolExecutionStrategy::Parallel, ToolExecutionStrategy::Batched { size: 4 }] {
-        let harness = strategy(story(), how);
+        let harness = strategy(scenario(), how);
         assert_eq!(
             course(&harness),
             [
@@ -95,14 +98,14 @@ pub(super) fn a_tool_that_is_not_parallel_safe_runs_alone() {
                 "run f", "end f", "end e", "model"
             ]
         );
-        truths::check(&harness);
+        invariants::check(&harness);
     }
 }
 
 #[test]
-fn a_failure_is_told_to_the_model_and_the_run_goes_on() {
-    let story = Story::new("do").with_hooks().reply(calls(&["a"])).reply(text("sorry"));
-    let harness = story.output("a", Err(ToolError::Failed("no such file".into()))).play();
+fn tool_failure_reaches_the_model_and_the_run_continues() {
+    let scenario = Scenario::new("do").with_hooks().reply(calls(&["a"])).reply(text("sorry"));
+    let harness = scenario.output("a", Err(ToolError::Failed("no such file".into()))).play();
     assert_eq!(harness.conversation()[2..], ["a: no such file", "assistant: sorry"]);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     let failed = own(&harness.journal)
@@ -111,13 +114,13 @@ fn a_failure_is_told_to_the_model_and_the_run_goes_on() {
 }
 
 #[test]
-fn output_is_fit_for_the_model_and_details_are_kept_beside_it() {
+fn tool_output_is_cleaned_and_details_are_kept() {
     let output = ToolResult {
         content: vec!["".into(), Content::tool_call("x", "read", json!({}))],
         details: json!({"exit_code": 0}),
         child_loop_id: Some(LoopId::from("child.c.0")),
     };
-    let harness = Story::new("do").reply(calls(&["a"])).output("a", Ok(output)).play();
+    let harness = Scenario::new("do").reply(calls(&["a"])).output("a", Ok(output)).play();
     assert_eq!(harness.result_of("a"), "(no output)");
     let end = own(&harness.journal).find_map(|event| match event {
         AgentEvent::ToolExecutionEnd { details, child_loop_id, is_error, .. } => {
@@ -129,33 +132,33 @@ fn output_is_fit_for_the_model_and_details_are_kept_beside_it() {
 }
 
 #[test]
-fn an_unknown_tool_is_answered_without_asking_anybody() {
-    let harness = Story::new("do").reply(calls(&["a fly"])).reply(text("sorry")).play();
+fn unknown_tool_gets_an_error_without_a_permission_check() {
+    let harness = Scenario::new("do").reply(calls(&["a fly"])).reply(text("sorry")).play();
     assert_eq!(harness.result_of("a"), "There is no tool named `fly`. Available: list, read, write.");
     assert!(!harness.logged("effect Authorize a") && !harness.logged("event ToolExecutionStart a"));
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
 }
 
 #[test]
-pub(super) fn a_call_the_gate_denies_does_not_run_and_the_model_is_told_why() {
+pub(super) fn denied_call_does_not_run_and_the_model_receives_the_reason() {
     let harness =
-        Story::new("do").reply(calls(&["a"])).verdict("a", Verdict::Deny("read-only".into())).play();
+        Scenario::new("do").reply(calls(&["a"])).verdict("a", Verdict::Deny("read-only".into())).play();
     assert_eq!(harness.result_of("a"), "Denied: read-only");
     assert!(!harness.logged("event ToolExecutionStart a") && !harness.logged("effect RunTool a"));
 }
 
 #[test]
-fn a_call_a_hook_skips_has_an_error_result_and_no_execution_events() {
-    let harness = Story::new("do").with_hooks().reply(calls(&["a"])).verdict("a", Verdict::Skip).play();
+fn skipped_call_has_an_error_result_and_no_execution_events() {
+    let harness = Scenario::new("do").with_hooks().reply(calls(&["a"])).verdict("a", Verdict::Skip).play();
     assert!(harness.result_of("a").starts_with("Skipped"));
     assert!(!harness.logged("event ToolExecutionStart a") && !harness.logged("event ToolExecutionEnd a"));
     assert!(!harness.logged("hook after_tool"));
 }
 
 #[test]
-fn plan_mode_queues_the_change_and_tells_the_model_that_it_did() {
+fn plan_mode_queues_the_change_and_says_so() {
     let verdict = Verdict::Queue { summary: "write x".into() };
-    let harness = Story::new("do").reply(calls(&["a write"])).verdict("a", verdict).play();
+    let harness = Scenario::new("do").reply(calls(&["a write"])).verdict("a", verdict).play();
     assert!(harness.logged("event PlanChangeQueued") && !harness.logged("effect RunTool a"));
     assert_eq!(harness.result_of("a"), "Plan mode: queued for approval, not executed. write x");
     let is_error = own(&harness.journal).any(|event| match event {
@@ -165,14 +168,16 @@ fn plan_mode_queues_the_change_and_tells_the_model_that_it_did() {
             .unwrap_or_default(),
         _ => false,
     });
-    assert!(!is_error, "queueing is what was asked for, not a failure");
+    assert!(!is_error, "queueing is not a failure");
 }
 
 #[test]
-fn rewritten_arguments_are_what_runs_and_what_is_recorded() {
+fn rewritten_arguments_run_and_are_recorded() {
     let args = Arc::new(json!({"path": "elsewhere"}));
-    let harness =
-        Story::new("do").reply(calls(&["a", "b"])).verdict("a", Verdict::Rewrite(Arc::clone(&args))).play();
+    let harness = Scenario::new("do")
+        .reply(calls(&["a", "b"]))
+        .verdict("a", Verdict::Rewrite(Arc::clone(&args)))
+        .play();
     assert!(harness.logged("effect RunTool a {\"path\":\"elsewhere\"}"));
     let recorded: Vec<Option<serde_json::Value>> = own(&harness.journal)
         .filter_map(|event| match event {
@@ -189,10 +194,11 @@ fn rewritten_arguments_are_what_runs_and_what_is_recorded() {
 }
 
 #[test]
-pub(super) fn ids_that_repeat_or_are_empty_are_made_unique() {
-    let story = Story::new("go").reply(calls(&["a", "a", " read"])).reply(calls(&["a"])).reply(text("done"));
-    let harness = story.play();
-    truths::check(&harness);
+pub(super) fn repeated_and_empty_ids_become_unique() {
+    let scenario =
+        Scenario::new("go").reply(calls(&["a", "a", " read"])).reply(calls(&["a"])).reply(text("done"));
+    let harness = scenario.play();
+    invariants::check(&harness);
     let started: Vec<_> = own(&harness.journal)
         .filter_map(|event| match event {
             AgentEvent::ToolExecutionStart { tool_call_id, .. } => Some(tool_call_id.to_string()),
@@ -200,7 +206,7 @@ pub(super) fn ids_that_repeat_or_are_empty_are_made_unique() {
         })
         .collect();
     assert_eq!(started.len(), 4);
-    assert_eq!(started[0], "a", "an id that is unique stays");
+    assert_eq!(started[0], "a", "a unique id stays");
     assert!(started[1..].iter().all(|id| id.starts_with("call_")), "{started:?}");
 }
 
@@ -212,7 +218,7 @@ fn arguments_are_always_an_object() {
         (json!([1]), json!({"arguments": [1]})),
         (json!({"path": "x"}), json!({"path": "x"})),
     ] {
-        let harness = Story::new("go").reply(call_with("a", given)).play();
+        let harness = Scenario::new("go").reply(call_with("a", given)).play();
         let window = &harness.sent[1];
         let call =
             window.llm_messages().flat_map(|message| message.content()).find_map(Content::as_tool_call);
@@ -221,35 +227,35 @@ fn arguments_are_always_an_object() {
 }
 
 #[test]
-pub(super) fn calls_of_a_reply_that_was_cut_off_are_not_run() {
+pub(super) fn calls_of_a_truncated_reply_do_not_run() {
     for stop_reason in [StopReason::Length, StopReason::ContextExceeded, StopReason::Refusal] {
-        let story =
-            Story::new("go").reply(calls_stopping(&["a", "b write"], stop_reason)).reply(text("done"));
-        let harness = story.play();
+        let scenario =
+            Scenario::new("go").reply(calls_stopping(&["a", "b write"], stop_reason)).reply(text("done"));
+        let harness = scenario.play();
         assert!(harness.lines(&["effect RunTool", "effect Authorize"]).is_empty());
         assert!(harness.result_of("a").starts_with("Not run: the reply ended before it was complete"));
-        assert_eq!(harness.count("effect CallModel"), 2, "the model may try again");
-        truths::check(&harness);
+        assert_eq!(harness.count("effect CallModel"), 2, "the model can try again");
+        invariants::check(&harness);
     }
 }
 
 #[test]
-fn a_call_without_the_right_stop_reason_is_run_all_the_same() {
-    let story = Story::new("go").reply(calls_stopping(&["a"], StopReason::Stop)).reply(text("done"));
-    assert_eq!(course(&story.play()), ["model", "run a", "end a", "model"]);
+fn call_runs_despite_a_wrong_stop_reason() {
+    let scenario = Scenario::new("go").reply(calls_stopping(&["a"], StopReason::Stop)).reply(text("done"));
+    assert_eq!(course(&scenario.play()), ["model", "run a", "end a", "model"]);
 }
 
-/// A run that makes the same call with the same result until it is stopped.
+/// Runs the same call with the same result until the run is stopped.
 fn repeating(guard: Option<RepetitionConfig>, turns: usize) -> Harness {
     let ids = ["a", "b", "c", "d", "e", "f", "g"];
-    let story = ids.into_iter().take(turns).fold(Story::new("go"), |story, id| {
-        story.reply(call_with(id, json!({"path": "x"}))).output(id, Ok(ToolResult::text("nothing")))
+    let scenario = ids.into_iter().take(turns).fold(Scenario::new("go"), |scenario, id| {
+        scenario.reply(call_with(id, json!({"path": "x"}))).output(id, Ok(ToolResult::text("nothing")))
     });
-    story.configured(|config| config.repetition = guard).play()
+    scenario.configured(|config| config.repetition = guard).play()
 }
 
 #[test]
-fn a_model_that_repeats_itself_is_told_and_then_stopped() {
+fn repeating_model_is_nudged_and_then_stopped() {
     let harness = repeating(Some(RepetitionConfig::new(2, 4)), 7);
     assert_eq!(harness.outcome(), &RunOutcome::Repetition);
     assert_eq!(harness.count("effect CallModel"), 4);
@@ -258,28 +264,30 @@ fn a_model_that_repeats_itself_is_told_and_then_stopped() {
         assert!(harness.result_of(call).contains(&format!("{count} times in a row")), "{call}");
     }
     assert_eq!(harness.count("event RepetitionDetected"), 3);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn another_call_or_another_result_is_no_repetition() {
-    let story =
-        ["a", "b", "c", "d", "e", "f"].into_iter().enumerate().fold(Story::new("go"), |story, (n, id)| {
+fn different_call_or_result_is_not_a_repetition() {
+    let scenario = ["a", "b", "c", "d", "e", "f"].into_iter().enumerate().fold(
+        Scenario::new("go"),
+        |scenario, (n, id)| {
             let arguments = json!({"path": (b'u' + n as u8) as char});
-            story.reply(call_with(id, arguments)).output(id, Ok(ToolResult::text("nothing")))
-        });
-    let harness = story.configured(|config| config.repetition = Some(RepetitionConfig::new(2, 2))).play();
+            scenario.reply(call_with(id, arguments)).output(id, Ok(ToolResult::text("nothing")))
+        },
+    );
+    let harness = scenario.configured(|config| config.repetition = Some(RepetitionConfig::new(2, 2))).play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
 
-    let story = ["a", "b", "c"]
+    let scenario = ["a", "b", "c"]
         .into_iter()
-        .fold(Story::new("go"), |story, id| story.reply(call_with(id, json!({"path": "x"}))));
-    let harness = story.configured(|config| config.repetition = Some(RepetitionConfig::new(2, 2))).play();
-    assert_eq!(harness.outcome(), &RunOutcome::Completed, "each call had another output");
+        .fold(Scenario::new("go"), |scenario, id| scenario.reply(call_with(id, json!({"path": "x"}))));
+    let harness = scenario.configured(|config| config.repetition = Some(RepetitionConfig::new(2, 2))).play();
+    assert_eq!(harness.outcome(), &RunOutcome::Completed, "each call had a different output");
 }
 
 #[test]
-fn the_repetition_guard_can_be_switched_off() {
+fn loop_detection_can_be_disabled() {
     let harness = repeating(None, 7);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert!(!harness.logged("event RepetitionDetected"));

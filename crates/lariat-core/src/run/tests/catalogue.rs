@@ -1,4 +1,4 @@
-//! The stories that are disturbed at every point. Each is told in full by a test of its own elsewhere.
+//! The scenarios that the tests interrupt at every point. Other tests check each one in detail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::super::{FallbackModel, Filtered, ModelSignal};
 use super::harness::Harness;
-use super::story::*;
-use super::truths;
+use super::invariants;
+use super::scenario::*;
 use crate::budget::{Admission, BudgetLimits, BudgetScope, Standing};
 use crate::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
@@ -22,12 +22,12 @@ use crate::permission::{PermissionDecision, Verdict};
 use crate::tool::{ToolError, ToolResult};
 use crate::usage::{Cost, Usage};
 
-/// A story under its name, to be told any number of times.
-pub(super) type Told = (&'static str, fn() -> Story);
+/// A scenario with its name, which can be played any number of times.
+pub(super) type NamedScenario = (&'static str, fn() -> Scenario);
 
-pub(super) fn catalogue() -> Vec<Told> {
+pub(super) fn catalogue() -> Vec<NamedScenario> {
     vec![
-        ("a reply in words", words),
+        ("a text reply", text_reply),
         ("a tool cycle", tool_cycle),
         ("parallel tools", parallel_tools),
         ("sequential tools", sequential_tools),
@@ -40,19 +40,19 @@ pub(super) fn catalogue() -> Vec<Told> {
         ("before_turn says no later", stopped_before_second_turn),
         ("filters warn", filter_warns),
         ("filters reject", filter_rejects),
-        ("kept from ending", kept_going),
-        ("kept from ending too often", kept_going_for_ever),
-        ("halted at its end", halted_at_its_end),
+        ("a hook blocks the end", stop_blocked),
+        ("a hook blocks the end too often", stop_blocked_for_ever),
+        ("halted at the end", halted_at_its_end),
         ("halted while a tool runs", halted),
-        ("told of a compaction", told_of_compaction),
-        ("notes", noted),
-        ("notes and a compaction", noted_and_compacted),
+        ("hook after a compaction", hook_after_compaction),
+        ("notes", notes_sent),
+        ("notes and a compaction", notes_and_compaction),
         ("steering between tools", steered),
         ("steering all at once", steered_all),
         ("follow-ups", followed_up),
         ("queued before the start", queued_before_start),
         ("approved", approved),
-        ("denied by a person", denied),
+        ("denied by the user", denied),
         ("denied by the gate", denied_by_gate),
         ("answered by two", answered_twice),
         ("asked while others run", asked_beside),
@@ -70,23 +70,23 @@ pub(super) fn catalogue() -> Vec<Told> {
         ("stalls", stalled),
         ("overflow", overflowed),
         ("overflow twice", overflowed_twice),
-        ("overflow without room", overflowed_without_room),
+        ("overflow without compaction", overflowed_without_compaction),
         ("compaction in an emergency", compacted),
-        ("room prepared", prepared),
-        ("room prepared for the next prompt", prepared_at_the_end),
-        ("room prepared too late", prepared_too_late),
-        ("room prepared by taking words", prepared_for_nothing),
+        ("compaction prepared", prepared),
+        ("compaction prepared for the next prompt", prepared_at_the_end),
+        ("compaction prepared too late", prepared_too_late),
+        ("prepared compaction removes user messages", prepared_for_nothing),
         ("compaction refused", compaction_refused),
         ("counted by two models", counted),
         ("ids that repeat", repeated_ids),
         ("calls cut off", cut_off_calls),
         ("a pause", paused),
         ("repetition", repeating),
-        ("going round in a circle", circling),
+        ("repeating a cycle", cycling),
         ("a session's budget", session_budget),
-        ("more is asked for and given", extended),
-        ("more is asked for and refused", not_extended),
-        ("more is given by itself", extended_unasked),
+        ("budget extension granted", extended),
+        ("budget extension refused", not_extended),
+        ("budget extension without a request", extended_unasked),
         ("a shared budget", shared_budget),
         ("a shared budget that refuses", shared_refusal),
         ("a shared budget that refuses a tool", shared_tool_refusal),
@@ -109,29 +109,29 @@ fn spending(id: &'static str, tokens: u64) -> Reply {
     reply
 }
 
-/// Six turns of 100 tokens each, in a session that has spent nothing.
-pub(super) fn session_budget() -> Story {
+/// Turns of about 100 tokens each, in a session that has spent nothing.
+pub(super) fn session_budget() -> Scenario {
     let limits = BudgetLimits::none().with_tokens(400);
-    let story = ["a", "b", "c", "d", "e"]
-        .into_iter()
-        .fold(Story::new("spend"), |story, id| story.reply(spending(id, if id == "d" { 85 } else { 100 })));
-    story.configured(move |config| config.budget.session = limits)
+    let scenario = ["a", "b", "c", "d", "e"].into_iter().fold(Scenario::new("spend"), |scenario, id| {
+        scenario.reply(spending(id, if id == "d" { 85 } else { 100 }))
+    });
+    scenario.configured(move |config| config.budget.session = limits)
 }
 
-pub(super) fn extended() -> Story {
-    let mut story = session_budget().configured(|config| config.budget.asks = true);
-    story.script.more.push_back(Some(BudgetLimits::none().with_tokens(1_000)));
-    story
+pub(super) fn extended() -> Scenario {
+    let mut scenario = session_budget().configured(|config| config.budget.asks = true);
+    scenario.script.more.push_back(Some(BudgetLimits::none().with_tokens(1_000)));
+    scenario
 }
 
-pub(super) fn not_extended() -> Story {
-    let mut story = session_budget().configured(|config| config.budget.asks = true);
-    story.script.more.push_back(None);
-    story
+pub(super) fn not_extended() -> Scenario {
+    let mut scenario = session_budget().configured(|config| config.budget.asks = true);
+    scenario.script.more.push_back(None);
+    scenario
 }
 
-pub(super) fn extended_unasked() -> Story {
-    let more = Say::Extend(BudgetScope::Session, BudgetLimits::none().with_tokens(1_000));
+pub(super) fn extended_unasked() -> Scenario {
+    let more = TestAction::Extend(BudgetScope::Session, BudgetLimits::none().with_tokens(1_000));
     session_budget().when("event ToolExecutionEnd b", more)
 }
 
@@ -140,137 +140,140 @@ fn in_pool(used: u64) -> Admission {
     Admission { standings: vec![standing], refused: (used >= 1_000).then_some(standing) }
 }
 
-pub(super) fn shared_budget() -> Story {
-    let mut story = Story::new("spend").reply(calls(&["a", "b"])).reply(calls(&["c"])).reply(calls(&["d"]));
-    story.script.admissions = [100, 750, 960, 990].map(in_pool).into();
-    story.configured(|config| config.budget.is_shared = true)
+pub(super) fn shared_budget() -> Scenario {
+    let mut scenario =
+        Scenario::new("spend").reply(calls(&["a", "b"])).reply(calls(&["c"])).reply(calls(&["d"]));
+    scenario.script.admissions = [100, 750, 960, 990].map(in_pool).into();
+    scenario.configured(|config| config.budget.is_shared = true)
 }
 
-pub(super) fn shared_refusal() -> Story {
-    let mut story = Story::new("spend").reply(calls(&["a"])).reply(text("never"));
-    story.script.admissions = [100, 1_000].map(in_pool).into();
-    story.configured(|config| config.budget.is_shared = true)
+pub(super) fn shared_refusal() -> Scenario {
+    let mut scenario = Scenario::new("spend").reply(calls(&["a"])).reply(text("never"));
+    scenario.script.admissions = [100, 1_000].map(in_pool).into();
+    scenario.configured(|config| config.budget.is_shared = true)
 }
 
-pub(super) fn shared_tool_refusal() -> Story {
-    let mut story = Story::new("spend").reply(calls(&["a", "b"])).reply(text("done"));
+pub(super) fn shared_tool_refusal() -> Scenario {
+    let mut scenario = Scenario::new("spend").reply(calls(&["a", "b"])).reply(text("done"));
     let used_up = Standing::new(BudgetScope::Pool, LimitKind::ToolCalls, 9, 9);
-    story.script.refused_calls.insert("b", used_up);
-    story.configured(|config| config.budget.is_shared = true)
+    scenario.script.refused_calls.insert("b", used_up);
+    scenario.configured(|config| config.budget.is_shared = true)
 }
 
-fn shared_overflow() -> Story {
+fn shared_overflow() -> Scenario {
     overflowed().configured(|config| config.budget.is_shared = true)
 }
 
-pub(super) fn no_calls_left() -> Story {
+pub(super) fn no_calls_left() -> Scenario {
     let limits = ExecutionLimits::default().with_max_tool_calls(2);
-    let story = Story::new("do").reply(calls(&["a", "b", "c"])).reply(calls(&["d"])).reply(text("never"));
-    story.configured(|config| config.limits = Some(limits))
+    let scenario =
+        Scenario::new("do").reply(calls(&["a", "b", "c"])).reply(calls(&["d"])).reply(text("never"));
+    scenario.configured(|config| config.limits = Some(limits))
 }
 
-pub(super) fn circling() -> Story {
-    let mut story = Story::new("again");
+pub(super) fn cycling() -> Scenario {
+    let mut scenario = Scenario::new("again");
     for id in ["a1", "b1", "a2", "b2", "a3", "b3", "a4", "b4", "a5", "b5", "a6", "b6", "a7"] {
-        story = story.reply(call_with(id, json!({ "path": &id[..1] }))).output(id, Ok(ToolResult::text("x")));
+        scenario =
+            scenario.reply(call_with(id, json!({ "path": &id[..1] }))).output(id, Ok(ToolResult::text("x")));
     }
-    story
+    scenario
 }
 
-fn words() -> Story {
-    Story::new("hi").with_hooks().reply(text("hello"))
+fn text_reply() -> Scenario {
+    Scenario::new("hi").with_hooks().reply(text("hello"))
 }
 
-fn tool_cycle() -> Story {
-    Story::new("look").with_hooks().reply(calls(&["a"])).reply(text("seen"))
+fn tool_cycle() -> Scenario {
+    Scenario::new("look").with_hooks().reply(calls(&["a"])).reply(text("seen"))
 }
 
-pub(super) fn parallel_tools() -> Story {
-    Story::new("look")
+pub(super) fn parallel_tools() -> Scenario {
+    Scenario::new("look")
         .with_hooks()
         .reply(calls(&["a", "b list", "c"]))
         .late(&["c", "a", "b"])
         .reply(text("seen"))
 }
 
-fn sequential_tools() -> Story {
-    let story = Story::new("look").reply(calls(&["a", "b", "c"])).reply(text("seen"));
-    story.configured(|config| config.tool_execution = ToolExecutionStrategy::Sequential)
+fn sequential_tools() -> Scenario {
+    let scenario = Scenario::new("look").reply(calls(&["a", "b", "c"])).reply(text("seen"));
+    scenario.configured(|config| config.tool_execution = ToolExecutionStrategy::Sequential)
 }
 
-fn batched_tools() -> Story {
-    let story =
-        Story::new("look").reply(calls(&["a", "b", "c", "d", "e"])).late(&["b", "a"]).reply(text("seen"));
-    story.configured(|config| config.tool_execution = ToolExecutionStrategy::Batched { size: 2 })
+fn batched_tools() -> Scenario {
+    let scenario =
+        Scenario::new("look").reply(calls(&["a", "b", "c", "d", "e"])).late(&["b", "a"]).reply(text("seen"));
+    scenario.configured(|config| config.tool_execution = ToolExecutionStrategy::Batched { size: 2 })
 }
 
-fn unsafe_tools() -> Story {
-    Story::new("do")
+fn unsafe_tools() -> Scenario {
+    Scenario::new("do")
         .reply(calls(&["a", "b write", "c write", "d", "e"]))
         .late(&["e", "d"])
         .reply(text("done"))
 }
 
-fn failing_tool() -> Story {
-    let story = Story::new("do").reply(calls(&["a", "b"])).reply(text("sorry"));
-    story.output("a", Err(ToolError::Failed("no such file".into()))).output("b", Ok(ToolResult::default()))
+fn failing_tool() -> Scenario {
+    let scenario = Scenario::new("do").reply(calls(&["a", "b"])).reply(text("sorry"));
+    scenario.output("a", Err(ToolError::Failed("no such file".into()))).output("b", Ok(ToolResult::default()))
 }
 
-fn unknown_tool() -> Story {
-    Story::new("do").reply(calls(&["a fly", "b"])).reply(text("sorry"))
+fn unknown_tool() -> Scenario {
+    Scenario::new("do").reply(calls(&["a fly", "b"])).reply(text("sorry"))
 }
 
-fn stopped_before_loop() -> Story {
-    words().scripted(|script| script.before_loop.push_back(false))
+fn stopped_before_loop() -> Scenario {
+    text_reply().scripted(|script| script.before_loop.push_back(false))
 }
 
-fn stopped_before_turn() -> Story {
-    words().scripted(|script| script.before_turn.push_back(false))
+fn stopped_before_turn() -> Scenario {
+    text_reply().scripted(|script| script.before_turn.push_back(false))
 }
 
-fn stopped_before_second_turn() -> Story {
+fn stopped_before_second_turn() -> Scenario {
     tool_cycle().scripted(|script| script.before_turn.extend([true, false]))
 }
 
-fn filter_warns() -> Story {
-    words().filtered(Filtered::Pass {
+fn filter_warns() -> Scenario {
+    text_reply().filtered(Filtered::Pass {
         context: vec!["today is Monday".into()],
         warnings: vec!["odd".into(), "very".into()],
     })
 }
 
-fn filter_rejects() -> Story {
-    words().filtered(Filtered::Reject { reason: "no".into() })
+fn filter_rejects() -> Scenario {
+    text_reply().filtered(Filtered::Reject { reason: "no".into() })
 }
 
-/// Hooks find something to do twice.
-pub(super) fn kept_going() -> Story {
+/// Hooks block the end twice.
+pub(super) fn stop_blocked() -> Scenario {
     let answers = ["the tests fail", "the docs are missing"].map(HookAnswer::blocks);
-    words().reply(calls(&["a"])).reply(text("fixed")).told(MomentKind::Stop, answers)
+    text_reply().reply(calls(&["a"])).reply(text("fixed")).with_session_hooks(MomentKind::Stop, answers)
 }
 
-pub(super) fn kept_going_for_ever() -> Story {
-    words().told(MomentKind::Stop, (0..20).map(|_| HookAnswer::blocks("never enough")))
+pub(super) fn stop_blocked_for_ever() -> Scenario {
+    text_reply().with_session_hooks(MomentKind::Stop, (0..20).map(|_| HookAnswer::blocks("never enough")))
 }
 
-pub(super) fn halted_at_its_end() -> Story {
-    words().told(MomentKind::Stop, [HookAnswer::stops("enough")])
+pub(super) fn halted_at_its_end() -> Scenario {
+    text_reply().with_session_hooks(MomentKind::Stop, [HookAnswer::stops("enough")])
 }
 
-pub(super) fn halted() -> Story {
-    tool_cycle().when("effect RunTool a", Say::Halt("not in this repository"))
+pub(super) fn halted() -> Scenario {
+    tool_cycle().when("effect RunTool a", TestAction::Halt("not in this repository"))
 }
 
-pub(super) fn told_of_compaction() -> Story {
-    overflowed().told(MomentKind::PostCompact, [HookAnswer::tells("use tabs")])
+pub(super) fn hook_after_compaction() -> Scenario {
+    overflowed().with_session_hooks(MomentKind::PostCompact, [HookAnswer::tells("use tabs")])
 }
 
-pub(super) fn noted() -> Story {
+pub(super) fn notes_sent() -> Scenario {
     let notes = vec![Note::new("date", "It is Monday."), Note::new("empty", " ")];
     tool_cycle().scripted(|script| script.notes = notes).configured(|config| config.has_notes = true)
 }
 
-pub(super) fn noted_and_compacted() -> Story {
+pub(super) fn notes_and_compaction() -> Scenario {
     let notes = vec![Note::new("date", "It is Monday.")];
     overflowed()
         .scripted(|script| script.notes = notes)
@@ -278,74 +281,76 @@ pub(super) fn noted_and_compacted() -> Story {
         .reply(calls(&["a"]))
 }
 
-pub(super) fn steered() -> Story {
+pub(super) fn steered() -> Scenario {
     sequential_tools()
-        .when("effect RunTool a", Say::Steer("rather this"))
-        .when("effect RunTool a", Say::Steer("and that"))
+        .when("effect RunTool a", TestAction::Steer("rather this"))
+        .when("effect RunTool a", TestAction::Steer("and that"))
 }
 
-fn steered_all() -> Story {
+fn steered_all() -> Scenario {
     steered().configured(|config| config.steering_mode = QueueMode::All)
 }
 
-fn followed_up() -> Story {
+fn followed_up() -> Scenario {
     tool_cycle()
-        .when("effect RunTool a", Say::FollowUp("then this"))
-        .when("effect RunTool a", Say::FollowUp("then that"))
+        .when("effect RunTool a", TestAction::FollowUp("then this"))
+        .when("effect RunTool a", TestAction::FollowUp("then that"))
 }
 
-fn queued_before_start() -> Story {
-    words().when("hook before_loop", Say::Steer("first")).when("hook before_turn", Say::FollowUp("last"))
+fn queued_before_start() -> Scenario {
+    text_reply()
+        .when("hook before_loop", TestAction::Steer("first"))
+        .when("hook before_turn", TestAction::FollowUp("last"))
 }
 
-fn approved() -> Story {
+fn approved() -> Scenario {
     tool_cycle().asked("a", Some(PermissionDecision::AllowSession))
 }
 
-fn denied() -> Story {
+fn denied() -> Scenario {
     tool_cycle().asked("a", Some(PermissionDecision::deny("not today")))
 }
 
-fn denied_by_gate() -> Story {
+fn denied_by_gate() -> Scenario {
     tool_cycle().verdict("a", Verdict::Deny("never".into()))
 }
 
-fn answered_twice() -> Story {
-    approved().when("effect Ask a", Say::Answer("a", PermissionDecision::deny("I was first")))
+fn answered_twice() -> Scenario {
+    approved().when("effect Ask a", TestAction::Answer("a", PermissionDecision::deny("I was first")))
 }
 
-pub(super) fn asked_beside() -> Story {
-    let story = Story::new("look").reply(calls(&["a", "b", "c"])).asked("b", None).reply(text("seen"));
-    story.when("event ToolExecutionEnd c", Say::Answer("b", PermissionDecision::Allow))
+pub(super) fn asked_beside() -> Scenario {
+    let scenario = Scenario::new("look").reply(calls(&["a", "b", "c"])).asked("b", None).reply(text("seen"));
+    scenario.when("event ToolExecutionEnd c", TestAction::Answer("b", PermissionDecision::Allow))
 }
 
-fn skipped() -> Story {
+fn skipped() -> Scenario {
     tool_cycle().verdict("a", Verdict::Skip)
 }
 
-fn planned() -> Story {
+fn planned() -> Scenario {
     tool_cycle().verdict("a", Verdict::Queue { summary: "would read".into() })
 }
 
-fn rewritten() -> Story {
+fn rewritten() -> Scenario {
     tool_cycle().verdict("a", Verdict::Rewrite(Arc::new(json!({"of": "else"}))))
 }
 
-/// Tool calls without end.
-pub(super) fn busy(turns: usize) -> Story {
+/// Tool calls in every turn.
+pub(super) fn busy(turns: usize) -> Scenario {
     let names = ["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7"];
-    names.iter().take(turns).fold(Story::new("go"), |story, name| story.reply(calls(&[name])))
+    names.iter().take(turns).fold(Scenario::new("go"), |scenario, name| scenario.reply(calls(&[name])))
 }
 
-fn turn_limit() -> Story {
+fn turn_limit() -> Scenario {
     busy(6).limited(ExecutionLimits::default().with_max_turns(2))
 }
 
-fn token_limit() -> Story {
+fn token_limit() -> Scenario {
     busy(6).limited(ExecutionLimits::default().with_max_total_tokens(40))
 }
 
-fn cost_limit() -> Story {
+fn cost_limit() -> Scenario {
     let usage = Usage { cost: Cost::from_nano_usd(600), ..Usage::new(1, 1) };
     let mut reply = calls(&["a"]);
     reply.pop();
@@ -353,45 +358,47 @@ fn cost_limit() -> Story {
         stop_reason: StopReason::ToolUse,
         usage,
     }));
-    Story::new("go").reply(reply).limited(ExecutionLimits::default().with_max_cost(Cost::from_nano_usd(500)))
+    Scenario::new("go")
+        .reply(reply)
+        .limited(ExecutionLimits::default().with_max_cost(Cost::from_nano_usd(500)))
 }
 
-pub(super) fn deadline() -> Story {
+pub(super) fn deadline() -> Scenario {
     let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
-    Story::new("go").reply(calls(&["a", "b"])).held("b").limited(limits)
+    Scenario::new("go").reply(calls(&["a", "b"])).held("b").limited(limits)
 }
 
-fn retried() -> Story {
+fn retried() -> Scenario {
     let limited =
         ProviderError::RateLimited(ErrorDetail::new("slow").with_retry_after(Some(Duration::from_secs(9))));
-    Story::new("hi").reply(fails(network())).reply(fails(limited)).reply(text("hello"))
+    Scenario::new("hi").reply(fails(network())).reply(fails(limited)).reply(text("hello"))
 }
 
-fn retries_exhausted() -> Story {
-    let story = Story::new("hi")
+fn retries_exhausted() -> Scenario {
+    let scenario = Scenario::new("hi")
         .with_hooks()
         .configured(|config| config.retry = RetryConfig::default().with_max_retries(1));
-    story.reply(fails(network())).reply(fails(network()))
+    scenario.reply(fails(network())).reply(fails(network()))
 }
 
-fn broken_after_delivery() -> Story {
+fn broken_after_delivery() -> Scenario {
     let mut reply = vec![piece("half a ")];
     reply.extend(fails(network()));
-    Story::new("hi").with_hooks().reply(reply)
+    Scenario::new("hi").with_hooks().reply(reply)
 }
 
-fn cut_stream() -> Story {
-    Story::new("hi").reply(vec![super::super::ModelSignal::Ended]).reply(text("hello"))
+fn cut_stream() -> Scenario {
+    Scenario::new("hi").reply(vec![super::super::ModelSignal::Ended]).reply(text("hello"))
 }
 
-fn stalled() -> Story {
-    Story::new("hi").reply(Vec::new()).reply(text("hello"))
+fn stalled() -> Scenario {
+    Scenario::new("hi").reply(Vec::new()).reply(text("hello"))
 }
 
 /// A conversation in a window of 1,000 tokens.
-pub(super) fn in_small_window(turns: u128) -> Story {
-    let story = Story::new("and now?").after(long_talk(turns));
-    story.configured(|config| {
+pub(super) fn in_small_window(turns: u128) -> Scenario {
+    let scenario = Scenario::new("and now?").after(long_talk(turns));
+    scenario.configured(|config| {
         let mut context = ContextConfig::with_window(1_000);
         context.system_prompt_tokens = 0;
         (context.keep_first, context.keep_recent) = (0, 1);
@@ -399,17 +406,18 @@ pub(super) fn in_small_window(turns: u128) -> Story {
     })
 }
 
-/// Two models report how large their requests were, each in tokens of its own.
-pub(super) fn counted() -> Story {
-    let story =
-        Story::new("count the words of this sentence, and then count them again").configured(|config| {
+/// Two models report the size of their requests, each in its own tokens.
+pub(super) fn counted() -> Scenario {
+    let scenario =
+        Scenario::new("count the words of this sentence, and then count them again").configured(|config| {
             config.context = Some(ContextConfig::with_window(100_000));
             config.retry = RetryConfig::none();
             config.fallbacks = vec![FallbackModel { provider: "q".to_owned(), model: "n-1".to_owned() }];
         });
     let output = || Ok(ToolResult::text("a word, another word, and the next one after it ".repeat(20)));
-    let story = ["a", "b", "c", "d"].into_iter().fold(story, |story, call| story.output(call, output()));
-    story
+    let scenario =
+        ["a", "b", "c", "d"].into_iter().fold(scenario, |scenario, call| scenario.output(call, output()));
+    scenario
         .reply(using(calls(&["a"]), 5_000))
         .reply(using(calls(&["b"]), 5_400))
         .reply(using(calls(&["c"]), 5_800))
@@ -419,106 +427,107 @@ pub(super) fn counted() -> Story {
 }
 
 /// A conversation that fills its window to 86 %, and to more than 90 % after the first turn.
-fn filling() -> Story {
-    let story = in_small_window(1).configured(|config| {
+fn filling() -> Scenario {
+    let scenario = in_small_window(1).configured(|config| {
         config.context.as_mut().unwrap().max_context_tokens = 490;
     });
-    let story = story.output("a", Ok(ToolResult::text("seen ".repeat(30))));
-    story.reply(unreported(calls(&["a"]))).reply(unreported(text("fine")))
+    let scenario = scenario.output("a", Ok(ToolResult::text("seen ".repeat(30))));
+    scenario.reply(unreported(calls(&["a"]))).reply(unreported(text("fine")))
 }
 
-pub(super) fn prepared() -> Story {
+pub(super) fn prepared() -> Scenario {
     filling().scripted(|script| script.compactor = Compactor::Replies)
 }
 
-pub(super) fn prepared_at_the_end() -> Story {
-    let story = in_small_window(1).configured(|config| {
+pub(super) fn prepared_at_the_end() -> Scenario {
+    let scenario = in_small_window(1).configured(|config| {
         config.context.as_mut().unwrap().max_context_tokens = 490;
     });
-    story.reply(unreported(text("fine"))).scripted(|script| script.compactor = Compactor::Replies)
+    scenario.reply(unreported(text("fine"))).scripted(|script| script.compactor = Compactor::Replies)
 }
 
-pub(super) fn prepared_too_late() -> Story {
-    prepared().scripted(|script| script.slow_room = true)
+pub(super) fn prepared_too_late() -> Scenario {
+    prepared().scripted(|script| script.slow_compaction = true)
 }
 
-pub(super) fn prepared_for_nothing() -> Story {
+pub(super) fn prepared_for_nothing() -> Scenario {
     filling().scripted(|script| script.compactor = Compactor::Words)
 }
 
-pub(super) fn overflowed() -> Story {
-    let story = in_small_window(1).reply(overflow()).reply(text("better"));
-    story.scripted(|script| script.compactor = Compactor::Replies)
+pub(super) fn overflowed() -> Scenario {
+    let scenario = in_small_window(1).reply(overflow()).reply(text("better"));
+    scenario.scripted(|script| script.compactor = Compactor::Replies)
 }
 
-pub(super) fn overflowed_twice() -> Story {
-    let story = in_small_window(1).with_hooks().reply(overflow()).reply(overflow());
-    story.scripted(|script| script.compactor = Compactor::Replies)
+pub(super) fn overflowed_twice() -> Scenario {
+    let scenario = in_small_window(1).with_hooks().reply(overflow()).reply(overflow());
+    scenario.scripted(|script| script.compactor = Compactor::Replies)
 }
 
-fn overflowed_without_room() -> Story {
+fn overflowed_without_compaction() -> Scenario {
     in_small_window(1).with_hooks().reply(overflow())
 }
 
-pub(super) fn compacted() -> Story {
+pub(super) fn compacted() -> Scenario {
     in_small_window(3).reply(text("fine")).scripted(|script| script.compactor = Compactor::Replies)
 }
 
-pub(super) fn compaction_refused() -> Story {
-    let story = in_small_window(3).scripted(|script| script.compactor = Compactor::Nonsense);
-    let story = ["a", "b", "c"].iter().fold(story, |story, call| story.reply(unreported(calls(&[call]))));
-    story.reply(text("fine"))
+pub(super) fn compaction_refused() -> Scenario {
+    let scenario = in_small_window(3).scripted(|script| script.compactor = Compactor::Nonsense);
+    let scenario =
+        ["a", "b", "c"].iter().fold(scenario, |scenario, call| scenario.reply(unreported(calls(&[call]))));
+    scenario.reply(text("fine"))
 }
 
-fn repeated_ids() -> Story {
-    Story::new("go").reply(calls(&["a", "a", " read"])).reply(calls(&["a"])).reply(text("done"))
+fn repeated_ids() -> Scenario {
+    Scenario::new("go").reply(calls(&["a", "a", " read"])).reply(calls(&["a"])).reply(text("done"))
 }
 
-fn cut_off_calls() -> Story {
-    Story::new("go").reply(calls_stopping(&["a", "b write"], StopReason::Length)).reply(text("done"))
+fn cut_off_calls() -> Scenario {
+    Scenario::new("go").reply(calls_stopping(&["a", "b write"], StopReason::Length)).reply(text("done"))
 }
 
-fn paused() -> Story {
-    Story::new("go").reply(vec![piece("wait"), done(StopReason::Pause)]).reply(text("done"))
+fn paused() -> Scenario {
+    Scenario::new("go").reply(vec![piece("wait"), done(StopReason::Pause)]).reply(text("done"))
 }
 
-fn repeating() -> Story {
+fn repeating() -> Scenario {
     let same = |id| call_with(id, json!({"path": "x"}));
-    let story = ["a", "b", "c", "d", "e"].into_iter().fold(Story::new("go"), |story, id| {
-        story.reply(same(id)).output(id, Ok(ToolResult::text("nothing")))
+    let scenario = ["a", "b", "c", "d", "e"].into_iter().fold(Scenario::new("go"), |scenario, id| {
+        scenario.reply(same(id)).output(id, Ok(ToolResult::text("nothing")))
     });
-    story.configured(|config| config.repetition = Some(RepetitionConfig::new(2, 4)))
+    scenario.configured(|config| config.repetition = Some(RepetitionConfig::new(2, 4)))
 }
 
-fn continued() -> Story {
-    let mut story = Story::continuing(vec![old_prompt(1, "hi")]).with_hooks().reply(text("hello"));
-    story.start.parent_loop_id = Some("s.c.0".into());
-    story.start.continuation_kind = Some(ContinuationKind::Default);
-    story
+fn continued() -> Scenario {
+    let mut scenario = Scenario::continuing(vec![old_prompt(1, "hi")]).with_hooks().reply(text("hello"));
+    scenario.start.parent_loop_id = Some("s.c.0".into());
+    scenario.start.continuation_kind = Some(ContinuationKind::Default);
+    scenario
 }
 
-fn branched() -> Story {
-    let mut story = continued().reply(calls(&["a"]));
-    story.start.continuation_kind = Some(ContinuationKind::Branch { tag: "2025-11-15T00:00:00Z".into() });
-    story
+fn branched() -> Scenario {
+    let mut scenario = continued().reply(calls(&["a"]));
+    scenario.start.continuation_kind = Some(ContinuationKind::Branch { tag: "2025-11-15T00:00:00Z".into() });
+    scenario
 }
 
-fn empty_reply() -> Story {
-    Story::new("hi").reply(vec![done(StopReason::Stop)])
+fn empty_reply() -> Scenario {
+    Scenario::new("hi").reply(vec![done(StopReason::Stop)])
 }
 
-/// An earlier loop ended before it took up what was said to it.
-pub(super) fn carried_over() -> Story {
+/// An earlier loop ended before it delivered its queued messages.
+pub(super) fn carried_over() -> Scenario {
     let left = [
         (QueueKind::Steering, old_prompt(7, "one more thing")),
         (QueueKind::FollowUp, old_prompt(8, "and then")),
     ];
     let earlier = "s.c.0";
     let start = crate::event::LoopStart::new("agent".into(), "s".into(), earlier.into());
-    let mut story = tool_cycle().journaled(Some(earlier), AgentEvent::AgentStart(Box::new(start)));
+    let mut scenario = tool_cycle().journaled(Some(earlier), AgentEvent::AgentStart(Box::new(start)));
     for (queue, message) in &left {
         let queued = AgentEvent::MessageQueued { queue: *queue, message: Arc::clone(message) };
-        story = story.journaled(Some(earlier), queued);
+        scenario = scenario.journaled(Some(earlier), queued);
     }
     let end = AgentEvent::AgentEnd {
         messages: Vec::new(),
@@ -526,28 +535,28 @@ pub(super) fn carried_over() -> Story {
         outcome: RunOutcome::Aborted,
         rejection: None,
     };
-    story = story.journaled(Some(earlier), end);
-    story.carried = left.into();
-    story
+    scenario = scenario.journaled(Some(earlier), end);
+    scenario.carried = left.into();
+    scenario
 }
 
-fn cancelled_tool() -> Story {
-    Story::new("go")
+fn cancelled_tool() -> Scenario {
+    Scenario::new("go")
         .with_hooks()
         .reply(calls(&["a", "b", "c write"]))
         .held("b")
-        .when("event ToolExecutionEnd a", Say::Cancel)
+        .when("event ToolExecutionEnd a", TestAction::Cancel)
 }
 
-fn cancelled_question() -> Story {
-    Story::new("go").reply(calls(&["a", "b"])).asked("b", None).when("effect Ask b", Say::Cancel)
+fn cancelled_question() -> Scenario {
+    Scenario::new("go").reply(calls(&["a", "b"])).asked("b", None).when("effect Ask b", TestAction::Cancel)
 }
 
 #[test]
-fn every_story_comes_to_its_end() {
-    for (name, story) in catalogue() {
-        let harness: Harness = story().play();
+fn every_scenario_ends() {
+    for (name, scenario) in catalogue() {
+        let harness: Harness = scenario().play();
         assert!(harness.ending.is_some(), "{name} does not end:\n{}", harness.log.join("\n"));
-        truths::check(&harness);
+        invariants::check(&harness);
     }
 }

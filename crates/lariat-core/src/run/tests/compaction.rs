@@ -1,10 +1,10 @@
-//! Making room: within a turn after an overflow, by itself at the threshold, and not for ever.
+//! Tests of compaction: after an overflow, at the thresholds, and its limits.
 
 use super::super::Input;
 use super::catalogue;
 use super::harness::Harness;
-use super::story::*;
-use super::truths::{self, own};
+use super::invariants::{self, own};
+use super::scenario::*;
 use crate::event::{AgentEvent, CompactionCause, RunOutcome};
 
 fn refusals(harness: &Harness) -> Vec<(CompactionCause, String)> {
@@ -16,7 +16,7 @@ fn refusals(harness: &Harness) -> Vec<(CompactionCause, String)> {
 }
 
 #[test]
-fn an_overflow_is_compacted_and_retried_within_the_same_turn() {
+fn overflow_compacts_and_retries_in_the_same_turn() {
     let harness = catalogue::overflowed().play();
     assert_eq!(
         harness.lines(&["effect", "event TurnStart", "event TurnEnd", "event Compaction"]),
@@ -33,11 +33,11 @@ fn an_overflow_is_compacted_and_retried_within_the_same_turn() {
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.conversation(), ["user: question 0", "user: and now?", "assistant: better"]);
     assert_eq!((harness.sent[0].len(), harness.sent[1].len()), (3, 2));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn what_compaction_says_it_saved_it_saved() {
+fn compaction_event_reports_the_saved_tokens() {
     let harness = catalogue::overflowed().play();
     let (before, after) = own(&harness.journal)
         .find_map(|event| match event {
@@ -51,32 +51,32 @@ fn what_compaction_says_it_saved_it_saved() {
 }
 
 #[test]
-fn an_overflow_is_answered_twice_in_a_turn_and_then_says_what_is_too_big() {
+fn repeated_overflow_ends_with_the_largest_messages() {
     let harness = catalogue::overflowed_twice().play();
     assert_eq!(harness.count("effect Compact Overflow"), 2);
     assert_eq!(harness.count("effect CallModel"), 2);
     let RunOutcome::ContextFull(full) = harness.outcome() else { panic!("{:?}", harness.outcome()) };
     assert!(full.reason.contains("nothing left"), "{full}");
     assert_eq!(full.window, Some(1_000));
-    assert_eq!(full.largest.len(), 2, "two prompts are left");
+    assert_eq!(full.largest.len(), 2, "two prompts remain");
     assert_eq!(harness.count("hook on_error"), 1);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn an_overflow_in_a_later_turn_is_compacted_again() {
-    let story = catalogue::in_small_window(1).reply(overflow()).reply(calls(&["a"])).reply(overflow());
-    let harness = story.scripted(|script| script.compactor = Compactor::Replies).play();
+fn overflow_in_a_later_turn_compacts_again() {
+    let scenario = catalogue::in_small_window(1).reply(overflow()).reply(calls(&["a"])).reply(overflow());
+    let harness = scenario.scripted(|script| script.compactor = Compactor::Replies).play();
     assert_eq!(harness.count("effect Compact Overflow"), 2);
 }
 
 #[test]
-pub(super) fn an_overflow_that_cannot_be_compacted_fails_and_says_why() {
+pub(super) fn overflow_without_compaction_fails_with_the_reason() {
     for (compactor, why) in
         [(Compactor::Nothing, "nothing left"), (Compactor::Nonsense, "not in the conversation")]
     {
-        let story = catalogue::in_small_window(1).reply(overflow());
-        let harness = story.scripted(|script| script.compactor = compactor).play();
+        let scenario = catalogue::in_small_window(1).reply(overflow());
+        let harness = scenario.scripted(|script| script.compactor = compactor).play();
         assert_eq!(refusals(&harness).len(), 1);
         assert!(refusals(&harness)[0].1.contains(why), "{:?}", refusals(&harness));
         let RunOutcome::ContextFull(full) = harness.outcome() else { panic!("{:?}", harness.outcome()) };
@@ -87,14 +87,14 @@ pub(super) fn an_overflow_that_cannot_be_compacted_fails_and_says_why() {
             "{full}"
         );
         assert_eq!(harness.count("effect CallModel"), 1);
-        truths::check(&harness);
+        invariants::check(&harness);
     }
 }
 
 #[test]
-fn without_a_context_configuration_nothing_is_compacted_and_the_error_is_typed() {
-    let story = Story::new("and now?").after(long_talk(3)).reply(overflow());
-    let harness = story.scripted(|script| script.compactor = Compactor::Replies).play();
+fn no_compaction_without_a_context_configuration() {
+    let scenario = Scenario::new("and now?").after(long_talk(3)).reply(overflow());
+    let harness = scenario.scripted(|script| script.compactor = Compactor::Replies).play();
     assert!(harness.lines(&["effect Compact"]).is_empty());
     let RunOutcome::ContextFull(full) = harness.outcome() else { panic!("{:?}", harness.outcome()) };
     assert_eq!((full.window, full.largest.len()), (None, 5));
@@ -102,18 +102,18 @@ fn without_a_context_configuration_nothing_is_compacted_and_the_error_is_typed()
 }
 
 #[test]
-fn in_an_emergency_room_is_made_before_the_model_is_called() {
+fn emergency_compacts_before_the_model_call() {
     let harness = catalogue::compacted().play();
     assert!(harness.is_before("event CompactionWarning", "effect Compact Emergency"));
     assert!(harness.is_before("effect Compact Emergency", "effect CallModel"));
     assert!(harness.is_before("event Compaction", "effect CallModel"));
-    assert_eq!(harness.sent[0].len(), 4, "the words of the person");
+    assert_eq!(harness.sent[0].len(), 4, "the user messages");
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn room_is_prepared_while_the_model_answers_and_made_before_the_next_call() {
+fn compaction_is_prepared_during_a_reply_and_applied_before_the_next() {
     let harness = catalogue::prepared().play();
     assert_eq!(
         harness.lines(&["effect Compact", "effect CallModel", "event Compaction"]),
@@ -126,40 +126,40 @@ fn room_is_prepared_while_the_model_answers_and_made_before_the_next_call() {
         ]
     );
     assert_eq!(harness.sent.iter().map(|window| window.len()).collect::<Vec<_>>(), [3, 4]);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn room_that_is_ready_when_the_run_ends_is_there_for_the_next_prompt() {
+fn prepared_compaction_is_applied_at_the_end_of_the_run() {
     let harness = catalogue::prepared_at_the_end().play();
     assert!(harness.is_before("effect CallModel", "event Compaction"));
     assert!(harness.is_before("event Compaction", "event AgentEnd"));
     assert_eq!(harness.conversation(), ["user: question 0", "user: and now?", "assistant: fine"]);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_run_does_not_wait_for_room_that_is_not_ready() {
+fn run_does_not_wait_for_unprepared_compaction() {
     let harness = catalogue::prepared_too_late().play();
     assert_eq!(
         harness.lines(&["effect Compact", "effect CallModel", "event Compaction"]),
         ["event CompactionWarning", "effect Compact Threshold", "effect CallModel", "effect CallModel"]
     );
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_proposal_that_takes_a_persons_words_is_refused_by_the_machine() {
+fn edit_of_a_user_message_is_refused() {
     let harness = catalogue::prepared_for_nothing().play();
     let words = harness.sent[1].iter().filter(|message| message.as_user().is_some()).count();
     assert_eq!(words, 2);
     assert!(refusals(&harness)[0].1.contains("must stay as it is"), "{:?}", refusals(&harness));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_message_that_is_pinned_after_room_was_prepared_stays() {
+fn message_pinned_after_preparation_stays() {
     let pinned = long_talk(1)[1].id();
     let mut harness = catalogue::prepared().begin();
     while !harness.logged("effect RunTool a") {
@@ -170,32 +170,32 @@ fn a_message_that_is_pinned_after_room_was_prepared_stays() {
     assert!(harness.logged("event MessagePinned"));
     assert!(harness.sent[1].iter().any(|message| message.id() == pinned));
     assert!(refusals(&harness)[0].1.contains("must stay as it is"), "{:?}", refusals(&harness));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn cancelling_lets_go_of_room_that_is_being_prepared() {
+fn cancel_discards_a_compaction_in_preparation() {
     let mut harness = catalogue::prepared_too_late().begin();
     while !harness.logged("effect CallModel") {
         harness.step();
     }
-    harness.say(Say::Cancel);
+    harness.inject(TestAction::Cancel);
     harness.drive();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
-    assert!(!harness.logged("event Compaction"), "what comes too late is not used");
-    truths::check(&harness);
+    assert!(!harness.logged("event Compaction"), "a late compaction is not applied");
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_conversation_below_the_threshold_is_left_alone() {
-    let story = catalogue::in_small_window(1).scripted(|script| script.compactor = Compactor::Replies);
-    let harness = story.play();
+fn no_compaction_below_the_threshold() {
+    let scenario = catalogue::in_small_window(1).scripted(|script| script.compactor = Compactor::Replies);
+    let harness = scenario.play();
     assert!(harness.lines(&["effect Compact"]).is_empty());
     assert_eq!(harness.sent[0].len(), 3);
 }
 
 #[test]
-fn compaction_that_was_refused_twice_is_not_tried_a_third_time() {
+fn compaction_is_not_tried_after_two_refusals() {
     let harness = catalogue::compaction_refused().play();
     assert_eq!(harness.count("event TurnStart"), 4);
     assert_eq!(
@@ -208,42 +208,43 @@ fn compaction_that_was_refused_twice_is_not_tried_a_third_time() {
             "effect CallModel",
             "effect CallModel"
         ],
-        "once a turn"
+        "once per turn"
     );
     let causes: Vec<_> = refusals(&harness).into_iter().map(|(cause, _)| cause).collect();
     assert_eq!(causes, [CompactionCause::Emergency, CompactionCause::Emergency]);
     assert_eq!(
         harness.outcome(),
         &RunOutcome::Completed,
-        "refusal is no failure while the model still answers"
+        "a refusal is not a failure while the model still answers"
     );
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn compaction_that_hardly_shrinks_is_refused() {
-    // Next to the system prompt the conversation is small: dropping nearly all of it saves less than a fifth.
-    let story = Story::new("and now?").after(long_talk(8)).configured(|config| {
+fn compaction_that_saves_too_little_is_refused() {
+    // The conversation is small compared with the system prompt: dropping nearly all of it saves less than a
+    // fifth.
+    let scenario = Scenario::new("and now?").after(long_talk(8)).configured(|config| {
         let mut context = crate::config::ContextConfig::with_window(1_000);
         (context.keep_first, context.keep_recent) = (0, 1);
         context.system_prompt_tokens = 100_000;
         config.context = Some(context);
     });
-    let harness = story.scripted(|script| script.compactor = Compactor::Replies).play();
+    let harness = scenario.scripted(|script| script.compactor = Compactor::Replies).play();
     let reason = &refusals(&harness)[0].1;
     assert!(reason.contains("shrink only"), "{reason}");
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn cancelling_while_compacting_ends_the_run() {
+fn cancel_during_compaction_ends_the_run() {
     let mut harness = catalogue::compacted().begin();
     while !harness.logged("effect Compact Emergency") {
         harness.step();
     }
-    harness.say(Say::Cancel);
+    harness.inject(TestAction::Cancel);
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     harness.drive();
-    assert!(!harness.logged("event Compaction"), "an overlay that comes too late is not laid");
-    truths::check(&harness);
+    assert!(!harness.logged("event Compaction"), "late edits are not applied");
+    invariants::check(&harness);
 }

@@ -1,13 +1,13 @@
-//! A step costs the same at any length of the conversation.
+//! Tests that a step costs the same at any length of the conversation.
 
 use super::super::{Effect, HookCall, Input, Run};
 use super::harness::Harness;
-use super::story::*;
+use super::scenario::*;
 use crate::event::AgentEvent;
 use crate::time::{Stamp, Timestamp};
 use crate::transcript::{Transcript, Window};
 
-/// Elements that the open end of a list holds at most; everything before it is shared.
+/// Maximum number of elements in the open tail of a list; everything before it is shared.
 const OPEN_END: usize = 32;
 
 fn talk(messages: u128) -> Transcript {
@@ -18,16 +18,16 @@ fn talk(messages: u128) -> Transcript {
     transcript
 }
 
-fn story(transcript: Transcript) -> Story {
-    let mut story = Story::new("hi").with_hooks().reply(calls(&["a", "b"])).reply(text("done"));
-    story.transcript = transcript;
-    story
+fn scenario(transcript: Transcript) -> Scenario {
+    let mut scenario = Scenario::new("hi").with_hooks().reply(calls(&["a", "b"])).reply(text("done"));
+    scenario.transcript = transcript;
+    scenario
 }
 
 #[test]
-fn a_long_conversation_takes_no_more_steps_than_a_short_one() {
+fn long_conversation_takes_the_same_steps_as_a_short_one() {
     let course = |length| {
-        let mut harness: Harness = story(talk(length)).begin();
+        let mut harness: Harness = scenario(talk(length)).begin();
         while harness.ending.is_none() {
             harness.step();
         }
@@ -37,11 +37,11 @@ fn a_long_conversation_takes_no_more_steps_than_a_short_one() {
 }
 
 #[test]
-fn what_hooks_and_models_get_of_a_long_conversation_is_shared_not_copied() {
+fn long_conversation_is_shared_not_copied() {
     const LENGTH: usize = 100_000;
     let transcript = talk(LENGTH as u128);
     let base: Window = transcript.window();
-    let Story { config, start, prompts, .. } = story(Transcript::new());
+    let Scenario { config, start, prompts, .. } = scenario(Transcript::new());
     let mut run = Run::new(config.into(), start, 0, transcript, prompts).unwrap();
     let stamp = Stamp { now: Timestamp::from_millis(1), entropy: 1 };
     let mut windows = 0;
@@ -68,7 +68,7 @@ fn what_hooks_and_models_get_of_a_long_conversation_is_shared_not_copied() {
                     inputs.push(Input::Model { op, signal });
                 }
                 Effect::Record(record) => {
-                    // What is written grows with the turn, never with the conversation.
+                    // The size of a record grows with the turn, never with the conversation.
                     let size = serde_json::to_vec(&record).unwrap().len();
                     assert!(size < 1_000, "{size} bytes of {:?}", record.event);
                     if let AgentEvent::AgentEnd { messages, .. } = &record.event {
@@ -80,5 +80,5 @@ fn what_hooks_and_models_get_of_a_long_conversation_is_shared_not_copied() {
         }
     }
     assert!(run.is_finished());
-    assert_eq!(windows, 5, "before and after the loop and the turn, and for the model");
+    assert_eq!(windows, 5, "two callbacks each for loop and turn, and the model call");
 }

@@ -1,13 +1,15 @@
-//! Performs effects by the script and keeps an ordered log of hooks, events and effects.
+//! Performs effects according to a script and keeps an ordered log of callbacks, events and effects.
 //!
-//! Answers wait in line and are given one at a time; late ones follow when the line is empty, timers when nothing else
-//! can happen. What was abandoned is still answered: the machine has to ignore it.
+//! Answers are queued and given one at a time. Late answers follow when the queue is empty, timers when
+//! nothing else can happen. Abandoned operations are still answered: the machine must ignore those answers.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::super::{Effect, Ending, Filtered, HookCall, Input, ModelSignal, OpId, Recovered, Run, RunConfig};
-use super::story::{Compactor, LOOP, Say, Script, Story, text};
+use super::super::{
+    Effect, Ending, Filtered, HookCall, Input, ModelSignal, OpId, RecoveredRun, Run, RunConfig,
+};
+use super::scenario::{Compactor, LOOP, Scenario, Script, TestAction, text};
 use crate::content::ToolCall;
 use crate::context::{Compacted, Note};
 use crate::event::{AgentEvent, Event, EventRecord, QueueKind, Recorded, RunOutcome};
@@ -22,25 +24,25 @@ use crate::transcript::Window;
 use crate::transcript::tests::strictly_valid;
 use crate::usage::Usage;
 
-/// When stories begin, in Unix milliseconds.
+/// Start time of scenarios, in Unix milliseconds.
 pub(super) const BEGIN: u64 = 1_763_164_800_000;
-/// Inputs after which a story counts as endless.
+/// Number of inputs after which a scenario is treated as endless.
 const TOO_MANY: usize = 2_000;
 
 pub(super) struct Harness {
     pub(super) run: Run,
     pub(super) config: Arc<RunConfig>,
     pub(super) log: Vec<String>,
-    /// Durable events, with those before the loop.
+    /// Durable events, including those before the loop.
     pub(super) journal: Vec<Event>,
-    /// Every event of the loop, live ones too.
+    /// All events of the loop, including live ones.
     pub(super) events: Vec<EventRecord>,
-    /// What was sent to the model, call by call.
+    /// The conversation sent in each model call.
     pub(super) sent: Vec<Window>,
-    /// What the session's hooks were told.
-    pub(super) told: Vec<Moment>,
+    /// The moments for which the session's hooks were called.
+    pub(super) moments: Vec<Moment>,
     pub(super) ending: Option<Ending>,
-    /// Inputs given so far.
+    /// Number of inputs given so far.
     pub(super) inputs: usize,
     pub(super) now: u64,
     /// Timers that were started, fired or not.
@@ -58,24 +60,24 @@ pub(super) struct Harness {
 }
 
 impl Harness {
-    pub(super) fn new(story: Story) -> Self {
-        let config = Arc::new(story.config);
-        let mut run = Run::new(Arc::clone(&config), story.start, 1, story.transcript, story.prompts)
-            .expect("a good start");
-        story.carried.into_iter().for_each(|(queue, message)| run.carry_over(queue, message));
-        let mut harness = Self::around(run, config, story.journal, story.script);
+    pub(super) fn new(scenario: Scenario) -> Self {
+        let config = Arc::new(scenario.config);
+        let mut run = Run::new(Arc::clone(&config), scenario.start, 1, scenario.transcript, scenario.prompts)
+            .expect("a valid start");
+        scenario.carried.into_iter().for_each(|(queue, message)| run.carry_over(queue, message));
+        let mut harness = Self::around(run, config, scenario.journal, scenario.script);
         harness.pending.push_back(Input::Begin);
         harness
     }
 
-    /// Goes on with a loop from its journal, in a benign world.
+    /// Resumes a loop from its journal; everything that follows succeeds.
     pub(super) fn recovered(config: &Arc<RunConfig>, journal: &[Event], now: u64) -> Self {
         let loop_id = LoopId::from(LOOP);
         let recovered = Run::recover(Arc::clone(config), journal, &loop_id).expect("an open loop");
         Self::resumed(recovered, config, journal, now)
     }
 
-    /// Goes on with a loop from a snapshot of the first `at` events and the events after them.
+    /// Resumes a loop from a snapshot of the first `at` events and the events after them.
     pub(super) fn resumed_from(
         snapshot: &SessionSnapshot,
         at: usize,
@@ -90,7 +92,7 @@ impl Harness {
         Self::resumed(recovered.expect("an open loop"), config, journal, now)
     }
 
-    fn resumed(recovered: Recovered, config: &Arc<RunConfig>, journal: &[Event], now: u64) -> Self {
+    fn resumed(recovered: RecoveredRun, config: &Arc<RunConfig>, journal: &[Event], now: u64) -> Self {
         let stamp = Stamp { now: Timestamp::from_millis(now), entropy: journal.len() as u64 };
         let run = recovered.resume(stamp);
         let mut harness = Self::around(run, Arc::clone(config), journal.to_vec(), Script::default());
@@ -107,7 +109,7 @@ impl Harness {
             journal,
             events: Vec::new(),
             sent: Vec::new(),
-            told: Vec::new(),
+            moments: Vec::new(),
             ending: None,
             inputs: 0,
             now: BEGIN,
@@ -127,11 +129,11 @@ impl Harness {
     /// Gives inputs until nothing more happens.
     pub(super) fn drive(&mut self) {
         while self.step() {
-            assert!(self.inputs < TOO_MANY, "the story does not end:\n{}", self.log.join("\n"));
+            assert!(self.inputs < TOO_MANY, "the scenario does not end:\n{}", self.log.join("\n"));
         }
     }
 
-    /// Gives the next input; false when there is none.
+    /// Gives the next input; returns false if there is none.
     pub(super) fn step(&mut self) -> bool {
         let Some(input) = self.next_input() else { return false };
         self.give(input);
@@ -177,29 +179,29 @@ impl Harness {
         }
     }
 
-    /// Says something right now.
-    pub(super) fn say(&mut self, say: Say) {
+    /// Injects an action now.
+    pub(super) fn inject(&mut self, say: TestAction) {
         if let Some(input) = self.as_input(say) {
             self.give(input);
         }
     }
 
-    fn as_input(&mut self, say: Say) -> Option<Input> {
+    fn as_input(&mut self, say: TestAction) -> Option<Input> {
         let queued = |queue, text: &str| Input::Queued { queue, message: text.into() };
         match say {
-            Say::Cancel => Some(Input::Cancel),
-            Say::Halt(reason) => Some(Input::Halt { reason: reason.into() }),
-            Say::Deadline => self.deadline.map(|op| Input::Timer { op }),
-            Say::Steer(text) => Some(queued(QueueKind::Steering, text)),
-            Say::FollowUp(text) => Some(queued(QueueKind::FollowUp, text)),
-            Say::Answer(call, decision) => {
+            TestAction::Cancel => Some(Input::Cancel),
+            TestAction::Halt(reason) => Some(Input::Halt { reason: reason.into() }),
+            TestAction::Deadline => self.deadline.map(|op| Input::Timer { op }),
+            TestAction::Steer(text) => Some(queued(QueueKind::Steering, text)),
+            TestAction::FollowUp(text) => Some(queued(QueueKind::FollowUp, text)),
+            TestAction::Answer(call, decision) => {
                 let request = *self.asked.get(&ToolCallId::from(call))?;
                 Some(Input::PermissionAnswered { request, decision })
             }
-            Say::Extend(scope, limits) => {
-                Some(Input::BudgetExtended { scope, limits, by: "a person".into() })
+            TestAction::Extend(scope, limits) => {
+                Some(Input::BudgetExtended { scope, limits, by: "the user".into() })
             }
-            Say::Wait(duration) => {
+            TestAction::Wait(duration) => {
                 self.now += u64::try_from(duration.as_millis()).unwrap();
                 None
             }
@@ -227,8 +229,8 @@ impl Harness {
             }
             Effect::Tell { op, moment } => {
                 self.log(format!("effect Tell {:?}", moment.kind()));
-                self.told.push(moment);
-                let answer = self.script.told.pop_front().unwrap_or_default();
+                self.moments.push(moment);
+                let answer = self.script.hook_answers.pop_front().unwrap_or_default();
                 self.pending.push_back(Input::Told { op, answer });
             }
             Effect::Consult { op, told, .. } => {
@@ -253,14 +255,14 @@ impl Harness {
                 self.log(format!("effect Compact {:?}", query.cause));
                 let compactor = std::mem::replace(&mut self.script.compactor, Compactor::Nothing);
                 let edits = compactor.propose(&query.window);
-                // Nonsense and nothing stay what they are; room can be made once.
+                // `Nonsense` and `Nothing` repeat; `Replies` works once.
                 if !matches!(compactor, Compactor::Replies) {
                     self.script.compactor = compactor;
                 }
-                let refused = self.script.no_room.then(|| "not now".to_owned());
+                let refused = self.script.compaction_forbidden.then(|| "not now".to_owned());
                 let compacted = Compacted { edits, usage: Usage::new(3, 1), refused };
                 let compacted = Input::Compacted { op, compacted };
-                if self.script.slow_room {
+                if self.script.slow_compaction {
                     self.late.push((0, compacted));
                 } else {
                     self.pending.push_back(compacted);
@@ -319,7 +321,7 @@ impl Harness {
                 if self.script.unanswered.contains("more") {
                     return;
                 }
-                let (more, by) = (self.script.more.pop_front().flatten(), "a person".to_owned());
+                let (more, by) = (self.script.more.pop_front().flatten(), "the user".to_owned());
                 self.pending.push_back(Input::BudgetAnswered { request: request.id, more, by });
             }
             Effect::ExtendBudget { scope, .. } => self.log(format!("effect ExtendBudget {scope:?}")),
@@ -393,25 +395,25 @@ impl Harness {
         self.log.iter().filter(|logged| *logged == line).count()
     }
 
-    /// The lines of the log that start with one of these words.
+    /// Returns the lines of the log that start with one of these texts.
     pub(super) fn lines(&self, starts: &[&str]) -> Vec<&str> {
         let of_interest = |line: &&str| starts.iter().any(|start| line.starts_with(start));
         self.log.iter().map(String::as_str).filter(of_interest).collect()
     }
 
-    /// Whether one line comes before another.
+    /// Returns whether one line comes before another.
     pub(super) fn is_before(&self, first: &str, second: &str) -> bool {
         let at = |line: &str| self.log.iter().position(|logged| logged == line);
         at(first).unwrap_or_else(|| panic!("no `{first}`"))
             < at(second).unwrap_or_else(|| panic!("no `{second}`"))
     }
 
-    /// The conversation as recorded, each message as `role: text`.
+    /// Returns the recorded conversation, each message as `role: text`.
     pub(super) fn conversation(&self) -> Vec<String> {
         self.run.transcript().window().llm_messages().map(shown).collect()
     }
 
-    /// The text of a call's result.
+    /// Returns the text of a call's result.
     pub(super) fn result_of(&self, call: &str) -> String {
         let results = self.journal.iter().filter_map(|event| match &event.event {
             AgentEvent::MessageEnd { message: Recorded::Full(message) } => message.as_tool_result().cloned(),
@@ -440,12 +442,12 @@ fn role(message: Option<&AgentMessage>) -> &'static str {
         Some(Message::User(_)) => "user",
         Some(Message::Assistant(_)) => "assistant",
         Some(Message::ToolResult(_)) => "result",
-        // A reply that begins is not there yet; extensions do not occur in these stories' logs.
+        // A reply that starts has no content yet; extensions do not occur in these logs.
         None => "assistant",
     }
 }
 
-/// The kind of an event and what tells it from others of its kind.
+/// Describes an event by its kind and distinguishing field.
 fn describe(event: &AgentEvent) -> String {
     match event {
         AgentEvent::AgentStart(_) => "AgentStart".to_owned(),

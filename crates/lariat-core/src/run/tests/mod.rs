@@ -1,7 +1,8 @@
-//! The machine, driven by a scripted world without clock, threads or I/O.
+//! Tests of the machine, driven by a script without clock, threads or I/O.
 //!
-//! [`story`] says what happens, [`harness`] makes it happen and keeps the log, [`catalogue`] lists the stories that the
-//! tests of every point (cancel, deadline, steer, crash after each input or event) walk through.
+//! [`scenario`] describes a scenario, [`harness`] plays it and keeps the log, and [`catalogue`] lists the
+//! scenarios that the tests interrupt at every point (cancel, deadline, steering, crash after each input or
+//! event).
 
 mod approvals;
 mod budget;
@@ -9,8 +10,9 @@ mod calls;
 mod catalogue;
 mod compaction;
 mod cost;
-mod every_point;
 mod harness;
+mod interruptions;
+mod invariants;
 mod limits;
 mod moments;
 mod notes;
@@ -21,5 +23,4 @@ mod queues;
 mod recovery;
 mod replay;
 mod replies;
-mod story;
-mod truths;
+mod scenario;

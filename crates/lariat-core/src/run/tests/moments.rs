@@ -1,10 +1,10 @@
-//! What the session's hooks are told of and what their answers do: before the end, after a compaction, at a prompt.
+//! Tests of the session's hooks: before the end, after a compaction, at a prompt.
 
 use super::super::Filtered;
 use super::catalogue;
 use super::harness::Harness;
-use super::story::*;
-use super::truths::{self, own};
+use super::invariants::{self, own};
+use super::scenario::*;
 use crate::event::{AgentEvent, RunOutcome};
 use crate::hooks::{HookAnswer, Moment, MomentKind};
 
@@ -13,12 +13,12 @@ fn stops(harness: &Harness) -> Vec<(bool, &str)> {
         &Moment::Stop { continued, ref last_message } => Some((continued, last_message.as_str())),
         _ => None,
     };
-    harness.told.iter().filter_map(stop).collect()
+    harness.moments.iter().filter_map(stop).collect()
 }
 
 #[test]
-fn a_hook_that_blocks_the_end_lets_the_model_go_on_with_its_reason() {
-    let harness = catalogue::kept_going().play();
+fn hook_that_blocks_the_end_continues_with_its_reason() {
+    let harness = catalogue::stop_blocked().play();
     assert_eq!(stops(&harness), [(false, "hello"), (true, "fixed"), (true, "done")]);
     assert_eq!(
         harness.conversation(),
@@ -35,45 +35,46 @@ fn a_hook_that_blocks_the_end_lets_the_model_go_on_with_its_reason() {
     );
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert!(harness.is_before("event StopBlocked", "event MessageQueued"));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn nobody_is_asked_before_the_end_when_nobody_wants_to_be() {
-    let mut asked = Story::new("hi").reply(text("hello")).told(MomentKind::Stop, []).play();
-    let alone = Story::new("hi").reply(text("hello")).play();
-    assert_eq!((asked.told.len(), alone.told.len()), (1, 0));
+fn hooks_are_called_before_the_end_only_if_wanted() {
+    let mut asked = Scenario::new("hi").reply(text("hello")).with_session_hooks(MomentKind::Stop, []).play();
+    let alone = Scenario::new("hi").reply(text("hello")).play();
+    assert_eq!((asked.moments.len(), alone.moments.len()), (1, 0));
     let line = asked.log.iter().position(|line| line == "effect Tell Stop").unwrap();
     asked.log.remove(line);
-    assert_eq!(asked.log, alone.log, "an answer without an objection leaves no mark");
+    assert_eq!(asked.log, alone.log, "an empty answer leaves no trace");
 }
 
 #[test]
-fn hooks_keep_a_run_from_ending_eight_times_in_a_row_and_no_more() {
-    let harness = catalogue::kept_going_for_ever().play();
+fn hooks_can_block_the_end_at_most_eight_times_in_a_row() {
+    let harness = catalogue::stop_blocked_for_ever().play();
     assert_eq!(harness.count("event StopBlocked"), 8);
     assert_eq!(harness.count("effect CallModel"), 9);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
-    // A person's word begins a new row.
-    let story = catalogue::kept_going_for_ever().when("event StopBlocked", Say::FollowUp("and this"));
-    let harness = story.play();
+    // A user message resets the count.
+    let scenario =
+        catalogue::stop_blocked_for_ever().when("event StopBlocked", TestAction::FollowUp("and this"));
+    let harness = scenario.play();
     assert_eq!(harness.count("event StopBlocked"), 9);
     assert_eq!(stops(&harness)[1], (false, "done"));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn limits_hold_whatever_hooks_want() {
+fn limits_apply_even_if_hooks_block_the_end() {
     let limits = crate::config::ExecutionLimits::default().with_max_turns(3);
-    let harness = catalogue::kept_going_for_ever().limited(limits).play();
+    let harness = catalogue::stop_blocked_for_ever().limited(limits).play();
     assert_eq!(harness.count("effect CallModel"), 3);
     assert!(matches!(harness.outcome(), RunOutcome::LimitReached { .. }));
 }
 
 #[test]
-fn a_hook_that_says_stop_ends_the_run_and_the_reason_is_recorded() {
-    for story in [catalogue::halted_at_its_end(), catalogue::halted()] {
-        let harness = story.play();
+fn hook_stop_ends_the_run_and_records_the_reason() {
+    for scenario in [catalogue::halted_at_its_end(), catalogue::halted()] {
+        let harness = scenario.play();
         assert_eq!(harness.outcome(), &RunOutcome::StoppedByHook);
         let reason = own(&harness.journal).find_map(|event| match event {
             AgentEvent::HookStopped { reason } => Some(reason.as_str()),
@@ -81,63 +82,65 @@ fn a_hook_that_says_stop_ends_the_run_and_the_reason_is_recorded() {
         });
         assert!(matches!(reason, Some("enough" | "not in this repository")));
         assert_eq!(harness.count("effect CallModel"), 1);
-        truths::check(&harness);
+        invariants::check(&harness);
     }
     assert_eq!(catalogue::halted().held("a").play().cancelled_tools.len(), 1);
 }
 
 #[test]
-fn a_stop_that_comes_before_the_start_is_heard_at_the_start() {
-    let mut harness = Story::new("hi").begin();
-    harness.say(Say::Halt("no sessions today"));
+fn hook_stop_before_the_start_is_applied_at_the_start() {
+    let mut harness = Scenario::new("hi").begin();
+    harness.inject(TestAction::Halt("no sessions today"));
     harness.drive();
     assert_eq!(
         harness.lines(&["event", "effect CallModel"]),
         ["event AgentStart", "event HookStopped", "event AgentEnd"]
     );
     assert_eq!(harness.outcome(), &RunOutcome::StoppedByHook);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn what_hooks_say_after_a_compaction_is_in_the_next_request() {
-    let harness = catalogue::told_of_compaction().play();
+fn hook_text_after_a_compaction_is_in_the_next_request() {
+    let harness = catalogue::hook_after_compaction().play();
     assert!(harness.is_before("event Compaction", "effect Tell PostCompact"));
     assert_eq!(harness.count("effect Tell PostCompact"), 1);
-    let told = ["user: question 0", "user: and now?", "user: [Hook: use tabs]", "assistant: better"];
-    assert_eq!(harness.conversation(), told);
+    let expected = ["user: question 0", "user: and now?", "user: [Hook: use tabs]", "assistant: better"];
+    assert_eq!(harness.conversation(), expected);
     assert_eq!(harness.sent[1].len(), 3);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_compaction_that_is_forbidden_is_refused_for_that_reason() {
-    let story = catalogue::overflowed().scripted(|script| script.no_room = true);
-    let harness = story.told(MomentKind::PostCompact, []).play();
-    assert!(harness.told.is_empty(), "nothing was compacted");
+fn compaction_forbidden_by_a_hook_is_refused() {
+    let scenario = catalogue::overflowed().scripted(|script| script.compaction_forbidden = true);
+    let harness = scenario.with_session_hooks(MomentKind::PostCompact, []).play();
+    assert!(harness.moments.is_empty(), "nothing was compacted");
     assert!(matches!(harness.outcome(), RunOutcome::ContextFull(full) if full.reason == "not now"));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn what_hooks_say_about_a_prompt_is_marked_and_part_of_it() {
+fn hook_text_about_a_prompt_is_marked_and_appended() {
     let pass = Filtered::Pass { context: vec!["it rains".into()], warnings: vec!["odd".into()] };
-    let harness = Story::new("hi").filtered(pass).reply(text("hello")).play();
+    let harness = Scenario::new("hi").filtered(pass).reply(text("hello")).play();
     assert_eq!(harness.conversation()[0], "user: hi\n[Hook: it rains]\n[Warning: odd]");
     assert_eq!(harness.count("event InputWarned"), 1);
 }
 
 #[test]
-fn hooks_that_hang_do_not_keep_a_run_from_being_cancelled() {
+fn run_can_be_cancelled_while_hooks_hang() {
     for moment in ["effect Filter", "effect Tell Stop", "effect Tell PostCompact"] {
-        let mut story = catalogue::told_of_compaction().told(MomentKind::Stop, [HookAnswer::blocks("no")]);
-        story = story.filtered(Filtered::Reject { reason: "late".into() }).when(moment, Say::Cancel);
+        let mut scenario = catalogue::hook_after_compaction()
+            .with_session_hooks(MomentKind::Stop, [HookAnswer::blocks("no")]);
+        scenario =
+            scenario.filtered(Filtered::Reject { reason: "late".into() }).when(moment, TestAction::Cancel);
         if moment != "effect Filter" {
-            story = story.filtered(Filtered::Pass { context: Vec::new(), warnings: Vec::new() });
+            scenario = scenario.filtered(Filtered::Pass { context: Vec::new(), warnings: Vec::new() });
         }
-        let harness = story.play();
+        let harness = scenario.play();
         assert_eq!(harness.outcome(), &RunOutcome::Aborted, "{moment}");
         assert!(!harness.logged("event InputRejected") && !harness.logged("event StopBlocked"), "{moment}");
-        truths::check(&harness);
+        invariants::check(&harness);
     }
 }

@@ -1,33 +1,33 @@
-//! What the model is told between its replies.
+//! Tests of notes to the model between its replies.
 
 use super::catalogue;
-use super::story::*;
-use super::truths;
+use super::invariants;
+use super::scenario::*;
 use crate::event::RunOutcome;
 
 #[test]
-fn a_note_comes_after_the_prompt_and_is_told_once() {
-    let harness = catalogue::noted().play();
+fn note_follows_the_prompt_and_is_sent_once() {
+    let harness = catalogue::notes_sent().play();
     assert_eq!(harness.conversation().get(1).map(String::as_str), Some("user: It is Monday."));
-    let told = harness.conversation().iter().filter(|line| line.contains("Monday")).count();
-    assert_eq!(told, 1, "it did not change");
+    let count = harness.conversation().iter().filter(|line| line.contains("Monday")).count();
+    assert_eq!(count, 1, "it is unchanged");
     assert_eq!(harness.count("effect Consult"), harness.count("effect CallModel"));
     assert!(harness.is_before("effect Consult", "effect CallModel"));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn what_compaction_took_out_is_told_again() {
-    let harness = catalogue::noted_and_compacted().play();
+fn note_removed_by_compaction_is_sent_again() {
+    let harness = catalogue::notes_and_compaction().play();
     assert!(harness.logged("event Compaction"));
     let last = harness.sent.last().unwrap();
     assert!(last.iter().any(|message| message.note_section() == Some("date")));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_source_that_hangs_does_not_keep_a_run_from_being_cancelled() {
-    let harness = catalogue::noted().when("effect Consult", Say::Cancel).play();
+fn run_can_be_cancelled_while_a_context_source_hangs() {
+    let harness = catalogue::notes_sent().when("effect Consult", TestAction::Cancel).play();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
-    truths::check(&harness);
+    invariants::check(&harness);
 }

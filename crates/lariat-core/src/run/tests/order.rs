@@ -1,16 +1,16 @@
-//! The order of hooks and events (seed 002, "Event Hook Ordering"), and what a hook or filter that says no does.
+//! Tests of the order of callbacks and events, and of callbacks or filters that refuse.
 
 use super::super::{Filtered, Run, StartError};
-use super::story::*;
-use super::truths::{self, own};
+use super::invariants::{self, own};
+use super::scenario::*;
 use crate::content::Content;
 use crate::event::{AgentEvent, ContinuationKind, RunOutcome, TurnTrigger};
 use crate::message::{AgentMessage, ExtensionMessage, Message, UserMessage};
 use crate::transcript::{NotSendable, Transcript};
 
 #[test]
-pub(super) fn a_reply_in_words_has_the_order_of_the_seed() {
-    let harness = Story::new("hi").with_hooks().reply(text("hello")).play();
+pub(super) fn text_reply_has_the_documented_event_order() {
+    let harness = Scenario::new("hi").with_hooks().reply(text("hello")).play();
     assert_eq!(
         harness.log,
         [
@@ -36,8 +36,8 @@ pub(super) fn a_reply_in_words_has_the_order_of_the_seed() {
 }
 
 #[test]
-fn a_tool_cycle_has_the_order_of_the_seed() {
-    let harness = Story::new("look").with_hooks().reply(calls(&["a"])).reply(text("seen")).play();
+fn tool_cycle_has_the_documented_event_order() {
+    let harness = Scenario::new("look").with_hooks().reply(calls(&["a"])).reply(text("seen")).play();
     assert_eq!(
         harness.log,
         [
@@ -76,19 +76,20 @@ fn a_tool_cycle_has_the_order_of_the_seed() {
 }
 
 #[test]
-fn without_hooks_nobody_is_asked_and_the_events_are_the_same() {
-    let events = |story: Story| {
-        let harness = story.play();
+fn events_are_the_same_without_callbacks() {
+    let events = |scenario: Scenario| {
+        let harness = scenario.play();
         harness.lines(&["event", "effect"]).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    let story = || Story::new("look").reply(calls(&["a"])).reply(text("seen"));
-    assert_eq!(events(story()), events(story().with_hooks()));
-    assert!(story().play().lines(&["hook"]).is_empty());
+    let scenario = || Scenario::new("look").reply(calls(&["a"])).reply(text("seen"));
+    assert_eq!(events(scenario()), events(scenario().with_hooks()));
+    assert!(scenario().play().lines(&["hook"]).is_empty());
 }
 
 #[test]
-fn before_loop_that_says_no_ends_the_loop_before_it_started() {
-    let harness = Story::new("hi").with_hooks().scripted(|script| script.before_loop.push_back(false)).play();
+fn before_loop_false_ends_the_loop_before_its_start() {
+    let harness =
+        Scenario::new("hi").with_hooks().scripted(|script| script.before_loop.push_back(false)).play();
     assert_eq!(harness.log, ["hook before_loop", "event AgentEnd", "hook after_loop", "effect Finish"]);
     assert_eq!(harness.outcome(), &RunOutcome::StoppedByHook);
     let end = own(&harness.journal).next().unwrap();
@@ -96,8 +97,9 @@ fn before_loop_that_says_no_ends_the_loop_before_it_started() {
 }
 
 #[test]
-pub(super) fn before_turn_that_says_no_ends_the_loop_without_a_turn() {
-    let harness = Story::new("hi").with_hooks().scripted(|script| script.before_turn.push_back(false)).play();
+pub(super) fn before_turn_false_ends_the_loop_without_a_turn() {
+    let harness =
+        Scenario::new("hi").with_hooks().scripted(|script| script.before_turn.push_back(false)).play();
     assert_eq!(
         harness.log,
         [
@@ -113,18 +115,19 @@ pub(super) fn before_turn_that_says_no_ends_the_loop_without_a_turn() {
 }
 
 #[test]
-fn before_turn_is_asked_before_every_turn() {
-    let story = Story::new("look").with_hooks().reply(calls(&["a"])).reply(text("seen"));
-    let harness = story.scripted(|script| script.before_turn.extend([true, false])).play();
+fn before_turn_is_called_before_every_turn() {
+    let scenario = Scenario::new("look").with_hooks().reply(calls(&["a"])).reply(text("seen"));
+    let harness = scenario.scripted(|script| script.before_turn.extend([true, false])).play();
     assert_eq!(harness.outcome(), &RunOutcome::StoppedByHook);
     assert_eq!((harness.count("event TurnStart"), harness.count("effect CallModel")), (1, 1));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn filters_that_pass_leave_the_prompt_as_it_is() {
-    let story = Story::new("hi").with_hooks().filtered(Filtered::Pass { context: vec![], warnings: vec![] });
-    let harness = story.play();
+fn passing_filters_leave_the_prompt_unchanged() {
+    let scenario =
+        Scenario::new("hi").with_hooks().filtered(Filtered::Pass { context: vec![], warnings: vec![] });
+    let harness = scenario.play();
     assert!(harness.is_before("event AgentStart", "effect Filter"));
     assert!(harness.is_before("effect Filter", "hook before_turn"));
     assert_eq!(harness.count("effect Filter"), 1);
@@ -132,21 +135,21 @@ fn filters_that_pass_leave_the_prompt_as_it_is() {
 }
 
 #[test]
-fn filters_that_warn_append_their_warning_to_the_last_user_message() {
-    let mut story = Story::new("hi")
+fn filter_warnings_are_appended_to_the_last_user_message() {
+    let mut scenario = Scenario::new("hi")
         .filtered(Filtered::Pass { context: vec![], warnings: vec!["odd".into(), "very".into()] });
-    story.prompts.push("there".into());
-    story.prompts.push(ExtensionMessage::new("ui", serde_json::json!(1)).into());
-    let harness = story.play();
+    scenario.prompts.push("there".into());
+    scenario.prompts.push(ExtensionMessage::new("ui", serde_json::json!(1)).into());
+    let harness = scenario.play();
     assert_eq!(harness.conversation()[..2], ["user: hi", "user: there\n[Warning: odd]\n[Warning: very]"]);
     assert_eq!(harness.count("event InputWarned"), 2);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
 }
 
 #[test]
-fn filters_that_reject_end_the_loop_and_nothing_of_the_prompt_is_kept() {
-    let story = Story::new("hi").with_hooks().filtered(Filtered::Reject { reason: "rude".into() });
-    let harness = story.play();
+fn rejected_prompt_ends_the_loop_and_is_not_kept() {
+    let scenario = Scenario::new("hi").with_hooks().filtered(Filtered::Reject { reason: "rude".into() });
+    let harness = scenario.play();
     assert_eq!(
         harness.log,
         [
@@ -166,9 +169,9 @@ fn filters_that_reject_end_the_loop_and_nothing_of_the_prompt_is_kept() {
     assert_eq!(rejection.as_deref(), Some("rude"));
 }
 
-/// What triggered each turn.
-fn triggers(story: Story) -> Vec<TurnTrigger> {
-    let harness = story.play();
+/// Returns the trigger of each turn.
+fn triggers(scenario: Scenario) -> Vec<TurnTrigger> {
+    let harness = scenario.play();
     let trigger = |event: &AgentEvent| match event {
         AgentEvent::TurnStart { triggered_by, .. } => Some(*triggered_by),
         _ => None,
@@ -177,18 +180,18 @@ fn triggers(story: Story) -> Vec<TurnTrigger> {
 }
 
 #[test]
-fn turns_say_what_triggered_them() {
+fn turns_record_their_trigger() {
     use TurnTrigger::{Branch, Continuation, SubAgent, User};
-    let two_turns = || Story::new("look").reply(calls(&["a"])).reply(text("seen"));
+    let two_turns = || Scenario::new("look").reply(calls(&["a"])).reply(text("seen"));
     assert_eq!(triggers(two_turns()), [User, Continuation]);
     assert_eq!(
         triggers(two_turns().configured(|config| config.first_turn_trigger = SubAgent)),
         [SubAgent, Continuation]
     );
     let continued = |kind| {
-        let mut story = two_turns();
-        story.start.continuation_kind = Some(kind);
-        triggers(story)
+        let mut scenario = two_turns();
+        scenario.start.continuation_kind = Some(kind);
+        triggers(scenario)
     };
     let tag = || "2025-11-15T00:00:00Z".to_owned();
     assert_eq!(continued(ContinuationKind::Default), [Continuation, Continuation]);
@@ -197,24 +200,24 @@ fn turns_say_what_triggered_them() {
 }
 
 #[test]
-fn the_start_of_the_loop_says_how_it_continues() {
-    let mut story = Story::continuing(vec![old_prompt(1, "hi")]);
-    story.start.parent_loop_id = Some("s.c.0".into());
-    story.start.continuation_kind = Some(ContinuationKind::Rerun { tag: "now".into() });
-    let harness = story.play();
+fn loop_start_records_how_it_continues() {
+    let mut scenario = Scenario::continuing(vec![old_prompt(1, "hi")]);
+    scenario.start.parent_loop_id = Some("s.c.0".into());
+    scenario.start.continuation_kind = Some(ContinuationKind::Rerun { tag: "now".into() });
+    let harness = scenario.play();
     let Some(AgentEvent::AgentStart(start)) = own(&harness.journal).next() else { panic!("no start") };
     assert_eq!(start.parent_loop_id, Some("s.c.0".into()));
     assert_eq!(start.continuation_kind, Some(ContinuationKind::Rerun { tag: "now".into() }));
     assert_eq!(start.base, Some(old_prompt(1, "hi").id()));
     assert_eq!(harness.conversation(), ["user: hi", "assistant: done"]);
-    assert_eq!(harness.count("event MessageEnd user"), 0, "what was there is not recorded again");
+    assert_eq!(harness.count("event MessageEnd user"), 0, "earlier messages are not recorded again");
 }
 
 #[test]
-fn a_loop_without_anything_to_answer_does_not_start() {
+fn loop_without_a_message_to_answer_does_not_start() {
     let start = |transcript: Transcript, prompts: Vec<AgentMessage>| {
-        let story = Story::new("unused");
-        Run::new(story.config.into(), story.start, 0, transcript, prompts).map(|_| ()).unwrap_err()
+        let scenario = Scenario::new("unused");
+        Run::new(scenario.config.into(), scenario.start, 0, transcript, prompts).map(|_| ()).unwrap_err()
     };
     let ends_in_reply = Transcript::repaired([old_prompt(1, "hi"), old_reply(2, "hello")]).0;
     let prompt = |content: Vec<Content>| Message::User(UserMessage::new(content)).into();
@@ -232,15 +235,15 @@ fn a_loop_without_anything_to_answer_does_not_start() {
 }
 
 #[test]
-fn content_is_written_to_the_journal_exactly_once() {
-    let story = Story::new("PROMPT-MARK")
+fn journal_contains_content_exactly_once() {
+    let scenario = Scenario::new("PROMPT-MARK")
         .reply(call_with("a", serde_json::json!({"path": "ARGS-MARK"})))
         .output("a", Ok(crate::tool::ToolResult::text("OUTPUT-MARK")))
         .reply(text("REPLY-MARK"))
-        .when("effect RunTool a", Say::Steer("STEER-MARK"))
-        .when("effect RunTool a", Say::FollowUp("FOLLOW-MARK"));
-    let harness = story.play();
-    truths::check(&harness);
+        .when("effect RunTool a", TestAction::Steer("STEER-MARK"))
+        .when("effect RunTool a", TestAction::FollowUp("FOLLOW-MARK"));
+    let harness = scenario.play();
+    invariants::check(&harness);
     let journal: String =
         harness.journal.iter().map(|event| serde_json::to_string(&**event).unwrap()).collect();
     for mark in ["PROMPT-MARK", "ARGS-MARK", "OUTPUT-MARK", "REPLY-MARK", "STEER-MARK", "FOLLOW-MARK"] {
@@ -257,11 +260,11 @@ fn ids_of_events_and_messages_are_unique_and_sorted() {
 }
 
 #[test]
-fn what_comes_after_the_end_changes_nothing() {
-    let mut harness = Story::new("hi").reply(text("hello")).play();
+fn inputs_after_the_end_change_nothing() {
+    let mut harness = Scenario::new("hi").reply(text("hello")).play();
     let before = harness.log.clone();
-    harness.say(Say::Cancel);
-    harness.say(Say::Steer("too late"));
+    harness.inject(TestAction::Cancel);
+    harness.inject(TestAction::Steer("too late"));
     assert_eq!(harness.log, before);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
 }

@@ -1,9 +1,9 @@
-//! Steering between tool executions and at turn ends, follow-ups when the loop would stop.
+//! Tests of steering between tool calls and at the end of turns, and of follow-ups when the loop would stop.
 
 use super::super::Input;
 use super::harness::Harness;
-use super::story::*;
-use super::truths;
+use super::invariants;
+use super::scenario::*;
 use crate::config::{QueueMode, ToolExecutionStrategy};
 use crate::content::Content;
 use crate::event::{QueueKind, RunOutcome};
@@ -12,19 +12,21 @@ use crate::permission::Verdict;
 
 const SKIPPED: &str = "Skipped due to queued user message.";
 
-fn sequential(story: Story) -> Story {
-    story.configured(|config| config.tool_execution = ToolExecutionStrategy::Sequential)
+fn sequential(scenario: Scenario) -> Scenario {
+    scenario.configured(|config| config.tool_execution = ToolExecutionStrategy::Sequential)
 }
 
-/// Three calls one after another; two messages come while the first runs.
-fn steered() -> Story {
-    sequential(Story::new("look").reply(calls(&["a", "b", "c"])).reply(text("first")).reply(text("second")))
-        .when("effect RunTool a", Say::Steer("rather this"))
-        .when("effect RunTool a", Say::Steer("and that"))
+/// Three calls one after another; two messages arrive while the first runs.
+fn steered() -> Scenario {
+    sequential(
+        Scenario::new("look").reply(calls(&["a", "b", "c"])).reply(text("first")).reply(text("second")),
+    )
+    .when("effect RunTool a", TestAction::Steer("rather this"))
+    .when("effect RunTool a", TestAction::Steer("and that"))
 }
 
 #[test]
-fn steering_skips_the_calls_that_have_not_begun() {
+fn steering_skips_calls_that_have_not_started() {
     let harness = steered().play();
     assert_eq!(
         harness.conversation(),
@@ -41,7 +43,7 @@ fn steering_skips_the_calls_that_have_not_begun() {
         ]
     );
     assert!(!harness.logged("effect Authorize b"));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
@@ -51,9 +53,9 @@ fn steering_can_be_delivered_all_at_once() {
 }
 
 #[test]
-fn steering_does_not_touch_calls_that_run_together() {
-    let story = Story::new("look").reply(calls(&["a", "b"])).late(&["a", "b"]).reply(text("ok"));
-    let harness = story.when("effect RunTool a", Say::Steer("wait")).play();
+fn steering_does_not_affect_running_parallel_calls() {
+    let scenario = Scenario::new("look").reply(calls(&["a", "b"])).late(&["a", "b"]).reply(text("ok"));
+    let harness = scenario.when("effect RunTool a", TestAction::Steer("wait")).play();
     assert_eq!(
         harness.conversation()[2..],
         ["a: output of a", "b: output of b", "user: wait", "assistant: ok"]
@@ -61,10 +63,11 @@ fn steering_does_not_touch_calls_that_run_together() {
 }
 
 #[test]
-fn steering_skips_the_groups_after_the_one_that_runs() {
-    let story = Story::new("look").reply(calls(&["a", "b", "c", "d"])).reply(text("ok"));
-    let story = story.configured(|config| config.tool_execution = ToolExecutionStrategy::Batched { size: 2 });
-    let harness = story.when("effect RunTool b", Say::Steer("wait")).play();
+fn steering_skips_groups_after_the_running_one() {
+    let scenario = Scenario::new("look").reply(calls(&["a", "b", "c", "d"])).reply(text("ok"));
+    let scenario =
+        scenario.configured(|config| config.tool_execution = ToolExecutionStrategy::Batched { size: 2 });
+    let harness = scenario.when("effect RunTool b", TestAction::Steer("wait")).play();
     assert_eq!(
         [harness.result_of("b"), harness.result_of("c"), harness.result_of("d")],
         ["output of b", SKIPPED, SKIPPED]
@@ -72,25 +75,25 @@ fn steering_skips_the_groups_after_the_one_that_runs() {
 }
 
 #[test]
-fn steering_while_the_model_speaks_waits_for_the_end_of_the_turn() {
-    let harness = Story::new("hi")
+fn steering_during_a_reply_waits_for_the_end_of_the_turn() {
+    let harness = Scenario::new("hi")
         .reply(text("hello"))
         .reply(text("yes?"))
-        .when("event MessageUpdate", Say::Steer("hey"))
+        .when("event MessageUpdate", TestAction::Steer("hey"))
         .play();
     assert_eq!(harness.conversation(), ["user: hi", "assistant: hello", "user: hey", "assistant: yes?"]);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
 }
 
 #[test]
-fn steering_before_the_first_turn_comes_with_the_prompt() {
-    let harness = Story::new("hi").with_hooks().when("hook before_turn", Say::Steer("also")).play();
+fn steering_before_the_first_turn_follows_the_prompt() {
+    let harness = Scenario::new("hi").with_hooks().when("hook before_turn", TestAction::Steer("also")).play();
     assert_eq!(harness.conversation(), ["user: hi", "user: also", "assistant: done"]);
 }
 
 #[test]
-fn a_turn_begins_with_its_prompts_and_then_what_was_queued() {
-    let harness = Story::new("hi").with_hooks().when("hook before_turn", Say::Steer("also")).play();
+fn turn_starts_with_prompts_then_queued_messages() {
+    let harness = Scenario::new("hi").with_hooks().when("hook before_turn", TestAction::Steer("also")).play();
     let turn = harness.log.iter().position(|line| line == "event TurnStart").unwrap();
     assert_eq!(
         harness.log[turn..turn + 6],
@@ -106,13 +109,13 @@ fn a_turn_begins_with_its_prompts_and_then_what_was_queued() {
 }
 
 #[test]
-fn follow_ups_come_one_by_one_when_the_loop_would_stop() {
-    let story =
-        Story::new("look").reply(calls(&["a"])).reply(text("one")).reply(text("two")).reply(text("three"));
-    let story = story
-        .when("effect RunTool a", Say::FollowUp("then this"))
-        .when("effect RunTool a", Say::FollowUp("then that"));
-    let harness = story.play();
+fn follow_ups_are_delivered_one_by_one_when_the_loop_would_stop() {
+    let scenario =
+        Scenario::new("look").reply(calls(&["a"])).reply(text("one")).reply(text("two")).reply(text("three"));
+    let scenario = scenario
+        .when("effect RunTool a", TestAction::FollowUp("then this"))
+        .when("effect RunTool a", TestAction::FollowUp("then that"));
+    let harness = scenario.play();
     assert_eq!(
         harness.conversation()[2..],
         [
@@ -124,15 +127,16 @@ fn follow_ups_come_one_by_one_when_the_loop_would_stop() {
             "assistant: three"
         ]
     );
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
 fn follow_ups_can_be_delivered_all_at_once() {
-    let story = Story::new("hi").with_hooks().configured(|config| config.follow_up_mode = QueueMode::All);
-    let harness = story
-        .when("hook before_turn", Say::FollowUp("then this"))
-        .when("hook before_turn", Say::FollowUp("then that"))
+    let scenario =
+        Scenario::new("hi").with_hooks().configured(|config| config.follow_up_mode = QueueMode::All);
+    let harness = scenario
+        .when("hook before_turn", TestAction::FollowUp("then this"))
+        .when("hook before_turn", TestAction::FollowUp("then that"))
         .play();
     assert_eq!(
         harness.conversation(),
@@ -141,11 +145,11 @@ fn follow_ups_can_be_delivered_all_at_once() {
 }
 
 #[test]
-fn steering_goes_before_follow_ups() {
-    let story = Story::new("hi").reply(text("one"));
-    let harness = story
-        .when("event MessageUpdate", Say::FollowUp("last"))
-        .when("event MessageUpdate", Say::Steer("first"))
+fn steering_is_delivered_before_follow_ups() {
+    let scenario = Scenario::new("hi").reply(text("one"));
+    let harness = scenario
+        .when("event MessageUpdate", TestAction::FollowUp("last"))
+        .when("event MessageUpdate", TestAction::Steer("first"))
         .play();
     assert_eq!(
         harness.conversation()[2..],
@@ -154,30 +158,30 @@ fn steering_goes_before_follow_ups() {
 }
 
 #[test]
-fn what_is_queued_when_the_run_fails_or_is_cancelled_is_left_for_the_next() {
+fn failed_or_cancelled_run_leaves_queued_messages() {
     let left = |mut harness: Harness| {
         harness.drive();
-        truths::check(&harness);
+        invariants::check(&harness);
         let parts = harness.run.into_parts();
         let texts = |queue: std::collections::VecDeque<crate::message::SharedMessage>| -> Vec<String> {
             queue.iter().filter_map(|message| message.as_llm()).map(Message::text).collect()
         };
         (texts(parts.steering), texts(parts.follow_up))
     };
-    let story = || {
-        Story::new("hi")
+    let scenario = || {
+        Scenario::new("hi")
             .reply(vec![piece("half"), super::super::ModelSignal::Failed(network())])
-            .when("event MessageUpdate", Say::Steer("s"))
-            .when("event MessageUpdate", Say::FollowUp("f"))
+            .when("event MessageUpdate", TestAction::Steer("s"))
+            .when("event MessageUpdate", TestAction::FollowUp("f"))
             .configured(|config| config.retry = crate::config::RetryConfig::none())
     };
     let both = || (vec!["s".to_owned()], vec!["f".to_owned()]);
-    assert_eq!(left(story().begin()), both());
-    assert_eq!(left(story().when("event MessageUpdate", Say::Cancel).begin()), both());
+    assert_eq!(left(scenario().begin()), both());
+    assert_eq!(left(scenario().when("event MessageUpdate", TestAction::Cancel).begin()), both());
 }
 
 #[test]
-fn what_an_earlier_loop_left_over_is_taken_up() {
+fn messages_of_an_earlier_loop_are_delivered() {
     let harness = super::catalogue::carried_over().play();
     assert_eq!(
         harness.conversation(),
@@ -191,12 +195,12 @@ fn what_an_earlier_loop_left_over_is_taken_up() {
             "assistant: done"
         ]
     );
-    assert!(!harness.logged("event MessageQueued"), "its content is in the journal already");
-    truths::check(&harness);
+    assert!(!harness.logged("event MessageQueued"), "its content is already in the journal");
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_queued_message_that_cannot_be_said_is_not_taken() {
+fn invalid_queued_message_is_ignored() {
     let reply = AgentMessage::clone(&old_reply(9, "I am the model"));
     let call = Content::tool_call("x", "read", serde_json::json!({}));
     let tricky = Message::User(UserMessage::new(vec![call]));
@@ -205,20 +209,22 @@ fn a_queued_message_that_cannot_be_said_is_not_taken() {
         (QueueKind::FollowUp, "   ".into()),
         (QueueKind::FollowUp, tricky.into()),
     ] {
-        let mut harness = Story::new("hi").reply(text("hello")).begin();
+        let mut harness = Scenario::new("hi").reply(text("hello")).begin();
         harness.step();
         harness.give(Input::Queued { queue, message });
         harness.drive();
         assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
         assert_eq!(harness.outcome(), &RunOutcome::Completed);
-        truths::check(&harness);
+        invariants::check(&harness);
     }
 }
 
 #[test]
-fn steering_while_the_first_call_is_denied_skips_the_rest() {
-    let story = sequential(Story::new("look").reply(calls(&["a", "b"])).reply(text("ok")));
-    let harness =
-        story.verdict("a", Verdict::Deny("no".into())).when("effect Authorize a", Say::Steer("wait")).play();
+fn steering_during_a_denied_call_skips_the_rest() {
+    let scenario = sequential(Scenario::new("look").reply(calls(&["a", "b"])).reply(text("ok")));
+    let harness = scenario
+        .verdict("a", Verdict::Deny("no".into()))
+        .when("effect Authorize a", TestAction::Steer("wait"))
+        .play();
     assert_eq!([harness.result_of("a"), harness.result_of("b")], ["Denied: no", SKIPPED]);
 }

@@ -1,12 +1,12 @@
-//! Every story, crashed after each of its durable events and gone on with from its journal.
+//! Tests that crash every scenario after each of its durable events and resume it from the journal.
 
 use std::sync::Arc;
 
 use super::super::{RecoverError, Run};
 use super::catalogue::{self, catalogue};
 use super::harness::{BEGIN, Harness};
-use super::story::*;
-use super::truths::{self, own, through_json};
+use super::invariants::{self, own, through_json};
+use super::scenario::*;
 use crate::budget::BudgetScope;
 use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, Event, LimitKind, RunOutcome};
@@ -14,20 +14,20 @@ use crate::id::{LoopId, ToolCallId};
 use crate::permission::PermissionDecision;
 use crate::session::SessionSnapshot;
 
-/// Well after any story has ended, so that the time between crash and recovery shows if it counts.
+/// Long after any scenario has ended, so that a wrongly included pause between crash and resume is visible.
 const LATER: u64 = BEGIN + 1_000_000_000;
 
-/// What a journal that breaks off says about the loop.
+/// What a truncated journal says about the loop.
 struct Left {
     started: bool,
     ended: bool,
     aborted: bool,
     limit: Option<(LimitKind, BudgetScope)>,
-    /// Started, not ended.
+    /// Calls that were started and have not ended.
     running: Vec<ToolCallId>,
-    /// Ended, and its result is not recorded.
+    /// Calls that ended without a recorded result.
     lost: Vec<ToolCallId>,
-    /// Asked and not answered.
+    /// Requests without an answer.
     asking: Vec<(ToolCallId, crate::id::RequestId)>,
 }
 
@@ -68,11 +68,11 @@ fn left(journal: &[Event]) -> Left {
     left
 }
 
-/// Recovers the journal, in memory and from JSON, and checks the end it comes to.
-fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Harness> {
+/// Resumes from the journal, in memory and from JSON, and checks the outcome.
+fn recover_and_check(name: &str, scenario: &Harness, prefix: &[Event]) -> Option<Harness> {
     let left = left(prefix);
     let loop_id = LoopId::from(LOOP);
-    let recover = |journal: &[Event]| Run::recover(Arc::clone(&story.config), journal, &loop_id);
+    let recover = |journal: &[Event]| Run::recover(Arc::clone(&scenario.config), journal, &loop_id);
     if !left.started {
         assert_eq!(recover(prefix).unwrap_err(), RecoverError::UnknownLoop(loop_id.clone()));
         return None;
@@ -82,12 +82,12 @@ fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Ha
         return None;
     }
     let now = LATER + 1_000_000 * prefix.len() as u64;
-    let mut harness = Harness::recovered(&story.config, prefix, now);
+    let mut harness = Harness::recovered(&scenario.config, prefix, now);
     harness.drive();
-    truths::check(&harness);
+    invariants::check(&harness);
     let context = format!("{name}, crashed after {} events:\n{}", prefix.len(), harness.log.join("\n"));
 
-    let mut reread = Harness::recovered(&story.config, &through_json(prefix), now);
+    let mut reread = Harness::recovered(&scenario.config, &through_json(prefix), now);
     reread.drive();
     assert_eq!(reread.log, harness.log, "{context}");
     assert_eq!(reread.journal, harness.journal, "{context}");
@@ -116,31 +116,32 @@ fn recover_and_check(name: &str, story: &Harness, prefix: &[Event]) -> Option<Ha
         let decided = harness.journal.iter().any(|event| {
             matches!(&event.event, AgentEvent::PermissionDecided { request_id, .. } if request_id == request)
         });
-        assert!(decided, "the question keeps its id: {context}");
+        assert!(decided, "the request keeps its id: {context}");
         assert_eq!(harness.logged(&format!("effect Ask {call}")), !stopping, "{context}");
         let required = harness.count(&format!("event PermissionRequired {call}"));
-        assert_eq!(required, usize::from(!stopping), "who watches now is asked, once: {context}");
+        assert_eq!(required, usize::from(!stopping), "new observers receive the request once: {context}");
     }
     Some(harness)
 }
 
 #[test]
-fn a_crash_at_any_point_is_recovered_from() {
-    for (name, story) in catalogue() {
-        let lived = story().play();
-        for crash in 0..=lived.journal.len() {
-            recover_and_check(name, &lived, &lived.journal[..crash]);
+fn resumes_after_a_crash_at_any_point() {
+    for (name, scenario) in catalogue() {
+        let original = scenario().play();
+        for crash in 0..=original.journal.len() {
+            recover_and_check(name, &original, &original.journal[..crash]);
         }
     }
 }
 
 #[test]
-pub(super) fn a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal() {
+pub(super) fn resume_from_any_snapshot_equals_resume_from_the_journal() {
     let mut compared = 0;
-    for (name, story) in catalogue() {
-        let lived = story().play();
-        let journal = &lived.journal;
-        let recover = |prefix: &[Event]| Run::recover(Arc::clone(&lived.config), prefix, &LoopId::from(LOOP));
+    for (name, scenario) in catalogue() {
+        let original = scenario().play();
+        let journal = &original.journal;
+        let recover =
+            |prefix: &[Event]| Run::recover(Arc::clone(&original.config), prefix, &LoopId::from(LOOP));
         for at in 0..=journal.len() {
             let made = recover(&journal[..at]).ok().and_then(|recovered| recovered.run().snapshot());
             let Some(bytes) = made.and_then(|snapshot| snapshot.to_bytes()) else { continue };
@@ -150,8 +151,8 @@ pub(super) fn a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal() {
                 if recover(prefix).is_err() {
                     continue;
                 }
-                let mut whole = Harness::recovered(&lived.config, prefix, LATER);
-                let mut resumed = Harness::resumed_from(&snapshot, at, &lived.config, prefix, LATER);
+                let mut whole = Harness::recovered(&original.config, prefix, LATER);
+                let mut resumed = Harness::resumed_from(&snapshot, at, &original.config, prefix, LATER);
                 let tracked =
                     |of: &Harness| of.run.state.tracker.as_ref().map(|tracker| tracker.state().clone());
                 assert_eq!(
@@ -171,16 +172,16 @@ pub(super) fn a_loop_goes_on_from_any_snapshot_as_from_its_whole_journal() {
 }
 
 #[test]
-fn what_a_loop_learnt_about_a_model_s_tokens_is_in_its_journal() {
-    let lived = catalogue::counted().play();
+fn token_calibration_is_restored_from_the_journal() {
+    let original = catalogue::counted().play();
     let tracked = |run: &Run| run.state.tracker.as_ref().map(|tracker| tracker.state().clone()).unwrap();
     let mut reported = 0;
-    for crash in 0..lived.journal.len() {
-        let prefix = &lived.journal[..crash];
-        let Ok(recovered) = Run::recover(Arc::clone(&lived.config), prefix, &LoopId::from(LOOP)) else {
+    for crash in 0..original.journal.len() {
+        let prefix = &original.journal[..crash];
+        let Ok(recovered) = Run::recover(Arc::clone(&original.config), prefix, &LoopId::from(LOOP)) else {
             continue;
         };
-        let mut tracker = lived.config.tracker().unwrap();
+        let mut tracker = original.config.tracker().unwrap();
         for event in own(prefix) {
             if let AgentEvent::MessageEnd { message } = event {
                 tracker.add(message.shared().unwrap());
@@ -190,49 +191,51 @@ fn what_a_loop_learnt_about_a_model_s_tokens_is_in_its_journal() {
         reported += usize::from(tracker.is_reported());
     }
     assert!(reported > 10, "{reported}");
-    // What the model reported that stood in, and its reply: in its own tokens.
-    assert_eq!(lived.run.context_tokens(), Some(9_705), "{:?}", tracked(&lived.run));
+    // The last report of the fallback model plus its reply, in its own tokens.
+    assert_eq!(original.run.context_tokens(), Some(9_705), "{:?}", tracked(&original.run));
 }
 
 #[test]
-fn a_crash_at_any_point_of_a_recovery_is_recovered_from() {
-    for (name, story) in catalogue() {
-        let lived = story().play();
-        for crash in 0..lived.journal.len() {
-            let Some(recovered) = recover_and_check(name, &lived, &lived.journal[..crash]) else { continue };
+fn resumes_after_a_crash_during_recovery() {
+    for (name, scenario) in catalogue() {
+        let original = scenario().play();
+        for crash in 0..original.journal.len() {
+            let Some(recovered) = recover_and_check(name, &original, &original.journal[..crash]) else {
+                continue;
+            };
             for second in crash + 1..recovered.journal.len() {
-                recover_and_check(name, &lived, &recovered.journal[..second]);
+                recover_and_check(name, &original, &recovered.journal[..second]);
             }
         }
     }
 }
 
 #[test]
-fn a_crash_at_any_point_of_a_cancelled_run_still_ends_in_a_stop() {
-    for (name, story) in [
-        ("parallel", catalogue::parallel_tools as fn() -> Story),
+fn crash_of_a_cancelled_run_still_ends_it() {
+    for (name, scenario) in [
+        ("parallel", catalogue::parallel_tools as fn() -> Scenario),
         ("asked", catalogue::asked_beside),
         ("steered", catalogue::steered),
     ] {
-        let inputs = story().play().inputs;
+        let inputs = scenario().play().inputs;
         for n in 0..inputs {
-            let mut lived = story().begin();
+            let mut original = scenario().begin();
             (0..n).for_each(|_| {
-                lived.step();
+                original.step();
             });
-            lived.say(Say::Cancel);
-            lived.drive();
-            for crash in 0..=lived.journal.len() {
-                recover_and_check(name, &lived, &lived.journal[..crash]);
+            original.inject(TestAction::Cancel);
+            original.drive();
+            for crash in 0..=original.journal.len() {
+                recover_and_check(name, &original, &original.journal[..crash]);
             }
         }
     }
 }
 
 #[test]
-pub(super) fn a_tool_that_ran_at_the_crash_is_not_run_again() {
-    let lived = Story::new("go").reply(calls(&["a write", "b"])).held("a").play();
-    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+pub(super) fn tool_running_at_the_crash_does_not_run_again() {
+    let original = Scenario::new("go").reply(calls(&["a write", "b"])).held("a").play();
+    let mut harness = Harness::recovered(&original.config, &original.journal, LATER);
     harness.drive();
     assert_eq!(
         harness.log[..7],
@@ -253,11 +256,11 @@ pub(super) fn a_tool_that_ran_at_the_crash_is_not_run_again() {
 }
 
 #[test]
-pub(super) fn a_question_that_was_open_at_the_crash_is_asked_again() {
-    let lived = Story::new("go").reply(calls(&["a"])).asked("a", None).play();
-    assert!(lived.ending.is_none());
-    let asked: Vec<_> = lived.run.pending_permissions().map(|request| request.id).collect();
-    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+pub(super) fn request_open_at_the_crash_is_sent_again() {
+    let original = Scenario::new("go").reply(calls(&["a"])).asked("a", None).play();
+    assert!(original.ending.is_none());
+    let asked: Vec<_> = original.run.pending_permissions().map(|request| request.id).collect();
+    let mut harness = Harness::recovered(&original.config, &original.journal, LATER);
     assert_eq!(harness.run.pending_permissions().map(|request| request.id).collect::<Vec<_>>(), asked);
     harness.drive();
     assert_eq!(
@@ -267,14 +270,14 @@ pub(super) fn a_question_that_was_open_at_the_crash_is_asked_again() {
 }
 
 #[test]
-fn what_a_person_decided_before_the_crash_still_counts() {
+fn decision_from_before_the_crash_still_applies() {
     let decided = |decision: PermissionDecision| {
-        let lived = Story::new("go").reply(calls(&["a"])).asked("a", Some(decision)).play();
-        let after = lived
+        let original = Scenario::new("go").reply(calls(&["a"])).asked("a", Some(decision)).play();
+        let after = original
             .journal
             .iter()
             .position(|event| matches!(event.event, AgentEvent::PermissionDecided { .. }));
-        let mut harness = Harness::recovered(&lived.config, &lived.journal[..=after.unwrap()], LATER);
+        let mut harness = Harness::recovered(&original.config, &original.journal[..=after.unwrap()], LATER);
         harness.drive();
         assert!(!harness.logged("effect Ask a"));
         harness
@@ -286,41 +289,42 @@ fn what_a_person_decided_before_the_crash_still_counts() {
 }
 
 #[test]
-fn a_change_that_plan_mode_queued_before_the_crash_stays_queued() {
+fn plan_change_queued_before_the_crash_stays_queued() {
     let verdict = crate::permission::Verdict::Queue { summary: "write x".into() };
-    let lived = Story::new("go").reply(calls(&["a write"])).verdict("a", verdict).play();
+    let original = Scenario::new("go").reply(calls(&["a write"])).verdict("a", verdict).play();
     let queued =
-        lived.journal.iter().position(|event| matches!(event.event, AgentEvent::PlanChangeQueued { .. }));
-    let mut harness = Harness::recovered(&lived.config, &lived.journal[..=queued.unwrap()], LATER);
+        original.journal.iter().position(|event| matches!(event.event, AgentEvent::PlanChangeQueued { .. }));
+    let mut harness = Harness::recovered(&original.config, &original.journal[..=queued.unwrap()], LATER);
     harness.drive();
-    // The gate of the benign world would let it run.
+    // In a resumed run, the permission check would allow it.
     assert!(!harness.logged("effect Authorize a") && !harness.logged("event PlanChangeQueued"));
-    assert_eq!(harness.result_of("a"), lived.result_of("a"));
+    assert_eq!(harness.result_of("a"), original.result_of("a"));
 }
 
 #[test]
-fn a_model_call_that_was_under_way_at_the_crash_is_made_again() {
-    let lived = Story::new("hi").reply(vec![piece("half a ")]);
-    let mut lived = lived.begin();
+fn model_call_pending_at_the_crash_is_repeated() {
+    let original = Scenario::new("hi").reply(vec![piece("half a ")]);
+    let mut original = original.begin();
     (0..2).for_each(|_| {
-        lived.step();
+        original.step();
     });
-    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+    let mut harness = Harness::recovered(&original.config, &original.journal, LATER);
     harness.drive();
     assert_eq!(harness.count("effect CallModel"), 1);
     assert_eq!(harness.conversation(), ["user: hi", "assistant: done"]);
 }
 
 #[test]
-pub(super) fn time_between_crash_and_recovery_does_not_count() {
+pub(super) fn time_between_crash_and_resume_is_not_counted() {
     let limits = || ExecutionLimits::default().with_max_duration(std::time::Duration::from_secs(60));
-    let story = Story::new("go").reply(calls(&["a"])).held("a").limited(limits());
-    let mut lived = story.when("effect RunTool a", Say::Wait(std::time::Duration::from_secs(20))).begin();
+    let scenario = Scenario::new("go").reply(calls(&["a"])).held("a").limited(limits());
+    let mut original =
+        scenario.when("effect RunTool a", TestAction::Wait(std::time::Duration::from_secs(20))).begin();
     (0..4).for_each(|_| {
-        lived.step();
+        original.step();
     });
-    lived.say(Say::Steer("said after 20 seconds"));
-    let mut harness = Harness::recovered(&lived.config, &lived.journal, LATER);
+    original.inject(TestAction::Steer("said after 20 seconds"));
+    let mut harness = Harness::recovered(&original.config, &original.journal, LATER);
     let deadline = harness.timers_started[0].as_millis();
     let left = deadline - LATER;
     assert!((39_000..=40_000).contains(&left), "{left} ms are left of 60,000 after 20,000");
@@ -329,41 +333,43 @@ pub(super) fn time_between_crash_and_recovery_does_not_count() {
 }
 
 #[test]
-fn usage_and_turns_go_on_where_they_were() {
-    let lived = catalogue::busy(4).limited(ExecutionLimits::default().with_max_turns(3)).play();
+fn usage_and_turns_continue_after_a_crash() {
+    let original = catalogue::busy(4).limited(ExecutionLimits::default().with_max_turns(3)).play();
     assert_eq!(
-        lived.outcome(),
+        original.outcome(),
         &RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run }
     );
     let second =
-        lived.journal.iter().rposition(|event| matches!(event.event, AgentEvent::TurnEnd { .. })).unwrap();
+        original.journal.iter().rposition(|event| matches!(event.event, AgentEvent::TurnEnd { .. })).unwrap();
     let harness = {
-        let mut harness = Harness::recovered(&lived.config, &lived.journal[..second], LATER);
+        let mut harness = Harness::recovered(&original.config, &original.journal[..second], LATER);
         harness.drive();
         harness
     };
-    assert_eq!(harness.outcome(), lived.outcome());
-    assert_eq!(harness.ending.as_ref().unwrap().usage, lived.ending.as_ref().unwrap().usage);
+    assert_eq!(harness.outcome(), original.outcome());
+    assert_eq!(harness.ending.as_ref().unwrap().usage, original.ending.as_ref().unwrap().usage);
     assert_eq!(harness.run.turns(), 3);
 }
 
 #[test]
-fn a_loop_that_is_not_in_the_journal_cannot_be_recovered() {
-    let lived = Story::new("hi").play();
-    let recover = |id: &str| Run::recover(Arc::clone(&lived.config), &lived.journal, &id.into()).unwrap_err();
+fn unknown_or_ended_loop_cannot_be_resumed() {
+    let original = Scenario::new("hi").play();
+    let recover =
+        |id: &str| Run::recover(Arc::clone(&original.config), &original.journal, &id.into()).unwrap_err();
     assert_eq!(recover("s.c.9"), RecoverError::UnknownLoop("s.c.9".into()));
     assert_eq!(recover(LOOP), RecoverError::Ended(LOOP.into()));
 }
 
 #[test]
-fn what_an_earlier_loop_left_in_its_queues_is_still_there_after_a_crash() {
-    let lived = catalogue::carried_over().play();
-    assert!(lived.conversation().contains(&"user: one more thing".to_owned()));
-    let start = lived.journal.iter().position(
+fn messages_of_an_earlier_loop_survive_a_crash() {
+    let original = catalogue::carried_over().play();
+    assert!(original.conversation().contains(&"user: one more thing".to_owned()));
+    let start = original.journal.iter().position(
         |event| matches!(&event.event, AgentEvent::AgentStart(start) if start.loop_id.as_str() == LOOP),
     );
-    for crash in start.unwrap() + 1..lived.journal.len() {
-        let mut harness = Harness::recovered(&lived.config, &through_json(&lived.journal[..crash]), LATER);
+    for crash in start.unwrap() + 1..original.journal.len() {
+        let mut harness =
+            Harness::recovered(&original.config, &through_json(&original.journal[..crash]), LATER);
         harness.drive();
         let said = harness.conversation();
         for words in ["user: one more thing", "user: and then"] {

@@ -1,11 +1,11 @@
-//! Every story, replayed from its journal: today's machine records what was recorded.
+//! Tests that replay every scenario from its journal: the machine must record the same events.
 
 use std::sync::Arc;
 
 use super::catalogue::catalogue;
 use super::harness::{BEGIN, Harness};
-use super::story::*;
-use super::truths::through_json;
+use super::invariants::through_json;
+use super::scenario::*;
 use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, Event};
 use crate::id::LoopId;
@@ -17,11 +17,11 @@ fn replayed(config: &Arc<RunConfig>, journal: &[Event]) -> Option<Replay> {
 }
 
 #[test]
-fn every_story_replays_as_it_was_recorded() {
-    for (name, story) in catalogue() {
-        let lived = story().play();
-        let Some(replay) = replayed(&lived.config, &lived.journal) else {
-            let begun = lived.journal.iter().any(|event| matches!(event.event, AgentEvent::AgentStart(_)));
+fn every_scenario_replays_without_divergence() {
+    for (name, scenario) in catalogue() {
+        let original = scenario().play();
+        let Some(replay) = replayed(&original.config, &original.journal) else {
+            let begun = original.journal.iter().any(|event| matches!(event.event, AgentEvent::AgentStart(_)));
             assert!(!begun, "{name}");
             continue;
         };
@@ -30,48 +30,48 @@ fn every_story_replays_as_it_was_recorded() {
 }
 
 #[test]
-fn a_story_that_was_interrupted_and_recovered_replays_too() {
-    for (name, story) in catalogue() {
-        let lived = story().play();
-        for crash in 0..lived.journal.len() {
-            let prefix = &lived.journal[..crash];
-            if Run::recover(Arc::clone(&lived.config), prefix, &LoopId::from(LOOP)).is_err() {
+fn resumed_scenario_replays_without_divergence() {
+    for (name, scenario) in catalogue() {
+        let original = scenario().play();
+        for crash in 0..original.journal.len() {
+            let prefix = &original.journal[..crash];
+            if Run::recover(Arc::clone(&original.config), prefix, &LoopId::from(LOOP)).is_err() {
                 continue;
             }
-            let mut recovered = Harness::recovered(&lived.config, prefix, BEGIN + 1_000_000_000);
+            let mut recovered = Harness::recovered(&original.config, prefix, BEGIN + 1_000_000_000);
             recovered.drive();
-            let replay = replayed(&lived.config, &recovered.journal).unwrap();
+            let replay = replayed(&original.config, &recovered.journal).unwrap();
             assert_eq!(replay.divergence, None, "{name}, crashed after {crash}, same {}", replay.same);
         }
     }
 }
 
 #[test]
-fn the_first_difference_is_named() {
-    let lived = Story::new("go").reply(calls(&["a"])).reply(text("done")).play();
+fn replay_reports_the_first_difference() {
+    let original = Scenario::new("go").reply(calls(&["a"])).reply(text("done")).play();
     let limited = RunConfig {
         limits: Some(ExecutionLimits { max_turns: 1, ..ExecutionLimits::default() }),
-        ..RunConfig::clone(&lived.config)
+        ..RunConfig::clone(&original.config)
     };
-    let replay = replayed(&Arc::new(limited), &lived.journal).unwrap();
+    let replay = replayed(&Arc::new(limited), &original.journal).unwrap();
     let divergence = replay.divergence.unwrap();
     assert!(divergence.recorded.contains("TurnStart"), "{divergence:?}");
     assert!(divergence.replayed.contains("LimitReached"), "{divergence:?}");
-    assert_eq!(divergence.seq, Some(lived.journal[replay.same].seq));
+    assert_eq!(divergence.seq, Some(original.journal[replay.same].seq));
 
-    let mut forged = through_json(&lived.journal);
+    let mut forged = through_json(&original.journal);
     let end = forged.iter().position(|event| matches!(event.event, AgentEvent::TurnEnd { .. })).unwrap();
     forged.remove(end);
-    let replay = replayed(&lived.config, &forged).unwrap();
+    let replay = replayed(&original.config, &forged).unwrap();
     assert_eq!(replay.same, end);
     assert!(replay.divergence.unwrap().replayed.contains("TurnEnd"));
 }
 
 #[test]
-fn a_journal_that_broke_off_replays_as_far_as_it_goes() {
-    let lived = Story::new("go").reply(calls(&["a", "b"])).reply(text("done")).play();
-    for end in 1..lived.journal.len() {
-        let replay = replayed(&lived.config, &lived.journal[..end]).unwrap();
+fn truncated_journal_replays_to_its_end() {
+    let original = Scenario::new("go").reply(calls(&["a", "b"])).reply(text("done")).play();
+    for end in 1..original.journal.len() {
+        let replay = replayed(&original.config, &original.journal[..end]).unwrap();
         assert_eq!((replay.divergence, replay.same), (None, end));
     }
 }

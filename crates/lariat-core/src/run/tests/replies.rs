@@ -1,11 +1,11 @@
-//! Getting a reply: streams, retries, stalls, broken connections, pauses.
+//! Tests of replies: streams, retries, stalls, broken connections, pauses.
 
 use std::time::Duration;
 
 use super::super::{FallbackModel, Input, ModelSignal};
 use super::harness::{BEGIN, Harness};
-use super::story::*;
-use super::truths::{self, own};
+use super::invariants::{self, own};
+use super::scenario::*;
 use crate::config::RetryConfig;
 use crate::content::Content;
 use crate::event::{AgentEvent, Recorded, RunOutcome, StreamDelta};
@@ -21,7 +21,7 @@ fn replies(harness: &Harness) -> Vec<AssistantMessage> {
     own(&harness.journal).filter_map(reply).collect()
 }
 
-/// The retries: attempt and delay in milliseconds.
+/// Returns the retries: attempt and delay in milliseconds.
 fn retries(harness: &Harness) -> Vec<(u32, u64)> {
     let retry = |event: &crate::event::EventRecord| match &event.event {
         AgentEvent::ModelRetry { attempt, delay_ms, error } => {
@@ -38,7 +38,7 @@ fn rate_limited(retry_after: Option<Duration>) -> Reply {
 }
 
 #[test]
-fn a_reply_is_put_together_from_its_pieces() {
+fn reply_is_assembled_from_stream_events() {
     let signature = || Some("sig".to_owned());
     let events = vec![
         StreamEvent::Start { model: "m-2".into() },
@@ -53,8 +53,8 @@ fn a_reply_is_put_together_from_its_pieces() {
         StreamEvent::Block { index: 4, content: Content::RedactedThinking { data: "x".into() } },
         StreamEvent::Done { stop_reason: StopReason::ToolUse, usage: Usage::new(7, 3) },
     ];
-    let story = Story::new("hi").reply(events.into_iter().map(ModelSignal::Event).collect());
-    let harness = story.play();
+    let scenario = Scenario::new("hi").reply(events.into_iter().map(ModelSignal::Event).collect());
+    let harness = scenario.play();
     let reply = &replies(&harness)[0];
     assert_eq!(
         reply.content,
@@ -79,12 +79,12 @@ fn a_reply_is_put_together_from_its_pieces() {
     assert_eq!(deltas.len(), 6);
     assert_eq!(deltas[0], StreamDelta::Thinking { delta: "h".into() });
     assert_eq!(deltas[3], StreamDelta::ToolCallDelta { delta: "{".into() });
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn the_message_that_began_is_the_message_that_ends() {
-    let harness = Story::new("hi").reply(text("hello")).play();
+fn streamed_message_keeps_its_id() {
+    let harness = Scenario::new("hi").reply(text("hello")).play();
     let of_reply = |event: &crate::event::EventRecord| match &event.event {
         AgentEvent::MessageStart { message } if message.get().is_none() => Some(message.id()),
         AgentEvent::MessageUpdate { message, .. } => Some(message.id()),
@@ -98,9 +98,9 @@ fn the_message_that_began_is_the_message_that_ends() {
 }
 
 #[test]
-fn a_failure_before_anything_was_delivered_is_retried_with_growing_delays() {
-    let story = (0..3).fold(Story::new("hi"), |story, _| story.reply(fails(network())));
-    let harness = story.reply(text("hello")).play();
+fn failure_before_delivery_is_retried_with_growing_delays() {
+    let scenario = (0..3).fold(Scenario::new("hi"), |scenario, _| scenario.reply(fails(network())));
+    let harness = scenario.reply(text("hello")).play();
     let waits = retries(&harness);
     assert_eq!(waits.iter().map(|(attempt, _)| *attempt).collect::<Vec<_>>(), [1, 2, 3]);
     for ((_, delay), base) in waits.iter().zip([1_000.0, 2_000.0, 4_000.0]) {
@@ -108,14 +108,17 @@ fn a_failure_before_anything_was_delivered_is_retried_with_growing_delays() {
         assert!((0.8..=1.2).contains(&share), "{delay} ms for {base} ms");
     }
     assert!(waits.iter().any(|(_, delay)| delay % 1_000 != 0), "with jitter");
-    assert!(harness.now - BEGIN >= waits.iter().map(|(_, delay)| delay).sum(), "and they are waited for");
+    assert!(
+        harness.now - BEGIN >= waits.iter().map(|(_, delay)| delay).sum(),
+        "the run waits for the delays"
+    );
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!((harness.count("effect CallModel"), harness.count("event TurnStart")), (4, 1));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn jitter_stays_within_a_fifth_and_the_ceiling_holds_before_it() {
+fn jitter_is_at_most_a_fifth_of_the_capped_delay() {
     let retry = RetryConfig::default();
     for attempt in 1..=40 {
         let base = (1_000.0 * 2f64.powi(attempt - 1)).min(30_000.0);
@@ -128,22 +131,23 @@ fn jitter_stays_within_a_fifth_and_the_ceiling_holds_before_it() {
 }
 
 #[test]
-fn the_server_may_ask_for_a_longer_wait() {
+fn retry_after_extends_the_delay() {
     let asked = Duration::from_secs(17);
-    let harness = Story::new("hi").reply(rate_limited(Some(asked))).reply(rate_limited(None)).play();
+    let harness = Scenario::new("hi").reply(rate_limited(Some(asked))).reply(rate_limited(None)).play();
     let waits = retries(&harness);
-    assert_eq!(waits[0], (1, 17_000), "exactly what was asked for");
+    assert_eq!(waits[0], (1, 17_000), "exactly the requested delay");
     assert!((1_600..=2_400).contains(&waits[1].1));
-    let short = Story::new("hi").reply(rate_limited(Some(Duration::from_millis(1)))).play();
-    assert!(retries(&short)[0].1 >= 800, "never less than our own");
+    let short = Scenario::new("hi").reply(rate_limited(Some(Duration::from_millis(1)))).play();
+    assert!(retries(&short)[0].1 >= 800, "never less than the backoff");
 }
 
 #[test]
-fn after_the_last_retry_the_next_model_goes_on_with_the_same_turn_and_stays() {
+fn fallback_model_continues_the_turn_and_stays() {
     let fallback = |model: &str| FallbackModel { provider: "other".into(), model: model.into() };
-    let story = Story::new("hi").reply(fails(network())).reply(fails(network())).reply(fails(network()));
-    let story = story.reply(calls(&["a"])).reply(text("done"));
-    let harness = story
+    let scenario =
+        Scenario::new("hi").reply(fails(network())).reply(fails(network())).reply(fails(network()));
+    let scenario = scenario.reply(calls(&["a"])).reply(text("done"));
+    let harness = scenario
         .configured(|config| {
             config.retry = RetryConfig::default().with_max_retries(0);
             config.fallbacks = vec![fallback("second"), fallback("third"), fallback("last")];
@@ -163,22 +167,22 @@ fn after_the_last_retry_the_next_model_goes_on_with_the_same_turn_and_stays() {
     for reply in replies(&harness) {
         assert_eq!((reply.provider.as_str(), reply.asked_model()), ("other", "last"));
     }
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn the_next_model_does_not_take_over_a_request_that_was_refused() {
+fn fallback_does_not_repeat_a_refused_request() {
     let fallbacks = vec![FallbackModel { provider: "other".into(), model: "second".into() }];
     let refused = fails(ProviderError::Auth("no".into()));
-    let story = Story::new("hi").reply(refused).configured(|config| config.fallbacks = fallbacks);
-    assert_eq!(story.play().count("effect CallModel"), 1);
+    let scenario = Scenario::new("hi").reply(refused).configured(|config| config.fallbacks = fallbacks);
+    assert_eq!(scenario.play().count("effect CallModel"), 1);
 }
 
 #[test]
-fn the_next_model_takes_over_a_reply_that_broke_once_it_is_withdrawn() {
+fn fallback_follows_a_withdrawn_reply() {
     let fallbacks = vec![FallbackModel { provider: "other".into(), model: "second".into() }];
-    let story = Story::new("hi").reply(vec![piece("hal"), ModelSignal::Failed(network())]);
-    let harness = story
+    let scenario = Scenario::new("hi").reply(vec![piece("hal"), ModelSignal::Failed(network())]);
+    let harness = scenario
         .reply(text("hello"))
         .configured(|config| {
             config.retry = RetryConfig::none();
@@ -187,13 +191,14 @@ fn the_next_model_takes_over_a_reply_that_broke_once_it_is_withdrawn() {
         .play();
     assert!(harness.is_before("event MessageWithdrawn", "event ModelFallback"));
     assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-pub(super) fn retries_come_to_an_end() {
-    let story = Story::new("hi").with_hooks().reply(fails(network())).reply(fails(network()));
-    let harness = story.configured(|config| config.retry = RetryConfig::default().with_max_retries(1)).play();
+pub(super) fn retries_are_limited() {
+    let scenario = Scenario::new("hi").with_hooks().reply(fails(network())).reply(fails(network()));
+    let harness =
+        scenario.configured(|config| config.retry = RetryConfig::default().with_max_retries(1)).play();
     let RunOutcome::Failed { error } = harness.outcome() else { panic!("{:?}", harness.outcome()) };
     assert!(error.starts_with("network: reset; 2 attempts in "), "{error}");
     assert_eq!(harness.count("effect CallModel"), 2);
@@ -201,13 +206,13 @@ pub(super) fn retries_come_to_an_end() {
     assert!(harness.is_before("hook on_error", "event TurnEnd"));
     let reply = &replies(&harness)[0];
     assert_eq!((reply.stop_reason, reply.error_message.as_ref()), (StopReason::Error, Some(error)));
-    assert_eq!(harness.conversation(), ["user: hi"], "nothing was said");
-    truths::check(&harness);
+    assert_eq!(harness.conversation(), ["user: hi"], "there is no reply");
+    invariants::check(&harness);
 }
 
 #[test]
-fn retrying_can_be_switched_off() {
-    let harness = Story::new("hi")
+fn retries_can_be_disabled() {
+    let harness = Scenario::new("hi")
         .reply(fails(network()))
         .configured(|config| config.retry = RetryConfig::none())
         .play();
@@ -215,21 +220,21 @@ fn retrying_can_be_switched_off() {
 }
 
 #[test]
-fn errors_that_will_not_go_away_are_not_retried() {
+fn permanent_errors_are_not_retried() {
     for error in [
         ProviderError::Auth("bad key".into()),
         ProviderError::Api("bad request".into()),
         ProviderError::Other("odd".into()),
         ProviderError::Cancelled,
     ] {
-        let harness = Story::new("hi").reply(fails(error.clone())).play();
+        let harness = Scenario::new("hi").reply(fails(error.clone())).play();
         assert_eq!(harness.count("effect CallModel"), 1, "{error}");
         assert_eq!(harness.outcome(), &RunOutcome::Failed { error: error.to_string() });
     }
 }
 
 #[test]
-pub(super) fn a_reply_that_broke_is_withdrawn_and_asked_for_again() {
+pub(super) fn broken_reply_is_withdrawn_and_requested_again() {
     for first in [
         piece("half a "),
         ModelSignal::Event(StreamEvent::ThinkingDelta { index: 0, delta: "hm".into() }),
@@ -237,45 +242,49 @@ pub(super) fn a_reply_that_broke_is_withdrawn_and_asked_for_again() {
     ] {
         let mut reply = vec![first];
         reply.extend(fails(network()));
-        let harness = Story::new("hi").reply(reply).reply(text("hello")).play();
+        let harness = Scenario::new("hi").reply(reply).reply(text("hello")).play();
         assert_eq!(harness.count("effect CallModel"), 2);
         assert_eq!(harness.outcome(), &RunOutcome::Completed);
         assert_eq!(harness.count("event MessageWithdrawn"), 1);
         assert!(harness.is_before("event MessageWithdrawn", "event ModelRetry"));
-        assert!(harness.lines(&["effect Authorize", "effect RunTool"]).is_empty(), "calls of it are not run");
-        assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"], "nothing of it is kept");
+        assert!(
+            harness.lines(&["effect Authorize", "effect RunTool"]).is_empty(),
+            "its tool calls do not run"
+        );
+        assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"], "no part of it is kept");
         let started = |event: &crate::event::EventRecord| match &event.event {
             AgentEvent::MessageStart { message } if message.get().is_none() => Some(message.id()),
             _ => None,
         };
         let ids: Vec<_> = harness.events.iter().filter_map(started).collect();
-        assert!(ids.len() == 2 && ids[0] != ids[1], "the next reply has an id of its own");
+        assert!(ids.len() == 2 && ids[0] != ids[1], "the next reply has a new id");
         let withdrawn = |event: &crate::event::EventRecord| match &event.event {
             AgentEvent::MessageWithdrawn { message_id } => Some(*message_id),
             _ => None,
         };
         assert_eq!(harness.events.iter().find_map(withdrawn), Some(ids[0]));
-        truths::check(&harness);
+        invariants::check(&harness);
     }
 }
 
 #[test]
-fn replies_that_keep_breaking_are_asked_for_a_few_times_only() {
+fn broken_replies_are_requested_a_limited_number_of_times() {
     let broken = || vec![piece("half a "), ModelSignal::Failed(network())];
-    let story = (0..9).fold(Story::new("hi"), |story, _| story.reply(broken()));
-    let harness = story.configured(|config| config.retry = RetryConfig::default().with_max_retries(8)).play();
+    let scenario = (0..9).fold(Scenario::new("hi"), |scenario, _| scenario.reply(broken()));
+    let harness =
+        scenario.configured(|config| config.retry = RetryConfig::default().with_max_retries(8)).play();
     let allowed = RetryConfig::default().max_broken_replies;
     assert_eq!(harness.count("effect CallModel"), allowed + 1);
     assert_eq!(harness.count("event MessageWithdrawn"), allowed);
     assert_eq!(harness.conversation(), ["user: hi", "assistant: half a "], "the last one stays");
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_call_is_retried_only_as_long_as_patience_lasts() {
-    let story = (0..50).fold(Story::new("hi"), |story, _| story.reply(fails(network())));
+fn retries_stop_after_the_patience_time() {
+    let scenario = (0..50).fold(Scenario::new("hi"), |scenario, _| scenario.reply(fails(network())));
     let patience = Duration::from_secs(120);
-    let harness = story
+    let harness = scenario
         .configured(|config| {
             config.retry = RetryConfig::default().with_max_retries(100).with_patience(patience)
         })
@@ -286,9 +295,9 @@ fn a_call_is_retried_only_as_long_as_patience_lasts() {
 }
 
 #[test]
-fn a_wait_longer_than_patience_fails_at_once_and_says_so() {
-    let story = Story::new("hi").reply(rate_limited(Some(Duration::from_secs(7_200))));
-    let harness = story
+fn retry_after_beyond_the_patience_fails_at_once() {
+    let scenario = Scenario::new("hi").reply(rate_limited(Some(Duration::from_secs(7_200))));
+    let harness = scenario
         .configured(|config| config.retry = RetryConfig::default().with_patience(Duration::from_secs(600)))
         .play();
     assert_eq!(retries(&harness), []);
@@ -297,35 +306,36 @@ fn a_wait_longer_than_patience_fails_at_once_and_says_so() {
 }
 
 #[test]
-fn what_the_last_attempt_said_before_the_connection_broke_is_kept() {
+fn partial_text_of_the_last_attempt_is_kept() {
     let mut reply = vec![piece("half a ")];
     reply.extend(fails(network()));
-    let story = Story::new("hi").reply(reply).configured(|config| config.retry = RetryConfig::none());
-    assert_eq!(story.play().conversation(), ["user: hi", "assistant: half a "]);
+    let scenario = Scenario::new("hi").reply(reply).configured(|config| config.retry = RetryConfig::none());
+    assert_eq!(scenario.play().conversation(), ["user: hi", "assistant: half a "]);
 }
 
 #[test]
-fn a_start_alone_delivers_nothing() {
+fn start_event_alone_delivers_nothing() {
     let start = ModelSignal::Event(StreamEvent::Start { model: "m".into() });
     let harness =
-        Story::new("hi").reply(vec![start, ModelSignal::Failed(network())]).reply(text("hello")).play();
+        Scenario::new("hi").reply(vec![start, ModelSignal::Failed(network())]).reply(text("hello")).play();
     assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
 }
 
 #[test]
-fn a_stream_that_ends_without_being_done_is_broken() {
-    let harness = Story::new("hi").reply(vec![ModelSignal::Ended]).reply(text("hello")).play();
+fn stream_that_ends_without_done_is_broken() {
+    let harness = Scenario::new("hi").reply(vec![ModelSignal::Ended]).reply(text("hello")).play();
     assert_eq!(retries(&harness).len(), 1);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
-    let harness = Story::new("hi").reply(vec![piece("half"), ModelSignal::Ended]).reply(text("hello")).play();
+    let harness =
+        Scenario::new("hi").reply(vec![piece("half"), ModelSignal::Ended]).reply(text("hello")).play();
     assert_eq!((retries(&harness).len(), harness.count("event MessageWithdrawn")), (1, 1));
     assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
 }
 
 #[test]
-fn a_silent_stream_counts_as_broken_after_a_while() {
-    let story = Story::new("hi").configured(|config| config.stall_timeout = Duration::from_secs(30));
-    let harness = story.reply(Vec::new()).reply(text("hello")).play();
+fn silent_stream_is_broken_after_the_timeout() {
+    let scenario = Scenario::new("hi").configured(|config| config.stall_timeout = Duration::from_secs(30));
+    let harness = scenario.reply(Vec::new()).reply(text("hello")).play();
     assert_eq!(retries(&harness).len(), 1);
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     let elapsed = harness.now - BEGIN;
@@ -333,27 +343,29 @@ fn a_silent_stream_counts_as_broken_after_a_while() {
 }
 
 #[test]
-fn a_stream_that_still_speaks_is_not_silent() {
-    let story = Story::new("hi").configured(|config| {
+fn stream_with_recent_data_is_not_stalled() {
+    let scenario = Scenario::new("hi").configured(|config| {
         config.stall_timeout = Duration::from_secs(30);
         config.retry = RetryConfig::none();
     });
-    // A piece after 29 seconds; then silence.
-    let harness =
-        story.reply(vec![piece("a")]).when("effect CallModel", Say::Wait(Duration::from_secs(29))).play();
+    // Data after 29 seconds, then silence.
+    let harness = scenario
+        .reply(vec![piece("a")])
+        .when("effect CallModel", TestAction::Wait(Duration::from_secs(29)))
+        .play();
     let elapsed = harness.now - BEGIN;
     assert!((59_000..59_100).contains(&elapsed), "{elapsed} ms");
     assert!(matches!(harness.outcome(), RunOutcome::Failed { error } if error.contains("30 seconds")));
 }
 
 #[test]
-fn late_words_of_a_call_that_was_given_up_are_ignored() {
-    let story = Story::new("hi").configured(|config| config.stall_timeout = Duration::from_secs(30));
-    let mut harness = story.reply(Vec::new()).reply(Vec::new()).begin();
+fn late_signals_of_an_abandoned_call_are_ignored() {
+    let scenario = Scenario::new("hi").configured(|config| config.stall_timeout = Duration::from_secs(30));
+    let mut harness = scenario.reply(Vec::new()).reply(Vec::new()).begin();
     while harness.count("effect CallModel") < 2 {
         harness.step();
     }
-    // The deadline is off, so the first call is operation 1 and its stall guard 2.
+    // There is no deadline, so the first call is operation 1 and its stall timer is operation 2.
     let late = |signal| Input::Model { op: super::super::OpId(1), signal };
     harness.give(late(piece("too late")));
     harness.give(late(done(StopReason::Stop)));
@@ -361,73 +373,74 @@ fn late_words_of_a_call_that_was_given_up_are_ignored() {
 }
 
 #[test]
-fn a_pause_is_continued() {
+fn paused_reply_is_continued() {
     let paused = vec![piece("wait"), done(StopReason::Pause)];
-    let harness = Story::new("go").reply(paused).reply(text("done")).play();
+    let harness = Scenario::new("go").reply(paused).reply(text("done")).play();
     assert_eq!(harness.conversation(), ["user: go", "assistant: wait", "assistant: done"]);
     assert_eq!((harness.count("event TurnStart"), harness.outcome()), (2, &RunOutcome::Completed));
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_reply_without_content_completes_the_run_and_stays_out_of_the_conversation() {
-    let harness = Story::new("hi").reply(vec![done(StopReason::Stop)]).play();
+fn empty_reply_completes_the_run_and_stays_out_of_the_conversation() {
+    let harness = Scenario::new("hi").reply(vec![done(StopReason::Stop)]).play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.conversation(), ["user: hi"]);
-    assert!(harness.logged("event MessageEnd assistant"), "it is recorded all the same");
-    truths::check(&harness);
+    assert!(harness.logged("event MessageEnd assistant"), "it is still recorded");
+    invariants::check(&harness);
 }
 
 #[test]
-fn usage_of_all_replies_adds_up() {
-    let harness = Story::new("look").reply(calls(&["a"])).reply(text("seen")).play();
+fn usage_sums_all_replies() {
+    let harness = Scenario::new("look").reply(calls(&["a"])).reply(text("seen")).play();
     assert_eq!(harness.ending.as_ref().unwrap().usage, Usage::new(20, 10));
     assert_eq!(harness.ending.as_ref().unwrap().turns, 2);
 }
 
 #[test]
-fn cancelling_while_waiting_for_a_retry_ends_the_wait() {
-    let mut harness = Story::new("hi").reply(fails(network())).begin();
+fn cancel_during_a_retry_delay_ends_the_run() {
+    let mut harness = Scenario::new("hi").reply(fails(network())).begin();
     while !harness.logged("event ModelRetry") {
         harness.step();
     }
-    harness.say(Say::Cancel);
+    harness.inject(TestAction::Cancel);
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     assert_eq!(harness.count("effect CallModel"), 1);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn cancelling_in_mid_reply_keeps_what_was_said() {
-    let harness = Story::new("hi").reply(text("hello")).when("event MessageUpdate", Say::Cancel).play();
+fn cancel_during_a_reply_keeps_partial_text() {
+    let harness =
+        Scenario::new("hi").reply(text("hello")).when("event MessageUpdate", TestAction::Cancel).play();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
     assert_eq!(harness.conversation(), ["user: hi", "assistant: hello"]);
     assert_eq!(replies(&harness)[0].stop_reason, StopReason::Aborted);
-    truths::check(&harness);
+    invariants::check(&harness);
 }
 
 #[test]
-fn a_reply_that_the_provider_ends_as_broken_is_a_failure_and_its_calls_are_not_run() {
+fn reply_ended_with_error_fails_and_runs_no_calls() {
     for stop_reason in [StopReason::Error, StopReason::Aborted] {
-        let harness = Story::new("go").reply(calls_stopping(&["a"], stop_reason)).play();
+        let harness = Scenario::new("go").reply(calls_stopping(&["a"], stop_reason)).play();
         assert!(matches!(harness.outcome(), RunOutcome::Failed { error } if !error.is_empty()));
         assert!(!harness.logged("effect Authorize a"));
-        truths::check(&harness);
+        invariants::check(&harness);
     }
 }
 
 #[test]
-fn a_pause_without_content_ends_the_run_instead_of_calling_for_ever() {
-    let story =
-        Story::new("go").reply(vec![done(StopReason::Pause)]).configured(|config| config.limits = None);
-    let harness = story.play();
+fn empty_pause_ends_the_run() {
+    let scenario =
+        Scenario::new("go").reply(vec![done(StopReason::Pause)]).configured(|config| config.limits = None);
+    let harness = scenario.play();
     assert_eq!(harness.outcome(), &RunOutcome::Completed);
     assert_eq!(harness.count("effect CallModel"), 1);
 }
 
 #[test]
-fn a_cancel_before_the_start_is_recorded_with_the_start() {
-    let mut harness = Harness::new(Story::new("go").with_hooks());
+fn cancel_before_the_start_is_recorded_at_the_start() {
+    let mut harness = Harness::new(Scenario::new("go").with_hooks());
     harness.give(Input::Cancel);
     harness.drive();
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);

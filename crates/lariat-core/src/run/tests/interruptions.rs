@@ -1,20 +1,20 @@
-//! Every story, disturbed after each of its inputs: cancelled, out of time, steered.
+//! Tests that interrupt every scenario after each of its inputs: with a cancel, the deadline, or steering.
 
 use super::catalogue::catalogue;
 use super::harness::Harness;
-use super::story::{Say, Story};
-use super::truths::{self, own};
+use super::invariants::{self, own};
+use super::scenario::{Scenario, TestAction};
 use crate::budget::BudgetScope;
 use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, LimitKind, QueueKind, RunOutcome};
 use crate::message::Message;
 
-/// Plays a story and says something after its n-th input, for every n. The check gets the harness as it was before and
-/// as it is in the end.
-fn at_every_point(story: fn() -> Story, say: Say, mut check: impl FnMut(Before, Harness)) {
-    let inputs = story().play().inputs;
+/// Plays a scenario and injects an action after its n-th input, for every n. `check` receives the state
+/// before and the finished harness.
+fn at_every_point(scenario: fn() -> Scenario, say: TestAction, mut check: impl FnMut(Before, Harness)) {
+    let inputs = scenario().play().inputs;
     for n in 0..=inputs {
-        let mut harness = story().begin();
+        let mut harness = scenario().begin();
         (0..n).for_each(|_| {
             harness.step();
         });
@@ -25,7 +25,7 @@ fn at_every_point(story: fn() -> Story, say: Say, mut check: impl FnMut(Before, 
             halted: harness.logged("event HookStopped"),
             running: running(&harness),
         };
-        harness.say(say.clone());
+        harness.inject(say.clone());
         harness.drive();
         check(before, harness);
     }
@@ -46,7 +46,7 @@ fn limit_reached(harness: &Harness) -> Option<(LimitKind, BudgetScope)> {
     })
 }
 
-/// Calls that were started and have not ended.
+/// Returns the tool calls that were started and have not ended.
 fn running(harness: &Harness) -> Vec<String> {
     let started = harness.log.iter().filter_map(|line| line.strip_prefix("event ToolExecutionStart "));
     started
@@ -56,28 +56,28 @@ fn running(harness: &Harness) -> Vec<String> {
 }
 
 #[test]
-pub(super) fn cancelling_at_any_point_ends_the_run_properly() {
-    for (name, story) in catalogue() {
-        at_every_point(story, Say::Cancel, |before, harness| {
-            truths::check(&harness);
+pub(super) fn cancel_at_any_point_ends_the_run() {
+    for (name, scenario) in catalogue() {
+        at_every_point(scenario, TestAction::Cancel, |before, harness| {
+            invariants::check(&harness);
             let expected = match (before.outcome.clone(), before.limit) {
                 (Some(outcome), _) => outcome,
                 (None, Some((limit, scope))) => RunOutcome::LimitReached { limit, scope },
                 (None, None) if before.halted => RunOutcome::StoppedByHook,
                 (None, None) => RunOutcome::Aborted,
             };
-            let told = harness.log.join("\n");
-            assert_eq!(harness.outcome(), &expected, "{name}, cancelled after input {}:\n{told}", before.n);
+            let log = harness.log.join("\n");
+            assert_eq!(harness.outcome(), &expected, "{name}, cancelled after input {}:\n{log}", before.n);
             let cancelled: Vec<_> = harness.cancelled_tools.iter().map(ToString::to_string).collect();
-            assert!(before.running.iter().all(|call| cancelled.contains(call)), "{name}: {told}");
+            assert!(before.running.iter().all(|call| cancelled.contains(call)), "{name}: {log}");
         });
     }
 }
 
 #[test]
-fn a_cancelled_run_calls_no_model_and_starts_no_tool() {
-    for (name, story) in catalogue() {
-        at_every_point(story, Say::Cancel, |before, harness| {
+fn cancelled_run_calls_no_model_and_starts_no_tool() {
+    for (name, scenario) in catalogue() {
+        at_every_point(scenario, TestAction::Cancel, |before, harness| {
             let Some(at) = harness.log.iter().position(|line| line == "event AbortRequested") else { return };
             for line in &harness.log[at..] {
                 let acts = [
@@ -95,16 +95,16 @@ fn a_cancelled_run_calls_no_model_and_starts_no_tool() {
 }
 
 #[test]
-fn running_out_of_time_at_any_point_ends_the_run_properly() {
-    for (name, story) in catalogue() {
-        // Limits as far away as possible, so that the story is the same.
-        let probe = story();
+fn deadline_at_any_point_ends_the_run() {
+    for (name, scenario) in catalogue() {
+        // Limits as far away as possible, so that the scenario does not change.
+        let probe = scenario();
         if probe.config.limits.is_some() {
             continue;
         }
-        let inputs = story().limited(ExecutionLimits::default()).play().inputs;
+        let inputs = scenario().limited(ExecutionLimits::default()).play().inputs;
         for n in 1..=inputs {
-            let mut harness = story().limited(ExecutionLimits::default()).begin();
+            let mut harness = scenario().limited(ExecutionLimits::default()).begin();
             (0..n).for_each(|_| {
                 harness.step();
             });
@@ -112,9 +112,9 @@ fn running_out_of_time_at_any_point_ends_the_run_properly() {
             let aborted = harness.logged("event AbortRequested");
             let halted = harness.logged("event HookStopped");
             let started = harness.logged("event AgentStart");
-            harness.say(Say::Deadline);
+            harness.inject(TestAction::Deadline);
             harness.drive();
-            truths::check(&harness);
+            invariants::check(&harness);
             if before.is_some() || !started {
                 continue;
             }
@@ -130,15 +130,15 @@ fn running_out_of_time_at_any_point_ends_the_run_properly() {
 }
 
 #[test]
-pub(super) fn what_a_user_says_at_any_point_is_never_lost_and_never_said_twice() {
-    for (name, story) in catalogue() {
+pub(super) fn message_at_any_point_is_delivered_or_queued_once() {
+    for (name, scenario) in catalogue() {
         for (queue, say) in [
-            (QueueKind::Steering, Say::Steer("by the way")),
-            (QueueKind::FollowUp, Say::FollowUp("by the way")),
+            (QueueKind::Steering, TestAction::Steer("by the way")),
+            (QueueKind::FollowUp, TestAction::FollowUp("by the way")),
         ] {
-            at_every_point(story, say, |before, harness| {
-                let told = harness.log.join("\n");
-                truths::check(&harness);
+            at_every_point(scenario, say, |before, harness| {
+                let log = harness.log.join("\n");
+                invariants::check(&harness);
                 let said = |message: &Message| message.text() == "by the way";
                 let recorded = harness.events.iter().filter(|event| match &event.event {
                     AgentEvent::MessageEnd { message } => {
@@ -154,7 +154,7 @@ pub(super) fn what_a_user_says_at_any_point_is_never_lost_and_never_said_twice()
                 };
                 let waiting = waiting.iter().filter(|message| message.as_llm().is_some_and(said)).count();
                 let expected = usize::from(before.outcome.is_none());
-                assert_eq!(recorded + waiting, expected, "{name}, said after input {}:\n{told}", before.n);
+                assert_eq!(recorded + waiting, expected, "{name}, said after input {}:\n{log}", before.n);
             });
         }
     }

@@ -1,28 +1,29 @@
-//! What is said about a conversation that does not fit its window.
+//! Describes a conversation that does not fit the context window.
 //!
-//! Owns the typed end of such a run: an embedder can match on it and tell a person what is too big.
+//! A run that cannot continue for this reason ends with this type, so that an embedding program can match on
+//! it and show the user what is too large.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::MessageId;
 
-/// A conversation that does not fit.
+/// A conversation that does not fit the context window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ContextFull {
     /// Estimated tokens of the request.
     pub tokens: u64,
-    /// Tokens that fit, as configured; `None` where compaction is switched off.
+    /// Size of the context window in tokens, as configured; `None` if compaction is disabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// Why no room was made, or what the service said.
+    /// Why compaction did not help, or the error of the provider.
     pub reason: String,
-    /// What takes the most, the largest first.
+    /// The largest messages, largest first.
     pub largest: Vec<LargeMessage>,
 }
 
 impl ContextFull {
-    /// A conversation that does not fit.
+    /// Describes a conversation that does not fit.
     pub const fn new(tokens: u64, window: Option<u64>, reason: String, largest: Vec<LargeMessage>) -> Self {
         Self { tokens, window, reason, largest }
     }
@@ -43,13 +44,13 @@ impl std::fmt::Display for ContextFull {
     }
 }
 
-/// A message that takes much of the window.
+/// A message that uses much of the context window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LargeMessage {
-    /// Which.
+    /// Id of the message.
     pub message_id: MessageId,
-    /// The tool whose output it is, if it is one.
+    /// The tool that produced it, if it is a tool result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
     /// Estimated tokens.
@@ -57,7 +58,7 @@ pub struct LargeMessage {
 }
 
 impl LargeMessage {
-    /// A message and what it takes.
+    /// Describes a large message.
     pub const fn new(message_id: MessageId, tool_name: Option<String>, tokens: u64) -> Self {
         Self { message_id, tool_name, tokens }
     }

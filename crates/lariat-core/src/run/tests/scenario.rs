@@ -1,4 +1,4 @@
-//! What happens in a test: the configuration, the prompts, and how the world answers.
+//! Scenarios: the configuration, the prompts, and the scripted answers.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -25,45 +25,45 @@ use crate::tool::{ToolEffects, ToolError, ToolResult};
 use crate::transcript::{Transcript, Window};
 use crate::usage::Usage;
 
-/// The loop every story is about.
+/// The loop of every scenario.
 pub(super) const LOOP: &str = "s.c.1";
 
-/// What a model call answers.
+/// The signals of a model call.
 pub(super) type Reply = Vec<ModelSignal>;
 
-/// Something said from outside while the run goes on.
+/// An action from outside while the run continues.
 #[derive(Clone, Debug)]
-pub(super) enum Say {
+pub(super) enum TestAction {
     Cancel,
-    /// A hook says that the run must not go on.
+    /// A hook ends the run.
     Halt(&'static str),
-    /// The run's time is up.
+    /// The deadline of the run expires.
     Deadline,
     Steer(&'static str),
     FollowUp(&'static str),
-    /// A second person answers a question about a call.
+    /// A second approver answers a request for a call.
     Answer(&'static str, PermissionDecision),
-    /// More may be spent.
+    /// A budget is raised.
     Extend(BudgetScope, BudgetLimits),
     /// Time passes.
     Wait(Duration),
 }
 
-/// How the world proposes to make room.
+/// How the scripted compaction strategy answers.
 #[derive(Clone, Copy, Default)]
 pub(super) enum Compactor {
     #[default]
     Nothing,
-    /// Drops everything but a person's words, exchanges and the last message.
+    /// Drops everything except user messages, exchanges and the last message.
     Replies,
-    /// Cuts an exchange or names what is not there.
+    /// Splits an exchange or names an unknown message.
     Nonsense,
-    /// Drops a person's words.
+    /// Drops a user message.
     Words,
 }
 
-/// What happens in a test.
-pub(super) struct Story {
+/// A test scenario.
+pub(super) struct Scenario {
     pub(super) config: RunConfig,
     pub(super) start: LoopStart,
     pub(super) transcript: Transcript,
@@ -73,13 +73,13 @@ pub(super) struct Story {
     pub(super) script: Script,
 }
 
-/// How the world answers. What is not scripted is answered benignly.
+/// The scripted answers. Everything else succeeds.
 #[derive(Default)]
 pub(super) struct Script {
     pub(super) replies: VecDeque<Reply>,
     pub(super) filtered: Option<Filtered>,
-    /// What the session's hooks answer, question by question.
-    pub(super) told: VecDeque<HookAnswer>,
+    /// Answers of the session's hooks, in order.
+    pub(super) hook_answers: VecDeque<HookAnswer>,
     pub(super) before_loop: VecDeque<bool>,
     pub(super) before_turn: VecDeque<bool>,
     pub(super) verdicts: HashMap<&'static str, Verdict>,
@@ -89,24 +89,25 @@ pub(super) struct Script {
     pub(super) held: HashSet<&'static str>,
     /// Tools that end last, in this order.
     pub(super) late: Vec<&'static str>,
-    /// What the model should know; told when it was not.
+    /// Notes for the model, given if they are new.
     pub(super) notes: Vec<Note>,
     pub(super) compactor: Compactor,
-    /// Room is ready only when nothing else happens any more.
-    pub(super) slow_room: bool,
-    /// Somebody forbids to make room.
-    pub(super) no_room: bool,
-    pub(super) cues: Vec<(&'static str, Say)>,
-    /// What those who keep shared budgets say about model calls.
+    /// Compaction answers only when nothing else can happen.
+    pub(super) slow_compaction: bool,
+    /// A hook forbids compaction.
+    pub(super) compaction_forbidden: bool,
+    pub(super) cues: Vec<(&'static str, TestAction)>,
+    /// Answers of the shared budgets to model calls.
     pub(super) admissions: VecDeque<Admission>,
-    /// Tool calls that they refuse.
+    /// Tool calls that the shared budgets refuse.
     pub(super) refused_calls: HashMap<&'static str, Standing>,
-    /// What people say when they are asked for more; no when it is empty.
+    /// Answers to requests for more budget; refused if empty.
     pub(super) more: VecDeque<Option<BudgetLimits>>,
 }
 
-impl Story {
-    /// A loop that starts from nothing with one prompt. Tools: `read` and `list` may run beside others, `write` may not.
+impl Scenario {
+    /// Creates a loop with an empty conversation and one prompt. Tools: `read` and `list` are parallel-safe,
+    /// `write` is not.
     pub(super) fn new(prompt: &str) -> Self {
         let read = ToolTraits { effects: ToolEffects::READS, parallel_safe: true };
         let write = ToolTraits { effects: ToolEffects::WRITES, parallel_safe: false };
@@ -128,21 +129,21 @@ impl Story {
         }
     }
 
-    /// A loop without prompts on top of this conversation.
+    /// Creates a loop without prompts after this conversation.
     pub(super) fn continuing(messages: Vec<SharedMessage>) -> Self {
-        let mut story = Self::new("unused").after(messages);
-        story.prompts.clear();
-        story
+        let mut scenario = Self::new("unused").after(messages);
+        scenario.prompts.clear();
+        scenario
     }
 
-    /// Puts a conversation under the loop.
+    /// Sets the conversation before the loop.
     pub(super) fn after(mut self, messages: Vec<SharedMessage>) -> Self {
         self.start.base = messages.last().map(|message| message.id());
         self.transcript = Transcript::repaired(messages.iter().cloned()).0;
         self.journaled(None, AgentEvent::MessagesImported { base: None, messages })
     }
 
-    /// Puts an event into the journal before the loop.
+    /// Adds an event to the journal before the loop.
     pub(super) fn journaled(mut self, loop_id: Option<&str>, event: AgentEvent) -> Self {
         let record = EventRecord {
             v: FORMAT_VERSION,
@@ -165,10 +166,14 @@ impl Story {
         self.configured(|config| config.hooks = HookInterest::All)
     }
 
-    /// The session's hooks want this moment and answer so, time after time, and then have nothing to say.
-    pub(super) fn told(self, moment: MomentKind, answers: impl IntoIterator<Item = HookAnswer>) -> Self {
+    /// Registers hooks for this moment with these answers, followed by empty ones.
+    pub(super) fn with_session_hooks(
+        self,
+        moment: MomentKind,
+        answers: impl IntoIterator<Item = HookAnswer>,
+    ) -> Self {
         self.configured(|config| config.moments.extend([moment]))
-            .scripted(|script| script.told.extend(answers))
+            .scripted(|script| script.hook_answers.extend(answers))
     }
 
     pub(super) fn limited(self, limits: ExecutionLimits) -> Self {
@@ -190,7 +195,7 @@ impl Story {
         })
     }
 
-    /// The gate asks about the call, and a person answers so; `None` when nobody does.
+    /// The permission check asks about the call, and the user gives this answer; `None` for no answer.
     pub(super) fn asked(self, call: &'static str, decision: Option<PermissionDecision>) -> Self {
         let question = crate::permission::PermissionRequest::new(&tool_call(call, "read"), "may it run?");
         self.verdict(call, Verdict::Ask(question)).scripted(|script| match decision {
@@ -219,8 +224,8 @@ impl Story {
         })
     }
 
-    /// Says something once the log has this line.
-    pub(super) fn when(self, line: &'static str, say: Say) -> Self {
+    /// Injects an action once the log has this line.
+    pub(super) fn when(self, line: &'static str, say: TestAction) -> Self {
         self.scripted(|script| script.cues.push((line, say)))
     }
 
@@ -233,7 +238,7 @@ impl Story {
         Harness::new(self)
     }
 
-    /// Plays the story until nothing more happens.
+    /// Plays the scenario until nothing more happens.
     pub(super) fn play(self) -> Harness {
         let mut harness = self.begin();
         harness.drive();
@@ -249,7 +254,7 @@ pub(super) fn done(stop_reason: StopReason) -> ModelSignal {
     event(StreamEvent::Done { stop_reason, usage: Usage::new(10, 5) })
 }
 
-/// The reply, with a report of how many tokens its request had.
+/// Sets the reported tokens of the request in a reply.
 pub(super) fn using(mut reply: Reply, context: u64) -> Reply {
     for signal in &mut reply {
         if let ModelSignal::Event(StreamEvent::Done { usage, .. }) = signal {
@@ -263,7 +268,7 @@ pub(super) fn piece(text: &str) -> ModelSignal {
     event(StreamEvent::TextDelta { index: 0, delta: text.into() })
 }
 
-/// A reply in words.
+/// Creates a text reply.
 pub(super) fn text(text: &str) -> Reply {
     vec![event(StreamEvent::Start { model: "m-1".into() }), piece(text), done(StopReason::Stop)]
 }
@@ -272,7 +277,7 @@ pub(super) fn tool_call(id: &str, name: &str) -> ToolCall {
     ToolCall { id: id.into(), name: name.into(), arguments: json!({"of": id}), signature: None }
 }
 
-/// A reply that calls tools, each given as `id name`, and stops for this reason.
+/// Creates a reply that calls tools, each given as `id name`, and stops for this reason.
 pub(super) fn calls_stopping(calls: &[&str], stop_reason: StopReason) -> Reply {
     let ends = calls.iter().enumerate().map(|(index, call)| {
         let (id, name) = call.split_once(' ').unwrap_or((call, "read"));
@@ -281,18 +286,18 @@ pub(super) fn calls_stopping(calls: &[&str], stop_reason: StopReason) -> Reply {
     ends.chain([done(stop_reason)]).collect()
 }
 
-/// A reply that calls tools, each given as `id name`, or `id` for `read`.
+/// Creates a reply that calls tools, each given as `id name`, or `id` for `read`.
 pub(super) fn calls(calls: &[&str]) -> Reply {
     calls_stopping(calls, StopReason::ToolUse)
 }
 
-/// A reply that makes one call with these arguments.
+/// Creates a reply with one call with these arguments.
 pub(super) fn call_with(id: &str, arguments: Value) -> Reply {
     let call = ToolCall { arguments, ..tool_call(id, "read") };
     vec![event(StreamEvent::ToolCallEnd { index: 0, call }), done(StopReason::ToolUse)]
 }
 
-/// The same reply, by a service that does not say what it took, so that the estimate of the conversation stands.
+/// Removes the reported usage from a reply, so that the estimate of the conversation is used.
 pub(super) fn unreported(mut reply: Reply) -> Reply {
     if let Some(ModelSignal::Event(StreamEvent::Done { usage, .. })) = reply.last_mut() {
         *usage = Usage::default();
@@ -312,7 +317,7 @@ pub(super) fn overflow() -> Reply {
     fails(ProviderError::ContextOverflow("prompt is too long".into()))
 }
 
-/// A message that was there before.
+/// Creates a message from before the loop.
 fn old(n: u128, message: Message) -> SharedMessage {
     let id = MessageId::new(uuid::Uuid::from_u128(n));
     Arc::new(AgentMessage::Llm(LlmMessage { id, turn_id: None, message }))
@@ -339,7 +344,7 @@ pub(super) fn old_reply(n: u128, text: &str) -> SharedMessage {
     )
 }
 
-/// A conversation of this many short prompts and replies of about 500 tokens.
+/// Creates a conversation of this many short prompts and replies of about 500 tokens.
 pub(super) fn long_talk(turns: u128) -> Vec<SharedMessage> {
     let words = "word ".repeat(400);
     let turn = |n: u128| [old_prompt(2 * n + 1, &format!("question {n}")), old_reply(2 * n + 2, &words)];

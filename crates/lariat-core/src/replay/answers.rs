@@ -1,13 +1,13 @@
-//! The world of a replay: what the machine asked for, and the answers that the journal has.
+//! Answers the effects of a replayed machine from the journal.
 //!
-//! Owns which recorded event answers which question. Something that was not asked for (a queued message, a stop) is
-//! given when the journal says that it came.
+//! Decides which recorded event answers which effect. Inputs without a matching effect (a queued message, an
+//! abort) are given when the journal records their arrival.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::compare::Names;
+use super::compare::IdMap;
 use crate::budget::{Admission, BudgetRequest, BudgetScope, Standing};
 use crate::content::{Content, ToolCall, joined_text};
 use crate::context::{Compacted, Note};
@@ -26,31 +26,31 @@ use crate::run::{
 use crate::tool::{ToolError, ToolResult};
 use crate::usage::Usage;
 
-/// Questions that wait.
+/// The effects that still wait for an answer.
 #[derive(Default)]
-pub(super) struct World {
-    /// The models that can be asked: the configured one, then those that stand by.
+pub(super) struct RecordedAnswers {
+    /// The models that can be called: the configured one, then the fallbacks.
     models: Vec<FallbackModel>,
-    /// Which of them is asked.
+    /// Index of the model that was called.
     candidate: usize,
     hook: bool,
     filter: bool,
-    told: Option<OpId>,
+    session_hooks: Option<OpId>,
     notes: Option<OpId>,
     model: Option<OpId>,
     compaction: Option<OpId>,
-    /// Room that is prepared while the run goes on.
-    ahead: Option<OpId>,
+    /// A compaction that is prepared while the run continues.
+    preparing: Option<OpId>,
     deadline: Option<OpId>,
     gate: Vec<Arc<ToolCall>>,
     asked: Vec<(ToolCallId, RequestId)>,
     tools: Vec<ToolCallId>,
     admission: Option<OpId>,
     tool_admissions: Vec<(ToolCallId, Option<Arc<Value>>)>,
-    more: Option<Arc<BudgetRequest>>,
+    budget_request: Option<Arc<BudgetRequest>>,
 }
 
-impl World {
+impl RecordedAnswers {
     pub(super) fn new(config: &RunConfig) -> Self {
         let configured = FallbackModel { provider: config.provider.clone(), model: config.model.clone() };
         let models = std::iter::once(configured).chain(config.fallbacks.iter().cloned()).collect();
@@ -61,65 +61,66 @@ impl World {
         match effect {
             Effect::Hook(call) => self.hook |= call.expects_answer(),
             Effect::Filter { .. } => self.filter = true,
-            Effect::Tell { op, .. } => self.told = Some(op),
+            Effect::Tell { op, .. } => self.session_hooks = Some(op),
             Effect::Consult { op, .. } => self.notes = Some(op),
             Effect::CallModel { op, candidate, .. } => (self.model, self.candidate) = (Some(op), candidate),
             Effect::Compact { op, query } if query.cause == CompactionCause::Threshold => {
-                self.ahead = Some(op)
+                self.preparing = Some(op)
             }
             Effect::Compact { op, .. } => self.compaction = Some(op),
-            // The first timer is the one for the whole run; the others watch over what is answered at once here.
+            // The first timer is the deadline of the whole run; the others limit effects that the replay
+            // answers at once.
             Effect::StartTimer { op, .. } => drop(self.deadline.get_or_insert(op)),
             Effect::Abandon { op } => {
-                self.told.take_if(|asked| *asked == op);
+                self.session_hooks.take_if(|asked| *asked == op);
                 self.notes.take_if(|asked| *asked == op);
                 self.model.take_if(|asked| *asked == op);
                 self.compaction.take_if(|asked| *asked == op);
                 self.admission.take_if(|asked| *asked == op);
-                self.ahead.take_if(|asked| *asked == op);
+                self.preparing.take_if(|asked| *asked == op);
             }
             Effect::Authorize { call } => self.gate.push(call),
             Effect::Ask { request } => self.asked.push((request.tool_call_id.clone(), request.id)),
             Effect::RunTool { call, .. } => self.tools.push(call.id.clone()),
             Effect::Admit { op, .. } => self.admission = Some(op),
             Effect::AdmitTool { call, args } => self.tool_admissions.push((call.id.clone(), args)),
-            Effect::AskForMore { request } => self.more = Some(request),
-            Effect::Withdraw { request } => drop(self.more.take_if(|asked| asked.id == request)),
+            Effect::AskForMore { request } => self.budget_request = Some(request),
+            Effect::Withdraw { request } => drop(self.budget_request.take_if(|asked| asked.id == request)),
             _ => {}
         }
     }
 
-    /// What the machine waits for, in words.
-    pub(super) fn waits_for(&self) -> String {
+    /// Describes what the machine waits for.
+    pub(super) fn describe_pending(&self) -> String {
         let mut waits: Vec<String> = Vec::new();
         let one = [
             (self.hook, "a hook"),
             (self.filter, "the input filters"),
-            (self.told.is_some(), "the hooks of the session"),
-            (self.notes.is_some(), "what the model should be told"),
+            (self.session_hooks.is_some(), "the hooks of the session"),
+            (self.notes.is_some(), "the notes for the model"),
             (self.model.is_some(), "the model"),
-            (self.compaction.is_some() || self.ahead.is_some(), "a compaction"),
+            (self.compaction.is_some() || self.preparing.is_some(), "a compaction"),
             (self.admission.is_some(), "an admission"),
-            (self.more.is_some(), "more to spend"),
+            (self.budget_request.is_some(), "a larger budget"),
         ];
         waits.extend(one.into_iter().filter(|(waits, _)| *waits).map(|(_, what)| what.to_owned()));
-        waits.extend(self.gate.iter().map(|call| format!("the gate, about {}", call.id)));
-        waits.extend(self.asked.iter().map(|(call, _)| format!("a person, about {call}")));
-        waits.extend(self.tools.iter().map(|call| format!("the tool of {call}")));
+        waits.extend(self.gate.iter().map(|call| format!("the permission check of {}", call.id)));
+        waits.extend(self.asked.iter().map(|(call, _)| format!("the approval of {call}")));
+        waits.extend(self.tools.iter().map(|call| format!("the result of {call}")));
         if waits.is_empty() {
-            "it waits for nothing".to_owned()
+            "the loop waits for nothing".to_owned()
         } else {
-            format!("it waits for {}", waits.join(" and "))
+            format!("the loop waits for {}", waits.join(" and "))
         }
     }
 
-    /// The inputs that bring about what was recorded next; `None` when nothing that is asked for does.
-    pub(super) fn answer(&mut self, rest: &[Event], names: &Names) -> Option<Vec<Input>> {
+    /// Returns the inputs that lead to the next recorded event; `None` if no pending effect does.
+    pub(super) fn answer(&mut self, rest: &[Event], ids: &IdMap) -> Option<Vec<Input>> {
         let next = &rest.first()?.event;
-        if let Some(input) = self.prepared(rest, names) {
+        if let Some(input) = self.prepared_compaction(rest, ids) {
             return Some(vec![input]);
         }
-        if let Some(input) = self.unasked(next, names) {
+        if let Some(input) = self.unrequested_input(next, ids) {
             return Some(vec![input]);
         }
         if self.hook {
@@ -131,8 +132,8 @@ impl World {
             self.filter = false;
             return Some(vec![Input::Filtered(filtered(rest))]);
         }
-        if let Some(op) = self.told.take() {
-            return Some(vec![Input::Told { op, answer: told(next) }]);
+        if let Some(op) = self.session_hooks.take() {
+            return Some(vec![Input::Told { op, answer: hook_answer(next) }]);
         }
         if let Some(op) = self.notes.take() {
             return Some(vec![Input::Consulted { op, notes: notes(rest) }]);
@@ -141,8 +142,8 @@ impl World {
             return Some(vec![Input::Admitted { op, admission: admission(rest) }]);
         }
         match next {
-            AgentEvent::LimitReached { .. } if self.more.is_some() => {
-                let (request, by) = (self.more.take()?.id, String::new());
+            AgentEvent::LimitReached { .. } if self.budget_request.is_some() => {
+                let (request, by) = (self.budget_request.take()?.id, String::new());
                 Some(vec![Input::BudgetAnswered { request, more: None, by }])
             }
             AgentEvent::PermissionRequired { request } => {
@@ -187,7 +188,7 @@ impl World {
             }
             AgentEvent::Compaction { edits, usage, .. } => {
                 let op = self.compaction.take()?;
-                Some(vec![Input::Compacted { op, compacted: laid(edits, *usage, names) }])
+                Some(vec![Input::Compacted { op, compacted: with_replay_ids(edits, *usage, ids) }])
             }
             AgentEvent::CompactionRefused { usage, .. } => {
                 let op = self.compaction.take()?;
@@ -200,9 +201,10 @@ impl World {
         }
     }
 
-    /// Room that was prepared is given at the last moment before it was used, or refused: nothing says when it was ready.
-    fn prepared(&mut self, rest: &[Event], names: &Names) -> Option<Input> {
-        let op = self.ahead?;
+    /// Gives a prepared compaction at the last moment before it was applied or refused, because the journal
+    /// does not say when it was ready.
+    fn prepared_compaction(&mut self, rest: &[Event], ids: &IdMap) -> Option<Input> {
+        let op = self.preparing?;
         let life = || rest.iter().map(|record| &record.event);
         let of_room = |event: &&AgentEvent| {
             matches!(
@@ -222,8 +224,10 @@ impl World {
         let replies = life().take(at).filter(is_reply).count();
         let due = replies == 0 || replies == 1 && life().next().as_ref().is_some_and(is_reply);
         let compacted = match life().nth(at)? {
-            AgentEvent::Compaction { edits, usage, .. } if due => laid(edits, *usage, names),
-            AgentEvent::CompactionRefused { reason, usage, .. } if due && was_ready(reason) => {
+            AgentEvent::Compaction { edits, usage, .. } if due => with_replay_ids(edits, *usage, ids),
+            AgentEvent::CompactionRefused { reason, usage, .. }
+                if due && was_refused_when_applied(reason) =>
+            {
                 let (first, last) = Default::default();
                 let edits = vec![CompactionEdit::Drop { first, last }];
                 Compacted { edits, usage: *usage, refused: None }
@@ -233,15 +237,15 @@ impl World {
             }
             _ => return None,
         };
-        self.ahead = None;
+        self.preparing = None;
         Some(Input::Compacted { op, compacted })
     }
 
-    /// What comes without being asked for.
-    fn unasked(&self, next: &AgentEvent, names: &Names) -> Option<Input> {
+    /// Returns an input that no effect requested.
+    fn unrequested_input(&self, next: &AgentEvent, ids: &IdMap) -> Option<Input> {
         match next {
             AgentEvent::MessagePinned { message_id, pinned } => {
-                Some(Input::Pin { message: names.replayed(*message_id), pinned: *pinned })
+                Some(Input::Pin { message: ids.replayed(*message_id), pinned: *pinned })
             }
             AgentEvent::MessageQueued { queue, message } => {
                 Some(Input::Queued { queue: *queue, message: AgentMessage::clone(message) })
@@ -252,7 +256,7 @@ impl World {
                 Some(Input::BudgetExtended { scope: *scope, limits: *limits, by: by.clone() })
             }
             AgentEvent::LimitReached { limit: LimitKind::Duration, scope: BudgetScope::Run, .. }
-                if self.more.is_none() =>
+                if self.budget_request.is_none() =>
             {
                 self.deadline.map(|op| Input::Timer { op })
             }
@@ -270,13 +274,13 @@ impl World {
             let op = self.model.take()?;
             let asked = self.models.get(self.candidate).is_some_and(|model| is_by(model, reply));
             if !asked && self.models.iter().skip(self.candidate + 1).any(|model| is_by(model, reply)) {
-                // Another model answered: the one that is asked failed before.
+                // Another model answered, so the call to this one failed before.
                 let signal = ModelSignal::Failed(ProviderError::Network("as recorded".into()));
                 return Some(vec![Input::Model { op, signal }]);
             }
             return Some(model_signals(op, reply));
         }
-        // A result without an execution: the gate said no.
+        // A result without an execution: the permission check denied the tool call.
         let result = message.as_tool_result()?;
         let words = joined_text(&result.content);
         if self.is_admitting(&result.tool_call_id) {
@@ -296,7 +300,7 @@ impl World {
         self.tool_admissions.iter().any(|(call, _)| call == id)
     }
 
-    /// Answers the question for a call that was started, or was refused in these words.
+    /// Answers the admission of a tool call that was started, or that was refused with this text.
     fn admit_tool(&mut self, id: &ToolCallId, refused: Option<&str>) -> Option<Vec<Input>> {
         let at = self.tool_admissions.iter().position(|(call, _)| call == id)?;
         let (call, args) = self.tool_admissions.swap_remove(at);
@@ -320,7 +324,7 @@ impl World {
             _ => None,
         });
         let call = self.tools.swap_remove(running);
-        // Where the journal broke off, only the end of the call is known.
+        // If the journal is cut off, only the end of the tool call is known.
         let missing = || vec![Content::text("(not recorded)")];
         let mut content = recorded.map_or_else(missing, |result: ToolResultMessage| result.content);
         content.retain(|block| block.as_text().is_none_or(|text| !text.starts_with(NOTE_PREFIX)));
@@ -334,15 +338,16 @@ impl World {
     }
 }
 
-/// Whether room was refused when it was to be used, by the words of it; other room was refused when it was proposed.
-fn was_ready(reason: &str) -> bool {
+/// Returns whether a compaction was refused when it was about to be applied, judging by the text; others were
+/// refused when they were proposed.
+fn was_refused_when_applied(reason: &str) -> bool {
     let words = ["it would shrink only", "it was not needed", "message ", "the overlay would"];
     words.iter().any(|words| reason.starts_with(words))
 }
 
-/// An overlay with the replay's ids.
-fn laid(edits: &[CompactionEdit], usage: Usage, names: &Names) -> Compacted {
-    let edits = edits.iter().map(|edit| translated(edit, names)).collect();
+/// Builds a compaction with the ids of the replay.
+fn with_replay_ids(edits: &[CompactionEdit], usage: Usage, ids: &IdMap) -> Compacted {
+    let edits = edits.iter().map(|edit| translated(edit, ids)).collect();
     Compacted { edits, usage, refused: None }
 }
 
@@ -350,13 +355,13 @@ fn is_by(model: &FallbackModel, reply: &AssistantMessage) -> bool {
     model.provider == reply.provider && model.model == reply.asked_model()
 }
 
-/// An edit with the replay's ids.
-fn translated(edit: &CompactionEdit, names: &Names) -> CompactionEdit {
+/// Translates an edit to the ids of the replay.
+fn translated(edit: &CompactionEdit, ids: &IdMap) -> CompactionEdit {
     let mut edit = edit.clone();
     match &mut edit {
-        CompactionEdit::ClearToolOutput { message } => *message = names.replayed(*message),
+        CompactionEdit::ClearToolOutput { message } => *message = ids.replayed(*message),
         CompactionEdit::Summarise { first, last, .. } | CompactionEdit::Drop { first, last } => {
-            (*first, *last) = (names.replayed(*first), names.replayed(*last));
+            (*first, *last) = (ids.replayed(*first), ids.replayed(*last));
         }
     }
     edit
@@ -371,12 +376,12 @@ fn filtered(rest: &[Event]) -> Filtered {
             _ => break,
         }
     }
-    // What hooks added is part of the prompt as it was recorded.
+    // The recorded prompt already contains what hooks added.
     Filtered::Pass { context: Vec::new(), warnings }
 }
 
-/// What hooks must have said for this to be recorded next.
-fn told(next: &AgentEvent) -> HookAnswer {
+/// Returns the hook answer that leads to the next recorded event.
+fn hook_answer(next: &AgentEvent) -> HookAnswer {
     match next {
         AgentEvent::StopBlocked { reason, .. } => HookAnswer::blocks(reason),
         AgentEvent::MessageEnd { message: Recorded::Full(message) } => {
@@ -386,7 +391,7 @@ fn told(next: &AgentEvent) -> HookAnswer {
     }
 }
 
-/// What the model must have been told for this to be recorded next.
+/// Returns the notes that lead to the next recorded events.
 fn notes(rest: &[Event]) -> Vec<Note> {
     let note = |record: &Event| match &record.event {
         AgentEvent::MessageEnd { message: Recorded::Full(message) } => Some(Note::new(
@@ -398,7 +403,7 @@ fn notes(rest: &[Event]) -> Vec<Note> {
     rest.iter().map_while(note).collect()
 }
 
-/// What those who keep shared budgets must have said for this to be recorded next.
+/// Returns the answer of the shared budgets that leads to the next recorded events.
 fn admission(rest: &[Event]) -> Admission {
     let shared = |scope: BudgetScope| matches!(scope, BudgetScope::Day | BudgetScope::Pool);
     let mut admission = Admission::default();
@@ -423,7 +428,7 @@ fn admission(rest: &[Event]) -> Admission {
     admission
 }
 
-/// The cap that a refused call names.
+/// Reads the exhausted limit from the text of a refused tool call.
 fn refused_calls(words: &str) -> Standing {
     let (used, cap) = amounts(words);
     let today = words.contains("for today");
@@ -431,7 +436,7 @@ fn refused_calls(words: &str) -> Standing {
     Standing::new(scope, LimitKind::ToolCalls, used, cap)
 }
 
-/// The two numbers of a standing in words.
+/// Reads the two numbers of a budget status from its text.
 fn amounts(words: &str) -> (u64, u64) {
     let money = words.contains('$');
     let number = |word: &str| {
@@ -443,7 +448,7 @@ fn amounts(words: &str) -> (u64, u64) {
     (numbers.next().unwrap_or_default() * scale, numbers.next().unwrap_or_default() * scale)
 }
 
-/// The stream that makes this reply.
+/// Builds the stream that produces this reply.
 fn model_signals(op: OpId, reply: &AssistantMessage) -> Vec<Input> {
     let mut events = vec![StreamEvent::Start { model: reply.model.clone() }];
     for (index, block) in reply.content.iter().enumerate() {

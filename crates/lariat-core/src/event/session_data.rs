@@ -1,83 +1,83 @@
-//! What is said about a session, and what outlives it: its description, learnings, goals.
+//! Data of events about a session as a whole: its description, its import, learnings and goals.
 //!
-//! Owns the contents of the events that no loop records: people and programs write them (seed 003).
+//! No loop records these events; users and programs write them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::SessionId;
 
-/// What people are told about a session. What is `None` stays as it is.
+/// Changes to the description of a session. A field that is `None` stays unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Description {
-    /// A name given by a person or a model; an empty one takes it away.
+    /// Title from the user or a model; an empty one removes the title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// The branch that was checked out.
+    /// Git branch that was checked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
-    /// All tags, replacing those before.
+    /// The complete new list of tags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
 }
 
-/// Where an imported session came from.
+/// The source of an imported session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Import {
-    /// Names this import. A hash of what was imported, so that nothing inside a file can name its own import.
+    /// Id of the import: a hash of the imported file, so that no content of a file can choose its own id.
     pub import_id: String,
-    /// The format of the file: `lariat`, `claude`, `codex` or `codeloops`.
+    /// Format of the file: `lariat`, `claude`, `codex` or `codeloops`.
     pub format: String,
-    /// The session's id in the file.
+    /// Id of the session in the file.
     pub session_id: SessionId,
 }
 
 impl Import {
-    /// An import of a file.
+    /// Describes the import of a file.
     pub fn new(import_id: impl Into<String>, format: impl Into<String>, session_id: SessionId) -> Self {
         Self { import_id: import_id.into(), format: format.into(), session_id }
     }
 }
 
-/// Something that later sessions should know (seed 003: learnings from failures).
+/// A fact that later sessions should know, learned for example from a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Learning {
-    /// Unique; the same id again replaces it.
+    /// Unique id. A learning with the same id replaces the earlier one.
     pub learning_id: String,
     /// What was learned.
     pub text: String,
-    /// What it was learned from: an error, a failed attempt.
+    /// The error or failed attempt it was learned from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
-    /// Words to find it by.
+    /// Keywords.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
 
-/// What several sessions work towards (seed 003).
+/// A goal that several sessions work towards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Goal {
-    /// Unique; the same id again replaces it.
+    /// Unique id. A goal with the same id replaces the earlier one.
     pub goal_id: String,
-    /// What is to be reached.
+    /// Description of the goal.
     pub text: String,
-    /// Where it stands.
+    /// Progress of the goal.
     pub status: GoalStatus,
 }
 
-/// Where a goal stands.
+/// Progress of a goal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum GoalStatus {
-    /// Worked towards.
+    /// In progress.
     #[default]
     Active,
     /// Reached.

@@ -1,8 +1,8 @@
-//! The event names of seed 003.
+//! Tests of the dotted event names.
 
 use super::*;
 
-/// Every name in the seed's text: its sequences of events, and the events of its diagrams.
+/// Every name of the naming scheme.
 const NAMES: [&str; 22] = [
     "iteration.before",
     "llm.start",
@@ -28,8 +28,8 @@ const NAMES: [&str; 22] = [
     "task.complete",
 ];
 
-/// One event of each kind, and the variants that a name depends on.
-fn told() -> Vec<AgentEvent> {
+/// Returns one event of each kind, and the variants that a name depends on.
+fn named_events() -> Vec<AgentEvent> {
     let mut events = samples();
     events.push(AgentEvent::MessageStart { message: MessageRef::resolved(assistant(2, Vec::new())) });
     events.push(AgentEvent::AgentEnd {
@@ -50,19 +50,21 @@ fn told() -> Vec<AgentEvent> {
 }
 
 #[test]
-fn every_name_of_the_seed_is_told_by_an_event_or_has_a_reason_why_not() {
+fn every_dotted_name_has_an_event_or_a_reason() {
     let listed: Vec<&str> = SEED_NAMES.iter().map(|(name, _)| *name).collect();
     assert_eq!(listed, NAMES);
     for (name, how) in SEED_NAMES {
-        let kinds: BTreeSet<String> = told()
+        let kinds: BTreeSet<String> = named_events()
             .into_iter()
             .filter(|event| seed_name(event) == Some(name))
             .map(|event| to_json(&record(event))["type"].as_str().unwrap().to_owned())
             .collect();
         match how {
-            SeedTold::By(kind) => assert!(kinds.contains(*kind), "{name} is not told by {kind}: {kinds:?}"),
-            SeedTold::Elsewhere(reason) => {
-                assert_eq!(kinds, BTreeSet::new(), "{name} is told after all");
+            DottedNameSource::Event(kind) => {
+                assert!(kinds.contains(*kind), "{name} has no event of kind {kind}: {kinds:?}")
+            }
+            DottedNameSource::Elsewhere(reason) => {
+                assert_eq!(kinds, BTreeSet::new(), "{name} has an event");
                 assert!(reason.len() > 20, "{name}: {reason}");
             }
         }
@@ -70,8 +72,8 @@ fn every_name_of_the_seed_is_told_by_an_event_or_has_a_reason_why_not() {
 }
 
 #[test]
-fn only_names_of_the_seed_are_given_and_only_to_what_they_mean() {
-    for event in told() {
+fn events_map_only_to_matching_dotted_names() {
+    for event in named_events() {
         if let Some(name) = seed_name(&event) {
             assert!(NAMES.contains(&name), "{name}");
         }

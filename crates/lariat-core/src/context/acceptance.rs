@@ -1,7 +1,7 @@
-//! Whether an overlay may be laid over a conversation.
+//! Decides whether proposed compaction edits may be applied.
 //!
-//! Owns the rule, for the machine and for whoever compacts between two runs: what must stay as it is stays, the rest is
-//! a valid conversation, and it is smaller by a fifth.
+//! The same rule applies to the machine and to compaction between two runs: messages that must stay unchanged
+//! do, the result is a valid conversation, and it is at least a fifth smaller.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::config::ContextConfig;
 use crate::id::MessageId;
 use crate::transcript::Transcript;
 
-/// An overlay that may be laid.
+/// Edits that passed the check, applied.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Accepted {
-    /// The conversation with it.
+    /// The compacted conversation.
     pub transcript: Transcript,
     /// Estimated tokens before.
     pub tokens_before: u64,
@@ -23,17 +23,17 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// An overlay that may be laid.
+    /// Creates the result of a passed check.
     pub const fn new(transcript: Transcript, tokens_before: u64, tokens_after: u64) -> Self {
         Self { transcript, tokens_before, tokens_after }
     }
 }
 
 impl Compacted {
-    /// What laying it would come to.
+    /// Checks the edits and applies them to the transcript.
     ///
     /// # Errors
-    /// In words, when it must not be laid.
+    /// The reason why the edits must not be applied.
     pub fn judged(
         &self,
         transcript: &Transcript,
@@ -52,7 +52,7 @@ impl Compacted {
         let overlaid = overlaid.map_err(|why| why.to_string())?;
         let tokens = |window| ContextTracker::of(window, Some(config)).used();
         let (before, after) = (tokens(&window), tokens(&overlaid.window()));
-        // Less would bring the next compaction within a turn or two.
+        // A smaller saving would require the next compaction within a turn or two.
         if after.saturating_mul(5) > before.saturating_mul(4) {
             return Err(format!("it would shrink only from {before} to {after} tokens"));
         }

@@ -1,39 +1,39 @@
-//! Asking for more.
+//! Budget settings of a run, and the request for more budget.
 
 use serde::{Deserialize, Serialize};
 
 use super::{BudgetLimits, DayStart, Standing};
 use crate::id::RequestId;
 
-/// What a run knows about budgets besides its own hard caps.
+/// Budget settings of a run, besides its own hard limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BudgetConfig {
-    /// Caps on all loops of the session together.
+    /// Limits for all loops of the session together.
     pub session: BudgetLimits,
-    /// Whether others draw on a budget of this run: every call is admitted by it first.
+    /// Whether other runs draw on the same budget. If so, that budget must admit every call first.
     pub is_shared: bool,
-    /// When its days begin.
+    /// When the days of a daily budget start.
     pub days: DayStart,
-    /// Whether somebody can be asked for more. Without, a budget that is used up ends the run.
+    /// Whether the run can ask the user for more. If not, the run ends when a budget is used up.
     pub asks: bool,
 }
 
-/// A question to a person: may more be spent?
+/// A request to the user to raise a budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BudgetRequest {
-    /// Identity of the question.
+    /// Id of the request.
     pub id: RequestId,
-    /// What is used up.
+    /// The budget that is used up.
     #[serde(flatten)]
     pub standing: Standing,
-    /// How much more is proposed; the answer may be another amount.
+    /// The proposed increase; the user may grant another amount.
     pub proposed: BudgetLimits,
 }
 
 impl BudgetRequest {
-    /// Asks for as much again as the cap was.
+    /// Creates a request that proposes to double the limit.
     pub fn new(id: RequestId, standing: Standing) -> Self {
         Self { id, standing, proposed: BudgetLimits::of(standing.limit, standing.cap.max(1)) }
     }

@@ -1,8 +1,11 @@
-//! How much of one cap is used, and what follows from it.
+//! How much of a limit is used, and at which levels the run warns, finishes and stops.
 //!
-//! Owns the levels. A cap of a few calls is a choice rather than a budget: it is kept, and nobody is warned of it. The
-//! wrap-up turn of a cap on turns is the last one it allows, so that no turn is lost to it. Tool calls that are used up
-//! are refused one by one; what stops the run is the turn after the model was told so.
+//! - A limit of only a few calls is enforced without warnings: it is a deliberate choice rather than a
+//!   budget.
+//! - For a turn limit, the turn in which the model is asked to finish is the last allowed one, so that no
+//!   turn is lost.
+//! - When the tool call limit is used up, further tool calls are refused one by one. The run stops in the
+//!   turn after the model received that error.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +13,17 @@ use super::{BudgetLimits, Spent};
 use crate::event::LimitKind;
 use crate::usage::Cost;
 
-/// Shares of a cap, in percent, at which observers are warned.
+/// Percentages of a limit at which observers are warned.
 pub const WARN_AT: [u8; 2] = [70, 90];
-/// Share of a cap, in percent, at which the model is told to finish.
+/// Percentage of a limit at which the run asks the model to finish.
 pub const WRAP_UP_AT: u8 = 95;
-/// Caps on calls below this are not warned of.
+/// Limits on calls below this number cause no warnings.
 const FEW_CALLS: u64 = 5;
-/// What a model is told to do when a budget is nearly used up.
+/// Instruction for the model when a budget is nearly used up.
 pub(crate) const FINISH_NOW: &str =
     "This is the last reply of this run: finish what you can and say what is left to do.";
 
-/// What a cap is for.
+/// What a limit applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -30,54 +33,54 @@ pub enum BudgetScope {
     Run,
     /// All loops of a session.
     Session,
-    /// All that is spent in a day.
+    /// Everything that is spent in a day.
     Day,
     /// A tree of runs that share a pool.
     Pool,
 }
 
-/// How much of one cap is used. Amounts are in the unit of the kind.
+/// How much of one limit is used. Amounts are in the unit of the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Standing {
-    /// What the cap is for.
+    /// What the limit applies to.
     pub scope: BudgetScope,
-    /// What is capped.
+    /// Kind of the limit.
     pub limit: LimitKind,
-    /// How much is used.
+    /// Amount that is used.
     pub used: u64,
-    /// How much may be used.
+    /// Amount that may be used.
     pub cap: u64,
 }
 
-/// What a budget that others draw on as well says about the next call.
+/// The answer of a shared budget to the next call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admission {
-    /// Where its caps stand.
+    /// Usage of each of its limits.
     pub standings: Vec<Standing>,
-    /// The cap that forbids the call.
+    /// The limit that forbids the call.
     pub refused: Option<Standing>,
 }
 
 impl Standing {
-    /// How much of a cap is used.
+    /// Creates a status from an amount and its limit.
     pub const fn new(scope: BudgetScope, limit: LimitKind, used: u64, cap: u64) -> Self {
         Self { scope, limit, used, cap }
     }
 
-    /// Where every cap stands.
+    /// Returns the usage of every limit.
     pub fn all(scope: BudgetScope, limits: &BudgetLimits, spent: &Spent) -> Vec<Self> {
         let standing = |kind| Some(Self::new(scope, kind, spent.amount(kind), limits.cap(kind)?));
         LimitKind::ALL.into_iter().filter_map(standing).collect()
     }
 
-    /// The share that is used, in percent, rounded down.
+    /// Returns the percentage used, rounded down.
     pub fn percent(&self) -> u8 {
         let percent = u128::from(self.used) * 100 / u128::from(self.cap.max(1));
         if self.cap == 0 { 100 } else { u8::try_from(percent).unwrap_or(u8::MAX) }
     }
 
-    /// The highest level that is reached: 0, one of [`WARN_AT`], [`WRAP_UP_AT`] or 100.
+    /// Returns the highest level reached: 0, one of [`WARN_AT`], [`WRAP_UP_AT`] or 100.
     pub fn level(&self) -> u8 {
         let calls = matches!(self.limit, LimitKind::Turns | LimitKind::ToolCalls);
         let percent = match self.limit {
@@ -97,7 +100,7 @@ impl Standing {
         }
     }
 
-    /// In words, for a person and for the model.
+    /// Describes the status, for the user and the model.
     pub fn describe(&self) -> String {
         let (used, cap) = (self.used, self.cap);
         let amount = match self.limit {
