@@ -34,10 +34,8 @@ pub struct PostgresConfig {
     pub(super) connections: usize,
     pub(super) partitions: u32,
     /// Root certificates (PEM); the system's if empty.
-    #[cfg_attr(not(feature = "postgres-tls"), expect(dead_code, reason = "only the TLS connector reads it"))]
     pub(super) roots: Vec<Vec<u8>>,
     /// A file with root certificates, named by the connection string.
-    #[cfg_attr(not(feature = "postgres-tls"), expect(dead_code, reason = "only the TLS connector reads it"))]
     pub(super) root_file: Option<PathBuf>,
 }
 
