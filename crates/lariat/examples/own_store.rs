@@ -1,14 +1,14 @@
-//! A store of one's own, around another: `cargo run -p lariat --example own_store`.
+//! A store that wraps another one: `cargo run -p lariat --example own_store`.
 
 use lariat::core::store::{Ack, Append, BlobHash, Epoch};
 use lariat::{Agent, BoxFuture, Event, MemoryStore, SessionId, SessionStore, StoreError};
 use lariat_testkit::{Reply, ScriptedModel};
 
 type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
-/// Prints what is about to be kept.
-struct Printed(MemoryStore);
+/// Prints each append and passes every request on to a store in memory.
+struct LoggingStore(MemoryStore);
 
-impl SessionStore for Printed {
+impl SessionStore for LoggingStore {
     fn claim<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Epoch> {
         self.0.claim(session)
     }
@@ -35,8 +35,8 @@ impl SessionStore for Printed {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let model = ScriptedModel::new([Reply::text("Kept.")]);
-    let store = std::sync::Arc::new(Printed(MemoryStore::new()));
-    println!("{}", Agent::builder().model(model).store(store).build()?.run("Keep this.").await?.text);
+    let model = ScriptedModel::new([Reply::text("Saved.")]);
+    let store = std::sync::Arc::new(LoggingStore(MemoryStore::new()));
+    println!("{}", Agent::builder().model(model).store(store).build()?.run("Save this.").await?.text);
     Ok(())
 }

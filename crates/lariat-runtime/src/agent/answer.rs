@@ -1,11 +1,11 @@
-//! The JSON in a model's words.
+//! Extracts JSON from a model's reply.
 //!
-//! Owns what counts as an answer in JSON: the whole text, or the one block between code fences in it. Models that are
-//! not forced into a form like to fence it and to say a word before.
+//! The JSON is either the whole text or the only fenced code block in it. Models that no schema constrains
+//! often wrap JSON in a code fence and write a sentence before it.
 
 use serde_json::Value;
 
-/// The JSON of a text; else why there is none.
+/// Parses the JSON in `text`, or returns the parse error.
 pub(crate) fn read(text: &str) -> Result<Value, serde_json::Error> {
     let whole = serde_json::from_str(text.trim());
     whole.or_else(|error| match fenced(text) {
@@ -14,10 +14,10 @@ pub(crate) fn read(text: &str) -> Result<Value, serde_json::Error> {
     })
 }
 
-/// What stands between fences, if there is exactly one such block.
+/// Returns the content of the fenced code block, if there is exactly one.
 fn fenced(text: &str) -> Option<&str> {
     const FENCE: &str = "```";
-    // A fence inside a string of the answer is not at the beginning of a line.
+    // A fence inside a JSON string is not at the beginning of a line.
     let fences = |text: &str| {
         let mut at = 0;
         let mut found = Vec::new();

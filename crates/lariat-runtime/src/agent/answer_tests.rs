@@ -3,7 +3,7 @@ use serde_json::json;
 use super::read;
 
 #[test]
-fn json_is_read_with_and_without_a_fence_and_words_around_it() {
+fn reads_json_with_and_without_fence_and_surrounding_text() {
     for text in [
         r#"{"a": 1}"#,
         "\n {\"a\": 1}\n",
@@ -16,14 +16,14 @@ fn json_is_read_with_and_without_a_fence_and_words_around_it() {
 }
 
 #[test]
-fn a_fence_inside_of_an_answer_stays_where_it_is() {
+fn keeps_a_fence_inside_a_json_string() {
     let answer = json!({"markdown": "```rust\nfn main() {}\n```"});
     assert_eq!(read(&answer.to_string()).unwrap(), answer);
     assert_eq!(read(&format!("```json\n{answer}\n```")).unwrap(), answer);
 }
 
 #[test]
-fn words_and_two_blocks_are_no_answer() {
+fn rejects_plain_text_and_several_blocks() {
     for text in ["", "It is one.", "```json\n{}", "```\n{}\n```\n```\n{}\n```", "{\"a\": 1} {\"a\": 2}"] {
         assert!(read(text).is_err(), "{text}");
     }

@@ -1,7 +1,7 @@
-//! Compaction that a person asks for, between two runs: make room, look first, take it back, pin.
+//! Compaction on the user's request, between two runs: compact, preview, undo, pin.
 //!
-//! Owns the order: hooks, strategy, the same judgement as in a run, the journal, the conversation in memory. What is
-//! not recorded has not happened.
+//! The order is fixed: hooks, strategy, the same checks as in a run, the journal, the conversation in memory.
+//! A change takes effect only after the journal has recorded it.
 
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
 use crate::drive::moments;
 
-/// What a compaction came to, or would come to.
+/// The result of a compaction or of its preview.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompactionReport {
-    /// What is laid over the conversation.
+    /// The edits applied on top of the conversation.
     pub edits: Arc<Vec<CompactionEdit>>,
     /// Estimated tokens before.
     pub tokens_before: u64,
     /// Estimated tokens after.
     pub tokens_after: u64,
-    /// What a model cost that helped.
+    /// Usage of the model that wrote summaries.
     pub usage: Usage,
-    /// Messages that the model does not see any more as they were, in order.
+    /// Messages that the model no longer sees in their original form, in order.
     pub gone: Vec<SharedMessage>,
 }
 
@@ -65,7 +65,7 @@ impl AgentContext {
         }
     }
 
-    /// What [`AgentContext::compact`] would do, as far as that is known without asking a model.
+    /// Returns what [`AgentContext::compact`] would do, as far as it can be known without asking a model.
     pub(super) async fn preview_compaction(
         &mut self,
         config: &AgentLoopConfig,
@@ -132,13 +132,13 @@ impl AgentContext {
         }
     }
 
-    /// Takes back the newest compaction of the conversation. False when there is none.
+    /// Undoes the newest compaction of the conversation. Returns false if there is none.
     pub(super) async fn undo_compaction(&mut self, config: &AgentLoopConfig) -> Result<bool, AgentError> {
         self.refresh().await?;
         if !self.unrecorded.is_empty() {
             return Ok(false);
         }
-        // A snapshot has compactions applied: only the whole journal knows what was there before.
+        // A snapshot has compactions applied: only the whole journal has the messages from before.
         let events = self.journal.read_from(0).await?;
         let mut fold = SessionFold::of(&events);
         let Some(compaction) = fold.last_compaction(fold.tip()) else { return Ok(false) };

@@ -1,7 +1,7 @@
-//! The end of a session, told to its hooks.
+//! Notifies hooks that a session ends.
 //!
-//! Owns how long the end of a session may take, and that a drop waits for nobody: there it is told beside everything
-//! else, if there is an executor to do so.
+//! Limits how long the hooks may take. A dropped session does not wait for them: they run in the background,
+//! if a tokio runtime is available.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use lariat_core::id::SessionId;
 
 use crate::drive::{Ports, moments};
 
-/// All hooks of a session's end together get this long. Claude Code's number.
+/// The timeout for all hooks of a session's end together. The same as in Claude Code.
 const FAREWELL: Duration = Duration::from_millis(1_500);
 
-/// Tells that a session is over.
+/// A notification that a session ends.
 pub(super) struct Farewell {
     ports: Arc<Ports>,
     session_id: SessionId,
@@ -23,13 +23,13 @@ pub(super) struct Farewell {
 }
 
 impl Farewell {
-    /// `None` when nobody wants to be told.
+    /// Returns `None` if no hook wants the notification.
     pub(super) fn new(ports: &Arc<Ports>, session_id: &SessionId, reason: &'static str) -> Option<Self> {
         let wanted = moments::wanted(ports, MomentKind::SessionEnd);
         wanted.then(|| Self { ports: Arc::clone(ports), session_id: session_id.clone(), reason })
     }
 
-    /// Tells it, for as long as that may take.
+    /// Notifies the hooks and waits for them, up to the timeout.
     pub(super) async fn say(self) {
         let Self { ports, session_id, reason } = self;
         let moment = Moment::SessionEnd { reason: reason.to_owned() };
@@ -37,7 +37,7 @@ impl Farewell {
         let _ = select(std::pin::pin!(moments::tell(&ports, &session_id, moment)), over).await;
     }
 
-    /// Tells it beside everything else, or not at all.
+    /// Notifies the hooks in the background, or not at all outside a tokio runtime.
     pub(super) fn say_beside(self) {
         if let Ok(executor) = tokio::runtime::Handle::try_current() {
             drop(executor.spawn(self.say()));

@@ -1,7 +1,7 @@
-//! Starting runs: the agent's context is lent to a task, and given back however that ends.
+//! Starts runs: lends the agent's context to a task and returns it however the task ends.
 //!
-//! Owns the tasks around a run and who hears of its events: those who called, and observers. Invariant: the context
-//! comes back to the agent before the run's stream says that it is over.
+//! Also starts the tasks that pass a run's events to callbacks, senders and observers. Invariant: the agent
+//! has its context back before the stream of the run ends.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use super::pump::{EventSender, Over, pump};
 use super::stream::{Link, RunStream};
 use crate::observe::{DEFAULT_CAPACITY, Observer};
 
-/// What a run is asked to do.
+/// What a run has to do.
 pub(super) enum Task {
     Prompt(Vec<AgentMessage>),
-    /// A prompt whose answer has a form.
+    /// A prompt whose answer must match a schema.
     #[cfg(feature = "typed")]
     Answer(Vec<AgentMessage>, Arc<OutputSchema>),
     Continue(ContinuationKind),
@@ -39,7 +39,7 @@ pub(super) enum Task {
     Plan(PlanDecision),
 }
 
-/// Who hears of every run of an agent.
+/// The callback and the observers of an agent, which receive the events of every run.
 pub(super) struct Watchers {
     pub(super) callback: Option<Callback>,
     pub(super) observers: Arc<[Arc<dyn Observer>]>,
@@ -56,7 +56,7 @@ fn heard_by(callback: Option<Callback>, mut sender: Option<Box<dyn EventSender>>
     }
 }
 
-/// An observer that panics misses that event; the others do not.
+/// Passes events to observers. An observer that panics misses that event; the others do not.
 fn observed_by(observers: Arc<[Arc<dyn Observer>]>, session_id: SessionId) -> impl EventSender {
     move |event: Event| {
         for observer in observers.iter() {
@@ -66,7 +66,7 @@ fn observed_by(observers: Arc<[Arc<dyn Observer>]>, session_id: SessionId) -> im
 }
 
 impl Agent {
-    /// Runs a prompt to its end, with a form for the answer.
+    /// Runs a prompt to its end, with a schema for the answer.
     #[cfg(feature = "typed")]
     pub(crate) async fn run_for_answer(
         &self,
@@ -87,7 +87,7 @@ impl Agent {
         task: Task,
         sender: Option<Box<dyn EventSender>>,
     ) -> Result<RunStream, AgentError> {
-        // Runs, observers and callbacks are tasks.
+        // Runs, observers and callbacks are tokio tasks.
         let executor = tokio::runtime::Handle::try_current().map_err(|_| AgentError::NoRuntime)?;
         let (link, cancel) = (Arc::new(Link::default()), CancellationToken::new());
         let (over, published) = (Over::default(), Over::default());
@@ -114,7 +114,7 @@ impl Agent {
             let heard = wanted(sender.is_some() || watchers.callback.is_some());
             (context, hub.subscribe(DEFAULT_CAPACITY), heard, wanted(!watchers.observers.is_empty()))
         };
-        // Tasks of their own: a callback that is slow, blocks or panics touches neither the run nor the observers.
+        // In tasks of their own, so that a callback that is slow, blocks or panics affects neither the run nor the observers.
         let heard = heard.map(|events| {
             let sender = heard_by(watchers.callback.clone(), sender);
             executor.spawn(pump(events, sender, published.clone()))
@@ -139,7 +139,7 @@ impl Agent {
             let result = agent.execute(task, context, stop, &connect).await;
             let ended = loops::came_to_an_end(&result);
             if !ended {
-                // In a box: every run would carry the room for it otherwise.
+                // Boxed: otherwise the future of every run would reserve space for it.
                 Box::pin(context.look_again(&before)).await;
             }
             loan.until = ended.then(|| context.journal().next_seq());
@@ -164,7 +164,7 @@ impl Agent {
         let started = |handle| link.connect(&handle);
         let (prompts, kind) = match task {
             Task::Recover => {
-                // In a box, as what follows: every run would carry the room for it otherwise.
+                // Boxed, like the next ones: otherwise the future of every run would reserve space for it.
                 let recovered = Box::pin(loops::recover(context, config, cancel, started)).await?;
                 return recovered.ok_or_else(|| RecoverError::UnknownLoop("none".into()).into());
             }
@@ -173,7 +173,7 @@ impl Agent {
             }
             #[cfg(feature = "typed")]
             Task::Answer(prompts, schema) => {
-                // For this run only: the agent's own request stays as it is.
+                // For this run only: the agent's own request stays unchanged.
                 let mut ports = crate::drive::Ports::clone(&config.ports);
                 ports.request.output_schema = Some(schema);
                 let config = AgentLoopConfig { ports: Arc::new(ports), ..config.clone() };
@@ -186,7 +186,7 @@ impl Agent {
         loops::begin_and_drive(prompts, kind, context, config, cancel, started).await
     }
 
-    /// Does something with the context that is not a run.
+    /// Lends the context to an action that is not a run.
     pub(super) async fn borrow<T>(
         &self,
         act: impl AsyncFnOnce(&mut AgentContext, CancellationToken) -> Result<T, AgentError>,
@@ -210,7 +210,7 @@ impl Agent {
         }
     }
 
-    /// A stream that ends at once, for a run that could not be started.
+    /// Returns a stream that ends immediately, for a run that could not be started.
     pub(super) fn failed(&self, error: AgentError) -> RunStream {
         let over = Over::default();
         over.set(None);
@@ -219,16 +219,17 @@ impl Agent {
     }
 }
 
-/// The context while a run has it. Goes back to the agent however the run's task ends, by a panic too.
+/// A context lent to a run. On drop, returns it to the agent, however the task of the run ends, even by a
+/// panic.
 struct Loan {
     agent: Agent,
     context: Option<AgentContext>,
     link: Arc<Link>,
-    /// For the callback: everything is published.
+    /// Tells the callback's task that everything is published.
     published: Over,
-    /// For the stream: the agent is free.
+    /// Tells the stream that the agent is free.
     over: Over,
-    /// What was published, when the run came to its end.
+    /// The number of published events, if the run reached its end.
     until: Option<u64>,
 }
 
@@ -237,7 +238,7 @@ impl Loan {
         let early = self.link.close();
         let Some(context) = self.context.take() else { return };
         let mut state = self.agent.state();
-        // After a reset the agent has another context; this one's journal is complete either way.
+        // After a reset, the agent has another context; the journal of this one is complete in any case.
         if Arc::ptr_eq(&state.journal, context.journal()) {
             state.running = None;
             state.snapshot = Window::default();

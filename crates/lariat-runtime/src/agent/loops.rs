@@ -1,7 +1,9 @@
-//! The stateless loops of seed 002: everything comes in as an argument, everything new comes back.
+//! Runs the agent loop without an [`Agent`](super::Agent): the caller passes all state in and gets all new
+//! state back.
 //!
-//! Owns the sequence begin → drive → take back, with the events handed on beside it. [`super::Agent`] is a keeper of
-//! contexts around these functions. After an error or a dropped future the context is read from its journal again.
+//! Each function begins a run, drives it, updates the context and passes the events to a sender meanwhile.
+//! [`super::Agent`] keeps contexts and calls these functions. After an error or a dropped future, the context
+//! is read from its journal again.
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::ContinuationKind;
@@ -18,8 +20,8 @@ use crate::observe::{DEFAULT_CAPACITY, Subscription};
 /// Runs a loop on new prompts. The context holds the conversation before and after.
 ///
 /// # Errors
-/// When an earlier loop was interrupted, the prompts are not prompts, or the journal cannot be written;
-/// [`AgentError::Failed`] when the model failed for good.
+/// If an earlier loop was interrupted, the prompts cannot be sent to a model, or the journal cannot be
+/// written; [`AgentError::Failed`] if the model kept failing.
 pub async fn agent_loop(
     prompts: Vec<AgentMessage>,
     context: &mut AgentContext,
@@ -34,12 +36,12 @@ pub async fn agent_loop(
     .await
 }
 
-/// Runs a loop on the conversation as it is: after an error, or with a rerun or branch as the context's
-/// `continuation_kind` says.
+/// Runs a loop on the existing conversation: after an error, or as a rerun or branch according to the
+/// context's `continuation_kind`.
 ///
 /// # Errors
-/// When an earlier loop was interrupted, the model has nothing to answer, or the journal cannot be written;
-/// [`AgentError::Failed`] when the model failed for good.
+/// If an earlier loop was interrupted, the model has nothing to answer, or the journal cannot be written;
+/// [`AgentError::Failed`] if the model kept failing.
 pub async fn agent_loop_continue(
     context: &mut AgentContext,
     config: &AgentLoopConfig,
@@ -53,10 +55,10 @@ pub async fn agent_loop_continue(
     .await
 }
 
-/// Goes on with the oldest loop of the session that was interrupted; `None` when there is none.
+/// Resumes the oldest interrupted loop of the session; returns `None` if there is none.
 ///
 /// # Errors
-/// When the journal cannot be read or written; [`AgentError::Failed`] when the model failed for good.
+/// If the journal cannot be read or written; [`AgentError::Failed`] if the model kept failing.
 pub async fn agent_loop_recover(
     context: &mut AgentContext,
     config: &AgentLoopConfig,
@@ -66,7 +68,7 @@ pub async fn agent_loop_recover(
     observed(context, sender, async |context| recover(context, config, cancel, |_| {}).await).await
 }
 
-/// Hands the events of what is done with a context to a sender, in the same task.
+/// Runs an action on a context and passes its events to a sender, in the same task.
 async fn observed<T>(
     context: &mut AgentContext,
     sender: impl EventSender,
@@ -84,7 +86,7 @@ async fn observed<T>(
     result
 }
 
-/// Whether a run published its end. One whose model failed has.
+/// Whether a run published its end. A run whose model failed did.
 pub(super) const fn came_to_an_end<T>(result: &Result<T, AgentError>) -> bool {
     matches!(result, Ok(_) | Err(AgentError::Failed(_)))
 }
@@ -98,7 +100,7 @@ pub(super) async fn begin_and_drive(
     started: impl FnOnce(RunHandle) + Send,
 ) -> Result<AgentOutput, AgentError> {
     prompts.iter_mut().for_each(|prompt| redaction::message(&config.ports.redactor, prompt));
-    // In a box: every run would carry the room for it otherwise.
+    // Boxed: otherwise the future of every run would reserve space for it.
     let run = Box::pin(context.begin(config, prompts, kind)).await?;
     drive(run, Changes::default(), context, config, cancel, started).await
 }
@@ -114,7 +116,7 @@ pub(super) async fn recover(
     context.tell_answers(&*config.ports.policy);
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
     if context.memory.imported().is_some() {
-        // The system prompt of another machine is not sent: this one's is put together.
+        // Assemble the system prompt of this machine instead of sending that of another.
         Box::pin(context.assemble_prompt(config, &[])).await;
     } else {
         Box::pin(context.know_prompt(config)).await;
@@ -126,7 +128,7 @@ pub(super) async fn recover(
     let of_it = events.iter().filter(|event| event.loop_id.as_ref() == Some(run.loop_id()));
     of_it.for_each(|event| changes.see(&event.event));
     let output = drive(run, changes, context, config, cancel, started).await;
-    // What this loop took from the queues, and whether others are open, is in the journal.
+    // Only the journal knows what this loop took from the queues and whether other loops are open.
     context.read_next_time();
     output.map(Some)
 }

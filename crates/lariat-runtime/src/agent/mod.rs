@@ -1,7 +1,8 @@
-//! The SDK's face: an agent that is prompted, watched, steered and stopped.
+//! The public API of agents: prompt, watch, steer and stop them.
 //!
-//! [`Agent`] keeps a session between prompts; [`agent_loop`] and its siblings are the same without keeping anything.
-//! Both run the one driver. Owns identity, sessions and the ways of observing; owns no logic of the loop.
+//! [`Agent`] keeps a session between prompts; [`agent_loop`] and its siblings are the same without keeping
+//! state. Both use the same driver. This module handles identity, sessions and the ways to observe a run; the
+//! logic of the loop is elsewhere.
 
 mod answer;
 mod builder;

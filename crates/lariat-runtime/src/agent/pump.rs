@@ -1,7 +1,7 @@
-//! Moving a run's events to whoever wants them, beside the run.
+//! Passes a run's events to callbacks and senders, in parallel with the run.
 //!
-//! Owns the way from a subscription to a callback or a sender, and the moment it is done: when the run is over and
-//! everything it published was handed on. A slow receiver delays the moment its run is called done, never the run.
+//! Finishes when the run is over and all its published events were passed on. A slow receiver delays only
+//! this, never the run itself.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,9 +14,9 @@ use lariat_core::event::Event;
 
 use crate::observe::Subscription;
 
-/// Receives the events of a run: any function of an event.
+/// Receives the events of a run. Any function that takes an event is one.
 pub trait EventSender: Send {
-    /// Takes one event.
+    /// Receives one event.
     fn send(&mut self, event: Event);
 }
 
@@ -26,7 +26,7 @@ impl<F: FnMut(Event) + Send> EventSender for F {
     }
 }
 
-/// Tells those who hand events on that no more will be published.
+/// Signals that a run will publish no more events.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Over {
     token: CancellationToken,
@@ -34,8 +34,8 @@ pub(super) struct Over {
 }
 
 impl Over {
-    /// Nothing more will be published. With `until`, everything before that position was; without, the run failed
-    /// and nobody knows.
+    /// Signals the end. With `until`, the run published everything before that position; without, the run
+    /// failed and the position is unknown.
     pub(super) fn set(&self, until: Option<u64>) {
         if !self.token.is_cancelled() {
             if let Some(until) = until {
@@ -49,7 +49,7 @@ impl Over {
         self.token.cancelled()
     }
 
-    /// The next event, or `None` when it is over and there is none left.
+    /// Polls for the next event; `None` once the run is over and all events were passed on.
     pub(super) fn poll_next(
         &self,
         events: &mut Subscription,
@@ -62,12 +62,12 @@ impl Over {
         if pin!(waiting).poll(context).is_pending() {
             return Poll::Pending;
         }
-        // What was published between the two looks must not be missed.
+        // Poll again, to not miss events published between the two checks.
         if let Poll::Ready(next) = events.poll_next_unpin(context) {
             return Poll::Ready(next);
         }
         let until = self.until.get().copied().unwrap_or_default();
-        // The first event of a subscription is never re-read: without a position there is nothing to come.
+        // A subscription never re-reads its first event: without a position, no event will follow.
         if events.position().is_none_or(|position| position >= until) {
             return Poll::Ready(None);
         }
@@ -75,7 +75,7 @@ impl Over {
     }
 }
 
-/// Hands events on until the run is over and everything it published is handed on.
+/// Passes events on until the run is over and everything it published was passed on.
 pub(super) async fn pump(mut events: Subscription, mut sender: impl EventSender, over: Over) {
     let mut waiting = over.waiting();
     while let Some(event) = poll_fn(|context| over.poll_next(&mut events, &mut waiting, context)).await {

@@ -1,9 +1,9 @@
-//! A pool that parent and children draw on.
+//! A budget pool that a parent and its children share.
 //!
-//! One lock for the whole tree, so that a reservation passes every pool above it at once or none. A call that does not
-//! fit beside those in flight waits for them; when nothing is in flight and something is left, it goes in alone.
-//! What a child is capped with is set aside for it in the pools above, as far as it is there, until the child is gone:
-//! for everybody else it counts as used.
+//! One lock protects the whole tree of pools, so that a reservation is made in every pool above it or in
+//! none. A call that does not fit next to the active calls waits for them; if no call is active and something
+//! is left, one call is admitted even if it may exceed the rest. The limits of a child are reserved for it in
+//! the pools above, as far as available, until the child is dropped: for all others, this amount is used.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,34 +13,22 @@ use lariat_core::budget::{BudgetLimits, BudgetScope, Spent, Standing};
 use lariat_core::event::LimitKind;
 use lariat_core::planted::{Planted, planted};
 
-/// A budget that runs draw on together. Cheap to clone; all clones are the same pool.
-///
-/// ```
-/// use lariat_core::budget::{BudgetLimits, Spent};
-/// use lariat_runtime::budget::BudgetPool;
-///
-/// let pool = BudgetPool::new(BudgetLimits::none().with_tool_calls(1));
-/// let child = pool.child(BudgetLimits::none());
-/// let call = child.try_admit(Spent::tool_call()).expect("one call is left");
-/// assert!(pool.try_admit(Spent::tool_call()).is_err(), "it is taken");
-/// call.settle(Spent::tool_call());
-/// assert_eq!(pool.spent().tool_calls, 1);
-/// ```
+/// A budget that several runs share. Cheap to clone; all clones are the same pool.
 #[derive(Clone)]
 pub struct BudgetPool(Arc<Share>);
 
-/// A node, as long as somebody draws on it or on one below it.
+/// A reference to a node of the tree. The node lives as long as a reference to it or to a node below it.
 struct Share {
     tree: Arc<Mutex<Tree>>,
     node: usize,
-    /// Keeps those above, for what is set aside there.
+    /// Keeps the pools above alive, because amounts are set aside there.
     _above: Option<BudgetPool>,
 }
 
 #[derive(Default)]
 struct Tree {
     nodes: Vec<Node>,
-    /// Nodes that nobody draws on any more.
+    /// Nodes that are no longer referenced.
     free: Vec<usize>,
     waiting: Vec<Waker>,
 }
@@ -49,28 +37,29 @@ struct Node {
     parent: Option<usize>,
     limits: BudgetLimits,
     spent: Spent,
-    /// Reserved for calls in flight, in the units of [`LimitKind::ALL`].
+    /// Reserved for active calls, in the units of [`LimitKind::ALL`].
     held: Amounts,
-    /// Set aside for this pool in those above.
+    /// Set aside for this pool in the pools above.
     reserved: Amounts,
     /// Claims of the pools below.
     aside: Amounts,
-    /// What of the pools above is neither spent nor held and nobody else may have; counted in the parent's `aside`.
+    /// The amount in the pools above that is neither spent nor held but reserved for this pool; included in
+    /// the parent's `aside`.
     claim: Amounts,
 }
 
-/// In the units of [`LimitKind::ALL`].
+/// Amounts in the units of [`LimitKind::ALL`].
 type Amounts = [u64; 5];
 
-/// What a pool says to a call.
+/// The decision of a pool about a call.
 enum Answer {
     Fits,
     Wait,
     Refused(Standing),
 }
 
-/// What is reserved for a call in flight. Dropped without being settled, it is given back.
-#[must_use = "a reservation that is dropped is given back"]
+/// The amount reserved for an active call. Returned to the pool if it is dropped without being settled.
+#[must_use = "dropping a reservation returns it to the pool"]
 pub struct Reservation {
     pool: BudgetPool,
     estimate: Spent,
@@ -78,46 +67,48 @@ pub struct Reservation {
 }
 
 impl BudgetPool {
-    /// A pool with these caps.
+    /// Creates a pool with these limits.
     pub fn new(limits: BudgetLimits) -> Self {
         Self::with_spent(limits, Spent::default())
     }
 
-    /// A pool of which something was spent before.
+    /// Creates a pool of which something was already spent.
     pub(crate) fn with_spent(limits: BudgetLimits, spent: Spent) -> Self {
         let tree = Tree { nodes: vec![Node { spent, ..Node::new(None, limits) }], ..Tree::default() };
         Self(Arc::new(Share { tree: Arc::new(Mutex::new(tree)), node: 0, _above: None }))
     }
 
-    /// A part of this pool with caps of its own. What it spends is spent here, too. As much of its caps as is left here
-    /// is set aside for it, until the last clone of it and of its own children is dropped.
+    /// Creates a child of this pool, with its own limits. What the child spends is also spent here. As much
+    /// of its limits as is left here is reserved for it, until the last clone of it and of its own children
+    /// is dropped.
     pub fn child(&self, limits: BudgetLimits) -> Self {
         let node = self.lock().open(self.0.node, limits);
         Self(Arc::new(Share { tree: Arc::clone(&self.0.tree), node, _above: Some(self.clone()) }))
     }
 
-    /// What was spent, by this pool and those that draw on it.
+    /// Returns what this pool and all pools below it spent.
     pub fn spent(&self) -> Spent {
         self.lock().nodes.get(self.0.node).map(|node| node.spent).unwrap_or_default()
     }
 
-    /// Whether money is capped, here or above.
+    /// Whether money is limited, here or in a pool above.
     pub(super) fn caps_money(&self) -> bool {
         let tree = self.lock();
         tree.above(self.0.node).any(|at| tree.nodes.get(at).is_some_and(|node| node.limits.cost.is_some()))
     }
 
-    /// Whether calls are in flight.
+    /// Whether no calls are active.
     pub fn is_idle(&self) -> bool {
         self.lock().nodes.get(self.0.node).is_none_or(|node| node.held == [0; 5])
     }
 
-    /// What somebody else spent counts here.
+    /// Adds what another process spent.
     pub(crate) fn spend(&self, spent: Spent) {
         self.0.change(|node| node.spent += spent);
     }
 
-    /// Where the caps stand, of this pool or one above it, whichever is nearer to its end.
+    /// Returns how much of each limit is used: of this pool or of one above it, whichever is closer to its
+    /// limit.
     pub fn standings(&self) -> Vec<Standing> {
         let tree = self.lock();
         let nearest = |kind| {
@@ -127,15 +118,15 @@ impl BudgetPool {
         LimitKind::ALL.into_iter().filter_map(nearest).collect()
     }
 
-    /// Gives more room, here and in the pools above.
+    /// Extends the limits of this pool and of the pools above.
     pub fn extend(&self, more: &BudgetLimits) {
         self.0.change(|node| node.limits = node.limits.raised(more));
     }
 
-    /// Reserves what a call may use; waits while others are in flight that leave no room for it.
+    /// Reserves what a call may use; waits while active calls leave no room for it.
     ///
     /// # Errors
-    /// The cap that is used up.
+    /// The limit that is used up.
     pub async fn admit(&self, estimate: Spent) -> Result<Reservation, Standing> {
         poll_fn(|context| self.poll_admit(estimate, context)).await
     }
@@ -143,7 +134,7 @@ impl BudgetPool {
     /// Reserves what a call may use, without waiting.
     ///
     /// # Errors
-    /// The cap that is used up, or would be if those in flight use what they reserved.
+    /// The limit that is used up, or would be if the active calls use what they reserved.
     pub fn try_admit(&self, estimate: Spent) -> Result<Reservation, Standing> {
         let mut tree = self.lock();
         match tree.ask(self.0.node, &estimate) {
@@ -182,13 +173,13 @@ impl BudgetPool {
 }
 
 impl Tree {
-    /// A pool and those it draws on, up to the root.
+    /// Iterates over a pool and the pools above it, up to the root.
     fn above(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let parent = |at: &usize| self.nodes.get(*at)?.parent.filter(|_| !planted(Planted::ChildIgnoresPool));
         std::iter::successors(Some(node), parent)
     }
 
-    /// A pool and those it draws on, each with what is set aside in it for others than the one that asks.
+    /// Iterates over a pool and the pools above it, each with the amount set aside there for other children.
     fn path(&self, node: usize) -> impl Iterator<Item = (&Node, Amounts)> + '_ {
         let mut own: Amounts = [0; 5];
         self.above(node).filter_map(move |at| {
@@ -211,7 +202,7 @@ impl Tree {
         answer
     }
 
-    /// Makes a pool below another one, and sets aside what it is capped with.
+    /// Adds a pool below another one, and reserves its limits.
     fn open(&mut self, parent: usize, limits: BudgetLimits) -> usize {
         let mut node = Node::new(Some(parent), limits);
         for (at, (kind, reserved)) in LimitKind::ALL.into_iter().zip(&mut node.reserved).enumerate() {
@@ -228,7 +219,7 @@ impl Tree {
         at
     }
 
-    /// Nobody draws on a pool any more: what was set aside for it is there for others.
+    /// Removes a pool that is no longer referenced, and releases its reservation.
     fn close(&mut self, node: usize) {
         if let Some(node) = self.nodes.get_mut(node) {
             node.reserved = [0; 5];
@@ -237,7 +228,7 @@ impl Tree {
         self.free.push(node);
     }
 
-    /// Changes a pool and those it draws on.
+    /// Changes a pool and the pools above it.
     fn change(&mut self, node: usize, mut change: impl FnMut(&mut Node)) {
         for at in self.above(node).collect::<Vec<_>>() {
             if let Some(node) = self.nodes.get_mut(at) {
@@ -247,7 +238,7 @@ impl Tree {
         self.claim(node);
     }
 
-    /// Brings what pools claim of those above up to date, from one that changed on.
+    /// Updates the claims of a changed pool and of the pools above it.
     fn claim(&mut self, node: usize) {
         for at in self.above(node).collect::<Vec<_>>() {
             let Some(node) = self.nodes.get_mut(at) else { continue };
@@ -282,7 +273,7 @@ impl Node {
         Some(Standing::new(BudgetScope::Pool, kind, self.spent.amount(kind), cap))
     }
 
-    /// What is left beside what is spent, held and set aside for others; `None` where nothing is capped.
+    /// Returns what is left after what is spent, held and set aside for others; `None` without a limit.
     fn left(&self, kind: LimitKind, others: u64) -> Option<u64> {
         let Standing { used, cap, .. } = self.standing(kind)?;
         let held = LimitKind::ALL.into_iter().zip(self.held).find(|(of, _)| *of == kind);
@@ -297,7 +288,7 @@ impl Node {
             let need = estimate.amount(kind);
             let fits = standing.used.saturating_add(held).saturating_add(need) <= standing.cap;
             match kind {
-                // Known exactly beforehand.
+                // These are known exactly in advance.
                 LimitKind::Turns | LimitKind::ToolCalls if !fits && need > 0 => {
                     return Answer::Refused(standing);
                 }
@@ -318,12 +309,12 @@ impl Node {
 }
 
 impl Share {
-    /// Changes this pool and those it draws on.
+    /// Changes this pool and the pools above it.
     fn change(&self, change: impl FnMut(&mut Node)) {
         self.update(|tree| tree.change(self.node, change));
     }
 
-    /// Those who wait ask again afterwards.
+    /// Updates the tree, then wakes the waiting calls so that they try again.
     fn update(&self, update: impl FnOnce(&mut Tree)) {
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
         update(&mut tree);
@@ -340,7 +331,7 @@ impl Drop for Share {
 }
 
 impl Reservation {
-    /// The call is over, and this is what it used.
+    /// Ends the reservation with what the call used.
     pub fn settle(mut self, spent: Spent) {
         self.close(Some(spent));
     }

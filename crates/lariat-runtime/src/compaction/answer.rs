@@ -1,11 +1,11 @@
-//! Reading a summary that a model wrote.
+//! Reads a summary that a model wrote.
 //!
-//! Lenient: headings of any kind, fences and words around them are taken for what they are meant to be. What has no
-//! content, or is longer than a summary may be, is no summary.
+//! Lenient: accepts headings of any style, code fences and surrounding text. Rejects a text that has no
+//! content or is longer than a summary may be.
 
 use lariat_core::context::estimate_tokens;
 
-/// The topics of an answer; `None` when it is no summary of at most so many tokens.
+/// Extracts the topics of a summary; `None` if it has no content or is much longer than `most_tokens`.
 pub(super) fn topics(answer: &str, most_tokens: u64) -> Option<String> {
     let lines: Vec<&str> =
         answer.lines().map(str::trim_end).filter(|line| !line.starts_with("```")).collect();
@@ -26,12 +26,12 @@ pub(super) fn topics(answer: &str, most_tokens: u64) -> Option<String> {
             }
         }
     }
-    // Half again: a summary that is a little too long is better than none.
+    // Half as much again: a summary that is a little too long is better than none.
     let fits = estimate_tokens(&text) <= most_tokens + most_tokens / 2;
     (facts > 0 && fits).then(|| text.trim_end().to_owned())
 }
 
-/// The topic that a line names.
+/// Returns the topic if the line is a heading.
 fn heading(line: &str) -> Option<&str> {
     let line = line.trim();
     let bold = || line.strip_prefix("**")?.strip_suffix("**").map(|topic| topic.trim_end_matches(':'));

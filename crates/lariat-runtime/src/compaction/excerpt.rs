@@ -1,22 +1,22 @@
-//! A conversation as data for the model that summarises it.
+//! Formats a conversation as data for the model that summarises it.
 //!
-//! Owns its form: who said what, long outputs by their beginning and end, and nothing that could close the place where
-//! the data stands.
+//! Marks who wrote each message, shortens long outputs to their beginning and end, and escapes text that
+//! could close the `<conversation>` block.
 
 use lariat_core::context::recalled_text;
 use lariat_core::message::{Message, SharedMessage};
 
-/// Bytes of a message and of a tool's output that are shown.
+/// Maximum bytes of a message and of a tool result.
 const MOST_BYTES: usize = 8_000;
 const MOST_OUTPUT_BYTES: usize = 1_500;
 
-/// A message as data.
+/// A message formatted as data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Excerpt {
     pub(super) text: String,
 }
 
-/// A message as data; `None` where there is nothing to tell.
+/// Formats a message; `None` if it is empty.
 pub(super) fn of(message: &SharedMessage) -> Option<Excerpt> {
     let (who, most) = match message.as_llm()? {
         Message::User(_) => ("user".to_owned(), MOST_BYTES),
@@ -32,7 +32,7 @@ pub(super) fn of(message: &SharedMessage) -> Option<Excerpt> {
     Some(Excerpt { text: format!("[{who}]\n{said}\n\n") })
 }
 
-/// The excerpts in pieces of at most so many bytes; one that is longer is a piece of its own.
+/// Joins excerpts into chunks of at most `most` bytes; a longer excerpt is shortened to a chunk of its own.
 pub(super) fn pieces(excerpts: &[Excerpt], most: usize) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     for excerpt in excerpts {
@@ -45,7 +45,7 @@ pub(super) fn pieces(excerpts: &[Excerpt], most: usize) -> Vec<String> {
     pieces
 }
 
-/// A text by its beginning and its end, where it is too long.
+/// Shortens a text to its beginning and end if it is longer than `most` bytes.
 fn ends(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();

@@ -1,8 +1,8 @@
-//! How much of a tool's output reaches the journal and the model.
+//! Limits how much of a tool's output reaches the journal and the model.
 //!
-//! Owns the cut: the beginning and the end of a long text stay, the whole of it is kept beside the journal, and the note
-//! between them names the id that `recall` reads it by. Tools that bound their own output are not touched.
-//! Invariant: what comes out has at most the given number of bytes of text.
+//! Keeps the beginning and the end of a long text, stores the whole text beside the journal, and inserts a
+//! note with the id for `recall`. Does not touch the output of tools that limit it themselves. Invariant: the
+//! result has at most the given number of bytes of text.
 
 use lariat_core::content::{Content, joined_text};
 use lariat_core::tool::{ToolError, ToolResult};
@@ -10,19 +10,20 @@ use serde_json::{Value, json};
 
 use super::journal::Journal;
 
-/// Bytes of text of a tool's output that a model is shown, unless the builder says otherwise: about 32,000 tokens.
+/// Default limit on the text of a tool result that the model receives, in bytes: about 32,000 tokens.
 pub const MAX_TOOL_OUTPUT: usize = 128 * 1024;
 
-/// Room for the note between the beginning and the end.
+/// Space for the note between the beginning and the end, in bytes.
 const NOTE_BYTES: usize = 512;
 
-/// Bytes of base64 of an image: those of the largest file that our own tools show, 20 MiB.
+/// Maximum size of an image in base64, in bytes: enough for the largest file that the built-in tools show, 20
+/// MiB.
 const IMAGE_BYTES: usize = 28 * 1024 * 1024;
 
-/// Bytes of the metadata of a result, as JSON.
+/// Maximum size of a result's metadata, as JSON, in bytes.
 const DETAILS_BYTES: usize = 1024 * 1024;
 
-/// Cuts what a tool gave, and keeps the whole of it.
+/// Shortens a tool result, and stores the whole text.
 pub(super) async fn outcome(
     outcome: &mut Result<ToolResult, ToolError>,
     most: usize,
@@ -51,7 +52,7 @@ pub(super) async fn outcome(
     }
 }
 
-/// Cuts a partial result. Only observers see it: nothing is kept.
+/// Shortens a partial result. Only observers see it, so the whole text is not stored.
 pub(super) fn partial(result: &mut ToolResult, most: usize) {
     bound_rest(result);
     if text_bytes(&result.content) > most {
@@ -60,7 +61,7 @@ pub(super) fn partial(result: &mut ToolResult, most: usize) {
     }
 }
 
-/// Cuts a line of progress.
+/// Shortens a line of progress.
 pub(super) fn progress(text: &mut String, most: usize) {
     text.truncate(text.floor_char_boundary(most));
 }
@@ -69,7 +70,7 @@ fn text_bytes(content: &[Content]) -> usize {
     content.iter().filter_map(Content::as_text).map(str::len).sum()
 }
 
-/// Replaces all text by this one, where the first text was.
+/// Replaces all text blocks with one, at the position of the first.
 fn show(result: &mut ToolResult, text: &str) {
     let mut shown = false;
     result.content.retain_mut(|block| match block {
@@ -82,22 +83,22 @@ fn show(result: &mut ToolResult, text: &str) {
     });
 }
 
-/// Keeps the whole of a text. What the note says about it.
+/// Stores the whole text. Returns the sentence for the note.
 async fn keep(whole: &str, recalls: bool, journal: &Journal) -> String {
     match journal.keep(whole.as_bytes()).await {
-        Ok(address) if recalls => format!(" Read all of it with `recall`, id `{}`.", address.0),
-        Ok(address) => format!(" All of it is kept under `{}`.", address.0),
-        Err(_) => " The rest could not be kept.".to_owned(),
+        Ok(address) if recalls => format!(" Read the full text with `recall`, id `{}`.", address.0),
+        Ok(address) => format!(" The full text is stored as `{}`.", address.0),
+        Err(_) => " The rest could not be stored.".to_owned(),
     }
 }
 
-/// The beginning and the end of a text, in whole lines where they are short, with a note between them.
+/// Returns the beginning and the end of a text, in whole lines if they are short, with a note between them.
 fn shortened(whole: &str, most: usize, kept: &str) -> String {
     let room = most.saturating_sub(NOTE_BYTES);
     let head = whole.get(..whole.floor_char_boundary(room / 4 * 3)).unwrap_or_default();
     let tail =
         whole.get(whole.ceil_char_boundary(whole.len().saturating_sub(room / 4))..).unwrap_or_default();
-    // A line that is longer than half of what is shown is cut where it is.
+    // A line that is longer than half of the part is split.
     let head = head
         .rsplit_once('\n')
         .map(|(lines, _)| lines)
@@ -109,10 +110,10 @@ fn shortened(whole: &str, most: usize, kept: &str) -> String {
         .filter(|lines| lines.len() * 2 > tail.len())
         .unwrap_or(tail);
     let gone = whole.len().saturating_sub(head.len() + tail.len());
-    format!("{head}\n[{gone} of {} bytes are left out here.{kept}]\n{tail}", whole.len())
+    format!("{head}\n[{gone} of {} bytes left out here.{kept}]\n{tail}", whole.len())
 }
 
-/// Bounds what is not text: images, blocks that this version does not know, and metadata.
+/// Limits everything that is not text: images, blocks of unknown kinds, and metadata.
 fn bound_rest(result: &mut ToolResult) {
     for block in &mut result.content {
         let bytes = match &*block {
@@ -123,7 +124,7 @@ fn bound_rest(result: &mut ToolResult) {
             },
             _ => continue,
         };
-        *block = Content::text(format!("[A block of {bytes} bytes is left out: it is too large.]"));
+        *block = Content::text(format!("[A block of {bytes} bytes was left out because it is too large.]"));
     }
     if !result.details.is_null() {
         let bytes = json_bytes(&result.details);

@@ -1,9 +1,9 @@
-//! The files that a run changed, as its tools told.
+//! Collects the files that a run changed, as its tools reported them.
 //!
-//! Owns the reading of a tool result's `details`: a file tool says `path` and `change` (`added`, `modified`, `deleted`),
-//! and `renamed_from` for a file that got another name; a tool that changes several lists such objects under `files`.
-//! That holds for the built-in file tools, for commands while undo is on, and for every tool that says the same.
-//! Invariant: each path stands once, with what became of it over the whole run.
+//! Reads the `details` of tool results: a file tool sets `path` and `change` (`added`, `modified`,
+//! `deleted`), and `renamed_from` for a renamed file; a tool that changes several files lists such objects
+//! under `files`. The built-in file tools do this, commands do while undo is on, and any other tool may.
+//! Invariant: each path is listed once, with the change over the whole run.
 
 use lariat_core::event::AgentEvent;
 use serde::{Deserialize, Serialize};
@@ -13,30 +13,30 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FileChange {
-    /// Where it is, as the tool named it.
+    /// Its path, as the tool reported it.
     pub path: String,
-    /// What became of it.
+    /// How it changed over the whole run.
     pub change: ChangeKind,
 }
 
-/// What became of a file.
+/// How a file changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ChangeKind {
-    /// It was not there before.
+    /// It did not exist before.
     Added,
-    /// It has another content.
+    /// Its content changed.
     Modified,
-    /// It is not there any more.
+    /// It no longer exists.
     Deleted,
 }
 
-/// The changes so far, in the order in which files were first touched.
+/// The changes so far, in the order in which files were first changed.
 #[derive(Debug, Default)]
 pub(crate) struct Changes(Vec<FileChange>);
 
 impl Changes {
-    /// Takes in what a tool told.
+    /// Adds the changes that an event reports.
     pub(crate) fn see(&mut self, event: &AgentEvent) {
         let AgentEvent::ToolExecutionEnd { details, is_error: false, .. } = event else { return };
         match details.get("files").and_then(Value::as_array) {
@@ -66,7 +66,7 @@ impl Changes {
         };
         let Some(known) = self.0.get_mut(at) else { return };
         match (known.change, change) {
-            // As if nothing had been.
+            // No net change.
             (Added, Deleted) => drop(self.0.remove(at)),
             (Added, Added | Modified) => {}
             (Modified | Deleted, Added | Modified) => known.change = Modified,
@@ -74,7 +74,7 @@ impl Changes {
         }
     }
 
-    /// What changed.
+    /// Returns the changed files.
     pub(crate) fn into_files(self) -> Vec<FileChange> {
         self.0
     }

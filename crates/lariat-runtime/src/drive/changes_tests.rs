@@ -26,7 +26,7 @@ fn file(path: &str, change: &str) -> Value {
 }
 
 #[test]
-fn a_file_stands_once_with_what_became_of_it() {
+fn file_is_listed_once_with_its_net_change() {
     let cases = [
         (vec!["added", "modified"], Some(Added)),
         (vec!["added", "deleted"], None),
@@ -43,7 +43,7 @@ fn a_file_stands_once_with_what_became_of_it() {
 }
 
 #[test]
-fn a_patch_tells_of_several_files_and_of_new_names() {
+fn patch_reports_several_files_and_renames() {
     let patch = json!({"files": [
         file("new", "added"),
         {"path": "to", "renamed_from": "from"},
@@ -55,7 +55,7 @@ fn a_patch_tells_of_several_files_and_of_new_names() {
 }
 
 #[test]
-fn what_is_only_read_or_failed_changed_nothing() {
+fn reads_and_failed_tools_report_no_change() {
     assert_eq!(changed([json!({"path": "read", "bytes": 3}), Value::Null, json!({"exit_code": 0})]), []);
     let mut changes = Changes::default();
     changes.see(&told(file("a", "modified"), true));

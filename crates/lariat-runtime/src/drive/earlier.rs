@@ -1,6 +1,6 @@
-//! What was said and done earlier in a session, read from its journal for tools that recall it.
+//! Reads earlier messages and outputs of a session from its journal, for tools that recall them.
 //!
-//! Reads page by page: what is not asked for is not kept, however long the session is.
+//! Reads page by page and keeps only what was requested, however long the session is.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use lariat_core::tool::{Earlier, ToolError};
 
 use super::journal::Journal;
 
-/// A session's journal, as tools see it.
+/// Gives tools read access to a session's journal.
 pub(crate) struct Journaled {
     journal: Arc<Journal>,
 }
@@ -22,16 +22,16 @@ impl Journaled {
     }
 }
 
-/// Longer lines are told in several: output is often one line, and a page shows whole ones.
+/// Longer lines are split: output is often a single line, and `recall` returns whole lines.
 const LINE_BYTES: usize = 2_000;
 
 impl Journaled {
-    /// Output that was cut, by its address.
+    /// Reads a stored output by its address.
     async fn tell_kept(&self, name: &str, take: &mut (dyn FnMut(&str) + Send)) -> Result<bool, ToolError> {
         let bytes = match self.journal.kept(&BlobHash(name.to_owned())).await {
             Ok(bytes) => bytes,
             Err(StoreError::NotFound(_)) => return Ok(false),
-            Err(error) => return Err(ToolError::Failed(format!("The output cannot be read: {error}."))),
+            Err(error) => return Err(ToolError::Failed(format!("cannot read the output: {error}"))),
         };
         for line in String::from_utf8_lossy(&bytes).lines() {
             let mut rest = line;
@@ -74,9 +74,8 @@ impl Earlier for Journaled {
                     take(&piece);
                 }
             });
-            read.await.map_err(|error| {
-                ToolError::Failed(format!("The session's journal cannot be read: {error}."))
-            })?;
+            read.await
+                .map_err(|error| ToolError::Failed(format!("cannot read the session's journal: {error}")))?;
             let rest = recall.text().map_err(ToolError::Failed)?;
             Ok(rest.map(|rest| take(&rest)).is_some())
         })

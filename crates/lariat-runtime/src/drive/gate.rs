@@ -1,6 +1,7 @@
-//! The gate every tool call passes before it is dispatched: hook, then policy.
+//! Authorizes a tool call before it runs: calls the in-process hook, then asks the policy.
 //!
-//! Owns the order and the rule that a stage which panics denies. A question shows what the call would change.
+//! If either panics, the tool call is denied. Adds a preview of the change to an approval request. The
+//! built-in policy is [`crate::Gate`].
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use super::moments;
 use super::ports::Ports;
 use super::preview::Preview;
 
-/// Decides about a call.
+/// Decides whether a tool call may run.
 pub(crate) fn authorize(
     ports: &Arc<Ports>,
     session_id: &SessionId,
@@ -40,7 +41,7 @@ pub(crate) fn authorize(
         let mut verdict = AssertUnwindSafe(decide).catch_unwind().await.unwrap_or_else(failed);
         if let Verdict::Ask(request) = &mut verdict {
             let arguments = request.args.as_deref().unwrap_or(&call.arguments);
-            // In a box, as it is rare: every call that is judged would carry the room for it otherwise.
+            // Boxed, because it is rare: otherwise every permission check would reserve space for it.
             let preview = Box::pin(Preview::of(&call.name, arguments, &ports)).await;
             request.preview = preview.into_known();
         }

@@ -1,7 +1,7 @@
-//! Where a run receives what comes from outside its task: commands of handles, words of running tools.
+//! The mailbox of a run: receives commands from handles and updates from running tools.
 //!
-//! Owns a bounded queue with one reader. When it is full, a command is refused to its sender; a tool's update is
-//! dropped, because the next one says more.
+//! A bounded queue with one reader. If it is full, a command is returned to its sender; a tool's update is
+//! dropped, because the next one replaces it.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,10 +14,10 @@ use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 use lariat_core::tool::ToolResult;
 
-/// Letters that may wait. A person types a handful; a chatty tool must not fill the memory.
+/// Maximum number of waiting items. Users send a handful; a verbose tool must not fill the memory.
 const CAPACITY: usize = 1024;
 
-/// What can be sent to a run.
+/// An item that can be sent to a run: a command or an update of a tool.
 #[derive(Debug)]
 pub(crate) enum Letter {
     Queue { queue: QueueKind, message: Box<AgentMessage> },
@@ -53,7 +53,7 @@ impl Mailbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a letter in. Gives it back when the run is over or has too many waiting.
+    /// Adds an item. Returns it if the run is over or too many items wait.
     pub(crate) fn send(&self, letter: Letter) -> Result<(), Letter> {
         let waker = {
             let mut state = self.lock();
@@ -88,14 +88,14 @@ impl Mailbox {
         }
     }
 
-    /// Everything that waits.
+    /// Takes all waiting items.
     pub(crate) fn take(&self) -> VecDeque<Letter> {
         let mut state = self.lock();
         state.commands = 0;
         std::mem::take(&mut state.letters)
     }
 
-    /// Nothing is received any more. Returns what was not read.
+    /// Closes the mailbox. Returns the unread items.
     pub(crate) fn close(&self) -> VecDeque<Letter> {
         let mut state = self.lock();
         state.closed = true;

@@ -1,7 +1,7 @@
-//! Telling the session's hooks.
+//! Notifies the session's hooks of events.
 //!
-//! Owns what surrounds every telling: nobody is told what nobody wants, no secret is told, a hook that panics has
-//! blocked what it may block, and only what can be blocked is.
+//! Only notifies hooks that want the event, redacts secrets first, treats a hook that panics as one that
+//! blocks, and ignores a block where the event cannot be blocked.
 
 use std::panic::AssertUnwindSafe;
 
@@ -12,16 +12,16 @@ use lariat_core::id::{LoopId, SessionId};
 use super::ports::Ports;
 use super::redaction;
 
-/// What hooks said when a session began, for the run that begins with it.
+/// What hooks answered at the start of a session, for its first run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Opening {
-    /// What the model is told with the first prompt.
+    /// Context that the model receives with the first prompt.
     pub(crate) remarks: Vec<String>,
-    /// The run must not begin, for this reason.
+    /// The reason why the run must not begin.
     pub(crate) stop: Option<String>,
 }
 
-/// Whether anybody wants to be told of such moments.
+/// Whether a hook wants events of this kind.
 pub(crate) fn wanted(ports: &Ports, kind: MomentKind) -> bool {
     hooks(ports, kind).is_some()
 }
@@ -30,7 +30,7 @@ fn hooks(ports: &Ports, kind: MomentKind) -> Option<&dyn SessionHooks> {
     ports.policy.session_hooks().filter(|hooks| hooks.wants(kind))
 }
 
-/// Tells a moment and waits for the answer.
+/// Notifies the hooks and waits for their answer.
 pub(crate) async fn tell(ports: &Ports, session_id: &SessionId, mut moment: Moment) -> HookAnswer {
     let kind = moment.kind();
     let Some(hooks) = hooks(ports, kind) else { return HookAnswer::default() };
@@ -43,7 +43,7 @@ pub(crate) async fn tell(ports: &Ports, session_id: &SessionId, mut moment: Mome
     answer
 }
 
-/// Why a hook about a call of this loop wants the run to end, if one does.
+/// Takes the reason why a hook of a tool call in this loop wants the run to end, if there is one.
 pub(crate) fn take_stop(ports: &Ports, loop_id: &LoopId) -> Option<String> {
     ports.policy.session_hooks()?.take_stop(loop_id)
 }

@@ -1,6 +1,6 @@
-//! Questions of a policy and their answers, as the journal tells them.
+//! Matches approval requests with their answers, as the journal records them.
 //!
-//! Owns which question an answer belongs to, and that a policy which panics on hearing one has heard it.
+//! If a policy panics when it receives an answer, the answer is still delivered.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use lariat_core::event::AgentEvent;
 use lariat_core::permission::{PermissionPolicy, PermissionRequest};
 use lariat_core::session::Answered;
 
-/// Questions that are recorded and not answered.
+/// Recorded approval requests without an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Questions(Vec<Arc<PermissionRequest>>);
 
 impl Questions {
-    /// These questions.
+    /// Creates a list of these requests.
     pub(crate) fn open(open: &[Arc<PermissionRequest>]) -> Self {
         Self(open.to_vec())
     }
 
-    /// All of them, oldest first.
+    /// All requests, oldest first.
     pub(crate) fn all(&self) -> &[Arc<PermissionRequest>] {
         &self.0
     }
 
-    /// Notes a question, once.
+    /// Adds a request, unless it is already known.
     pub(crate) fn ask(&mut self, request: &Arc<PermissionRequest>) {
         if !self.0.iter().any(|asked| asked.id == request.id) {
             self.0.push(Arc::clone(request));
         }
     }
 
-    /// Takes a recorded event in. Gives the question that it answers.
+    /// Updates the list from a recorded event. Returns the request that the event answers.
     pub(crate) fn see(&mut self, event: &AgentEvent) -> Option<Answered> {
         match event {
             AgentEvent::PermissionRequired { request } => {
@@ -47,7 +47,7 @@ impl Questions {
     }
 }
 
-/// Tells a policy of an answer.
+/// Passes an answer to the policy.
 pub(crate) fn tell(policy: &dyn PermissionPolicy, (request, decision): &Answered) {
     let _ = catch_unwind(AssertUnwindSafe(|| policy.answered(request, decision)));
 }

@@ -1,7 +1,7 @@
-//! A tool while it runs.
+//! A tool call while it runs.
 //!
-//! Owns the call's cancellation: first it is asked to end, and when its grace is over it is dropped. A panic is a
-//! failure of the tool, not of the run.
+//! Cancelling first asks the tool to end; after a grace period the tool is dropped. A panic is a failure of
+//! the tool, not of the run.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -28,23 +28,23 @@ use super::preview::Preview;
 use super::redaction;
 use crate::compaction::Recall;
 
-/// How a running tool is ended.
+/// Ends a running tool.
 #[derive(Debug)]
 pub(crate) struct ToolLeash {
     pub(crate) id: ToolCallId,
     pub(crate) tool_name: String,
-    /// Asks it to end.
+    /// Asks the tool to end.
     pub(crate) cancel: CancellationToken,
-    /// Ends it.
+    /// Drops the tool.
     pub(crate) cut: CancellationToken,
 }
 
-/// A call that may run.
+/// A tool call that may run.
 pub(crate) struct Granted {
     pub(crate) call: Arc<ToolCall>,
-    /// What it runs with, when a hook changed that.
+    /// The arguments to run with, if a hook changed them.
     pub(crate) args: Option<Arc<Value>>,
-    /// What a person saw that it would change.
+    /// The preview that the user saw in the approval request.
     pub(crate) shown: Option<String>,
 }
 
@@ -85,16 +85,16 @@ pub(crate) fn start(
     let kept = Arc::clone(journal);
     let (most, recalls) = (ports.max_tool_output, ports.tools.get(Recall::NAME).is_some());
     let future = Box::pin(async move {
-        // What runs is what the gate sees.
+        // The policy checks exactly the tool call that runs.
         let ran =
             args.as_ref().map(|args| ToolCall { arguments: Value::clone(args), ..ToolCall::clone(&call) });
         let query =
             PolicyQuery::new(&session_id, &loop_id, ran.as_ref().unwrap_or(&call), ports.effects(&call.name));
         let mut result = match (ports.tools.get(&call.name), cleared(&*ports.policy, query)) {
-            (None, _) => Err(ToolError::NotFound(format!("There is no tool named `{}`.", call.name))),
+            (None, _) => Err(ToolError::NotFound(format!("no tool is named `{}`", call.name))),
             (_, Err(why)) => Err(ToolError::Failed(why)),
             (Some(tool), Ok(clearance)) if !tool.is_offered(clearance.access) => {
-                let words = "Not run: nothing may be changed now. Propose the change instead.";
+                let words = "Not run: plan mode allows no changes. Propose the change instead.";
                 Err(ToolError::Failed(words.to_owned()))
             }
             _ if !is_as_shown(shown, query.call, &ports).await => Err(ToolError::Failed(CHANGED.to_owned())),
@@ -103,16 +103,16 @@ pub(crate) fn start(
                 context.openings.clone_from(&clearance.openings);
                 context.files = clearance.files.clone();
                 let params = args.as_ref().map_or_else(|| call.arguments.clone(), |args| Value::clone(args));
-                // The tool's own code runs inside, also the part before its first await.
+                // Also catches panics in the tool's code before its first await.
                 let work = AssertUnwindSafe(async { tool.execute(params, context).await }).catch_unwind();
                 run(std::pin::pin!(work), &cut).await
             }
         };
-        // Hooks are programs of others: they are told what everybody may know.
+        // Redact before hooks run: they are programs of others.
         redaction::outcome(&ports.redactor, &mut result);
         bounds::outcome(&mut result, most, recalls, &kept).await;
         look_at(&*ports.policy, query, &mut result, &cut).await;
-        // What hooks added is bounded, too.
+        // Also limit what hooks added.
         bounds::outcome(&mut result, most, recalls, &kept).await;
         let input = Some(Input::ToolFinished { call: call.id.clone(), result });
         Done { halt: moments::take_stop(&ports, &loop_id), input }
@@ -120,23 +120,23 @@ pub(crate) fn start(
     (leash, future)
 }
 
-/// Why a call that a person approved is not run.
-const CHANGED: &str =
-    "Not run: what it would change is not what the person approved any more. Look again, then call again.";
+/// Why an approved tool call does not run.
+const CHANGED: &str = "Not run: it would no longer make the change that the user approved. Check the current state, then call the tool again.";
 
-/// Whether a call would still change what the person saw.
+/// Whether a tool call would still make the change that the user saw.
 async fn is_as_shown(shown: Option<String>, call: &ToolCall, ports: &Ports) -> bool {
     let Some(shown) = shown else { return true };
     Box::pin(Preview::of(&call.name, &call.arguments, ports)).await == Preview::Known(shown)
 }
 
-/// Asks the gate whether a call can run now, and how far it may go. A gate that panics has not cleared it.
+/// Asks the policy whether a tool call may run now, and with which access. If the policy panics, the tool
+/// call does not run.
 fn cleared(policy: &dyn PermissionPolicy, query: PolicyQuery<'_>) -> Result<Clearance, String> {
     let starting = std::panic::catch_unwind(AssertUnwindSafe(|| policy.starts(query)));
-    starting.unwrap_or_else(|_| Err("Not run: the gate failed.".to_owned()))
+    starting.unwrap_or_else(|_| Err("Not run: the permission check failed.".to_owned()))
 }
 
-/// Lets the gate see what came of a call, as long as the call has time. A gate that panics has seen it.
+/// Passes the result of a tool call to the policy, until the tool call is dropped. Ignores a panic.
 async fn look_at(
     policy: &dyn PermissionPolicy,
     query: PolicyQuery<'_>,
@@ -160,7 +160,7 @@ where
             Err(ToolError::Failed(format!("the tool panicked: {}", panic_text(&*panic))))
         }
         Either::Right(_) => {
-            Err(ToolError::Interrupted("it did not end when it was cancelled and was stopped".to_owned()))
+            Err(ToolError::Interrupted("it did not end after it was cancelled, and was stopped".to_owned()))
         }
     }
 }

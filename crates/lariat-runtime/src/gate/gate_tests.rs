@@ -20,7 +20,7 @@ fn gate(settings: &str) -> Gate {
     Gate::new(vec![layer], Trust::Trusted, Places::new("/w", "/people/me"), Arc::new(NoLinks))
 }
 
-/// Says what its command says: `exit 2` with a reason, or JSON.
+/// Returns what its command says: `exit 2` with a reason, or JSON.
 #[derive(Default)]
 struct Scripted(Mutex<Vec<Value>>);
 
@@ -72,7 +72,7 @@ fn asked(verdict: Verdict) -> PermissionRequest {
 }
 
 #[test]
-fn rules_decide_without_hooks() {
+fn permission_rules_decide_without_hooks() {
     let gate = gate(r#"{"permissions": {"allow": ["Bash(cargo test *)"], "deny": ["Bash(git push *)"]}}"#);
     assert_eq!(bash(&gate, "cargo test --all"), Verdict::Allow);
     let Verdict::Deny(why) = bash(&gate, "cargo test && git push origin") else { panic!() };
@@ -83,15 +83,15 @@ fn rules_decide_without_hooks() {
 }
 
 #[test]
-fn what_is_shown_hides_nothing() {
+fn summary_escapes_control_characters() {
     let request = asked(bash(&gate("{}"), "make\r\u{1b}[2Kls\u{202e}"));
     assert_eq!(request.summary, "bash: make⟨U+000D⟩⟨U+001B⟩[2Kls⟨U+202E⟩");
 }
 
-/// S9: a hook's allow stands in for the person where no rule speaks of the call, and beats no rule; all its other answers
-/// make a call harder.
+/// A hook's `allow` replaces the user's approval where no rule matches the tool call, and overrides no rule.
+/// All its other answers only make it stricter.
 #[test]
-fn a_hooks_allow_skips_only_the_default_question() {
+fn hook_allow_skips_only_the_default_approval() {
     let rules = r#"{"permissions": {"allow": ["Bash(make *)"], "ask": ["Bash(make release)"], "deny": ["Bash(make evil)"]}}"#;
     for (decision, command, expected) in [
         ("allow", "make x", "allow"),
@@ -117,7 +117,7 @@ fn a_hooks_allow_skips_only_the_default_question() {
 }
 
 #[test]
-fn a_hook_that_hangs_denies_unless_it_says_otherwise() {
+fn hook_that_times_out_denies_unless_configured_to_proceed() {
     let hooks = json!({"PreToolUse": [{"hooks": [{"command": "hang"}]}]});
     let (gate, _) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
     assert!(matches!(bash(&gate, "ls"), Verdict::Deny(_)));
@@ -127,7 +127,7 @@ fn a_hook_that_hangs_denies_unless_it_says_otherwise() {
 }
 
 #[test]
-fn what_a_hook_rewrites_is_judged_as_rewritten() {
+fn rewritten_tool_call_is_checked_as_rewritten() {
     let rewrite = |command: &str| {
         let output = json!({"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": command}}});
         json!({"PreToolUse": [{"hooks": [{"command": output.to_string()}]}]})
@@ -140,7 +140,7 @@ fn what_a_hook_rewrites_is_judged_as_rewritten() {
 }
 
 #[test]
-fn scripts_see_the_names_they_know() {
+fn hook_programs_receive_claude_tool_names() {
     let hooks = json!({"PreToolUse": [{"matcher": "Write|Edit", "hooks": [{"command": "{}"}]}]});
     let (gate, runner) = hooked("{}", hooks);
     check(&gate, "write_file", json!({"path": "a.txt", "content": "x"}));
@@ -152,7 +152,7 @@ fn scripts_see_the_names_they_know() {
 }
 
 #[test]
-fn a_hooks_condition_is_a_rule() {
+fn hook_condition_is_a_permission_rule() {
     let hooks = json!({"PreToolUse": [{"hooks": [{"command": "exit 2 no", "if": "Bash(git *)"}]}]});
     let (gate, _) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
     assert_eq!(bash(&gate, "ls"), Verdict::Allow);
@@ -160,7 +160,7 @@ fn a_hooks_condition_is_a_rule() {
 }
 
 #[test]
-fn plan_mode_queues_changes_and_lets_reading_pass() {
+fn plan_mode_queues_changes_and_allows_reads() {
     let gate = gate(r#"{"permissions": {"deny": ["Edit(secret.txt)"], "defaultMode": "plan"}}"#);
     let Verdict::Queue { summary } = check(&gate, "write_file", json!({"path": "a.txt", "content": "x"}))
     else {
@@ -178,7 +178,7 @@ fn plan_mode_queues_changes_and_lets_reading_pass() {
 }
 
 #[test]
-fn an_answer_counts_as_long_as_it_says() {
+fn approval_applies_for_its_scope() {
     let gate = gate(r#"{"permissions": {"deny": ["Bash(cargo publish *)"]}}"#);
     let request = asked(bash(&gate, "cargo test --all"));
     assert_eq!(request.remember.as_deref(), Some("Bash(cargo test *)"));
@@ -191,7 +191,7 @@ fn an_answer_counts_as_long_as_it_says() {
 }
 
 #[test]
-fn what_is_critical_is_asked_in_every_mode_and_never_remembered() {
+fn critical_commands_require_approval_in_every_mode_and_are_never_remembered() {
     let gate = gate(r#"{"permissions": {"allow": ["Bash"], "defaultMode": "bypassPermissions"}}"#);
     let request = asked(bash(&gate, "rm -rf ~"));
     assert_eq!((request.danger, request.remember.as_deref()), (DangerLevel::Critical, None));
@@ -200,7 +200,7 @@ fn what_is_critical_is_asked_in_every_mode_and_never_remembered() {
 }
 
 #[test]
-fn always_is_kept_for_the_project_and_can_be_revoked() {
+fn allow_always_is_stored_for_the_project_and_can_be_revoked() {
     let file = std::env::temp_dir().join(format!("lariat-gate-{}/approvals.json", std::process::id()));
     let book = ApprovalBook::new(PathBuf::from(&file));
     let first = gate("{}").with_approvals(book.clone()).unwrap();
@@ -213,12 +213,12 @@ fn always_is_kept_for_the_project_and_can_be_revoked() {
     assert!(book.revoke("/w", "Bash(cargo test *)").unwrap());
     let third = gate("{}").with_approvals(book).unwrap();
     asked(bash(&third, "cargo test"));
-    #[expect(clippy::disallowed_methods, reason = "a test's own directory")]
+    #[expect(clippy::disallowed_methods, reason = "the test's own directory")]
     std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
 }
 
 #[test]
-fn hooks_see_what_came_of_a_call_and_may_add_to_it() {
+fn hooks_receive_the_result_and_may_add_to_it() {
     let output = json!({"hookSpecificOutput": {"additionalContext": "mind the linter"}}).to_string();
     let hooks = json!({
         "PostToolUse": [{"matcher": "Bash", "hooks": [{"command": output}]}],
@@ -246,7 +246,7 @@ fn tell(gate: &Gate, moment: Moment) -> HookAnswer {
 }
 
 #[test]
-fn every_moment_is_told_by_its_event_with_its_fields() {
+fn every_session_event_reaches_hooks_with_its_fields() {
     let all = HookEvent::ALL.map(|event| (event.name().to_owned(), json!([{"hooks": [{"command": "{}"}]}])));
     let (gate, runner) = hooked("{}", Value::Object(all.into_iter().collect()));
     let (id, kind) = ("a1".to_owned(), "explorer".to_owned());
@@ -292,7 +292,7 @@ fn every_moment_is_told_by_its_event_with_its_fields() {
 }
 
 #[test]
-fn matchers_choose_by_source_trigger_kind_and_reason() {
+fn matchers_select_by_source_trigger_kind_and_reason() {
     let hooks = |matcher: &str| json!([{"matcher": matcher, "hooks": [{"command": "a remark"}]}]);
     let (gate, runner) = hooked(
         "{}",
@@ -322,7 +322,7 @@ fn matchers_choose_by_source_trigger_kind_and_reason() {
 }
 
 #[test]
-fn an_answer_blocks_only_what_can_be_blocked() {
+fn hook_blocks_only_events_that_can_be_blocked() {
     let moments = [
         (Moment::Prompt { prompt: "go".into() }, true),
         (Moment::Stop { continued: false, last_message: String::new() }, true),
@@ -343,7 +343,7 @@ fn an_answer_blocks_only_what_can_be_blocked() {
 }
 
 #[test]
-fn a_stop_that_a_hook_about_a_call_wants_is_given_once() {
+fn stop_request_of_a_tool_hook_is_returned_once() {
     let hooks =
         json!({"PreToolUse": [{"hooks": [{"command": r#"{"continue": false, "stopReason": "enough"}"#}]}]});
     let (gate, _) = hooked("{}", hooks);
@@ -354,15 +354,15 @@ fn a_stop_that_a_hook_about_a_call_wants_is_given_once() {
 }
 
 #[test]
-fn a_gate_without_hooks_wants_no_moment() {
+fn gate_without_hooks_wants_no_session_events() {
     let gate = gate("{}");
     assert!(MomentKind::ALL.into_iter().all(|kind| !gate.wants(kind)));
     assert_eq!(tell(&gate, Moment::Prompt { prompt: "go".into() }), HookAnswer::default());
 }
 
-/// Class (g): what a hook rewrote is what rules and protected paths are held against, for every tool that writes.
+/// Rules and protected paths apply to what a hook rewrote, for every tool that writes.
 #[test]
-fn rewritten_paths_are_judged_as_rewritten() {
+fn rewritten_paths_are_checked_as_rewritten() {
     let rewrite = |path: &str| {
         let input = json!({"file_path": path, "content": "x"});
         let output = json!({"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": input}});
@@ -372,21 +372,21 @@ fn rewritten_paths_are_judged_as_rewritten() {
     let write = |gate: &Gate| check(gate, "write_file", json!({"path": "a.txt", "content": "x"}));
     let (gate, _) = hooked(rules, rewrite("/w/b.txt"));
     assert_eq!(write(&gate), Verdict::Rewrite(Arc::new(json!({"path": "/w/b.txt", "content": "x"}))));
-    // What it gave back as it was told is what the model said.
+    // Arguments that the hook returned unchanged are not a rewrite.
     let (gate, _) = hooked(rules, rewrite("/w/a.txt"));
     assert_eq!(write(&gate), Verdict::Allow);
     let (gate, _) = hooked(rules, rewrite("/w/secrets/k"));
     assert!(matches!(write(&gate), Verdict::Deny(_)));
     let (gate, _) = hooked(rules, rewrite("/w/.git/config"));
     assert_eq!(*asked(write(&gate)).args.unwrap(), json!({"path": "/w/.git/config", "content": "x"}));
-    // Our patch has no such form: the call is refused, not run as it was.
+    // A patch cannot take this rewrite: the tool call is denied, not run as it was.
     let (gate, _) = hooked(rules, rewrite("/w/b.txt"));
     let patch = json!({"patch": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"});
     let Verdict::Deny(why) = check(&gate, "apply_patch", patch) else { panic!() };
     assert!(why.contains("cannot carry over"), "{why}");
 }
 
-/// S2: a call that changes several files is allowed by a hook only when every file is.
+/// A hook allows a tool call that changes several files only if it allows every file.
 #[test]
 fn hook_that_allows_one_file_of_two_allows_nothing() {
     struct OneFile;
@@ -421,7 +421,7 @@ fn query_of<'a>(session: &'a SessionId, id: &'a LoopId, call: &'a ToolCall) -> P
 }
 
 #[test]
-fn an_approval_opens_what_it_showed_for_that_call_only() {
+fn approval_grants_sandbox_exceptions_to_that_tool_call_only() {
     let gate = gate("{}").sandboxed();
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let commit = call("bash", json!({ "command": "git commit -m x" }));
@@ -430,7 +430,7 @@ fn an_approval_opens_what_it_showed_for_that_call_only() {
     let open = |call: &ToolCall| gate.starts(query_of(&session, &id, call)).unwrap().openings;
     assert_eq!(open(&commit), []);
     gate.answered(&request, &PermissionDecision::Allow);
-    // Another call that came under the same id was not shown.
+    // The user did not see this other tool call with the same id.
     assert_eq!(open(&call("bash", json!({ "command": "git push" }))), []);
     assert_eq!(open(&commit), [Opening::Git]);
     let mut result = Ok(ToolResult::text(""));
@@ -439,7 +439,7 @@ fn an_approval_opens_what_it_showed_for_that_call_only() {
 }
 
 #[test]
-fn an_approval_for_the_session_opens_for_calls_that_its_rules_cover() {
+fn session_approval_grants_sandbox_exceptions_to_tool_calls_that_match_its_rules() {
     let gate = gate("{}").sandboxed();
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let Verdict::Ask(request) = check(&gate, "bash", json!({ "command": "npm install" })) else { panic!() };
@@ -456,7 +456,7 @@ fn an_approval_for_the_session_opens_for_calls_that_its_rules_cover() {
 }
 
 #[test]
-fn an_answer_may_open_less_or_more_than_was_shown() {
+fn decision_may_grant_fewer_or_more_sandbox_exceptions_than_requested() {
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     for openings in [vec![], vec![Opening::Outside]] {
         let gate = gate("{}").sandboxed();
@@ -469,7 +469,7 @@ fn an_answer_may_open_less_or_more_than_was_shown() {
 }
 
 #[test]
-fn what_a_call_needs_is_asked_in_every_mode_and_denied_where_a_rule_denies() {
+fn requested_sandbox_exceptions_require_approval_in_every_mode_and_obey_deny_rules() {
     let needing = |needs: Value| json!({ "command": "ls", "needs": needs });
     for mode in [Mode::Default, Mode::AcceptEdits, Mode::Auto, Mode::Bypass] {
         let gate = gate("{}").sandboxed();
@@ -484,13 +484,13 @@ fn what_a_call_needs_is_asked_in_every_mode_and_denied_where_a_rule_denies() {
     assert!(matches!(check(&strict, "bash", needing(json!(["/opt/x"]))), Verdict::Deny(_)));
     strict.set_mode(Mode::DontAsk);
     assert!(matches!(check(&strict, "bash", needing(json!(["git"]))), Verdict::Deny(_)));
-    // Without a sandbox there is nothing to open.
+    // Without a sandbox, no exception is needed.
     let open = gate("{}");
     assert_eq!(check(&open, "bash", needing(json!(["network"]))), Verdict::Allow);
 }
 
 #[test]
-fn rules_of_the_person_open_the_repository_and_the_mode_auto_opens_nothing() {
+fn user_rules_grant_repository_access_and_auto_mode_grants_none() {
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let open = |gate: &Gate, command: &str| {
         let call = call("bash", json!({ "command": command }));

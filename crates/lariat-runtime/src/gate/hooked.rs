@@ -1,4 +1,4 @@
-//! The hooks around a call: before it, when a person is about to be asked, and after it.
+//! Runs hooks around a tool call: before it, before the user is asked for approval, and after it.
 
 use std::collections::BTreeMap;
 use std::convert::identity;
@@ -15,16 +15,16 @@ use serde_json::Value;
 
 use super::verdict;
 
-/// Calls and loops for which something is kept.
+/// Maximum number of tool calls and of loops to keep data for.
 const MOST_KEPT: usize = 256;
 
-/// Hooks, and what they said for the model about calls that still run.
+/// The configured hooks, and their notes for the model about tool calls that still run.
 #[derive(Default)]
 pub(super) struct Hooked {
     configured: Option<(HookBook, Arc<dyn HookRunner>)>,
     cwd: String,
     notes: Mutex<BTreeMap<ToolCallId, Vec<String>>>,
-    /// Why hooks about calls want loops to end, until the driver asks.
+    /// Why hooks of tool calls want loops to end, until the driver asks.
     stops: Mutex<BTreeMap<LoopId, String>>,
     spent: Spent,
 }
@@ -34,7 +34,7 @@ impl Hooked {
         Self { configured: Some((book, runner)), cwd, ..Self::default() }
     }
 
-    /// Whether no hook is asked about a call before it runs.
+    /// Whether no hook runs before a tool call.
     pub(super) fn lets_pass(&self) -> bool {
         let unheard = |book: &HookBook| {
             [HookEvent::PreToolUse, HookEvent::PermissionRequest].iter().all(|event| book.is_empty(*event))
@@ -42,7 +42,7 @@ impl Hooked {
         self.configured.as_ref().is_none_or(|(book, _)| unheard(book))
     }
 
-    /// Before a call.
+    /// Runs the hooks before a tool call.
     pub(super) async fn before(&self, query: &PolicyQuery<'_>, mode: Mode, guard: &Guard) -> Outcome {
         let arguments = &query.call.arguments;
         let outcome = self.fire(HookEvent::PreToolUse, query, arguments, mode, guard, identity).await;
@@ -52,7 +52,8 @@ impl Hooked {
         outcome
     }
 
-    /// When a person is about to be asked: a hook may answer first. It never answers for what a rule wants asked.
+    /// Runs the hooks before the user is asked for approval: a hook may decide instead, but not where a rule
+    /// requires approval.
     pub(super) async fn on_request(
         &self,
         query: &PolicyQuery<'_>,
@@ -66,9 +67,9 @@ impl Hooked {
         let outcome = self.fire(event, query, arguments, mode, guard, identity).await;
         match outcome.decision {
             Some(Decision::Deny | Decision::Defer) => {
-                Verdict::Deny(outcome.reason().unwrap_or_else(|| "a hook refused it".to_owned()))
+                Verdict::Deny(outcome.reason().unwrap_or_else(|| "a hook denied it".to_owned()))
             }
-            // What a hook changes here was judged by nobody: the person is asked about what was.
+            // No rule has checked what a hook changes here, so the user is asked about the original.
             Some(Decision::Allow) if verdict::is_open(judgement) && outcome.updated_input.is_none() => {
                 request.args.map_or(Verdict::Allow, Verdict::Rewrite)
             }
@@ -76,7 +77,7 @@ impl Hooked {
         }
     }
 
-    /// After a call.
+    /// Runs the hooks after a tool call.
     pub(super) async fn after(
         &self,
         query: PolicyQuery<'_>,
@@ -138,19 +139,19 @@ impl Hooked {
         outcome
     }
 
-    /// True when something is configured for an event.
+    /// Whether a hook is configured for an event.
     pub(super) fn wants(&self, event: HookEvent) -> bool {
         self.configured.as_ref().is_some_and(|(book, _)| !book.is_empty(event))
     }
 
-    /// The beginning of what is told of an event.
+    /// Creates the common input of hooks for an event.
     pub(super) fn telling(&self, event: HookEvent, session_id: &SessionId, mode: Mode) -> Told {
         let mut told = Told::new(event, session_id.to_string(), self.cwd.clone());
         mode.claude_name().clone_into(&mut told.permission_mode);
         told
     }
 
-    /// Tells everybody whom an event concerns, and waits for those who may answer.
+    /// Runs the hooks that match an event, and waits for those that may answer.
     pub(super) async fn tell(
         &self,
         told: &Told,
@@ -164,27 +165,28 @@ impl Hooked {
         };
         for unwaited in round.unwaited(runner) {
             match tokio::runtime::Handle::try_current() {
-                // Nobody waits for it; the runner ends it at its time limit.
+                // Not awaited; the runner ends it at its timeout.
                 Ok(executor) => drop(executor.spawn(unwaited)),
-                // Without an executor there is no beside.
+                // Without a tokio runtime, it cannot run in the background.
                 Err(_) => unwaited.await,
             }
         }
         round.outcome(&**runner).await
     }
 
-    /// Why a hook about a call wants the loop to end, once.
+    /// Takes the reason why a hook of a tool call wants the loop to end.
     pub(super) fn take_stop(&self, loop_id: &LoopId) -> Option<String> {
         take(&self.stops, loop_id)
     }
 
-    /// Forgets a session that is over.
+    /// Drops the data of a session that is over.
     pub(super) fn forget(&self, session_id: &SessionId) {
         self.spent.forget(session_id.as_str());
     }
 }
 
-/// Keeps something until it is asked for. What nobody asks for (a call that was refused) makes room for others.
+/// Stores a value until it is taken. Drops the oldest at the limit, because values of denied tool calls are
+/// never taken.
 fn keep<K: Ord, V>(place: &Mutex<BTreeMap<K, V>>, key: K, value: V) {
     let mut kept = place.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.len() >= MOST_KEPT {

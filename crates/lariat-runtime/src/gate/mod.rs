@@ -1,10 +1,12 @@
-//! The one gate: who may do what, for every caller.
+//! The permission check for every tool call, from the agent and its sub-agents.
 //!
-//! Owns the line that a call walks: plan mode → hooks → rules and mode → approval, then, when it starts → claim of the
-//! files it changes, every file it opens by its real path (`opened`), and after it ran → hooks. The stages are the modules beside this one; `Gate::pass` is the line, and
-//! it is straight. What a stage cannot decide is asked, what fails is denied.
+//! A tool call passes these stages: plan mode → hooks → permission rules and mode → approval; when it starts
+//! → claims on the files it changes, and a check of every file it opens by its real path (`opened`); after it
+//! ran → hooks. Each stage is a module here; `Gate::pass` runs them in order. What a stage cannot decide
+//! requires approval, and what fails is denied.
 //!
-//! The rules are the guard's; this module gives them the session's mode and what the person answered meanwhile.
+//! The permission rules are those of `lariat-guard`; this module adds the session's permission mode and the
+//! user's decisions during the session.
 
 mod hooked;
 mod moments;
@@ -37,17 +39,17 @@ use openings::Openings;
 use plan::Approved;
 use remembered::Remembered;
 
-/// Why a call is asked that would run in a trusted workspace, and what to do about it.
-const UNTRUSTED: &str = "this folder is not trusted; after `lariat trust` it runs without asking.";
+/// Why approval is required, and what to do about it, if the tool call would run in a trusted workspace.
+const UNTRUSTED: &str = "this directory is not trusted; run `lariat trust` to allow it without asking.";
 
-/// Decides about every call of a session and of its sub-agents.
+/// Decides about every tool call of a session and of its sub-agents. The built-in [`PermissionPolicy`].
 pub struct Gate {
     layers: Vec<Layer>,
     trust: Trust,
     places: Places,
     resolver: Arc<dyn Resolver>,
     confinement: Confinement,
-    /// Whether commands run in a sandbox in which single things can be opened.
+    /// Whether commands run in a sandbox to which single exceptions can be granted.
     has_sandbox: bool,
     hooks: Hooked,
     remembered: Remembered,
@@ -58,7 +60,7 @@ pub struct Gate {
     now: RwLock<Now>,
 }
 
-/// What can change while a session runs.
+/// What can change during a session.
 #[derive(Clone)]
 struct Now {
     mode: Mode,
@@ -66,12 +68,12 @@ struct Now {
 }
 
 impl Gate {
-    /// A gate by these settings. The layers of an untrusted workspace count as far as they forbid.
+    /// Creates a gate with these settings. The layers of an untrusted workspace can only add restrictions.
     pub fn new(layers: Vec<Layer>, trust: Trust, places: Places, resolver: Arc<dyn Resolver>) -> Self {
         let settings = Settings::merge(layers.clone(), trust);
         let mode = settings.mode;
         let guard = Arc::new(Guard::new(settings, places.clone(), Arc::clone(&resolver)));
-        // By the directory, not by the project: a relative path in a rule means another file elsewhere.
+        // By directory, not by project: a relative path in a rule means another file in another directory.
         let remembered = Remembered::new(places.directory.display().to_string());
         Self {
             layers,
@@ -90,7 +92,7 @@ impl Gate {
         }
     }
 
-    /// Commands run in a sandbox without a network.
+    /// Declares that commands run in a sandbox without network access.
     #[must_use]
     pub const fn sandboxed(mut self) -> Self {
         self.confinement = Confinement::Sandboxed;
@@ -98,67 +100,69 @@ impl Gate {
         self
     }
 
-    /// Commands run in a sandbox, and reach the network and the services of this machine: what they do there is not held
-    /// by the sandbox, so the mode `auto` asks.
+    /// Declares that commands run in a sandbox with access to the network and to services on this machine.
+    /// The sandbox does not restrict what they do there, so the mode `auto` asks for approval.
     #[must_use]
     pub const fn sandboxed_with_network(mut self) -> Self {
         self.has_sandbox = true;
         self
     }
 
-    /// Adds hooks and who runs them. Hooks of an untrusted workspace must not be in the book.
+    /// Adds hooks and their runner. The book must not contain hooks of an untrusted workspace.
     #[must_use]
     pub fn with_hooks(mut self, book: HookBook, runner: Arc<dyn HookRunner>) -> Self {
         self.hooks = Hooked::new(book, runner, self.places.directory.display().to_string());
         self
     }
 
-    /// Keeps rules that are added by an "always" in this book, and counts those that are there.
+    /// Stores rules of "allow always" decisions in this book, and applies those it already contains.
     ///
     /// # Errors
-    /// When the book cannot be read.
+    /// If the book cannot be read.
     pub fn with_approvals(mut self, book: ApprovalBook) -> Result<Self, lariat_guard::KeptError> {
         self.remembered = self.remembered.with_book(book)?;
         self.renew();
         Ok(self)
     }
 
-    /// Keeps sessions that share this table from changing the same files at the same time.
+    /// Prevents sessions that share these claims from changing the same files at the same time.
     #[must_use]
     pub fn with_claims(mut self, claims: Claims) -> Self {
         self.claims = Some(claims);
         self
     }
 
-    /// The mode of the session.
+    /// Returns the permission mode of the session.
     pub fn mode(&self) -> Mode {
         self.now().mode
     }
 
-    /// Changes the mode, as far as the settings permit it. Gives the mode that counts now.
+    /// Changes the permission mode, as far as the settings allow it. Returns the mode that now applies.
     pub fn set_mode(&self, mode: Mode) -> Mode {
         let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
         now.mode = now.guard.settings().permitted(mode);
         now.mode
     }
 
-    /// Why a call would be allowed, asked or denied now. Nothing is run and nobody is asked.
+    /// Explains whether a tool call would be allowed, denied or require approval now. Runs nothing and asks
+    /// for nothing.
     pub fn explain(&self, query: &PolicyQuery<'_>) -> Judgement {
         let now = self.now();
         now.guard.judge(&self.question(query, &query.call.arguments, now.mode))
     }
 
-    /// Judges the files that the session reads on its own: what a rule denies or asks is not read.
+    /// Returns the check for files that the session reads on its own: files that a rule denies or requires
+    /// approval for are not read.
     pub fn reading(&self) -> Arc<dyn FileJudge> {
         opened::reading(self.guard())
     }
 
-    /// The guard as it stands, with what was remembered.
+    /// Returns the current guard, including remembered rules.
     pub fn guard(&self) -> Arc<Guard> {
         self.now().guard
     }
 
-    /// The line.
+    /// Passes a tool call through the stages in order.
     async fn pass(&self, query: PolicyQuery<'_>) -> Verdict {
         let Now { mode, guard } = self.now();
         if query.call.name == plan::PROPOSE {
@@ -177,7 +181,7 @@ impl Gate {
         let rewritten = hooked.updated_input.clone().map(Arc::new);
         let arguments = rewritten.as_deref().unwrap_or(&query.call.arguments);
         let approved = self.approved.covers(query.call, arguments);
-        // What was approved out of a plan is not part of planning any more.
+        // An approved change of a plan runs outside plan mode.
         let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };
         let question = self.question(&query, arguments, mode);
         let requested = match Guard::requested(&question) {
@@ -188,14 +192,14 @@ impl Gate {
         if let Some(why) = openings::denied(&requested, &guard) {
             return Verdict::Deny(why);
         }
-        // What runs outside of the sandbox is not held by it.
+        // The sandbox does not restrict what runs outside it.
         let outside = requested.contains(&Opening::Outside);
         let question = if outside { question.with_confinement(Confinement::Open) } else { question };
         let judgement = guard.judge(&question);
         self.judged.add(&query, &judgement);
         let asked = match verdict::weigh(&hooked, &judgement) {
             verdict::Weighed::Run if !approved && !self.is_open(&requested, &question, &guard) => {
-                let why = "it asks for more than the sandbox allows".to_owned();
+                let why = "it requests more than the sandbox allows".to_owned();
                 if guard.settings().permitted(mode) == Mode::DontAsk {
                     return Verdict::Deny(why);
                 }
@@ -205,7 +209,7 @@ impl Gate {
                 return rewritten.map_or(Verdict::Allow, Verdict::Rewrite);
             }
             verdict::Weighed::Deny(why) => return Verdict::Deny(why),
-            // The person had exactly this before their eyes, and a hook cannot want more than that.
+            // The user approved exactly this, and a hook cannot ask for more than that.
             verdict::Weighed::Ask(_) if approved => return Verdict::Allow,
             verdict::Weighed::Ask(why) => why,
         };
@@ -225,7 +229,7 @@ impl Gate {
         self.hooks.on_request(&query, mode, &guard, &judgement, request).await
     }
 
-    /// Whether a call is asked only because the workspace is not trusted.
+    /// Whether a tool call requires approval only because the workspace is not trusted.
     fn trust_would_allow(&self, question: &Query<'_>) -> bool {
         if self.trust == Trust::Trusted {
             return false;
@@ -236,7 +240,7 @@ impl Gate {
         guard.judge(question).verdict == lariat_guard::Decision::Allow
     }
 
-    /// Whether everything that a call asks for is open already, by an answer that is remembered.
+    /// Whether remembered decisions already grant every requested sandbox exception.
     fn is_open(&self, requested: &[Opening], question: &Query<'_>, guard: &Guard) -> bool {
         requested.is_empty() || {
             let open = self.remembered.openings(question, guard);
@@ -244,7 +248,8 @@ impl Gate {
         }
     }
 
-    /// What an approval of a call opens: what it asks for, and what its words say that it needs.
+    /// Returns the sandbox exceptions that an approval grants: those that the tool call requests, and those
+    /// that its command needs.
     fn offered(&self, requested: Vec<Opening>, question: &Query<'_>, guard: &Guard) -> Vec<Opening> {
         let mut openings = requested;
         if self.has_sandbox && !openings.contains(&Opening::Outside) {
@@ -255,12 +260,12 @@ impl Gate {
         openings
     }
 
-    /// What becomes of a proposal: it is queued in plan mode, if no rule forbids what it proposes.
+    /// Decides about a proposal: queues it in plan mode, if no rule denies the proposed change.
     fn propose(&self, query: &PolicyQuery<'_>, mode: Mode, guard: &Guard) -> Verdict {
         let Some(change) = plan::proposed(query.call).filter(|_| mode == Mode::Plan) else {
             return Verdict::Deny(match mode {
-                Mode::Plan => "a proposal names a `tool` and its `arguments`.".to_owned(),
-                _ => "this is not plan mode: call the tool itself.".to_owned(),
+                Mode::Plan => "a proposal must name a `tool` and its `arguments`".to_owned(),
+                _ => "plan mode is off; call the tool itself".to_owned(),
             });
         };
         let inner = PolicyQuery::new(query.session_id, query.loop_id, &change, ToolEffects::ALL);
@@ -286,7 +291,7 @@ impl Gate {
         self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes the guard anew, with what is remembered now.
+    /// Creates a new guard, with the rules remembered now.
     fn renew(&self) {
         let layers = self.layers.iter().cloned().chain(self.remembered.layer());
         let settings = Settings::merge(layers, self.trust);

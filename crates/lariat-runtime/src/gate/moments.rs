@@ -1,7 +1,7 @@
-//! The moments of a session, told to configured hooks by the names and fields of the contract.
+//! Maps the events of a session to the hook events and fields of the hook contract.
 //!
-//! Owns the table: which event a moment is, what its matchers are held against, what is told. Sub-agents tell their
-//! beginning and end through the same function.
+//! Holds the table: which hook event an event is, what its matchers match, which fields it has. Sub-agents
+//! report their start and end through the same function.
 
 use lariat_core::BoxFuture;
 use lariat_core::event::CompactionCause;
@@ -33,7 +33,7 @@ const fn trigger(cause: CompactionCause) -> &'static str {
     }
 }
 
-/// What is told of a moment, and the name that matchers are held against.
+/// Adds the fields of an event, and returns the name that matchers match.
 fn with_fields(told: Told, moment: Moment) -> (Told, Option<String>) {
     match moment {
         Moment::SessionStart { source } => {

@@ -1,8 +1,8 @@
-//! Files that a call opens, judged again by the path that each really has.
+//! Checks every file that a tool call opens again, by its real path.
 //!
-//! Owns what was judged of each call's files, from the decision to the end of the call. A file may be used when it is one
-//! that the decision was about, or when the call would have been let through with the file's real path in it; so a link
-//! that another process put on the way after the decision leads nowhere.
+//! Remembers the files of each tool call from the decision to its end. A file may be used if the decision
+//! covered it, or if the tool call would have been allowed with the file's real path. A link that another
+//! process creates after the decision therefore leads nowhere.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,23 +14,23 @@ use lariat_core::tool::ToolEffects;
 use lariat_guard::{Confinement, Decision, Guard, JudgedFile, Judgement, Mode, Query};
 use serde_json::Value;
 
-/// Calls whose files are remembered. Of one that is forgotten, the words count.
+/// Maximum number of tool calls to remember files for. A forgotten tool call is checked by its arguments.
 const MOST_CALLS: usize = 1_024;
 
-/// What was judged of calls that may run.
+/// The files of tool calls that may run, as they were checked.
 #[derive(Debug, Default)]
 pub(super) struct JudgedCalls(Mutex<VecDeque<(String, Files)>>);
 
-/// The files of one call.
+/// The files of one tool call.
 #[derive(Clone, Debug)]
 struct Files {
     named: Vec<JudgedFile>,
-    /// Something besides the rules let the call run: a person, a plan, a hook.
+    /// Something other than the rules allowed the tool call: the user, a plan or a hook.
     approved: bool,
 }
 
 impl JudgedCalls {
-    /// Remembers the files of a call as they were judged.
+    /// Remembers the files of a tool call as they were checked.
     pub(super) fn add(&self, query: &PolicyQuery<'_>, judgement: &Judgement) {
         let approved = judgement.verdict != Decision::Allow;
         let key = key(query);
@@ -42,7 +42,7 @@ impl JudgedCalls {
         calls.push_back((key, Files { named: judgement.files.clone(), approved }));
     }
 
-    /// Takes what is remembered of a call.
+    /// Takes the files of a tool call.
     fn take(&self, query: &PolicyQuery<'_>) -> Option<Files> {
         let key = key(query);
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,8 +50,8 @@ impl JudgedCalls {
         calls.remove(at).map(|(_, files)| files)
     }
 
-    /// Who judges the files that a call opens now. A call that was decided by another process is worth its words: a file
-    /// that is reached through links was not decided about.
+    /// Returns the check for the files that a tool call opens now. If another process decided about the tool
+    /// call, only its arguments are known: the decision did not cover a file reached through links.
     pub(super) fn judge(
         &self,
         query: &PolicyQuery<'_>,
@@ -75,7 +75,7 @@ fn key(query: &PolicyQuery<'_>) -> String {
     format!("{}/{}/{}", query.session_id, query.loop_id, query.call.id)
 }
 
-/// Judges what a session reads on its own, such as the map of a repository.
+/// Returns the check for files that a session reads on its own, such as the map of a repository.
 pub(super) fn reading(guard: Arc<Guard>) -> Arc<dyn FileJudge> {
     Arc::new(OpenedFiles {
         guard,
@@ -97,7 +97,8 @@ struct OpenedFiles {
 }
 
 impl OpenedFiles {
-    /// Whether the decision was about this file. Who may write a file may read it, and make the directories it lies in.
+    /// Whether the decision covered this file. Permission to write a file includes reading it and creating
+    /// its parent directories.
     fn is_decided(&self, path: &Path, used: FileUse) -> bool {
         self.files.named.iter().any(|file| match (used, file.used) {
             (FileUse::Read, _) | (FileUse::Write, FileUse::Write) => file.path == path,
@@ -106,7 +107,7 @@ impl OpenedFiles {
         })
     }
 
-    /// Whether a directory that was approved to be read has it.
+    /// Whether the file is in a directory that was approved for reading.
     fn is_beneath(&self, path: &Path, used: FileUse) -> bool {
         used == FileUse::Read
             && self.files.approved

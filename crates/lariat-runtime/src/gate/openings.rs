@@ -1,8 +1,9 @@
-//! What approvals opened in the sandbox.
+//! The sandbox exceptions that approvals granted.
 //!
-//! Owns what was granted to single calls, until they ended. What was granted for longer is remembered with its rules.
-//! Invariant: a call gets an opening only when an answer granted it to this call, when rules that were remembered with it
-//! allow the whole call, or, for the data of the repository, when the person's own rules or mode let the call write it.
+//! Holds exceptions of single tool calls until they end; exceptions for longer are remembered with their
+//! rules. Invariant: a tool call gets an exception only if a decision granted it to this tool call, if rules
+//! remembered with the exception allow the whole tool call, or, for the repository's data, if the user's own
+//! rules or mode let the tool call write it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,17 +17,18 @@ use serde_json::json;
 use super::plan::seal;
 use super::remembered::Remembered;
 
-/// Grants to calls that have not ended. A call that was answered and never started makes room for others.
+/// Maximum number of grants to tool calls that have not ended. Grants of approved tool calls that never
+/// started are dropped first.
 const MOST: usize = 256;
 
-/// What was granted to single calls. Ids are the model's and may repeat, so a grant is for an id and a seal of the tool
-/// and its arguments.
+/// Exceptions granted to single tool calls. The model chooses the ids and may repeat them, so a grant is for
+/// an id and a seal of the tool and its arguments.
 #[derive(Default)]
 pub(super) struct Openings(Mutex<BTreeMap<ToolCallId, Granted>>);
 
 struct Granted {
     seal: Seal,
-    /// None until the question was answered.
+    /// `None` until the approval request is answered.
     openings: Option<Vec<Opening>>,
 }
 
@@ -35,7 +37,7 @@ impl Openings {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes which call a question is about.
+    /// Remembers which tool call an approval request is about.
     pub(super) fn asked(&self, id: &ToolCallId, query: &Query<'_>) {
         let mut granted = self.lock();
         if granted.len() >= MOST {
@@ -44,7 +46,7 @@ impl Openings {
         granted.insert(id.clone(), Granted { seal: seal(query.tool, query.arguments), openings: None });
     }
 
-    /// Takes an answer in.
+    /// Records a decision.
     pub(super) fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
         let mut granted = self.lock();
         if decision.scope().is_none() {
@@ -54,7 +56,7 @@ impl Openings {
         }
     }
 
-    /// What is open for a call that starts.
+    /// Returns the exceptions for a tool call that starts.
     pub(super) fn of(
         &self,
         id: &ToolCallId,
@@ -72,7 +74,7 @@ impl Openings {
         let mut openings = remembered.openings(query, guard);
         let needs = guard.needs(query);
         if approved {
-            // The person saw the call with its arguments in a plan.
+            // The user saw the tool call with its arguments in a plan.
             openings.extend(Guard::requested(query).unwrap_or_default());
             openings.extend(needs);
         } else if needs.contains(&Opening::Git)
@@ -85,13 +87,13 @@ impl Openings {
         openings
     }
 
-    /// Forgets a call that ended.
+    /// Drops the grant of a tool call that ended.
     pub(super) fn end(&self, id: &ToolCallId) {
         self.lock().remove(id);
     }
 }
 
-/// Why a call may not be given what it asks for: a rule denies writing there.
+/// Returns why requested exceptions must be denied: a rule denies writing to a path.
 pub(super) fn denied(openings: &[Opening], guard: &Guard) -> Option<String> {
     openings.iter().find_map(|opening| {
         let Opening::Write(path) = opening else { return None };
@@ -102,8 +104,8 @@ pub(super) fn denied(openings: &[Opening], guard: &Guard) -> Option<String> {
     })
 }
 
-/// What a yes would open, in words for the person.
+/// Describes to the user what an approval would grant.
 pub(super) fn words(openings: &[Opening]) -> String {
     let listed: Vec<String> = openings.iter().map(ToString::to_string).collect();
-    format!("Approving lets it: {}.", listed.join("; "))
+    format!("If approved, it may: {}.", listed.join("; "))
 }

@@ -1,7 +1,7 @@
-//! What a person answered for longer than once.
+//! Permission rules from the user's decisions that apply for longer than one tool call.
 //!
-//! Owns the rules that were added by answers: for the session, and in a book for always. They are ordinary allow rules,
-//! so a rule that denies or asks beats them, and what is critical is asked nevertheless.
+//! Holds rules for the session, and stores "allow always" rules in a book. They are ordinary allow rules, so
+//! a rule that denies or requires approval wins over them, and critical actions still require approval.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ pub(super) struct Remembered {
     rules: Mutex<Vec<RememberedRule>>,
 }
 
-/// A rule, and what is open in the sandbox of the commands that it lets run.
+/// A rule, and the sandbox exceptions of the commands that it allows.
 struct RememberedRule {
     rule: String,
     openings: Vec<Opening>,
@@ -34,7 +34,7 @@ impl Remembered {
         Ok(self)
     }
 
-    /// Takes an answer in. True when it added a rule, or an opening to one.
+    /// Records a decision. Returns true if it added a rule.
     pub(super) fn take(&self, request: &PermissionRequest, decision: &PermissionDecision) -> bool {
         let Some(scope) = decision.scope().filter(|scope| *scope != ApprovalScope::Once) else {
             return false;
@@ -43,7 +43,7 @@ impl Remembered {
         let new: Vec<String> = remember.lines().map(str::to_owned).collect();
         let openings = decision.openings(request);
         if let (ApprovalScope::Always, Some(book)) = (scope, &self.book) {
-            // What cannot be kept counts for the session nevertheless: the person said yes.
+            // If the rule cannot be stored, it still applies to the session: the user approved it.
             let _ = book.add(&self.project, &new, &request.summary, openings);
         }
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,7 +61,7 @@ impl Remembered {
         rules.len() > before
     }
 
-    /// What is open for a call: each opening whose rules alone allow the whole of it.
+    /// Returns the sandbox exceptions for a tool call: those whose rules alone allow the whole tool call.
     pub(super) fn openings(&self, query: &Query<'_>, guard: &Guard) -> Vec<Opening> {
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let mut known: Vec<&Opening> = rules.iter().flat_map(|rule| &rule.openings).collect();
@@ -75,7 +75,7 @@ impl Remembered {
         granted.cloned().collect()
     }
 
-    /// The rules, as a layer of settings.
+    /// Returns the rules as a layer of settings.
     pub(super) fn layer(&self) -> Option<Layer> {
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let layer = |layer: Layer, rule: &RememberedRule| layer.with_rule(Effect::Allow, &rule.rule);

@@ -1,8 +1,8 @@
-//! Reading durable events again that a subscription has not got live.
+//! Re-reads durable events that a subscription did not receive live.
 //!
-//! Owns the page in hand, the read under way, and how often a failing read is tried. Also looks up what re-read
-//! events name, backwards to the beginning of their loop. Owns no position: the queue says what is missing.
-//! Invariant: events leave here one by one with consecutive `seq`, or the reading fails.
+//! Holds the current page, the pending read, and the number of retries. Also reads the messages that re-read
+//! events refer to, backwards to the beginning of their loop. The queue, not this module, knows the position.
+//! Invariant: events leave here one by one with consecutive `seq`, or reading fails.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use lariat_core::store::{SessionStore, StoreError};
 
 use super::history::History;
 
-/// Events read from the store at once. A page of shared pointers is 2 KiB; a query per 256 events is cheap.
+/// Number of events to read at a time. A page of shared pointers is 2 KiB; a query per 256 events is cheap.
 pub(super) const PAGE: usize = 256;
 
-/// Times a failing read is tried again before the subscription ends. There is no clock here, so this bridges a
-/// hiccup, not an outage: a consumer that wants to outwait one subscribes again from its position.
+/// Maximum number of retries of a failing read before the subscription ends. There is no clock here, so this
+/// covers a brief failure, not an outage: after an outage, a consumer subscribes again from its position.
 pub(super) const READ_RETRIES: u32 = 8;
 
-/// Pages looked through for the beginning of a loop. Names from further back stay names.
+/// Maximum number of pages to search for the beginning of a loop. References from further back stay
+/// unresolved.
 const LOOK_UP_PAGES: u32 = 16;
 
 pub(super) struct Replay {
@@ -34,7 +35,7 @@ pub(super) struct Replay {
     look_up: Option<LookUp>,
 }
 
-/// The search, backwards, for what an open loop recorded before the event in hand.
+/// The search, backwards, for what an open loop recorded before the current event.
 struct LookUp {
     loop_id: LoopId,
     before: u64,
@@ -46,7 +47,7 @@ impl Replay {
         Self { store, session_id, page: VecDeque::new(), reading: None, failures: 0, look_up: None }
     }
 
-    /// Lets go of everything in hand: the subscription is live.
+    /// Drops the current page and read: the subscription is live.
     pub(super) fn rest(&mut self) {
         if self.reading.is_some() || !self.page.is_empty() {
             self.page = VecDeque::new();
@@ -56,7 +57,7 @@ impl Replay {
         self.failures = 0;
     }
 
-    /// The event at `from`; `None` when the journal ends there and `until` does not say otherwise.
+    /// Polls for the event at `from`; `None` if the journal ends there, unless `until` says otherwise.
     pub(super) fn poll_event(
         &mut self,
         history: &mut History,
@@ -83,7 +84,7 @@ impl Replay {
             let page = ready!(self.poll_read(from, PAGE, context))?;
             if page.is_empty() {
                 let Some(until) = until else { return Poll::Ready(Ok(None)) };
-                // What was published was acknowledged, so it is there; a replica may lag behind.
+                // Published events were acknowledged, so they exist; a replica may lag behind.
                 let short = format!("the journal ends at {from}, but {until} events were acknowledged");
                 ready!(self.fail(StoreError::Unavailable(short), context))?;
             }
@@ -91,7 +92,7 @@ impl Replay {
         }
     }
 
-    /// Reads backwards until the loop's beginning, the journal's, or the limit.
+    /// Reads backwards until the beginning of the loop or of the journal, or the limit.
     fn poll_look_up(
         &mut self,
         history: &mut History,
@@ -100,7 +101,7 @@ impl Replay {
         while let Some(LookUp { before, pages_left, .. }) = self.look_up {
             let from = before.saturating_sub(PAGE as u64);
             let page = if from < before && pages_left > 0 {
-                // At most a page, so the cast keeps the number.
+                // At most a page, so the cast is lossless.
                 ready!(self.poll_read(from, (before - from) as usize, context))?
             } else {
                 Vec::new()
@@ -142,13 +143,13 @@ impl Replay {
                 let unordered = format!("events from {from} on are not in sequence");
                 Poll::Ready(Err(StoreError::Damaged(unordered)))
             }
-            // A session nobody wrote to yet is an empty journal, as `SessionStore::head` has it.
+            // A session without events is an empty journal, as for `SessionStore::head`.
             Err(StoreError::NotFound(_)) => Poll::Ready(Ok(Vec::new())),
             Err(error) => self.fail(error, context),
         }
     }
 
-    /// Gives others a chance to run before the next try; passes the error on when there were enough.
+    /// Yields before the next retry; returns the error after too many.
     fn fail<T>(&mut self, error: StoreError, context: &mut Context<'_>) -> Poll<Result<T, StoreError>> {
         if !error.is_retryable() || self.failures >= READ_RETRIES {
             return Poll::Ready(Err(error));

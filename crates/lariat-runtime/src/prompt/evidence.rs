@@ -1,7 +1,7 @@
-//! What was tried and failed, so that it is not tried again.
+//! Notes about what failed, so that the model does not try it again.
 //!
-//! Told when an attempt failed twice or more, and when compaction took the failures out of the window. Owns when, and the
-//! words; the session remembers the failures themselves.
+//! Sent when an attempt failed at least twice, and when compaction removed the failures from the window. The
+//! session remembers the failures themselves.
 
 use lariat_core::BoxFuture;
 use lariat_core::content::joined_text;
@@ -12,10 +12,10 @@ use lariat_core::transcript::Window;
 use super::Teller;
 
 const SECTION: &str = "failures";
-/// Failures of one attempt after which the model is told.
+/// Number of failures of one attempt after which the model receives a note.
 const TWICE: u32 = 2;
 
-/// Tells what was tried and failed.
+/// Tells the model what it tried and what failed.
 #[derive(Debug, Default)]
 pub struct FailureEvidence {
     teller: Teller,
@@ -29,7 +29,7 @@ impl ContextSource for FailureEvidence {
         let text = match lines.is_empty() {
             true => String::new(),
             false => format!(
-                "Tried in this session, failed, and not mended since. Do something else, or find the cause:\n{lines}"
+                "These attempts failed in this session and have not succeeded since. Do something else, or find the cause:\n{lines}"
             ),
         };
         let note = self.teller.tell(SECTION, &text, &query.told);
@@ -41,7 +41,8 @@ impl ContextSource for FailureEvidence {
     }
 }
 
-/// One line, the same for two failures and for ten: how often says little, and would be told each time.
+/// Formats a failure. The count is approximate: an exact one says little more, and would change the note each
+/// time.
 fn line(failure: &Failure) -> String {
     let often = match failure.count {
         0..TWICE => "once",
@@ -52,7 +53,7 @@ fn line(failure: &Failure) -> String {
     format!("- {}{target} ({often}): {}\n", failure.tool, failure.error)
 }
 
-/// Whether the conversation itself still shows a failure: compaction may have taken it out.
+/// Whether the conversation still shows a failure: compaction may have removed it.
 fn is_in(window: &Window, failure: &Failure) -> bool {
     let error = failure.error.trim_end_matches('…');
     window.iter_back().filter_map(|message| message.as_tool_result()).any(|result| {

@@ -1,16 +1,19 @@
-//! What a model is told besides the conversation: named, bounded sections.
+//! What a model receives besides the conversation: named sections of limited size.
 //!
-//! Static and semi-static sections are the system prompt. It is put together when the first request of a session is made,
-//! journaled (`PromptAssembled`) and never changed: a resumed session sends the same bytes, and a section that came out
-//! differently is told as a difference. Dynamic sections are notes, appended to the conversation when they are new or have
-//! changed. Owns sections, their assembly and our own ones; what is in files, in git and in stores comes in through
-//! [`SectionSource`] and [`ContextSource`](lariat_core::context::ContextSource).
-//! Invariant: what was sent stays, byte for byte, where it was.
+//! Static and semi-static sections form the system prompt. It is assembled for the first request of a
+//! session, journaled (`PromptAssembled`) and never changed: a resumed session sends the same bytes, and if a
+//! section differs now, the model receives the difference in a note. Dynamic sections are notes, appended to
+//! the conversation when they are new or have changed. This module contains sections, their assembly and the
+//! built-in ones; content from files, git and stores comes from implementations of [`SectionSource`] and
+//! [`ContextSource`](lariat_core::context::ContextSource).
 //!
-//! - `section`: a section and its bound. `source`: who knows sections, and their assembly.
-//! - `telling`: notes, as differences where that is shorter. `session`: the prompt of one session, and what changed since.
-//! - `base`, `mode`, `environment`, `recitation`, `evidence`, `learnings`: our sections.
-//! - `report`: what is in the window.
+//! Invariant: what was sent stays where it was, byte for byte.
+//!
+//! - `section`: a section and its limit. `source`: sources of sections, and their assembly.
+//! - `telling`: notes, as differences where that is shorter. `session`: the system prompt of one session, and
+//!   what changed since.
+//! - `base`, `mode`, `environment`, `recitation`, `evidence`, `learnings`: the built-in sections.
+//! - `report`: what is in the context window.
 
 mod base;
 mod difference;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A conversation with what its session remembers.
+/// A conversation with the memory of its session.
 #[derive(Default)]
 struct Talk {
     messages: Vec<SharedMessage>,
@@ -24,7 +24,7 @@ struct Talk {
 impl Talk {
     fn begun() -> Self {
         let mut talk = Self::default();
-        talk.push("Mend the tests.".into());
+        talk.push("Fix the tests.".into());
         talk
     }
 
@@ -37,7 +37,7 @@ impl Talk {
         self.messages.push(message);
     }
 
-    /// A reply that calls a tool, and its result.
+    /// Adds a reply that calls a tool, and its result.
     fn turn(&mut self, tool: &str, result: &str) {
         self.calls += 1;
         let id = format!("c{}", self.calls);
@@ -66,7 +66,7 @@ impl Talk {
         self.push(message(Message::ToolResult(result)));
     }
 
-    /// What is told now, and put into the conversation.
+    /// Returns the current notes, and adds them to the conversation.
     fn told(&mut self) -> Vec<String> {
         let (transcript, _) = Transcript::repaired(self.messages.iter().cloned());
         let window = transcript.window();
@@ -86,16 +86,16 @@ impl Talk {
 }
 
 #[test]
-fn a_list_that_the_model_has_just_written_is_not_recited() {
+fn task_list_just_written_is_not_repeated() {
     let mut talk = Talk::begun();
-    talk.turn("todo", "[>] read\n[ ] mend\n");
+    talk.turn("todo", "[>] read\n[ ] fix\n");
     assert!(talk.told().is_empty());
 }
 
 #[test]
-fn a_list_that_is_forty_turns_old_is_recited_and_again_after_forty_more() {
+fn task_list_is_repeated_every_forty_turns() {
     let mut talk = Talk::begun();
-    talk.turn("todo", "[>] read\n[ ] mend\n");
+    talk.turn("todo", "[>] read\n[ ] fix\n");
     let mut told = Vec::new();
     for turn in 0..100 {
         talk.turn("read_file", "text");
@@ -103,28 +103,28 @@ fn a_list_that_is_forty_turns_old_is_recited_and_again_after_forty_more() {
     }
     let turns: Vec<i32> = told.iter().map(|(turn, _)| *turn).collect();
     assert_eq!(turns, [40, 81]);
-    assert!(told[0].1.contains("[ ] mend"), "{}", told[0].1);
+    assert!(told[0].1.contains("[ ] fix"), "{}", told[0].1);
 }
 
 #[test]
-fn a_list_that_left_the_window_is_recited_at_once() {
+fn task_list_outside_the_window_is_repeated_immediately() {
     let mut talk = Talk::begun();
-    talk.turn("todo", "[>] read\n[ ] mend\n");
+    talk.turn("todo", "[>] read\n[ ] fix\n");
     talk.messages.truncate(1);
     let told = talk.told();
-    assert!(told.len() == 1 && told[0].contains("[ ] mend"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("[ ] fix"), "{told:?}");
 }
 
 #[test]
-fn a_list_that_is_done_is_not_recited() {
+fn completed_task_list_is_not_repeated() {
     let mut talk = Talk::begun();
-    talk.turn("todo", "[x] read\n[x] mend\n");
+    talk.turn("todo", "[x] read\n[x] fix\n");
     talk.messages.truncate(1);
     assert!(talk.told().is_empty());
 }
 
 #[test]
-fn goals_are_told_when_they_change_and_taken_back_when_reached() {
+fn goals_are_sent_when_they_change_and_withdrawn_when_reached() {
     let mut talk = Talk::begun();
     let goal = |status: &str| -> AgentEvent {
         let goal: Goal =
@@ -137,11 +137,11 @@ fn goals_are_told_when_they_change_and_taken_back_when_reached() {
     assert!(talk.told()[0].contains("All tests pass."));
     assert!(talk.told().is_empty());
     talk.memory.apply(&recorded(goal("done")));
-    assert!(talk.told()[0].contains("does not apply any more"));
+    assert!(talk.told()[0].contains("no longer applies"));
     assert!(talk.told().is_empty());
 }
 
-/// An event in its envelope.
+/// Wraps an event in a record.
 fn recorded(event: AgentEvent) -> lariat_core::event::EventRecord {
     lariat_core::event::EventRecord {
         v: lariat_core::event::FORMAT_VERSION,

@@ -1,7 +1,8 @@
-//! What is in the window: every section and kind of message, what each takes, and what of it a service has cached.
+//! Reports what is in the context window: sections and kinds of messages, their size, and how much of them is
+//! cached.
 //!
-//! Owns the counting. Tokens are estimates; how full the window is and how much is cached comes from what the service
-//! reported for the last request, as far as it did.
+//! Tokens are estimates. The fill level and the number of cached tokens come from the usage that the provider
+//! reported for the last request, if it did.
 
 use lariat_core::context::{estimate_tokens, message_tokens};
 use lariat_core::message::{AgentMessage, Message, Origin};
@@ -10,39 +11,39 @@ use lariat_core::tool::ToolDefinition;
 use lariat_core::transcript::Window;
 use serde::Serialize;
 
-/// What is in the window of a session.
+/// What is in the context window of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextReport {
-    /// Tokens that the model can take, if that is known.
+    /// Size of the model's context window in tokens, if known.
     pub window: Option<u64>,
-    /// Tokens that the next request takes: what was reported for the last one, and an estimate of what is new.
+    /// Tokens of the next request: the reported usage of the last one, plus an estimate for new messages.
     pub used: u64,
-    /// How full the window is, if that is known.
+    /// How full the window is in percent, if known.
     pub used_percent: Option<u64>,
-    /// Tokens that were read from or written to the service's cache with the last request.
+    /// Tokens that the last request read from or wrote to the provider's cache.
     pub cached: u64,
-    /// The parts, in the order they are sent first.
+    /// The parts, in the order in which they are first sent.
     pub parts: Vec<ContextPart>,
 }
 
-/// A part of what is in the window.
+/// A part of the context window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextPart {
-    /// Of which kind it is.
+    /// The kind of the part.
     pub kind: PartKind,
-    /// Its name: of the section, of the tool.
+    /// The name of the section or of the tool.
     pub name: String,
-    /// How many pieces it has.
+    /// Number of items in the part.
     pub count: usize,
     /// Estimated tokens.
     pub tokens: u64,
-    /// Of those, how many were cached as of the last request.
+    /// How many of these tokens were cached in the last request.
     pub cached: u64,
 }
 
-/// Kinds of parts.
+/// The kind of a part of the context window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -53,7 +54,7 @@ pub enum PartKind {
     Static,
     /// A semi-static section of the system prompt.
     SemiStatic,
-    /// Words of the person.
+    /// Messages of the user.
     Person,
     /// Notes of a section.
     Note,
@@ -61,12 +62,12 @@ pub enum PartKind {
     Reply,
     /// Results of a tool.
     ToolResult,
-    /// What stands for a part of the conversation that was compacted.
+    /// Summaries that replace compacted parts of the conversation.
     Summary,
 }
 
 impl ContextReport {
-    /// Counts a request.
+    /// Creates a report for a request.
     pub(crate) fn of(
         tools: &[ToolDefinition],
         sections: &[PromptSection],
@@ -98,7 +99,7 @@ impl ContextReport {
         let estimated = sum(before);
         let used = reported.as_ref().map_or(estimated, |usage| usage.0) + sum(after);
         let cached = reported.as_ref().map_or(0, |usage| usage.1);
-        // Estimates of what was sent, stretched to what it took.
+        // Scale the reported cached tokens to the estimates.
         let mut left = match reported {
             Some((context, cached)) if context > 0 => cached * estimated / context,
             _ => 0,
@@ -122,7 +123,8 @@ impl ContextReport {
     }
 }
 
-/// What a reply's request took, and how much of that was cached; none when the service did not say.
+/// Returns the tokens of a reply's request and how many were cached; `None` if the provider did not report
+/// them.
 fn usage(message: &AgentMessage) -> Option<(u64, u64)> {
     let usage = &message.as_assistant()?.usage;
     (usage.context() > 0).then(|| (usage.context(), usage.cache_read + usage.cache_write))
@@ -137,7 +139,7 @@ fn told_by(message: &AgentMessage) -> (PartKind, String) {
         },
         Some(Message::Assistant(_)) => (PartKind::Reply, "replies".to_owned()),
         Some(Message::ToolResult(result)) => (PartKind::ToolResult, result.tool_name.clone()),
-        // Never sent.
+        // Extension messages are never sent.
         None => (PartKind::Person, "application".to_owned()),
     }
 }

@@ -8,7 +8,7 @@ fn sections(list: &[(&str, &str)]) -> Vec<PromptSection> {
 }
 
 #[test]
-fn sections_that_changed_came_or_went_are_told_once_and_the_prompt_stays() {
+fn changed_new_and_removed_sections_are_noted_once_and_the_prompt_stays() {
     let sent: Arc<[_]> =
         sections(&[("memory", "Use tabs."), ("map", "src/a.rs"), ("rules", "Be kind.")]).into();
     let now = sections(&[("memory", "Use spaces."), ("rules", "Be kind."), ("skills", "pdf")]);
@@ -19,7 +19,7 @@ fn sections_that_changed_came_or_went_are_told_once_and_the_prompt_stays() {
     let names: Vec<&str> = notes.iter().map(|note| &*note.section).collect();
     assert_eq!(names, ["memory", "map", "skills"]);
     assert!(notes[0].text.contains("Use spaces."));
-    assert!(notes[1].text.contains("does not apply any more"));
+    assert!(notes[1].text.contains("no longer applies"));
     for note in notes {
         told.add(&Arc::new(AgentMessage::note(note.section, note.text)));
     }

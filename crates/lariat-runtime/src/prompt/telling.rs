@@ -1,8 +1,8 @@
-//! Notes: a section is told when it is new or has changed, as a difference where that is shorter.
+//! Notes: the model receives a section when it is new or has changed, as a difference where that is shorter.
 //!
-//! Owns the form of a note. Its first line names the section and the state of it that is told, so that whoever reads the
-//! conversation later, in another process, knows what was told without having it. Invariant: a model that reads the
-//! notes of a section in order knows its newest state.
+//! The first line of a note names the section and the hash of its text, so that another process that reads
+//! the conversation later knows what was sent. Invariant: a model that reads the notes of a section in order
+//! knows its newest text.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -15,24 +15,24 @@ use lariat_core::context::{ContextSource, Note, NotesQuery, Told};
 
 use super::difference::difference;
 
-/// The state of a section that does not apply any more.
+/// The hash of a section that no longer applies.
 const GONE: &str = "none";
 
-/// Turns the text of a section into a note, when there is something to tell.
+/// Turns the text of a section into a note if it is new or has changed.
 #[derive(Debug, Default)]
 pub struct Teller {
-    /// What was told last of each section, while this process knows: differences are made from it.
+    /// The text last sent of each section, as far as this process knows it: the base for differences.
     last: Mutex<BTreeMap<String, String>>,
 }
 
 impl Teller {
-    /// A note for a section whose text is this now; none when the conversation has it already. An empty text takes
-    /// back what was told.
+    /// Returns a note for the current text of a section; `None` if the conversation already has it. An empty
+    /// text withdraws the section.
     pub fn tell(&self, section: &str, text: &str, told: &Told) -> Option<Note> {
         self.tell_since(section, None, text, told)
     }
 
-    /// The same for a section that began as another text, which the model knows from its system prompt.
+    /// Like [`tell`](Self::tell), for a section that the model already has as `first` in its system prompt.
     pub fn tell_since(&self, section: &str, first: Option<&str>, text: &str, told: &Told) -> Option<Note> {
         let text = text.trim_end();
         let now = state(text);
@@ -49,7 +49,7 @@ impl Teller {
         if unchanged {
             return None;
         }
-        let whole = if text.is_empty() { "This does not apply any more." } else { text };
+        let whole = if text.is_empty() { "This no longer applies." } else { text };
         let mut note = format!("<context section=\"{section}\" state=\"{now}\">\n{whole}\n</context>");
         if let Some(before) = before.filter(|before| !before.is_empty() && !text.is_empty()) {
             let change = difference(before, text);
@@ -65,7 +65,7 @@ impl Teller {
     }
 }
 
-/// Names a text: FNV-1a, 64 bit, the same in every version.
+/// Hashes a text: FNV-1a, 64 bits, the same in every version.
 fn state(text: &str) -> String {
     if text.is_empty() {
         return GONE.to_owned();
@@ -76,14 +76,14 @@ fn state(text: &str) -> String {
     format!("{hash:016x}")
 }
 
-/// The state that a note tells.
+/// Reads the hash from a note.
 fn state_of(note: &str) -> Option<String> {
     let line = note.lines().next()?.strip_prefix("<context ")?;
     let (_, rest) = line.split_once("state=\"")?;
     rest.split_once('"').map(|(state, _)| state.to_owned())
 }
 
-/// Several sources as one, asked in order. One that panics has nothing to say.
+/// Combines several sources into one and asks them in order. A source that panics contributes nothing.
 #[derive(Clone, Default)]
 pub struct Notes(Vec<Arc<dyn ContextSource>>);
 
@@ -93,7 +93,7 @@ impl Notes {
         self.0.push(Arc::new(source));
     }
 
-    /// Whether there is none.
+    /// Whether there are no sources.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

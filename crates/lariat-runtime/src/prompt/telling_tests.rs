@@ -4,7 +4,7 @@ use lariat_core::message::AgentMessage;
 
 use super::*;
 
-/// Tells a section, as a conversation would, and gives back what the model reads.
+/// Sends a section as a conversation would, and returns what the model reads.
 fn say(teller: &Teller, told: &mut Told, text: &str) -> Option<String> {
     let note = teller.tell("facts", text, told)?;
     told.add(&Arc::new(AgentMessage::note(note.section.clone(), note.text.clone())));
@@ -12,28 +12,28 @@ fn say(teller: &Teller, told: &mut Told, text: &str) -> Option<String> {
 }
 
 #[test]
-fn a_section_is_told_when_it_is_new_and_when_it_changed_and_never_in_between() {
+fn section_is_sent_only_when_it_is_new_or_changed() {
     let (teller, mut told) = (Teller::default(), Told::default());
     let first = say(&teller, &mut told, "It is Monday.").unwrap();
     assert!(first.contains("It is Monday."), "{first}");
     assert_eq!(say(&teller, &mut told, "It is Monday.\n"), None);
     assert!(say(&teller, &mut told, "It is Tuesday.").unwrap().contains("It is Tuesday."));
-    assert!(say(&teller, &mut told, "It is Monday.").is_some(), "back again is a change");
+    assert!(say(&teller, &mut told, "It is Monday.").is_some(), "changing back is a change, too");
 }
 
 #[test]
-fn a_small_change_of_a_long_section_is_told_as_a_difference() {
+fn small_change_of_a_long_section_is_sent_as_a_difference() {
     let (teller, mut told) = (Teller::default(), Told::default());
     let text = |branch: &str| format!("On branch {branch}.\n{}", "A line of the status.\n".repeat(20));
     say(&teller, &mut told, &text("main")).unwrap();
-    let change = say(&teller, &mut told, &text("mend")).unwrap();
-    assert!(change.contains("- On branch main.\n+ On branch mend.\n"), "{change}");
+    let change = say(&teller, &mut told, &text("fix")).unwrap();
+    assert!(change.contains("- On branch main.\n+ On branch fix.\n"), "{change}");
     assert!(!change.contains("A line of the status."), "{change}");
-    assert_eq!(say(&teller, &mut told, &text("mend")), None);
+    assert_eq!(say(&teller, &mut told, &text("fix")), None);
 }
 
 #[test]
-fn another_process_knows_what_was_told_and_tells_a_change_in_full() {
+fn another_process_recognises_sent_sections_and_sends_changes_in_full() {
     let mut told = Told::default();
     let text = |n: u32| format!("{}number {n}\n", "A line.\n".repeat(20));
     say(&Teller::default(), &mut told, &text(1)).unwrap();
@@ -43,16 +43,16 @@ fn another_process_knows_what_was_told_and_tells_a_change_in_full() {
 }
 
 #[test]
-fn a_section_that_ended_is_taken_back_once() {
+fn removed_section_is_withdrawn_once() {
     let (teller, mut told) = (Teller::default(), Told::default());
-    assert_eq!(say(&teller, &mut told, ""), None, "nothing was told");
+    assert_eq!(say(&teller, &mut told, ""), None, "nothing was sent");
     say(&teller, &mut told, "Plan mode.").unwrap();
-    assert!(say(&teller, &mut told, "").unwrap().contains("does not apply any more"));
+    assert!(say(&teller, &mut told, "").unwrap().contains("no longer applies"));
     assert_eq!(say(&teller, &mut told, ""), None);
 }
 
 #[test]
-fn what_the_system_prompt_says_is_not_told_until_it_is_different() {
+fn section_of_the_system_prompt_is_sent_only_after_it_changed() {
     let (teller, mut told) = (Teller::default(), Told::default());
     let first = "Use tabs.\n".repeat(20);
     assert_eq!(teller.tell_since("memory", Some(&first), &first, &told), None);

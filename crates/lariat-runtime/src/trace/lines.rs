@@ -1,9 +1,9 @@
-//! A trace: every event as one line of JSON.
+//! A trace file: every event as one line of JSON.
 //!
-//! Owns the form of a line and the thread that writes. The way to it is bounded: when a sink is slower than its agents,
-//! events are not written but counted, and a line `{"type":"Lost","events":n}` stands where they are missing.
-//! Lines are the journal's events (secrets are taken out before the machine sees anything), with the session they belong
-//! to and the seed's name for them. Invariant: the run never waits for a sink.
+//! A thread writes the lines from a bounded queue. If the sink is slower than the agents, events are dropped
+//! and counted, and a line `{"type":"Lost","events":n}` takes their place. Lines are the journal's events,
+//! with their session and a conventional event name; secrets were already redacted. Invariant: a run never
+//! waits for a sink.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,35 +17,35 @@ use serde::Serialize;
 
 use crate::observe::Observer;
 
-/// Events that wait for the writer before events are lost: a few seconds of a busy agent on a slow disk.
+/// Maximum number of queued events before events are dropped: a few seconds of a busy agent on a slow disk.
 const WAITING: usize = 4_096;
 
-/// Where lines go. Called on a thread of its own; may block.
+/// Receives the lines of a trace. Called on a thread of its own; may block.
 pub trait TraceSink: Send {
-    /// Takes a line, without its end.
+    /// Writes a line; `line` has no line break.
     ///
     /// # Errors
-    /// When it could not be written; it counts as lost.
+    /// If the line could not be written; it is counted as lost.
     fn write_line(&mut self, line: &str) -> io::Result<()>;
 
-    /// Makes sure that what was taken is where others can see it.
+    /// Flushes the written lines, so that others can read them.
     ///
     /// # Errors
-    /// When that did not work.
+    /// If flushing failed.
     fn flush(&mut self) -> io::Result<()>;
 }
 
-/// Whether events are written that the journal does not keep: pieces of messages, progress, retries.
+/// Whether to write events that are not in the journal: chunks of messages, progress, retries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LiveEvents {
-    /// They are left out.
+    /// Leaves them out.
     #[default]
     Skip,
-    /// They are written, too.
+    /// Writes them, too.
     Write,
 }
 
-/// Writes every event of the agents that it observes to a sink.
+/// Writes every event of the observed agents to a sink.
 pub struct TraceLog {
     way: Mutex<Option<SyncSender<(SessionId, Event)>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -54,10 +54,10 @@ pub struct TraceLog {
 }
 
 impl TraceLog {
-    /// Begins to write. The thread ends when the log is closed or dropped.
+    /// Starts the writing thread. The thread ends when the log is closed or dropped.
     ///
     /// # Errors
-    /// When there can be no thread.
+    /// If the thread could not be started.
     pub fn start(sink: impl TraceSink + 'static, live: LiveEvents) -> io::Result<Self> {
         Self::with_room(sink, live, WAITING)
     }
@@ -71,12 +71,12 @@ impl TraceLog {
         Ok(Self { way: Mutex::new(Some(way)), writer: Mutex::new(Some(writer)), lost, live })
     }
 
-    /// Events that were not written and that no line tells of yet.
+    /// Returns the number of lost events that no line reports yet.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Writes what waits, and ends. Blocks until the sink has taken everything.
+    /// Writes the queued events and ends. Blocks until the sink has written everything.
     pub fn close(&self) {
         drop(self.way.lock().unwrap_or_else(PoisonError::into_inner).take());
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -105,7 +105,7 @@ impl std::fmt::Debug for TraceLog {
     }
 }
 
-/// An event on its line.
+/// The line of an event.
 #[derive(Serialize)]
 struct Line<'a> {
     session_id: &'a SessionId,

@@ -30,7 +30,7 @@ impl TraceSink for Kept {
     }
 }
 
-/// Says that a line came, and takes it when it may.
+/// A sink that reports each line and waits for permission to write it.
 struct Slow(Kept, Sender<()>, Receiver<()>);
 
 impl TraceSink for Slow {
@@ -61,7 +61,7 @@ fn progress() -> Event {
 }
 
 #[test]
-fn every_event_is_a_line_that_reads_back_as_the_event() {
+fn every_event_is_a_line_that_parses_to_the_same_event() {
     for (live, lines) in [(LiveEvents::Skip, 1), (LiveEvents::Write, 2)] {
         let kept = Kept::default();
         let log = TraceLog::start(kept.clone(), live).unwrap();
@@ -76,12 +76,12 @@ fn every_event_is_a_line_that_reads_back_as_the_event() {
 }
 
 #[test]
-fn a_sink_that_is_too_slow_costs_events_that_are_counted_and_nobody_waits() {
+fn slow_sink_loses_counted_events_and_blocks_no_run() {
     let (kept, (arrived, arrivals), (go, gone)) = (Kept::default(), channel(), channel());
     let log = TraceLog::with_room(Slow(kept.clone(), arrived, gone), LiveEvents::Skip, 2).unwrap();
     log.observe(&"s".into(), &turn(0));
     arrivals.recv().unwrap();
-    // One is being written, two wait, the rest has no room.
+    // One is being written, two are queued, the rest does not fit.
     (1..10).for_each(|index| log.observe(&"s".into(), &turn(index)));
     assert_eq!(log.lost(), 7);
     drop(go);
@@ -91,11 +91,11 @@ fn a_sink_that_is_too_slow_costs_events_that_are_counted_and_nobody_waits() {
     assert_eq!(turns, [0, 1, 2]);
     let lost: Vec<_> = lines.iter().filter(|line| line["type"] == "Lost").collect();
     assert_eq!((lost.len(), &lost[0]["events"]), (1, &7.into()));
-    assert_eq!(log.lost(), 0, "a line tells of them");
+    assert_eq!(log.lost(), 0, "a line reports them");
 }
 
 #[test]
-fn what_a_sink_cannot_take_is_counted_and_told_when_it_can_again() {
+fn events_lost_to_a_failing_sink_are_counted_and_reported_later() {
     struct Full(Kept, u32);
     impl TraceSink for Full {
         fn write_line(&mut self, line: &str) -> io::Result<()> {
@@ -111,14 +111,14 @@ fn what_a_sink_cannot_take_is_counted_and_told_when_it_can_again() {
     (0..3).for_each(|index| log.observe(&"s".into(), &turn(index)));
     log.close();
     let lines = kept.lines();
-    // The first event failed, then the line that tells of it, so the second event was the first to get through.
+    // The first event failed, then the line that reports it, so the second event was written first.
     assert_eq!(lines[0]["turn_index"], 1);
     assert_eq!((&lines[1]["type"], &lines[1]["events"]), (&"Lost".into(), &1.into()));
     assert_eq!(lines[2]["turn_index"], 2);
 }
 
 #[test]
-fn after_the_end_nothing_is_written_and_everything_is_counted() {
+fn events_after_close_are_counted_but_not_written() {
     let kept = Kept::default();
     let log = TraceLog::start(kept.clone(), LiveEvents::Skip).unwrap();
     log.close();

@@ -1,11 +1,13 @@
-//! Spans and measurements of the GenAI conventions, folded from events.
+//! Derives the spans and metrics of the GenAI conventions from events.
 //!
-//! Owns which events begin and end a span: a run is `invoke_agent`, each try of a model call in it `chat {model}`, each
-//! tool that runs `execute_tool {tool}`; a sub-agent's run stands under the tool call that spawned it. A fold over the
-//! stream and not spans of `tracing`: observers hear of events after they are durable, so a span that begins when its
-//! event is heard has the wrong times, and its fields would have to be known when the program is compiled. Here times
-//! are the events' own, and ids are made of the events' ids: the same journal gives the same spans.
-//! Invariant: with [`Content::Off`] no word of a user, a model, a tool or a service is in a span.
+//! A run is an `invoke_agent` span, each attempt of a model call in it a `chat {model}` span, each tool that
+//! runs an `execute_tool {tool}` span; the run of a sub-agent is a child of the tool call that spawned it.
+//! The spans are derived from the events, not from `tracing`: observers receive events after they are
+//! durable, so a `tracing` span would have wrong times, and its fields would have to be known at compile
+//! time. Here, times are those of the events, and ids are derived from event ids, so that the same journal
+//! gives the same spans.
+//!
+//! Invariant: with [`Content::Off`], a span contains no text of a user, a model, a tool or a provider.
 
 use std::collections::HashMap;
 
@@ -19,7 +21,7 @@ use serde_json::Value;
 use super::genai;
 use super::telemetry::{Attribute, AttributeValue, Content, Measurement, Metric, Span, SpanKind, Telemetry};
 
-/// Folds the events of any number of sessions.
+/// Derives spans from the events of any number of sessions.
 #[derive(Debug, Default)]
 pub struct Spans {
     content: Content,
@@ -35,7 +37,7 @@ struct OpenRun {
     attributes: Vec<Attribute>,
     provider: String,
     model: String,
-    /// When the next model call began, as far as is known.
+    /// When the next model call began, as far as known.
     ready: Timestamp,
     retry: u32,
     turns: u64,
@@ -52,12 +54,12 @@ struct OpenTool {
 }
 
 impl Spans {
-    /// Nothing was heard yet.
+    /// Creates a state without open runs.
     pub fn new(content: Content) -> Self {
         Self { content, loops: HashMap::new() }
     }
 
-    /// Takes in an event; what is over because of it goes to `out`.
+    /// Processes an event; passes the spans and metrics that it completes to `out`.
     pub fn observe(&mut self, session_id: &SessionId, event: &Event, mut out: impl FnMut(Telemetry)) {
         let Some(loop_id) = &event.loop_id else { return };
         let (at, content) = (event.timestamp, self.content);
@@ -67,7 +69,7 @@ impl Spans {
                 self.loops.insert(loop_id.clone(), run);
                 return;
             }
-            // The part of the run that an earlier process did is told by that process.
+            // An earlier process has reported its own part of the run.
             AgentEvent::LoopRecovered { .. } if !self.loops.contains_key(loop_id) => {
                 let start = LoopStart::new("".into(), session_id.clone(), loop_id.clone());
                 let run = self.begin(session_id, loop_id, event.id, at, &start);
@@ -178,7 +180,7 @@ impl OpenRun {
         self.ready = at;
     }
 
-    /// A model is called after what is said to it is recorded.
+    /// The model is called after the messages to it were recorded.
     fn said(&mut self, at: Timestamp, message: &Message, content: Content) {
         self.ready = at;
         if content == Content::On {
@@ -205,7 +207,7 @@ impl OpenRun {
             parent: Some(self.span_id),
             name: format!("{} {model}", genai::OPERATION_CHAT),
             kind: SpanKind::Client,
-            // A retry that came earlier than announced began when it ended, at the latest.
+            // A retry that started earlier than announced began at its end, at the latest.
             start: self.ready.min(at),
             end: at,
             attributes,
@@ -254,7 +256,7 @@ impl OpenRun {
         if let Some(error) = &reply.error_message {
             span.fail(genai::error_type(error), error, content);
         }
-        // A call that failed has no usage, and is no measurement of none.
+        // A failed call has no usage; do not record zeros.
         let counted = [("input", usage.context()), ("output", usage.output)];
         for (kind, tokens) in counted.into_iter().filter(|_| usage.total() > 0) {
             let mut attributes = measured_of(&span);
@@ -348,7 +350,7 @@ impl OpenRun {
     }
 }
 
-/// The attributes of a span that a measurement has, too: those with few values.
+/// Returns the attributes of a span that its metrics also have: those with few values.
 fn measured_of(span: &Span) -> Vec<Attribute> {
     const FEW: [&str; 5] = [
         genai::OPERATION_NAME,
@@ -373,7 +375,7 @@ fn used(usage: &Usage) -> Vec<Attribute> {
     attributes
 }
 
-/// A message in the conventions' form.
+/// Formats a message as the conventions require.
 fn told(message: &Message) -> Value {
     let role = match message {
         Message::User(_) => "user",
@@ -383,7 +385,7 @@ fn told(message: &Message) -> Value {
     serde_json::json!({"role": role, "parts": [{"type": "text", "content": message.text()}]})
 }
 
-/// The random half of an event's id.
+/// Returns the random half of an event's id.
 fn short(id: EventId) -> u64 {
     id.uuid().as_u64_pair().1
 }

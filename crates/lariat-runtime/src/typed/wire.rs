@@ -1,16 +1,18 @@
-//! A schema as every service enforces it.
+//! Converts a schema to one that every provider enforces.
 //!
-//! Owns the part of JSON Schema that the strict modes of the services have in common: objects that are closed and
-//! require all of their properties, `anyOf`, `enum`, `const`, `$ref` within the schema. Bounds, patterns and defaults
-//! are refused by some of them, so they are said in the description. A required property that the type can do without
-//! costs nothing: a model gives `null`, or the default.
-//! Invariant: what satisfies the enforced schema and the words in it satisfies the schema it was made of.
+//! Uses the part of JSON Schema that the strict modes of the providers have in common: closed objects with
+//! only required properties, `anyOf`, `enum`, `const`, and `$ref` within the schema. Some providers reject
+//! bounds, patterns and defaults, so these go into the description. Requiring an optional property costs
+//! nothing: the model sends `null` or the default.
+//!
+//! Invariant: a value that satisfies the converted schema and the descriptions in it satisfies the original
+//! schema.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-/// Words instead of keywords: a service that enforces some of them rejects the others.
+/// Keywords to move into the description: a provider that enforces some of them rejects others.
 const IN_WORDS: [&str; 13] = [
     "minimum",
     "maximum",
@@ -27,11 +29,11 @@ const IN_WORDS: [&str; 13] = [
     "default",
 ];
 
-/// Formats that all of them know.
+/// Formats that all providers support.
 const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
-/// Makes a schema enforceable.
+/// Converts a schema to its enforceable part.
 pub(super) fn enforceable(mut schema: Value) -> Value {
     each(&mut schema, &mut |fields| {
         close(fields);
@@ -43,7 +45,7 @@ pub(super) fn enforceable(mut schema: Value) -> Value {
     schema
 }
 
-/// An object with one field for a schema of something else.
+/// Wraps a schema in an object with one field.
 pub(super) fn in_field(name: &str, mut schema: Value) -> Value {
     let definitions = schema.as_object_mut().and_then(|fields| fields.remove("$defs"));
     let root = format!("#/properties/{name}");
@@ -64,7 +66,7 @@ pub(super) fn in_field(name: &str, mut schema: Value) -> Value {
     whole
 }
 
-/// Visits every schema in a schema, itself last. What is data in it (`enum`, `const`, `default`) is none.
+/// Visits every schema within a schema, itself last. Skips data (`enum`, `const`, `default`).
 fn each(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
     let Some(fields) = schema.as_object_mut() else { return };
     for (key, value) in fields.iter_mut() {
@@ -84,7 +86,7 @@ fn each(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
     visit(fields);
 }
 
-/// An object has the properties it names, and has all of them.
+/// Closes an object: it has exactly the named properties, and all of them.
 fn close(fields: &mut Map<String, Value>) {
     let is_object = fields.get("type").is_some_and(|kind| kind == "object");
     let names: Vec<Value> = match fields.get("properties").and_then(Value::as_object) {
@@ -96,7 +98,7 @@ fn close(fields: &mut Map<String, Value>) {
     fields.entry("additionalProperties").or_insert(Value::Bool(false));
 }
 
-/// Moves what services refuse into the description.
+/// Moves keywords that providers reject into the description.
 fn say(fields: &mut Map<String, Value>) {
     let mut words = String::new();
     let unsigned =

@@ -6,7 +6,7 @@ use super::super::form::schema_of;
 use super::{enforceable, in_field};
 
 #[derive(Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "only its schema is looked at")]
+#[expect(dead_code, reason = "only its schema is used")]
 struct Order {
     /// How many.
     #[schemars(range(min = 1, max = 9))]
@@ -20,20 +20,20 @@ struct Order {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "only its schema is looked at")]
+#[expect(dead_code, reason = "only its schema is used")]
 enum When {
     Now,
     In { hours: f64 },
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "only its schema is looked at")]
+#[expect(dead_code, reason = "only its schema is used")]
 struct Node {
     children: Vec<Node>,
 }
 
 #[test]
-fn a_type_becomes_the_part_of_a_schema_that_every_service_enforces() {
+fn type_becomes_a_schema_that_every_provider_enforces() {
     let sent = enforceable(schema_of::<Order>());
     assert_eq!(sent["required"], json!(["count", "format", "to", "urgent", "when"]));
     assert_eq!(sent["additionalProperties"], false);
@@ -42,7 +42,7 @@ fn a_type_becomes_the_part_of_a_schema_that_every_service_enforces() {
     assert_eq!((count.get("minimum"), count.get("format")), (None, None));
     assert_eq!(sent["properties"]["urgent"], json!({"type": "boolean", "description": "(default: false)"}));
     assert_eq!(sent["properties"]["to"]["type"], json!(["string", "null"]));
-    // A property may be called as a keyword.
+    // A property may have the name of a keyword.
     assert_eq!(sent["properties"]["format"]["type"], "string");
     let when = &sent["$defs"]["When"];
     assert_eq!(when.get("oneOf"), None);
@@ -51,7 +51,7 @@ fn a_type_becomes_the_part_of_a_schema_that_every_service_enforces() {
 }
 
 #[test]
-fn every_object_of_an_enforceable_schema_is_closed_and_complete() {
+fn every_object_of_an_enforceable_schema_is_closed_and_requires_all_properties() {
     fn check(schema: &Value) {
         match schema {
             Value::Object(fields) => {
@@ -70,7 +70,7 @@ fn every_object_of_an_enforceable_schema_is_closed_and_complete() {
 }
 
 #[test]
-fn definitions_and_references_to_the_whole_stay_right_inside_of_a_field() {
+fn definitions_and_root_references_stay_valid_inside_a_field() {
     let whole = in_field("answer", schema_of::<Vec<Node>>());
     let answer = json!({"answer": [{"children": [{"children": []}]}]});
     assert!(jsonschema::is_valid(&whole, &answer));

@@ -1,4 +1,4 @@
-//! Budgets as an embedding program meets them: over many runs, over many agents, over days.
+//! Budgets of an embedding program: over several runs, several agents and several days.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn built(builder: AgentBuilder) -> Agent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_cap_holds_over_many_runs_and_over_a_restart() {
+async fn session_limit_applies_over_several_runs_and_a_restart() {
     let world = World::new((0..9).map(|_| spending(40)));
     let agent = || {
         let limits = BudgetLimits::none().with_tokens(100);
@@ -40,7 +40,11 @@ async fn a_session_cap_holds_over_many_runs_and_over_a_restart() {
     assert_eq!(first.run("one").await.unwrap().outcome, RunOutcome::Completed);
     assert_eq!(first.run("two").await.unwrap().outcome, RunOutcome::Completed);
     let second = agent();
-    assert_eq!(second.run("three").await.unwrap().outcome, RunOutcome::Completed, "the call in flight");
+    assert_eq!(
+        second.run("three").await.unwrap().outcome,
+        RunOutcome::Completed,
+        "the last call may exceed the limit"
+    );
     let session = limited(LimitKind::Tokens, BudgetScope::Session);
     assert_eq!(second.run("four").await.unwrap().outcome, session);
     assert_eq!(world.model.requests(), 3);
@@ -48,12 +52,12 @@ async fn a_session_cap_holds_over_many_runs_and_over_a_restart() {
     assert_eq!(second.run("five").await.unwrap().outcome, RunOutcome::Completed);
     assert_eq!(agent().ledger().await.unwrap().spent().tokens, 160);
     let third = agent();
-    assert_eq!(third.run("six").await.unwrap().outcome, RunOutcome::Completed, "the extension is kept");
+    assert_eq!(third.run("six").await.unwrap().outcome, RunOutcome::Completed, "the extension is journaled");
     world.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn agents_that_share_a_pool_spend_it_together() {
+async fn agents_share_the_budget_of_a_pool() {
     let world = World::new([working("a", 60), spending(30), spending(20), spending(20)]);
     let pool = BudgetPool::new(BudgetLimits::none().with_tokens(100).with_tool_calls(1));
     let agent = || {
@@ -68,7 +72,7 @@ async fn agents_that_share_a_pool_spend_it_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_day_has_a_budget_that_outlives_the_agent() {
+async fn daily_budget_applies_across_agents() {
     let world = World::new((0..9).map(|_| spending(60)));
     let log = Arc::new(MemorySpending::default());
     let agent = || {
@@ -82,7 +86,7 @@ async fn a_day_has_a_budget_that_outlives_the_agent() {
     assert!(agent().run("the next day").await.unwrap().outcome.is_completed());
 }
 
-/// Gives what it is asked for, once.
+/// Grants the first extension it is asked for.
 struct Generous(std::sync::atomic::AtomicBool);
 
 impl Approver for Generous {
@@ -97,7 +101,7 @@ impl Approver for Generous {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_approver_is_asked_before_a_pool_stops_a_run() {
+async fn approver_is_asked_before_a_pool_stops_a_run() {
     let world = World::new((0..9).map(|n| working(&format!("c{n}"), 60)));
     let pool = BudgetPool::new(BudgetLimits::none().with_tokens(100));
     let tool = world.tool("write", || Act::text("done"));
@@ -105,14 +109,14 @@ async fn an_approver_is_asked_before_a_pool_stops_a_run() {
     let agent = built(builder.approver(Generous(false.into())));
     let output = agent.run("go").await.unwrap();
     assert_eq!(output.outcome, limited(LimitKind::Tokens, BudgetScope::Pool));
-    assert_eq!(pool.spent().tokens, 240, "100, and as much again");
+    assert_eq!(pool.spent().tokens, 240, "100 and one extension");
     let events = world.journal(&agent.session_id()).await;
     let asked = |event: &AgentEvent| matches!(event, AgentEvent::BudgetExtensionRequested { .. });
     assert_eq!(events.iter().filter(|event| asked(&event.event)).count(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ledger_says_who_spent_what() {
+async fn ledger_lists_spending_by_source() {
     let world = World::new([working("a", 60), working("b", 30), spending(20)]);
     let tool = world.tool("write", || Act::text("done"));
     let agent = built(world.agent().tool(tool));

@@ -1,4 +1,4 @@
-//! Making room: with a model and without, by itself and when asked for, taken back, and read again.
+//! Compaction: with and without a model, automatic and on request, undone, and recalled.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn reply(text: String) -> AgentMessage {
     .into()
 }
 
-/// Questions with answers of about 500 tokens.
+/// A conversation with answers of about 500 tokens.
 fn talk(turns: usize) -> String {
     let turn =
         |n: usize| [AgentMessage::user(format!("question {n}")), reply(format!("answer {n} ").repeat(200))];
@@ -62,7 +62,7 @@ fn texts(messages: &[SharedMessage]) -> Vec<String> {
     messages.iter().map(|message| crate::kit::said(message)).collect()
 }
 
-/// Answers of the model that summarises, and `fine` for everybody else.
+/// A model that answers summary requests with `answer` and everything else with `fine`.
 fn summarising(answer: impl Fn(usize) -> Reply + Send + 'static) -> ScriptedModel {
     ScriptedModel::from_fn(
         move |n, request: &StreamConfig| {
@@ -72,8 +72,8 @@ fn summarising(answer: impl Fn(usize) -> Reply + Send + 'static) -> ScriptedMode
 }
 
 #[tokio::test(start_paused = true)]
-async fn old_turns_are_summarised_by_the_cheaper_model_and_what_a_person_said_stays() {
-    let world = World::with_model(summarising(|_| Reply::text("## Parser\n- it was mended")));
+async fn cheaper_model_summarises_old_turns_and_user_messages_stay() {
+    let world = World::with_model(summarising(|_| Reply::text("## Parser\n- it was fixed")));
     let agent = talked(world.agent().context(small(4_000)).compaction_model(cheap()), 6);
     let report = agent.compact(Some("the parser")).await.unwrap();
     assert!(report.tokens_after * 2 <= report.tokens_before, "{report:?}");
@@ -85,7 +85,7 @@ async fn old_turns_are_summarised_by_the_cheaper_model_and_what_a_person_said_st
     for n in 0..6 {
         assert!(seen.contains(&format!("user: question {n}")), "{seen:#?}");
     }
-    assert!(seen.iter().any(|said| said.contains("it was mended") && said.contains("`recall`")), "{seen:#?}");
+    assert!(seen.iter().any(|said| said.contains("it was fixed") && said.contains("`recall`")), "{seen:#?}");
     let journal = world.journal(&agent.session_id()).await;
     let recorded = journal.iter().find_map(|event| match &event.event {
         AgentEvent::Compaction { usage, edits, .. } => Some((*usage, Arc::clone(edits))),
@@ -94,12 +94,12 @@ async fn old_turns_are_summarised_by_the_cheaper_model_and_what_a_person_said_st
     let (usage, edits) = recorded.unwrap();
     assert!(usage.total() > 0 && edits == report.edits);
     agent.run("go on").await.unwrap();
-    assert!(world.told(1).iter().any(|said| said.contains("it was mended")));
+    assert!(world.told(1).iter().any(|said| said.contains("it was fixed")));
     world.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_that_fails_or_says_nothing_leaves_room_all_the_same() {
+async fn failed_or_empty_summary_still_compacts() {
     let answers: [fn() -> Reply; 3] = [
         || Reply::text(" "),
         || Reply::error(ProviderError::Api("x".into())),
@@ -115,7 +115,7 @@ async fn a_summary_that_fails_or_says_nothing_leaves_room_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_preview_asks_nobody_and_records_nothing() {
+async fn preview_calls_no_model_and_records_nothing() {
     let world = World::new([]);
     let agent = talked(world.agent().context(small(4_000)), 6);
     agent.run("hello").await.unwrap();
@@ -129,7 +129,7 @@ async fn a_preview_asks_nobody_and_records_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_undone_compaction_is_as_if_it_had_never_been_for_this_agent_and_the_next() {
+async fn undone_compaction_leaves_no_trace_for_this_agent_and_the_next() {
     let world = World::new([Reply::text("one"), Reply::text("two")]);
     let every = JournalConfig { snapshot_every: 1, ..JournalConfig::default() };
     let build = || world.agent().context(small(4_000)).compaction(TieredCompaction).journal(every);
@@ -142,21 +142,21 @@ async fn an_undone_compaction_is_as_if_it_had_never_been_for_this_agent_and_the_
     let mut expected = before;
     expected.extend(["user: more".to_owned(), "assistant: one".to_owned()]);
     assert_eq!(texts(&agent.messages()), expected);
-    assert!(!agent.undo_compaction().await.unwrap(), "there is no other");
+    assert!(!agent.undo_compaction().await.unwrap(), "no other compaction is left");
     let session = agent.session_id();
     drop(agent);
     let resumed = build().session_id(session).build().unwrap();
     assert_eq!(resumed.recover().await.unwrap().map(|output| output.text), None);
-    assert_eq!(texts(&resumed.messages()), expected, "no snapshot says otherwise");
+    assert_eq!(texts(&resumed.messages()), expected, "snapshots agree");
     resumed.run("and more").await.unwrap();
     assert!(world.told(1).len() > 4);
     world.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_cleared_is_recalled_exactly_by_the_id_that_stands_in_its_place() {
+async fn cleared_output_is_recalled_exactly_by_its_id() {
     let output: String = (0..312).map(|n| format!("line {n} of the output\n")).collect();
-    // Without usage, so that the estimate of the conversation stands.
+    // Without usage, so that the estimated size is used.
     let script = |n: usize, request: &StreamConfig| next(n, request).with_usage(Usage::default());
     fn next(n: usize, request: &StreamConfig) -> Reply {
         match n {
@@ -179,14 +179,14 @@ async fn what_was_cleared_is_recalled_exactly_by_the_id_that_stands_in_its_place
     let agent = agent.compaction(TieredCompaction).build().unwrap();
     assert_eq!(agent.run("look").await.unwrap().text, "done");
     let last = world.told(5).last().unwrap().clone();
-    assert_eq!(last, format!("tool: {output}[That was the end.]\n"));
+    assert_eq!(last, format!("tool: {output}[End of text.]\n"));
     let journal = kinds(&world.journal(&agent.session_id()).await);
     assert!(journal.iter().any(|kind| kind == "CompactionWarning"), "{journal:?}");
     world.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pinned_message_stays_until_it_is_unpinned() {
+async fn pinned_message_stays_until_it_is_unpinned() {
     let world = World::new([]);
     let agent = talked(world.agent().context(small(4_000)).compaction(TieredCompaction), 6);
     let pinned = agent.messages()[1].id();
@@ -200,7 +200,7 @@ async fn a_pinned_message_stays_until_it_is_unpinned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_that_hangs_holds_up_neither_the_run_nor_its_end() {
+async fn summary_that_hangs_delays_neither_the_run_nor_its_end() {
     let world = World::with_model(summarising(|_| Reply::stall_forever()));
     let agent = talked(world.agent().context(small(3_900)).compaction_model(cheap()), 6);
     assert_eq!(agent.run("go").await.unwrap().outcome, RunOutcome::Completed);
@@ -211,7 +211,7 @@ async fn a_summary_that_hangs_holds_up_neither_the_run_nor_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_that_does_not_fit_names_what_is_too_big() {
+async fn full_context_error_names_the_largest_messages() {
     let overflow = || Reply::error(ProviderError::ContextOverflow("too long".into()));
     let world = World::new([overflow(), overflow(), overflow(), overflow()]);
     let agent = world.agent().context(small(100_000)).build().unwrap();
@@ -222,7 +222,7 @@ async fn a_conversation_that_does_not_fit_names_what_is_too_big() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_window_nothing_is_compacted_even_if_it_is_asked_for() {
+async fn compaction_on_request_fails_without_a_window() {
     let world = World::new([]);
     let agent = talked(world.agent(), 6);
     for refused in [agent.compact(None).await, agent.preview_compaction(None).await] {

@@ -1,4 +1,4 @@
-//! Steering, following up, cancelling, dropping, resetting.
+//! Steering, follow-ups, cancelling, dropping, resetting.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -32,7 +32,7 @@ async fn outcome(world: &World, agent: &Agent) -> RunOutcome {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_injected_mid_run_reaches_the_model_after_the_tool() {
+async fn message_injected_during_a_run_reaches_the_model_after_the_tool() {
     let world = World::new([call("c1", "write"), Reply::text("done")]);
     let agent = world.agent().tool(world.tool("write", slow)).build().unwrap();
     let mut stream = agent.run_stream("go");
@@ -42,12 +42,12 @@ async fn a_message_injected_mid_run_reaches_the_model_after_the_tool() {
     until(&mut stream, "AgentEnd").await;
     assert_eq!(world.told(1)[2..], ["tool: ok", "user: be careful"], "one at a time");
     assert_eq!(world.told(2).last().unwrap(), "user: and quick");
-    assert!(!stream.inject_message("too late"), "a run that is over says so");
+    assert!(!stream.inject_message("too late"), "a finished run refuses messages");
     world.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follow_up_waits_until_the_loop_would_stop() {
+async fn follow_up_waits_until_the_loop_would_stop() {
     let world = World::new([call("c1", "write"), Reply::text("first"), Reply::text("second")]);
     let agent = world.agent().tool(world.tool("write", slow)).build().unwrap();
     let mut stream = agent.run_stream("go");
@@ -60,7 +60,7 @@ async fn a_follow_up_waits_until_the_loop_would_stop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_queued_while_nothing_runs_waits_for_the_next_run() {
+async fn messages_queued_while_idle_wait_for_the_next_run() {
     let world = World::new([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
     let agent = world.agent().build().unwrap();
     agent.steer("politely");
@@ -73,7 +73,7 @@ async fn what_is_queued_while_nothing_runs_waits_for_the_next_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_right_after_the_prompt_is_heard_by_that_run() {
+async fn message_sent_right_after_the_prompt_reaches_that_run() {
     let world = World::new([Reply::text("one"), Reply::text("two")]);
     let agent = world.agent().build().unwrap();
     let stream = agent.run_stream("go");
@@ -83,7 +83,7 @@ async fn what_is_said_right_after_the_prompt_is_heard_by_that_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_to_a_run_that_cannot_begin_waits_for_the_next_one() {
+async fn message_to_a_run_that_cannot_begin_waits_for_the_next_one() {
     let world = World::new([Reply::text("one"), Reply::text("two")]);
     let agent = world.agent().build().unwrap();
     let refused = agent.run_stream(" ");
@@ -93,7 +93,7 @@ async fn what_is_said_to_a_run_that_cannot_begin_waits_for_the_next_one() {
     assert_eq!(world.told(0), ["user: go", "user: politely"]);
 }
 
-/// Says something at the last moment a run has: after its end was recorded.
+/// Steers the agent at the last possible moment of a run: after its end was recorded.
 struct LastWord(Arc<OnceLock<Agent>>);
 
 impl Hooks for LastWord {
@@ -105,7 +105,7 @@ impl Hooks for LastWord {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_steered_at_the_very_last_moment_is_delivered_to_the_next_run() {
+async fn message_steered_at_the_last_moment_reaches_the_next_run() {
     let world = World::new([Reply::text("one"), Reply::text("two")]);
     let itself = Arc::new(OnceLock::new());
     let agent = world.agent().hooks(LastWord(itself.clone())).build().unwrap();
@@ -116,7 +116,7 @@ async fn a_message_steered_at_the_very_last_moment_is_delivered_to_the_next_run(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_steered_at_the_last_moment_comes_along_into_a_new_session() {
+async fn message_steered_at_the_last_moment_moves_to_the_new_session() {
     let world = World::new([Reply::text("one"), Reply::text("two")]);
     let itself = Arc::new(OnceLock::new());
     let agent = world.agent().hooks(LastWord(itself.clone())).build().unwrap();
@@ -128,7 +128,7 @@ async fn a_message_steered_at_the_last_moment_comes_along_into_a_new_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_run_ends_with_agent_end_and_the_agent_goes_on() {
+async fn cancelled_run_ends_with_agent_end_and_the_agent_stays_usable() {
     let world = World::new([call("c1", "write"), Reply::text("fine")]);
     let agent = world.agent().tool(world.tool("write", Act::never)).build().unwrap();
     let mut stream = agent.run_stream("go");
@@ -143,7 +143,7 @@ async fn a_cancelled_run_ends_with_agent_end_and_the_agent_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn abort_stops_a_model_that_does_not_answer() {
+async fn abort_stops_a_model_that_does_not_reply() {
     let world = World::new([Reply::text("half").then_stall(), Reply::text("fine")]);
     let agent = world.agent().build().unwrap();
     let mut stream = agent.run_stream("go");
@@ -169,7 +169,7 @@ async fn dropping_a_stream_cancels_the_run_and_its_tool_and_leaves_the_agent_usa
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_ignores_its_cancellation_is_dropped_after_its_grace() {
+async fn tool_that_ignores_cancellation_is_dropped_after_the_grace_period() {
     let world = World::new([call("c1", "write")]);
     let agent = world
         .agent()
@@ -193,7 +193,7 @@ async fn a_tool_that_ignores_its_cancellation_is_dropped_after_its_grace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_the_future_of_a_run_cancels_it_too() {
+async fn dropping_the_future_of_a_run_cancels_it() {
     let world = World::new([call("c1", "write"), Reply::text("fine")]);
     let agent = world.agent().tool(world.tool("write", Act::never)).build().unwrap();
     let timeout = tokio::time::timeout(Duration::from_secs(30), agent.run("go")).await;
@@ -207,7 +207,7 @@ async fn dropping_the_future_of_a_run_cancels_it_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reset_begins_again_with_nothing_and_the_old_run_still_journals_its_end() {
+async fn reset_starts_empty_and_the_old_run_still_journals_its_end() {
     let model = ScriptedModel::new([call("c1", "write"), Reply::text("fresh")]);
     let world = World::with_model(model);
     let agent = world.agent().tool(world.tool("write", Act::never)).build().unwrap();

@@ -1,4 +1,4 @@
-//! An agent behind the gate: what a person answered counts, as long as it says, for the sessions it says.
+//! An agent with a [`Gate`]: the user's decisions apply for their scope.
 
 use std::sync::{Arc, Mutex};
 
@@ -36,7 +36,7 @@ async fn answer(stream: &mut RunStream, decision: PermissionDecision) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_remembered_goes_with_a_snapshot() {
+async fn remembered_decisions_survive_in_a_snapshot() {
     let world = World::new([
         command("c1", "cargo test --all"),
         Reply::text("one"),
@@ -66,19 +66,19 @@ async fn what_is_remembered_goes_with_a_snapshot() {
     let kept = store.snapshot(&session, u64::MAX).await.unwrap().unwrap();
     let asked = |event: &&lariat_core::event::Event| kind(event) == "PermissionDecided";
     let answered_at = journal(&*store, &session).await.iter().find(asked).unwrap().seq;
-    assert!(kept.seq > answered_at && kept.seq <= head, "the answer is before the snapshot");
+    assert!(kept.seq > answered_at && kept.seq <= head, "the decision is before the snapshot");
 
     let last = every(gate());
     let plan = last.plan().await.unwrap();
     let ids: Vec<_> = plan.changes.iter().map(|change| change.id.as_str()).collect();
     assert_eq!(ids, ["c2"]);
-    // Nobody answers: it was answered before the snapshot.
+    // No approval is needed: the user decided before the snapshot.
     assert_eq!(last.run("again").await.unwrap().text, "four");
     assert_eq!(world.ledger.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_for_the_session_counts_in_it_and_when_it_goes_on() {
+async fn session_approval_applies_in_that_session_and_after_resuming() {
     let world = World::new([
         command("c1", "cargo test --all"),
         command("c2", "cargo test -p x"),
@@ -92,11 +92,11 @@ async fn an_answer_for_the_session_counts_in_it_and_when_it_goes_on() {
     assert_eq!(stream.finish().await.unwrap().text, "done");
     assert_eq!(world.ledger.len(), 2);
 
-    // Another process goes on with the session: its gate knows only what the journal says.
+    // Another process resumes the session: its gate knows only the journal.
     let output = agent(&world, gate(), "s").run("once more").await.unwrap();
     assert_eq!((output.text.as_str(), world.ledger.len()), ("again", 3));
 
-    // Another session has not been asked.
+    // The decision does not apply to another session.
     let mut stream = agent(&world, gate(), "other").run_stream("go");
     until(&mut stream, "PermissionRequired").await;
     stream.cancel();
@@ -104,7 +104,7 @@ async fn an_answer_for_the_session_counts_in_it_and_when_it_goes_on() {
     assert_eq!(world.ledger.len(), 3);
 }
 
-/// Remembers what hooks were told.
+/// Records the input of hooks.
 #[derive(Default)]
 struct Told(Mutex<Vec<String>>);
 
@@ -116,7 +116,7 @@ impl HookRunner for Told {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_are_told_no_secret_that_a_tool_said() {
+async fn hooks_receive_no_secret_from_a_tool_result() {
     let world = World::new([command("c1", "git status"), Reply::text("done")]);
     let mut book = HookBook::default();
     let entry = json!([{ "hooks": [{ "command": "look" }] }]);
@@ -133,7 +133,7 @@ async fn hooks_are_told_no_secret_that_a_tool_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_plan_mode_a_change_is_queued_and_not_made() {
+async fn plan_mode_queues_a_change_without_making_it() {
     let world = World::new([command("c1", "git status"), command("c2", "touch x"), Reply::text("planned")]);
     let gate = gate();
     assert_eq!(gate.set_mode(Mode::Plan), Mode::Plan);

@@ -1,4 +1,4 @@
-//! What the tests are made of: a clock on tokio's time, an agent on a script, views of journals and requests.
+//! Test fixtures: a clock on tokio's time, an agent on a script, views of journals and requests.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use lariat_runtime::{Agent, AgentBuilder, MemoryStore, RunStream};
 use lariat_testkit::{Act, EPOCH, Ledger, LedgerTool, Reply, ScriptedModel, VirtualClock};
 use serde_json::json;
 
-/// Tokio's time as a clock: with a paused runtime, time passes when there is nothing else to do.
+/// Tokio's time as a clock: in a paused runtime, time passes only when all tasks wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokioClock {
     start: tokio::time::Instant,
@@ -38,7 +38,7 @@ impl Clock for TokioClock {
     }
 }
 
-/// The surroundings of an agent that outlive it.
+/// The fixtures of an agent that outlive it: model, store, ledger and clock.
 pub(crate) struct World {
     pub(crate) model: Arc<ScriptedModel>,
     pub(crate) store: Arc<MemoryStore>,
@@ -47,7 +47,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// On tokio's time.
+    /// Creates fixtures on tokio's time.
     pub(crate) fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
         Self::with_model(ScriptedModel::new(replies))
     }
@@ -56,7 +56,7 @@ impl World {
         Self::at(TokioClock::shared(), model)
     }
 
-    /// Where time stands still: for runtimes whose time cannot be paused.
+    /// Creates fixtures with a clock that stands still: for runtimes whose time cannot be paused.
     pub(crate) fn timeless(model: ScriptedModel) -> Self {
         Self::at(VirtualClock::new().shared(), model)
     }
@@ -66,7 +66,7 @@ impl World {
         Self { model: Arc::new(model), store: Arc::new(MemoryStore::new()), ledger: Ledger::new(), clock }
     }
 
-    /// An agent in this world that may run every tool.
+    /// Creates an agent with these fixtures that may run every tool.
     pub(crate) fn agent(&self) -> AgentBuilder {
         Agent::builder()
             .shared_model(self.model.clone())
@@ -75,7 +75,7 @@ impl World {
             .permission_policy(AllowAll)
     }
 
-    /// A tool with effects.
+    /// Creates a tool with write effects.
     pub(crate) fn tool(&self, name: &str, act: impl Fn() -> Act + Send + 'static) -> LedgerTool {
         LedgerTool::new(name, self.ledger.clone(), Arc::clone(&self.clock))
             .with_effects(ToolEffects::WRITES)
@@ -86,12 +86,12 @@ impl World {
         journal(&*self.store, session_id).await
     }
 
-    /// What the model was told at a request, as `role: text`.
+    /// Returns the messages of a request to the model, as `role: text`.
     pub(crate) fn told(&self, request: usize) -> Vec<String> {
         told(&self.model.recorded()[request])
     }
 
-    /// Nothing was sent that a real API would have rejected.
+    /// Asserts that a real API would have accepted all requests.
     pub(crate) fn assert_valid(&self) {
         assert_eq!(self.model.violations(), []);
     }
@@ -105,7 +105,7 @@ pub(crate) fn told(request: &StreamConfig) -> Vec<String> {
     request.messages.iter().map(|message| said(message)).collect()
 }
 
-/// A message as `role: text`.
+/// Formats a message as `role: text`.
 pub(crate) fn said(message: &AgentMessage) -> String {
     let Some(message) = message.as_llm() else { return "extension".to_owned() };
     let role = match message {
@@ -120,7 +120,7 @@ pub(crate) fn call(id: &str, tool: &str) -> Reply {
     Reply::tool_call(id, tool, json!({}))
 }
 
-/// The kind of an event, as it is written.
+/// Returns the serialised type of an event.
 pub(crate) fn kind(event: &Event) -> String {
     serde_json::to_value(&**event).unwrap()["type"].as_str().unwrap().to_owned()
 }
@@ -129,7 +129,7 @@ pub(crate) fn kinds(events: &[Event]) -> Vec<String> {
     events.iter().map(kind).collect()
 }
 
-/// Only the durable ones.
+/// Returns only the durable events.
 pub(crate) fn durable(events: &[Event]) -> Vec<Event> {
     events.iter().filter(|event| event.is_durable()).cloned().collect()
 }
@@ -142,7 +142,7 @@ pub(crate) fn starts(events: &[Event]) -> Vec<LoopStart> {
     events.iter().filter_map(start).collect()
 }
 
-/// Reads a stream up to an event of a kind.
+/// Reads a stream up to an event of a type.
 pub(crate) async fn until(stream: &mut RunStream, wanted: &str) -> Event {
     while let Some(event) = stream.next().await {
         if kind(&event) == wanted {
@@ -152,7 +152,7 @@ pub(crate) async fn until(stream: &mut RunStream, wanted: &str) -> Event {
     panic!("the stream ended without {wanted}");
 }
 
-/// All that is left of a stream.
+/// Reads the rest of a stream.
 pub(crate) async fn rest(stream: &mut RunStream) -> Vec<Event> {
     let mut events = Vec::new();
     while let Some(event) = stream.next().await {
@@ -161,7 +161,7 @@ pub(crate) async fn rest(stream: &mut RunStream) -> Vec<Event> {
     events
 }
 
-/// Waits until nothing runs; a run that does not end fails the test.
+/// Waits until no run is active; fails the test if a run does not end.
 pub(crate) async fn idle(agent: &Agent) {
     for _ in 0..100_000 {
         if !agent.is_streaming() {
@@ -169,5 +169,5 @@ pub(crate) async fn idle(agent: &Agent) {
         }
         tokio::task::yield_now().await;
     }
-    panic!("the run does not end");
+    panic!("the run did not end");
 }

@@ -1,4 +1,4 @@
-//! Configured hooks around an agent: what they are told and when, what their answers do, and what their failure means.
+//! Configured hooks: what they receive and when, what their answers do, and what their failure means.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,10 +28,11 @@ use serde_json::{Value, json};
 
 use super::kit::{World, call, durable, idle, kind, kinds, rest, until};
 
-/// One list of everything that happened, in order.
+/// Everything that happened, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Runs no programs: a command is what it says. `exit 2 why` blocks, `hang` hangs, `late` answers after its time.
+/// Runs no programs: returns what the command says. `exit 2 why` blocks, `hang` never ends, `late` ends after
+/// its timeout.
 #[derive(Default)]
 struct Commands {
     log: Log,
@@ -39,7 +40,7 @@ struct Commands {
     hanging: AtomicUsize,
 }
 
-/// Counts a hook that hangs for as long as it does.
+/// Counts a hanging hook until it is dropped.
 struct Hanging<'a>(&'a AtomicUsize);
 
 impl Drop for Hanging<'_> {
@@ -76,7 +77,7 @@ impl HookRunner for Commands {
 }
 
 impl Commands {
-    /// What was told of an event, time after time.
+    /// Returns all inputs of an event.
     fn of(&self, event: &str) -> Vec<Value> {
         let told = self.told.lock().unwrap();
         told.iter().filter(|told| told["hook_event_name"] == event).cloned().collect()
@@ -91,7 +92,7 @@ fn hooked(hooks: &Value) -> (Arc<Gate>, Arc<Commands>) {
     (Arc::new(gate.with_hooks(book, commands.clone())), commands)
 }
 
-/// One handler for each of these events.
+/// Configures one handler for each of these events.
 fn on<'a>(handlers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
     let entry =
         |(event, command): (&str, &str)| (event.to_owned(), json!([{"hooks": [{"command": command}]}]));
@@ -102,7 +103,7 @@ fn stops(reason: &str) -> String {
     json!({"continue": false, "stopReason": reason}).to_string()
 }
 
-/// In-process hooks that write down their names.
+/// In-process hooks that log their names.
 struct Named(Log);
 
 impl Named {
@@ -141,7 +142,7 @@ impl InputFilter for Named {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_process_and_configured_hooks_have_one_order() {
+async fn in_process_and_configured_hooks_run_in_a_fixed_order() {
     let world = World::new([call("c1", "write"), Reply::text("done")]);
     let (gate, commands) = hooked(&on([
         ("SessionStart", "ok"),
@@ -159,7 +160,7 @@ async fn in_process_and_configured_hooks_have_one_order() {
     let mut stream = agent.run_stream("go");
     let event = until(&mut stream, "PermissionRequired").await;
     let AgentEvent::PermissionRequired { request } = &event.event else { panic!() };
-    // The person answers once the notification went out.
+    // The user answers after the notification was sent.
     while commands.of("Notification").is_empty() {
         tokio::task::yield_now().await;
     }
@@ -193,7 +194,7 @@ async fn in_process_and_configured_hooks_have_one_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_that_a_hook_blocks_never_reaches_the_model() {
+async fn prompt_blocked_by_a_hook_never_reaches_the_model() {
     let world = World::new([Reply::text("done")]);
     let (gate, commands) = hooked(&on([("UserPromptSubmit", "exit 2 not on Sundays")]));
     let agent = world.agent().shared_policy(gate).build().unwrap();
@@ -209,7 +210,7 @@ async fn a_prompt_that_a_hook_blocks_never_reaches_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_hooks_say_at_the_beginning_and_about_a_prompt_is_in_the_prompt() {
+async fn context_from_session_start_and_prompt_hooks_is_in_the_prompt() {
     let world = World::new([Reply::text("one"), Reply::text("two")]);
     let (gate, commands) = hooked(&on([("SessionStart", "use tabs"), ("UserPromptSubmit", "it rains")]));
     let agent = world.agent().shared_policy(gate).build().unwrap();
@@ -221,13 +222,13 @@ async fn what_hooks_say_at_the_beginning_and_about_a_prompt_is_in_the_prompt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_says_how_it_begins() {
+async fn session_hooks_receive_how_the_session_starts_and_ends() {
     let world = World::new((0..8).map(|_| Reply::text("done")));
     let (gate, commands) = hooked(&on([("SessionStart", "ok"), ("SessionEnd", "ok")]));
     let agent = |session: &str| {
         let memory = Section::new("memory", Place::SemiStatic, "Use tabs.");
         let agent = world.agent().shared_policy(gate.clone()).session_id(SessionId::from(session));
-        // What is journaled before the first loop does not make a session an old one.
+        // Events before the first loop do not make the session a resumed one.
         let agent = agent.description(Description::default()).section(memory);
         agent.build().unwrap()
     };
@@ -242,13 +243,13 @@ async fn a_session_says_how_it_begins() {
     assert_eq!(sources, ["startup", "clear", "resume"]);
     let ends: Vec<_> = commands.of("SessionEnd").iter().map(|told| told["reason"].clone()).collect();
     assert_eq!(ends, ["clear", "other", "other"]);
-    // An agent that did nothing has nothing to end.
+    // An agent without a run has no session to end.
     agent("s").close().await;
     assert_eq!(commands.of("SessionEnd").len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_session_waits_a_second_and_a_half_and_a_drop_for_nobody() {
+async fn close_waits_at_most_1500_ms_for_hooks_and_drop_does_not_wait() {
     let world = World::new([Reply::text("done"), Reply::text("done")]);
     let (gate, commands) = hooked(&on([("SessionEnd", "hang")]));
     let agent = world.agent().shared_policy(gate).build().unwrap();
@@ -266,7 +267,7 @@ async fn the_end_of_a_session_waits_a_second_and_a_half_and_a_drop_for_nobody() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_blocks_the_end_lets_the_run_go_on_and_its_journal_replays() {
+async fn hook_that_blocks_the_end_continues_the_run_and_its_journal_replays() {
     let world = World::new((0..9).map(|n| Reply::text(format!("reply {n}"))));
     let (gate, commands) = hooked(&on([("Stop", "exit 2 the tests fail")]));
     let agent = world.agent().shared_policy(gate).build().unwrap();
@@ -285,7 +286,7 @@ async fn a_hook_that_blocks_the_end_lets_the_run_go_on_and_its_journal_replays()
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_that_nobody_configured_change_no_journal() {
+async fn hooks_without_objections_do_not_change_the_journal() {
     let journal = async |hooks: Option<Value>| {
         let world = World::new([call("c1", "write"), Reply::text("done")]);
         let agent = world.agent().tool(world.tool("write", || Act::text("written")));
@@ -304,10 +305,10 @@ async fn hooks_that_nobody_configured_change_no_journal() {
     let events = ["SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "PostCompact", "Notification"];
     let mut silent = journal(Some(on(events.map(|event| (event, "ok"))))).await;
     silent.retain(|kind| !asked.contains(&kind.as_str()));
-    assert_eq!(silent, plain, "hooks without an objection leave no mark");
+    assert_eq!(silent, plain, "hooks without objections leave no trace");
 }
 
-/// A person who always says yes.
+/// An approver that always approves.
 struct Yes;
 
 impl Approver for Yes {
@@ -317,7 +318,7 @@ impl Approver for Yes {
 }
 
 #[tokio::test(start_paused = true)]
-async fn continue_false_of_any_event_ends_the_run_and_says_why() {
+async fn continue_false_in_any_hook_ends_the_run_with_its_reason() {
     for event in
         ["SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "Stop"]
     {
@@ -337,7 +338,7 @@ async fn continue_false_of_any_event_ends_the_run_and_says_why() {
             .collect();
         assert_eq!(reasons, ["enough for today"], "{event}");
         assert_eq!(commands.of(event).len(), 1, "{event}");
-        // How far the run came before: the model was not asked again.
+        // The number of requests before the stop: the model was not called again.
         let requests = match event {
             "SessionStart" | "UserPromptSubmit" => 0,
             "Stop" => 2,
@@ -355,7 +356,7 @@ async fn continue_false_of_any_event_ends_the_run_and_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_hangs_does_not_keep_a_run_from_being_cancelled() {
+async fn run_with_a_hanging_hook_can_be_cancelled() {
     for event in ["SessionStart", "UserPromptSubmit", "Stop", "PreToolUse"] {
         let world = World::new([call("c1", "write"), Reply::text("done")]);
         let (gate, commands) = hooked(&on([(event, "hang")]));
@@ -373,7 +374,7 @@ async fn a_hook_that_hangs_does_not_keep_a_run_from_being_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_takes_too_long_over_a_prompt_blocks_it() {
+async fn prompt_hook_that_times_out_blocks_the_prompt() {
     let world = World::new([Reply::text("done")]);
     let (gate, _) = hooked(&on([("UserPromptSubmit", "late")]));
     let agent = world.agent().shared_policy(gate).build().unwrap();
@@ -384,7 +385,7 @@ async fn a_hook_that_takes_too_long_over_a_prompt_blocks_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_that_panic_have_blocked_what_they_may_block_and_nothing_else() {
+async fn panicking_hooks_block_only_what_can_be_blocked() {
     for kind in MomentKind::ALL {
         let world = World::new((0..9).map(|_| Reply::text("done")));
         let hooks = ScriptedHooks::new(Arc::clone(&world.clock), move |moment| {
@@ -395,13 +396,13 @@ async fn hooks_that_panic_have_blocked_what_they_may_block_and_nothing_else() {
         let outcome = agent.run("go").await.unwrap().outcome;
         let rejected = kind == MomentKind::Prompt;
         assert_eq!(outcome == RunOutcome::Rejected, rejected, "{kind:?}: {outcome:?}");
-        // A run is kept from ending as often as can be, and ends.
+        // The hook blocks the end as often as allowed, then the run ends.
         let requests = if kind == MomentKind::Stop { 9 } else { usize::from(!rejected) };
         assert_eq!(world.model.requests(), requests, "{kind:?}");
     }
 }
 
-/// Leaves the words of people only.
+/// Keeps only user messages.
 struct WordsOnly;
 
 impl CompactionStrategy for WordsOnly {
@@ -416,7 +417,7 @@ impl CompactionStrategy for WordsOnly {
     }
 }
 
-/// A long conversation in a small window.
+/// Creates an agent with a long conversation in a small window.
 fn crowded(world: &World, gate: Arc<Gate>) -> Agent {
     let mut context = ContextConfig::with_window(1_000);
     (context.keep_first, context.keep_recent, context.system_prompt_tokens) = (0, 1, 0);
@@ -428,7 +429,7 @@ fn crowded(world: &World, gate: Arc<Gate>) -> Agent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_are_told_of_a_compaction_and_what_they_say_is_in_the_next_request() {
+async fn hooks_are_notified_of_a_compaction_and_their_context_is_in_the_next_request() {
     let world = World::new([Reply::text("done")]);
     let mut hooks = on([("PreCompact", "ok"), ("PostCompact", "ok")]);
     hooks["SessionStart"] = json!([{"matcher": "compact", "hooks": [{"command": "use tabs"}]}]);
@@ -446,7 +447,7 @@ async fn hooks_are_told_of_a_compaction_and_what_they_say_is_in_the_next_request
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_compaction_that_a_hook_blocks_is_not_made() {
+async fn compaction_blocked_by_a_hook_does_not_happen() {
     let world = World::new([Reply::text("done")]);
     let (gate, commands) = hooked(&on([("PreCompact", "exit 2 not while I debug"), ("PostCompact", "ok")]));
     let agent = crowded(&world, gate);
@@ -463,7 +464,7 @@ async fn a_compaction_that_a_hook_blocks_is_not_made() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_are_told_no_secret_and_tell_none() {
+async fn hooks_neither_receive_nor_pass_on_secrets() {
     let world = World::new([Reply::text("your key is hunter2-canary"), Reply::text("done")]);
     let (gate, commands) =
         hooked(&on([("UserPromptSubmit", "I know hunter2-canary"), ("Stop", "exit 2 hunter2-canary again")]));
@@ -477,7 +478,7 @@ async fn hooks_are_told_no_secret_and_tell_none() {
 }
 
 #[tokio::test]
-async fn a_hook_that_is_not_waited_for_holds_nothing_up_and_decides_nothing() {
+async fn async_hook_delays_and_decides_nothing() {
     let world = World::timeless(lariat_testkit::ScriptedModel::new([Reply::text("done")]));
     let handlers = |command: &str| json!([{"hooks": [{"command": command, "async": true}]}]);
     let (gate, commands) = hooked(&json!({
@@ -493,7 +494,7 @@ async fn a_hook_that_is_not_waited_for_holds_nothing_up_and_decides_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_is_told_once_is_told_once_in_a_session() {
+async fn hook_with_once_runs_once_per_session() {
     let world = World::new((0..4).map(|_| Reply::text("done")));
     let (gate, commands) = hooked(&json!({
         "UserPromptSubmit": [{"hooks": [{"command": "remember the milk", "once": true}]}]
@@ -510,7 +511,7 @@ async fn a_hook_that_is_told_once_is_told_once_in_a_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_goes_on_after_a_crash_is_told_as_resumed_and_asked_about_its_end_again() {
+async fn recovered_session_runs_start_hooks_as_resumed_and_stop_hooks_again() {
     let world = World::new([Reply::text("one"), Reply::text("two")]);
     let (gate, commands) = hooked(&on([("SessionStart", "ok"), ("Stop", "hang")]));
     let agent = world.agent().shared_policy(gate).session_id(SessionId::from("s")).build().unwrap();
@@ -518,7 +519,7 @@ async fn a_session_that_goes_on_after_a_crash_is_told_as_resumed_and_asked_about
     while commands.hanging.load(Ordering::SeqCst) == 0 {
         tokio::task::yield_now().await;
     }
-    // The process dies while the hook is asked: everything up to here is in the journal.
+    // The process dies while the hook runs: everything up to here is in the journal.
     let died = world.journal(&agent.session_id()).await;
     let store = Arc::new(lariat_runtime::MemoryStore::new());
     let journal = lariat_core::store::SessionStore::claim(&*store, &SessionId::from("s")).await.unwrap();
@@ -541,7 +542,7 @@ fn agent_session() -> &'static SessionId {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_with_pictures_are_told_as_their_words() {
+async fn prompt_hook_receives_the_text_of_all_messages() {
     let world = World::new([Reply::text("done")]);
     let (gate, commands) = hooked(&on([("UserPromptSubmit", "ok")]));
     let agent = world.agent().shared_policy(gate).build().unwrap();

@@ -1,4 +1,4 @@
-//! Code of others that panics: it fails what it was asked for, never the run.
+//! A panic in code of the embedding program fails what it was called for, never the run.
 
 use std::panic::resume_unwind;
 
@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::kit::{World, call, kinds};
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_panics_is_a_failed_call() {
+async fn panicking_tool_is_a_failed_tool_call() {
     let world = World::new([call("c1", "write"), Reply::text("I see")]);
     let agent =
         world.agent().tool(world.tool("write", || Act::panic("index out of bounds"))).build().unwrap();
@@ -42,7 +42,7 @@ impl StreamProvider for Broken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_panics_fails_the_run_with_agent_end() {
+async fn panicking_provider_fails_the_run_with_agent_end() {
     let world = World::new([]);
     let agent = world.agent().model(Broken).build().unwrap();
     let error = agent.run("go").await.unwrap_err();
@@ -50,7 +50,7 @@ async fn a_provider_that_panics_fails_the_run_with_agent_end() {
     assert_eq!(kinds(&world.journal(&agent.session_id()).await).last().unwrap(), "AgentEnd");
 }
 
-/// Panics at one point.
+/// Panics in one of the hooks.
 struct Panics(&'static str);
 
 impl Hooks for Panics {
@@ -74,7 +74,7 @@ impl Hooks for Panics {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_panics_counts_as_false() {
+async fn panicking_hook_is_treated_as_false() {
     for point in ["before_loop", "before_turn", "before_tool_execution", "after_tool_execution"] {
         let world = World::new([call("c1", "write"), Reply::text("done")]);
         let tool = world.tool("write", || Act::text("ok"));
@@ -91,7 +91,7 @@ async fn a_hook_that_panics_counts_as_false() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_that_panics_denies() {
+async fn panicking_policy_denies() {
     let world = World::new([call("c1", "write"), Reply::text("I see")]);
     let policy = ScriptedPolicy::new(world.clock.clone(), |_| -> Answer<Verdict> { Answer::Panic });
     let agent = world
@@ -118,7 +118,7 @@ impl InputFilter for Censor {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_filter_passes_warns_rejects_and_rejects_when_it_panics() {
+async fn filter_passes_warns_rejects_and_rejects_when_it_panics() {
     let world = World::new([Reply::text("one"), Reply::text("two")]);
     let agent = world.agent().input_filter(Censor).build().unwrap();
     assert_eq!(agent.run("bad").await.unwrap().outcome, RunOutcome::Rejected);
@@ -127,7 +127,7 @@ async fn a_filter_passes_warns_rejects_and_rejects_when_it_panics() {
     assert_eq!(agent.run("good").await.unwrap().text, "one");
     agent.run("odd").await.unwrap();
     assert_eq!(world.told(1).last().unwrap(), "user: odd\n[Warning: that is odd]");
-    assert_eq!(world.told(1)[0], "user: good", "what was rejected never happened");
+    assert_eq!(world.told(1)[0], "user: good", "rejected prompts are not in the conversation");
 }
 
 struct BadCompaction;
@@ -143,7 +143,7 @@ impl CompactionStrategy for BadCompaction {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_compaction_that_panics_is_refused_and_the_run_goes_on() {
+async fn panicking_compaction_is_refused_and_the_run_continues() {
     let world = World::new([Reply::text("fine")]);
     let context = ContextConfig::with_window(10);
     let agent = world.agent().context(Some(context)).compaction(BadCompaction).build().unwrap();

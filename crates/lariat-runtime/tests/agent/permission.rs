@@ -1,4 +1,4 @@
-//! Questions to a person: through the stream, through an approver, unanswered.
+//! Approval requests: answered through the stream, answered by an approver, unanswered.
 
 use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::permission::{AskBeforeEffects, PermissionDecision};
@@ -26,19 +26,19 @@ async fn question(stream: &mut RunStream) -> lariat_core::id::RequestId {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_runs_after_it_was_allowed_through_the_stream() {
+async fn tool_call_runs_after_approval_through_the_stream() {
     let world = World::new([call("c1", "write"), Reply::text("done")]);
     let mut stream = asking(&world).run_stream("go");
     let request = question(&mut stream).await;
     assert!(world.ledger.is_empty(), "nothing runs before the answer");
     stream.respond_permission(request, PermissionDecision::Allow);
-    stream.respond_permission(request, PermissionDecision::deny("too late: the first answer counts"));
+    stream.respond_permission(request, PermissionDecision::deny("too late: the first answer is used"));
     assert_eq!(stream.finish().await.unwrap().text, "done");
     assert_eq!(world.ledger.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_denied_call_does_not_run_and_the_model_is_told_why() {
+async fn denied_tool_call_does_not_run_and_the_model_receives_the_reason() {
     let world = World::new([call("c1", "write"), Reply::text("I see")]);
     let agent = asking(&world);
     let mut stream = agent.run_stream("go");
@@ -50,7 +50,7 @@ async fn a_denied_call_does_not_run_and_the_model_is_told_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_nobody_answered_is_withdrawn_when_the_run_is_cancelled() {
+async fn unanswered_approval_request_is_withdrawn_when_the_run_is_cancelled() {
     let world = World::new([call("c1", "write")]);
     let agent = asking(&world);
     let mut stream = agent.run_stream("go");
@@ -66,7 +66,7 @@ async fn a_question_nobody_answered_is_withdrawn_when_the_run_is_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_only_tool_runs_without_a_question_and_an_approver_answers_for_the_rest() {
+async fn read_only_tool_runs_without_approval_and_an_approver_answers_for_the_rest() {
     let world = World::new([call("c1", "read"), call("c2", "write"), Reply::text("done")]);
     let approver = ScriptedApprover::new(world.clock.clone(), |_| PermissionDecision::Allow.into());
     let agent = world
@@ -84,7 +84,7 @@ async fn a_read_only_tool_runs_without_a_question_and_an_approver_answers_for_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_approver_that_panics_has_not_allowed_anything() {
+async fn panicking_approver_denies() {
     let world = World::new([call("c1", "write"), Reply::text("I see")]);
     let agent = world
         .agent()

@@ -1,4 +1,5 @@
-//! Plan mode: nothing is changed, changes are queued, shown, approved in whole or in part, and then carried out.
+//! Plan mode: changes are queued instead of made, reviewed, approved completely or in part, and then carried
+//! out.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::kit::{World, said, until};
 
-/// Adds a line to a text that everybody shares.
+/// A tool that adds a line to a shared text.
 #[derive(Clone, Default)]
 struct Page(Arc<Mutex<Vec<String>>>);
 
@@ -79,7 +80,7 @@ fn offered(world: &World, request: usize) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_that_change_something_are_absent_and_come_back() {
+async fn plan_mode_hides_tools_that_change_something() {
     let world = World::new([Reply::text("looking"), Reply::text("working")]);
     let gate = Arc::new(gate());
     let agent = agent(&world, &gate, &Page::default());
@@ -92,11 +93,11 @@ async fn tools_that_change_something_are_absent_and_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_is_shown_approved_in_part_and_carried_out_in_order() {
+async fn plan_is_reviewed_approved_in_part_and_carried_out_in_order() {
     let world = World::new([
         proposal("c1", "a", "one"),
         proposal("c2", "a", "two"),
-        // A tool that it was not offered is called all the same.
+        // The model calls a tool that it was not offered.
         Reply::tool_call("c3", "write_file", json!({"path": "a", "content": "three"})),
         proposal("c4", "secret", "four"),
         Reply::text("that is the plan"),
@@ -111,7 +112,7 @@ async fn a_plan_is_shown_approved_in_part_and_carried_out_in_order() {
     assert!(told.iter().any(|said| said.contains("Plan mode: queued for approval")), "{told:?}");
     assert!(told.iter().any(|said| said.contains("Denied: ") && said.contains("secret")), "{told:?}");
 
-    // Another process shows it.
+    // Another process shows the plan.
     let agent = agent(&world, &gate, &page);
     let plan = agent.plan().await.unwrap();
     let ids: Vec<_> = plan.changes.iter().map(|change| change.id.as_str()).collect();
@@ -130,7 +131,7 @@ async fn a_plan_is_shown_approved_in_part_and_carried_out_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_would_come_out_differently_than_shown_is_not_begun() {
+async fn change_that_differs_from_its_preview_does_not_start() {
     let world = World::new([proposal("c1", "a", "one"), Reply::text("planned"), Reply::text("done")]);
     let (gate, page) = (Arc::new(gate()), Page::default());
     gate.set_mode(Mode::Plan);
@@ -138,21 +139,21 @@ async fn what_would_come_out_differently_than_shown_is_not_begun() {
     agent.run("plan it").await.unwrap();
     let plan = agent.plan().await.unwrap();
     assert_eq!(plan.changes[0].preview, Preview::Known("after line 0:\n+one".into()));
-    page.0.lock().unwrap().push("somebody else".into());
+    page.0.lock().unwrap().push("another writer".into());
     let refused = agent.carry_out(plan.approve_all()).await;
     assert!(matches!(refused, Err(AgentError::PlanChanged)), "{refused:?}");
-    assert_eq!(page.lines(), ["somebody else"]);
-    // Looked at again, it can be approved; and not twice.
+    assert_eq!(page.lines(), ["another writer"]);
+    // After a new review it can be approved, but not twice.
     let plan = agent.plan().await.unwrap();
     agent.carry_out(plan.approve_all()).await.unwrap();
-    assert_eq!(page.lines(), ["somebody else", "one"]);
+    assert_eq!(page.lines(), ["another writer", "one"]);
     let again = agent.carry_out(plan.approve_all()).await;
     assert!(matches!(again, Err(AgentError::PlanChanged)), "{again:?}");
-    assert_eq!(page.lines(), ["somebody else", "one"]);
+    assert_eq!(page.lines(), ["another writer", "one"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_can_be_dropped() {
+async fn plan_can_be_dropped() {
     let world = World::new([proposal("c1", "a", "one"), Reply::text("planned")]);
     let (gate, page) = (Arc::new(gate()), Page::default());
     gate.set_mode(Mode::Plan);
@@ -167,7 +168,7 @@ async fn a_plan_can_be_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_approval_out_of_a_plan_does_not_beat_a_rule_that_denies() {
+async fn deny_rule_wins_over_an_approved_plan() {
     let world = World::new([proposal("c1", "b", "one"), Reply::text("planned"), Reply::text("done")]);
     let (loose, page) = (Arc::new(gate()), Page::default());
     loose.set_mode(Mode::Plan);
@@ -202,13 +203,13 @@ async fn two_agents_do_not_change_a_file_at_the_same_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_shows_the_change_and_only_that_is_made() {
+async fn approval_request_shows_the_change_and_only_that_change_is_made() {
     let write = |id: &str| Reply::tool_call(id, "write_file", json!({"path": "a", "content": "x"}));
     let world = World::new([write("c1"), write("c2"), Reply::text("done")]);
     let page = Page::default();
     let agent = world.agent().permission_policy(gate()).tool(page.clone()).build().unwrap();
     let mut stream = agent.run_stream("go");
-    for (change, shown) in [(None, "after line 0:\n+x"), (Some("somebody else"), "after line 1:\n+x")] {
+    for (change, shown) in [(None, "after line 0:\n+x"), (Some("another writer"), "after line 1:\n+x")] {
         let event = until(&mut stream, "PermissionRequired").await;
         let AgentEvent::PermissionRequired { request } = &event.event else { panic!() };
         assert_eq!(request.preview.as_deref(), Some(shown));
@@ -216,7 +217,7 @@ async fn a_question_shows_the_change_and_only_that_is_made() {
         stream.respond_permission(request.id, PermissionDecision::Allow);
     }
     stream.finish().await.unwrap();
-    assert_eq!(page.lines(), ["x", "somebody else"]);
+    assert_eq!(page.lines(), ["x", "another writer"]);
     let told = world.told(2).pop().unwrap();
-    assert!(told.contains("not what the person approved any more"), "{told}");
+    assert!(told.contains("no longer make the change that the user approved"), "{told}");
 }

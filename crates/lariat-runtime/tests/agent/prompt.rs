@@ -1,4 +1,4 @@
-//! The system prompt of a session: journaled once, the same in every process, and never rewritten.
+//! The system prompt of a session: journaled once, the same in every process, never rewritten.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn prompts(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn it_is_journaled_once_before_the_first_loop_of_a_session() {
+async fn prompt_is_journaled_once_before_the_first_loop_of_a_session() {
     let world = World::timeless(ScriptedModel::new([]));
     let agent = world.agent().session_id("s").section(memory("Use tabs.")).build().unwrap();
     agent.run("one").await.unwrap();
@@ -40,7 +40,7 @@ async fn it_is_journaled_once_before_the_first_loop_of_a_session() {
 }
 
 #[tokio::test]
-async fn an_agent_without_sections_journals_no_prompt() {
+async fn agent_without_sections_journals_no_prompt() {
     let world = World::timeless(ScriptedModel::new([]));
     let agent = world.agent().session_id("s").system_prompt("Be brief.").build().unwrap();
     agent.run("one").await.unwrap();
@@ -49,7 +49,7 @@ async fn an_agent_without_sections_journals_no_prompt() {
 }
 
 #[tokio::test]
-async fn another_process_sends_what_was_journaled_and_tells_the_difference_once() {
+async fn another_process_sends_the_journaled_prompt_and_the_difference_once() {
     let world = World::timeless(ScriptedModel::new([]));
     let agent = |text: &str| world.agent().session_id("s").section(memory(text)).build().unwrap();
     agent("Use tabs.").run("one").await.unwrap();
@@ -64,7 +64,7 @@ async fn another_process_sends_what_was_journaled_and_tells_the_difference_once(
 }
 
 #[tokio::test]
-async fn a_section_about_the_beginning_is_not_told_again() {
+async fn changes_of_a_section_marked_once_are_not_reported() {
     let world = World::timeless(ScriptedModel::new([]));
     let agent = |text: &str| world.agent().session_id("s").section(memory(text).once()).build().unwrap();
     agent("src/a.rs").run("one").await.unwrap();
@@ -74,7 +74,7 @@ async fn a_section_about_the_beginning_is_not_told_again() {
 }
 
 #[test]
-fn a_run_that_is_recovered_goes_on_with_the_prompt_it_began_with() {
+fn recovered_run_keeps_the_prompt_it_began_with() {
     let world = Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("done")])));
     let first = process();
     first.block_on(async {
@@ -104,7 +104,7 @@ impl SectionSource for Panics {
 }
 
 #[tokio::test]
-async fn a_source_that_panics_has_nothing_to_say() {
+async fn panicking_source_contributes_nothing() {
     let world = World::timeless(ScriptedModel::new([]));
     let agent = world.agent().sections(Panics).section(memory("Use tabs.")).build().unwrap();
     agent.run("one").await.unwrap();
@@ -112,7 +112,7 @@ async fn a_source_that_panics_has_nothing_to_say() {
 }
 
 #[tokio::test]
-async fn what_is_in_the_window_is_told_before_during_and_after_a_run() {
+async fn context_report_works_before_during_and_after_a_run() {
     let world = World::timeless(ScriptedModel::new([]));
     let agent = world.agent().section(memory("Use tabs.")).system_prompt("Be brief.").build().unwrap();
     let names = |report: &ContextReport| -> Vec<(PartKind, String)> {
@@ -128,7 +128,7 @@ async fn what_is_in_the_window_is_told_before_during_and_after_a_run() {
 }
 
 #[tokio::test]
-async fn learnings_are_journaled_and_forgotten() {
+async fn learnings_are_journaled_and_removed() {
     let world = World::timeless(ScriptedModel::new([]));
     let agent = world.agent().session_id("s").build().unwrap();
     let learning: Learning = serde_json::from_value(json!({"learning_id": "l", "text": "t"})).unwrap();

@@ -1,4 +1,4 @@
-//! A process that died in the middle, and the one that goes on.
+//! A process that dies during a run, and another one that resumes the session.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn process() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A world in which a process died while a tool ran.
+/// Fixtures in which a process died while a tool ran.
 fn after_death_mid_tool(rest: impl IntoIterator<Item = Reply>) -> Arc<World> {
     let replies = [call("c1", "write")].into_iter().chain(rest);
     let world = Arc::new(World::timeless(ScriptedModel::new(replies)));
@@ -27,7 +27,7 @@ fn after_death_mid_tool(rest: impl IntoIterator<Item = Reply>) -> Arc<World> {
         while world.ledger.running() == 0 {
             tokio::task::yield_now().await;
         }
-        // Not dropped by the program: it dies.
+        // Forget the stream instead of dropping it: the process dies.
         std::mem::forget(stream);
     });
     drop(first);
@@ -40,7 +40,7 @@ fn session() -> SessionId {
 }
 
 #[test]
-fn an_interrupted_run_is_reported_recovered_and_its_tool_not_run_twice() {
+fn interrupted_run_is_reported_and_recovered_without_running_its_tool_twice() {
     let world = after_death_mid_tool([Reply::text("I will check first"), Reply::text("next")]);
     process().block_on(async {
         let agent =
@@ -55,7 +55,7 @@ fn an_interrupted_run_is_reported_recovered_and_its_tool_not_run_twice() {
         let output = agent.recover().await.unwrap().unwrap();
         assert_eq!(output.text, "I will check first");
         assert_eq!(output.outcome, RunOutcome::Completed);
-        assert_eq!(world.ledger.len(), 1, "not run again");
+        assert_eq!(world.ledger.len(), 1, "the tool did not run again");
         let told = world.told(1);
         assert_eq!(told[0], "user: write it");
         assert!(told[2].starts_with("tool: Interrupted"), "{told:?}");
@@ -73,7 +73,7 @@ fn an_interrupted_run_is_reported_recovered_and_its_tool_not_run_twice() {
 }
 
 #[test]
-fn what_was_queued_before_the_crash_is_still_said() {
+fn message_queued_before_the_crash_is_still_delivered() {
     let world = Arc::new(World::timeless(ScriptedModel::new([
         call("c1", "write"),
         Reply::text("I see"),
@@ -95,14 +95,15 @@ fn what_was_queued_before_the_crash_is_still_said() {
         assert_eq!(output.text, "that too");
         assert_eq!(world.told(2).last().unwrap(), "user: remember me");
         agent.run("next").await.unwrap();
-        assert_eq!(world.told(3).last().unwrap(), "user: next", "and it is said once");
+        assert_eq!(world.told(3).last().unwrap(), "user: next", "the message is delivered once");
         assert_eq!(world.model.requests(), 4);
     });
 }
 
 #[test]
-fn an_agent_recovers_within_its_own_life_when_its_task_was_lost() {
-    let world = Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("on we go")])));
+fn same_agent_recovers_after_its_task_was_lost() {
+    let world =
+        Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("continued")])));
     let agent = world.agent().session_id("s").tool(world.tool("write", Act::never)).build().unwrap();
     let first = process();
     let stream = first.block_on(async {
@@ -115,14 +116,15 @@ fn an_agent_recovers_within_its_own_life_when_its_task_was_lost() {
         assert!(matches!(stream.finish().await, Err(AgentError::TaskLost)));
         assert!(!agent.is_streaming());
         assert!(matches!(agent.run("hello?").await, Err(AgentError::Interrupted(_))));
-        assert_eq!(agent.recover().await.unwrap().unwrap().text, "on we go");
+        assert_eq!(agent.recover().await.unwrap().unwrap().text, "continued");
         assert_eq!(agent.messages().len(), 4);
     });
 }
 
 #[test]
-fn a_restored_conversation_is_recovered_like_any_other() {
-    let world = Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("on we go")])));
+fn restored_conversation_is_recovered_like_any_other() {
+    let world =
+        Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("continued")])));
     let first = process();
     first.block_on(async {
         let agent = world.agent().session_id("s").tool(world.tool("write", Act::never)).build().unwrap();

@@ -1,4 +1,4 @@
-//! Running prompts, one after another, to their end.
+//! Running prompts one after the other.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use serde_json::json;
 use super::kit::{World, call, kinds, rest, said, starts, until};
 
 #[tokio::test(start_paused = true)]
-async fn run_gives_text_usage_outcome_turns_and_messages() {
+async fn run_returns_text_usage_outcome_turns_and_messages() {
     let world = World::new([call("c1", "write").with_usage(Usage::new(100, 20)), Reply::text("done")]);
     let agent = world.agent().tool(world.tool("write", || Act::text("written"))).build().unwrap();
     let output = agent.run("write it").await.unwrap();
@@ -32,12 +32,12 @@ async fn run_gives_text_usage_outcome_turns_and_messages() {
 }
 
 #[test]
-fn an_agent_without_a_model_is_not_built() {
+fn building_without_a_model_fails() {
     assert_eq!(Agent::builder().build().map(drop).unwrap_err(), BuildError::NoModel);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_prompt_goes_on_with_the_conversation() {
+async fn second_prompt_continues_the_conversation() {
     let world = World::new([Reply::text("hello Ada"), Reply::text("you are Ada")]);
     let agent = world.agent().build().unwrap();
     agent.run("I am Ada").await.unwrap();
@@ -48,7 +48,7 @@ async fn a_second_prompt_goes_on_with_the_conversation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_on_a_busy_agent_is_refused_and_the_run_goes_on() {
+async fn busy_agent_refuses_a_prompt_and_the_run_continues() {
     let world = World::new([call("c1", "write"), Reply::text("done")]);
     let slow = world.tool("write", || Act::text("ok").after(Duration::from_secs(5)));
     let agent = world.agent().tool(slow).build().unwrap();
@@ -68,7 +68,7 @@ async fn a_prompt_on_a_busy_agent_is_refused_and_the_run_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_that_are_none_are_refused_and_change_nothing() {
+async fn invalid_prompts_are_refused_and_change_nothing() {
     let world = World::new([Reply::text("hi")]);
     let agent = world.agent().build().unwrap();
     assert!(matches!(agent.run(" ").await, Err(AgentError::Start(StartError::EmptyPrompt))));
@@ -80,7 +80,7 @@ async fn prompts_that_are_none_are_refused_and_change_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_extension_message_is_kept_and_never_sent() {
+async fn extension_message_is_stored_and_never_sent() {
     let world = World::new([Reply::text("hi")]);
     let agent = world.agent().build().unwrap();
     let note = ExtensionMessage::new("ui", json!({"tab": 3}));
@@ -91,7 +91,7 @@ async fn an_extension_message_is_kept_and_never_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn continuing_where_a_reply_is_last_is_a_typed_error() {
+async fn continuing_after_a_reply_is_a_typed_error() {
     let world = World::new([Reply::text("hi"), Reply::text("again")]);
     let agent = world.agent().build().unwrap();
     let nothing = agent.continue_loop().unwrap().finish().await;
@@ -106,7 +106,7 @@ async fn continuing_where_a_reply_is_last_is_a_typed_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rerun_and_a_branch_start_again_from_the_last_prompt() {
+async fn rerun_and_branch_start_from_the_last_prompt() {
     let world =
         World::new([Reply::text("one"), Reply::text("two"), Reply::text("three"), Reply::text("four")]);
     let agent = world.agent().build().unwrap();
@@ -137,12 +137,12 @@ async fn a_rerun_and_a_branch_start_again_from_the_last_prompt() {
     agent.run("and now?").await.unwrap();
     assert_eq!(world.told(3), ["user: hello", "assistant: three", "user: and now?"]);
     let begun = starts(&world.journal(&agent.session_id()).await);
-    assert_eq!(begun[3].parent_loop_id, None, "a prompt is an origin call");
+    assert_eq!(begun[3].parent_loop_id, None, "a prompt continues no other loop");
     world.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_ends_the_run_with_a_typed_outcome() {
+async fn limit_ends_the_run_with_a_typed_outcome() {
     let model = ScriptedModel::from_fn(|n, _| call(&format!("c{n}"), "write"));
     let world = World::with_model(model);
     let agent = world
@@ -158,7 +158,7 @@ async fn a_limit_ends_the_run_with_a_typed_outcome() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_is_up_also_while_a_tool_runs() {
+async fn time_limit_also_ends_a_run_while_a_tool_runs() {
     let world = World::new([call("c1", "write")]);
     let agent = world
         .agent()
@@ -175,7 +175,7 @@ async fn time_is_up_also_while_a_tool_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_agent_takes_the_next_prompt_as_soon_as_the_stream_said_agent_end() {
+async fn agent_accepts_the_next_prompt_after_agent_end() {
     let world = World::timeless(ScriptedModel::from_fn(|_, _| Reply::text("again")).yielding());
     let agent = world.agent().on_event(|_| {}).build().unwrap();
     for _ in 0..200 {
@@ -191,7 +191,7 @@ async fn an_agent_takes_the_next_prompt_as_soon_as_the_stream_said_agent_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_output_says_what_was_changed_what_it_cost_and_how_long_it_took_also_as_json() {
+async fn output_reports_changes_cost_and_duration_also_as_json() {
     let usage = Usage { cost: Cost::from_nano_usd(7), ..Usage::new(100, 20) };
     let world = World::new([call("c1", "write").with_usage(usage), call("c2", "write"), Reply::text("done")]);
     let files =

@@ -1,4 +1,4 @@
-//! Secrets that the world says aloud: none is recorded, shown or sent.
+//! Secrets in tool results, prompts and errors: none is recorded, shown or sent.
 
 use lariat_core::BoxFuture;
 use lariat_core::content::Content;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::kit::{World, rest};
 
-/// A value that is found nowhere else.
+/// A secret value that occurs nowhere else.
 fn canary(number: usize) -> String {
     format!("Canary{:04}x{:016x}", number, (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Fifty of them: some the agent was told of, the rest are told by their looks.
+/// Fifty secrets: some are registered with the agent, the others are recognised by their format.
 fn canaries() -> Vec<(String, String)> {
     let looks: [fn(String) -> String; 10] = [
         |c| format!("sk-ant-api03-{c}{c}"),
@@ -36,7 +36,7 @@ fn canaries() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Says everything it is asked to, in one of the ways that a tool has.
+/// Returns all secrets, in one of the ways that a tool has.
 struct Loud;
 
 impl AgentTool for Loud {
@@ -44,7 +44,7 @@ impl AgentTool for Loud {
         "loud"
     }
     fn description(&self) -> &str {
-        "Says it."
+        "Prints secrets."
     }
     fn parameters_schema(&self) -> Value {
         json!({"type": "object"})
@@ -78,7 +78,7 @@ impl AgentTool for Loud {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_canary_is_seen_anywhere() {
+async fn no_secret_leaks() {
     let all: String = canaries().into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n");
     let ways = ["text", "fail", "panic", "arguments", "progress"];
     let calls = ways
@@ -106,14 +106,17 @@ async fn no_canary_is_seen_anywhere() {
         ("requests", format!("{:?}", world.model.recorded())),
         ("configuration", format!("{config:?}")),
     ];
-    assert!(events.iter().any(|event| format!("{event:?}").contains("ProgressMessage")), "nothing was said");
+    assert!(
+        events.iter().any(|event| format!("{event:?}").contains("ProgressMessage")),
+        "no progress was reported"
+    );
     assert!(world.told(1)[0].contains("[redacted: SECRET_7]"), "{:?}", world.told(1)[0]);
     assert_eq!(world.model.requests(), 6);
     for (value, _) in canaries() {
         for (place, text) in &seen {
             if let Some(at) = text.find(&value) {
                 let start = text.floor_char_boundary(at.saturating_sub(300));
-                panic!("{value} is seen in {place}, after {}", &text[start..at]);
+                panic!("{value} leaked to {place}, after {}", &text[start..at]);
             }
         }
     }

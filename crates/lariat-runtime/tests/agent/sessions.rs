@@ -11,7 +11,7 @@ use lariat_testkit::Reply;
 use super::kit::{World, kinds, said, starts};
 
 #[tokio::test(start_paused = true)]
-async fn saved_messages_come_back_in_another_agent_and_in_its_journal() {
+async fn saved_messages_are_restored_in_another_agent_and_its_journal() {
     let world = World::new([Reply::text("hello Ada"), Reply::text("you are Ada"), Reply::text("still Ada")]);
     let first = world.agent().build().unwrap();
     first.run("I am Ada").await.unwrap();
@@ -28,7 +28,7 @@ async fn saved_messages_come_back_in_another_agent_and_in_its_journal() {
 
     let third = world.agent().session_id(second.session_id()).build().unwrap();
     third.run("and now?").await.unwrap();
-    assert_eq!(world.told(2).len(), 5, "the journal alone knows what was restored");
+    assert_eq!(world.told(2).len(), 5, "the restored messages come from the journal");
     assert_eq!(world.told(2)[..3], world.told(1)[..]);
     world.assert_valid();
 }
@@ -52,7 +52,7 @@ async fn messages_restored_into_a_resumed_session_replace_its_conversation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_a_list_of_messages_is_not_restored() {
+async fn restoring_anything_but_a_list_of_messages_fails() {
     let world = World::new([Reply::text("hi")]);
     let agent = world.agent().build().unwrap();
     agent.run("hello").await.unwrap();
@@ -61,7 +61,7 @@ async fn what_is_not_a_list_of_messages_is_not_restored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_session_has_its_own_journal_and_nothing_to_remember() {
+async fn new_session_has_its_own_journal_and_no_messages() {
     let world = World::new([Reply::text("one"), Reply::text("two")]);
     let agent = world.agent().config_id("main").build().unwrap();
     let old = agent.session_id();
@@ -74,15 +74,19 @@ async fn a_new_session_has_its_own_journal_and_nothing_to_remember() {
     let (old, new) = (starts(&world.journal(&old).await), starts(&world.journal(&new).await));
     assert_eq!((old.len(), new.len()), (1, 1));
     assert_eq!(old[0].agent_id, new[0].agent_id);
-    assert!(new[0].loop_id.as_str().ends_with(".main.0"), "the count begins anew: {}", new[0].loop_id);
+    assert!(
+        new[0].loop_id.as_str().ends_with(".main.0"),
+        "the loop number starts at zero: {}",
+        new[0].loop_id
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_was_idle_for_longer_than_the_threshold_rotates() {
+async fn agent_idle_for_longer_than_the_threshold_rotates() {
     let world = World::new([Reply::text("one")]);
     let agent = world.agent().build().unwrap();
     let hour = Duration::from_secs(3_600);
-    assert_eq!(agent.check_and_rotate(hour).unwrap(), None, "nothing was ever asked");
+    assert_eq!(agent.check_and_rotate(hour).unwrap(), None, "no prompt was ever run");
     agent.run("first").await.unwrap();
     tokio::time::advance(hour).await;
     assert_eq!(agent.check_and_rotate(hour).unwrap(), None);
@@ -92,7 +96,7 @@ async fn an_agent_that_was_idle_for_longer_than_the_threshold_rotates() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_agent_goes_on_with_a_session_of_the_store() {
+async fn second_agent_resumes_a_session_of_the_store() {
     let world = World::new([Reply::text("hello Ada"), Reply::text("you are Ada"), Reply::text("again")]);
     world.agent().session_id("s").build().unwrap().run("I am Ada").await.unwrap();
     let second = world.agent().session_id("s").build().unwrap();
@@ -102,7 +106,7 @@ async fn a_second_agent_goes_on_with_a_session_of_the_store() {
     let third = world.agent().session_id("s").build().unwrap();
     assert!(third.recover().await.unwrap().is_none(), "nothing was interrupted");
     let read: Vec<String> = third.messages().iter().map(|message| said(message)).collect();
-    assert_eq!(read.len(), 4, "but the conversation is read");
+    assert_eq!(read.len(), 4, "the conversation was read");
     let rerun = ContinuationKind::Rerun { tag: "2025-01-01T00:00:00Z".into() };
     third.continue_loop_with_sender(|_| {}, rerun).await.unwrap();
     assert_eq!(world.told(2), world.told(1));
@@ -111,7 +115,7 @@ async fn a_second_agent_goes_on_with_a_session_of_the_store() {
     world.assert_valid();
 }
 
-/// Lets nothing begin.
+/// Stops every loop before it begins.
 struct Closed;
 
 impl Hooks for Closed {
@@ -121,7 +125,7 @@ impl Hooks for Closed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loop_that_was_stopped_before_it_began_keeps_its_number() {
+async fn loop_stopped_before_it_began_keeps_its_number() {
     let world = World::new([Reply::text("hi")]);
     world.agent().hooks(Closed).session_id("s").build().unwrap().run("hello").await.unwrap();
     world.agent().session_id("s").build().unwrap().run("hello").await.unwrap();

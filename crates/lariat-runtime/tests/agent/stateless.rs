@@ -1,4 +1,4 @@
-//! The loops without an agent: everything comes in, everything comes back.
+//! The agent loop without an agent: the caller passes all state in and gets all state back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn prompt(text: &str) -> Vec<AgentMessage> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loop_gives_back_its_output_and_leaves_the_conversation_in_the_context() {
+async fn loop_returns_its_output_and_leaves_the_conversation_in_the_context() {
     let world =
         World::new([call("c1", "write"), Reply::text("one"), Reply::text("two"), Reply::text("three")]);
     let (config, mut context) = (config(&world, || Act::text("ok")), context(&world));
@@ -87,7 +87,7 @@ async fn a_loop_gives_back_its_output_and_leaves_the_conversation_in_the_context
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_loop_comes_back_as_aborted() {
+async fn cancelled_loop_returns_aborted() {
     let world = World::new([call("c1", "write")]);
     let (config, mut context) = (config(&world, Act::never), context(&world));
     let cancel = CancellationToken::new();
@@ -102,7 +102,7 @@ async fn a_cancelled_loop_comes_back_as_aborted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loop_whose_future_was_dropped_is_interrupted_and_recovered_in_the_same_context() {
+async fn loop_with_a_dropped_future_is_recovered_in_the_same_context() {
     let world =
         World::new([Reply::text("hello"), call("c1", "write"), Reply::text("I see"), Reply::text("next")]);
     let (config, mut context) = (config(&world, Act::never), context(&world));
@@ -123,7 +123,7 @@ async fn a_loop_whose_future_was_dropped_is_interrupted_and_recovered_in_the_sam
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_context_goes_on_with_what_its_session_holds_loaded_or_not() {
+async fn context_continues_its_session_whether_loaded_or_not() {
     let world = World::new([Reply::text("hello"), Reply::text("again"), Reply::text("more")]);
     let config = config(&world, || Act::text("ok"));
     agent_loop(prompt("first"), &mut context(&world), &config, |_| {}, CancellationToken::new())
@@ -142,7 +142,7 @@ async fn a_context_goes_on_with_what_its_session_holds_loaded_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_loop_can_be_spawned() {
+async fn loop_can_be_spawned() {
     let world = World::timeless(lariat_testkit::ScriptedModel::new([Reply::text("hi")]));
     let (config, mut context) = (config(&world, || Act::text("ok")), context(&world));
     let task = tokio::spawn(async move {

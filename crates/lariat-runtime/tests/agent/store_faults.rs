@@ -1,4 +1,4 @@
-//! A store that goes away, comes back, or belongs to somebody else now.
+//! A store that becomes unavailable, recovers, or has another writer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn on(world: &World, store: &Arc<FaultyStore>) -> Agent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_is_shown_waited_out_and_loses_nothing() {
+async fn store_outage_is_reported_and_loses_nothing() {
     for faults in [
         vec![Fault::Refuse, Fault::Refuse],
         vec![Fault::None, Fault::Ambiguous],
@@ -41,7 +41,7 @@ async fn an_outage_is_shown_waited_out_and_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_does_not_run_before_its_start_is_saved() {
+async fn tool_does_not_run_before_its_start_is_saved() {
     let world = World::new([call("c1", "write"), Reply::text("done")]);
     let store = Arc::new(FaultyStore::new(world.clock.clone()).with_plan(|append| {
         let starts =
@@ -60,8 +60,8 @@ async fn a_tool_does_not_run_before_its_start_is_saved() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
-    // In each case the store is away from the second append on; what it has written of it differs.
+async fn run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
+    // In each case the store is unavailable from the second append on; how much of it is written differs.
     for fault in [Fault::Refuse, Fault::Ambiguous, Fault::Torn { written: 1 }] {
         let world = World::new([call("c1", "write"), Reply::text("done"), Reply::text("next")]);
         let planned = fault.clone();
@@ -99,7 +99,7 @@ async fn a_run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_stays_away_ends_the_run_when_patience_is_over() {
+async fn unavailable_store_ends_the_run_after_the_configured_patience() {
     let world = World::new([Reply::text("done")]);
     let store = Arc::new(FaultyStore::new(world.clock.clone()).with_plan(|_| Fault::Refuse));
     let patience = JournalConfig { patience: Duration::from_secs(30), ..JournalConfig::default() };
@@ -111,11 +111,11 @@ async fn a_store_that_stays_away_ends_the_run_when_patience_is_over() {
     assert!(matches!(error, AgentError::Drive(_)) && error.is_retryable());
     assert!(begun.elapsed() >= Duration::from_secs(30) && begun.elapsed() < Duration::from_secs(60));
     store.heal();
-    assert_eq!(agent.run("go").await.unwrap().text, "done", "nothing was begun, so nothing is interrupted");
+    assert_eq!(agent.run("go").await.unwrap().text, "done", "no loop began, so none is interrupted");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_could_not_be_read_is_read_by_the_next_prompt() {
+async fn next_prompt_reads_a_session_that_could_not_be_read() {
     let world = World::new([Reply::text("hello Ada"), Reply::text("you are Ada")]);
     let store = Arc::new(FaultyStore::new(world.clock.clone()));
     on(&world, &store).run("I am Ada").await.unwrap();
@@ -134,7 +134,7 @@ async fn a_session_that_could_not_be_read_is_read_by_the_next_prompt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_writer_that_was_fenced_off_gets_a_typed_error_and_writes_nothing() {
+async fn fenced_writer_gets_a_typed_error_and_writes_nothing() {
     let world = World::new([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
     let first = world.agent().session_id("s").build().unwrap();
     first.run("first").await.unwrap();
@@ -147,12 +147,12 @@ async fn a_writer_that_was_fenced_off_gets_a_typed_error_and_writes_nothing() {
         assert!(fenced && !error.is_retryable(), "{error:?}");
     }
     assert_eq!(world.journal(&"s".into()).await, journal);
-    assert_eq!(world.model.requests(), 2, "and asks nobody");
+    assert_eq!(world.model.requests(), 2, "the model was not called");
     second.run("third").await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_is_said_once_wherever_the_store_gives_up() {
+async fn message_is_delivered_once_wherever_the_store_fails() {
     for (index, fault) in
         (0..8).flat_map(|index| [Fault::Refuse, Fault::Ambiguous].map(|fault| (index, fault)))
     {
@@ -187,14 +187,14 @@ async fn what_was_said_is_said_once_wherever_the_store_gives_up() {
         let heard = world.told(world.model.requests() - 1);
         let times = heard.iter().filter(|said| *said == "user: and then?").count();
         assert_eq!(times, said, "{index} {fault:?}: {heard:?}");
-        assert!(said == 1 || index < 3, "the tool is started by the third append");
+        assert!(said == 1 || index < 3, "the third append starts the tool");
         assert_eq!(store.misuses(), []);
         world.assert_valid();
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn observers_that_lag_behind_on_a_slow_store_still_get_every_event() {
+async fn slow_observers_on_a_slow_store_still_receive_every_event() {
     let calls = (0..80).map(|n| call(&format!("c{n}"), "write"));
     let world = World::new(calls.chain([Reply::text("done")]));
     let slow = |operation| match operation {

@@ -1,4 +1,4 @@
-//! Observers: what they hear, and the spans that are made of it.
+//! Observers: which events they receive, and the spans derived from them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ struct Panics;
 
 impl Observer for Panics {
     fn observe(&self, _: &SessionId, _: &Event) {
-        panic!("an observer of somebody else");
+        panic!("a faulty observer");
     }
 }
 
@@ -51,7 +51,7 @@ fn text<'a>(span: &'a Span, name: &str) -> Option<&'a str> {
     })
 }
 
-/// A run with a failed call, a tool that fails, one that works, and an answer; each takes a known time.
+/// A run with a failed model call, a failing tool, a working tool and an answer; each takes a known time.
 async fn eventful(agent_said: &str) -> Arc<Heard> {
     let second = Duration::from_secs(1);
     let world = World::new([
@@ -69,7 +69,7 @@ async fn eventful(agent_said: &str) -> Arc<Heard> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn observers_hear_every_event_in_order_and_one_that_panics_disturbs_nobody() {
+async fn observers_receive_every_event_in_order_despite_one_that_panics() {
     let world = World::new([call("c1", "write"), Reply::text("done")]);
     let heard = Arc::new(Heard::default());
     let agent = world
@@ -90,7 +90,7 @@ async fn observers_hear_every_event_in_order_and_one_that_panics_disturbs_nobody
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_is_a_tree_of_spans_with_the_times_of_its_events() {
+async fn run_is_a_tree_of_spans_with_the_times_of_its_events() {
     let (spans, _) = eventful("secret words of an answer").await.telemetry(Content::Off);
     let root = spans.last().unwrap();
     assert_eq!((root.name.as_str(), root.parent), ("invoke_agent", None));
@@ -121,7 +121,7 @@ async fn a_run_is_a_tree_of_spans_with_the_times_of_its_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_words_are_in_spans_unless_asked_for() {
+async fn spans_contain_no_content_unless_enabled() {
     let heard = eventful("secret words of an answer").await;
     let (off, measured) = heard.telemetry(Content::Off);
     assert!(!format!("{off:?} {measured:?}").contains("secret words"));
@@ -130,7 +130,7 @@ async fn no_words_are_in_spans_unless_asked_for() {
     for who in ["a service", "a model", "a tool", "a file", "a user", "an answer"] {
         assert!(on.contains(&format!("secret words of {who}")), "{who}");
     }
-    assert!(!format!("{measured:?}").contains("secret words"), "never in measurements");
+    assert!(!format!("{measured:?}").contains("secret words"), "never in metrics");
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,7 +162,7 @@ async fn tokens_and_durations_are_measured_for_every_operation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_that_a_cancelled_run_leaves_behind_end_with_it() {
+async fn spans_of_unfinished_tools_end_with_a_cancelled_run() {
     let world = World::new([call("c1", "hangs")]);
     let heard = Arc::new(Heard::default());
     let hangs = world.tool("hangs", || Act::text("never").after(Duration::from_secs(3600)));

@@ -1,4 +1,4 @@
-//! Answers that are Rust types, and tools that are functions.
+//! Typed answers, and tools made from functions.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn vienna() -> City {
 const VIENNA: &str = r#"{"name": "Vienna", "people": 2000000, "nickname": null}"#;
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_has_the_type_that_was_asked_for_and_the_next_run_has_no_form() {
+async fn answer_has_the_requested_type_and_the_next_run_has_no_schema() {
     let world = World::new([Reply::text(VIENNA), Reply::text("You are welcome.")]);
     let agent = world.agent().build().unwrap();
     let typed = agent.run_typed::<City>("The largest city of Austria?").await.unwrap();
@@ -50,18 +50,18 @@ async fn an_answer_has_the_type_that_was_asked_for_and_the_next_run_has_no_form(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_is_told_what_is_wrong_with_its_answer_and_asked_again() {
+async fn invalid_answer_is_reported_to_the_model_and_requested_again() {
     let wrong = r#"{"name": "Vienna", "people": 99000000}"#;
     let world = World::new([Reply::text("Vienna!"), Reply::text(wrong), Reply::text(VIENNA)]);
     let agent = world.agent().build().unwrap();
     let typed = agent.run_typed::<City>("The largest city of Austria?").await.unwrap();
     assert_eq!((typed.value, typed.tries), (vienna(), 3));
     assert_eq!((typed.output.turns, typed.output.messages.len()), (3, 6));
-    assert_eq!(typed.output.usage.output, 15, "what all three took");
+    assert_eq!(typed.output.usage.output, 15, "the usage of all three attempts");
     let told = world.told(2);
     assert!(told[2].contains("it is not JSON"), "{told:?}");
     assert!(told[4].contains("at `/people`") && told[4].contains("50000000"), "{told:?}");
-    // What the runtime says is not what the user said.
+    // Notes of the runtime are not user messages.
     let messages = agent.messages();
     let user = |at: usize| messages[at].as_user().unwrap().origin.clone();
     assert_eq!(user(0), Origin::Person);
@@ -70,7 +70,7 @@ async fn a_model_is_told_what_is_wrong_with_its_answer_and_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_never_fits_the_form_ends_in_an_error_with_its_last_words() {
+async fn answers_that_never_match_end_in_an_error_with_the_last_answer() {
     let world = World::new([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
     let agent = world.agent().build().unwrap();
     let error = agent.run_typed::<City>("A city?").await.unwrap_err();
@@ -86,7 +86,7 @@ async fn a_model_that_never_fits_the_form_ends_in_an_error_with_its_last_words()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fenced_answer_is_taken_and_what_is_no_object_is_asked_for_in_one() {
+async fn fenced_answer_is_accepted_and_a_list_is_wrapped_in_an_object() {
     let world = World::new([Reply::text("Here:\n```json\n{\"answer\": [1, 2, 3]}\n```")]);
     let agent = world.agent().build().unwrap();
     let typed = agent.run_typed::<Vec<u8>>("The first three numbers?").await.unwrap();
@@ -97,7 +97,7 @@ async fn a_fenced_answer_is_taken_and_what_is_no_object_is_asked_for_in_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_schema_that_comes_as_data_is_sent_as_it_is_and_checked() {
+async fn schema_as_data_is_sent_unchanged_and_validated() {
     let schema = json!({
         "title": "a word!", "type": "object",
         "properties": {"word": {"type": "string", "pattern": "^[a-z]+$"}}, "required": ["word"],
@@ -113,17 +113,17 @@ async fn a_schema_that_comes_as_data_is_sent_as_it_is_and_checked() {
         let error = agent.run_with_schema("?", wrong.clone()).await.unwrap_err();
         assert!(matches!(error, TypedError::Schema(_)), "{wrong}: {error}");
     }
-    assert_eq!(world.model.requests(), 2, "nothing is asked with a schema that is none");
+    assert_eq!(world.model.requests(), 2, "no request is sent with an invalid schema");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_does_not_end_with_the_model_done_gives_no_answer() {
+async fn failed_run_has_no_answer() {
     let world = World::new([Reply::error(ProviderError::Auth("no".into()))]);
     let agent = world.agent().build().unwrap();
     let error = agent.run_typed::<City>("A city?").await.unwrap_err();
     assert!(matches!(error, TypedError::Agent(AgentError::Failed(_))), "{error}");
     assert!(matches!(error.output().unwrap().outcome, RunOutcome::Failed { .. }));
-    assert_eq!(world.model.requests(), 1, "asking again would not help");
+    assert_eq!(world.model.requests(), 1, "retrying would not help");
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -138,7 +138,7 @@ struct Total {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_function_is_a_tool_and_its_mistakes_are_told_to_the_model() {
+async fn function_tool_reports_errors_to_the_model() {
     let replies = [
         Reply::tool_call("c1", "add", json!({"terms": [1, "two"]})),
         Reply::tool_call("c2", "add", json!({"terms": [1, 2]})),
@@ -152,7 +152,7 @@ async fn a_function_is_a_tool_and_its_mistakes_are_told_to_the_model() {
         counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         async move {
             if sum.terms.is_empty() {
-                return Err(ToolError::Failed("There is nothing to add.".into()));
+                return Err(ToolError::Failed("there is nothing to add".into()));
             }
             Ok(Total { total: sum.terms.iter().sum() })
         }
@@ -162,7 +162,7 @@ async fn a_function_is_a_tool_and_its_mistakes_are_told_to_the_model() {
     let told = world.told(3);
     assert!(told[2].contains("`terms[1]`") && told[2].contains("expected i64"), "{told:?}");
     assert_eq!(told[4], r#"tool: {"total":3}"#);
-    assert!(told[6].ends_with("There is nothing to add."), "{told:?}");
+    assert!(told[6].ends_with("there is nothing to add"), "{told:?}");
     assert_eq!(
         calls.load(std::sync::atomic::Ordering::Relaxed),
         2,

@@ -1,4 +1,4 @@
-//! How often a run writes: each write waits for a disk, so nothing is written alone that can go with something else.
+//! The number of writes of a run: each write waits for a disk, so events are written together where possible.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use lariat_testkit::{Act, Fault, FaultyStore, Reply};
 
 use super::kit::{World, call, kinds};
 
-/// Has one thing to say, at the beginning.
+/// A source with one note, at the beginning.
 struct Facts {
     looks: bool,
 }
@@ -29,7 +29,7 @@ impl ContextSource for Facts {
     }
 }
 
-/// What every write held.
+/// The events of each write.
 type Writes = Arc<Mutex<Vec<String>>>;
 
 fn watched(world: &World, fault: impl Fn(u64) -> Fault + Send + 'static) -> (Arc<FaultyStore>, Writes) {
@@ -58,7 +58,7 @@ async fn written(looks: bool) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_begins_with_one_write_and_a_turn_takes_two() {
+async fn session_start_takes_one_write_and_a_turn_takes_two() {
     assert_eq!(
         written(true).await,
         [
@@ -73,7 +73,7 @@ async fn a_session_begins_with_one_write_and_a_turn_takes_two() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_reach_somebody_is_asked_after_what_came_before_is_written() {
+async fn source_with_side_effects_is_asked_after_earlier_events_are_written() {
     let written = written(false).await;
     assert_eq!(written[0], "SessionDescribed PromptAssembled AgentStart TurnStart MessageEnd");
     assert_eq!(written[1], "MessageEnd");
@@ -84,7 +84,7 @@ async fn run(agent: &Agent) -> Result<(), AgentError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_failed_first_write_held_is_in_the_next() {
+async fn events_of_a_failed_first_write_are_in_the_next() {
     for fault in [Fault::Refuse, Fault::Torn { written: 1 }, Fault::Torn { written: 2 }] {
         let world = World::new([Reply::text("done")]);
         let planned = fault.clone();

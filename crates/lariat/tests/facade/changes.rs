@@ -1,4 +1,4 @@
-//! The files that a run changed, told by the built-in tools.
+//! Which files `AgentOutput::files_changed` lists when the built-in tools change them.
 
 use lariat::host::files::Workspace;
 use lariat::serde_json::json;
@@ -9,7 +9,7 @@ use lariat_testkit::{Reply, ScriptedModel};
 use super::place::Place;
 
 #[tokio::test]
-async fn an_output_lists_exactly_what_the_file_tools_changed() {
+async fn output_lists_exactly_the_files_that_file_tools_changed() {
     let place = Place::new();
     for (name, text) in
         [("old.txt", "one\ntwo\n"), ("same.txt", "same\n"), ("from.txt", "moved\n"), ("gone.txt", "x\n")]

@@ -1,6 +1,7 @@
-//! Everything that any crate says to a log, at the finest level.
+//! Captures all log output of the process, from every crate and at the finest level.
 //!
-//! Owns the two collectors, for `tracing` and for `log`. They are the process's, so everything of the process is theirs.
+//! Installs one collector for `tracing` and one for `log`. Both are global: they see the output of all tests
+//! in the process.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +18,7 @@ fn said() -> MutexGuard<'static, String> {
     SAID.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Begins to listen.
+/// Starts capturing.
 pub(crate) fn listen() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
@@ -27,7 +28,7 @@ pub(crate) fn listen() {
     });
 }
 
-/// What was said since this was last asked.
+/// Takes the output captured since the last call.
 pub(crate) fn taken() -> String {
     std::mem::take(&mut *said())
 }

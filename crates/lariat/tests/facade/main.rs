@@ -1,11 +1,11 @@
-//! What only shows when everything is put together.
+//! Tests of the assembled facade, for behaviour that no single crate shows.
 #![cfg(all(feature = "models", feature = "sqlite", feature = "tools", target_os = "linux"))]
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "helpers of tests fail the test when something is not there, and look at files from outside"
+    reason = "test helpers fail the test when something is missing, and inspect files from outside"
 )]
 
 mod changes;

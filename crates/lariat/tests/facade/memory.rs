@@ -1,4 +1,4 @@
-//! Memory files: which are read, how far imports go, and that no link leads out.
+//! Memory files: which files are read, how far imports reach, and that no link leads out of the workspace.
 
 use lariat::core::model::PromptSection;
 use lariat::guard::Trust;
@@ -14,7 +14,7 @@ fn files(place: &Place) -> MemoryFiles {
     MemoryFiles::new(&workspace, Some(&place.path("home")), Trust::Trusted)
 }
 
-/// What would be sent of them, by the names of the sections, and what was wrong.
+/// Returns the sections that would be sent, and the problems found.
 async fn told(files: MemoryFiles) -> (Vec<PromptSection>, Vec<String>) {
     let files = std::sync::Arc::new(files);
     let mut sections = Sections::default();
@@ -27,7 +27,7 @@ fn names(sections: &[PromptSection]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_link_out_of_the_workspace_is_not_followed() {
+async fn does_not_follow_links_out_of_the_workspace() {
     let place = Place::new();
     place.write("secret.md", "The secret.");
     place.write("project/real.md", "Inside.");
@@ -40,7 +40,7 @@ async fn a_link_out_of_the_workspace_is_not_followed() {
 }
 
 #[tokio::test]
-async fn imports_stop_after_four_steps_and_circles_end() {
+async fn imports_stop_after_four_levels_and_import_cycles_end() {
     let place = Place::new();
     place.write("project/CLAUDE.md", "@1.md");
     for n in 1..=6 {
@@ -53,16 +53,16 @@ async fn imports_stop_after_four_steps_and_circles_end() {
     );
 }
 
-/// S1: a project's `@~/.aws/credentials` was sent to the model.
+/// A project could once send `~/.aws/credentials` to the model with an import.
 #[tokio::test]
-async fn imports_never_leave_the_project_or_the_folder_of_the_persons_settings() {
+async fn imports_never_leave_the_project_or_the_users_settings_directory() {
     let place = Place::new();
     place.write("home/own.md", "Mine.");
     place.write("home/.aws/credentials", "Secret.");
     place.write("home/.claude/CLAUDE.md", "@style.md @~/.claude/more.md @~/own.md @../.aws/credentials");
     place.write("home/.claude/style.md", "Style.");
     place.write("home/.claude/more.md", "More.");
-    place.write("else.md", "Nobody's.");
+    place.write("else.md", "Outside.");
     place.write("project/CLAUDE.md", "@~/own.md @../else.md @~/.aws/credentials @ok.md");
     place.write("project/ok.md", "Inside.");
     let (sections, problems) = told(files(&place)).await;
@@ -79,12 +79,12 @@ async fn imports_never_leave_the_project_or_the_folder_of_the_persons_settings()
     assert_eq!(problems.len(), 5, "{problems:?}");
 }
 
-/// S1: what lies above a project counted as the person's own.
+/// Directories above a project were once treated as the user's own.
 #[tokio::test]
-async fn directories_above_a_project_are_the_projects_and_need_trust() {
+async fn directories_above_a_project_belong_to_it_and_need_trust() {
     let place = Place::new();
     place.write("CLAUDE.md", "Above the home.");
-    place.write("home/.claude/CLAUDE.md", "Of the person.");
+    place.write("home/.claude/CLAUDE.md", "Of the user.");
     place.write("home/CLAUDE.md", "At home. @.aws/credentials");
     place.write("home/.aws/credentials", "Secret.");
     place.write("home/work/CLAUDE.md", "Above the project.");
@@ -112,7 +112,7 @@ async fn directories_above_a_project_are_the_projects_and_need_trust() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_too_large_is_skipped_and_told_to_people() {
+async fn skips_a_file_that_is_too_large_and_reports_it() {
     let place = Place::new();
     place.write("project/CLAUDE.md", &"x".repeat(4 * 1024 * 1024 + 1));
     let (sections, problems) = told(files(&place)).await;
@@ -121,7 +121,7 @@ async fn a_file_that_is_too_large_is_skipped_and_told_to_people() {
 }
 
 #[tokio::test]
-async fn the_map_is_a_section_where_there_is_source() {
+async fn map_section_appears_only_with_source_files() {
     let place = Place::new();
     let map = || {
         let bench = Workbench::new(Workspace::open(place.path("project")).unwrap());

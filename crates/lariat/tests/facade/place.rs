@@ -1,5 +1,5 @@
-//! A directory of a test's own: a project, a home, and where the book of trust is.
-#![expect(clippy::disallowed_methods, reason = "a test's own directory")]
+//! A test fixture: a temporary directory with a project, a home directory and a trust file.
+#![expect(clippy::disallowed_methods, reason = "the fixture's own directory")]
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,7 +41,7 @@ impl Place {
         std::os::unix::fs::symlink(target, path).unwrap();
     }
 
-    /// Puts one file in place of another that is a directory or nothing.
+    /// Moves a file, a link or a directory to a path where nothing or a link is.
     pub(crate) fn rename(&self, from: &str, to: &str) {
         std::fs::rename(self.0.join(from), self.0.join(to)).unwrap();
     }
@@ -57,7 +57,7 @@ impl Place {
         TrustBook::new(self.0.join("state/trust.json"))
     }
 
-    /// Opens the project, with the person's usual files.
+    /// Opens the project with the user's usual settings files.
     pub(crate) fn opening(&self) -> Opening {
         self.opening_of("project")
     }

@@ -1,5 +1,5 @@
-//! What embedding programs ran into, with real stores, real connections and the real catalogue. Each test names its
-//! finding.
+//! Regression tests for problems of embedding programs, with real stores, real connections and the real
+//! catalogue.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -18,13 +18,13 @@ use lariat::{
 };
 use lariat_testkit::{Reply, ScriptedModel};
 
-/// A folder that is removed with what is in it.
+/// A temporary directory, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Self {
         let name = format!("lariat-embed-{}-{:?}", std::process::id(), std::thread::current().id());
-        // In memory, where there is room for such: hundreds of syncs take their time elsewhere.
+        // In memory where possible: hundreds of syncs take long on a disk.
         let memory = PathBuf::from("/dev/shm");
         let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
         let path = parent.join(name.replace(['(', ')'], ""));
@@ -50,9 +50,9 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// L1: sessions that are closed or dropped leave no descriptor behind, and others can have them.
+/// Sessions that were closed or dropped leave no file descriptor open, and other processes can claim them.
 #[tokio::test]
-async fn closed_and_dropped_sessions_leave_no_descriptor_behind() {
+async fn closed_and_dropped_sessions_leave_no_open_descriptors() {
     let folder = Folder::new();
     let stores = folder.stores().await;
     let others = folder.stores().await;
@@ -73,7 +73,7 @@ async fn closed_and_dropped_sessions_leave_no_descriptor_behind() {
                 match other.claim(&id.as_str().into()).await {
                     Ok(epoch) => break epoch,
                     Err(error) if began.elapsed() > Duration::from_secs(5) => panic!("{name} {at}: {error}"),
-                    // A drop gives it up beside everything else.
+                    // A drop releases the session in the background.
                     Err(_) => tokio::task::yield_now().await,
                 }
             };
@@ -83,7 +83,7 @@ async fn closed_and_dropped_sessions_leave_no_descriptor_behind() {
         assert!(most[1] <= most[0] + 4, "{name}: {} descriptors, then {}", most[0], most[1]);
     }
     let locks = std::fs::read_dir(folder.0.join("sessions.db.locks")).unwrap().count();
-    assert_eq!(locks, 0, "locks of sessions that nothing has open");
+    assert_eq!(locks, 0, "no lock remains for closed sessions");
 }
 
 /// An address where nothing listens.
@@ -100,9 +100,9 @@ fn real(config: Option<ModelConfig>) -> AgentBuilder {
     }
 }
 
-/// L4: what cannot work is an error that says of which kind, and not an empty answer.
+/// A model that cannot work is an error with its kind, not an empty answer.
 #[tokio::test]
-async fn unreachable_unknown_and_unconfigured_models_are_errors_of_their_kind() {
+async fn unreachable_unknown_and_unconfigured_models_fail_with_their_kind() {
     let unreachable =
         ModelConfig::new("anthropic-messages", "claude").with_base_url(nowhere()).with_api_key("k");
     let keyless = ModelConfig::new("anthropic-messages", "claude").with_base_url(nowhere());
@@ -126,9 +126,9 @@ async fn unreachable_unknown_and_unconfigured_models_are_errors_of_their_kind() 
     }
 }
 
-/// L13: while a server cannot be reached, an observer sees at once what is going on.
+/// While a server cannot be reached, observers see the retries immediately.
 #[tokio::test]
-async fn an_unreachable_server_is_seen_at_once_by_its_retries() {
+async fn retries_of_an_unreachable_server_are_visible_immediately() {
     let config = ModelConfig::new("anthropic-messages", "claude").with_base_url(nowhere()).with_api_key("k");
     let agent = real(Some(config)).build().unwrap();
     let began = Instant::now();
@@ -149,9 +149,9 @@ fn free() -> ModelCost {
     ModelCost::default()
 }
 
-/// L3: a cap on money that nothing can be measured with does not build, whichever cap and whichever model it is.
+/// A limit on money without prices fails the build, for every kind of limit and every model of the agent.
 #[tokio::test]
-async fn a_cap_on_money_without_a_price_does_not_build() {
+async fn money_limit_without_price_fails_to_build() {
     type With = fn(AgentBuilder) -> AgentBuilder;
     const CENT: Cost = Cost::from_nano_usd(10_000_000);
     fn money() -> BudgetLimits {
@@ -182,12 +182,12 @@ async fn a_cap_on_money_without_a_price_does_not_build() {
         );
         assert_eq!(cap(real(Some(priced()))).build().map(drop), Ok(()), "{name}");
     }
-    assert!(real(Some(unpriced())).build().is_ok(), "without a cap no price is needed");
+    assert!(real(Some(unpriced())).build().is_ok(), "no price is needed without a limit");
 }
 
-/// L3: a configuration from the catalogue has what caps and compaction need.
+/// A model of the catalogue has what limits and compaction need.
 #[test]
-fn models_of_the_catalogue_have_price_and_window() {
+fn catalogue_models_have_price_and_window() {
     let model = ModelConfig::find("anthropic/claude-sonnet-4-5").unwrap();
     assert_eq!((model.provider.as_str(), model.context_window), ("anthropic", 200_000));
     assert!(model.cost.is_some());
@@ -198,7 +198,7 @@ fn models_of_the_catalogue_have_price_and_window() {
     );
 }
 
-/// A tool of an embedder that gives far too much.
+/// A tool that returns far too much output.
 struct Flood(fn() -> String);
 
 impl AgentTool for Flood {
@@ -207,7 +207,7 @@ impl AgentTool for Flood {
     }
 
     fn description(&self) -> &str {
-        "Gives far too much."
+        "Returns too much output."
     }
 
     fn parameters_schema(&self) -> Value {
@@ -219,7 +219,7 @@ impl AgentTool for Flood {
     }
 }
 
-/// The text of the newest tool result.
+/// Returns the text of the newest tool result.
 fn last_result(messages: &lariat::Window) -> String {
     let found = messages
         .iter_back()
@@ -227,10 +227,10 @@ fn last_result(messages: &lariat::Window) -> String {
     found.unwrap_or_default()
 }
 
-/// L6: 50 MB of output reach the model as 128 KiB, and all of it can be read again: from every store, and whether it is
-/// lines or one line.
+/// The model receives 128 KiB of a 50 MB output and can read the rest with `recall`: from every store,
+/// whether the output is many lines or one line.
 #[tokio::test]
-async fn output_of_50_megabytes_is_cut_and_can_be_recalled() {
+async fn output_of_50_megabytes_is_truncated_and_can_be_recalled() {
     const LINES: fn() -> String = || (0..5_000_000).map(|n| format!("row {n:05}\n")).collect();
     const ONE_LINE: fn() -> String = || format!("{}the end", "0123456789".repeat(5_000_000));
     let folder = Folder::new();
@@ -269,7 +269,7 @@ async fn output_of_50_megabytes_is_cut_and_can_be_recalled() {
         let agent = agent.store(Arc::clone(store)).session_id("flood").build().unwrap();
         assert_eq!(agent.run("go").await.unwrap().text, "done");
         let sizes = sizes.lock().unwrap().clone();
-        assert!(sizes[1] > 100 * 1024, "{name}: most of the room is used: {sizes:?}");
+        assert!(sizes[1] > 100 * 1024, "{name}: most of the limit is used: {sizes:?}");
         assert!(sizes.iter().all(|size| *size <= 128 * 1024), "{name}: {sizes:?}");
         let recalled = recalled.lock().unwrap().clone();
         assert!(recalled.contains(last), "{name}: {recalled:.400}");

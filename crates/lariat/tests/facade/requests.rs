@@ -1,6 +1,7 @@
-//! The exact request in every situation that changes what a model is told, over two protocols.
+//! Snapshots of the exact request in every situation that changes what the model receives, over two
+//! protocols.
 //!
-//! A change of any of them shows up in review as a change of a file in `tests/facade/snapshots/requests`. To accept changes:
+//! A change shows up in review as a changed file in `tests/facade/snapshots/requests`. To accept changes:
 //! `INSTA_UPDATE=always cargo nextest run -p lariat requests`.
 
 mod kit;
@@ -30,7 +31,7 @@ fn goal(status: &str) -> Goal {
 // The system prompt
 
 #[tokio::test]
-async fn a_plain_system_prompt_is_one_part() {
+async fn plain_system_prompt_is_one_part() {
     snap("prompt_plain", async |bench: &Bench| {
         run(bench.bare([ok()]).system_prompt("Be brief.").tool(tool("read_file")), &["Hello."]).await;
     })
@@ -38,7 +39,7 @@ async fn a_plain_system_prompt_is_one_part() {
 }
 
 #[tokio::test]
-async fn without_a_system_prompt_there_is_none() {
+async fn no_system_prompt_is_sent_without_one() {
     snap("prompt_none", async |bench: &Bench| {
         run(bench.bare([ok()]), &["Hello."]).await;
     })
@@ -56,7 +57,7 @@ async fn static_and_semi_static_sections_end_with_a_breakpoint_each() {
 }
 
 #[tokio::test]
-async fn a_section_that_is_too_long_says_what_is_left_out() {
+async fn truncated_section_says_what_is_left_out() {
     snap("prompt_cut", async |bench: &Bench| {
         let text: String = (1..=100).map(|n| format!("Rule {n}: be good.\n")).collect();
         let rules =
@@ -67,7 +68,7 @@ async fn a_section_that_is_too_long_says_what_is_left_out() {
 }
 
 #[tokio::test]
-async fn the_base_prompt_without_tools() {
+async fn base_prompt_without_tools() {
     snap("base_without_tools", async |bench: &Bench| {
         run(bench.bare([ok()]).standard_context(), &["Hello."]).await;
     })
@@ -75,7 +76,7 @@ async fn the_base_prompt_without_tools() {
 }
 
 #[tokio::test]
-async fn the_base_prompt_for_a_coding_agent() {
+async fn base_prompt_of_a_coding_agent() {
     snap("base_with_tools", async |bench: &Bench| {
         let names = ["read_file", "edit_file", "bash", "todo", "ask_user", "recall"];
         let agent = names.iter().fold(bench.bare([ok()]), |agent, name| agent.tool(tool(name)));
@@ -87,7 +88,7 @@ async fn the_base_prompt_for_a_coding_agent() {
 // Memory files
 
 #[tokio::test]
-async fn memory_files_of_the_person_and_the_project_come_outermost_first() {
+async fn memory_files_of_user_and_project_come_outermost_first() {
     snap("memory_files", async |bench: &Bench| {
         bench.place.write("home/.claude/CLAUDE.md", "Answer in English.\n");
         bench.place.write("project/CLAUDE.md", "Use tabs.\n<!-- for people -->\nNever push.\n");
@@ -100,7 +101,7 @@ async fn memory_files_of_the_person_and_the_project_come_outermost_first() {
 }
 
 #[tokio::test]
-async fn agents_files_count_where_there_is_no_other() {
+async fn agents_md_applies_only_without_claude_md() {
     snap("memory_agents", async |bench: &Bench| {
         bench.place.write("project/AGENTS.md", "Use tabs.\n");
         run(bench.remembering(Trust::Trusted, [ok()]), &["Hello."]).await;
@@ -109,7 +110,7 @@ async fn agents_files_count_where_there_is_no_other() {
 }
 
 #[tokio::test]
-async fn both_families_of_files_on_request() {
+async fn claude_md_and_agents_md_on_request() {
     snap("memory_both", async |bench: &Bench| {
         bench.place.write("project/AGENTS.md", "Use tabs.\n");
         bench.place.write("project/CLAUDE.md", "Never push.\n");
@@ -133,7 +134,7 @@ async fn imports_follow_the_file_that_names_them() {
 }
 
 #[tokio::test]
-async fn a_nested_file_is_told_when_its_directory_is_first_touched() {
+async fn nested_memory_file_is_sent_when_its_directory_is_first_used() {
     snap("memory_nested", async |bench: &Bench| {
         bench.place.write("project/CLAUDE.md", "Use tabs.\n");
         bench.place.write("project/web/CLAUDE.md", "In here, use spaces.\n");
@@ -144,7 +145,7 @@ async fn a_nested_file_is_told_when_its_directory_is_first_touched() {
 }
 
 #[tokio::test]
-async fn a_rule_for_paths_is_told_when_one_is_touched() {
+async fn path_rule_is_sent_when_a_matching_file_is_used() {
     snap("memory_rule", async |bench: &Bench| {
         bench.place.write("project/.claude/rules/all.md", "Be kind.\n");
         bench
@@ -159,7 +160,7 @@ async fn a_rule_for_paths_is_told_when_one_is_touched() {
 }
 
 #[tokio::test]
-async fn an_untrusted_workspace_is_not_obeyed() {
+async fn memory_files_of_an_untrusted_workspace_are_not_sent() {
     snap("memory_untrusted", async |bench: &Bench| {
         bench.place.write("home/.claude/CLAUDE.md", "Answer in English.\n");
         bench.place.write("project/CLAUDE.md", "Obey me.\n");
@@ -171,7 +172,7 @@ async fn an_untrusted_workspace_is_not_obeyed() {
 }
 
 #[tokio::test]
-async fn a_secret_in_a_memory_file_is_not_sent() {
+async fn secret_in_a_memory_file_is_not_sent() {
     snap("memory_secret", async |bench: &Bench| {
         bench.place.write("project/CLAUDE.md", "The password is hunter2hunter2.\n");
         let agent = bench.remembering(Trust::Trusted, [ok()]).secret("PASSWORD", "hunter2hunter2");
@@ -181,7 +182,7 @@ async fn a_secret_in_a_memory_file_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_long_memory_file_is_cut() {
+async fn long_memory_file_is_truncated() {
     snap("memory_cut", async |bench: &Bench| {
         let line = format!("{}\n", "0123456789".repeat(500));
         bench.place.write("project/CLAUDE.md", &line.repeat(6));
@@ -193,7 +194,7 @@ async fn a_long_memory_file_is_cut() {
 // Skills, learnings
 
 #[tokio::test]
-async fn the_index_of_skills_has_names_descriptions_and_places() {
+async fn skill_index_lists_names_descriptions_and_paths() {
     snap("skills", async |bench: &Bench| {
         let skill =
             |name: &str, text: &str| format!("---\nname: {name}\ndescription: {text}\n---\nThe body.\n");
@@ -235,9 +236,9 @@ impl Learnings for Known {
 }
 
 #[tokio::test]
-async fn learnings_that_fit_the_task_are_told_with_where_they_are_from() {
+async fn learnings_that_match_the_task_are_sent_with_their_origin() {
     snap("learnings", async |bench: &Bench| {
-        run(bench.agent([ok()]).sections(LearningsSection(Known)), &["Mend the parser tests."]).await;
+        run(bench.agent([ok()]).sections(LearningsSection(Known)), &["Fix the parser tests."]).await;
     })
     .await;
 }
@@ -249,7 +250,7 @@ fn environment() -> Environment {
 }
 
 #[tokio::test]
-async fn the_environment_is_told_after_the_first_prompt() {
+async fn environment_is_sent_after_the_first_prompt() {
     snap("environment", async |bench: &Bench| {
         run(bench.agent([ok(), ok()]).context_source(environment()), &["Hello.", "And now?"]).await;
     })
@@ -257,7 +258,7 @@ async fn the_environment_is_told_after_the_first_prompt() {
 }
 
 #[tokio::test]
-async fn a_new_day_is_told_as_a_difference() {
+async fn new_date_is_sent_as_a_difference() {
     snap("environment_changed", async |bench: &Bench| {
         let agent = run(bench.agent([ok(), ok()]).context_source(environment()), &["Hello."]).await;
         bench.clock.advance(Duration::from_secs(26 * 3600));
@@ -267,7 +268,7 @@ async fn a_new_day_is_told_as_a_difference() {
 }
 
 #[tokio::test]
-async fn plan_mode_is_told_and_offers_no_change() {
+async fn plan_mode_is_announced_and_offers_only_reading_tools() {
     snap("mode_plan", async |bench: &Bench| {
         bench.policy.plan(true);
         run(bench.bare([ok()]).standard_context().tool(tool("bash")), &["Plan it."]).await;
@@ -276,7 +277,7 @@ async fn plan_mode_is_told_and_offers_no_change() {
 }
 
 #[tokio::test]
-async fn the_end_of_plan_mode_is_told() {
+async fn end_of_plan_mode_is_announced() {
     snap("mode_plan_over", async |bench: &Bench| {
         bench.policy.plan(true);
         let agent = run(bench.bare([ok(), ok()]).standard_context(), &["Plan it."]).await;
@@ -287,7 +288,7 @@ async fn the_end_of_plan_mode_is_told() {
 }
 
 #[tokio::test]
-async fn a_goal_is_told() {
+async fn goal_is_sent() {
     snap("goal", async |bench: &Bench| {
         let agent = bench.agent([ok(), ok()]).context_source(lariat::runtime::prompt::Recitation::default());
         let agent = agent.build().unwrap();
@@ -299,7 +300,7 @@ async fn a_goal_is_told() {
 }
 
 #[tokio::test]
-async fn a_goal_that_is_reached_is_taken_back() {
+async fn reached_goal_is_withdrawn() {
     snap("goal_reached", async |bench: &Bench| {
         let agent = bench.agent([ok(), ok()]).context_source(lariat::runtime::prompt::Recitation::default());
         let agent = agent.build().unwrap();
@@ -312,9 +313,9 @@ async fn a_goal_that_is_reached_is_taken_back() {
 }
 
 #[tokio::test]
-async fn an_old_list_of_tasks_is_recited() {
+async fn old_task_list_is_repeated() {
     snap("tasks_recited", async |bench: &Bench| {
-        let todo = Reply::tool_call("t", "todo", json!({"say": "[>] read\n[ ] mend\n"}));
+        let todo = Reply::tool_call("t", "todo", json!({"say": "[>] read\n[ ] fix\n"}));
         let prompts: Vec<String> = (0..42).map(|n| format!("Step {n}.")).collect();
         let replies = std::iter::once(todo).chain((0..50).map(|_| Reply::text("k")));
         let recitation = lariat::runtime::prompt::Recitation::default();
@@ -325,7 +326,7 @@ async fn an_old_list_of_tasks_is_recited() {
 }
 
 #[tokio::test]
-async fn what_failed_twice_is_told() {
+async fn command_that_failed_twice_is_noted() {
     snap("failures", async |bench: &Bench| {
         let fail = |id: &str| {
             Reply::tool_call(id, "bash", json!({"command": "make", "fail": format!("no rule {id}")}))
@@ -337,7 +338,7 @@ async fn what_failed_twice_is_told() {
     .await;
 }
 
-// What people say meanwhile
+// Messages during a run
 
 #[tokio::test]
 async fn steering_comes_after_the_results_and_before_the_notes() {
@@ -352,19 +353,19 @@ async fn steering_comes_after_the_results_and_before_the_notes() {
 }
 
 #[tokio::test]
-async fn a_follow_up_goes_on_with_the_same_request() {
+async fn follow_up_continues_with_the_same_request() {
     snap("followed_up", async |bench: &Bench| {
         let agent = bench.agent([ok(), ok()]).context_source(environment()).build().unwrap();
         agent.follow_up("And the tests?");
-        agent.run("Mend it.").await.unwrap();
+        agent.run("Fix it.").await.unwrap();
     })
     .await;
 }
 
-// Going on
+// Resuming
 
 #[tokio::test]
-async fn a_resumed_session_sends_the_same_bytes_and_what_is_new() {
+async fn resumed_session_sends_the_same_bytes_and_then_new_messages() {
     snap("resumed", async |bench: &Bench| {
         bench.place.write("project/CLAUDE.md", "Use tabs.\n");
         run(bench.remembering(Trust::Trusted, [ok()]).context_source(environment()), &["Hello."]).await;
@@ -379,7 +380,7 @@ async fn a_resumed_session_sends_the_same_bytes_and_what_is_new() {
 }
 
 #[tokio::test]
-async fn a_memory_file_that_changed_meanwhile_is_told_as_a_difference() {
+async fn changed_memory_file_is_sent_as_a_difference() {
     snap("resumed_changed", async |bench: &Bench| {
         let text = "Use tabs.\n".repeat(10);
         bench.place.write("project/CLAUDE.md", &text);
@@ -391,7 +392,7 @@ async fn a_memory_file_that_changed_meanwhile_is_told_as_a_difference() {
 }
 
 #[tokio::test]
-async fn a_memory_file_that_is_gone_is_taken_back() {
+async fn deleted_memory_file_is_withdrawn() {
     snap("resumed_gone", async |bench: &Bench| {
         bench.place.write("project/CLAUDE.md", "Use tabs.\n");
         run(bench.remembering(Trust::Trusted, [ok()]), &["Hello."]).await;
@@ -402,7 +403,7 @@ async fn a_memory_file_that_is_gone_is_taken_back() {
 }
 
 #[tokio::test]
-async fn after_compaction_the_system_prompt_is_the_same() {
+async fn compaction_leaves_the_system_prompt_unchanged() {
     snap("compacted", async |bench: &Bench| {
         let mut context = ContextConfig::with_window(2_000);
         context.system_prompt_tokens = 10;
@@ -425,7 +426,7 @@ async fn after_compaction_the_system_prompt_is_the_same() {
 }
 
 #[tokio::test]
-async fn what_is_in_the_window_can_be_shown() {
+async fn context_report_lists_what_is_in_the_window() {
     let shown = |report: &lariat::runtime::prompt::ContextReport| {
         let parts = report.parts.iter().map(|part| format!("{:?} {}", part.kind, part.name));
         parts.collect::<Vec<_>>()

@@ -1,7 +1,9 @@
-//! Secrets in every place that an agent gets them from, over real HTTP, into real stores: none is seen anywhere.
+//! Passes secrets from every source through an agent, over real HTTP and into real stores, and checks that
+//! none leaks.
 //!
-//! Seen means: in events, in what a store has on disk, in any log at the finest level, in errors, in requests apart from
-//! the header that a key is for, in what children and hooks are given, in outputs that were spilled into files.
+//! A leak is a secret in events, in the files of a store, in any log at the finest level, in errors, in
+//! requests apart from the header that a key is for, in what child processes and hooks receive, or in outputs
+//! spilled to files.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -28,22 +30,22 @@ use lariat_testkit::server::{Answer, Request, Script, Server, Turn, Wire};
 
 use super::everything_said;
 
-/// A value that is found nowhere else.
+/// A secret value that occurs nowhere else.
 fn canary(number: usize) -> String {
     format!("Canary{:04}x{:016x}", number, (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// What each of the fifty is.
+/// What each of the fifty canaries is used for.
 const KEYS: [usize; 2] = [0, 1];
 const HEADERS: [usize; 2] = [2, 3];
 const QUERY: usize = 4;
 const PASSWORD: usize = 5;
 const TOLD: std::ops::Range<usize> = 6..16;
-/// In the environment of the process, and nowhere else: nobody could redact them.
+/// In the environment of the process and nowhere else: the redactor does not know them.
 const INHERITED: std::ops::Range<usize> = 16..20;
 const BY_LOOKS: std::ops::Range<usize> = 20..50;
 
-/// Everything that the world says aloud.
+/// All secrets in one text, as a careless tool or provider would print them.
 fn aloud() -> String {
     let looks: [fn(String) -> String; 10] = [
         |c| format!("sk-ant-api03-{c}{c}"),
@@ -62,20 +64,20 @@ fn aloud() -> String {
     known.chain(looking).collect::<Vec<_>>().join("\n")
 }
 
-/// A mistake made on purpose.
+/// A planted mistake that the test must catch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flaw {
-    /// The agent is not told of the secrets.
+    /// The agent does not know the secrets.
     NotTold,
-    /// Children get a variable that holds one.
+    /// Child processes inherit a variable that contains one.
     Inherits,
-    /// Somebody logs one, at the finest level.
+    /// A tool logs one, at the finest level.
     Logs,
-    /// A header goes into the prompt that the server is sent.
+    /// A secret header is part of the prompt.
     Prompts,
 }
 
-/// Says everything, in one of the ways that a tool has.
+/// Returns all secrets, in one of the ways that a tool has.
 struct Loud(Option<Flaw>);
 
 impl AgentTool for Loud {
@@ -83,7 +85,7 @@ impl AgentTool for Loud {
         "loud"
     }
     fn description(&self) -> &str {
-        "Says it."
+        "Prints secrets."
     }
     fn parameters_schema(&self) -> Value {
         json!({"type": "object", "properties": {"way": {"type": "string"}}})
@@ -115,7 +117,7 @@ impl AgentTool for Loud {
     }
 }
 
-/// A provider that panics with everything.
+/// A provider that panics with all secrets in its message.
 struct Panicking;
 
 impl StreamProvider for Panicking {
@@ -127,11 +129,11 @@ impl StreamProvider for Panicking {
     }
 }
 
-/// What a child leaves of what it was given, and an output that is too long to be kept in memory.
+/// Commands that save the environment they receive, and that produce more output than is held in memory.
 const CHILD: &str = "cat /proc/self/environ /proc/self/cmdline /proc/$$/cmdline > child.txt";
 const SPILLING: &str = "seq 1 400000; cat /proc/self/environ";
 
-/// Refuses the first model and tells it everything; has the second one call tools.
+/// Rejects the first model with all secrets in the error; lets the second one call tools.
 fn answer(count: &AtomicUsize, request: &Request) -> Answer {
     let headers = format!("{:?} {}", request.headers, request.path);
     let refusal = format!("Incorrect key: {headers} {}", aloud());
@@ -155,10 +157,10 @@ fn answer(count: &AtomicUsize, request: &Request) -> Answer {
     }
 }
 
-/// Every place that was looked at, by name.
+/// Everything inspected: the name of the place and its text.
 type Seen = Vec<(String, String)>;
 
-/// A whole run with one kind of store.
+/// Runs an agent on one kind of store and collects everything it leaves behind.
 async fn looked_at(store: &str, flaw: Option<Flaw>) -> Seen {
     everything_said::listen();
     let place = std::env::temp_dir().join(format!("lariat-secrets-{}-{store}-{flaw:?}", std::process::id()));
@@ -201,16 +203,16 @@ async fn looked_at(store: &str, flaw: Option<Flaw>) -> Seen {
     for (name, events) in [("events", &events), ("the journal", &journal)] {
         let text: String =
             events.iter().map(|event| lariat::serde_json::to_string(&**event).unwrap()).collect();
-        assert!(text.contains("redacted"), "{name}: nothing was said");
+        assert!(text.contains("redacted"), "{name}: no redacted secret");
         seen.push((name.to_owned(), text));
         seen.push((format!("{name}, in debug output"), format!("{events:?}")));
     }
-    // Runs that fail: refused, overloaded, unreachable, panicking.
+    // Runs that fail: rejected, overloaded, unreachable, panicking.
     for _ in 0..2 {
         seen.push(("an error".to_owned(), told(agent.run("Again.").await)));
     }
     for error in failing(&workspace, &spilled, flaw).await {
-        seen.push(("an error of a model that is not there".to_owned(), error));
+        seen.push(("an error of an unreachable model".to_owned(), error));
     }
     for request in server.requests() {
         let own = ["authorization", "api-key", "x-api-key", "x-own"];
@@ -219,7 +221,7 @@ async fn looked_at(store: &str, flaw: Option<Flaw>) -> Seen {
         seen.push(("a request".to_owned(), format!("{} {others:?}", request.body)));
     }
     assert!(server.requests().len() >= 9, "{}", server.requests().len());
-    // While the agent lives: what it spilled goes with it.
+    // While the agent exists: dropping it removes the spilled files.
     let (mut spills, mut children) = (0, 0);
     for path in files(&place) {
         let bytes = std::fs::read(&path).unwrap();
@@ -233,13 +235,13 @@ async fn looked_at(store: &str, flaw: Option<Flaw>) -> Seen {
     drop(agent);
     drop(sessions);
     let logs = everything_said::taken();
-    assert!(logs.contains("reqwest") || logs.contains("hyper"), "nobody logs: {}", logs.len());
+    assert!(logs.contains("reqwest") || logs.contains("hyper"), "nothing was logged: {}", logs.len());
     seen.push(("a log".to_owned(), logs));
     std::fs::remove_dir_all(&place).unwrap();
     seen
 }
 
-/// Each has a key, a header of its own, and another secret in its address.
+/// Each model has a key, a header of its own, and another secret in its address.
 fn models(server: &Server) -> (ModelConfig, ModelConfig) {
     let address = server.base_url(Wire::AzureResponses);
     let mut first = ModelConfig::new("azure-responses", "gpt-5")
@@ -255,7 +257,7 @@ fn models(server: &Server) -> (ModelConfig, ModelConfig) {
     (first, second)
 }
 
-/// Everything but the model.
+/// An agent builder without a model.
 fn agent(workspace: &Path, spilled: &Path, flaw: Option<Flaw>) -> lariat::AgentBuilder {
     let names = ["ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "NPM_TOKEN"];
     let secret = names.into_iter().zip(INHERITED).map(|(name, number)| (name.to_owned(), canary(number)));
@@ -292,7 +294,8 @@ fn agent(workspace: &Path, spilled: &Path, flaw: Option<Flaw>) -> lariat::AgentB
     agent
 }
 
-/// Models that cannot be reached, by an address with a key in it and one with a password; and one that panics.
+/// Runs models that cannot be reached, with a key or a password in their address, and one that panics.
+/// Returns the errors.
 async fn failing(workspace: &Path, spilled: &Path, flaw: Option<Flaw>) -> Vec<String> {
     let nowhere = [
         format!("http://127.0.0.1:9/v1?key={}", canary(QUERY)),
@@ -310,7 +313,7 @@ async fn failing(workspace: &Path, spilled: &Path, flaw: Option<Flaw>) -> Vec<St
     errors
 }
 
-/// A failure in every form, with all its causes.
+/// Formats a failure in every way, with all its causes.
 fn told(ended: Result<AgentOutput, AgentError>) -> String {
     let error = match ended {
         Ok(output) => {
@@ -339,7 +342,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Where a canary is seen, with the words before it.
+/// Lists where a canary leaked, with the text before it.
 fn sightings(seen: &Seen) -> Vec<String> {
     let mut sightings = Vec::new();
     for (place, text) in seen {
@@ -354,19 +357,19 @@ fn sightings(seen: &Seen) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn no_canary_is_seen_in_a_session_of_a_database() {
+async fn no_secret_leaks_from_a_session_in_sqlite() {
     let sightings = sightings(&looked_at("sqlite", None).await);
     assert!(sightings.is_empty(), "{} sightings:\n{}", sightings.len(), sightings.join("\n"));
 }
 
 #[tokio::test]
-async fn no_canary_is_seen_in_a_session_of_files() {
+async fn no_secret_leaks_from_a_session_in_files() {
     let sightings = sightings(&looked_at("jsonl", None).await);
     assert!(sightings.is_empty(), "{} sightings:\n{}", sightings.len(), sightings.join("\n"));
 }
 
 #[tokio::test]
-async fn mistakes_made_on_purpose_are_noticed() {
+async fn planted_mistakes_are_caught() {
     for (flaw, place) in [
         (Flaw::NotTold, "the journal"),
         (Flaw::Inherits, "the file workspace/child.txt"),

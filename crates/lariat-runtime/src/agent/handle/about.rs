@@ -1,4 +1,5 @@
-//! What is in an agent's window, and what is said about its session: what it is called, learnings, goals, where it goes on.
+//! Methods of [`Agent`] that report its context and change its session: learnings, goals, the description,
+//! rewinding.
 
 use lariat_core::event::{AgentEvent, Description, Goal, Learning};
 use lariat_core::id::MessageId;
@@ -7,11 +8,12 @@ use super::{Agent, AgentError};
 use crate::prompt::ContextReport;
 
 impl Agent {
-    /// What is in the window: sections, tools, messages by kind, what each takes and what of it is cached. While a run is
-    /// going on, as it was before. Before the first run, what it would begin with.
+    /// Reports what is in the context window: sections, tools and messages by kind, how much each takes and
+    /// how much of it is cached. During a run, this is the state before it; before the first run, what the
+    /// run would start with.
     ///
     /// # Errors
-    /// When the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn context(&self) -> Result<ContextReport, AgentError> {
         let config = &self.shared.config;
         let sections = match self.borrow(async |context, _| context.report_sections(config).await).await {
@@ -27,43 +29,43 @@ impl Agent {
         Ok(ContextReport::of(tools, &sections, &window, Some(most)))
     }
 
-    /// Journals something that later sessions should know.
+    /// Journals a learning, for later sessions.
     ///
     /// # Errors
-    /// When the agent is busy, or its journal cannot be written.
+    /// If the agent is busy, or its journal cannot be written.
     pub async fn learn(&self, learning: Learning) -> Result<(), AgentError> {
         self.say_about(AgentEvent::Learned(Box::new(learning))).await
     }
 
-    /// Has something forgotten that was learned, in this session or another.
+    /// Removes a learning of this session or another one.
     ///
     /// # Errors
-    /// When the agent is busy, or its journal cannot be written.
+    /// If the agent is busy, or its journal cannot be written.
     pub async fn unlearn(&self, learning_id: impl Into<String>) -> Result<(), AgentError> {
         self.say_about(AgentEvent::Unlearned { learning_id: learning_id.into() }).await
     }
 
-    /// Sets what the work is for, or says where it stands.
+    /// Sets the goal of the session, or updates its status.
     ///
     /// # Errors
-    /// When the agent is busy, or its journal cannot be written.
+    /// If the agent is busy, or its journal cannot be written.
     pub async fn set_goal(&self, goal: Goal) -> Result<(), AgentError> {
         self.say_about(AgentEvent::GoalChanged(Box::new(goal))).await
     }
 
-    /// Says what the session is about: its title, where it works, its tags. What is left out stays as it was.
+    /// Describes the session: its title, working directory and tags. Omitted fields stay unchanged.
     ///
     /// # Errors
-    /// When the agent is busy, or its journal cannot be written.
+    /// If the agent is busy, or its journal cannot be written.
     pub async fn describe(&self, description: Description) -> Result<(), AgentError> {
         self.say_about(AgentEvent::SessionDescribed(Box::new(description))).await
     }
 
-    /// Goes back to a message: what came after it is no longer part of the conversation. `None` goes back to before the
-    /// first. The journal keeps everything, and files are not touched.
+    /// Rewinds the conversation to a message: later messages are no longer part of it. `None` rewinds to
+    /// before the first message. The journal keeps everything, and files are not changed.
     ///
     /// # Errors
-    /// When the agent is busy, or its journal cannot be written.
+    /// If the agent is busy, or its journal cannot be written.
     pub async fn rewind(&self, tip: Option<MessageId>) -> Result<(), AgentError> {
         let config = &self.shared.config;
         let rewound = AgentEvent::Rewound { tip };

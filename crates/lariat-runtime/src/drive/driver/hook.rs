@@ -1,4 +1,5 @@
-//! Calling the embedding program: hooks and input filters. A hook that panics counts as `false`, a filter as a refusal.
+//! Calls the hooks and input filters of the embedding program. A hook that panics is treated as one that
+//! returned `false`, a filter that panics as one that rejected the prompt.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -42,7 +43,7 @@ impl Driver {
         }
     }
 
-    /// What the input filters warn of, or why one rejects.
+    /// Returns the warnings of the input filters, or the reason of the first rejection.
     pub(super) fn filter(&self, prompts: &[AgentMessage]) -> Result<Vec<String>, String> {
         let mut warnings = Vec::new();
         for filter in &self.ports.filters {
@@ -80,7 +81,7 @@ impl Driver {
     }
 }
 
-/// A hook that panics counts as `false`.
+/// Calls a hook; a panic is `false`.
 fn guarded(hook: impl FnOnce() -> bool) -> bool {
     catch_unwind(AssertUnwindSafe(hook)).unwrap_or(false)
 }

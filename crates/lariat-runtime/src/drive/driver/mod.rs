@@ -1,7 +1,8 @@
-//! One run, driven: the loop between the machine and the world.
+//! Drives one run: the loop between the state machine and the outside world.
 //!
-//! Owns the order of effects and the barrier. While a batch is being written nothing else is performed and the model
-//! is not read (back-pressure); tools go on, and what arrives is handed to the machine, whose effects wait their turn.
+//! Performs effects in order and enforces the durability barrier. While a batch of events is being written,
+//! it performs no other effect and does not read the model's stream (back-pressure). Tools continue to run;
+//! what they produce goes to the state machine, whose effects wait for their turn.
 
 mod hook;
 mod pay;
@@ -57,9 +58,9 @@ pub struct Driver {
     held: Option<Effect>,
     batch: Vec<EventRecord>,
     flush: Option<BoxFuture<'static, Result<Vec<Event>, StoreError>>>,
-    /// A snapshot on its way to the store. Nobody waits for it.
+    /// A snapshot that is being written. The run does not wait for it.
     saving: Option<BoxFuture<'static, ()>>,
-    /// Messages of users in the batch that is being written.
+    /// User messages in the batch that is being written.
     in_flight: Vec<(QueueKind, SharedMessage)>,
     published_late: Vec<Placed>,
     model: Option<ModelCall>,
@@ -73,23 +74,23 @@ pub struct Driver {
     begun: Option<u64>,
     messages: Vec<SharedMessage>,
     questions: Questions,
-    /// What people saw of calls that they were asked about, until those run.
+    /// The previews that the user saw in approval requests, until the tool calls run.
     shown: Vec<(ToolCallId, String)>,
     unread: Vec<(QueueKind, AgentMessage)>,
     opening: Opening,
     remarked: bool,
-    /// What is reserved of shared budgets, if there are any.
+    /// Reservations in shared budgets, if there are any.
     paying: Option<Box<Paying>>,
     /// The session's own system prompt.
     prompt: Option<PromptSlot>,
     changes: Changes,
 }
 
-/// What a job came to.
+/// The result of a job.
 pub(crate) struct Done {
-    /// A hook wants the run to end, for this reason.
+    /// The reason why a hook wants the run to end.
     pub(crate) halt: Option<String>,
-    /// What happened, if the machine waits for it.
+    /// The input for the state machine, if it waits for one.
     pub(crate) input: Option<Input>,
 }
 
@@ -120,25 +121,25 @@ enum Happening {
     GraceOver(ToolCallId),
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Driven {
-    /// How it ended.
+    /// How the run ended.
     pub ending: Ending,
-    /// All messages it produced, in the order they were recorded.
+    /// All messages that the run produced, in the order in which they were recorded.
     pub messages: Vec<SharedMessage>,
-    /// The conversation and what is still queued, for the next loop.
+    /// The conversation and the remaining queues, for the next loop.
     pub parts: RunParts,
-    /// Messages that came too late for this run and are not journaled.
+    /// Messages that arrived too late for this run and are not journaled.
     pub unread: Vec<(QueueKind, AgentMessage)>,
-    /// What hooks said at the beginning of the session was told to the model.
+    /// The model received what hooks answered at the start of the session.
     pub(crate) remarked: bool,
     /// The files that tools changed.
     pub(crate) changes: Changes,
 }
 
-/// Why a run could not be driven to its end. It can be recovered from its journal.
+/// Why a run stopped before its end. It can be recovered from its journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
@@ -148,7 +149,7 @@ pub enum DriveError {
 }
 
 impl Driver {
-    /// A driver for a run, and the handle to talk to it. `cancel` ends the run when it is triggered.
+    /// Creates a driver for a run, and a handle to control it. Triggering `cancel` ends the run.
     pub fn new(
         ports: Arc<Ports>,
         journal: Arc<Journal>,
@@ -188,19 +189,20 @@ impl Driver {
         (driver, handle)
     }
 
-    /// Begins with what hooks said at the beginning of the session, and what an earlier process changed for the run.
+    /// Sets what hooks answered at the start of the session, and the file changes that an earlier process
+    /// made for this run.
     pub(crate) fn opened(mut self: Box<Self>, opening: Opening, changes: Changes) -> Box<Self> {
         (self.opening, self.changes) = (opening, changes);
         self
     }
 
-    /// Writes these first, with the first of its own.
+    /// Writes these records first, together with the run's own first events.
     pub(crate) fn after(mut self: Box<Self>, records: Vec<EventRecord>) -> Box<Self> {
         self.batch = records;
         self
     }
 
-    /// Sends the session's own system prompt, once it is known.
+    /// Sends the session's own system prompt, once it is assembled.
     pub(crate) fn with_prompt(mut self: Box<Self>, prompt: PromptSlot) -> Box<Self> {
         self.prompt = Some(prompt);
         self
@@ -214,12 +216,13 @@ impl Driver {
         self.session_prompt().map(SessionPrompt::system)
     }
 
-    /// Drives the run to its end. Dropping the future stops everything at once; the journal stays recoverable.
+    /// Drives the run to its end. Dropping the future stops everything immediately; the journal stays
+    /// recoverable.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// If the journal cannot be written.
     pub async fn drive(mut self: Box<Self>) -> Result<Driven, DriveError> {
-        // What was said before the start is heard before the start.
+        // Process commands that were sent before the start first.
         for letter in self.handle.mailbox.take() {
             self.on_letter(letter);
         }
@@ -230,7 +233,7 @@ impl Driver {
         loop {
             if let Some(ending) = self.perform() {
                 if let Some(paying) = self.paying.take() {
-                    // In a box: every run would carry the room for it otherwise.
+                    // Boxed: otherwise the future of every run would reserve space for it.
                     Box::pin(paying.finish()).await;
                 }
                 let Self { run, messages, handle, mut unread, remarked, changes, .. } = *self;
@@ -239,7 +242,7 @@ impl Driver {
             }
             match poll_fn(|context| self.poll_happening(context)).await {
                 Happening::Input(input) => self.feed(input),
-                // Both before anything else: what ends the run comes before what would go on with it.
+                // Both together: the input that ends the run comes before the one that would continue it.
                 Happening::Done(Done { halt, input }) => {
                     let halt = halt.map(|reason| Input::Halt { reason });
                     halt.into_iter().chain(input).for_each(|input| self.feed(input));
@@ -257,7 +260,7 @@ impl Driver {
         }
     }
 
-    /// Puts what was said and may not be saved back into the mailbox, before what was not read yet.
+    /// Puts messages that may be unsaved back into the mailbox, before the unread ones.
     fn give_back(&mut self) {
         let mut unsaved = std::mem::take(&mut self.in_flight);
         unsaved.extend(self.batch.iter().filter_map(queued));
@@ -287,7 +290,7 @@ impl Driver {
         self.run.handle(input, stamp);
     }
 
-    /// Performs effects until the run is over, a write is under way, or there are none.
+    /// Performs effects until the run is over, a write has started, or no effect is left.
     fn perform(&mut self) -> Option<Ending> {
         loop {
             if self.flush.is_some() {
@@ -306,8 +309,8 @@ impl Driver {
         }
     }
 
-    /// Whether everything recorded before an effect must be durable first. A hook that reaches nobody is no effect, and a
-    /// policy that only judges or a source that only looks is none either.
+    /// Whether everything recorded before an effect must be durable first. Not if the effect cannot reach the
+    /// outside world: a hook that is not interested, a policy that only judges, or a source that only reads.
     fn needs_barrier(&self, effect: &Effect) -> bool {
         let unheard = self.ports.hooks.interest() == HookInterest::None;
         let inert = match effect {
@@ -320,7 +323,7 @@ impl Driver {
         effect.touches_world() && !inert && !skipped
     }
 
-    /// One that panics may have reached somebody.
+    /// A policy that panics may have had an effect.
     fn only_judges(&self) -> bool {
         std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.only_judges())).unwrap_or(false)
     }
@@ -337,7 +340,7 @@ impl Driver {
             Effect::Filter { op, prompts } => self.judge_prompts(op, &prompts),
             Effect::Tell { op, moment } => self.tell(op, moment),
             Effect::CallModel { op, window, candidate, .. } => {
-                // A policy that panics does not get the model more than reading.
+                // If the policy panics, the model gets only read access.
                 let access = std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.access()));
                 let tools = self.ports.tools.offered(access.unwrap_or(Access::Reads));
                 let request =
@@ -367,7 +370,7 @@ impl Driver {
                 self.start_job(None, job);
             }
             Effect::Ask { request } => {
-                // A run that was recovered asks what an earlier process recorded.
+                // A recovered run repeats requests that an earlier process recorded.
                 self.questions.ask(&request);
                 let shown = request.preview.clone().map(|shown| (request.tool_call_id.clone(), shown));
                 self.shown.extend(shown);
@@ -375,7 +378,7 @@ impl Driver {
                 if let Some(approver) = self.ports.approver.clone() {
                     let key = JobKey::Request(request.id);
                     let job = Box::pin(async move {
-                        // One that panics has not allowed anything.
+                        // An approver that panics denies.
                         let asking = AssertUnwindSafe(async { approver.ask(&request).await });
                         let failed = |_| PermissionDecision::deny("the approver failed");
                         let decision = asking.catch_unwind().await.unwrap_or_else(failed);
@@ -406,7 +409,7 @@ impl Driver {
                     self.timers.set(at, TimerKey::Grace(call));
                 }
             }
-            // Nothing else is left: `Finish` is taken by the caller.
+            // No other effect is left: the caller handles `Finish`.
             _ => {}
         }
     }
@@ -431,11 +434,11 @@ impl Driver {
         }
     }
 
-    /// The next thing that happens. Looked at in a fixed order, so that a run is reproducible; the model comes last,
-    /// because it alone can talk without end.
+    /// Polls for the next thing that happens. Polls in a fixed order, so that runs are reproducible; the
+    /// model comes last, because only its stream can be endless.
     fn poll_happening(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
         if self.flush.is_none() && !self.batch.is_empty() {
-            // A verdict that is there at once goes into the same write as what it is about.
+            // A verdict that is available immediately is written together with the tool call it is about.
             if let Poll::Ready(done) = self.poll_jobs(context) {
                 return Poll::Ready(Happening::Done(done));
             }
@@ -488,7 +491,7 @@ impl Driver {
 
     fn poll_jobs(&mut self, context: &mut Context<'_>) -> Poll<Done> {
         while let Poll::Ready(Some(finished)) = self.jobs.poll_next_unpin(context) {
-            // An aborted job has nothing to say.
+            // Ignore aborted jobs.
             if let Ok(done) = finished {
                 self.forget_job(done.input.as_ref());
                 return Poll::Ready(done);
@@ -497,7 +500,7 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Keeps a snapshot if it is time for one and everything this loop recorded is written.
+    /// Writes a snapshot if one is due and everything that this loop recorded is written.
     fn save_snapshot(&mut self) {
         if self.saving.is_some()
             || !self.batch.is_empty()
@@ -527,7 +530,7 @@ impl Driver {
 
     fn on_letter(&mut self, letter: Letter) {
         match letter {
-            // Its last events are being written: it takes nothing in any more, and nothing may be lost.
+            // The run's last events are being written: it accepts no more messages, and none may be lost.
             Letter::Queue { queue, message } if self.run.is_finished() => self.unread.push((queue, *message)),
             Letter::Queue { queue, message } => self.feed(Input::Queued { queue, message: *message }),
             Letter::Pin { message, pinned } => self.feed(Input::Pin { message, pinned }),
@@ -556,7 +559,7 @@ impl Driver {
         }
     }
 
-    /// The tool of a running call; what a call says after its end is not shown.
+    /// Returns the tool of a running tool call. Updates after its end are dropped.
     fn tool_name(&self, call: &ToolCallId) -> Option<String> {
         self.leashes.iter().find(|leash| leash.id == *call).map(|leash| leash.tool_name.clone())
     }

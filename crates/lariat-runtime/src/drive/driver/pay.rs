@@ -1,6 +1,6 @@
-//! Paying for calls: what is reserved before each, and settled after it.
+//! Reserves shared budgets before each call and settles them afterwards.
 //!
-//! Owns the reservations of one run. They are settled once, or given back when the run is over or its future dropped.
+//! Each reservation is settled once, or returned when the run is over or its future is dropped.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +24,7 @@ enum Paid {
     Tool(ToolCallId),
 }
 
-/// What a run has reserved, and what is being written down.
+/// The reservations of a run, and the spending that is being logged.
 #[derive(Default)]
 pub(super) struct Paying {
     holds: Arc<Mutex<Vec<(Paid, Hold)>>>,
@@ -38,12 +38,12 @@ impl Paying {
         Some(holds.swap_remove(at).1)
     }
 
-    /// Goes on with writing down what was spent.
+    /// Continues to log what was spent.
     pub(super) fn poll(&mut self, context: &mut std::task::Context<'_>) {
         self.settling.retain_mut(|settling| settling.as_mut().poll(context).is_pending());
     }
 
-    /// Waits until everything is written down.
+    /// Waits until everything is logged.
     pub(super) async fn finish(self) {
         for settling in self.settling {
             settling.await;
@@ -56,7 +56,7 @@ impl Driver {
         self.paying.get_or_insert_default()
     }
 
-    /// Asks the shared budgets for a model call.
+    /// Reserves shared budgets for a model call.
     pub(super) fn admit(&mut self, op: OpId, tokens: u64, candidate: usize) {
         let (ports, holds) = (Arc::clone(&self.ports), Arc::clone(&self.paying().holds));
         let job = Box::pin(async move {
@@ -78,7 +78,7 @@ impl Driver {
         self.start_job(Some(JobKey::Op(op)), job);
     }
 
-    /// Asks the shared budgets for a tool call.
+    /// Reserves shared budgets for a tool call.
     pub(super) fn admit_tool(&mut self, call: &Arc<ToolCall>, args: Option<Arc<Value>>) {
         let (ports, holds) = (Arc::clone(&self.ports), Arc::clone(&self.paying().holds));
         let call = call.id.clone();
@@ -96,7 +96,7 @@ impl Driver {
         self.start_job(None, job);
     }
 
-    /// A model call came to this; `None` when it was not made.
+    /// Settles a model call; `usage` is `None` if the call was not made.
     pub(super) fn settle(&mut self, op: OpId, usage: Option<Usage>) {
         let now = self.ports.clock.now();
         let Some(hold) = self.paying().take(&Paid::Model(op)) else { return };
@@ -107,7 +107,7 @@ impl Driver {
         self.paying().settling.extend(settling);
     }
 
-    /// A tool call ended.
+    /// Settles a tool call.
     pub(super) fn settle_tool(&mut self, call: &ToolCallId, result: &Result<ToolResult, ToolError>) {
         let now = self.ports.clock.now();
         let Some(hold) = self.paying.as_ref().and_then(|paying| paying.take(&Paid::Tool(call.clone())))
@@ -115,7 +115,7 @@ impl Driver {
             return;
         };
         let mut spent = Spent::tool_call();
-        // The time of a sub-agent is counted by its own calls.
+        // The calls of a sub-agent count their own time.
         if result.as_ref().is_ok_and(|result| result.child_loop_id.is_none()) {
             spent.duration = hold.took(now);
         }
@@ -123,19 +123,19 @@ impl Driver {
         self.paying().settling.extend(settling);
     }
 
-    /// Nobody waits for this admission any more.
+    /// Drops the reservation of an abandoned model call.
     pub(super) fn give_up(&mut self, op: OpId) {
         if let Some(paying) = &self.paying {
             drop(paying.take(&Paid::Model(op)));
         }
     }
 
-    /// Asks a person whether more may be spent. Without one who is asked, the answer comes through the handle.
+    /// Asks the approver for a budget extension. Without an approver, the answer comes through the handle.
     pub(super) fn ask_for_more(&mut self, request: Arc<BudgetRequest>) {
         let Some(approver) = self.ports.approver.clone() else { return };
         let key = JobKey::Request(request.id);
         let job = Box::pin(async move {
-            // One that panics has not allowed anything.
+            // An approver that panics allows nothing.
             let asking = std::panic::AssertUnwindSafe(async { approver.extend_budget(&request).await });
             let more: Option<BudgetLimits> = asking.catch_unwind().await.unwrap_or_default();
             let by = "approver".to_owned();
@@ -144,7 +144,7 @@ impl Driver {
         self.start_job(Some(key), job);
     }
 
-    /// Gives a shared budget more room.
+    /// Extends a shared budget.
     pub(super) fn extend_shared(&self, scope: BudgetScope, limits: &BudgetLimits) {
         self.ports.budget.extend(scope, limits);
     }

@@ -1,4 +1,5 @@
-//! Recording: durable events into a batch, the batch into the journal, everything to observers in order.
+//! Records events: collects durable ones in a batch, writes the batch to the journal, and publishes all
+//! events in order.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::super::journal::Journal;
 use super::super::questions;
 use super::Driver;
 
-/// A live event and how many durable ones of the batch come before it.
+/// A live event, and the number of durable events of the batch before it.
 pub(super) struct Placed {
     after: usize,
     record: EventRecord,
@@ -45,7 +46,7 @@ impl Driver {
         }));
     }
 
-    /// Shows a written batch to observers, with the live events where they belong.
+    /// Publishes a written batch, with the live events in their places.
     pub(super) fn publish_flushed(&mut self, events: Vec<Event>) {
         let mut late = std::mem::take(&mut self.published_late).into_iter().peekable();
         for (at, event) in events.into_iter().enumerate() {
@@ -86,7 +87,7 @@ impl Driver {
     }
 }
 
-/// The words of a user that an event saves.
+/// Returns the queued user message that an event saves.
 pub(super) fn queued(record: &EventRecord) -> Option<(QueueKind, SharedMessage)> {
     match &record.event {
         AgentEvent::MessageQueued { queue, message } => Some((*queue, Arc::clone(message))),
@@ -94,13 +95,14 @@ pub(super) fn queued(record: &EventRecord) -> Option<(QueueKind, SharedMessage)>
     }
 }
 
-/// Compaction lets go of messages; the end of a loop names them all the same, so they are read back for observers.
+/// Reads the messages of an ended loop back for observers: the loop's end refers to all of them, and
+/// compaction may have dropped some from memory.
 async fn resolve_end(journal: &Journal, last: &mut Event, begun: Option<u64>) {
     let AgentEvent::AgentEnd { messages, .. } = &last.event else { return };
     let Some(begun) = begun.filter(|_| messages.iter().any(|message| message.shared().is_none())) else {
         return;
     };
-    // Observers get the names unresolved when the journal cannot be read; nothing is lost by that.
+    // If the journal cannot be read, observers receive unresolved references; nothing is lost.
     let Ok(events) = journal.read_from(begun).await else { return };
     let mut resolver = lariat_core::event::Resolver::new();
     if let Some(resolved) = events.iter().map(|event| resolver.resolve(event)).last() {

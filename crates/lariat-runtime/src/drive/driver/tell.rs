@@ -1,6 +1,7 @@
-//! What waits for the session's hooks: the prompt, a compaction, the end, a question that waits for a person.
+//! Notifies the session's hooks, and runs what depends on their answer: prompts, notes, compaction.
 //!
-//! Each is a job of its own beside the run, so a hook that hangs keeps nothing from happening, and cancelling ends it.
+//! Each is a job of its own in parallel with the run, so that a hook that hangs blocks nothing else, and
+//! cancelling ends it.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use super::{Done, Driver, JobKey};
 use crate::budget::estimate;
 
 impl Driver {
-    /// Puts prompts through the filters, then before the hooks.
+    /// Passes prompts to the input filters, then to the hooks.
     pub(super) fn judge_prompts(&mut self, op: OpId, prompts: &[AgentMessage]) {
         let warnings = match self.filter(prompts) {
             Ok(warnings) => warnings,
@@ -47,7 +48,7 @@ impl Driver {
         self.start_job(Some(JobKey::Op(op)), job);
     }
 
-    /// Asks what the model should be told. A source that panics has nothing to say.
+    /// Asks the sources for notes to the model. A source that panics contributes nothing.
     pub(super) fn consult(&mut self, op: OpId, query: NotesQuery) {
         let mut notes = self.session_prompt().map_or_else(Vec::new, |prompt| prompt.drift(&query.told));
         let Some(source) = self.ports.notes.clone() else {
@@ -61,7 +62,7 @@ impl Driver {
         self.start_job(Some(JobKey::Op(op)), job);
     }
 
-    /// Tells hooks what the machine wants them told.
+    /// Notifies hooks of an event, on behalf of the state machine.
     pub(super) fn tell(&mut self, op: OpId, moment: Moment) {
         let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
         let job = Box::pin(async move {
@@ -78,7 +79,7 @@ impl Driver {
         self.start_job(Some(JobKey::Op(op)), job);
     }
 
-    /// Makes room, unless a hook forbids it.
+    /// Compacts the conversation, unless a hook forbids it.
     pub(super) fn compact(&mut self, op: OpId, query: CompactionQuery) {
         let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
         let cancel = self.handle.cancel.child_token();
@@ -86,7 +87,7 @@ impl Driver {
             let told = Moment::PreCompact { cause: query.cause };
             let answer = moments::tell(&ports, &session_id, told).await;
             let refused = |reason| Compacted { refused: Some(reason), ..Compacted::default() };
-            // A summary is a model call like any other; making room without one costs nothing.
+            // A summary is a model call like any other; compaction without one costs nothing.
             let mut estimate = estimate(query.tokens, None, &ports.request.model_config);
             estimate.turns = 0;
             let paid = ports.budget.admit(estimate, ports.clock.now());
@@ -94,7 +95,7 @@ impl Driver {
                 (Some(reason), _) => refused(reason),
                 (None, Err(standing)) => refused(standing.describe()),
                 (None, Ok(hold)) => {
-                    // A strategy that panics has nothing to offer.
+                    // A strategy that panics proposes nothing.
                     let compacting =
                         AssertUnwindSafe(async { ports.compaction.compact(query, cancel).await });
                     let compacted = compacting.catch_unwind().await.unwrap_or_default();
@@ -109,14 +110,14 @@ impl Driver {
         self.start_job(Some(JobKey::Op(op)), job);
     }
 
-    /// A question waits for a person: whoever notifies people is told.
+    /// Notifies hooks that an approval request waits for the user.
     pub(super) fn notify(&mut self, request: &PermissionRequest) {
         if !moments::wanted(&self.ports, MomentKind::Notification) {
             return;
         }
         let moment = Moment::Notification {
             kind: "permission_prompt".to_owned(),
-            message: format!("A call waits for permission: {}", request.summary),
+            message: format!("A tool call waits for approval: {}", request.summary),
         };
         let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
         let job = Box::pin(async move {

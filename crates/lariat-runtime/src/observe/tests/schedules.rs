@@ -1,8 +1,8 @@
 //! Random interleavings of appending, publishing, subscribing, reading and consuming, each from a seed.
 //!
-//! The model is the journal itself. For every subscription: its durable events are exactly those from its first
-//! position on; each live event is delivered exactly between the durable ones it was published between; the pieces
-//! of a message have no hole.
+//! The journal is the reference. For every subscription: its durable events are exactly those from its first
+//! position on; each live event is delivered exactly between the durable ones it was published between; the
+//! chunks of a message have no gap.
 
 use lariat_core::event::Recorded;
 use lariat_core::message::{AgentMessage, LlmMessage, Message};
@@ -18,7 +18,7 @@ struct Observer {
     subscription: Subscription,
     capacity: usize,
     next: u64,
-    /// The last piece of a message that was delivered: which message, which piece.
+    /// The last delivered chunk: its message and its number.
     piece: Option<(u128, u64)>,
 }
 
@@ -39,7 +39,7 @@ impl Observer {
             if let Some((last_message, last_number)) = self.piece
                 && last_message == message
             {
-                assert_eq!(number, last_number + 1, "seed {seed}: a hole in a message");
+                assert_eq!(number, last_number + 1, "seed {seed}: a gap in a message");
             }
             self.piece = Some((message, number));
         }
@@ -108,7 +108,8 @@ impl Schedule {
         (self.message, self.pieces) = (self.message + 1, 0);
     }
 
-    /// A piece that says which it is, how far the journal was published, and whether the hub knows that.
+    /// Publishes a chunk that contains its number, the published position, and whether the hub knows that
+    /// position.
     fn publish_piece(&mut self) {
         let (message, published) = (self.message, self.session.published);
         let known = u8::from(format!("{:?}", self.session.hub).contains("published: Some"));
@@ -152,7 +153,7 @@ impl Schedule {
 }
 
 #[test]
-fn no_schedule_of_publishing_and_polling_loses_repeats_or_reorders_anything() {
+fn no_schedule_of_publishing_and_polling_loses_repeats_or_reorders_events() {
     for seed in 0..SEEDS {
         let mut schedule = Schedule::new(seed);
         (0..STEPS).for_each(|_| schedule.step());

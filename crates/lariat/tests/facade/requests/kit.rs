@@ -1,4 +1,4 @@
-//! What the snapshots are made with: an agent whose requests are written down as the wire has them.
+//! The snapshot fixture: an agent whose requests are recorded in the format of the wire.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -18,7 +18,7 @@ use lariat_testkit::{Reply, ScriptedModel, SeededEntropy, VirtualClock};
 
 use crate::place::Place;
 
-/// Everything of a situation but its script.
+/// One situation: everything but the script of the model.
 pub(super) struct Bench {
     api: ApiProtocol,
     pub(super) place: Place,
@@ -26,11 +26,11 @@ pub(super) struct Bench {
     pub(super) policy: Arc<Switch>,
     pub(super) store: Arc<MemoryStore>,
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
-    /// What is said while the first request is answered, and to whom.
+    /// The agent and the message to steer it with while its first request is answered.
     pub(super) steering: Arc<OnceLock<(Agent, &'static str)>>,
 }
 
-/// Plays a situation over two protocols and keeps the last request of each.
+/// Plays a situation over two protocols and snapshots the last request of each.
 pub(super) async fn snap(name: &str, act: impl AsyncFn(&Bench)) {
     for (wire, api) in
         [("anthropic", ApiProtocol::AnthropicMessages), ("responses", ApiProtocol::OpenAiResponses)]
@@ -58,7 +58,7 @@ pub(super) async fn snap(name: &str, act: impl AsyncFn(&Bench)) {
 }
 
 impl Bench {
-    /// An agent with a short prompt, on a script.
+    /// An agent without a system prompt, on a script.
     pub(super) fn bare(&self, replies: impl IntoIterator<Item = Reply>) -> AgentBuilder {
         let provider = if self.api == ApiProtocol::AnthropicMessages { "anthropic" } else { "openai" };
         let id = if provider == "anthropic" { "claude-sonnet-4-5" } else { "gpt-5" };
@@ -80,12 +80,12 @@ impl Bench {
             .shared_policy(self.policy.clone())
     }
 
-    /// The same with a base section, so that the rest of the prompt has something to follow.
+    /// Like `bare`, with a base section, so that the rest of the prompt has something to follow.
     pub(super) fn agent(&self, replies: impl IntoIterator<Item = Reply>) -> AgentBuilder {
         self.bare(replies).section(Section::new("base", Where::Static, "You work on a project."))
     }
 
-    /// The same with the memory files of the project and the person.
+    /// Like `agent`, with the memory files of the project and the user.
     pub(super) fn remembering(&self, trust: Trust, replies: impl IntoIterator<Item = Reply>) -> AgentBuilder {
         let memory = Arc::new(self.memory(trust));
         self.agent(replies).sections(Arc::clone(&memory)).context_source(memory).tool(tool("read_file"))
@@ -114,7 +114,7 @@ pub(super) async fn run(builder: AgentBuilder, prompts: &[&str]) -> Agent {
     agent
 }
 
-/// Writes down what the wire would have, and lets a script answer.
+/// Records the body of each request as it would be sent, and lets a script answer.
 struct Wired {
     api: ApiProtocol,
     model: ScriptedModel,
@@ -128,7 +128,8 @@ impl StreamProvider for Wired {
     }
 
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
-        let outgoing = self.api.implementation().request(&request).expect("a request that a service takes");
+        let outgoing =
+            self.api.implementation().request(&request).expect("a request that the provider accepts");
         self.sent.lock().unwrap().push(outgoing.body.to_vec());
         if let Some((agent, words)) = self.steering.get().filter(|_| self.model.requests() == 0) {
             agent.steer(*words);
@@ -137,7 +138,7 @@ impl StreamProvider for Wired {
     }
 }
 
-/// Allows everything; in plan mode, reading.
+/// Allows everything; only reads in plan mode.
 #[derive(Default)]
 pub(super) struct Switch(AtomicBool);
 
@@ -157,7 +158,7 @@ impl PermissionPolicy for Switch {
     }
 }
 
-/// A tool that says what it was asked, and fails when asked to.
+/// A tool that returns its argument `say`, and fails with its argument `fail`.
 pub(super) fn tool(name: &'static str) -> impl AgentTool + 'static {
     Echo(name)
 }
@@ -170,7 +171,7 @@ impl AgentTool for Echo {
     }
 
     fn description(&self) -> &str {
-        "Does it."
+        "Does something."
     }
 
     fn parameters_schema(&self) -> Value {
@@ -189,7 +190,7 @@ impl AgentTool for Echo {
     }
 }
 
-/// A request as people read it: names and values, one below the other, texts with their lines.
+/// Formats a request for review: names and values below each other, texts with their line breaks.
 fn readable(value: &Value, depth: usize, out: &mut String) {
     let indent = "  ".repeat(depth);
     match value {
@@ -228,9 +229,9 @@ fn nested(value: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// What the kit itself must show: a change of one letter.
+/// The format must show a change of a single letter.
 #[test]
-fn a_request_is_shown_letter_by_letter() {
+fn formatted_request_shows_every_letter() {
     let mut text = String::new();
     readable(&json!({"a": ["x\ny", 1, {}], "b": {"c": null}}), 0, &mut text);
     assert_eq!(text, "a:\n  - |\n    x\n    y\n  - 1\n  - {}\nb:\n  c: null\n");
