@@ -107,5 +107,5 @@ pub(super) fn denied(openings: &[Opening], guard: &Guard) -> Option<String> {
 /// Describes to the user what an approval would grant.
 pub(super) fn words(openings: &[Opening]) -> String {
     let listed: Vec<String> = openings.iter().map(ToString::to_string).collect();
-    format!("If approved, it may: {}.", listed.join("; "))
+    format!("Approving lets it: {}.", listed.join("; "))
 }
