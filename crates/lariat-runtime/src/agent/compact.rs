@@ -17,7 +17,7 @@ use lariat_core::usage::Usage;
 
 use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
-use crate::drive::moments;
+use crate::drive::session_hooks;
 
 /// The result of a compaction or of its preview.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl AgentContext {
             .with_focus(focus))
     }
 
-    fn judged(&self, query: &CompactionQuery, compacted: &Compacted) -> Result<Accepted, String> {
+    fn validate(&self, query: &CompactionQuery, compacted: &Compacted) -> Result<Accepted, String> {
         compacted.judged(&self.transcript, &query.config, &query.pins)
     }
 
@@ -75,7 +75,7 @@ impl AgentContext {
         let query = self.query(config, focus)?;
         let edits = config.ports.compaction.preview(&query);
         let compacted = Compacted { edits, ..Compacted::default() };
-        let accepted = self.judged(&query, &compacted).map_err(AgentError::NotCompacted)?;
+        let accepted = self.validate(&query, &compacted).map_err(AgentError::NotCompacted)?;
         Ok(self.report(&accepted, compacted))
     }
 
@@ -89,8 +89,8 @@ impl AgentContext {
         let query = self.query(config, focus)?;
         self.record_imports(config).await?;
         let (ports, cause) = (&config.ports, CompactionCause::Manual);
-        let asked = moments::tell(ports, self.session_id(), Moment::PreCompact { cause }).await;
-        let mut compacted = match asked.block {
+        let hook_answer = session_hooks::notify(ports, self.session_id(), Moment::PreCompact { cause }).await;
+        let mut compacted = match hook_answer.block {
             Some(reason) => Compacted { refused: Some(reason), ..Compacted::default() },
             None => ports.compaction.compact(query.clone(), cancel).await,
         };
@@ -98,7 +98,7 @@ impl AgentContext {
         minter.stamp(stamp);
         compacted.name_summaries(stamp.now, || MessageId::new(minter.uuid()));
         let usage = compacted.usage;
-        let accepted = match self.judged(&query, &compacted) {
+        let accepted = match self.validate(&query, &compacted) {
             Ok(accepted) => accepted,
             Err(reason) => {
                 let refused = AgentEvent::CompactionRefused { cause, reason: reason.clone(), usage };
@@ -112,23 +112,23 @@ impl AgentContext {
         let event = AgentEvent::Compaction { cause, edits, tokens_before, tokens_after, usage };
         self.record(config, event).await?;
         self.transcript = transcript;
-        self.tell_compacted(config, &report).await;
+        self.notify_compacted(config, &report).await;
         Ok(report)
     }
 
-    async fn tell_compacted(&mut self, config: &AgentLoopConfig, report: &CompactionReport) {
+    async fn notify_compacted(&mut self, config: &AgentLoopConfig, report: &CompactionReport) {
         let words = |edit: &CompactionEdit| match edit {
             CompactionEdit::Summarise { summary, .. } => Some(summary.as_llm()?.text()),
             _ => None,
         };
         let summary = report.edits.iter().filter_map(words).collect::<Vec<_>>().join("\n");
-        let told = [
+        let moments = [
             Moment::PostCompact { cause: CompactionCause::Manual, summary },
             Moment::SessionStart { source: SessionSource::Compact },
         ];
-        for moment in told {
-            let answer = moments::tell(&config.ports, self.session_id(), moment).await;
-            self.remark(answer.context);
+        for moment in moments {
+            let answer = session_hooks::notify(&config.ports, self.session_id(), moment).await;
+            self.add_hook_context(answer.context);
         }
     }
 

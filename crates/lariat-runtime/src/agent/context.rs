@@ -25,9 +25,9 @@ use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
 use lariat_core::transcript::{Transcript, Window};
 
-use crate::drive::moments::{self, Opening};
-use crate::drive::questions;
-use crate::drive::{Driven, Journal, Ports};
+use crate::drive::approvals;
+use crate::drive::session_hooks::{self, SessionStartAnswer};
+use crate::drive::{FinishedRun, Journal, Ports};
 use crate::prompt::PromptSlot;
 
 /// The configuration of a loop. Shared between loops.
@@ -99,7 +99,7 @@ pub struct AgentContext {
     /// Messages that an earlier loop journaled and never injected.
     queued: VecDeque<(QueueKind, SharedMessage)>,
     /// Budget extensions for the next loop.
-    extended: Vec<(BudgetScope, BudgetLimits)>,
+    budget_extensions: Vec<(BudgetScope, BudgetLimits)>,
     /// Queued messages that are not journaled yet.
     unsent: Vec<(QueueKind, AgentMessage)>,
     loops: u64,
@@ -107,24 +107,24 @@ pub struct AgentContext {
     /// What the session remembers besides its conversation.
     pub(super) memory: Arc<SessionMemory>,
     /// Whether the policy knows the user's earlier decisions.
-    told: bool,
+    policy_informed: bool,
     /// Whether the journal may contain more than this; if so, it is read before the next loop.
     stale: bool,
-    greeting: Greeting,
+    session_start: SessionStartState,
     /// The session's own system prompt, once it is assembled.
     prompt: PromptSlot,
     /// Session events to write together with the first event of the next loop.
-    first: Vec<EventRecord>,
+    pending_records: Vec<EventRecord>,
 }
 
 /// Whether the session's hooks know that the session started, and what they answered.
 #[derive(Debug, Default)]
-struct Greeting {
-    told: bool,
+struct SessionStartState {
+    notified: bool,
     /// The session is new and replaces one that the user left.
-    cleared: bool,
+    replaces_session: bool,
     /// Context from hooks that the model has not received yet.
-    remarks: Vec<String>,
+    hook_context: Vec<String>,
 }
 
 impl AgentContext {
@@ -142,16 +142,16 @@ impl AgentContext {
             base: None,
             unrecorded: Vec::new(),
             queued: VecDeque::new(),
-            extended: Vec::new(),
+            budget_extensions: Vec::new(),
             unsent: Vec::new(),
             loops: 0,
             last_loop_id: None,
             memory: Arc::default(),
-            told: false,
+            policy_informed: false,
             stale: true,
-            greeting: Greeting::default(),
+            session_start: SessionStartState::default(),
             prompt: PromptSlot::default(),
-            first: Vec::new(),
+            pending_records: Vec::new(),
         }
     }
 
@@ -167,79 +167,86 @@ impl AgentContext {
 
     /// Updates this context from the journal. Messages from outside that are not journaled yet stay the
     /// conversation.
-    pub(super) async fn read(&mut self) -> Result<Journaled, StoreError> {
-        let journaled = Journaled::read(&self.journal).await?;
-        let Journaled { fold, snapshot, events } = &journaled;
+    pub(super) async fn read(&mut self) -> Result<LoadedJournal, StoreError> {
+        let loaded = LoadedJournal::read(&self.journal).await?;
+        let LoadedJournal { fold, snapshot, events } = &loaded;
         if self.unrecorded.is_empty() {
             self.base = fold.tip();
             (self.transcript, _) = fold.conversation(self.base);
         }
         // A failed run returns messages that it may or may not have saved.
-        self.unsent.retain(|(_, message)| !journaled.has_message(message.id()));
+        self.unsent.retain(|(_, message)| !loaded.has_message(message.id()));
         self.queued = fold.queued().map(|(queue, message)| (queue, Arc::clone(message))).collect();
         let before = snapshot.as_ref().map_or(0, |snapshot| snapshot.loops);
         self.loops = loops_named(events).max(before);
         self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
         self.stale = fold.open_loops().next().is_some();
         self.memory = Arc::new(fold.memory().clone());
-        self.told = false;
-        Ok(journaled)
+        self.policy_informed = false;
+        Ok(loaded)
     }
 
     /// Shows the conversation as the store has it, without claiming the session. The next loop reads it
     /// again.
-    pub(super) async fn look(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn read_unclaimed(&mut self) -> Result<(), StoreError> {
         if self.stale && self.unrecorded.is_empty() {
-            let Journaled { fold, .. } = Journaled::look(&self.journal).await?;
+            let LoadedJournal { fold, .. } = LoadedJournal::read_unclaimed(&self.journal).await?;
             (self.transcript, _) = fold.conversation(fold.tip());
         }
         Ok(())
     }
 
     /// After a failed run, shows the conversation as the store has it, or else as it was before the run.
-    pub(super) async fn look_again(&mut self, before: &Window) {
-        if self.stale && self.unrecorded.is_empty() && self.look().await.is_err() {
+    pub(super) async fn reload_after_failure(&mut self, before: &Window) {
+        if self.stale && self.unrecorded.is_empty() && self.read_unclaimed().await.is_err() {
             (self.transcript, _) = Transcript::repaired(before.iter().cloned());
         }
     }
 
     /// Passes the user's earlier decisions in this session to the policy.
-    pub(super) fn tell_answers(&mut self, policy: &dyn PermissionPolicy) {
-        if !std::mem::replace(&mut self.told, true) {
-            self.memory.answers().iter().for_each(|answered| questions::tell(policy, answered));
+    pub(super) fn inform_policy(&mut self, policy: &dyn PermissionPolicy) {
+        if !std::mem::replace(&mut self.policy_informed, true) {
+            self.memory.answers().iter().for_each(|answered| approvals::deliver(policy, answered));
         }
     }
 
     /// Marks the session as one that replaces a session the user left.
-    pub(super) fn cleared(mut self) -> Self {
-        self.greeting.cleared = true;
+    pub(super) fn replacing_session(mut self) -> Self {
+        self.session_start.replaces_session = true;
         self
     }
 
     /// Makes the next loop notify hooks again that the session starts.
-    pub(super) const fn greet_again(&mut self) {
-        self.greeting.told = false;
+    pub(super) const fn repeat_session_start(&mut self) {
+        self.session_start.notified = false;
     }
 
     /// Notifies hooks that the session starts, unless they were notified already. Cancelling ends the wait.
-    pub(super) async fn greet(&mut self, ports: &Ports, cancel: &CancellationToken) -> Opening {
+    pub(super) async fn notify_session_start(
+        &mut self,
+        ports: &Ports,
+        cancel: &CancellationToken,
+    ) -> SessionStartAnswer {
         let mut stop = None;
-        if !self.greeting.told && moments::wanted(ports, MomentKind::SessionStart) {
+        if !self.session_start.notified && session_hooks::is_wanted(ports, MomentKind::SessionStart) {
             let source = match self.journal.next_seq() {
-                0 if self.greeting.cleared => SessionSource::Clear,
+                0 if self.session_start.replaces_session => SessionSource::Clear,
                 0 => SessionSource::Startup,
                 _ => SessionSource::Resume,
             };
             // Boxed: otherwise the future of every run would reserve space for it.
-            let telling =
-                Box::pin(moments::tell(ports, self.journal.session_id(), Moment::SessionStart { source }));
-            if let Either::Left((answer, _)) = select(telling, cancel.cancelled()).await {
-                self.greeting.told = true;
-                self.greeting.remarks.extend(answer.context);
+            let notifying = Box::pin(session_hooks::notify(
+                ports,
+                self.journal.session_id(),
+                Moment::SessionStart { source },
+            ));
+            if let Either::Left((answer, _)) = select(notifying, cancel.cancelled()).await {
+                self.session_start.notified = true;
+                self.session_start.hook_context.extend(answer.context);
                 stop = answer.stop;
             }
         }
-        Opening { remarks: self.greeting.remarks.clone(), stop }
+        SessionStartAnswer { context: self.session_start.hook_context.clone(), stop }
     }
 
     /// Reads the journal if another process may have written to it.
@@ -249,8 +256,8 @@ impl AgentContext {
             return Ok(());
         }
         // Boxed: otherwise the future of every run would reserve space for it.
-        let journaled = Box::pin(self.read()).await?;
-        journaled
+        let loaded = Box::pin(self.read()).await?;
+        loaded
             .fold
             .open_loops()
             .next()
@@ -258,7 +265,7 @@ impl AgentContext {
     }
 
     /// Makes the next loop read the journal first.
-    pub(super) const fn read_next_time(&mut self) {
+    pub(super) const fn mark_stale(&mut self) {
         self.stale = true;
     }
 
@@ -320,12 +327,12 @@ impl AgentContext {
 
     /// Extends budgets for the next loop.
     pub(super) fn extend_budgets(&mut self, more: Vec<(BudgetScope, BudgetLimits)>) {
-        self.extended.extend(more);
+        self.budget_extensions.extend(more);
     }
 
     /// Takes the budget extensions for the next loop.
-    pub(super) fn take_extended(&mut self) -> Vec<(BudgetScope, BudgetLimits)> {
-        std::mem::take(&mut self.extended)
+    pub(super) fn take_budget_extensions(&mut self) -> Vec<(BudgetScope, BudgetLimits)> {
+        std::mem::take(&mut self.budget_extensions)
     }
 
     /// Returns who spent what in this session, according to the journal.
@@ -340,7 +347,7 @@ impl AgentContext {
     }
 
     /// Queues messages again that a failed run did not read.
-    pub(super) fn take_back(&mut self, unread: Vec<(QueueKind, AgentMessage)>) {
+    pub(super) fn requeue(&mut self, unread: Vec<(QueueKind, AgentMessage)>) {
         self.unsent.extend(unread);
     }
 
@@ -354,13 +361,13 @@ impl AgentContext {
         kind: Option<ContinuationKind>,
     ) -> Result<Box<Run>, BeginError> {
         self.refresh().await?;
-        self.tell_answers(&*config.ports.policy);
+        self.inform_policy(&*config.ports.policy);
         if kind.as_ref().is_some_and(|kind| *kind != ContinuationKind::Default) {
             self.rewind_to_last_prompt();
         }
         Run::check(&self.transcript, &prompts)?;
         self.stale = true;
-        self.first.clear();
+        self.pending_records.clear();
         if let Some(description) = config.description.as_ref().filter(|_| self.journal.next_seq() == 0) {
             let described = AgentEvent::SessionDescribed(Box::new(Description::clone(description)));
             self.record_first(config, described);
@@ -400,7 +407,7 @@ impl AgentContext {
     }
 
     /// Journals an event about the session, on behalf of the user or the embedding program.
-    pub(super) async fn say_about(
+    pub(super) async fn record_session_event(
         &mut self,
         config: &AgentLoopConfig,
         event: AgentEvent,
@@ -416,9 +423,9 @@ impl AgentContext {
         config: &AgentLoopConfig,
         event: AgentEvent,
     ) -> Result<EventId, StoreError> {
-        let record = self.remembered(config, event);
+        let record = self.new_record(config, event);
         let (never, id) = (CancellationToken::new(), record.id);
-        let mut records = self.take_first();
+        let mut records = self.take_pending_records();
         records.push(record);
         for event in self.journal.append(records, &never).await? {
             self.journal.hub().publish(event);
@@ -429,11 +436,11 @@ impl AgentContext {
     /// Writes an event that belongs to no loop together with the first event of the next loop, to save one
     /// write. If the loop fails before that, the context is stale and the next loop reads the journal again.
     fn record_first(&mut self, config: &AgentLoopConfig, event: AgentEvent) {
-        let record = self.remembered(config, event);
-        self.first.push(record);
+        let record = self.new_record(config, event);
+        self.pending_records.push(record);
     }
 
-    fn remembered(&mut self, config: &AgentLoopConfig, event: AgentEvent) -> EventRecord {
+    fn new_record(&mut self, config: &AgentLoopConfig, event: AgentEvent) -> EventRecord {
         let mut minter = Minter::default();
         let stamp = config.ports.stamp();
         minter.stamp(stamp);
@@ -444,13 +451,13 @@ impl AgentContext {
     }
 
     /// Takes the events to write first.
-    pub(super) fn take_first(&mut self) -> Vec<EventRecord> {
-        std::mem::take(&mut self.first)
+    pub(super) fn take_pending_records(&mut self) -> Vec<EventRecord> {
+        std::mem::take(&mut self.pending_records)
     }
 
     /// Saves context from hooks for the next prompt.
-    pub(super) fn remark(&mut self, remarks: Vec<String>) {
-        self.greeting.remarks.extend(remarks);
+    pub(super) fn add_hook_context(&mut self, hook_context: Vec<String>) {
+        self.session_start.hook_context.extend(hook_context);
     }
 
     /// Returns the queued changes that wait for a decision, according to the journal.
@@ -473,10 +480,10 @@ impl AgentContext {
     }
 
     /// Updates this context with the result of a run.
-    pub(super) fn end(&mut self, loop_id: LoopId, driven: Driven) {
-        let Driven { parts, unread, remarked, .. } = driven;
-        if remarked {
-            self.greeting.remarks.clear();
+    pub(super) fn end(&mut self, loop_id: LoopId, driven: FinishedRun) {
+        let FinishedRun { parts, unread, hook_context_sent, .. } = driven;
+        if hook_context_sent {
+            self.session_start.hook_context.clear();
         }
         self.unsent.extend(unread);
         self.transcript = parts.transcript;
@@ -492,47 +499,47 @@ impl AgentContext {
 }
 
 /// What a journal contains, read back as far as resuming needs it.
-pub(super) struct Journaled {
+pub(super) struct LoadedJournal {
     pub(super) fold: SessionFold,
     pub(super) snapshot: Option<SessionSnapshot>,
     /// The events after the snapshot.
     pub(super) events: Vec<Event>,
 }
 
-impl Journaled {
+impl LoadedJournal {
     async fn read(journal: &Journal) -> Result<Self, StoreError> {
         if journal.open().await? == 0 {
             journal.note_open_loops(0);
             return Ok(Self { fold: SessionFold::default(), snapshot: None, events: Vec::new() });
         }
-        let mut journaled = Self::folded(journal, journal.read_live().await?).await?;
+        let mut loaded = Self::fold(journal, journal.read_live().await?).await?;
         // This process has claimed the session, so it takes over an imported one.
-        if let Some(import) = journaled.fold.memory().untaken().map(|import| import.import_id.clone()) {
+        if let Some(import) = loaded.fold.memory().untaken().map(|import| import.import_id.clone()) {
             let taken = journal.take_over(&import).await?;
-            journaled.fold = journaled.fold.then(&taken);
-            journaled.events.extend(taken);
+            loaded.fold = loaded.fold.then(&taken);
+            loaded.events.extend(taken);
         }
-        journal.note_open_loops(journaled.fold.open_loops().count());
-        Ok(journaled)
+        journal.note_open_loops(loaded.fold.open_loops().count());
+        Ok(loaded)
     }
 
     /// Like `read`, without claiming the session.
-    async fn look(journal: &Journal) -> Result<Self, StoreError> {
-        Self::folded(journal, journal.look().await?).await
+    async fn read_unclaimed(journal: &Journal) -> Result<Self, StoreError> {
+        Self::fold(journal, journal.read_unclaimed().await?).await
     }
 
-    async fn folded(
+    async fn fold(
         journal: &Journal,
         (snapshot, events): (Option<SessionSnapshot>, Vec<Event>),
     ) -> Result<Self, StoreError> {
         let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::after);
-        let mut journaled = Self { fold: fold.then(&events), snapshot, events };
-        if journaled.fold.lacks_history() {
+        let mut loaded = Self { fold: fold.then(&events), snapshot, events };
+        if loaded.fold.lacks_history() {
             let events = journal.read_from(0).await?;
-            journaled = Self { fold: SessionFold::of(&events), snapshot: None, events };
+            loaded = Self { fold: SessionFold::of(&events), snapshot: None, events };
         }
-        journal.note_questions(journaled.fold.memory().questions());
-        Ok(journaled)
+        journal.set_pending_approvals(loaded.fold.memory().questions());
+        Ok(loaded)
     }
 
     /// Whether a message was written, in a queue or in the conversation.

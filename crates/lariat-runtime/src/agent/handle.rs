@@ -3,8 +3,8 @@
 //! Holds the current context and knows whether a run has borrowed it. The handle is cheap to clone; all
 //! clones are the same agent. Invariant: at most one run has the context at a time.
 
-mod about;
-mod room;
+mod compaction;
+mod session;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,11 +24,11 @@ use uuid::Uuid;
 use super::builder::AgentBuilder;
 use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
-use super::farewell::Farewell;
+use super::forward::{EndSignal, EventSender};
 use super::launch::{Task, Watchers};
 use super::output::AgentOutput;
 use super::plan::{Plan, PlanDecision};
-use super::pump::{EventSender, Over};
+use super::session_end::SessionEndNotice;
 use super::stream::{Link, RunStream};
 use crate::drive::{Journal, JournalConfig};
 use crate::observe::Subscription;
@@ -61,7 +61,7 @@ pub(super) struct State {
     pub(super) running: Option<Running>,
     pub(super) waiting: VecDeque<(QueueKind, AgentMessage)>,
     /// Budget extensions for the next run.
-    pub(super) extended: Vec<(BudgetScope, BudgetLimits)>,
+    pub(super) budget_extensions: Vec<(BudgetScope, BudgetLimits)>,
     /// The conversation as it was before the run.
     pub(super) snapshot: Window,
     pub(super) last_active_at: Option<Timestamp>,
@@ -72,22 +72,22 @@ pub(super) struct State {
 pub(super) struct Running {
     pub(super) link: Arc<Link>,
     pub(super) cancel: CancellationToken,
-    pub(super) over: Over,
+    pub(super) end_signal: EndSignal,
 }
 
 impl Shared {
     /// Returns the notification that the session ends, if the session began and no notification was sent.
-    fn farewell(&self, state: &mut State, reason: &'static str) -> Option<Farewell> {
+    fn session_end_notice(&self, state: &mut State, reason: &'static str) -> Option<SessionEndNotice> {
         let begun = std::mem::take(&mut state.begun);
-        begun.then(|| Farewell::new(&self.config.ports, state.journal.session_id(), reason))?
+        begun.then(|| SessionEndNotice::new(&self.config.ports, state.journal.session_id(), reason))?
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(farewell) = self.farewell(&mut state, "other") {
-            farewell.say_beside();
+        if let Some(session_end_notice) = self.session_end_notice(&mut state, "other") {
+            session_end_notice.send_in_background();
         }
     }
 }
@@ -129,7 +129,7 @@ impl Agent {
             journal,
             running: None,
             waiting: VecDeque::new(),
-            extended: Vec::new(),
+            budget_extensions: Vec::new(),
             snapshot: Window::default(),
             last_active_at: None,
             begun: false,
@@ -266,7 +266,7 @@ impl Agent {
     /// # Errors
     /// If the agent is busy, or the store cannot be read.
     pub async fn load(&self) -> Result<Vec<SharedMessage>, AgentError> {
-        self.borrow(async |context, _| Ok(context.look().await?)).await?;
+        self.borrow(async |context, _| Ok(context.read_unclaimed().await?)).await?;
         Ok(self.messages())
     }
 
@@ -306,7 +306,7 @@ impl Agent {
     /// interrupted one once the session was read ([`Agent::load`], [`Agent::recover`]). After a crash they
     /// keep their ids; you can answer them once a run is active again.
     pub fn pending_permissions(&self) -> Vec<Arc<PermissionRequest>> {
-        self.state().journal.open_questions()
+        self.state().journal.pending_approvals()
     }
 
     /// Answers an approval request of the run. Only the first answer to a request is used.
@@ -327,7 +327,7 @@ impl Agent {
             return;
         }
         match scope {
-            BudgetScope::Run | BudgetScope::Session => state.extended.push((scope, more)),
+            BudgetScope::Run | BudgetScope::Session => state.budget_extensions.push((scope, more)),
             _ => self.shared.config.ports.budget.extend(scope, &more),
         }
     }
@@ -385,27 +385,27 @@ impl Agent {
     /// hooks. A later prompt resumes the session, unless another process has it. Dropping an agent does the
     /// same in the background, inside a tokio runtime.
     pub async fn close(&self) {
-        let over = self.state().running.as_ref().map(|running| {
+        let end_signal = self.state().running.as_ref().map(|running| {
             running.cancel.cancel();
-            running.over.waiting()
+            running.end_signal.ended()
         });
-        if let Some(over) = over {
-            over.await;
+        if let Some(end_signal) = end_signal {
+            end_signal.await;
         }
-        let farewell = {
+        let session_end_notice = {
             let mut state = self.state();
             if let Some(context) = &mut state.context {
-                context.greet_again();
+                context.repeat_session_start();
             }
-            self.shared.farewell(&mut state, "other")
+            self.shared.session_end_notice(&mut state, "other")
         };
-        if let Some(farewell) = farewell {
-            farewell.say().await;
+        if let Some(session_end_notice) = session_end_notice {
+            session_end_notice.send().await;
         }
         let journal = {
             let mut state = self.state();
             // From here on, others may write to the session.
-            state.context.as_mut().map(AgentContext::read_next_time);
+            state.context.as_mut().map(AgentContext::mark_stale);
             state.running.is_none().then(|| Arc::clone(&state.journal))
         };
         if let Some(journal) = journal {
@@ -415,13 +415,13 @@ impl Agent {
     }
 
     fn rotate(&self, state: &mut State) -> SessionId {
-        if let Some(farewell) = self.shared.farewell(state, "clear") {
-            farewell.say_beside();
+        if let Some(session_end_notice) = self.shared.session_end_notice(state, "clear") {
+            session_end_notice.send_in_background();
         }
         let session_id = fresh_session();
         let journal = self.journal_of(session_id.clone());
         state.journal = Arc::clone(&journal);
-        let fresh = AgentContext::new(self.shared.agent_id.clone(), journal).cleared();
+        let fresh = AgentContext::new(self.shared.agent_id.clone(), journal).replacing_session();
         state.prompt = fresh.prompt().clone();
         // Messages that the last run did not read are still to be delivered.
         let unsent = state.context.replace(fresh).map(|mut old| old.take_unsent());

@@ -20,11 +20,11 @@ use super::context::AgentContext;
 #[cfg(feature = "typed")]
 use super::context::AgentLoopConfig;
 use super::error::AgentError;
+use super::forward::{EndSignal, EventSender, forward_events};
 use super::handle::{Agent, Running};
 use super::loops;
 use super::output::AgentOutput;
 use super::plan::{self, PlanDecision};
-use super::pump::{EventSender, Over, pump};
 use super::stream::{Link, RunStream};
 use crate::observe::{DEFAULT_CAPACITY, Observer};
 
@@ -45,7 +45,7 @@ pub(super) struct Watchers {
     pub(super) observers: Arc<[Arc<dyn Observer>]>,
 }
 
-fn heard_by(callback: Option<Callback>, mut sender: Option<Box<dyn EventSender>>) -> impl EventSender {
+fn callback_sender(callback: Option<Callback>, mut sender: Option<Box<dyn EventSender>>) -> impl EventSender {
     move |event: Event| {
         if let Some(callback) = &callback {
             callback(&event.event);
@@ -57,7 +57,7 @@ fn heard_by(callback: Option<Callback>, mut sender: Option<Box<dyn EventSender>>
 }
 
 /// Passes events to observers. An observer that panics misses that event; the others do not.
-fn observed_by(observers: Arc<[Arc<dyn Observer>]>, session_id: SessionId) -> impl EventSender {
+fn observer_sender(observers: Arc<[Arc<dyn Observer>]>, session_id: SessionId) -> impl EventSender {
     move |event: Event| {
         for observer in observers.iter() {
             let _ = std::panic::catch_unwind(AssertUnwindSafe(|| observer.observe(&session_id, &event)));
@@ -90,9 +90,9 @@ impl Agent {
         // Runs, observers and callbacks are tokio tasks.
         let executor = tokio::runtime::Handle::try_current().map_err(|_| AgentError::NoRuntime)?;
         let (link, cancel) = (Arc::new(Link::default()), CancellationToken::new());
-        let (over, published) = (Over::default(), Over::default());
+        let (end_signal, published) = (EndSignal::default(), EndSignal::default());
         let watchers = &self.shared.watchers;
-        let (context, events, heard, observed) = {
+        let (context, events, to_callback, to_observers) = {
             let mut state = self.state();
             if state.running.is_some() {
                 return Err(AgentError::Busy);
@@ -101,56 +101,60 @@ impl Agent {
             for (queue, message) in std::mem::take(&mut state.waiting) {
                 context.queue(queue, message);
             }
-            context.extend_budgets(std::mem::take(&mut state.extended));
+            context.extend_budgets(std::mem::take(&mut state.budget_extensions));
             state.snapshot = context.messages();
-            state.running =
-                Some(Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() });
+            state.running = Some(Running {
+                link: Arc::clone(&link),
+                cancel: cancel.clone(),
+                end_signal: end_signal.clone(),
+            });
             state.begun = true;
             if !matches!(task, Task::Recover) {
                 state.last_active_at = Some(self.shared.config.ports.clock.now());
             }
             let hub = state.journal.hub();
             let wanted = |wanted: bool| wanted.then(|| hub.subscribe(DEFAULT_CAPACITY));
-            let heard = wanted(sender.is_some() || watchers.callback.is_some());
-            (context, hub.subscribe(DEFAULT_CAPACITY), heard, wanted(!watchers.observers.is_empty()))
+            let to_callback = wanted(sender.is_some() || watchers.callback.is_some());
+            (context, hub.subscribe(DEFAULT_CAPACITY), to_callback, wanted(!watchers.observers.is_empty()))
         };
         // In tasks of their own, so that a callback that is slow, blocks or panics affects neither the run nor the observers.
-        let heard = heard.map(|events| {
-            let sender = heard_by(watchers.callback.clone(), sender);
-            executor.spawn(pump(events, sender, published.clone()))
+        let to_callback = to_callback.map(|events| {
+            let sender = callback_sender(watchers.callback.clone(), sender);
+            executor.spawn(forward_events(events, sender, published.clone()))
         });
-        let observed = observed.map(|events| {
-            let sender = observed_by(Arc::clone(&watchers.observers), context.journal().session_id().clone());
-            executor.spawn(pump(events, sender, published.clone()))
+        let to_observers = to_observers.map(|events| {
+            let sender =
+                observer_sender(Arc::clone(&watchers.observers), context.journal().session_id().clone());
+            executor.spawn(forward_events(events, sender, published.clone()))
         });
-        let mut loan = Loan {
+        let mut lent = LentContext {
             agent: self.clone(),
             context: Some(context),
             link: Arc::clone(&link),
             published,
-            over: over.clone(),
+            end_signal: end_signal.clone(),
             until: None,
         };
         let (agent, stop) = (self.clone(), cancel.clone());
         let future = async move {
-            let connect = Arc::clone(&loan.link);
-            let Some(context) = &mut loan.context else { return Err(AgentError::TaskLost) };
+            let connect = Arc::clone(&lent.link);
+            let Some(context) = &mut lent.context else { return Err(AgentError::TaskLost) };
             let before = context.messages();
             let result = agent.execute(task, context, stop, &connect).await;
-            let ended = loops::came_to_an_end(&result);
+            let ended = loops::reached_end(&result);
             if !ended {
                 // Boxed: otherwise the future of every run would reserve space for it.
-                Box::pin(context.look_again(&before)).await;
+                Box::pin(context.reload_after_failure(&before)).await;
             }
-            loan.until = ended.then(|| context.journal().next_seq());
-            loan.published.set(loan.until);
-            for pump in [heard, observed].into_iter().flatten() {
-                let _ = pump.await;
+            lent.until = ended.then(|| context.journal().next_seq());
+            lent.published.set(lent.until);
+            for forwarding in [to_callback, to_observers].into_iter().flatten() {
+                let _ = forwarding.await;
             }
             result
         };
         let task = executor.spawn(future);
-        Ok(RunStream::new(events, task, cancel, link, over))
+        Ok(RunStream::new(events, task, cancel, link, end_signal))
     }
 
     async fn execute(
@@ -191,20 +195,27 @@ impl Agent {
         &self,
         act: impl AsyncFnOnce(&mut AgentContext, CancellationToken) -> Result<T, AgentError>,
     ) -> Result<T, AgentError> {
-        let (link, over) = (Arc::new(Link::default()), Over::default());
+        let (link, end_signal) = (Arc::new(Link::default()), EndSignal::default());
         let cancel = CancellationToken::new();
         let context = {
             let mut state = self.state();
             let context = state.context.take().ok_or(AgentError::Busy)?;
             state.snapshot = context.messages();
-            let running = Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() };
+            let running =
+                Running { link: Arc::clone(&link), cancel: cancel.clone(), end_signal: end_signal.clone() };
             state.running = Some(running);
             context
         };
-        let published = over.clone();
-        let mut loan =
-            Loan { agent: self.clone(), context: Some(context), link, published, over, until: None };
-        match &mut loan.context {
+        let published = end_signal.clone();
+        let mut lent = LentContext {
+            agent: self.clone(),
+            context: Some(context),
+            link,
+            published,
+            end_signal,
+            until: None,
+        };
+        match &mut lent.context {
             Some(context) => act(context, cancel).await,
             None => Err(AgentError::TaskLost),
         }
@@ -212,28 +223,28 @@ impl Agent {
 
     /// Returns a stream that ends immediately, for a run that could not be started.
     pub(super) fn failed(&self, error: AgentError) -> RunStream {
-        let over = Over::default();
-        over.set(None);
+        let end_signal = EndSignal::default();
+        end_signal.set(None);
         let events = self.state().journal.hub().subscribe(1);
-        RunStream::failed(events, error, over)
+        RunStream::failed(events, error, end_signal)
     }
 }
 
 /// A context lent to a run. On drop, returns it to the agent, however the task of the run ends, even by a
 /// panic.
-struct Loan {
+struct LentContext {
     agent: Agent,
     context: Option<AgentContext>,
     link: Arc<Link>,
     /// Tells the callback's task that everything is published.
-    published: Over,
+    published: EndSignal,
     /// Tells the stream that the agent is free.
-    over: Over,
+    end_signal: EndSignal,
     /// The number of published events, if the run reached its end.
     until: Option<u64>,
 }
 
-impl Loan {
+impl LentContext {
     fn give_back(&mut self) {
         let early = self.link.close();
         let Some(context) = self.context.take() else { return };
@@ -248,10 +259,10 @@ impl Loan {
     }
 }
 
-impl Drop for Loan {
+impl Drop for LentContext {
     fn drop(&mut self) {
         self.published.set(None);
         self.give_back();
-        self.over.set(self.until);
+        self.end_signal.set(self.until);
     }
 }

@@ -10,11 +10,11 @@ use lariat_core::event::ContinuationKind;
 use lariat_core::message::AgentMessage;
 use lariat_core::run::Run;
 
-use super::context::{AgentContext, AgentLoopConfig, Journaled};
+use super::context::{AgentContext, AgentLoopConfig, LoadedJournal};
 use super::error::{AgentError, RunFailure};
+use super::forward::{EndSignal, EventSender, forward_events};
 use super::output::AgentOutput;
-use super::pump::{EventSender, Over, pump};
-use crate::drive::{Changes, Driver, RunHandle, redaction};
+use crate::drive::{Driver, FileChanges, RunHandle, redaction};
 use crate::observe::{DEFAULT_CAPACITY, Subscription};
 
 /// Runs a loop on new prompts. The context holds the conversation before and after.
@@ -30,7 +30,7 @@ pub async fn agent_loop(
     cancel: CancellationToken,
 ) -> Result<AgentOutput, AgentError> {
     let kind = context.continuation_kind.clone();
-    observed(context, sender, async |context| {
+    with_events(context, sender, async |context| {
         begin_and_drive(prompts, kind, context, config, cancel, |_| {}).await
     })
     .await
@@ -49,7 +49,7 @@ pub async fn agent_loop_continue(
     cancel: CancellationToken,
 ) -> Result<AgentOutput, AgentError> {
     let kind = context.continuation_kind.clone().unwrap_or_default();
-    observed(context, sender, async |context| {
+    with_events(context, sender, async |context| {
         begin_and_drive(Vec::new(), Some(kind), context, config, cancel, |_| {}).await
     })
     .await
@@ -65,29 +65,30 @@ pub async fn agent_loop_recover(
     sender: impl EventSender,
     cancel: CancellationToken,
 ) -> Result<Option<AgentOutput>, AgentError> {
-    observed(context, sender, async |context| recover(context, config, cancel, |_| {}).await).await
+    with_events(context, sender, async |context| recover(context, config, cancel, |_| {}).await).await
 }
 
 /// Runs an action on a context and passes its events to a sender, in the same task.
-async fn observed<T>(
+async fn with_events<T>(
     context: &mut AgentContext,
     sender: impl EventSender,
     act: impl AsyncFnOnce(&mut AgentContext) -> Result<T, AgentError>,
 ) -> Result<T, AgentError> {
     let journal = context.journal().clone();
     let events: Subscription = journal.hub().subscribe(DEFAULT_CAPACITY);
-    let over = Over::default();
+    let end_signal = EndSignal::default();
     let acting = async {
         let result = act(context).await;
-        over.set(came_to_an_end(&result).then(|| journal.next_seq()));
+        end_signal.set(reached_end(&result).then(|| journal.next_seq()));
         result
     };
-    let (result, ()) = futures_util::future::join(acting, pump(events, sender, over.clone())).await;
+    let (result, ()) =
+        futures_util::future::join(acting, forward_events(events, sender, end_signal.clone())).await;
     result
 }
 
 /// Whether a run published its end. A run whose model failed did.
-pub(super) const fn came_to_an_end<T>(result: &Result<T, AgentError>) -> bool {
+pub(super) const fn reached_end<T>(result: &Result<T, AgentError>) -> bool {
     matches!(result, Ok(_) | Err(AgentError::Failed(_)))
 }
 
@@ -102,7 +103,7 @@ pub(super) async fn begin_and_drive(
     prompts.iter_mut().for_each(|prompt| redaction::message(&config.ports.redactor, prompt));
     // Boxed: otherwise the future of every run would reserve space for it.
     let run = Box::pin(context.begin(config, prompts, kind)).await?;
-    drive(run, Changes::default(), context, config, cancel, started).await
+    drive(run, FileChanges::default(), context, config, cancel, started).await
 }
 
 pub(super) async fn recover(
@@ -112,30 +113,30 @@ pub(super) async fn recover(
     started: impl FnOnce(RunHandle) + Send,
 ) -> Result<Option<AgentOutput>, AgentError> {
     context.drop_unrecorded();
-    let Journaled { fold, snapshot, events } = context.read().await?;
-    context.tell_answers(&*config.ports.policy);
+    let LoadedJournal { fold, snapshot, events } = context.read().await?;
+    context.inform_policy(&*config.ports.policy);
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
     if context.memory.imported().is_some() {
         // Assemble the system prompt of this machine instead of sending that of another.
         Box::pin(context.assemble_prompt(config, &[])).await;
     } else {
-        Box::pin(context.know_prompt(config)).await;
+        Box::pin(context.load_prompt(config)).await;
     }
     let recovered =
         Run::recover_from(context.run_config(config), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
     let run = Box::new(recovered.resume(config.ports.stamp()));
-    let mut changes = Changes::default();
-    let of_it = events.iter().filter(|event| event.loop_id.as_ref() == Some(run.loop_id()));
-    of_it.for_each(|event| changes.see(&event.event));
+    let mut changes = FileChanges::default();
+    let own_events = events.iter().filter(|event| event.loop_id.as_ref() == Some(run.loop_id()));
+    own_events.for_each(|event| changes.observe(&event.event));
     let output = drive(run, changes, context, config, cancel, started).await;
     // Only the journal knows what this loop took from the queues and whether other loops are open.
-    context.read_next_time();
+    context.mark_stale();
     output.map(Some)
 }
 
 async fn drive(
     run: Box<Run>,
-    changes: Changes,
+    changes: FileChanges,
     context: &mut AgentContext,
     config: &AgentLoopConfig,
     cancel: CancellationToken,
@@ -147,17 +148,19 @@ async fn drive(
     for (queue, message) in context.take_unsent() {
         let _ = handle.queue(queue, message);
     }
-    for (scope, more) in context.take_extended() {
+    for (scope, more) in context.take_budget_extensions() {
         handle.extend_budget(scope, more);
     }
     started(handle.clone());
-    let driver = driver.with_prompt(context.prompt().clone()).after(context.take_first());
+    let driver =
+        driver.with_prompt(context.prompt().clone()).with_first_records(context.take_pending_records());
     let clock = &config.ports.clock;
     let began = clock.now();
-    let driver = driver.opened(context.greet(&config.ports, &cancel).await, changes);
-    let mut driven = driver.drive().await.inspect_err(|_| context.take_back(handle.close()))?;
-    let has_form = config.ports.request.output_schema.is_some();
-    let output = AgentOutput::of(loop_id.clone(), &mut driven, clock.now().since(began), has_form);
+    let driver =
+        driver.with_session_start(context.notify_session_start(&config.ports, &cancel).await, changes);
+    let mut driven = driver.drive().await.inspect_err(|_| context.requeue(handle.close()))?;
+    let has_schema = config.ports.request.output_schema.is_some();
+    let output = AgentOutput::of(loop_id.clone(), &mut driven, clock.now().since(began), has_schema);
     context.end(loop_id, driven);
     RunFailure::check(output)
 }

@@ -10,7 +10,7 @@ use lariat_core::usage::{Cost, Usage};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::drive::{Driven, FileChange};
+use crate::drive::{FileChange, FinishedRun};
 
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -46,13 +46,18 @@ pub struct AgentOutput {
 }
 
 impl AgentOutput {
-    /// Summarises a run; `has_form` is set if the run had an output schema.
-    pub(super) fn of(loop_id: LoopId, driven: &mut Driven, duration: Duration, has_form: bool) -> Self {
+    /// Summarises a run; `has_schema` is set if the run had an output schema.
+    pub(super) fn of(
+        loop_id: LoopId,
+        driven: &mut FinishedRun,
+        duration: Duration,
+        has_schema: bool,
+    ) -> Self {
         let reply = driven.messages.iter().rev().find_map(|message| message.as_assistant());
         let text = reply.map(|reply| joined_text(&reply.content)).unwrap_or_default();
         Self {
             loop_id,
-            structured: has_form.then(|| super::answer::read(&text).ok()).flatten(),
+            structured: has_schema.then(|| super::json_answer::parse_json_answer(&text).ok()).flatten(),
             text,
             stop_reason: reply.map(|reply| reply.stop_reason),
             outcome: driven.ending.outcome.clone(),
@@ -67,7 +72,7 @@ impl AgentOutput {
 
     /// Adds the usage and results of an earlier run for the same answer.
     #[cfg(feature = "typed")]
-    pub(crate) fn after(&mut self, earlier: &Self) {
+    pub(crate) fn add_earlier(&mut self, earlier: &Self) {
         self.usage += earlier.usage;
         self.cost = self.usage.cost;
         self.turns = self.turns.saturating_add(earlier.turns);

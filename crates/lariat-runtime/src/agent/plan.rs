@@ -147,10 +147,12 @@ pub(super) async fn carry_out(
         .iter()
         .filter(|change| decision.approved.iter().any(|(id, _)| *id == change.id))
         .collect();
-    let shown = |change: &&&PlannedChange| {
+    let is_unchanged = |change: &&&PlannedChange| {
         decision.approved.iter().any(|(id, seal)| *id == change.id && *seal == change.seal)
     };
-    if changes.len() != decision.approved.len() || changes.iter().filter(shown).count() != changes.len() {
+    if changes.len() != decision.approved.len()
+        || changes.iter().filter(is_unchanged).count() != changes.len()
+    {
         return Err(AgentError::PlanChanged);
     }
     let approved = changes.iter().map(|change| change.id.clone()).collect();
@@ -169,7 +171,7 @@ pub(super) async fn carry_out(
         let _ = std::panic::catch_unwind(AssertUnwindSafe(|| config.ports.policy.approved(call)));
     }
     let mut ports = Ports::clone(&config.ports);
-    ports.model = Arc::new(Approved { calls: Mutex::new(calls), then: ports.model });
+    ports.model = Arc::new(ApprovedCallsProvider { calls: Mutex::new(calls), model: ports.model });
     let config = AgentLoopConfig { ports: Arc::new(ports), ..config.clone() };
     loops::begin_and_drive(vec![prompt], None, context, &config, cancel, started).await
 }
@@ -189,20 +191,20 @@ fn prompt(plan: &Plan, decision: &PlanDecision) -> AgentMessage {
 }
 
 /// A provider whose first reply contains the approved tool calls; later requests go to the real model.
-struct Approved {
+struct ApprovedCallsProvider {
     calls: Mutex<Vec<ToolCall>>,
-    then: Arc<dyn StreamProvider>,
+    model: Arc<dyn StreamProvider>,
 }
 
-impl StreamProvider for Approved {
+impl StreamProvider for ApprovedCallsProvider {
     fn provider_id(&self) -> &str {
-        self.then.provider_id()
+        self.model.provider_id()
     }
 
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
         let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
         if calls.is_empty() {
-            return self.then.stream(request, cancel);
+            return self.model.stream(request, cancel);
         }
         let start = StreamEvent::Start { model: request.model_config.id.clone() };
         let calls = calls.into_iter().enumerate();

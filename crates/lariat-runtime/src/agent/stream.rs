@@ -17,8 +17,8 @@ use lariat_core::permission::PermissionDecision;
 use tokio::task::JoinHandle;
 
 use super::error::AgentError;
+use super::forward::EndSignal;
 use super::output::AgentOutput;
-use super::pump::Over;
 use crate::drive::RunHandle;
 use crate::observe::Subscription;
 
@@ -30,7 +30,7 @@ pub struct RunStream {
     task: Task,
     cancel: CancellationToken,
     link: Arc<Link>,
-    over: Over,
+    end_signal: EndSignal,
     waiting: Cancelled,
     /// The run's `AgentEnd`, until the agent is free again.
     last: Option<Event>,
@@ -133,19 +133,25 @@ impl RunStream {
         task: JoinHandle<Result<AgentOutput, AgentError>>,
         cancel: CancellationToken,
         link: Arc<Link>,
-        over: Over,
+        end_signal: EndSignal,
     ) -> Self {
-        Self::of(events, Task::Running(task), cancel, link, over)
+        Self::of(events, Task::Running(task), cancel, link, end_signal)
     }
 
     /// Creates the stream of a run that could not be started.
-    pub(super) fn failed(events: Subscription, error: AgentError, over: Over) -> Self {
-        Self::of(events, Task::Failed(Some(error)), CancellationToken::new(), Arc::default(), over)
+    pub(super) fn failed(events: Subscription, error: AgentError, end_signal: EndSignal) -> Self {
+        Self::of(events, Task::Failed(Some(error)), CancellationToken::new(), Arc::default(), end_signal)
     }
 
-    fn of(events: Subscription, task: Task, cancel: CancellationToken, link: Arc<Link>, over: Over) -> Self {
-        let waiting = over.waiting();
-        Self { events: Some(events), task, cancel, link, over, waiting, last: None, finished: false }
+    fn of(
+        events: Subscription,
+        task: Task,
+        cancel: CancellationToken,
+        link: Arc<Link>,
+        end_signal: EndSignal,
+    ) -> Self {
+        let waiting = end_signal.ended();
+        Self { events: Some(events), task, cancel, link, end_signal, waiting, last: None, finished: false }
     }
 
     /// Returns the next event; `None` after the run's `AgentEnd`, or if the run stopped with an error (see
@@ -196,7 +202,7 @@ impl Stream for RunStream {
         }
         let Some(events) = &mut this.events else { return Poll::Ready(None) };
         if this.last.is_none() {
-            match ready!(this.over.poll_next(events, &mut this.waiting, context)) {
+            match ready!(this.end_signal.poll_next(events, &mut this.waiting, context)) {
                 Some(event) if matches!(event.event, AgentEvent::AgentEnd { .. }) => this.last = Some(event),
                 Some(event) => return Poll::Ready(Some(event)),
                 // A run that stopped with an error publishes no end; its task returns the error.

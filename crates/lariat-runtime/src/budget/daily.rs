@@ -16,9 +16,9 @@ use super::pool::{BudgetPool, Reservation};
 
 /// Limits on what is spent per day. Cheap to clone; all clones are the same budget.
 #[derive(Clone)]
-pub struct DailyBudget(Arc<Daily>);
+pub struct DailyBudget(Arc<DailyState>);
 
-struct Daily {
+struct DailyState {
     limits: BudgetLimits,
     days: DayStart,
     log: Arc<dyn SpendingLog>,
@@ -30,7 +30,7 @@ struct Today {
     pool: BudgetPool,
     /// What this process passed to the log. Updated before the write, so that it is never mistaken for
     /// spending of others.
-    given: Spent,
+    logged: Spent,
     /// What others spent, as far as the pool includes it.
     others: Spent,
 }
@@ -43,7 +43,7 @@ impl DailyBudget {
 
     /// Creates limits for each day, starting at midnight of another time zone.
     pub fn with_days(limits: BudgetLimits, log: Arc<dyn SpendingLog>, days: DayStart) -> Self {
-        Self(Arc::new(Daily { limits, days, log, today: Mutex::default() }))
+        Self(Arc::new(DailyState { limits, days, log, today: Mutex::default() }))
     }
 
     pub(super) fn caps_money(&self) -> bool {
@@ -58,61 +58,61 @@ impl DailyBudget {
         self.0.today.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self, day: Day) -> Option<BudgetPool> {
+    fn current_pool(&self, day: Day) -> Option<BudgetPool> {
         self.today().as_ref().filter(|today| today.day == day).map(|today| today.pool.clone())
     }
 
     async fn pool(&self, day: Day) -> Result<BudgetPool, Standing> {
-        let given = self.given(day);
+        let logged = self.logged(day);
         let total = match self.0.limits.is_none() {
             true => Spent::default(),
-            false => self.0.log.total(day).await.map_err(|_| self.unknown())?,
+            false => self.0.log.total(day).await.map_err(|_| self.exhausted())?,
         };
         let mut today = self.today();
         // Another task may have begun the day meanwhile.
         let today = match today.as_mut().filter(|today| today.day == day) {
             Some(today) => today,
             None => {
-                let (pool, none) = (BudgetPool::new(self.0.limits), Spent::default());
-                today.insert(Today { day, pool, given: none, others: none })
+                let (pool, zero) = (BudgetPool::new(self.0.limits), Spent::default());
+                today.insert(Today { day, pool, logged: zero, others: zero })
             }
         };
-        let news = total.less(given).less(today.others);
-        today.others += news;
-        today.pool.spend(news);
+        let new_spending = total.less(logged).less(today.others);
+        today.others += new_spending;
+        today.pool.spend(new_spending);
         Ok(today.pool.clone())
     }
 
-    fn given(&self, day: Day) -> Spent {
+    fn logged(&self, day: Day) -> Spent {
         let today = self.today();
-        today.as_ref().filter(|today| today.day == day).map(|today| today.given).unwrap_or_default()
+        today.as_ref().filter(|today| today.day == day).map(|today| today.logged).unwrap_or_default()
     }
 
     /// Updates what this process passed to the log: before a write, or after a failed one.
-    fn note(&self, day: Day, change: impl FnOnce(&mut Spent)) {
+    fn update_logged(&self, day: Day, change: impl FnOnce(&mut Spent)) {
         if let Some(today) = self.today().as_mut().filter(|today| today.day == day) {
-            change(&mut today.given);
+            change(&mut today.logged);
         }
     }
 
     /// Returns a used-up budget, for a day whose spending is unknown.
-    fn unknown(&self) -> Standing {
+    fn exhausted(&self) -> Standing {
         let capped = LimitKind::ALL.into_iter().find_map(|kind| Some((kind, self.0.limits.cap(kind)?)));
         let (kind, cap) = capped.unwrap_or((LimitKind::Tokens, 0));
         Standing::new(BudgetScope::Day, kind, cap, cap)
     }
 
-    pub(super) async fn admit(&self, estimate: Spent, now: Timestamp) -> Result<OfDay, Standing> {
+    pub(super) async fn admit(&self, estimate: Spent, now: Timestamp) -> Result<DayReservation, Standing> {
         let day = self.0.days.day(now);
         let pool = self.pool(day).await?;
-        let reservation = pool.admit(estimate).await.map_err(of_day)?;
-        Ok(OfDay { budget: self.clone(), day, reservation })
+        let reservation = pool.admit(estimate).await.map_err(with_day_scope)?;
+        Ok(DayReservation { budget: self.clone(), day, reservation })
     }
 
     /// Returns how much of the day's limits is used, as far as this process has read the log.
     pub fn standings(&self, now: Timestamp) -> Vec<Standing> {
-        let pool = self.known(self.0.days.day(now));
-        pool.map(|pool| pool.standings().into_iter().map(of_day).collect()).unwrap_or_default()
+        let pool = self.current_pool(self.0.days.day(now));
+        pool.map(|pool| pool.standings().into_iter().map(with_day_scope).collect()).unwrap_or_default()
     }
 
     /// Extends the limits for today.
@@ -123,26 +123,26 @@ impl DailyBudget {
     }
 }
 
-fn of_day(standing: Standing) -> Standing {
+fn with_day_scope(standing: Standing) -> Standing {
     Standing::new(BudgetScope::Day, standing.limit, standing.used, standing.cap)
 }
 
 /// A reservation in the budget of a day.
-pub(super) struct OfDay {
+pub(super) struct DayReservation {
     budget: DailyBudget,
     day: Day,
     reservation: Reservation,
 }
 
-impl OfDay {
+impl DayReservation {
     /// Records what was used, and returns the future that writes it to the log.
     pub(super) fn settle(self, spent: Spent) -> BoxFuture<'static, ()> {
         self.reservation.settle(spent);
         let (budget, day) = (self.budget, self.day);
         Box::pin(async move {
-            budget.note(day, |given| *given += spent);
+            budget.update_logged(day, |logged| *logged += spent);
             if budget.0.log.add(day, spent).await.is_err() {
-                budget.note(day, |given| *given = given.less(spent));
+                budget.update_logged(day, |logged| *logged = logged.less(spent));
             }
         })
     }

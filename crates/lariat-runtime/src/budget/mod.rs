@@ -16,4 +16,4 @@ pub use daily::DailyBudget;
 pub use memory::MemorySpending;
 pub use pool::{BudgetPool, Reservation};
 pub use shared::SharedBudget;
-pub(crate) use shared::{Hold, estimate};
+pub(crate) use shared::{BudgetReservation, estimate};

@@ -15,14 +15,14 @@ use lariat_core::planted::{Planted, planted};
 
 /// A budget that several runs share. Cheap to clone; all clones are the same pool.
 #[derive(Clone)]
-pub struct BudgetPool(Arc<Share>);
+pub struct BudgetPool(Arc<PoolHandle>);
 
 /// A reference to a node of the tree. The node lives as long as a reference to it or to a node below it.
-struct Share {
+struct PoolHandle {
     tree: Arc<Mutex<Tree>>,
     node: usize,
     /// Keeps the pools above alive, because amounts are set aside there.
-    _above: Option<BudgetPool>,
+    _parent: Option<BudgetPool>,
 }
 
 #[derive(Default)]
@@ -42,9 +42,9 @@ struct Node {
     /// Set aside for this pool in the pools above.
     reserved: Amounts,
     /// Claims of the pools below.
-    aside: Amounts,
+    set_aside: Amounts,
     /// The amount in the pools above that is neither spent nor held but reserved for this pool; included in
-    /// the parent's `aside`.
+    /// the parent's `set_aside`.
     claim: Amounts,
 }
 
@@ -52,7 +52,7 @@ struct Node {
 type Amounts = [u64; 5];
 
 /// The decision of a pool about a call.
-enum Answer {
+enum PoolDecision {
     Fits,
     Wait,
     Refused(Standing),
@@ -75,7 +75,7 @@ impl BudgetPool {
     /// Creates a pool of which something was already spent.
     pub(crate) fn with_spent(limits: BudgetLimits, spent: Spent) -> Self {
         let tree = Tree { nodes: vec![Node { spent, ..Node::new(None, limits) }], ..Tree::default() };
-        Self(Arc::new(Share { tree: Arc::new(Mutex::new(tree)), node: 0, _above: None }))
+        Self(Arc::new(PoolHandle { tree: Arc::new(Mutex::new(tree)), node: 0, _parent: None }))
     }
 
     /// Creates a child of this pool, with its own limits. What the child spends is also spent here. As much
@@ -83,7 +83,7 @@ impl BudgetPool {
     /// is dropped.
     pub fn child(&self, limits: BudgetLimits) -> Self {
         let node = self.lock().open(self.0.node, limits);
-        Self(Arc::new(Share { tree: Arc::clone(&self.0.tree), node, _above: Some(self.clone()) }))
+        Self(Arc::new(PoolHandle { tree: Arc::clone(&self.0.tree), node, _parent: Some(self.clone()) }))
     }
 
     /// Returns what this pool and all pools below it spent.
@@ -137,10 +137,10 @@ impl BudgetPool {
     /// The limit that is used up, or would be if the active calls use what they reserved.
     pub fn try_admit(&self, estimate: Spent) -> Result<Reservation, Standing> {
         let mut tree = self.lock();
-        match tree.ask(self.0.node, &estimate) {
-            Answer::Fits => Ok(self.reserve(&mut tree, estimate)),
-            Answer::Refused(standing) => Err(standing),
-            Answer::Wait => {
+        match tree.check(self.0.node, &estimate) {
+            PoolDecision::Fits => Ok(self.reserve(&mut tree, estimate)),
+            PoolDecision::Refused(standing) => Err(standing),
+            PoolDecision::Wait => {
                 let full = |at: usize| tree.nodes.get(at)?.standing(LimitKind::Tokens);
                 let full = tree.above(self.0.node).find_map(full);
                 Err(full.unwrap_or(Standing::new(BudgetScope::Pool, LimitKind::Tokens, 0, 0)))
@@ -150,10 +150,10 @@ impl BudgetPool {
 
     fn poll_admit(&self, estimate: Spent, context: &Context<'_>) -> Poll<Result<Reservation, Standing>> {
         let mut tree = self.lock();
-        match tree.ask(self.0.node, &estimate) {
-            Answer::Fits => Poll::Ready(Ok(self.reserve(&mut tree, estimate))),
-            Answer::Refused(standing) => Poll::Ready(Err(standing)),
-            Answer::Wait => {
+        match tree.check(self.0.node, &estimate) {
+            PoolDecision::Fits => Poll::Ready(Ok(self.reserve(&mut tree, estimate))),
+            PoolDecision::Refused(standing) => Poll::Ready(Err(standing)),
+            PoolDecision::Wait => {
                 if !tree.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
                     tree.waiting.push(context.waker().clone());
                 }
@@ -184,22 +184,22 @@ impl Tree {
         let mut own: Amounts = [0; 5];
         self.above(node).filter_map(move |at| {
             let node = self.nodes.get(at)?;
-            let others = each(&node.aside, &own, u64::saturating_sub);
+            let others = each(&node.set_aside, &own, u64::saturating_sub);
             own = node.claim;
             Some((node, others))
         })
     }
 
-    fn ask(&self, node: usize, estimate: &Spent) -> Answer {
-        let mut answer = Answer::Fits;
+    fn check(&self, node: usize, estimate: &Spent) -> PoolDecision {
+        let mut decision = PoolDecision::Fits;
         for (node, others) in self.path(node) {
-            match node.ask(estimate, &others) {
-                Answer::Refused(standing) => return Answer::Refused(standing),
-                Answer::Wait => answer = Answer::Wait,
-                Answer::Fits => {}
+            match node.check(estimate, &others) {
+                PoolDecision::Refused(standing) => return PoolDecision::Refused(standing),
+                PoolDecision::Wait => decision = PoolDecision::Wait,
+                PoolDecision::Fits => {}
             }
         }
-        answer
+        decision
     }
 
     /// Adds a pool below another one, and reserves its limits.
@@ -243,11 +243,11 @@ impl Tree {
         for at in self.above(node).collect::<Vec<_>>() {
             let Some(node) = self.nodes.get_mut(at) else { continue };
             let used = each(&node.held, &amounts(&node.spent), u64::saturating_add);
-            let claim = each(&each(&node.reserved, &used, u64::saturating_sub), &node.aside, u64::max);
+            let claim = each(&each(&node.reserved, &used, u64::saturating_sub), &node.set_aside, u64::max);
             let before = std::mem::replace(&mut node.claim, claim);
             let Some(parent) = node.parent.and_then(|at| self.nodes.get_mut(at)) else { continue };
-            parent.aside =
-                each(&each(&parent.aside, &claim, u64::saturating_add), &before, u64::saturating_sub);
+            parent.set_aside =
+                each(&each(&parent.set_aside, &claim, u64::saturating_add), &before, u64::saturating_sub);
         }
     }
 }
@@ -265,7 +265,7 @@ fn each(left: &Amounts, right: &Amounts, of: fn(u64, u64) -> u64) -> Amounts {
 impl Node {
     fn new(parent: Option<usize>, limits: BudgetLimits) -> Self {
         let (spent, none) = (Spent::default(), [0; 5]);
-        Self { parent, limits, spent, held: none, reserved: none, aside: none, claim: none }
+        Self { parent, limits, spent, held: none, reserved: none, set_aside: none, claim: none }
     }
 
     fn standing(&self, kind: LimitKind) -> Option<Standing> {
@@ -280,8 +280,8 @@ impl Node {
         Some(cap.saturating_sub(used).saturating_sub(held?.1).saturating_sub(others))
     }
 
-    fn ask(&self, estimate: &Spent, others: &Amounts) -> Answer {
-        let mut answer = Answer::Fits;
+    fn check(&self, estimate: &Spent, others: &Amounts) -> PoolDecision {
+        let mut decision = PoolDecision::Fits;
         for ((kind, held), others) in LimitKind::ALL.into_iter().zip(self.held).zip(others) {
             let Some(mut standing) = self.standing(kind) else { continue };
             standing.used = standing.used.saturating_add(*others);
@@ -290,17 +290,17 @@ impl Node {
             match kind {
                 // These are known exactly in advance.
                 LimitKind::Turns | LimitKind::ToolCalls if !fits && need > 0 => {
-                    return Answer::Refused(standing);
+                    return PoolDecision::Refused(standing);
                 }
                 LimitKind::Turns | LimitKind::ToolCalls => {}
                 // A tool call uses no tokens and no money of its own.
                 LimitKind::Tokens | LimitKind::Cost if estimate.tool_calls > 0 => {}
-                _ if standing.used >= standing.cap => return Answer::Refused(standing),
-                _ if !fits && held > 0 => answer = Answer::Wait,
+                _ if standing.used >= standing.cap => return PoolDecision::Refused(standing),
+                _ if !fits && held > 0 => decision = PoolDecision::Wait,
                 _ => {}
             }
         }
-        answer
+        decision
     }
 
     fn hold(&mut self, estimate: &Spent, change: fn(u64, u64) -> u64) {
@@ -308,7 +308,7 @@ impl Node {
     }
 }
 
-impl Share {
+impl PoolHandle {
     /// Changes this pool and the pools above it.
     fn change(&self, change: impl FnMut(&mut Node)) {
         self.update(|tree| tree.change(self.node, change));
@@ -324,7 +324,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for PoolHandle {
     fn drop(&mut self) {
         self.update(|tree| tree.close(self.node));
     }

@@ -9,7 +9,7 @@ fn tokens(amount: u64) -> Spent {
     Spent::reply(&Usage::new(amount, 0))
 }
 
-fn polled(pool: &BudgetPool, estimate: Spent) -> Poll<Result<Reservation, Standing>> {
+fn poll_admit(pool: &BudgetPool, estimate: Spent) -> Poll<Result<Reservation, Standing>> {
     let waker = noop_waker();
     pool.poll_admit(estimate, &Context::from_waker(&waker))
 }
@@ -21,13 +21,14 @@ fn pool(cap: u64) -> BudgetPool {
 #[test]
 fn calls_that_fit_run_in_parallel_and_others_wait() {
     let pool = pool(100);
-    let (Poll::Ready(Ok(one)), Poll::Ready(Ok(two))) = (polled(&pool, tokens(40)), polled(&pool, tokens(40)))
+    let (Poll::Ready(Ok(one)), Poll::Ready(Ok(two))) =
+        (poll_admit(&pool, tokens(40)), poll_admit(&pool, tokens(40)))
     else {
         panic!("both fit")
     };
-    assert!(polled(&pool, tokens(40)).is_pending());
+    assert!(poll_admit(&pool, tokens(40)).is_pending());
     one.settle(tokens(10));
-    let Poll::Ready(Ok(three)) = polled(&pool, tokens(40)) else { panic!("it fits now") };
+    let Poll::Ready(Ok(three)) = poll_admit(&pool, tokens(40)) else { panic!("it fits now") };
     two.settle(tokens(40));
     three.settle(tokens(40));
     assert_eq!((pool.spent().tokens, pool.spent().turns), (90, 3));
@@ -38,9 +39,9 @@ fn last_call_is_admitted_alone_and_none_after_it() {
     let pool = pool(100);
     pool.try_admit(tokens(95)).unwrap().settle(tokens(95));
     let last = pool.try_admit(tokens(40)).unwrap();
-    assert!(polled(&pool, tokens(1)).is_pending(), "no call in parallel with it");
+    assert!(poll_admit(&pool, tokens(1)).is_pending(), "no call in parallel with it");
     last.settle(tokens(40));
-    let Poll::Ready(Err(standing)) = polled(&pool, tokens(1)) else { panic!("it is used up") };
+    let Poll::Ready(Err(standing)) = poll_admit(&pool, tokens(1)) else { panic!("it is used up") };
     assert_eq!((standing.used, standing.cap), (135, 100));
     pool.extend(&BudgetLimits::none().with_tokens(100));
     assert!(pool.try_admit(tokens(10)).is_ok());
@@ -75,7 +76,7 @@ fn tool_calls_over_the_limit_are_refused_without_waiting() {
     pool.try_admit(tokens(10)).unwrap().settle(tokens(10));
     let one = pool.try_admit(Spent::tool_call()).unwrap();
     let two = pool.try_admit(Spent::tool_call()).unwrap();
-    assert!(matches!(polled(&pool, Spent::tool_call()), Poll::Ready(Err(_))));
+    assert!(matches!(poll_admit(&pool, Spent::tool_call()), Poll::Ready(Err(_))));
     one.settle(Spent::tool_call());
     two.settle(Spent::tool_call());
     assert_eq!(pool.spent().tool_calls, 2);
@@ -106,7 +107,7 @@ fn others_can_spend_what_a_dropped_child_did_not_use() {
     let twenty = parent.child(BudgetLimits::none().with_tokens(70));
     drop(kept);
     assert!(
-        matches!(polled(&parent, tokens(60)), Poll::Ready(Ok(_))),
+        matches!(poll_admit(&parent, tokens(60)), Poll::Ready(Ok(_))),
         "the dropped child releases what it did not use"
     );
     drop(twenty);
@@ -138,9 +139,9 @@ fn waiting_call_is_admitted_when_a_child_is_dropped() {
     let (first, second) =
         (root.child(BudgetLimits::none().with_tokens(50)), root.child(BudgetLimits::none()));
     let call = second.try_admit(tokens(30)).unwrap();
-    assert!(polled(&second, tokens(40)).is_pending(), "twenty are left after the reservation");
+    assert!(poll_admit(&second, tokens(40)).is_pending(), "twenty are left after the reservation");
     drop(first);
-    let Poll::Ready(Ok(next)) = polled(&second, tokens(40)) else { panic!("seventy are left") };
+    let Poll::Ready(Ok(next)) = poll_admit(&second, tokens(40)) else { panic!("seventy are left") };
     call.settle(tokens(30));
     next.settle(tokens(40));
     assert_eq!(root.spent().tokens, 70);

@@ -8,7 +8,7 @@ use lariat_core::model::ModelConfig;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 
-use super::daily::{DailyBudget, OfDay};
+use super::daily::{DailyBudget, DayReservation};
 use super::pool::{BudgetPool, Reservation};
 
 /// Assumed length of a reply, in tokens, if neither the request nor the model has a limit.
@@ -40,7 +40,7 @@ impl SharedBudget {
     }
 
     /// Reserves what a call may use, in every budget or in none.
-    pub(crate) async fn admit(&self, estimate: Spent, now: Timestamp) -> Result<Hold, Standing> {
+    pub(crate) async fn admit(&self, estimate: Spent, now: Timestamp) -> Result<BudgetReservation, Standing> {
         let pool = match &self.pool {
             Some(pool) => Some(pool.admit(estimate).await?),
             None => None,
@@ -49,7 +49,7 @@ impl SharedBudget {
             Some(daily) => Some(daily.admit(estimate, now).await?),
             None => None,
         };
-        Ok(Hold { pool, day, since: now })
+        Ok(BudgetReservation { pool, day, since: now })
     }
 
     /// Returns how much of each limit is used.
@@ -69,15 +69,15 @@ impl SharedBudget {
 }
 
 /// What is reserved for a call.
-pub(crate) struct Hold {
+pub(crate) struct BudgetReservation {
     pool: Option<Reservation>,
-    day: Option<OfDay>,
+    day: Option<DayReservation>,
     since: Timestamp,
 }
 
-impl Hold {
+impl BudgetReservation {
     /// Returns how long the call has taken.
-    pub(crate) fn took(&self, now: Timestamp) -> std::time::Duration {
+    pub(crate) fn elapsed(&self, now: Timestamp) -> std::time::Duration {
         now.since(self.since)
     }
 

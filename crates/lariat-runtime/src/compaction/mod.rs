@@ -5,10 +5,10 @@
 //! longer sees; it is added if no other tool has that name. The strategy only proposes edits; the state
 //! machine validates them.
 
-mod answer;
 mod excerpt;
 mod recall;
 mod summarise;
+mod summary_text;
 
 pub(crate) use recall::Recall;
 pub use summarise::Summarising;

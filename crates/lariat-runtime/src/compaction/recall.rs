@@ -8,9 +8,9 @@ use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResu
 use serde_json::{Value, json};
 
 /// Maximum number of lines, unless the tool call asks for another.
-const LINES: usize = 500;
+const MAX_LINES: usize = 500;
 /// Maximum number of bytes.
-const BYTES: usize = 32 * 1024;
+const MAX_BYTES: usize = 32 * 1024;
 
 /// The `recall` tool.
 pub(crate) struct Recall;
@@ -53,68 +53,68 @@ impl AgentTool for Recall {
         context: ToolContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let word = |name: &str| params.get(name).and_then(Value::as_str);
+            let text = |name: &str| params.get(name).and_then(Value::as_str);
             let number = |name: &str| {
                 params
                     .get(name)
                     .and_then(Value::as_u64)
                     .map(|value| usize::try_from(value).unwrap_or(usize::MAX))
             };
-            let id = word("id").ok_or_else(|| ToolError::InvalidArgs("`id` must be a string".to_owned()))?;
-            let (first, most) = (number("offset").unwrap_or(1).max(1), number("limit").unwrap_or(LINES));
-            let mut page = Page::new(first, most, word("pattern").map(str::to_owned));
+            let id = text("id").ok_or_else(|| ToolError::InvalidArgs("`id` must be a string".to_owned()))?;
+            let (first, limit) = (number("offset").unwrap_or(1).max(1), number("limit").unwrap_or(MAX_LINES));
+            let mut lines = LineCollector::new(first, limit, text("pattern").map(str::to_owned));
             let found = match &context.earlier {
-                Some(earlier) => earlier.tell(id, &mut |piece| page.take(piece)).await?,
+                Some(earlier) => earlier.tell(id, &mut |chunk| lines.add(chunk)).await?,
                 None => false,
             };
             if !found {
                 return Err(ToolError::Failed(format!("nothing in this session has the id `{id}`")));
             }
-            Ok(ToolResult::text(page.shown()))
+            Ok(ToolResult::text(lines.finish()))
         })
     }
 }
 
 /// Collects the requested lines from text that arrives in chunks.
-struct Page {
+struct LineCollector {
     first: usize,
-    most: usize,
+    limit: usize,
     pattern: Option<String>,
     /// Number of lines received so far, and number of lines collected.
-    told: usize,
+    line_number: usize,
     count: usize,
     out: String,
     /// The first line that no longer fits.
     next: Option<usize>,
 }
 
-impl Page {
-    const fn new(first: usize, most: usize, pattern: Option<String>) -> Self {
-        Self { first, most, pattern, told: 0, count: 0, out: String::new(), next: None }
+impl LineCollector {
+    const fn new(first: usize, limit: usize, pattern: Option<String>) -> Self {
+        Self { first, limit, pattern, line_number: 0, count: 0, out: String::new(), next: None }
     }
 
-    fn take(&mut self, piece: &str) {
-        for line in piece.lines() {
-            self.told += 1;
+    fn add(&mut self, chunk: &str) {
+        for line in chunk.lines() {
+            self.line_number += 1;
             let wanted = self.pattern.as_ref().is_none_or(|pattern| line.contains(pattern.as_str()));
-            if self.next.is_some() || self.told < self.first || !wanted {
+            if self.next.is_some() || self.line_number < self.first || !wanted {
                 continue;
             }
-            if self.count == self.most || self.out.len() >= BYTES {
-                self.next = Some(self.told);
+            if self.count == self.limit || self.out.len() >= MAX_BYTES {
+                self.next = Some(self.line_number);
                 continue;
             }
             self.count += 1;
-            let end = line.floor_char_boundary(BYTES);
+            let end = line.floor_char_boundary(MAX_BYTES);
             if self.pattern.is_some() {
-                self.out.push_str(&format!("{}: ", self.told));
+                self.out.push_str(&format!("{}: ", self.line_number));
             }
             self.out.push_str(line.get(..end).unwrap_or(line));
             self.out.push('\n');
         }
     }
 
-    fn shown(self) -> String {
+    fn finish(self) -> String {
         let Self { first, pattern, count, out, next, .. } = self;
         match (count, pattern, next) {
             (_, _, Some(next)) => format!("{out}[More lines follow. Continue with `offset` {next}.]\n"),

@@ -17,8 +17,8 @@ use lariat_core::model::{ModelConfig, StreamConfig, StreamEvent, StreamProvider}
 use lariat_core::transcript::Transcript;
 use lariat_core::usage::Usage;
 
-use super::answer;
 use super::excerpt::{self, Excerpt};
+use super::summary_text;
 
 /// The system prompt of the summarising model.
 const SYSTEM_PROMPT: &str = "You keep the record of a long conversation between a user and an agent that works with tools. Parts of it \
@@ -37,15 +37,15 @@ greetings, repetition and output that no longer matters. Do not invent anything;
 
 /// Maximum tokens of a summary, and its maximum share of the text it replaces, in percent. If less than the
 /// minimum is available, no summary is requested.
-const MOST_TOKENS: u64 = 4_000;
-const LEAST_TOKENS: u64 = 200;
-const MOST_PERCENT: u64 = 30;
+const MAX_TOKENS: u64 = 4_000;
+const MIN_TOKENS: u64 = 200;
+const MAX_PERCENT: u64 = 30;
 /// Share of the model's context window to fill, in percent, because token estimates may be wrong.
 const FILL_PERCENT: u64 = 60;
 /// Approximate number of bytes per token.
 const TOKEN_BYTES: u64 = 4;
 /// Maximum number of chunks for one summary. More would cost more than the summary is worth.
-const MOST_PIECES: usize = 16;
+const MAX_CHUNKS: usize = 16;
 
 /// Clears, summarises or drops old turns: whichever is the cheapest that frees enough space.
 pub struct Summarising {
@@ -61,46 +61,51 @@ impl Summarising {
 
     /// Summarises messages, and returns the cost. The summary is `None` if the model failed or its reply is
     /// unusable.
-    async fn summarised(
+    async fn summarise(
         &self,
         query: &CompactionQuery,
         middle: &[&SharedMessage],
-        most: u64,
+        max_tokens: u64,
         cancel: &CancellationToken,
     ) -> (Option<String>, Usage) {
         let excerpts: Vec<Excerpt> = middle.iter().filter_map(|message| excerpt::of(message)).collect();
         let whole: u64 = excerpts.iter().map(|excerpt| estimate_tokens(&excerpt.text)).sum();
-        let most = (whole * MOST_PERCENT / 100).clamp(LEAST_TOKENS, MOST_TOKENS).min(most);
+        let max_tokens = (whole * MAX_PERCENT / 100).clamp(MIN_TOKENS, MAX_TOKENS).min(max_tokens);
         let room = self.model.context_window * FILL_PERCENT / 100;
-        let room = room.saturating_sub(2 * most + estimate_tokens(SYSTEM_PROMPT)).max(500);
-        let pieces = excerpt::pieces(&excerpts, usize::try_from(room * TOKEN_BYTES).unwrap_or(usize::MAX));
+        let room = room.saturating_sub(2 * max_tokens + estimate_tokens(SYSTEM_PROMPT)).max(500);
+        let chunks = excerpt::chunks(&excerpts, usize::try_from(room * TOKEN_BYTES).unwrap_or(usize::MAX));
         let mut usage = Usage::default();
-        if pieces.len() > MOST_PIECES {
+        if chunks.len() > MAX_CHUNKS {
             return (None, usage);
         }
-        let mut words: Option<String> = None;
-        for piece in pieces {
-            let asked = request(&piece, words.as_deref(), query.focus.as_deref());
-            let (said, cost) = self.ask(asked, most, cancel).await;
+        let mut summary: Option<String> = None;
+        for chunk in chunks {
+            let prompt = request(&chunk, summary.as_deref(), query.focus.as_deref());
+            let (reply, cost) = self.ask(prompt, max_tokens, cancel).await;
             usage += cost;
-            let Some(topics) = said.and_then(|said| answer::topics(&said, most)) else {
+            let Some(topics) = reply.and_then(|reply| summary_text::topics(&reply, max_tokens)) else {
                 return (None, usage);
             };
-            words = Some(topics);
+            summary = Some(topics);
         }
-        (words, usage)
+        (summary, usage)
     }
 
     /// Returns the model's reply and its cost.
-    async fn ask(&self, asked: String, most: u64, cancel: &CancellationToken) -> (Option<String>, Usage) {
+    async fn ask(
+        &self,
+        prompt: String,
+        max_tokens: u64,
+        cancel: &CancellationToken,
+    ) -> (Option<String>, Usage) {
         let mut transcript = Transcript::new();
-        if transcript.push_user(Arc::new(AgentMessage::user(asked))).is_err() {
+        if transcript.push_user(Arc::new(AgentMessage::user(prompt))).is_err() {
             return (None, Usage::default());
         }
         let mut request = StreamConfig::new(Arc::clone(&self.model), transcript.window());
         request.system_prompt = SYSTEM_PROMPT.into();
         // Thinking uses the same limit.
-        let limit = u32::try_from(most * 2).unwrap_or(u32::MAX);
+        let limit = u32::try_from(max_tokens * 2).unwrap_or(u32::MAX);
         request.max_tokens = Some(self.model.max_tokens.map_or(limit, |own| own.min(limit)));
         // The same request is never sent again.
         request.cache_config.enabled = false;
@@ -140,12 +145,12 @@ impl CompactionStrategy for Summarising {
             let middle: Vec<&SharedMessage> = plan.middle().collect();
             // Do not pay for a summary that would be rejected. A summary may be half as much again as requested.
             let room = plan.room_for_words() * 2 / 3;
-            let (words, usage) = if middle.is_empty() || query.cause.is_urgent() || room < LEAST_TOKENS {
+            let (summary, usage) = if middle.is_empty() || query.cause.is_urgent() || room < MIN_TOKENS {
                 (None, Usage::default())
             } else {
-                self.summarised(&query, &middle, room, &cancel).await
+                self.summarise(&query, &middle, room, &cancel).await
             };
-            Compacted { edits: plan.edits(words.as_deref()), usage, refused: None }
+            Compacted { edits: plan.edits(summary.as_deref()), usage, refused: None }
         })
     }
 }
@@ -157,7 +162,7 @@ impl std::fmt::Debug for Summarising {
 }
 
 /// Writes the request for one chunk.
-fn request(piece: &str, so_far: Option<&str>, focus: Option<&str>) -> String {
+fn request(chunk: &str, so_far: Option<&str>, focus: Option<&str>) -> String {
     let mut text = String::new();
     if let Some(so_far) = so_far {
         text.push_str("Your summary of what came before:\n\n");
@@ -167,7 +172,7 @@ fn request(piece: &str, so_far: Option<&str>, focus: Option<&str>) -> String {
     if let Some(focus) = focus {
         text.push_str(&format!("The user asks you to keep this in mind above all: {focus}\n\n"));
     }
-    text.push_str(&format!("<conversation>\n{piece}</conversation>\n\nSummarise it by topic."));
+    text.push_str(&format!("<conversation>\n{chunk}</conversation>\n\nSummarise it by topic."));
     text
 }
 

@@ -11,7 +11,7 @@ use lariat_core::id::{LoopId, MessageId, RequestId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 
-use super::mailbox::{Letter, Mailbox};
+use super::mailbox::{Mailbox, MailboxItem};
 
 /// Controls a run from outside its task. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -48,34 +48,33 @@ impl RunHandle {
     /// # Errors
     /// Returns the message if the run is over or too many messages wait.
     pub fn queue(&self, queue: QueueKind, message: AgentMessage) -> Result<(), Box<AgentMessage>> {
-        self.mailbox.send(Letter::Queue { queue, message: Box::new(message) }).map_err(
-            |letter| match letter {
-                Letter::Queue { message, .. } => message,
-                // The mailbox returns only the command that was sent.
-                _ => Box::new(AgentMessage::user("")),
-            },
-        )
+        self.mailbox.send(MailboxItem::Queue { queue, message: Box::new(message) }).map_err(|item| match item
+        {
+            MailboxItem::Queue { message, .. } => message,
+            // The mailbox returns only the command that was sent.
+            _ => Box::new(AgentMessage::user("")),
+        })
     }
 
     /// Answers an approval request. Only the first answer to a request is used.
     pub fn respond_permission(&self, request: RequestId, decision: PermissionDecision) {
-        let _ = self.mailbox.send(Letter::Answer { request, decision });
+        let _ = self.mailbox.send(MailboxItem::Answer { request, decision });
     }
 
     /// Extends a budget. Also answers a pending request for this extension.
     pub fn extend_budget(&self, scope: BudgetScope, more: BudgetLimits) {
-        let _ = self.mailbox.send(Letter::MoreBudget { scope, limits: more });
+        let _ = self.mailbox.send(MailboxItem::MoreBudget { scope, limits: more });
     }
 
     /// Answers a request to extend a budget; `None` refuses. Only the first answer to a request is used.
     pub fn respond_budget(&self, request: RequestId, more: Option<BudgetLimits>) {
-        let _ = self.mailbox.send(Letter::BudgetAnswer { request, more });
+        let _ = self.mailbox.send(MailboxItem::BudgetAnswer { request, more });
     }
 
     /// Pins or unpins a message: compaction leaves pinned messages unchanged. Returns false if the run is
     /// over.
     pub fn pin(&self, message: MessageId, pinned: bool) -> bool {
-        self.mailbox.send(Letter::Pin { message, pinned }).is_ok()
+        self.mailbox.send(MailboxItem::Pin { message, pinned }).is_ok()
     }
 
     /// Cancels the run.
@@ -85,8 +84,8 @@ impl RunHandle {
 
     /// Closes the mailbox. Returns the messages that were not read.
     pub(crate) fn close(&self) -> Vec<(QueueKind, AgentMessage)> {
-        let queued = |letter| match letter {
-            Letter::Queue { queue, message } => Some((queue, *message)),
+        let queued = |item| match item {
+            MailboxItem::Queue { queue, message } => Some((queue, *message)),
             _ => None,
         };
         self.mailbox.close().into_iter().filter_map(queued).collect()

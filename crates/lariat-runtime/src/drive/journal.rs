@@ -22,7 +22,7 @@ use lariat_core::session::SessionSnapshot;
 use lariat_core::store::{Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
 use lariat_core::time::Minter;
 
-use super::questions::Questions;
+use super::approvals::PendingApprovals;
 use crate::observe::EventHub;
 
 /// Number of events to read at a time.
@@ -60,7 +60,7 @@ struct Writer {
     /// Set once the session is claimed.
     epoch: Option<Epoch>,
     /// An append had an unclear outcome: the journal may be longer than `next_seq` says.
-    unsure: bool,
+    uncertain: bool,
     /// The claim that was released last. A run that wrote under it must not continue to write without
     /// noticing: others may have written.
     released: Option<Epoch>,
@@ -84,7 +84,7 @@ pub struct Journal {
     /// Number of known loops that began and did not end. A snapshot covers only one loop.
     open_loops: AtomicU64,
     /// Known approval requests that wait for an answer.
-    questions: std::sync::Mutex<Questions>,
+    approvals: std::sync::Mutex<PendingApprovals>,
 }
 
 impl Journal {
@@ -110,7 +110,7 @@ impl Journal {
             next_seq,
             snapshot_seq,
             open_loops,
-            questions: std::sync::Mutex::default(),
+            approvals: std::sync::Mutex::default(),
         }
     }
 
@@ -141,15 +141,15 @@ impl Journal {
 
     async fn claim(&self, writer: &mut Writer) -> Result<Epoch, StoreError> {
         let epoch = match (writer.epoch, writer.released) {
-            (Some(epoch), _) if !writer.unsure => return Ok(epoch),
+            (Some(epoch), _) if !writer.uncertain => return Ok(epoch),
             (Some(epoch), _) => epoch,
             (None, Some(current)) => return Err(StoreError::Fenced { current }),
             (None, None) => self.store.claim(&self.session_id).await?,
         };
         // Set now, so that the claim is released even if the next step fails.
-        *writer = Writer { epoch: Some(epoch), unsure: true, released: None, executor: executor() };
+        *writer = Writer { epoch: Some(epoch), uncertain: true, released: None, executor: executor() };
         self.next_seq.store(self.store.head(&self.session_id).await?, Ordering::Release);
-        writer.unsure = false;
+        writer.uncertain = false;
         Ok(epoch)
     }
 
@@ -174,16 +174,16 @@ impl Journal {
     /// If the store fails.
     pub async fn read_from(&self, from_seq: u64) -> Result<Vec<Event>, StoreError> {
         let mut events = Vec::new();
-        self.each_from(from_seq, |event| events.push(event)).await?;
+        self.for_each_from(from_seq, |event| events.push(event)).await?;
         Ok(events)
     }
 
     /// Calls `show` with every event, from the first on, without keeping them.
-    pub(crate) async fn each(&self, mut show: impl FnMut(&Event)) -> Result<(), StoreError> {
-        self.each_from(0, |event| show(&event)).await
+    pub(crate) async fn for_each_event(&self, mut show: impl FnMut(&Event)) -> Result<(), StoreError> {
+        self.for_each_from(0, |event| show(&event)).await
     }
 
-    async fn each_from(&self, mut from_seq: u64, mut take: impl FnMut(Event)) -> Result<(), StoreError> {
+    async fn for_each_from(&self, mut from_seq: u64, mut take: impl FnMut(Event)) -> Result<(), StoreError> {
         loop {
             let page = self.store.read(&self.session_id, from_seq, PAGE).await?;
             let complete = page.len() < PAGE;
@@ -204,13 +204,13 @@ impl Journal {
     }
 
     /// Like [`read_live`](Self::read_live), without a claim: asks the store for the current head.
-    pub(crate) async fn look(&self) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
+    pub(crate) async fn read_unclaimed(&self) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
         self.read_up_to(self.store.head(&self.session_id).await?).await
     }
 
     async fn read_up_to(&self, head: u64) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
-        let kept = self.store.snapshot(&self.session_id, head).await?;
-        let read = kept.and_then(|kept| Some((kept.seq, SessionSnapshot::from_bytes(&kept.state)?)));
+        let stored = self.store.snapshot(&self.session_id, head).await?;
+        let read = stored.and_then(|stored| Some((stored.seq, SessionSnapshot::from_bytes(&stored.state)?)));
         let (seq, snapshot) = read.map_or((0, None), |(seq, snapshot)| (seq, Some(snapshot)));
         self.snapshot_seq.store(seq, Ordering::Release);
         Ok((snapshot, self.read_from(seq).await?))
@@ -222,7 +222,7 @@ impl Journal {
     /// If the store refuses or fails.
     pub(crate) async fn take_over(&self, import_id: &str) -> Result<Vec<Event>, StoreError> {
         let event = AgentEvent::SessionTakenOver { import_id: import_id.to_owned() };
-        let events = self.append(vec![self.own(event)], &CancellationToken::new()).await?;
+        let events = self.append(vec![self.session_record(event)], &CancellationToken::new()).await?;
         events.iter().for_each(|event| self.hub.publish(Arc::clone(event)));
         Ok(events)
     }
@@ -233,26 +233,26 @@ impl Journal {
     }
 
     /// Sets the open approval requests, as read from the journal.
-    pub(crate) fn note_questions(&self, open: &[Arc<PermissionRequest>]) {
-        *self.questions() = Questions::open(open);
+    pub(crate) fn set_pending_approvals(&self, open: &[Arc<PermissionRequest>]) {
+        *self.approvals() = PendingApprovals::open(open);
     }
 
     /// Returns approval requests that wait for an answer.
-    pub(crate) fn open_questions(&self) -> Vec<Arc<PermissionRequest>> {
-        self.questions().all().to_vec()
+    pub(crate) fn pending_approvals(&self) -> Vec<Arc<PermissionRequest>> {
+        self.approvals().all().to_vec()
     }
 
-    fn questions(&self) -> std::sync::MutexGuard<'_, Questions> {
-        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    fn approvals(&self) -> std::sync::MutexGuard<'_, PendingApprovals> {
+        self.approvals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stores bytes beside the journal and returns their address.
-    pub(crate) async fn keep(&self, bytes: &[u8]) -> Result<BlobHash, StoreError> {
+    pub(crate) async fn store_blob(&self, bytes: &[u8]) -> Result<BlobHash, StoreError> {
         self.store.put_blob(bytes).await
     }
 
     /// Reads bytes that were stored earlier.
-    pub(crate) async fn kept(&self, address: &BlobHash) -> Result<Vec<u8>, StoreError> {
+    pub(crate) async fn read_blob(&self, address: &BlobHash) -> Result<Vec<u8>, StoreError> {
         self.store.blob(address).await
     }
 
@@ -265,7 +265,7 @@ impl Journal {
     }
 
     /// Writes a snapshot of everything written so far. Ignores failures, because a snapshot is optional.
-    pub(crate) fn keep_snapshot(self: &Arc<Self>, snapshot: &SessionSnapshot) -> BoxFuture<'static, ()> {
+    pub(crate) fn write_snapshot(self: &Arc<Self>, snapshot: &SessionSnapshot) -> BoxFuture<'static, ()> {
         let seq = self.next_seq();
         self.snapshot_seq.store(seq, Ordering::Release);
         let (journal, state) = (Arc::clone(self), snapshot.to_bytes());
@@ -294,7 +294,7 @@ impl Journal {
         let mut outage: Option<Outage> = None;
         let mut written = 0;
         // Stays set until the store acknowledges, even if this future is dropped.
-        writer.unsure = true;
+        writer.uncertain = true;
         loop {
             let rest = events.get(written..).unwrap_or_default();
             let append = Append::new(&self.session_id, epoch, first + written as u64, rest);
@@ -311,15 +311,15 @@ impl Journal {
             outage.report(self, &error, rest.len());
             outage.wait(self, error, give_up).await?;
             if !planted(Planted::AppendsTwice) {
-                written = self.find(&events, outage, give_up).await?;
+                written = self.count_written(&events, outage, give_up).await?;
                 if written == events.len() {
                     break;
                 }
             }
         }
         self.next_seq.store(first + events.len() as u64, Ordering::Release);
-        writer.unsure = false;
-        self.take_in(&events);
+        writer.uncertain = false;
+        self.track(&events);
         if outage.is_some() {
             self.announce(AgentEvent::JournalRestored);
         }
@@ -327,7 +327,7 @@ impl Journal {
     }
 
     /// Counts the events of a batch that are already in the journal, after an append with an unclear outcome.
-    async fn find(
+    async fn count_written(
         &self,
         events: &[Event],
         outage: &mut Outage,
@@ -352,11 +352,11 @@ impl Journal {
     }
 
     /// Updates the open loops and open approval requests from written events.
-    fn take_in(&self, events: &[Event]) {
+    fn track(&self, events: &[Event]) {
         for event in events {
             match &event.event {
                 AgentEvent::PermissionRequired { .. } | AgentEvent::PermissionDecided { .. } => {
-                    let _ = self.questions().see(&event.event);
+                    let _ = self.approvals().observe(&event.event);
                 }
                 AgentEvent::AgentStart(_) => drop(self.open_loops.fetch_add(1, Ordering::AcqRel)),
                 AgentEvent::AgentEnd { .. } => {
@@ -369,11 +369,11 @@ impl Journal {
     }
 
     fn announce(&self, event: AgentEvent) {
-        self.hub.publish(Arc::new(self.own(event)));
+        self.hub.publish(Arc::new(self.session_record(event)));
     }
 
     /// Creates a record that belongs to no loop.
-    fn own(&self, event: AgentEvent) -> EventRecord {
+    fn session_record(&self, event: AgentEvent) -> EventRecord {
         let mut minter = Minter::default();
         minter.stamp(lariat_core::clock::stamp(&*self.clock, &*self.entropy));
         EventRecord {

@@ -19,7 +19,7 @@ const CAPACITY: usize = 1024;
 
 /// An item that can be sent to a run: a command or an update of a tool.
 #[derive(Debug)]
-pub(crate) enum Letter {
+pub(crate) enum MailboxItem {
     Queue { queue: QueueKind, message: Box<AgentMessage> },
     Answer { request: RequestId, decision: PermissionDecision },
     MoreBudget { scope: BudgetScope, limits: BudgetLimits },
@@ -29,7 +29,7 @@ pub(crate) enum Letter {
     Progress { call: ToolCallId, text: String },
 }
 
-impl Letter {
+impl MailboxItem {
     const fn is_command(&self) -> bool {
         !matches!(self, Self::Update { .. } | Self::Progress { .. })
     }
@@ -42,7 +42,7 @@ pub(crate) struct Mailbox {
 
 #[derive(Debug, Default)]
 struct State {
-    letters: VecDeque<Letter>,
+    items: VecDeque<MailboxItem>,
     commands: usize,
     closed: bool,
     waker: Option<Waker>,
@@ -54,15 +54,15 @@ impl Mailbox {
     }
 
     /// Adds an item. Returns it if the run is over or too many items wait.
-    pub(crate) fn send(&self, letter: Letter) -> Result<(), Letter> {
+    pub(crate) fn send(&self, item: MailboxItem) -> Result<(), MailboxItem> {
         let waker = {
             let mut state = self.lock();
-            let full = if letter.is_command() { state.commands } else { state.letters.len() } >= CAPACITY;
+            let full = if item.is_command() { state.commands } else { state.items.len() } >= CAPACITY;
             if state.closed || full {
-                return Err(letter);
+                return Err(item);
             }
-            state.commands += usize::from(letter.is_command());
-            state.letters.push_back(letter);
+            state.commands += usize::from(item.is_command());
+            state.items.push_back(item);
             state.waker.take()
         };
         if let Some(waker) = waker {
@@ -71,12 +71,12 @@ impl Mailbox {
         Ok(())
     }
 
-    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<Letter> {
+    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<MailboxItem> {
         let mut state = self.lock();
-        match state.letters.pop_front() {
-            Some(letter) => {
-                state.commands -= usize::from(letter.is_command());
-                Poll::Ready(letter)
+        match state.items.pop_front() {
+            Some(item) => {
+                state.commands -= usize::from(item.is_command());
+                Poll::Ready(item)
             }
             None => {
                 match &mut state.waker {
@@ -89,17 +89,17 @@ impl Mailbox {
     }
 
     /// Takes all waiting items.
-    pub(crate) fn take(&self) -> VecDeque<Letter> {
+    pub(crate) fn take(&self) -> VecDeque<MailboxItem> {
         let mut state = self.lock();
         state.commands = 0;
-        std::mem::take(&mut state.letters)
+        std::mem::take(&mut state.items)
     }
 
     /// Closes the mailbox. Returns the unread items.
-    pub(crate) fn close(&self) -> VecDeque<Letter> {
+    pub(crate) fn close(&self) -> VecDeque<MailboxItem> {
         let mut state = self.lock();
         state.closed = true;
         state.waker = None;
-        std::mem::take(&mut state.letters)
+        std::mem::take(&mut state.items)
     }
 }

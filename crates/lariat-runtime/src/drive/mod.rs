@@ -7,28 +7,28 @@
 //! Invariant: an effect on the outside world is performed only after the store has acknowledged every durable
 //! event recorded before it; observers see a durable event only after that.
 
-mod bounds;
-mod changes;
+pub(crate) mod approvals;
+mod authorize;
 mod driver;
-mod earlier;
-mod gate;
+mod file_changes;
 mod handle;
 mod journal;
+mod journal_history;
 mod mailbox;
 mod model_call;
-pub(crate) mod moments;
+mod output_limit;
 mod ports;
 mod preview;
-pub(crate) mod questions;
 pub(crate) mod redaction;
+pub(crate) mod session_hooks;
 mod timers;
 mod tool_call;
 
-pub use bounds::MAX_TOOL_OUTPUT;
-pub(crate) use changes::Changes;
-pub use changes::{ChangeKind, FileChange};
-pub use driver::{DriveError, Driven, Driver};
+pub use driver::{DriveError, Driver, FinishedRun};
+pub(crate) use file_changes::FileChanges;
+pub use file_changes::{ChangeKind, FileChange};
 pub use handle::RunHandle;
 pub use journal::{Journal, JournalConfig};
+pub use output_limit::MAX_TOOL_OUTPUT;
 pub use ports::{Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 pub use preview::Preview;

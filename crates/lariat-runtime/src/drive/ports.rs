@@ -86,7 +86,7 @@ impl Ports {
         let mut config = base;
         config.tools = self.tools.traits();
         config.hooks = self.hooks.interest();
-        let wants = |kind: &MomentKind| super::moments::wanted(self, *kind);
+        let wants = |kind: &MomentKind| super::session_hooks::is_wanted(self, *kind);
         config.moments = MomentKind::ALL.into_iter().filter(wants).collect();
         let before_prompts = [MomentKind::Prompt, MomentKind::SessionStart];
         let hooked = before_prompts.iter().any(|kind| config.moments.contains(kind));

@@ -22,9 +22,9 @@ fn gate(settings: &str) -> Gate {
 
 /// Returns what its command says: `exit 2` with a reason, or JSON.
 #[derive(Default)]
-struct Scripted(Mutex<Vec<Value>>);
+struct ScriptedRunner(Mutex<Vec<Value>>);
 
-impl HookRunner for Scripted {
+impl HookRunner for ScriptedRunner {
     fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
         self.0.lock().unwrap().push(serde_json::from_str(input).unwrap());
         let Way::Shell(command) = &handler.way else { return Box::pin(async { Ended::TimedOut }) };
@@ -37,10 +37,10 @@ impl HookRunner for Scripted {
     }
 }
 
-fn hooked(settings: &str, hooks: Value) -> (Gate, Arc<Scripted>) {
+fn gate_with_hooks(settings: &str, hooks: Value) -> (Gate, Arc<ScriptedRunner>) {
     let mut book = HookBook::default();
     assert_eq!(book.add("settings.json", &hooks), []);
-    let runner = Arc::new(Scripted::default());
+    let runner = Arc::new(ScriptedRunner::default());
     (gate(settings).with_hooks(book, runner.clone()), runner)
 }
 
@@ -64,7 +64,7 @@ fn bash(gate: &Gate, command: &str) -> Verdict {
     check(gate, "bash", json!({ "command": command }))
 }
 
-fn asked(verdict: Verdict) -> PermissionRequest {
+fn expect_approval(verdict: Verdict) -> PermissionRequest {
     match verdict {
         Verdict::Ask(request) => request,
         other => panic!("not asked: {other:?}"),
@@ -77,14 +77,14 @@ fn permission_rules_decide_without_hooks() {
     assert_eq!(bash(&gate, "cargo test --all"), Verdict::Allow);
     let Verdict::Deny(why) = bash(&gate, "cargo test && git push origin") else { panic!() };
     assert!(why.contains("git push"), "{why}");
-    let request = asked(bash(&gate, "make install"));
+    let request = expect_approval(bash(&gate, "make install"));
     assert_eq!(request.summary, "bash: make install");
     assert!(request.reason.unwrap().contains("no rule allows it"));
 }
 
 #[test]
 fn summary_escapes_control_characters() {
-    let request = asked(bash(&gate("{}"), "make\r\u{1b}[2Kls\u{202e}"));
+    let request = expect_approval(bash(&gate("{}"), "make\r\u{1b}[2Kls\u{202e}"));
     assert_eq!(request.summary, "bash: make⟨U+000D⟩⟨U+001B⟩[2Kls⟨U+202E⟩");
 }
 
@@ -105,7 +105,7 @@ fn hook_allow_skips_only_the_default_approval() {
         ("defer", "make x", "deny"),
         ("what?", "make x", "deny"),
     ] {
-        let (gate, _) = hooked(rules, answer(decision));
+        let (gate, _) = gate_with_hooks(rules, answer(decision));
         let got = match bash(&gate, command) {
             Verdict::Allow => "allow",
             Verdict::Ask(_) => "ask",
@@ -119,10 +119,10 @@ fn hook_allow_skips_only_the_default_approval() {
 #[test]
 fn hook_that_times_out_denies_unless_configured_to_proceed() {
     let hooks = json!({"PreToolUse": [{"hooks": [{"command": "hang"}]}]});
-    let (gate, _) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    let (gate, _) = gate_with_hooks(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
     assert!(matches!(bash(&gate, "ls"), Verdict::Deny(_)));
     let hooks = json!({"PreToolUse": [{"hooks": [{"command": "hang", "on_failure": "proceed"}]}]});
-    let (gate, _) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    let (gate, _) = gate_with_hooks(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
     assert_eq!(bash(&gate, "ls"), Verdict::Allow);
 }
 
@@ -133,28 +133,28 @@ fn rewritten_tool_call_is_checked_as_rewritten() {
         json!({"PreToolUse": [{"hooks": [{"command": output.to_string()}]}]})
     };
     let rules = r#"{"permissions": {"allow": ["Bash(ls *)"], "deny": ["Bash(curl *)"]}}"#;
-    let (gate, _) = hooked(rules, rewrite("ls -l"));
+    let (gate, _) = gate_with_hooks(rules, rewrite("ls -l"));
     assert_eq!(bash(&gate, "curl x"), Verdict::Rewrite(Arc::new(json!({"command": "ls -l"}))));
-    let (gate, _) = hooked(rules, rewrite("curl evil"));
+    let (gate, _) = gate_with_hooks(rules, rewrite("curl evil"));
     assert!(matches!(bash(&gate, "ls"), Verdict::Deny(_)));
 }
 
 #[test]
 fn hook_programs_receive_claude_tool_names() {
     let hooks = json!({"PreToolUse": [{"matcher": "Write|Edit", "hooks": [{"command": "{}"}]}]});
-    let (gate, runner) = hooked("{}", hooks);
+    let (gate, runner) = gate_with_hooks("{}", hooks);
     check(&gate, "write_file", json!({"path": "a.txt", "content": "x"}));
     check(&gate, "read_file", json!({"path": "a.txt"}));
-    let told = runner.0.lock().unwrap();
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0]["tool_name"], "Write");
-    assert_eq!(told[0]["tool_input"], json!({"file_path": "/w/a.txt", "content": "x"}));
+    let inputs = runner.0.lock().unwrap();
+    assert_eq!(inputs.len(), 1);
+    assert_eq!(inputs[0]["tool_name"], "Write");
+    assert_eq!(inputs[0]["tool_input"], json!({"file_path": "/w/a.txt", "content": "x"}));
 }
 
 #[test]
 fn hook_condition_is_a_permission_rule() {
     let hooks = json!({"PreToolUse": [{"hooks": [{"command": "exit 2 no", "if": "Bash(git *)"}]}]});
-    let (gate, _) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    let (gate, _) = gate_with_hooks(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
     assert_eq!(bash(&gate, "ls"), Verdict::Allow);
     assert_eq!(bash(&gate, "ls && git status"), Verdict::Deny("no".into()));
 }
@@ -180,23 +180,23 @@ fn plan_mode_queues_changes_and_allows_reads() {
 #[test]
 fn approval_applies_for_its_scope() {
     let gate = gate(r#"{"permissions": {"deny": ["Bash(cargo publish *)"]}}"#);
-    let request = asked(bash(&gate, "cargo test --all"));
+    let request = expect_approval(bash(&gate, "cargo test --all"));
     assert_eq!(request.remember.as_deref(), Some("Bash(cargo test *)"));
     gate.answered(&request, &PermissionDecision::Allow);
-    asked(bash(&gate, "cargo test --all"));
+    expect_approval(bash(&gate, "cargo test --all"));
     gate.answered(&request, &PermissionDecision::AllowSession);
     assert_eq!(bash(&gate, "cargo test -p x"), Verdict::Allow);
-    asked(bash(&gate, "cargo build"));
+    expect_approval(bash(&gate, "cargo build"));
     assert!(matches!(bash(&gate, "cargo test && cargo publish"), Verdict::Deny(_)));
 }
 
 #[test]
 fn critical_commands_require_approval_in_every_mode_and_are_never_remembered() {
     let gate = gate(r#"{"permissions": {"allow": ["Bash"], "defaultMode": "bypassPermissions"}}"#);
-    let request = asked(bash(&gate, "rm -rf ~"));
+    let request = expect_approval(bash(&gate, "rm -rf ~"));
     assert_eq!((request.danger, request.remember.as_deref()), (DangerLevel::Critical, None));
     gate.answered(&request, &PermissionDecision::AllowAlways);
-    asked(bash(&gate, "rm -rf ~"));
+    expect_approval(bash(&gate, "rm -rf ~"));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn allow_always_is_stored_for_the_project_and_can_be_revoked() {
     let file = std::env::temp_dir().join(format!("lariat-gate-{}/approvals.json", std::process::id()));
     let book = ApprovalBook::new(PathBuf::from(&file));
     let first = gate("{}").with_approvals(book.clone()).unwrap();
-    let request = asked(bash(&first, "cargo test --all"));
+    let request = expect_approval(bash(&first, "cargo test --all"));
     first.answered(&request, &PermissionDecision::AllowAlways);
     let second = gate("{}").with_approvals(book.clone()).unwrap();
     assert_eq!(bash(&second, "cargo test"), Verdict::Allow);
@@ -212,7 +212,7 @@ fn allow_always_is_stored_for_the_project_and_can_be_revoked() {
     assert_eq!((kept.len(), kept[0].rule.as_str()), (1, "Bash(cargo test *)"));
     assert!(book.revoke("/w", "Bash(cargo test *)").unwrap());
     let third = gate("{}").with_approvals(book).unwrap();
-    asked(bash(&third, "cargo test"));
+    expect_approval(bash(&third, "cargo test"));
     #[expect(clippy::disallowed_methods, reason = "the test's own directory")]
     std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
 }
@@ -224,7 +224,7 @@ fn hooks_receive_the_result_and_may_add_to_it() {
         "PostToolUse": [{"matcher": "Bash", "hooks": [{"command": output}]}],
         "PreToolUse": [{"hooks": [{"command": output}]}]
     });
-    let (gate, runner) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    let (gate, runner) = gate_with_hooks(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
     assert_eq!(bash(&gate, "ls"), Verdict::Allow);
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let call = call("bash", json!({"command": "ls"}));
@@ -241,14 +241,14 @@ fn hooks_receive_the_result_and_may_add_to_it() {
     assert_eq!(runner.0.lock().unwrap()[1]["tool_response"], "a b");
 }
 
-fn tell(gate: &Gate, moment: Moment) -> HookAnswer {
+fn notify(gate: &Gate, moment: Moment) -> HookAnswer {
     gate.told(&SessionId::from("s"), moment).now_or_never().unwrap()
 }
 
 #[test]
 fn every_session_event_reaches_hooks_with_its_fields() {
     let all = HookEvent::ALL.map(|event| (event.name().to_owned(), json!([{"hooks": [{"command": "{}"}]}])));
-    let (gate, runner) = hooked("{}", Value::Object(all.into_iter().collect()));
+    let (gate, runner) = gate_with_hooks("{}", Value::Object(all.into_iter().collect()));
     let (id, kind) = ("a1".to_owned(), "explorer".to_owned());
     let subagent = Moment::SubagentStart { agent_id: id.clone(), agent_type: kind.clone() };
     let (continued, last_message) = (true, "bye".to_owned());
@@ -281,12 +281,12 @@ fn every_session_event_reaches_hooks_with_its_fields() {
         ),
     ] {
         assert!(gate.wants(moment.kind()));
-        assert_eq!(tell(&gate, moment), HookAnswer::default());
-        let told = runner.0.lock().unwrap().pop().unwrap();
-        assert_eq!((&told["hook_event_name"], &told["session_id"]), (&json!(event), &json!("s")));
-        assert_eq!(told["permission_mode"], "default");
+        assert_eq!(notify(&gate, moment), HookAnswer::default());
+        let inputs = runner.0.lock().unwrap().pop().unwrap();
+        assert_eq!((&inputs["hook_event_name"], &inputs["session_id"]), (&json!(event), &json!("s")));
+        assert_eq!(inputs["permission_mode"], "default");
         for (name, value) in fields.as_object().unwrap() {
-            assert_eq!(&told[name], value, "{event} {name}");
+            assert_eq!(&inputs[name], value, "{event} {name}");
         }
     }
 }
@@ -294,7 +294,7 @@ fn every_session_event_reaches_hooks_with_its_fields() {
 #[test]
 fn matchers_select_by_source_trigger_kind_and_reason() {
     let hooks = |matcher: &str| json!([{"matcher": matcher, "hooks": [{"command": "a remark"}]}]);
-    let (gate, runner) = hooked(
+    let (gate, runner) = gate_with_hooks(
         "{}",
         json!({
             "SessionStart": hooks("resume|compact"), "PreCompact": hooks("manual"), "SubagentStart": hooks("explorer"),
@@ -316,7 +316,7 @@ fn matchers_select_by_source_trigger_kind_and_reason() {
         (notification("permission_prompt"), 1),
         (Moment::Stop { continued: false, last_message: String::new() }, 1),
     ] {
-        tell(&gate, moment.clone());
+        notify(&gate, moment.clone());
         assert_eq!(std::mem::take(&mut *runner.0.lock().unwrap()).len(), expected, "{moment:?}");
     }
 }
@@ -334,9 +334,9 @@ fn hook_blocks_only_events_that_can_be_blocked() {
     for command in [r#"{"decision": "block", "reason": "no"}"#, "exit 2 no", "hang"] {
         let all =
             HookEvent::ALL.map(|event| (event.name().to_owned(), json!([{"hooks": [{"command": command}]}])));
-        let (gate, _) = hooked("{}", Value::Object(all.into_iter().collect()));
+        let (gate, _) = gate_with_hooks("{}", Value::Object(all.into_iter().collect()));
         for (moment, blocks) in moments.clone() {
-            let answer = tell(&gate, moment.clone());
+            let answer = notify(&gate, moment.clone());
             assert_eq!((answer.block.is_some(), answer.stop), (blocks, None), "{command} {moment:?}");
         }
     }
@@ -346,7 +346,7 @@ fn hook_blocks_only_events_that_can_be_blocked() {
 fn stop_request_of_a_tool_hook_is_returned_once() {
     let hooks =
         json!({"PreToolUse": [{"hooks": [{"command": r#"{"continue": false, "stopReason": "enough"}"#}]}]});
-    let (gate, _) = hooked("{}", hooks);
+    let (gate, _) = gate_with_hooks("{}", hooks);
     assert_eq!(bash(&gate, "git status"), Verdict::Deny("enough".into()));
     assert_eq!(gate.take_stop(&LoopId::from("s.c.1")), None);
     assert_eq!(gate.take_stop(&LoopId::from("s.c.0")).as_deref(), Some("enough"));
@@ -357,7 +357,7 @@ fn stop_request_of_a_tool_hook_is_returned_once() {
 fn gate_without_hooks_wants_no_session_events() {
     let gate = gate("{}");
     assert!(MomentKind::ALL.into_iter().all(|kind| !gate.wants(kind)));
-    assert_eq!(tell(&gate, Moment::Prompt { prompt: "go".into() }), HookAnswer::default());
+    assert_eq!(notify(&gate, Moment::Prompt { prompt: "go".into() }), HookAnswer::default());
 }
 
 /// Rules and protected paths apply to what a hook rewrote, for every tool that writes.
@@ -370,17 +370,20 @@ fn rewritten_paths_are_checked_as_rewritten() {
     };
     let rules = r#"{"permissions": {"defaultMode": "acceptEdits", "deny": ["Edit(./secrets/**)"]}}"#;
     let write = |gate: &Gate| check(gate, "write_file", json!({"path": "a.txt", "content": "x"}));
-    let (gate, _) = hooked(rules, rewrite("/w/b.txt"));
+    let (gate, _) = gate_with_hooks(rules, rewrite("/w/b.txt"));
     assert_eq!(write(&gate), Verdict::Rewrite(Arc::new(json!({"path": "/w/b.txt", "content": "x"}))));
     // Arguments that the hook returned unchanged are not a rewrite.
-    let (gate, _) = hooked(rules, rewrite("/w/a.txt"));
+    let (gate, _) = gate_with_hooks(rules, rewrite("/w/a.txt"));
     assert_eq!(write(&gate), Verdict::Allow);
-    let (gate, _) = hooked(rules, rewrite("/w/secrets/k"));
+    let (gate, _) = gate_with_hooks(rules, rewrite("/w/secrets/k"));
     assert!(matches!(write(&gate), Verdict::Deny(_)));
-    let (gate, _) = hooked(rules, rewrite("/w/.git/config"));
-    assert_eq!(*asked(write(&gate)).args.unwrap(), json!({"path": "/w/.git/config", "content": "x"}));
+    let (gate, _) = gate_with_hooks(rules, rewrite("/w/.git/config"));
+    assert_eq!(
+        *expect_approval(write(&gate)).args.unwrap(),
+        json!({"path": "/w/.git/config", "content": "x"})
+    );
     // A patch cannot take this rewrite: the tool call is denied, not run as it was.
-    let (gate, _) = hooked(rules, rewrite("/w/b.txt"));
+    let (gate, _) = gate_with_hooks(rules, rewrite("/w/b.txt"));
     let patch = json!({"patch": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"});
     let Verdict::Deny(why) = check(&gate, "apply_patch", patch) else { panic!() };
     assert!(why.contains("cannot carry over"), "{why}");
@@ -409,7 +412,7 @@ fn hook_that_allows_one_file_of_two_allows_nothing() {
         json!({ "patch": names.iter().map(diff).collect::<String>() })
     };
     assert_eq!(check(&gate, "apply_patch", patch(&["a.txt"])), Verdict::Allow);
-    asked(check(&gate, "apply_patch", patch(&["a.txt", "b.txt"])));
+    expect_approval(check(&gate, "apply_patch", patch(&["a.txt", "b.txt"])));
     let many: Vec<String> = (0..65).map(|number| format!("f{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let Verdict::Deny(why) = check(&gate, "apply_patch", patch(&many)) else { panic!() };

@@ -56,8 +56,8 @@ impl AgentTool for ProposeChange {
 
     fn execute<'a>(&'a self, _: Value, _: ToolContext) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         // In plan mode, the gate queues the proposal and this never runs.
-        let words = "Plan mode is off: call the tool itself.".to_owned();
-        Box::pin(std::future::ready(Err(ToolError::Failed(words))))
+        let message = "Plan mode is off: call the tool itself.".to_owned();
+        Box::pin(std::future::ready(Err(ToolError::Failed(message))))
     }
 }
 
@@ -75,9 +75,9 @@ pub(crate) fn proposed(call: &ToolCall) -> Option<ToolCall> {
 
 /// Tool calls that the user approved from a plan and that have not ended yet.
 #[derive(Default)]
-pub(super) struct Approved(Mutex<BTreeMap<ToolCallId, Seal>>);
+pub(super) struct ApprovedCalls(Mutex<BTreeMap<ToolCallId, Seal>>);
 
-impl Approved {
+impl ApprovedCalls {
     pub(super) fn add(&self, call: &ToolCall) {
         self.calls().insert(call.id.clone(), seal(&call.name, &call.arguments));
     }

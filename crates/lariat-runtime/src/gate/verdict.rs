@@ -10,7 +10,7 @@ use lariat_guard::{Cause, Decision, Judgement, Mode, display};
 use serde_json::Value;
 
 /// The combined decision of hooks and rules.
-pub(super) enum Weighed {
+pub(super) enum CombinedDecision {
     /// Run the tool call.
     Run,
     /// Ask the user for approval, for this reason.
@@ -21,7 +21,7 @@ pub(super) enum Weighed {
 
 /// Decides about a tool call in plan mode: one that would change something is queued, unless a rule denies
 /// it.
-pub(super) fn planned(query: &PolicyQuery<'_>, judgement: &Judgement) -> Option<Verdict> {
+pub(super) fn plan_mode_verdict(query: &PolicyQuery<'_>, judgement: &Judgement) -> Option<Verdict> {
     if judgement.verdict != Decision::Deny {
         return None;
     }
@@ -34,31 +34,31 @@ pub(super) fn planned(query: &PolicyQuery<'_>, judgement: &Judgement) -> Option<
 }
 
 /// Returns the denial if a hook denied the tool call.
-pub(super) fn refused(hooked: &Outcome) -> Option<Verdict> {
-    let reason = || hooked.reason().unwrap_or_else(|| "a hook denied it".to_owned());
-    match hooked.decision {
+pub(super) fn hook_denial(hook_outcome: &Outcome) -> Option<Verdict> {
+    let reason = || hook_outcome.reason().unwrap_or_else(|| "a hook denied it".to_owned());
+    match hook_outcome.decision {
         Some(Hook::Deny) => Some(Verdict::Deny(reason())),
         Some(Hook::Defer) => Some(Verdict::Deny(format!("deferred by a hook: {}", reason()))),
-        _ if hooked.stops => Some(Verdict::Deny(reason())),
+        _ if hook_outcome.stops => Some(Verdict::Deny(reason())),
         _ => None,
     }
 }
 
 /// Combines the answer of hooks that did not deny with the rules.
-pub(super) fn weigh(hooked: &Outcome, judgement: &Judgement) -> Weighed {
-    match (judgement.verdict, hooked.decision) {
-        (Decision::Deny, _) => Weighed::Deny(judgement.why()),
-        (_, Some(Hook::Ask)) => {
-            Weighed::Ask(hooked.reason().unwrap_or_else(|| "a hook requires approval".to_owned()))
-        }
-        (Decision::Allow, _) => Weighed::Run,
-        (Decision::Ask, Some(Hook::Allow)) if is_open(judgement) => Weighed::Run,
-        (Decision::Ask, _) => Weighed::Ask(judgement.explain()),
+pub(super) fn combine(hook_outcome: &Outcome, judgement: &Judgement) -> CombinedDecision {
+    match (judgement.verdict, hook_outcome.decision) {
+        (Decision::Deny, _) => CombinedDecision::Deny(judgement.why()),
+        (_, Some(Hook::Ask)) => CombinedDecision::Ask(
+            hook_outcome.reason().unwrap_or_else(|| "a hook requires approval".to_owned()),
+        ),
+        (Decision::Allow, _) => CombinedDecision::Run,
+        (Decision::Ask, Some(Hook::Allow)) if only_lacks_a_rule(judgement) => CombinedDecision::Run,
+        (Decision::Ask, _) => CombinedDecision::Ask(judgement.explain()),
     }
 }
 
 /// Whether approval is required only because no rule allows the tool call.
-pub(super) fn is_open(judgement: &Judgement) -> bool {
+pub(super) fn only_lacks_a_rule(judgement: &Judgement) -> bool {
     judgement.because.iter().all(|reason| matches!(reason.cause, Cause::NoRule | Cause::Mode(_)))
 }
 
@@ -93,9 +93,9 @@ pub(super) fn summary(query: &PolicyQuery<'_>, arguments: &Value) -> String {
         text.push_str(&format!(" {}", display::line(path)));
     }
     for (name, value) in fields {
-        let is_said = (name == "command" && command.is_some())
+        let is_shown = (name == "command" && command.is_some())
             || (name == "path" && path.is_some() && command.is_none());
-        if is_said {
+        if is_shown {
             continue;
         }
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

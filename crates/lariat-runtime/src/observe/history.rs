@@ -15,8 +15,8 @@ pub(super) struct History {
 
 impl History {
     /// Adds a durable event that is delivered as it is.
-    pub(super) fn learn(&mut self, event: &Event) {
-        self.note(event);
+    pub(super) fn add(&mut self, event: &Event) {
+        self.track(event);
         if matches!(
             event.event,
             AgentEvent::MessageEnd { .. } | AgentEvent::MessageQueued { .. } | AgentEvent::AgentEnd { .. }
@@ -27,18 +27,18 @@ impl History {
 
     /// Adds a durable event that was re-read, and attaches the messages that it refers to.
     pub(super) fn resolve(&mut self, event: &Event) -> Event {
-        self.note(event);
+        self.track(event);
         self.resolver.resolve(event)
     }
 
     /// Returns the loop whose earlier messages must be read before this event can be resolved.
-    pub(super) fn lacks<'a>(&self, event: &'a Event) -> Option<&'a LoopId> {
+    pub(super) fn missing_loop<'a>(&self, event: &'a Event) -> Option<&'a LoopId> {
         let loop_id = event.loop_id.as_ref()?;
-        (names_something(&event.event) && !self.complete.contains(loop_id)).then_some(loop_id)
+        (has_unresolved_references(&event.event) && !self.complete.contains(loop_id)).then_some(loop_id)
     }
 
     /// Adds an event that was read for a loop; returns true if the loop began there.
-    pub(super) fn learn_earlier(&mut self, loop_id: &LoopId, event: &Event) -> bool {
+    pub(super) fn add_earlier(&mut self, loop_id: &LoopId, event: &Event) -> bool {
         if event.loop_id.as_ref().is_some_and(|owner| owner != loop_id) {
             return false;
         }
@@ -53,7 +53,7 @@ impl History {
         self.complete.push(loop_id);
     }
 
-    fn note(&mut self, event: &Event) {
+    fn track(&mut self, event: &Event) {
         match (&event.event, &event.loop_id) {
             (AgentEvent::AgentStart(_), Some(loop_id)) => self.complete.push(loop_id.clone()),
             (AgentEvent::AgentEnd { .. }, Some(loop_id)) => self.complete.retain(|open| open != loop_id),
@@ -63,14 +63,16 @@ impl History {
 }
 
 /// Whether an event from the store refers to content that it does not contain.
-fn names_something(event: &AgentEvent) -> bool {
-    let named = |reference: &MessageRef| reference.shared().is_none();
+fn has_unresolved_references(event: &AgentEvent) -> bool {
+    let is_unresolved = |reference: &MessageRef| reference.shared().is_none();
     match event {
-        AgentEvent::TurnEnd { message, tool_results, .. } => named(message) || tool_results.iter().any(named),
-        AgentEvent::AgentEnd { messages, .. } => messages.iter().any(named),
-        AgentEvent::ToolExecutionEnd { message, .. } => named(message),
+        AgentEvent::TurnEnd { message, tool_results, .. } => {
+            is_unresolved(message) || tool_results.iter().any(is_unresolved)
+        }
+        AgentEvent::AgentEnd { messages, .. } => messages.iter().any(is_unresolved),
+        AgentEvent::ToolExecutionEnd { message, .. } => is_unresolved(message),
         AgentEvent::ToolExecutionStart { args, .. } => args.get().is_none(),
-        AgentEvent::MessageEnd { message: Recorded::Earlier(reference) } => named(reference),
+        AgentEvent::MessageEnd { message: Recorded::Earlier(reference) } => is_unresolved(reference),
         _ => false,
     }
 }

@@ -12,7 +12,7 @@ use lariat_core::id::{MessageId, ToolCallId};
 
 /// Number of queued events to check per published one: usually more than there are parallel tools and
 /// messages.
-const LOOK_BACK: usize = 32;
+const MAX_MERGE_DISTANCE: usize = 32;
 
 /// What happened to a live event.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,19 +26,19 @@ pub(super) enum Merge {
 /// Joins a live event with a queued one, or removes the event that it replaces.
 pub(super) fn merge(queue: &mut VecDeque<Event>, event: &Event, capacity: usize) -> Merge {
     if let AgentEvent::MessageUpdate { message, delta } = &event.event {
-        let last_piece = queue
+        let last_chunk = queue
             .iter_mut()
             .rev()
-            .take(LOOK_BACK)
+            .take(MAX_MERGE_DISTANCE)
             .take_while(|queued| !queued.is_durable())
             .find(|queued| streamed_message(queued) == Some(message.id()));
-        return match last_piece {
+        return match last_chunk {
             Some(queued) => join(queued, delta),
             None => Merge::Append,
         };
     }
     let under_pressure = queue.len() >= capacity / 2;
-    if under_pressure && let Some(index) = replaced(queue, event) {
+    if under_pressure && let Some(index) = replaced_index(queue, event) {
         queue.remove(index);
     }
     Merge::Append
@@ -71,7 +71,7 @@ fn join(queued: &mut Event, delta: &StreamDelta) -> Merge {
 }
 
 /// Returns the index of an older event that `event` replaces.
-fn replaced(queue: &VecDeque<Event>, event: &Event) -> Option<usize> {
+fn replaced_index(queue: &VecDeque<Event>, event: &Event) -> Option<usize> {
     if streamed_message(event).is_some() {
         return None;
     }
@@ -80,7 +80,7 @@ fn replaced(queue: &VecDeque<Event>, event: &Event) -> Option<usize> {
             && queued.loop_id == event.loop_id
             && tool_call(queued) == tool_call(event)
     };
-    let newest = queue.len().saturating_sub(LOOK_BACK);
+    let newest = queue.len().saturating_sub(MAX_MERGE_DISTANCE);
     queue.iter().enumerate().skip(newest).find(|(_, queued)| same(queued)).map(|(index, _)| index)
 }
 

@@ -16,7 +16,7 @@ use super::merge::{self, Merge};
 
 /// Maximum number of messages remembered as incomplete, the newest ones. More than stream into one session at
 /// a time.
-const TORN_MESSAGES: usize = 32;
+const MAX_INCOMPLETE: usize = 32;
 
 pub(super) struct Queue {
     capacity: usize,
@@ -29,7 +29,7 @@ struct State {
     /// The `seq` after the last published durable event; `None` before the first.
     published: Option<u64>,
     closed: bool,
-    torn: VecDeque<MessageId>,
+    incomplete: VecDeque<MessageId>,
     waker: Option<Waker>,
 }
 
@@ -43,7 +43,7 @@ enum Feed {
 }
 
 /// What the consumer does next.
-pub(super) enum Next {
+pub(super) enum NextStep {
     /// Delivers this event.
     Event(Event),
     /// Reads the journal from `from`, at least to `until` if it is known.
@@ -71,7 +71,7 @@ impl Queue {
             feed,
             published,
             closed: false,
-            torn: VecDeque::new(),
+            incomplete: VecDeque::new(),
             waker: None,
         };
         Self { capacity: capacity.max(1), state: Mutex::new(state) }
@@ -80,12 +80,12 @@ impl Queue {
     /// Adds an event if it fits. Returns the waker of a consumer that waits for it.
     pub(super) fn push(&self, event: &Event) -> Option<Waker> {
         let mut state = self.lock();
-        let news = if event.is_durable() {
+        let is_new = if event.is_durable() {
             state.push_durable(event, self.capacity)
         } else {
             state.push_live(event, self.capacity)
         };
-        if news { state.waker.take() } else { None }
+        if is_new { state.waker.take() } else { None }
     }
 
     /// Closes the queue. Returns the waker of a waiting consumer.
@@ -96,25 +96,25 @@ impl Queue {
     }
 
     /// Returns what the consumer does next; stores its waker if it must wait.
-    pub(super) fn next(&self, waker: &Waker) -> Next {
+    pub(super) fn next(&self, waker: &Waker) -> NextStep {
         let mut state = self.lock();
         if let Some(event) = state.events.pop_front() {
-            return Next::Event(event);
+            return NextStep::Event(event);
         }
         if let Feed::Missing { from } = state.feed {
             if state.published.is_none_or(|published| from < published) {
-                return Next::Missing { from, until: state.published };
+                return NextStep::Missing { from, until: state.published };
             }
             state.feed = Feed::Live { expected: Some(from) };
         }
         if state.closed {
-            return Next::Ended;
+            return NextStep::Ended;
         }
         match &mut state.waker {
-            Some(kept) => kept.clone_from(waker),
+            Some(stored) => stored.clone_from(waker),
             none => *none = Some(waker.clone()),
         }
-        Next::Wait
+        NextStep::Wait
     }
 
     /// Records that the consumer has read everything before `seq` from the journal.
@@ -169,7 +169,7 @@ impl State {
 
     fn push_live(&mut self, event: &Event, capacity: usize) -> bool {
         let message = merge::streamed_message(event);
-        if message.is_some_and(|id| self.torn.contains(&id)) {
+        if message.is_some_and(|id| self.incomplete.contains(&id)) {
             return false;
         }
         let taken = self.is_up_to_date()
@@ -182,7 +182,7 @@ impl State {
                 Merge::Append => false,
             };
         if let (false, Some(id)) = (taken, message) {
-            self.tear(id);
+            self.mark_incomplete(id);
         }
         taken
     }
@@ -198,10 +198,10 @@ impl State {
 
     /// Marks a message as incomplete after one of its chunks was dropped: later chunks would leave a gap, so
     /// they are dropped, too.
-    fn tear(&mut self, id: MessageId) {
-        if self.torn.len() >= TORN_MESSAGES {
-            self.torn.pop_front();
+    fn mark_incomplete(&mut self, id: MessageId) {
+        if self.incomplete.len() >= MAX_INCOMPLETE {
+            self.incomplete.pop_front();
         }
-        self.torn.push_back(id);
+        self.incomplete.push_back(id);
     }
 }

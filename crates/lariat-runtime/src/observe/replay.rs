@@ -24,7 +24,7 @@ pub(super) const READ_RETRIES: u32 = 8;
 
 /// Maximum number of pages to search for the beginning of a loop. References from further back stay
 /// unresolved.
-const LOOK_UP_PAGES: u32 = 16;
+const MAX_SEARCH_PAGES: u32 = 16;
 
 pub(super) struct Replay {
     store: Arc<dyn SessionStore>,
@@ -32,11 +32,11 @@ pub(super) struct Replay {
     page: VecDeque<Event>,
     reading: Option<BoxFuture<'static, Result<Vec<Event>, StoreError>>>,
     failures: u32,
-    look_up: Option<LookUp>,
+    search: Option<LoopSearch>,
 }
 
 /// The search, backwards, for what an open loop recorded before the current event.
-struct LookUp {
+struct LoopSearch {
     loop_id: LoopId,
     before: u64,
     pages_left: u32,
@@ -44,15 +44,15 @@ struct LookUp {
 
 impl Replay {
     pub(super) fn new(store: Arc<dyn SessionStore>, session_id: SessionId) -> Self {
-        Self { store, session_id, page: VecDeque::new(), reading: None, failures: 0, look_up: None }
+        Self { store, session_id, page: VecDeque::new(), reading: None, failures: 0, search: None }
     }
 
     /// Drops the current page and read: the subscription is live.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn go_live(&mut self) {
         if self.reading.is_some() || !self.page.is_empty() {
             self.page = VecDeque::new();
             self.reading = None;
-            self.look_up = None;
+            self.search = None;
         }
         self.failures = 0;
     }
@@ -66,14 +66,14 @@ impl Replay {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Event>, StoreError>> {
         loop {
-            if self.look_up.is_some() {
-                ready!(self.poll_look_up(history, context))?;
+            if self.search.is_some() {
+                ready!(self.poll_search(history, context))?;
             }
             if let Some(event) = self.page.front() {
-                match history.lacks(event) {
+                match history.missing_loop(event) {
                     Some(loop_id) => {
                         let (loop_id, before) = (loop_id.clone(), event.seq);
-                        self.look_up = Some(LookUp { loop_id, before, pages_left: LOOK_UP_PAGES });
+                        self.search = Some(LoopSearch { loop_id, before, pages_left: MAX_SEARCH_PAGES });
                         continue;
                     }
                     None => {
@@ -93,12 +93,12 @@ impl Replay {
     }
 
     /// Reads backwards until the beginning of the loop or of the journal, or the limit.
-    fn poll_look_up(
+    fn poll_search(
         &mut self,
         history: &mut History,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), StoreError>> {
-        while let Some(LookUp { before, pages_left, .. }) = self.look_up {
+        while let Some(LoopSearch { before, pages_left, .. }) = self.search {
             let from = before.saturating_sub(PAGE as u64);
             let page = if from < before && pages_left > 0 {
                 // At most a page, so the cast is lossless.
@@ -106,15 +106,15 @@ impl Replay {
             } else {
                 Vec::new()
             };
-            let Some(look_up) = &mut self.look_up else { break };
+            let Some(search) = &mut self.search else { break };
             let mut found = page.is_empty();
             for event in &page {
-                found |= history.learn_earlier(&look_up.loop_id, event);
+                found |= history.add_earlier(&search.loop_id, event);
             }
-            look_up.before = from;
-            look_up.pages_left = pages_left.saturating_sub(1);
-            if found && let Some(look_up) = self.look_up.take() {
-                history.complete(look_up.loop_id);
+            search.before = from;
+            search.pages_left = pages_left.saturating_sub(1);
+            if found && let Some(search) = self.search.take() {
+                history.complete(search.loop_id);
             }
         }
         Poll::Ready(Ok(()))

@@ -15,7 +15,7 @@ use lariat_core::store::StoreError;
 
 use super::history::History;
 use super::hub::Shared;
-use super::queue::{Next, Queue};
+use super::queue::{NextStep, Queue};
 use super::replay::Replay;
 
 /// Default number of events that may wait before a consumer is slow. 2 KiB of pointers; a few turns of a busy
@@ -88,15 +88,15 @@ impl Subscription {
         }
         loop {
             match self.queue.next(context.waker()) {
-                Next::Event(event) => {
-                    self.replay.rest();
+                NextStep::Event(event) => {
+                    self.replay.go_live();
                     if event.is_durable() {
-                        self.history.learn(&event);
+                        self.history.add(&event);
                         self.position = Some(event.seq.saturating_add(1));
                     }
                     return Poll::Ready(Ok(event));
                 }
-                Next::Missing { from, until } => {
+                NextStep::Missing { from, until } => {
                     match ready!(self.replay.poll_event(&mut self.history, from, until, context)) {
                         Ok(Some(event)) => {
                             let next = event.seq.saturating_add(1);
@@ -108,18 +108,18 @@ impl Subscription {
                         Err(error) => return self.end(Closed::Failed(error)),
                     }
                 }
-                Next::Wait => {
-                    self.replay.rest();
+                NextStep::Wait => {
+                    self.replay.go_live();
                     return Poll::Pending;
                 }
-                Next::Ended => return self.end(Closed::Ended),
+                NextStep::Ended => return self.end(Closed::Ended),
             }
         }
     }
 
     fn end(&mut self, closed: Closed) -> Poll<Result<Event, Closed>> {
         self.unsubscribe();
-        self.replay.rest();
+        self.replay.go_live();
         self.history = History::default();
         self.closed = Some(closed.clone());
         Poll::Ready(Err(closed))

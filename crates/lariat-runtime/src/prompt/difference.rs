@@ -9,20 +9,20 @@ pub(super) fn difference(before: &str, after: &str) -> String {
     let head = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let (old_rest, new_rest) = (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
     let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(old, new)| old == new).count();
-    let gone = old_rest.get(..old_rest.len() - tail).unwrap_or_default();
-    let come = new_rest.get(..new_rest.len() - tail).unwrap_or_default();
-    let mut told = String::new();
-    let mut line = |mark: &str, text: &str| {
-        told.push_str(mark);
-        told.push_str(text);
-        told.push('\n');
+    let removed = old_rest.get(..old_rest.len() - tail).unwrap_or_default();
+    let added = new_rest.get(..new_rest.len() - tail).unwrap_or_default();
+    let mut text = String::new();
+    let mut push = |mark: &str, line: &str| {
+        text.push_str(mark);
+        text.push_str(line);
+        text.push('\n');
     };
     if let Some(before) = head.checked_sub(1).and_then(|at| old.get(at)) {
-        line("  ", before);
+        push("  ", before);
     }
-    gone.iter().for_each(|text| line("- ", text));
-    come.iter().for_each(|text| line("+ ", text));
-    told
+    removed.iter().for_each(|line| push("- ", line));
+    added.iter().for_each(|line| push("+ ", line));
+    text
 }
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ use super::{Section, SectionQuery, SectionSource};
 /// The name of the section.
 const NAME: &str = "learnings";
 /// Maximum number of learnings in the section.
-const MOST: usize = 5;
+const MAX_LEARNINGS: usize = 5;
 /// Maximum number of characters of one learning.
-const LONGEST: usize = 400;
+const MAX_CHARS: usize = 400;
 /// Minimum length of a word: shorter words say little about the topic.
-const SHORTEST_WORD: usize = 4;
+const MIN_WORD_CHARS: usize = 4;
 
 /// A learning, and the session it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,28 +61,28 @@ impl<L: Learnings> SectionSource for LearningsSection<L> {
 /// Returns the learnings that share the most words with the task; newer ones first if they share equally
 /// many.
 fn relevant<'a>(known: &'a [LearnedIn], prompt: &str) -> Vec<&'a LearnedIn> {
-    let asked = words(prompt);
+    let prompt_words = words(prompt);
     let score = |learned: &LearnedIn| {
         let learning = &learned.learning;
         let texts = std::iter::once(&learning.text).chain(&learning.evidence).chain(&learning.tags);
-        let told: BTreeSet<String> = texts.flat_map(|text| words(text)).collect();
-        told.intersection(&asked).count()
+        let learning_words: BTreeSet<String> = texts.flat_map(|text| words(text)).collect();
+        learning_words.intersection(&prompt_words).count()
     };
     let mut scored: Vec<_> = known.iter().map(|learned| (score(learned), learned)).collect();
     scored.retain(|(score, _)| *score > 0);
     scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-    scored.into_iter().take(MOST).map(|(_, learned)| learned).collect()
+    scored.into_iter().take(MAX_LEARNINGS).map(|(_, learned)| learned).collect()
 }
 
 fn words(text: &str) -> BTreeSet<String> {
     let words =
-        text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= SHORTEST_WORD);
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= MIN_WORD_CHARS);
     words.map(str::to_lowercase).collect()
 }
 
 fn line(learned: &LearnedIn) -> String {
     let text: String = learned.learning.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let text: String = text.chars().take(LONGEST).collect();
+    let text: String = text.chars().take(MAX_CHARS).collect();
     format!("- {text} (learning {} of session {})\n", learned.learning.learning_id, learned.session_id)
 }
 

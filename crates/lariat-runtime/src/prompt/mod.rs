@@ -10,34 +10,34 @@
 //! Invariant: what was sent stays where it was, byte for byte.
 //!
 //! - `section`: a section and its limit. `source`: sources of sections, and their assembly.
-//! - `telling`: notes, as differences where that is shorter. `session`: the system prompt of one session, and
+//! - `notes`: notes, as differences where that is shorter. `session`: the system prompt of one session, and
 //!   what changed since.
-//! - `base`, `mode`, `environment`, `recitation`, `evidence`, `learnings`: the built-in sections.
+//! - `base`, `mode`, `environment`, `recitation`, `failures`, `learnings`: the built-in sections.
 //! - `report`: what is in the context window.
 
 mod base;
 mod difference;
 mod environment;
-mod evidence;
+mod failures;
 mod learnings;
 mod mode;
+mod notes;
 mod recitation;
 mod report;
 mod section;
 mod session;
 mod source;
-mod telling;
 
 pub(crate) use base::BaseSection;
 pub use base::base_prompt;
 pub use environment::Environment;
-pub use evidence::FailureEvidence;
+pub use failures::FailureEvidence;
 pub use lariat_core::model::Place;
 pub use learnings::{LearnedIn, Learnings, LearningsSection};
 pub use mode::ModeNotes;
+pub use notes::{Notes, Teller};
 pub use recitation::Recitation;
 pub use report::{ContextPart, ContextReport, PartKind};
 pub use section::Section;
 pub(crate) use session::{PromptSlot, SessionPrompt};
 pub use source::{SectionQuery, SectionSource, Sections};
-pub use telling::{Notes, Teller};

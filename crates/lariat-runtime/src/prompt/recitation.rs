@@ -17,9 +17,9 @@ const GOALS: &str = "goals";
 /// The section of the task list.
 const TASKS: &str = "tasks";
 /// Number of replies after which it is repeated.
-const OLD: usize = 40;
+const MAX_AGE: usize = 40;
 /// Maximum number of changes and of goals to list.
-const MOST: usize = 20;
+const MAX_ITEMS: usize = 20;
 
 /// Repeats goals, tasks and queued changes to the model.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub struct Recitation {
 
 impl ContextSource for Recitation {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
-        let recent = Recent::of(&query.window);
+        let recent = RecentMessages::of(&query.window);
         let notes = [self.goals(&query, &recent), self.tasks(&query, &recent)];
         Box::pin(std::future::ready(notes.into_iter().flatten().collect()))
     }
@@ -40,15 +40,15 @@ impl ContextSource for Recitation {
 }
 
 impl Recitation {
-    fn goals(&self, query: &NotesQuery, recent: &Recent) -> Option<Note> {
-        let text = open(&query.memory);
+    fn goals(&self, query: &NotesQuery, recent: &RecentMessages) -> Option<Note> {
+        let text = open_items(&query.memory);
         let forgotten = !text.is_empty() && recent.is_long && !recent.notes.iter().any(|told| told == GOALS);
         // Treat a note that is too old as if it had never been sent.
         let told = if forgotten { Told::default() } else { query.told.clone() };
         self.teller.tell(GOALS, &text, &told)
     }
 
-    fn tasks(&self, query: &NotesQuery, recent: &Recent) -> Option<Note> {
+    fn tasks(&self, query: &NotesQuery, recent: &RecentMessages) -> Option<Note> {
         let todo = query.memory.todo()?.trim_end();
         let has_open = todo.lines().any(|line| line.starts_with('[') && !line.starts_with("[x]"));
         if !has_open || recent.todo.as_deref() == Some(todo) {
@@ -62,7 +62,7 @@ impl Recitation {
 
 /// The content of the newest part of a conversation.
 #[derive(Default)]
-struct Recent {
+struct RecentMessages {
     /// Whether there is more before it.
     is_long: bool,
     /// The sections that it has notes of.
@@ -71,13 +71,13 @@ struct Recent {
     todo: Option<String>,
 }
 
-impl Recent {
+impl RecentMessages {
     fn of(window: &Window) -> Self {
         let mut recent = Self::default();
         let mut replies = 0;
         for message in window.iter_back() {
             replies += usize::from(message.as_assistant().is_some());
-            if replies > OLD {
+            if replies > MAX_AGE {
                 recent.is_long = true;
                 break;
             }
@@ -97,16 +97,23 @@ fn todo(message: &AgentMessage) -> Option<String> {
 }
 
 /// Lists open goals and undecided changes.
-fn open(memory: &SessionMemory) -> String {
+fn open_items(memory: &SessionMemory) -> String {
     let mut text = String::new();
     if !memory.goals().is_empty() {
         text.push_str("Goals of this work:\n");
-        memory.goals().iter().take(MOST).for_each(|goal| text.push_str(&format!("- {}\n", goal.text.trim())));
+        memory
+            .goals()
+            .iter()
+            .take(MAX_ITEMS)
+            .for_each(|goal| text.push_str(&format!("- {}\n", goal.text.trim())));
     }
     let waiting: Vec<_> = memory.plan().iter().filter(|change| !change.approved).collect();
     if !waiting.is_empty() {
         text.push_str(&format!("Changes that wait for the user's decision ({}):\n", waiting.len()));
-        waiting.iter().take(MOST).for_each(|change| text.push_str(&format!("- {}\n", change.summary.trim())));
+        waiting
+            .iter()
+            .take(MAX_ITEMS)
+            .for_each(|change| text.push_str(&format!("- {}\n", change.summary.trim())));
     }
     text
 }

@@ -14,18 +14,18 @@ use super::*;
 
 /// A conversation with the memory of its session.
 #[derive(Default)]
-struct Talk {
+struct Conversation {
     messages: Vec<SharedMessage>,
     memory: SessionMemory,
     recitation: Recitation,
     calls: usize,
 }
 
-impl Talk {
-    fn begun() -> Self {
-        let mut talk = Self::default();
-        talk.push("Fix the tests.".into());
-        talk
+impl Conversation {
+    fn started() -> Self {
+        let mut conversation = Self::default();
+        conversation.push("Fix the tests.".into());
+        conversation
     }
 
     fn push(&mut self, mut message: AgentMessage) {
@@ -67,7 +67,7 @@ impl Talk {
     }
 
     /// Returns the current notes, and adds them to the conversation.
-    fn told(&mut self) -> Vec<String> {
+    fn send_notes(&mut self) -> Vec<String> {
         let (transcript, _) = Transcript::repaired(self.messages.iter().cloned());
         let window = transcript.window();
         let told = Told::of(&window);
@@ -87,19 +87,19 @@ impl Talk {
 
 #[test]
 fn task_list_just_written_is_not_repeated() {
-    let mut talk = Talk::begun();
-    talk.turn("todo", "[>] read\n[ ] fix\n");
-    assert!(talk.told().is_empty());
+    let mut conversation = Conversation::started();
+    conversation.turn("todo", "[>] read\n[ ] fix\n");
+    assert!(conversation.send_notes().is_empty());
 }
 
 #[test]
 fn task_list_is_repeated_every_forty_turns() {
-    let mut talk = Talk::begun();
-    talk.turn("todo", "[>] read\n[ ] fix\n");
+    let mut conversation = Conversation::started();
+    conversation.turn("todo", "[>] read\n[ ] fix\n");
     let mut told = Vec::new();
     for turn in 0..100 {
-        talk.turn("read_file", "text");
-        told.extend(talk.told().into_iter().map(|text| (turn, text)));
+        conversation.turn("read_file", "text");
+        told.extend(conversation.send_notes().into_iter().map(|text| (turn, text)));
     }
     let turns: Vec<i32> = told.iter().map(|(turn, _)| *turn).collect();
     assert_eq!(turns, [40, 81]);
@@ -108,37 +108,37 @@ fn task_list_is_repeated_every_forty_turns() {
 
 #[test]
 fn task_list_outside_the_window_is_repeated_immediately() {
-    let mut talk = Talk::begun();
-    talk.turn("todo", "[>] read\n[ ] fix\n");
-    talk.messages.truncate(1);
-    let told = talk.told();
+    let mut conversation = Conversation::started();
+    conversation.turn("todo", "[>] read\n[ ] fix\n");
+    conversation.messages.truncate(1);
+    let told = conversation.send_notes();
     assert!(told.len() == 1 && told[0].contains("[ ] fix"), "{told:?}");
 }
 
 #[test]
 fn completed_task_list_is_not_repeated() {
-    let mut talk = Talk::begun();
-    talk.turn("todo", "[x] read\n[x] fix\n");
-    talk.messages.truncate(1);
-    assert!(talk.told().is_empty());
+    let mut conversation = Conversation::started();
+    conversation.turn("todo", "[x] read\n[x] fix\n");
+    conversation.messages.truncate(1);
+    assert!(conversation.send_notes().is_empty());
 }
 
 #[test]
 fn goals_are_sent_when_they_change_and_withdrawn_when_reached() {
-    let mut talk = Talk::begun();
+    let mut conversation = Conversation::started();
     let goal = |status: &str| -> AgentEvent {
         let goal: Goal =
             serde_json::from_value(json!({"goal_id": "g", "text": "All tests pass.", "status": status}))
                 .unwrap();
         AgentEvent::GoalChanged(Box::new(goal))
     };
-    talk.memory.apply(&recorded(goal("active")));
-    assert_eq!(talk.memory.goals().first().map(|goal| goal.status), Some(GoalStatus::Active));
-    assert!(talk.told()[0].contains("All tests pass."));
-    assert!(talk.told().is_empty());
-    talk.memory.apply(&recorded(goal("done")));
-    assert!(talk.told()[0].contains("no longer applies"));
-    assert!(talk.told().is_empty());
+    conversation.memory.apply(&recorded(goal("active")));
+    assert_eq!(conversation.memory.goals().first().map(|goal| goal.status), Some(GoalStatus::Active));
+    assert!(conversation.send_notes()[0].contains("All tests pass."));
+    assert!(conversation.send_notes().is_empty());
+    conversation.memory.apply(&recorded(goal("done")));
+    assert!(conversation.send_notes()[0].contains("no longer applies"));
+    assert!(conversation.send_notes().is_empty());
 }
 
 /// Wraps an event in a record.

@@ -74,28 +74,27 @@ impl ContextReport {
         messages: &Window,
         window: Option<u64>,
     ) -> Self {
-        let mut pieces: Vec<(PartKind, String, u64)> = Vec::new();
+        let mut items: Vec<(PartKind, String, u64)> = Vec::new();
         for tool in tools {
             let schema = estimate_tokens(&tool.parameters.to_string());
             let tokens = schema + estimate_tokens(&tool.description) + estimate_tokens(&tool.name);
-            pieces.push((PartKind::Tools, "tools".to_owned(), tokens));
+            items.push((PartKind::Tools, "tools".to_owned(), tokens));
         }
         for section in sections {
             let kind = if section.place == Place::Static { PartKind::Static } else { PartKind::SemiStatic };
-            pieces.push((kind, section.name.clone(), estimate_tokens(&section.text)));
+            items.push((kind, section.name.clone(), estimate_tokens(&section.text)));
         }
         let last = messages.iter_back().position(|message| usage(message).is_some());
         let last = last.map(|back| messages.len() - 1 - back);
-        let head: usize = pieces.len();
+        let head: usize = items.len();
         for message in messages.iter() {
-            let (kind, name) = told_by(message);
-            pieces.push((kind, name, message_tokens(message)));
+            let (kind, name) = kind_and_name(message);
+            items.push((kind, name, message_tokens(message)));
         }
-        let sum =
-            |pieces: &[(PartKind, String, u64)]| pieces.iter().map(|(_, _, tokens)| tokens).sum::<u64>();
+        let sum = |items: &[(PartKind, String, u64)]| items.iter().map(|(_, _, tokens)| tokens).sum::<u64>();
         let sent = head + last.unwrap_or(0);
         let reported = last.and_then(|at| usage(messages.iter_from(at).next()?));
-        let (before, after) = pieces.split_at_checked(sent).unwrap_or((&pieces, &[]));
+        let (before, after) = items.split_at_checked(sent).unwrap_or((&items, &[]));
         let estimated = sum(before);
         let used = reported.as_ref().map_or(estimated, |usage| usage.0) + sum(after);
         let cached = reported.as_ref().map_or(0, |usage| usage.1);
@@ -105,17 +104,17 @@ impl ContextReport {
             _ => 0,
         };
         let mut parts: Vec<ContextPart> = Vec::new();
-        for (kind, name, tokens) in pieces {
-            let of_it = tokens.min(left);
-            left -= of_it;
+        for (kind, name, tokens) in items {
+            let cached_part = tokens.min(left);
+            left -= cached_part;
             let known = parts.iter_mut().find(|part| part.kind == kind && part.name == name);
             match known {
                 Some(part) => {
                     part.count += 1;
                     part.tokens += tokens;
-                    part.cached += of_it;
+                    part.cached += cached_part;
                 }
-                None => parts.push(ContextPart { kind, name, count: 1, tokens, cached: of_it }),
+                None => parts.push(ContextPart { kind, name, count: 1, tokens, cached: cached_part }),
             }
         }
         let used_percent = window.filter(|window| *window > 0).map(|window| used * 100 / window);
@@ -130,7 +129,7 @@ fn usage(message: &AgentMessage) -> Option<(u64, u64)> {
     (usage.context() > 0).then(|| (usage.context(), usage.cache_read + usage.cache_write))
 }
 
-fn told_by(message: &AgentMessage) -> (PartKind, String) {
+fn kind_and_name(message: &AgentMessage) -> (PartKind, String) {
     match message.as_llm() {
         Some(Message::User(user)) => match &user.origin {
             Origin::Note { section } => (PartKind::Note, section.clone()),

@@ -4,7 +4,7 @@ use lariat_core::context::estimate_tokens;
 use lariat_core::model::{Place, PromptSection};
 
 /// Default limit of a section, in tokens.
-const MOST_TOKENS: u64 = 8_000;
+const DEFAULT_MAX_TOKENS: u64 = 8_000;
 /// Approximate number of bytes per token.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -33,7 +33,7 @@ impl Section {
             name: name.into(),
             place,
             text: text.into(),
-            max_tokens: MOST_TOKENS,
+            max_tokens: DEFAULT_MAX_TOKENS,
             whole: None,
             once: false,
         }
@@ -67,8 +67,9 @@ impl Section {
         if estimate_tokens(text) <= self.max_tokens {
             return text.to_owned();
         }
-        let most = usize::try_from(self.max_tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX);
-        let shown = cut(text, most);
+        let max_bytes =
+            usize::try_from(self.max_tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX);
+        let shown = truncate(text, max_bytes);
         let left = self.text.len() - shown.len();
         let whole = self.whole.as_ref().map_or_else(String::new, |whole| format!(" Full text: {whole}."));
         let (total, name) = (self.text.len(), &self.name);
@@ -82,8 +83,8 @@ impl Section {
 }
 
 /// Returns the beginning of a text: whole lines if one fits, otherwise whole characters.
-pub(super) fn cut(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
+pub(super) fn truncate(text: &str, max_bytes: usize) -> &str {
+    let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -44,7 +44,7 @@ impl SessionPrompt {
     }
 
     /// Returns notes about sections that differ from the system prompt.
-    pub(crate) fn drift(&self, told: &Told) -> Vec<Note> {
+    pub(crate) fn changed_sections(&self, told: &Told) -> Vec<Note> {
         let find = |sections: &[PromptSection], name: &str| {
             let found = sections.iter().find(|section| section.name == name);
             found.map_or_else(|| Arc::from(""), |section| Arc::clone(&section.text))

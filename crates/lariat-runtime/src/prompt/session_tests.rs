@@ -15,7 +15,7 @@ fn changed_new_and_removed_sections_are_noted_once_and_the_prompt_stays() {
     let prompt = SessionPrompt::new(sent, now, Arc::default());
     assert_eq!(prompt.system().as_str(), "Use tabs.\n\nsrc/a.rs\n\nBe kind.");
     let mut told = Told::default();
-    let notes = prompt.drift(&told);
+    let notes = prompt.changed_sections(&told);
     let names: Vec<&str> = notes.iter().map(|note| &*note.section).collect();
     assert_eq!(names, ["memory", "map", "skills"]);
     assert!(notes[0].text.contains("Use spaces."));
@@ -23,5 +23,5 @@ fn changed_new_and_removed_sections_are_noted_once_and_the_prompt_stays() {
     for note in notes {
         told.add(&Arc::new(AgentMessage::note(note.section, note.text)));
     }
-    assert!(prompt.drift(&told).is_empty());
+    assert!(prompt.changed_sections(&told).is_empty());
 }

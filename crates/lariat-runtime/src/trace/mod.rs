@@ -5,10 +5,10 @@
 //! Neither ever delays a run.
 
 pub mod genai;
-mod lines;
+mod log;
 mod spans;
 mod telemetry;
 
-pub use lines::{LiveEvents, TraceLog, TraceSink};
+pub use log::{LiveEvents, TraceLog, TraceSink};
 pub use spans::Spans;
 pub use telemetry::{Attribute, AttributeValue, Content, Measurement, Metric, Span, SpanKind, Telemetry};

@@ -41,7 +41,7 @@ struct OpenRun {
     ready: Timestamp,
     retry: u32,
     turns: u64,
-    asked: Vec<Value>,
+    input_messages: Vec<Value>,
     tools: HashMap<ToolCallId, OpenTool>,
 }
 
@@ -101,14 +101,14 @@ impl Spans {
             AgentEvent::MessageEnd { message } => {
                 match message.shared().and_then(|message| message.as_llm()) {
                     Some(Message::Assistant(reply)) => run.reply(event.id, at, reply, content, &mut out),
-                    Some(said) => run.said(at, said, content),
+                    Some(message) => run.add_message(at, message, content),
                     None => {}
                 }
             }
             AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
                 let wanted = args.get().filter(|_| content == Content::On);
                 let tool = OpenTool {
-                    span_id: short(event.id),
+                    span_id: span_id_of(event.id),
                     name: tool_name.clone(),
                     start: at,
                     arguments: wanted.map(Value::to_string),
@@ -158,7 +158,7 @@ impl Spans {
         }
         OpenRun {
             trace_id: spawned.map_or_else(|| id.uuid().as_u128(), |(trace, _)| trace),
-            span_id: short(id),
+            span_id: span_id_of(id),
             parent: spawned.map(|(_, parent)| parent),
             start: at,
             attributes,
@@ -167,7 +167,7 @@ impl Spans {
             ready: at,
             retry: 0,
             turns: 0,
-            asked: Vec::new(),
+            input_messages: Vec::new(),
             tools: HashMap::new(),
         }
     }
@@ -181,14 +181,14 @@ impl OpenRun {
     }
 
     /// The model is called after the messages to it were recorded.
-    fn said(&mut self, at: Timestamp, message: &Message, content: Content) {
+    fn add_message(&mut self, at: Timestamp, message: &Message, content: Content) {
         self.ready = at;
         if content == Content::On {
-            self.asked.push(told(message));
+            self.input_messages.push(message_json(message));
         }
     }
 
-    fn call(&mut self, id: EventId, at: Timestamp, model: &str) -> Span {
+    fn chat_span(&mut self, id: EventId, at: Timestamp, model: &str) -> Span {
         let mut attributes: Vec<Attribute> = vec![
             (genai::OPERATION_NAME, genai::OPERATION_CHAT.into()),
             (genai::PROVIDER_NAME, self.provider.as_str().into()),
@@ -197,13 +197,13 @@ impl OpenRun {
         if self.retry > 0 {
             attributes.push((genai::RETRY, u64::from(self.retry).into()));
         }
-        if !self.asked.is_empty() {
-            let asked = Value::from(std::mem::take(&mut self.asked)).to_string();
-            attributes.push((genai::INPUT_MESSAGES, AttributeValue::Text(asked)));
+        if !self.input_messages.is_empty() {
+            let input_messages = Value::from(std::mem::take(&mut self.input_messages)).to_string();
+            attributes.push((genai::INPUT_MESSAGES, AttributeValue::Text(input_messages)));
         }
         Span {
             trace_id: self.trace_id,
-            span_id: short(id),
+            span_id: span_id_of(id),
             parent: Some(self.span_id),
             name: format!("{} {model}", genai::OPERATION_CHAT),
             kind: SpanKind::Client,
@@ -224,7 +224,7 @@ impl OpenRun {
         out: &mut impl FnMut(Telemetry),
     ) {
         let model = self.model.clone();
-        let mut span = self.call(id, at, &model);
+        let mut span = self.chat_span(id, at, &model);
         span.fail(genai::error_type(error), error, content);
         self.measure_duration(&span, out);
         out(Telemetry::Span(Box::new(span)));
@@ -239,7 +239,7 @@ impl OpenRun {
         out: &mut impl FnMut(Telemetry),
     ) {
         let model = reply.requested_model.as_deref().unwrap_or(&reply.model).to_owned();
-        let mut span = self.call(id, at, &model);
+        let mut span = self.chat_span(id, at, &model);
         self.ready = at;
         let usage = &reply.usage;
         let reason = serde_json::to_value(reply.stop_reason).ok();
@@ -248,10 +248,10 @@ impl OpenRun {
             (genai::RESPONSE_MODEL, reply.model.as_str().into()),
             (genai::RESPONSE_FINISH_REASONS, AttributeValue::Texts(vec![reason])),
         ]);
-        span.attributes.extend(used(usage));
+        span.attributes.extend(usage_attributes(usage));
         if content == Content::On {
-            let said = Value::from(vec![told(&Message::Assistant(reply.clone()))]).to_string();
-            span.attributes.push((genai::OUTPUT_MESSAGES, AttributeValue::Text(said)));
+            let output = Value::from(vec![message_json(&Message::Assistant(reply.clone()))]).to_string();
+            span.attributes.push((genai::OUTPUT_MESSAGES, AttributeValue::Text(output)));
         }
         if let Some(error) = &reply.error_message {
             span.fail(genai::error_type(error), error, content);
@@ -259,7 +259,7 @@ impl OpenRun {
         // A failed call has no usage; do not record zeros.
         let counted = [("input", usage.context()), ("output", usage.output)];
         for (kind, tokens) in counted.into_iter().filter(|_| usage.total() > 0) {
-            let mut attributes = measured_of(&span);
+            let mut attributes = metric_attributes(&span);
             attributes.push((genai::TOKEN_TYPE, kind.into()));
             attributes.push((genai::RESPONSE_MODEL, reply.model.as_str().into()));
             let measured = Measurement { metric: Metric::TokenUsage, value: tokens as f64, attributes };
@@ -333,7 +333,7 @@ impl OpenRun {
         let ended = serde_json::to_value(outcome).unwrap_or_default();
         let ended = ended.get("kind").and_then(Value::as_str).unwrap_or("unknown");
         span.attributes.extend([(genai::OUTCOME, ended.into()), (genai::TURNS, self.turns.into())]);
-        span.attributes.extend(used(usage));
+        span.attributes.extend(usage_attributes(usage));
         match outcome {
             RunOutcome::Failed { error } => span.fail(genai::error_type(error), error, content),
             RunOutcome::ContextFull(_) => span.fail("context_full", "", content),
@@ -346,23 +346,23 @@ impl OpenRun {
     fn measure_duration(&self, span: &Span, out: &mut impl FnMut(Telemetry)) {
         let value = span.end.since(span.start).as_secs_f64();
         let metric = Metric::OperationDuration;
-        out(Telemetry::Measured(Measurement { metric, value, attributes: measured_of(span) }));
+        out(Telemetry::Measured(Measurement { metric, value, attributes: metric_attributes(span) }));
     }
 }
 
 /// Returns the attributes of a span that its metrics also have: those with few values.
-fn measured_of(span: &Span) -> Vec<Attribute> {
-    const FEW: [&str; 5] = [
+fn metric_attributes(span: &Span) -> Vec<Attribute> {
+    const LOW_CARDINALITY: [&str; 5] = [
         genai::OPERATION_NAME,
         genai::PROVIDER_NAME,
         genai::REQUEST_MODEL,
         genai::TOOL_NAME,
         genai::ERROR_TYPE,
     ];
-    span.attributes.iter().filter(|(name, _)| FEW.contains(name)).cloned().collect()
+    span.attributes.iter().filter(|(name, _)| LOW_CARDINALITY.contains(name)).cloned().collect()
 }
 
-fn used(usage: &Usage) -> Vec<Attribute> {
+fn usage_attributes(usage: &Usage) -> Vec<Attribute> {
     let mut attributes: Vec<Attribute> = vec![
         (genai::USAGE_INPUT_TOKENS, usage.context().into()),
         (genai::USAGE_OUTPUT_TOKENS, usage.output.into()),
@@ -376,7 +376,7 @@ fn used(usage: &Usage) -> Vec<Attribute> {
 }
 
 /// Formats a message as the conventions require.
-fn told(message: &Message) -> Value {
+fn message_json(message: &Message) -> Value {
     let role = match message {
         Message::User(_) => "user",
         Message::Assistant(_) => "assistant",
@@ -386,6 +386,6 @@ fn told(message: &Message) -> Value {
 }
 
 /// Returns the random half of an event's id.
-fn short(id: EventId) -> u64 {
+fn span_id_of(id: EventId) -> u64 {
     id.uuid().as_u64_pair().1
 }

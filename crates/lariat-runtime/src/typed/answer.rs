@@ -108,10 +108,10 @@ impl Agent {
             tries += 1;
             let mut ran = self.run_for_answer(prompt, &form.sent).await;
             if let (Some(earlier), Ok(output)) = (&earlier, &mut ran) {
-                output.after(earlier);
+                output.add_earlier(earlier);
             }
             if let (Some(earlier), Err(AgentError::Failed(failure))) = (&earlier, &mut ran) {
-                failure.output.after(earlier);
+                failure.output.add_earlier(earlier);
             }
             let mut output = ran?;
             output.structured = None;

@@ -13,16 +13,16 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::wire;
-use crate::agent::read_answer;
+use crate::agent::parse_json_answer;
 
 /// The field that wraps an answer that is not an object.
-const FIELD: &str = "answer";
+const WRAPPER_FIELD: &str = "answer";
 
 /// The section of notes about invalid answers.
 const SECTION: &str = "answer";
 
 /// Maximum number of mistakes to report to the model at a time.
-const MOST_MISTAKES: usize = 5;
+const MAX_MISTAKES: usize = 5;
 
 /// The schema that an answer must match. [`Agent::run_with_schema`](crate::Agent::run_with_schema) asks until
 /// the answer matches. To drive runs yourself, send [`sent`](Self::sent), read the answer with
@@ -30,7 +30,7 @@ const MOST_MISTAKES: usize = 5;
 pub struct Form {
     pub(super) sent: Arc<OutputSchema>,
     check: jsonschema::Validator,
-    in_field: bool,
+    is_wrapped: bool,
 }
 
 /// A schema that cannot be used.
@@ -48,10 +48,10 @@ impl Form {
     /// Creates the schema of a type.
     pub(super) fn of<T: JsonSchema>() -> Result<Self, SchemaError> {
         let schema = schema_of::<T>();
-        let in_field = schema.get("type").is_none_or(|kind| kind != "object");
-        let whole = if in_field { wire::in_field(FIELD, schema) } else { schema };
+        let is_wrapped = schema.get("type").is_none_or(|kind| kind != "object");
+        let whole = if is_wrapped { wire::wrap_in_field(WRAPPER_FIELD, schema) } else { schema };
         let sent = OutputSchema { name: name(&T::schema_name()), schema: wire::enforceable(whole.clone()) };
-        Ok(Self { sent: Arc::new(sent), check: validator(&whole)?, in_field })
+        Ok(Self { sent: Arc::new(sent), check: validator(&whole)?, is_wrapped })
     }
 
     /// Creates a schema from data. It is sent unchanged.
@@ -62,9 +62,9 @@ impl Form {
         if !schema.is_object() {
             return Err(SchemaError("it is not a JSON object".to_owned()));
         }
-        let title = schema.get("title").and_then(Value::as_str).unwrap_or(FIELD);
+        let title = schema.get("title").and_then(Value::as_str).unwrap_or(WRAPPER_FIELD);
         let (name, check) = (name(title), validator(&schema)?);
-        Ok(Self { sent: Arc::new(OutputSchema { name, schema }), check, in_field: false })
+        Ok(Self { sent: Arc::new(OutputSchema { name, schema }), check, is_wrapped: false })
     }
 
     /// The schema that is sent to the provider.
@@ -74,7 +74,7 @@ impl Form {
 
     /// Creates the message that reports an invalid answer to the model.
     pub fn again(&self, problem: &str) -> AgentMessage {
-        AgentMessage::note(SECTION, again(problem))
+        AgentMessage::note(SECTION, invalid_answer_note(problem))
     }
 
     /// Parses and validates an answer.
@@ -82,11 +82,11 @@ impl Form {
     /// # Errors
     /// What is wrong with the answer, as a text for the model.
     pub fn read(&self, text: &str) -> Result<Value, String> {
-        let mut value = read_answer(text).map_err(|error| format!("it is not JSON: {error}"))?;
+        let mut value = parse_json_answer(text).map_err(|error| format!("it is not JSON: {error}"))?;
         let mistakes: Vec<String> = self
             .check
             .iter_errors(&value)
-            .take(MOST_MISTAKES)
+            .take(MAX_MISTAKES)
             .map(|error| match error.instance_path().as_str() {
                 "" => error.to_string(),
                 path => format!("at `{path}`: {error}"),
@@ -95,8 +95,8 @@ impl Form {
         if !mistakes.is_empty() {
             return Err(mistakes.join("; "));
         }
-        if self.in_field {
-            value = value.get_mut(FIELD).map(Value::take).unwrap_or_default();
+        if self.is_wrapped {
+            value = value.get_mut(WRAPPER_FIELD).map(Value::take).unwrap_or_default();
         }
         Ok(value)
     }
@@ -123,11 +123,11 @@ fn validator(schema: &Value) -> Result<jsonschema::Validator, SchemaError> {
 fn name(name: &str) -> String {
     let fit = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
     let fitted: String = name.chars().take(64).map(fit).collect();
-    if fitted.is_empty() { FIELD.to_owned() } else { fitted }
+    if fitted.is_empty() { WRAPPER_FIELD.to_owned() } else { fitted }
 }
 
 /// Writes the message that reports an invalid answer to the model.
-fn again(problem: &str) -> String {
+fn invalid_answer_note(problem: &str) -> String {
     format!(
         "Your last answer is invalid: {problem}. Send the whole answer again, as JSON only, and match the requested \
          schema."

@@ -154,12 +154,12 @@ impl fmt::Debug for FunctionTool {
 
 fn arguments<A: DeserializeOwned>(params: &Value) -> Result<A, ToolError> {
     serde_path_to_error::deserialize(params).map_err(|error| {
-        let place = error.path().to_string();
-        let words = match place.as_str() {
+        let path = error.path().to_string();
+        let message = match path.as_str() {
             "." => format!("invalid arguments: {}", error.inner()),
-            place => format!("invalid argument `{place}`: {}", error.inner()),
+            path => format!("invalid argument `{path}`: {}", error.inner()),
         };
-        ToolError::InvalidArgs(words)
+        ToolError::InvalidArgs(message)
     })
 }
 

@@ -9,7 +9,7 @@ fn context() -> ToolContext {
     ToolContext::new("c".into(), "t", "s".into(), "l".into(), CancellationToken::new())
 }
 
-async fn said(tool: FunctionTool) -> Result<String, ToolError> {
+async fn output_of(tool: FunctionTool) -> Result<String, ToolError> {
     let result = tool.execute(json!({}), context()).await?;
     Ok(result.content.iter().filter_map(Content::as_text).collect())
 }
@@ -17,11 +17,11 @@ async fn said(tool: FunctionTool) -> Result<String, ToolError> {
 #[tokio::test]
 async fn returns_text_json_or_tool_results() {
     let text = FunctionTool::new("t", "d", |(): (), _| async { Ok::<_, ToolError>("as it is") });
-    assert_eq!(said(text).await.unwrap(), "as it is");
+    assert_eq!(output_of(text).await.unwrap(), "as it is");
     let data = FunctionTool::new("t", "d", |(): (), _| async { Ok::<_, ToolError>(vec![1, 2]) });
-    assert_eq!(said(data).await.unwrap(), "[1,2]");
+    assert_eq!(output_of(data).await.unwrap(), "[1,2]");
     let nothing = FunctionTool::new("t", "d", |(): (), _| async { Ok::<_, ToolError>(()) });
-    assert_eq!(said(nothing).await.unwrap(), "Done.");
+    assert_eq!(output_of(nothing).await.unwrap(), "Done.");
     let own = FunctionTool::new("t", "d", |(): (), _| async {
         Ok::<_, ToolError>(ToolResult::text("own").with_details(json!({"a": 1})))
     });
@@ -32,9 +32,9 @@ async fn returns_text_json_or_tool_results() {
 #[tokio::test]
 async fn returns_error_messages_and_tool_errors_unchanged() {
     let words = FunctionTool::new("t", "d", |(): (), _| async { Err::<(), _>("no such city") });
-    assert_eq!(said(words).await, Err(ToolError::Failed("no such city".into())));
+    assert_eq!(output_of(words).await, Err(ToolError::Failed("no such city".into())));
     let own = FunctionTool::new("t", "d", |(): (), _| async { Err::<(), _>(ToolError::Cancelled) });
-    assert_eq!(said(own).await, Err(ToolError::Cancelled));
+    assert_eq!(output_of(own).await, Err(ToolError::Cancelled));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 /// Keywords to move into the description: a provider that enforces some of them rejects others.
-const IN_WORDS: [&str; 13] = [
+const DESCRIBED_KEYWORDS: [&str; 13] = [
     "minimum",
     "maximum",
     "exclusiveMinimum",
@@ -35,9 +35,9 @@ const FORMATS: [&str; 9] =
 
 /// Converts a schema to its enforceable part.
 pub(super) fn enforceable(mut schema: Value) -> Value {
-    each(&mut schema, &mut |fields| {
-        close(fields);
-        say(fields);
+    for_each_schema(&mut schema, &mut |fields| {
+        close_object(fields);
+        describe_rejected_keywords(fields);
         if let Some(options) = fields.remove("oneOf") {
             fields.insert("anyOf".to_owned(), options);
         }
@@ -46,7 +46,7 @@ pub(super) fn enforceable(mut schema: Value) -> Value {
 }
 
 /// Wraps a schema in an object with one field.
-pub(super) fn in_field(name: &str, mut schema: Value) -> Value {
+pub(super) fn wrap_in_field(name: &str, mut schema: Value) -> Value {
     let definitions = schema.as_object_mut().and_then(|fields| fields.remove("$defs"));
     let root = format!("#/properties/{name}");
     let redirect = &mut |fields: &mut Map<String, Value>| {
@@ -56,29 +56,29 @@ pub(super) fn in_field(name: &str, mut schema: Value) -> Value {
             target.clone_from(&root);
         }
     };
-    each(&mut schema, redirect);
+    for_each_schema(&mut schema, redirect);
     let mut whole = json!({"type": "object", "properties": {name: schema}, "required": [name]});
     if let (Some(mut definitions), Some(fields)) = (definitions, whole.as_object_mut()) {
         let schemas = definitions.as_object_mut().into_iter().flat_map(Map::values_mut);
-        schemas.for_each(|schema| each(schema, redirect));
+        schemas.for_each(|schema| for_each_schema(schema, redirect));
         fields.insert("$defs".to_owned(), definitions);
     }
     whole
 }
 
 /// Visits every schema within a schema, itself last. Skips data (`enum`, `const`, `default`).
-fn each(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
+fn for_each_schema(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
     let Some(fields) = schema.as_object_mut() else { return };
     for (key, value) in fields.iter_mut() {
         match (key.as_str(), value) {
             ("properties" | "patternProperties" | "$defs", Value::Object(schemas)) => {
-                schemas.values_mut().for_each(|schema| each(schema, visit));
+                schemas.values_mut().for_each(|schema| for_each_schema(schema, visit));
             }
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
-                schemas.iter_mut().for_each(|schema| each(schema, visit));
+                schemas.iter_mut().for_each(|schema| for_each_schema(schema, visit));
             }
             ("items" | "additionalProperties" | "propertyNames" | "contains" | "not", schema) => {
-                each(schema, visit);
+                for_each_schema(schema, visit);
             }
             _ => {}
         }
@@ -87,7 +87,7 @@ fn each(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
 }
 
 /// Closes an object: it has exactly the named properties, and all of them.
-fn close(fields: &mut Map<String, Value>) {
+fn close_object(fields: &mut Map<String, Value>) {
     let is_object = fields.get("type").is_some_and(|kind| kind == "object");
     let names: Vec<Value> = match fields.get("properties").and_then(Value::as_object) {
         Some(properties) => properties.keys().map(|name| Value::from(name.as_str())).collect(),
@@ -99,11 +99,11 @@ fn close(fields: &mut Map<String, Value>) {
 }
 
 /// Moves keywords that providers reject into the description.
-fn say(fields: &mut Map<String, Value>) {
+fn describe_rejected_keywords(fields: &mut Map<String, Value>) {
     let mut words = String::new();
     let unsigned =
         fields.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint"));
-    for key in IN_WORDS {
+    for key in DESCRIBED_KEYWORDS {
         let Some(value) = fields.remove(key) else { continue };
         let is_known = value.is_null() || (unsigned && key == "minimum" && value == 0);
         if !is_known {
@@ -120,11 +120,11 @@ fn say(fields: &mut Map<String, Value>) {
     if words.is_empty() {
         return;
     }
-    let said = match fields.get("description").and_then(Value::as_str) {
+    let described = match fields.get("description").and_then(Value::as_str) {
         Some(description) => format!("{description} ({words})"),
         None => format!("({words})"),
     };
-    fields.insert("description".to_owned(), said.into());
+    fields.insert("description".to_owned(), described.into());
 }
 
 #[cfg(test)]

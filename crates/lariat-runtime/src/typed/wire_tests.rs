@@ -3,7 +3,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::form::schema_of;
-use super::{enforceable, in_field};
+use super::{enforceable, wrap_in_field};
 
 #[derive(Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -66,16 +66,16 @@ fn every_object_of_an_enforceable_schema_is_closed_and_requires_all_properties()
         }
     }
     check(&enforceable(schema_of::<Order>()));
-    check(&enforceable(in_field("answer", schema_of::<Vec<Order>>())));
+    check(&enforceable(wrap_in_field("answer", schema_of::<Vec<Order>>())));
 }
 
 #[test]
 fn definitions_and_root_references_stay_valid_inside_a_field() {
-    let whole = in_field("answer", schema_of::<Vec<Node>>());
+    let whole = wrap_in_field("answer", schema_of::<Vec<Node>>());
     let answer = json!({"answer": [{"children": [{"children": []}]}]});
     assert!(jsonschema::is_valid(&whole, &answer));
     assert!(!jsonschema::is_valid(&whole, &json!({"answer": [{"children": [{}]}]})));
-    let looped = in_field("answer", json!({"type": "array", "items": {"$ref": "#"}}));
+    let looped = wrap_in_field("answer", json!({"type": "array", "items": {"$ref": "#"}}));
     assert!(jsonschema::is_valid(&looped, &json!({"answer": [[], [[]]]})));
     assert!(!jsonschema::is_valid(&looped, &json!({"answer": [{"answer": []}]})));
 }

@@ -1,6 +1,6 @@
 //! Tests of agents through the public API, on tokio: prompts, observers, control, sessions, recovery, faults.
 //!
-//! Time is tokio's paused time through [`kit::TokioClock`], so no test waits for real.
+//! Time is tokio's paused time through [`fixture::TokioClock`], so no test waits for real.
 
 #![expect(
     clippy::unwrap_used,
@@ -12,9 +12,8 @@
 mod budgets;
 mod compaction;
 mod control;
+mod fixture;
 mod gate;
-mod kit;
-mod moments;
 mod observing;
 mod panics;
 mod permission;
@@ -24,6 +23,7 @@ mod recovery;
 mod regression;
 mod running;
 mod secrets;
+mod session_hooks;
 mod sessions;
 mod stateless;
 mod store_faults;

@@ -13,7 +13,7 @@ use lariat_testkit::journal::FaultyStore;
 use lariat_testkit::{Act, Reply, ScriptedModel};
 use tokio::runtime::{Builder, Runtime};
 
-use super::kit::{World, call, kinds, rest, said, until};
+use super::fixture::{Fixture, call, formatted, kinds, rest, until};
 
 fn process() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -24,21 +24,21 @@ fn session() -> SessionId {
 }
 
 fn texts(agent: &Agent) -> Vec<String> {
-    agent.messages().iter().map(|message| said(message)).collect()
+    agent.messages().iter().map(|message| formatted(message)).collect()
 }
 
 /// A closed agent leaves its session to others, and later continues with their messages.
 #[tokio::test(start_paused = true)]
 async fn close_releases_the_session_and_a_later_prompt_resumes_it() {
-    let world = World::new(["one", "two", "three"].map(Reply::text));
-    let first = world.agent().session_id("s").build().unwrap();
+    let fixture = Fixture::new(["one", "two", "three"].map(Reply::text));
+    let first = fixture.agent().session_id("s").build().unwrap();
     first.run("a").await.unwrap();
-    let late = world.store.head(&session()).await.unwrap();
+    let late = fixture.store.head(&session()).await.unwrap();
     first.close().await;
 
-    let second = world.agent().session_id("s").build().unwrap();
+    let second = fixture.agent().session_id("s").build().unwrap();
     second.run("b").await.unwrap();
-    assert!(world.store.head(&session()).await.unwrap() > late);
+    assert!(fixture.store.head(&session()).await.unwrap() > late);
     second.close().await;
     first.run("c").await.unwrap();
     assert_eq!(
@@ -50,9 +50,9 @@ async fn close_releases_the_session_and_a_later_prompt_resumes_it() {
 /// A dropped agent releases its session, and so does one that starts a new session.
 #[tokio::test(start_paused = true)]
 async fn dropped_and_rotated_agents_release_their_sessions() {
-    let world = World::new(["one", "two"].map(Reply::text));
-    let store = Arc::new(FaultyStore::new(Arc::clone(&world.clock)));
-    let agent = world.agent().store(store.clone()).session_id("s").build().unwrap();
+    let fixture = Fixture::new(["one", "two"].map(Reply::text));
+    let store = Arc::new(FaultyStore::new(Arc::clone(&fixture.clock)));
+    let agent = fixture.agent().store(store.clone()).session_id("s").build().unwrap();
     agent.run("a").await.unwrap();
     let (claimed, first) = (store.epoch(&session()), agent.session_id());
     agent.new_session().unwrap();
@@ -67,10 +67,10 @@ async fn dropped_and_rotated_agents_release_their_sessions() {
 /// The loser of two agents on one session gets its messages and the reason.
 #[tokio::test(start_paused = true)]
 async fn loser_of_two_agents_gets_the_messages_and_a_typed_error() {
-    let world = World::new(["one", "two", "never"].map(Reply::text));
-    let first = world.agent().session_id("s").build().unwrap();
+    let fixture = Fixture::new(["one", "two", "never"].map(Reply::text));
+    let first = fixture.agent().session_id("s").build().unwrap();
     first.run("a").await.unwrap();
-    let second = world.agent().session_id("s").build().unwrap();
+    let second = fixture.agent().session_id("s").build().unwrap();
     second.run("b").await.unwrap();
     let lost = first.run("c").await.unwrap_err();
     assert!(lost.is_session_taken(), "{lost:?}");
@@ -81,10 +81,10 @@ async fn loser_of_two_agents_gets_the_messages_and_a_typed_error() {
 /// The messages of an existing session are available before anything is recovered or run.
 #[tokio::test(start_paused = true)]
 async fn load_returns_the_messages_of_an_existing_session_and_claims_nothing() {
-    let world = World::new(["one", "two"].map(Reply::text));
-    let writer = world.agent().session_id("s").build().unwrap();
+    let fixture = Fixture::new(["one", "two"].map(Reply::text));
+    let writer = fixture.agent().session_id("s").build().unwrap();
     writer.run("a").await.unwrap();
-    let reader = world.agent().session_id("s").build().unwrap();
+    let reader = fixture.agent().session_id("s").build().unwrap();
     assert_eq!(reader.load().await.unwrap().len(), 2);
     assert_eq!(texts(&reader), ["user: a", "assistant: one"]);
     writer.run("b").await.expect("the writer was not fenced off");
@@ -92,11 +92,12 @@ async fn load_returns_the_messages_of_an_existing_session_and_claims_nothing() {
 }
 
 /// Fixtures in which a process died while an approval request was open.
-fn after_death_at_a_question() -> Arc<World> {
-    let world = Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("done")])));
+fn after_death_at_a_question() -> Arc<Fixture> {
+    let fixture =
+        Arc::new(Fixture::without_time(ScriptedModel::new([call("c1", "write"), Reply::text("done")])));
     let first = process();
     first.block_on(async {
-        let agent = asking(&world).build().unwrap();
+        let agent = asking(&fixture).build().unwrap();
         let mut stream = agent.run_stream("write it");
         until(&mut stream, "PermissionRequired").await;
         let asked = agent.pending_permissions();
@@ -105,12 +106,12 @@ fn after_death_at_a_question() -> Arc<World> {
         std::mem::forget(stream);
     });
     drop(first);
-    world
+    fixture
 }
 
-fn asking(world: &World) -> AgentBuilder {
-    let tool = world.tool("write", || Act::text("ok"));
-    world.agent().session_id("s").permission_policy(AskBeforeEffects).tool(tool)
+fn asking(fixture: &Fixture) -> AgentBuilder {
+    let tool = fixture.tool("write", || Act::text("ok"));
+    fixture.agent().session_id("s").permission_policy(AskBeforeEffects).tool(tool)
 }
 
 fn question(event: &AgentEvent) -> Option<RequestId> {
@@ -123,9 +124,9 @@ fn question(event: &AgentEvent) -> Option<RequestId> {
 /// The approval request is in the stream of the resumed run, with its old id, and can be answered.
 #[test]
 fn open_approval_request_is_repeated_in_the_stream_after_a_crash() {
-    let world = after_death_at_a_question();
+    let fixture = after_death_at_a_question();
     process().block_on(async {
-        let agent = asking(&world).build().unwrap();
+        let agent = asking(&fixture).build().unwrap();
         assert_eq!(agent.pending_permissions().len(), 0, "the session was not read yet");
         agent.load().await.unwrap();
         let open = agent.pending_permissions();
@@ -138,8 +139,8 @@ fn open_approval_request_is_repeated_in_the_stream_after_a_crash() {
         stream.respond_permission(open[0].id, PermissionDecision::Allow);
         rest(&mut stream).await;
         assert_eq!(stream.finish().await.unwrap().text, "done");
-        assert_eq!((agent.pending_permissions().len(), world.ledger.len()), (0, 1));
-        let journal = world.journal(&session()).await;
+        assert_eq!((agent.pending_permissions().len(), fixture.ledger.len()), (0, 1));
+        let journal = fixture.journal(&session()).await;
         assert_eq!(kinds(&journal).iter().filter(|kind| *kind == "PermissionRequired").count(), 2);
     });
 }
@@ -147,11 +148,11 @@ fn open_approval_request_is_repeated_in_the_stream_after_a_crash() {
 /// Callbacks and subscriptions receive it, too.
 #[test]
 fn open_approval_request_reaches_callbacks_and_subscribers_after_a_crash() {
-    let world = after_death_at_a_question();
+    let fixture = after_death_at_a_question();
     process().block_on(async {
         let asked: Arc<Mutex<Vec<RequestId>>> = Arc::default();
         let heard = Arc::clone(&asked);
-        let agent = asking(&world)
+        let agent = asking(&fixture)
             .enable_broadcast(64)
             .on_event(move |event| heard.lock().unwrap().extend(question(event)))
             .build()
@@ -176,8 +177,8 @@ fn open_approval_request_reaches_callbacks_and_subscribers_after_a_crash() {
 #[tokio::test(start_paused = true)]
 async fn failed_model_call_is_an_error_with_its_kind_and_the_output() {
     let auth = || ProviderError::Auth("no such key".into());
-    let world = World::new([call("c1", "write"), Reply::error(auth()), Reply::text("back")]);
-    let agent = world.agent().tool(world.tool("write", || Act::text("ok"))).build().unwrap();
+    let fixture = Fixture::new([call("c1", "write"), Reply::error(auth()), Reply::text("back")]);
+    let agent = fixture.agent().tool(fixture.tool("write", || Act::text("ok"))).build().unwrap();
     let mut stream = agent.run_stream("go");
     assert!(matches!(rest(&mut stream).await.last().unwrap().event, AgentEvent::AgentEnd { .. }));
     let error = stream.finish().await.unwrap_err();
@@ -194,10 +195,10 @@ async fn failed_model_call_is_an_error_with_its_kind_and_the_output() {
 /// Of two tools with the same name, one would not be reachable.
 #[tokio::test(start_paused = true)]
 async fn duplicate_or_invalid_tool_names_fail_to_build() {
-    let world = World::new([]);
+    let fixture = Fixture::new([]);
     let build = |names: &[&str]| {
-        let tools = names.iter().map(|name| world.tool(name, || Act::text("ok")));
-        tools.fold(world.agent(), AgentBuilder::tool).build().map(drop)
+        let tools = names.iter().map(|name| fixture.tool(name, || Act::text("ok")));
+        tools.fold(fixture.agent(), AgentBuilder::tool).build().map(drop)
     };
     assert_eq!(build(&["a", "b", "a"]), Err(BuildError::DuplicateTool("a".into())));
     let long = "x".repeat(65);
@@ -211,12 +212,12 @@ async fn duplicate_or_invalid_tool_names_fail_to_build() {
 /// Outside a tokio runtime, starting a run is an error, not a panic.
 #[test]
 fn starting_a_run_outside_tokio_is_an_error() {
-    let world = {
+    let fixture = {
         let runtime = process();
         let _inside = runtime.enter();
-        World::timeless(ScriptedModel::new([Reply::text("hi")]))
+        Fixture::without_time(ScriptedModel::new([Reply::text("hi")]))
     };
-    let agent = world.agent().build().unwrap();
+    let agent = fixture.agent().build().unwrap();
     let stream = agent.run_stream("go");
     let finished = futures_util::FutureExt::now_or_never(stream.finish()).unwrap();
     assert!(matches!(finished, Err(AgentError::NoRuntime)), "{finished:?}");
@@ -228,21 +229,23 @@ fn starting_a_run_outside_tokio_is_an_error() {
 /// A reason that begins with "Denied" does not repeat the word.
 #[tokio::test(start_paused = true)]
 async fn denied_tool_call_says_denied_once() {
-    for (reason, told) in [
+    for (reason, sent_messages) in [
         ("Denied:\n- `rm x`: a rule.", "tool: Denied: `rm x`: a rule."),
         ("Denied: not now", "tool: Denied: not now"),
         ("not now", "tool: Denied: not now"),
         ("Denied:\n- one.\n- two.", "tool: Denied: \n- one.\n- two."),
     ] {
-        let world = World::new([call("c1", "write"), Reply::text("I see")]);
-        let agent =
-            world.agent().permission_policy(AskBeforeEffects).tool(world.tool("write", || Act::text("ok")));
+        let fixture = Fixture::new([call("c1", "write"), Reply::text("I see")]);
+        let agent = fixture
+            .agent()
+            .permission_policy(AskBeforeEffects)
+            .tool(fixture.tool("write", || Act::text("ok")));
         let agent = agent.build().unwrap();
         let mut stream = agent.run_stream("go");
         let request = question(&until(&mut stream, "PermissionRequired").await.event).unwrap();
         stream.respond_permission(request, PermissionDecision::deny(reason));
         stream.finish().await.unwrap();
-        assert_eq!(world.told(1)[2], told);
+        assert_eq!(fixture.sent_messages(1)[2], sent_messages);
     }
 }
 
@@ -252,16 +255,16 @@ async fn compaction_is_on_if_the_window_of_the_model_is_known() {
     let mut model = ModelConfig::new("scripted", "small");
     model.context_window = 6_000;
     for (config, compacts) in [(Some(model), true), (None, false)] {
-        let world = World::with_model(ScriptedModel::from_fn(|_, _| Reply::text("word ".repeat(400))));
+        let fixture = Fixture::with_model(ScriptedModel::from_fn(|_, _| Reply::text("word ".repeat(400))));
         let agent = match config {
-            Some(config) => world.agent().model_config(config),
-            None => world.agent(),
+            Some(config) => fixture.agent().model_config(config),
+            None => fixture.agent(),
         };
         let agent = agent.build().unwrap();
         for _ in 0..16 {
             agent.run("more").await.unwrap();
         }
-        let journal = kinds(&world.journal(&agent.session_id()).await);
+        let journal = kinds(&fixture.journal(&agent.session_id()).await);
         let compacted = journal.iter().any(|kind| kind == "Compaction");
         assert_eq!(compacted, compacts, "{journal:?}");
     }

@@ -7,7 +7,7 @@ use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
 use lariat_testkit::Reply;
 use serde_json::{Value, json};
 
-use super::kit::{World, rest};
+use super::fixture::{Fixture, rest};
 
 /// A secret value that occurs nowhere else.
 fn canary(number: usize) -> String {
@@ -37,9 +37,9 @@ fn canaries() -> Vec<(String, String)> {
 }
 
 /// Returns all secrets, in one of the ways that a tool has.
-struct Loud;
+struct LeakyTool;
 
-impl AgentTool for Loud {
+impl AgentTool for LeakyTool {
     fn name(&self) -> &str {
         "loud"
     }
@@ -86,11 +86,11 @@ async fn no_secret_leaks() {
         .enumerate()
         .map(|(at, way)| Reply::tool_call(format!("c{at}"), "loud", json!({"way": way})));
     let failure = Reply::error(ProviderError::Auth(ErrorDetail::new(all.clone()).with_status(401)));
-    let world = World::new(calls.chain([failure]));
+    let fixture = Fixture::new(calls.chain([failure]));
     let mut config = ModelConfig::new("scripted", "m");
     config.api_key = ApiKey::new(canary(0));
     config.headers.insert("x-key".into(), canary(1));
-    let mut agent = world.agent().model_config(config.clone()).tool(Loud);
+    let mut agent = fixture.agent().model_config(config.clone()).tool(LeakyTool);
     for number in 2..20 {
         agent = agent.secret(format!("SECRET_{number}"), canary(number));
     }
@@ -98,20 +98,24 @@ async fn no_secret_leaks() {
     let mut stream = agent.prompt(format!("here are my keys: {all}")).unwrap();
     agent.steer(format!("and again: {all}"));
     let events = rest(&mut stream).await;
-    let journal = world.journal(&agent.session_id()).await;
+    let journal = fixture.journal(&agent.session_id()).await;
     let seen = [
         ("events", events.iter().map(|event| serde_json::to_string(&**event).unwrap()).collect::<String>()),
         ("events, in debug output", format!("{events:?}")),
         ("journal", journal.iter().map(|event| serde_json::to_string(&**event).unwrap()).collect()),
-        ("requests", format!("{:?}", world.model.recorded())),
+        ("requests", format!("{:?}", fixture.model.recorded())),
         ("configuration", format!("{config:?}")),
     ];
     assert!(
         events.iter().any(|event| format!("{event:?}").contains("ProgressMessage")),
         "no progress was reported"
     );
-    assert!(world.told(1)[0].contains("[redacted: SECRET_7]"), "{:?}", world.told(1)[0]);
-    assert_eq!(world.model.requests(), 6);
+    assert!(
+        fixture.sent_messages(1)[0].contains("[redacted: SECRET_7]"),
+        "{:?}",
+        fixture.sent_messages(1)[0]
+    );
+    assert_eq!(fixture.model.requests(), 6);
     for (value, _) in canaries() {
         for (place, text) in &seen {
             if let Some(at) = text.find(&value) {

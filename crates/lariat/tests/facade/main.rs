@@ -9,12 +9,12 @@
 )]
 
 mod changes;
-mod everything_said;
+mod log_capture;
 mod memory;
 mod opening;
 #[cfg(all(feature = "otlp", feature = "typed"))]
 mod otlp;
-mod place;
 mod regression;
 mod requests;
 mod secrets;
+mod test_dirs;

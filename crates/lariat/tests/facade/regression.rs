@@ -19,9 +19,9 @@ use lariat::{
 use lariat_testkit::{Reply, ScriptedModel};
 
 /// A temporary directory, removed on drop.
-struct Folder(PathBuf);
+struct TempDir(PathBuf);
 
-impl Folder {
+impl TempDir {
     fn new() -> Self {
         let name = format!("lariat-embed-{}-{:?}", std::process::id(), std::thread::current().id());
         // In memory where possible: hundreds of syncs take long on a disk.
@@ -40,7 +40,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -53,11 +53,11 @@ fn descriptors() -> usize {
 /// Sessions that were closed or dropped leave no file descriptor open, and other processes can claim them.
 #[tokio::test]
 async fn closed_and_dropped_sessions_leave_no_open_descriptors() {
-    let folder = Folder::new();
-    let stores = folder.stores().await;
-    let others = folder.stores().await;
+    let dir = TempDir::new();
+    let stores = dir.stores().await;
+    let others = dir.stores().await;
     for ((name, store), (_, other)) in stores.iter().zip(&others) {
-        let mut most = [0, 0];
+        let mut highest = [0, 0];
         for at in 0..300 {
             let model = ScriptedModel::new([Reply::text("done")]);
             let id = format!("s{at}");
@@ -78,16 +78,16 @@ async fn closed_and_dropped_sessions_leave_no_open_descriptors() {
                 }
             };
             other.release(&id.as_str().into(), epoch).await.unwrap();
-            most[usize::from(at >= 30)] = most[usize::from(at >= 30)].max(descriptors());
+            highest[usize::from(at >= 30)] = highest[usize::from(at >= 30)].max(descriptors());
         }
-        assert!(most[1] <= most[0] + 4, "{name}: {} descriptors, then {}", most[0], most[1]);
+        assert!(highest[1] <= highest[0] + 4, "{name}: {} descriptors, then {}", highest[0], highest[1]);
     }
-    let locks = std::fs::read_dir(folder.0.join("sessions.db.locks")).unwrap().count();
+    let locks = std::fs::read_dir(dir.0.join("sessions.db.locks")).unwrap().count();
     assert_eq!(locks, 0, "no lock remains for closed sessions");
 }
 
 /// An address where nothing listens.
-fn nowhere() -> String {
+fn unused_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
@@ -104,8 +104,8 @@ fn real(config: Option<ModelConfig>) -> AgentBuilder {
 #[tokio::test]
 async fn unreachable_unknown_and_unconfigured_models_fail_with_their_kind() {
     let unreachable =
-        ModelConfig::new("anthropic-messages", "claude").with_base_url(nowhere()).with_api_key("k");
-    let keyless = ModelConfig::new("anthropic-messages", "claude").with_base_url(nowhere());
+        ModelConfig::new("anthropic-messages", "claude").with_base_url(unused_address()).with_api_key("k");
+    let keyless = ModelConfig::new("anthropic-messages", "claude").with_base_url(unused_address());
     let unknown = ModelConfig::new("telepathy", "oracle").with_api_key("k");
     let addressless =
         ModelConfig::new("anthropic-messages", "claude").with_base_url("not an address").with_api_key("k");
@@ -129,7 +129,8 @@ async fn unreachable_unknown_and_unconfigured_models_fail_with_their_kind() {
 /// While a server cannot be reached, observers see the retries immediately.
 #[tokio::test]
 async fn retries_of_an_unreachable_server_are_visible_immediately() {
-    let config = ModelConfig::new("anthropic-messages", "claude").with_base_url(nowhere()).with_api_key("k");
+    let config =
+        ModelConfig::new("anthropic-messages", "claude").with_base_url(unused_address()).with_api_key("k");
     let agent = real(Some(config)).build().unwrap();
     let began = Instant::now();
     let mut stream = agent.run_stream("hello");
@@ -199,9 +200,9 @@ fn catalogue_models_have_price_and_window() {
 }
 
 /// A tool that returns far too much output.
-struct Flood(fn() -> String);
+struct LongOutput(fn() -> String);
 
-impl AgentTool for Flood {
+impl AgentTool for LongOutput {
     fn name(&self) -> &str {
         "flood"
     }
@@ -233,13 +234,13 @@ fn last_result(messages: &lariat::Window) -> String {
 async fn output_of_50_megabytes_is_truncated_and_can_be_recalled() {
     const LINES: fn() -> String = || (0..5_000_000).map(|n| format!("row {n:05}\n")).collect();
     const ONE_LINE: fn() -> String = || format!("{}the end", "0123456789".repeat(5_000_000));
-    let folder = Folder::new();
-    let stores = folder.stores().await;
+    let dir = TempDir::new();
+    let stores = dir.stores().await;
     let cases = [(&stores[0], LINES, "row 4999999"), (&stores[1], ONE_LINE, "the end")];
     for ((name, store), output, last) in cases {
         let sizes: Arc<Mutex<Vec<usize>>> = Arc::default();
         let (seen, recalled) = (Arc::clone(&sizes), Arc::new(Mutex::new(String::new())));
-        let told = Arc::clone(&recalled);
+        let results = Arc::clone(&recalled);
         let model = ScriptedModel::from_fn(move |n, request| {
             let result = last_result(&request.messages);
             seen.lock().unwrap().push(result.len());
@@ -251,7 +252,7 @@ async fn output_of_50_megabytes_is_truncated_and_can_be_recalled() {
                     Reply::tool_call("c2", "recall", json!({"id": id, "pattern": "4999999"}))
                 }
                 2 => {
-                    told.lock().unwrap().push_str(&result);
+                    results.lock().unwrap().push_str(&result);
                     let id = request.messages.iter().find_map(|message| {
                         let text = message.as_tool_result()?.content.first()?.as_text()?.to_owned();
                         Some(text.split("id `").nth(1)?.split('`').next()?.to_owned())
@@ -260,12 +261,12 @@ async fn output_of_50_megabytes_is_truncated_and_can_be_recalled() {
                     Reply::tool_call("c3", "recall", json!({"id": id, "offset": offset}))
                 }
                 _ => {
-                    told.lock().unwrap().push_str(&result);
+                    results.lock().unwrap().push_str(&result);
                     Reply::text("done")
                 }
             }
         });
-        let agent = Agent::builder().model(model).tool(Flood(output)).permission_policy(AllowAll);
+        let agent = Agent::builder().model(model).tool(LongOutput(output)).permission_policy(AllowAll);
         let agent = agent.store(Arc::clone(store)).session_id("flood").build().unwrap();
         assert_eq!(agent.run("go").await.unwrap().text, "done");
         let sizes = sizes.lock().unwrap().clone();

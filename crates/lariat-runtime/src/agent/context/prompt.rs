@@ -28,7 +28,7 @@ impl AgentContext {
         prompts: &[AgentMessage],
     ) {
         if self.memory.prompt().is_some() {
-            return self.know_prompt(config).await;
+            return self.load_prompt(config).await;
         }
         let known = self.prompt.get().map(|prompt| prompt.sections().to_vec());
         let sections = match known {
@@ -47,7 +47,7 @@ impl AgentContext {
 
     /// Takes the system prompt of a resumed session from its journal, and assembles the current one to
     /// compare.
-    pub(in crate::agent) async fn know_prompt(&mut self, config: &AgentLoopConfig) {
+    pub(in crate::agent) async fn load_prompt(&mut self, config: &AgentLoopConfig) {
         let Some(sent) = self.memory.prompt().filter(|_| self.prompt.get().is_none()).cloned() else {
             return;
         };
@@ -82,7 +82,7 @@ impl AgentContext {
         if self.stale && self.unrecorded.is_empty() {
             self.read().await?;
         }
-        self.know_prompt(config).await;
+        self.load_prompt(config).await;
         if let Some(prompt) = self.prompt.get() {
             return Ok(prompt.sections().to_vec());
         }

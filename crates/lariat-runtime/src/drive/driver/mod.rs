@@ -4,10 +4,10 @@
 //! it performs no other effect and does not read the model's stream (back-pressure). Tools continue to run;
 //! what they produce goes to the state machine, whose effects wait for their turn.
 
-mod hook;
-mod pay;
+mod hook_jobs;
+mod in_process_hooks;
 mod publish;
-mod tell;
+mod reservations;
 
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -31,22 +31,22 @@ use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunParts};
 use lariat_core::store::StoreError;
 use lariat_core::tool::Access;
 
-use pay::Paying;
-use publish::{Placed, queued};
+use publish::{LateEvent, queued_message};
+use reservations::RunReservations;
 
-use super::bounds;
-use super::changes::Changes;
-use super::gate;
+use super::approvals::PendingApprovals;
+use super::authorize::authorize;
+use super::file_changes::FileChanges;
 use super::handle::RunHandle;
 use super::journal::Journal;
-use super::mailbox::Letter;
+use super::mailbox::MailboxItem;
 use super::model_call::ModelCall;
-use super::moments::Opening;
+use super::output_limit;
 use super::ports::Ports;
-use super::questions::Questions;
 use super::redaction;
+use super::session_hooks::SessionStartAnswer;
 use super::timers::Timers;
-use super::tool_call::{self, Granted, ToolLeash};
+use super::tool_call::{self, AuthorizedCall, RunningTool};
 use crate::prompt::{PromptSlot, SessionPrompt};
 
 /// Drives one run to its end.
@@ -59,42 +59,42 @@ pub struct Driver {
     batch: Vec<EventRecord>,
     flush: Option<BoxFuture<'static, Result<Vec<Event>, StoreError>>>,
     /// A snapshot that is being written. The run does not wait for it.
-    saving: Option<BoxFuture<'static, ()>>,
+    snapshot_write: Option<BoxFuture<'static, ()>>,
     /// User messages in the batch that is being written.
-    in_flight: Vec<(QueueKind, SharedMessage)>,
-    published_late: Vec<Placed>,
+    unsaved_messages: Vec<(QueueKind, SharedMessage)>,
+    late_events: Vec<LateEvent>,
     model: Option<ModelCall>,
     /// What the provider remembers of the last request.
     memo: RequestMemo,
-    jobs: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
+    jobs: FuturesUnordered<Abortable<BoxFuture<'static, JobResult>>>,
     job_handles: Vec<(JobKey, AbortHandle)>,
-    leashes: Vec<ToolLeash>,
+    running_tools: Vec<RunningTool>,
     timers: Timers<TimerKey>,
     cancelled: Option<Cancelled>,
-    begun: Option<u64>,
+    start_seq: Option<u64>,
     messages: Vec<SharedMessage>,
-    questions: Questions,
+    approvals: PendingApprovals,
     /// The previews that the user saw in approval requests, until the tool calls run.
     shown: Vec<(ToolCallId, String)>,
     unread: Vec<(QueueKind, AgentMessage)>,
-    opening: Opening,
-    remarked: bool,
+    session_start: SessionStartAnswer,
+    hook_context_sent: bool,
     /// Reservations in shared budgets, if there are any.
-    paying: Option<Box<Paying>>,
+    reservations: Option<Box<RunReservations>>,
     /// The session's own system prompt.
     prompt: Option<PromptSlot>,
-    changes: Changes,
+    changes: FileChanges,
 }
 
 /// The result of a job.
-pub(crate) struct Done {
+pub(crate) struct JobResult {
     /// The reason why a hook wants the run to end.
     pub(crate) halt: Option<String>,
     /// The input for the state machine, if it waits for one.
     pub(crate) input: Option<Input>,
 }
 
-impl From<Input> for Done {
+impl From<Input> for JobResult {
     fn from(input: Input) -> Self {
         Self { halt: None, input: Some(input) }
     }
@@ -113,18 +113,18 @@ enum TimerKey {
 }
 
 /// What can happen while the driver waits.
-enum Happening {
+enum DriverEvent {
     Input(Input),
-    Done(Done),
+    JobDone(JobResult),
     Flushed(Result<Vec<Event>, StoreError>),
-    Letter(Letter),
+    MailboxItem(MailboxItem),
     GraceOver(ToolCallId),
 }
 
 /// The result of a run.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Driven {
+pub struct FinishedRun {
     /// How the run ended.
     pub ending: Ending,
     /// All messages that the run produced, in the order in which they were recorded.
@@ -134,9 +134,9 @@ pub struct Driven {
     /// Messages that arrived too late for this run and are not journaled.
     pub unread: Vec<(QueueKind, AgentMessage)>,
     /// The model received what hooks answered at the start of the session.
-    pub(crate) remarked: bool,
+    pub(crate) hook_context_sent: bool,
     /// The files that tools changed.
-    pub(crate) changes: Changes,
+    pub(crate) changes: FileChanges,
 }
 
 /// Why a run stopped before its end. It can be recovered from its journal.
@@ -165,39 +165,43 @@ impl Driver {
             held: None,
             batch: Vec::new(),
             flush: None,
-            saving: None,
-            in_flight: Vec::new(),
-            published_late: Vec::new(),
+            snapshot_write: None,
+            unsaved_messages: Vec::new(),
+            late_events: Vec::new(),
             model: None,
             memo: RequestMemo::default(),
             jobs: FuturesUnordered::new(),
             job_handles: Vec::new(),
-            leashes: Vec::new(),
+            running_tools: Vec::new(),
             timers: Timers::default(),
             cancelled: Some(handle.cancel.cancelled()),
-            begun: None,
+            start_seq: None,
             messages: Vec::new(),
-            questions: Questions::default(),
+            approvals: PendingApprovals::default(),
             shown: Vec::new(),
             unread: Vec::new(),
-            opening: Opening::default(),
-            remarked: false,
-            paying: None,
+            session_start: SessionStartAnswer::default(),
+            hook_context_sent: false,
+            reservations: None,
             prompt: None,
-            changes: Changes::default(),
+            changes: FileChanges::default(),
         });
         (driver, handle)
     }
 
     /// Sets what hooks answered at the start of the session, and the file changes that an earlier process
     /// made for this run.
-    pub(crate) fn opened(mut self: Box<Self>, opening: Opening, changes: Changes) -> Box<Self> {
-        (self.opening, self.changes) = (opening, changes);
+    pub(crate) fn with_session_start(
+        mut self: Box<Self>,
+        session_start: SessionStartAnswer,
+        changes: FileChanges,
+    ) -> Box<Self> {
+        (self.session_start, self.changes) = (session_start, changes);
         self
     }
 
     /// Writes these records first, together with the run's own first events.
-    pub(crate) fn after(mut self: Box<Self>, records: Vec<EventRecord>) -> Box<Self> {
+    pub(crate) fn with_first_records(mut self: Box<Self>, records: Vec<EventRecord>) -> Box<Self> {
         self.batch = records;
         self
     }
@@ -221,38 +225,45 @@ impl Driver {
     ///
     /// # Errors
     /// If the journal cannot be written.
-    pub async fn drive(mut self: Box<Self>) -> Result<Driven, DriveError> {
+    pub async fn drive(mut self: Box<Self>) -> Result<FinishedRun, DriveError> {
         // Process commands that were sent before the start first.
-        for letter in self.handle.mailbox.take() {
-            self.on_letter(letter);
+        for item in self.handle.mailbox.take() {
+            self.handle_item(item);
         }
-        if let Some(reason) = self.opening.stop.take() {
+        if let Some(reason) = self.session_start.stop.take() {
             self.feed(Input::Halt { reason });
         }
         self.feed(Input::Begin);
         loop {
             if let Some(ending) = self.perform() {
-                if let Some(paying) = self.paying.take() {
+                if let Some(reservations) = self.reservations.take() {
                     // Boxed: otherwise the future of every run would reserve space for it.
-                    Box::pin(paying.finish()).await;
+                    Box::pin(reservations.finish()).await;
                 }
-                let Self { run, messages, handle, mut unread, remarked, changes, .. } = *self;
+                let Self { run, messages, handle, mut unread, hook_context_sent, changes, .. } = *self;
                 unread.extend(handle.close());
-                return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked, changes });
+                return Ok(FinishedRun {
+                    ending,
+                    messages,
+                    parts: run.into_parts(),
+                    unread,
+                    hook_context_sent,
+                    changes,
+                });
             }
-            match poll_fn(|context| self.poll_happening(context)).await {
-                Happening::Input(input) => self.feed(input),
+            match poll_fn(|context| self.poll_event(context)).await {
+                DriverEvent::Input(input) => self.feed(input),
                 // Both together: the input that ends the run comes before the one that would continue it.
-                Happening::Done(Done { halt, input }) => {
+                DriverEvent::JobDone(JobResult { halt, input }) => {
                     let halt = halt.map(|reason| Input::Halt { reason });
                     halt.into_iter().chain(input).for_each(|input| self.feed(input));
                 }
-                Happening::Letter(letter) => self.on_letter(letter),
-                Happening::GraceOver(call) => self.cut(&call),
-                Happening::Flushed(result) => {
-                    let events = result.inspect_err(|_| self.give_back())?;
+                DriverEvent::MailboxItem(item) => self.handle_item(item),
+                DriverEvent::GraceOver(call) => self.abort_tool(&call),
+                DriverEvent::Flushed(result) => {
+                    let events = result.inspect_err(|_| self.return_unsaved())?;
                     self.flush = None;
-                    self.in_flight.clear();
+                    self.unsaved_messages.clear();
                     self.publish_flushed(events);
                     self.save_snapshot();
                 }
@@ -261,21 +272,21 @@ impl Driver {
     }
 
     /// Puts messages that may be unsaved back into the mailbox, before the unread ones.
-    fn give_back(&mut self) {
-        let mut unsaved = std::mem::take(&mut self.in_flight);
-        unsaved.extend(self.batch.iter().filter_map(queued));
+    fn return_unsaved(&mut self) {
+        let mut unsaved = std::mem::take(&mut self.unsaved_messages);
+        unsaved.extend(self.batch.iter().filter_map(queued_message));
         while let Some(effect) = self.held.take().or_else(|| self.run.next_effect()) {
             if let Effect::Record(record) = effect {
-                unsaved.extend(queued(&record));
+                unsaved.extend(queued_message(&record));
             }
         }
         let unsaved = unsaved.into_iter().map(|(queue, message)| (queue, AgentMessage::clone(&message)));
-        let letter = |(queue, message)| Letter::Queue { queue, message: Box::new(message) };
+        let item = |(queue, message)| MailboxItem::Queue { queue, message: Box::new(message) };
         let mailbox = &self.handle.mailbox;
         let waiting = mailbox.take();
         let unread = std::mem::take(&mut self.unread);
-        for letter in unsaved.chain(unread).map(letter).chain(waiting) {
-            let _ = mailbox.send(letter);
+        for item in unsaved.chain(unread).map(item).chain(waiting) {
+            let _ = mailbox.send(item);
         }
     }
 
@@ -283,7 +294,7 @@ impl Driver {
         redaction::input(&self.ports.redactor, &mut input);
         if let Input::ToolFinished { call, result } = &input {
             self.settle_tool(call, result);
-            self.leashes.retain(|leash| leash.id != *call);
+            self.running_tools.retain(|running| running.id != *call);
             self.timers.drop_timer(&TimerKey::Grace(call.clone()));
         }
         let stamp = self.ports.stamp();
@@ -312,10 +323,10 @@ impl Driver {
     /// Whether everything recorded before an effect must be durable first. Not if the effect cannot reach the
     /// outside world: a hook that is not interested, a policy that only judges, or a source that only reads.
     fn needs_barrier(&self, effect: &Effect) -> bool {
-        let unheard = self.ports.hooks.interest() == HookInterest::None;
+        let no_hooks = self.ports.hooks.interest() == HookInterest::None;
         let inert = match effect {
-            Effect::Hook(_) => unheard,
-            Effect::Authorize { .. } => unheard && self.only_judges(),
+            Effect::Hook(_) => no_hooks,
+            Effect::Authorize { .. } => no_hooks && self.only_judges(),
             Effect::Consult { .. } => self.only_looks(),
             _ => false,
         };
@@ -337,8 +348,8 @@ impl Driver {
         match effect {
             Effect::Record(record) => self.record(*record),
             Effect::Hook(call) => self.call_hook(call),
-            Effect::Filter { op, prompts } => self.judge_prompts(op, &prompts),
-            Effect::Tell { op, moment } => self.tell(op, moment),
+            Effect::Filter { op, prompts } => self.check_prompts(op, &prompts),
+            Effect::Tell { op, moment } => self.notify_hooks(op, moment),
             Effect::CallModel { op, window, candidate, .. } => {
                 // If the policy panics, the model gets only read access.
                 let access = std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.access()));
@@ -363,18 +374,18 @@ impl Driver {
                 self.timers.drop_timer(&TimerKey::Op(op));
                 self.model.take_if(|call| call.op() == op);
                 self.abort_job(JobKey::Op(op));
-                self.give_up(op);
+                self.drop_reservation(op);
             }
             Effect::Authorize { call } => {
-                let job = gate::authorize(&self.ports, self.journal.session_id(), &self.handle.loop_id, call);
+                let job = authorize(&self.ports, self.journal.session_id(), &self.handle.loop_id, call);
                 self.start_job(None, job);
             }
             Effect::Ask { request } => {
                 // A recovered run repeats requests that an earlier process recorded.
-                self.questions.ask(&request);
+                self.approvals.add(&request);
                 let shown = request.preview.clone().map(|shown| (request.tool_call_id.clone(), shown));
                 self.shown.extend(shown);
-                self.notify(&request);
+                self.notify_pending_approval(&request);
                 if let Some(approver) = self.ports.approver.clone() {
                     let key = JobKey::Request(request.id);
                     let job = Box::pin(async move {
@@ -391,20 +402,20 @@ impl Driver {
             Effect::RunTool { call, args } => {
                 let at = self.shown.iter().position(|(id, _)| *id == call.id);
                 let shown = at.map(|at| self.shown.swap_remove(at).1);
-                let (leash, job) = tool_call::start(
+                let (running, job) = tool_call::start(
                     &self.ports,
-                    Granted { call, args, shown },
+                    AuthorizedCall { call, args, shown },
                     &self.journal,
                     &self.handle.loop_id,
                     &self.handle.mailbox,
                     &self.handle.cancel,
                 );
-                self.leashes.push(leash);
+                self.running_tools.push(running);
                 self.start_job(None, job);
             }
             Effect::CancelTool { call } => {
-                if let Some(leash) = self.leashes.iter().find(|leash| leash.id == call) {
-                    leash.cancel.cancel();
+                if let Some(running) = self.running_tools.iter().find(|running| running.id == call) {
+                    running.cancel.cancel();
                     let at = self.ports.clock.now().after(self.ports.tool_grace);
                     self.timers.set(at, TimerKey::Grace(call));
                 }
@@ -414,7 +425,7 @@ impl Driver {
         }
     }
 
-    fn start_job(&mut self, key: Option<JobKey>, job: BoxFuture<'static, Done>) {
+    fn start_job(&mut self, key: Option<JobKey>, job: BoxFuture<'static, JobResult>) {
         let (handle, registration) = AbortHandle::new_pair();
         self.jobs.push(Abortable::new(job, registration));
         if let Some(key) = key {
@@ -428,52 +439,52 @@ impl Driver {
         }
     }
 
-    fn cut(&self, call: &ToolCallId) {
-        if let Some(leash) = self.leashes.iter().find(|leash| leash.id == *call) {
-            leash.cut.cancel();
+    fn abort_tool(&self, call: &ToolCallId) {
+        if let Some(running) = self.running_tools.iter().find(|running| running.id == *call) {
+            running.abort.cancel();
         }
     }
 
     /// Polls for the next thing that happens. Polls in a fixed order, so that runs are reproducible; the
     /// model comes last, because only its stream can be endless.
-    fn poll_happening(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<DriverEvent> {
         if self.flush.is_none() && !self.batch.is_empty() {
             // A verdict that is available immediately is written together with the tool call it is about.
             if let Poll::Ready(done) = self.poll_jobs(context) {
-                return Poll::Ready(Happening::Done(done));
+                return Poll::Ready(DriverEvent::JobDone(done));
             }
             self.start_flush();
         }
         if let Some(flush) = &mut self.flush
             && let Poll::Ready(result) = flush.as_mut().poll(context)
         {
-            return Poll::Ready(Happening::Flushed(result));
+            return Poll::Ready(DriverEvent::Flushed(result));
         }
-        if let Some(saving) = &mut self.saving
-            && saving.as_mut().poll(context).is_ready()
+        if let Some(snapshot_write) = &mut self.snapshot_write
+            && snapshot_write.as_mut().poll(context).is_ready()
         {
-            self.saving = None;
+            self.snapshot_write = None;
         }
-        if let Some(paying) = &mut self.paying {
-            paying.poll(context);
+        if let Some(reservations) = &mut self.reservations {
+            reservations.poll(context);
         }
         if let Some(cancelled) = &mut self.cancelled
             && std::pin::Pin::new(cancelled).poll(context).is_ready()
         {
             self.cancelled = None;
-            return Poll::Ready(Happening::Input(Input::Cancel));
+            return Poll::Ready(DriverEvent::Input(Input::Cancel));
         }
-        if let Poll::Ready(letter) = self.handle.mailbox.poll(context) {
-            return Poll::Ready(Happening::Letter(letter));
+        if let Poll::Ready(item) = self.handle.mailbox.poll(context) {
+            return Poll::Ready(DriverEvent::MailboxItem(item));
         }
         if let Poll::Ready(key) = self.timers.poll(&*self.ports.clock, context) {
             return Poll::Ready(match key {
-                TimerKey::Op(op) => Happening::Input(Input::Timer { op }),
-                TimerKey::Grace(call) => Happening::GraceOver(call),
+                TimerKey::Op(op) => DriverEvent::Input(Input::Timer { op }),
+                TimerKey::Grace(call) => DriverEvent::GraceOver(call),
             });
         }
         if let Poll::Ready(done) = self.poll_jobs(context) {
-            return Poll::Ready(Happening::Done(done));
+            return Poll::Ready(DriverEvent::JobDone(done));
         }
         if self.flush.is_none()
             && let Some(call) = &mut self.model
@@ -484,12 +495,12 @@ impl Driver {
             {
                 self.model = None;
             }
-            return Poll::Ready(Happening::Input(input));
+            return Poll::Ready(DriverEvent::Input(input));
         }
         Poll::Pending
     }
 
-    fn poll_jobs(&mut self, context: &mut Context<'_>) -> Poll<Done> {
+    fn poll_jobs(&mut self, context: &mut Context<'_>) -> Poll<JobResult> {
         while let Poll::Ready(Some(finished)) = self.jobs.poll_next_unpin(context) {
             // Ignore aborted jobs.
             if let Ok(done) = finished {
@@ -502,14 +513,14 @@ impl Driver {
 
     /// Writes a snapshot if one is due and everything that this loop recorded is written.
     fn save_snapshot(&mut self) {
-        if self.saving.is_some()
+        if self.snapshot_write.is_some()
             || !self.batch.is_empty()
             || matches!(self.held, Some(Effect::Record(_)))
             || !self.journal.wants_snapshot(self.run.transcript().len())
         {
             return;
         }
-        self.saving = self.run.snapshot().map(|snapshot| self.journal.keep_snapshot(&snapshot));
+        self.snapshot_write = self.run.snapshot().map(|snapshot| self.journal.write_snapshot(&snapshot));
     }
 
     fn forget_job(&mut self, input: Option<&Input>) {
@@ -528,29 +539,31 @@ impl Driver {
         self.job_handles.retain(|(other, _)| *other != key);
     }
 
-    fn on_letter(&mut self, letter: Letter) {
-        match letter {
+    fn handle_item(&mut self, item: MailboxItem) {
+        match item {
             // The run's last events are being written: it accepts no more messages, and none may be lost.
-            Letter::Queue { queue, message } if self.run.is_finished() => self.unread.push((queue, *message)),
-            Letter::Queue { queue, message } => self.feed(Input::Queued { queue, message: *message }),
-            Letter::Pin { message, pinned } => self.feed(Input::Pin { message, pinned }),
-            Letter::Answer { request, decision } => {
+            MailboxItem::Queue { queue, message } if self.run.is_finished() => {
+                self.unread.push((queue, *message))
+            }
+            MailboxItem::Queue { queue, message } => self.feed(Input::Queued { queue, message: *message }),
+            MailboxItem::Pin { message, pinned } => self.feed(Input::Pin { message, pinned }),
+            MailboxItem::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
             }
-            Letter::MoreBudget { scope, limits } => {
+            MailboxItem::MoreBudget { scope, limits } => {
                 self.feed(Input::BudgetExtended { scope, limits, by: "user".to_owned() });
             }
-            Letter::BudgetAnswer { request, more } => {
+            MailboxItem::BudgetAnswer { request, more } => {
                 self.feed(Input::BudgetAnswered { request, more, by: "user".to_owned() });
             }
-            Letter::Update { call, mut partial } => {
+            MailboxItem::Update { call, mut partial } => {
                 redaction::result(&self.ports.redactor, &mut partial);
-                bounds::partial(&mut partial, self.ports.max_tool_output);
+                output_limit::partial(&mut partial, self.ports.max_tool_output);
                 self.on_update(call, partial);
             }
-            Letter::Progress { call, mut text } => {
+            MailboxItem::Progress { call, mut text } => {
                 redaction::text(&self.ports.redactor, &mut text);
-                bounds::progress(&mut text, self.ports.max_tool_output);
+                output_limit::progress(&mut text, self.ports.max_tool_output);
                 let tool_name = self.tool_name(&call);
                 if let Some(tool_name) = tool_name {
                     self.record_live(AgentEvent::ProgressMessage { tool_call_id: call, tool_name, text });
@@ -561,6 +574,6 @@ impl Driver {
 
     /// Returns the tool of a running tool call. Updates after its end are dropped.
     fn tool_name(&self, call: &ToolCallId) -> Option<String> {
-        self.leashes.iter().find(|leash| leash.id == *call).map(|leash| leash.tool_name.clone())
+        self.running_tools.iter().find(|running| running.id == *call).map(|running| running.tool_name.clone())
     }
 }

@@ -15,10 +15,10 @@ fn fast_consumer_receives_every_event_in_order() {
     for n in 0..1_000 {
         session.durable(turn());
         assert_eq!(poll(&mut subscription).unwrap().unwrap().seq, n);
-        for piece in 0..3 {
-            session.live(text(1, piece.to_string()));
+        for chunk in 0..3 {
+            session.live(text(1, chunk.to_string()));
             let event = poll(&mut subscription).unwrap().unwrap();
-            assert_eq!(event.event.text_delta(), Some(&*piece.to_string()));
+            assert_eq!(event.event.text_delta(), Some(&*chunk.to_string()));
         }
         assert!(poll(&mut subscription).is_none());
     }
@@ -100,9 +100,9 @@ fn dropping_the_hub_ends_its_subscriptions() {
 }
 
 #[derive(Default)]
-struct Count(AtomicUsize);
+struct WakeCounter(AtomicUsize);
 
-impl Wake for Count {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -112,7 +112,7 @@ impl Wake for Count {
 fn waiting_consumer_is_woken_by_an_event_and_by_the_end() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(8);
-    let count = Arc::new(Count::default());
+    let count = Arc::new(WakeCounter::default());
     let waker = Waker::from(Arc::clone(&count));
     let mut context = Context::from_waker(&waker);
     let woken = || count.0.load(Ordering::Relaxed);
@@ -133,9 +133,9 @@ fn waiting_consumer_is_woken_by_an_event_and_by_the_end() {
 }
 
 /// A waker that calls the hub while it is woken.
-struct Meddler(Mutex<Option<(Arc<EventHub>, Subscription)>>);
+struct ReentrantWaker(Mutex<Option<(Arc<EventHub>, Subscription)>>);
 
-impl Wake for Meddler {
+impl Wake for ReentrantWaker {
     fn wake(self: Arc<Self>) {
         if let Some((hub, subscription)) = self.0.lock().unwrap().take() {
             drop(subscription);
@@ -149,7 +149,7 @@ impl Wake for Meddler {
 fn waker_may_call_the_hub_that_wakes_it() {
     let hub = Arc::new(EventHub::new(Arc::new(MemoryStore::new()), SessionId::from("s")));
     let (mut waiting, other) = (hub.subscribe(1), hub.subscribe(1));
-    let waker = Waker::from(Arc::new(Meddler(Mutex::new(Some((Arc::clone(&hub), other))))));
+    let waker = Waker::from(Arc::new(ReentrantWaker(Mutex::new(Some((Arc::clone(&hub), other))))));
     assert!(waiting.poll_next_unpin(&mut Context::from_waker(&waker)).is_pending());
     hub.publish(Session::new().record(0, turn()));
     assert_eq!(poll(&mut waiting).unwrap().unwrap().seq, 0);

@@ -22,7 +22,7 @@ use crate::memory::MemoryStore;
 
 /// A journal, the hub in front of it, and the position of both.
 struct Session {
-    store: Arc<Fickle>,
+    store: Arc<UnreliableStore>,
     hub: Arc<EventHub>,
     id: SessionId,
     epoch: Epoch,
@@ -37,7 +37,7 @@ impl Session {
 
     /// Creates a session whose journal has events from before the hub was created.
     fn with_history(events: u64) -> Self {
-        let (store, id) = (Arc::new(Fickle::default()), SessionId::from("s"));
+        let (store, id) = (Arc::new(UnreliableStore::default()), SessionId::from("s"));
         let epoch = store.claim(&id).now_or_never().unwrap().unwrap();
         let hub = Arc::new(EventHub::new(store.clone(), id.clone()));
         let mut session = Self { store, hub, id, epoch, journal: Vec::new(), published: 0 };
@@ -132,7 +132,7 @@ fn durable_seqs(events: &[Event]) -> Vec<u64> {
 /// A memory store that behaves like one across a network: slow, sometimes failing, and with serialised
 /// events.
 #[derive(Default)]
-struct Fickle {
+struct UnreliableStore {
     inner: MemoryStore,
     reads: Mutex<Reads>,
 }
@@ -155,7 +155,7 @@ struct Reads {
     count: usize,
 }
 
-impl Fickle {
+impl UnreliableStore {
     fn reads(&self) -> std::sync::MutexGuard<'_, Reads> {
         self.reads.lock().unwrap()
     }
@@ -167,7 +167,7 @@ impl Reads {
     }
 }
 
-impl SessionStore for Fickle {
+impl SessionStore for UnreliableStore {
     fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>> {
         self.inner.claim(session_id)
     }

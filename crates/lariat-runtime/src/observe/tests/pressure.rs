@@ -23,7 +23,7 @@ fn deltas(events: &[Event]) -> Vec<&str> {
 fn slow_consumer_with_capacity_four_receives_every_durable_event_once_and_in_order() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(4);
-    let (mut got, mut longest) = (Vec::new(), 0);
+    let (mut received, mut longest) = (Vec::new(), 0);
     for n in 0..110_000_u32 {
         if n % 11 == 0 {
             session.durable(turn());
@@ -32,12 +32,12 @@ fn slow_consumer_with_capacity_four_receives_every_durable_event_once_and_in_ord
         }
         longest = longest.max(subscription.queue().len());
         if n % 97 == 0 {
-            got.extend(poll(&mut subscription).and_then(Result::ok));
+            received.extend(poll(&mut subscription).and_then(Result::ok));
         }
     }
-    got.extend(drain(&mut subscription));
+    received.extend(drain(&mut subscription));
     assert!(longest <= 4, "{longest} queued");
-    assert!(durable_seqs(&got).into_iter().eq(0..10_000));
+    assert!(durable_seqs(&received).into_iter().eq(0..10_000));
     assert!(session.store.reads().count < 200);
     session.durable(turn());
     session.live(text(1_000_000, "live again"));
@@ -50,18 +50,18 @@ fn slow_consumer_with_capacity_four_receives_every_durable_event_once_and_in_ord
 fn chunks_of_a_message_are_joined_until_they_are_received() {
     let session = Session::new();
     let (mut slow, mut other) = (session.hub.subscribe(4), session.hub.subscribe(4));
-    let pieces: Vec<String> = (0..5_000).map(|n| format!("{n} ")).collect();
-    for (n, piece) in pieces.iter().enumerate() {
-        session.live(text(1, piece.clone()));
+    let chunks: Vec<String> = (0..5_000).map(|n| format!("{n} ")).collect();
+    for (n, chunk) in chunks.iter().enumerate() {
+        session.live(text(1, chunk.clone()));
         assert!(slow.queue().len() <= 1);
         if n == 2_500 {
-            assert_eq!(deltas(&drain(&mut other)).concat(), pieces[..=n].concat());
+            assert_eq!(deltas(&drain(&mut other)).concat(), chunks[..=n].concat());
         }
     }
     let joined = drain(&mut slow);
     assert_eq!(joined.len(), 1);
-    assert_eq!(deltas(&joined).concat(), pieces.concat());
-    assert_eq!(deltas(&drain(&mut other)).concat(), pieces[2_501..].concat());
+    assert_eq!(deltas(&joined).concat(), chunks.concat());
+    assert_eq!(deltas(&drain(&mut other)).concat(), chunks[2_501..].concat());
 }
 
 #[test]

@@ -19,7 +19,7 @@ struct Observer {
     capacity: usize,
     next: u64,
     /// The last delivered chunk: its message and its number.
-    piece: Option<(u128, u64)>,
+    chunk: Option<(u128, u64)>,
 }
 
 impl Observer {
@@ -29,19 +29,19 @@ impl Observer {
             self.next += 1;
             return;
         }
-        let Some(pieces) = event.event.text_delta() else { return };
-        for piece in pieces.split_terminator(';') {
-            let fields: Vec<u64> = piece.split(',').map(|field| field.parse().unwrap()).collect();
+        let Some(chunks) = event.event.text_delta() else { return };
+        for chunk in chunks.split_terminator(';') {
+            let fields: Vec<u64> = chunk.split(',').map(|field| field.parse().unwrap()).collect();
             let (message, number, published, known) =
                 (fields[0].into(), fields[1], fields[2], fields[3] == 1);
             assert!(published <= self.next, "seed {seed}: a live event before an earlier durable one");
             assert!(!known || published == self.next, "seed {seed}: a live event after a later durable one");
-            if let Some((last_message, last_number)) = self.piece
+            if let Some((last_message, last_number)) = self.chunk
                 && last_message == message
             {
                 assert_eq!(number, last_number + 1, "seed {seed}: a gap in a message");
             }
-            self.piece = Some((message, number));
+            self.chunk = Some((message, number));
         }
     }
 
@@ -61,7 +61,7 @@ struct Schedule {
     session: Session,
     observers: Vec<Observer>,
     message: u64,
-    pieces: u64,
+    chunks: u64,
 }
 
 impl Schedule {
@@ -70,7 +70,7 @@ impl Schedule {
         let session = Session::with_history(random(&mut state) % 4 * 100);
         session.store.reads().delays = random(&mut state) | 1;
         session.store.reads().serialised = seed.is_multiple_of(16);
-        Self { seed, state, session, observers: Vec::new(), message: 0, pieces: 0 }
+        Self { seed, state, session, observers: Vec::new(), message: 0, chunks: 0 }
     }
 
     fn random(&mut self, below: u64) -> u64 {
@@ -83,7 +83,7 @@ impl Schedule {
             3..7 => {
                 self.session.publish_next();
             }
-            7..11 => self.publish_piece(),
+            7..11 => self.publish_chunk(),
             11 => self.session.live(progress("a", "x")),
             12 if self.observers.len() < OBSERVERS => self.subscribe(),
             13 if self.random(4) == 0 && !self.observers.is_empty() => {
@@ -105,16 +105,16 @@ impl Schedule {
             LlmMessage { id: message_id(self.message.into()), turn_id: None, message: Message::user("x") };
         let message = Recorded::Full(Arc::new(AgentMessage::Llm(message)));
         self.session.append(AgentEvent::MessageEnd { message });
-        (self.message, self.pieces) = (self.message + 1, 0);
+        (self.message, self.chunks) = (self.message + 1, 0);
     }
 
     /// Publishes a chunk that contains its number, the published position, and whether the hub knows that
     /// position.
-    fn publish_piece(&mut self) {
+    fn publish_chunk(&mut self) {
         let (message, published) = (self.message, self.session.published);
         let known = u8::from(format!("{:?}", self.session.hub).contains("published: Some"));
-        self.session.live(text(message.into(), format!("{message},{},{published},{known};", self.pieces)));
-        self.pieces += 1;
+        self.session.live(text(message.into(), format!("{message},{},{published},{known};", self.chunks)));
+        self.chunks += 1;
     }
 
     fn subscribe(&mut self) {
@@ -126,7 +126,7 @@ impl Schedule {
             let from = self.random(published + 3);
             (self.session.hub.subscribe_from(capacity, from), from)
         };
-        self.observers.push(Observer { subscription, capacity, next, piece: None });
+        self.observers.push(Observer { subscription, capacity, next, chunk: None });
     }
 
     fn consume(&mut self) {
