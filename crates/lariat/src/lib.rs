@@ -11,7 +11,7 @@
 //! 1. [Embed an agent](#embed-an-agent)
 //! 2. [Add a tool](#add-a-tool)
 //! 3. [Watch a run](#watch-a-run): [callback](#with-a-callback), [broadcast](#with-several-subscribers),
-//!   [stream](#with-an-interactive-stream)
+//!    [stream](#with-an-interactive-stream)
 //! 4. [Decide what may run](#decide-what-may-run)
 //! 5. [Intercept with hooks](#intercept-with-hooks)
 //! 6. [Set limits](#set-limits)
@@ -58,7 +58,7 @@
 //! [`Agent::run`] cancels the run, which still journals its end. [`Agent::close`], or dropping the agent,
 //! releases the session: it frees files and memory, and another process can then resume the session.
 //!
-//! A model that cannot be called, or that keeps failing, is an error: [`AgentError::Failed`] with a
+//! A model that cannot be called, or that fails permanently, is an error: [`AgentError::Failed`] with a
 //! [`FailureKind`], such as an unreachable server, a missing key or an unknown protocol. Everything that the
 //! agent itself decides (a limit, a cancelled run, a hook) is an outcome, not an error.
 //!

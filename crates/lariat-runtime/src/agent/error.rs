@@ -41,7 +41,7 @@ pub enum AgentError {
     /// The JSON to restore is not a list of messages.
     #[error("not a list of messages: {0}")]
     Messages(#[from] serde_json::Error),
-    /// The model could not be called, or kept failing. Contains the output of the run until then.
+    /// The model could not be called, or failed permanently. Contains the output of the run until then.
     #[error(transparent)]
     Failed(#[from] Box<RunFailure>),
     /// The agent was called outside a tokio runtime.
@@ -100,7 +100,7 @@ impl AgentError {
     }
 }
 
-/// A run that ended because its model kept failing.
+/// A run that ended because its model failed permanently.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the model call failed: {error}")]
 #[non_exhaustive]

@@ -158,8 +158,8 @@ impl Agent {
     /// Runs a prompt to its end.
     ///
     /// # Errors
-    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model kept
-    /// failing.
+    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn run(&self, prompt: impl Into<AgentMessage>) -> Result<AgentOutput, AgentError> {
         self.start(Task::Prompt(vec![prompt.into()]), None)?.finish().await
     }
@@ -189,8 +189,8 @@ impl Agent {
     /// Runs a prompt to its end and passes every event to `sender`.
     ///
     /// # Errors
-    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model kept
-    /// failing.
+    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn prompt_with_sender(
         &self,
         text: impl Into<String>,
@@ -202,8 +202,8 @@ impl Agent {
     /// Runs messages as a prompt to its end and passes every event to `sender`.
     ///
     /// # Errors
-    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model kept
-    /// failing.
+    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn prompt_messages_with_sender(
         &self,
         messages: Vec<AgentMessage>,
@@ -224,8 +224,8 @@ impl Agent {
     /// branch starts from the last user message.
     ///
     /// # Errors
-    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model kept
-    /// failing.
+    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn continue_loop_with_sender(
         &self,
         sender: impl EventSender + 'static,
@@ -239,8 +239,8 @@ impl Agent {
     /// resumes a session.
     ///
     /// # Errors
-    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model kept
-    /// failing.
+    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn recover(&self) -> Result<Option<AgentOutput>, AgentError> {
         match self.start(Task::Recover, None)?.finish().await {
             Err(error) if error.is_nothing_to_recover() => Ok(None),

@@ -117,7 +117,8 @@ impl Agent {
             let to_callback = wanted(sender.is_some() || watchers.callback.is_some());
             (context, hub.subscribe(DEFAULT_CAPACITY), to_callback, wanted(!watchers.observers.is_empty()))
         };
-        // In tasks of their own, so that a callback that is slow, blocks or panics affects neither the run nor the observers.
+        // In tasks of their own, so that a callback that is slow, blocks or panics affects neither the run nor
+        // the observers.
         let to_callback = to_callback.map(|events| {
             let sender = callback_sender(watchers.callback.clone(), sender);
             executor.spawn(forward_events(events, sender, published.clone()))
@@ -245,7 +246,7 @@ struct LentContext {
 }
 
 impl LentContext {
-    fn give_back(&mut self) {
+    fn return_context(&mut self) {
         let early = self.link.close();
         let Some(context) = self.context.take() else { return };
         let mut state = self.agent.state();
@@ -262,7 +263,7 @@ impl LentContext {
 impl Drop for LentContext {
     fn drop(&mut self) {
         self.published.set(None);
-        self.give_back();
+        self.return_context();
         self.end_signal.set(self.until);
     }
 }

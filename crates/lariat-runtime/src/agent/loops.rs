@@ -21,7 +21,7 @@ use crate::observe::{DEFAULT_CAPACITY, Subscription};
 ///
 /// # Errors
 /// If an earlier loop was interrupted, the prompts cannot be sent to a model, or the journal cannot be
-/// written; [`AgentError::Failed`] if the model kept failing.
+/// written; [`AgentError::Failed`] if the model failed permanently.
 pub async fn agent_loop(
     prompts: Vec<AgentMessage>,
     context: &mut AgentContext,
@@ -41,7 +41,7 @@ pub async fn agent_loop(
 ///
 /// # Errors
 /// If an earlier loop was interrupted, the model has nothing to answer, or the journal cannot be written;
-/// [`AgentError::Failed`] if the model kept failing.
+/// [`AgentError::Failed`] if the model failed permanently.
 pub async fn agent_loop_continue(
     context: &mut AgentContext,
     config: &AgentLoopConfig,
@@ -58,7 +58,7 @@ pub async fn agent_loop_continue(
 /// Resumes the oldest interrupted loop of the session; returns `None` if there is none.
 ///
 /// # Errors
-/// If the journal cannot be read or written; [`AgentError::Failed`] if the model kept failing.
+/// If the journal cannot be read or written; [`AgentError::Failed`] if the model failed permanently.
 pub async fn agent_loop_recover(
     context: &mut AgentContext,
     config: &AgentLoopConfig,

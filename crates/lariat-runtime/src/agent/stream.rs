@@ -179,8 +179,8 @@ impl RunStream {
     /// Waits for the end of the run and discards the remaining events. Dropping the future cancels the run.
     ///
     /// # Errors
-    /// If the run could not be started or stopped before its end; [`AgentError::Failed`] if its model kept
-    /// failing.
+    /// If the run could not be started or stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn finish(mut self) -> Result<AgentOutput, AgentError> {
         self.events = None;
         let result = match &mut self.task {

@@ -32,9 +32,9 @@ async fn spending_of_another_process_is_included_before_the_next_call() {
 }
 
 /// A log that can be read but not written.
-struct Full(MemorySpending);
+struct ReadOnlyLog(MemorySpending);
 
-impl SpendingLog for Full {
+impl SpendingLog for ReadOnlyLog {
     fn add(&self, _: Day, _: Spent) -> BoxFuture<'_, Result<(), SpendingLogError>> {
         Box::pin(std::future::ready(Err(SpendingLogError("full".to_owned()))))
     }
@@ -46,7 +46,7 @@ impl SpendingLog for Full {
 
 #[tokio::test]
 async fn unwritten_spending_is_still_counted_and_hides_nothing_of_others() {
-    let log = Arc::new(Full(MemorySpending::default()));
+    let log = Arc::new(ReadOnlyLog(MemorySpending::default()));
     let limits = BudgetLimits::none().with_tokens(100);
     let ours = DailyBudget::new(limits, Arc::clone(&log) as Arc<dyn SpendingLog>);
     assert_eq!(spend(&ours, 40).await, Ok(()));

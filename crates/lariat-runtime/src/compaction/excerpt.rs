@@ -32,7 +32,7 @@ pub(super) fn of(message: &SharedMessage) -> Option<Excerpt> {
     Some(Excerpt { text: format!("[{author}]\n{text}\n\n") })
 }
 
-/// Joins excerpts into chunks of at most `max_bytes` bytes; a longer excerpt is shortened to a chunk of its own.
+/// Joins excerpts into chunks of at most `max_bytes`; a longer excerpt is shortened to a chunk of its own.
 pub(super) fn chunks(excerpts: &[Excerpt], max_bytes: usize) -> Vec<String> {
     let mut chunks: Vec<String> = Vec::new();
     for excerpt in excerpts {

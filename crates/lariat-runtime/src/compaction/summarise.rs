@@ -143,7 +143,7 @@ impl CompactionStrategy for Summarising {
                 plan.take_middle();
             }
             let middle: Vec<&SharedMessage> = plan.middle().collect();
-            // Do not pay for a summary that would be rejected. A summary may be half as much again as requested.
+            // Do not pay for a summary that would be rejected. A summary may exceed the requested length by half.
             let room = plan.room_for_words() * 2 / 3;
             let (summary, usage) = if middle.is_empty() || query.cause.is_urgent() || room < MIN_TOKENS {
                 (None, Usage::default())

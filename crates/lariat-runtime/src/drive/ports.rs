@@ -103,7 +103,8 @@ impl Ports {
         };
         config.fallbacks = self.request.fallbacks.iter().map(fallback).collect();
         config.images = ImageTokens::of_protocol(&self.request.model_config.api);
-        // Each session has its own prompt of sections: the configured reserve is used until the provider reports usage.
+        // Each session has its own prompt of sections: the configured reserve is used until the provider
+        // reports usage.
         if config.context.is_some() && self.sections.is_none() {
             config.count_besides(self.request.system_prompt.as_str(), self.tools.definitions());
         }

@@ -57,12 +57,12 @@ pub struct Gate {
     grants: SandboxGrants,
     checked: CheckedCalls,
     claims: Option<Claims>,
-    current: RwLock<Current>,
+    current: RwLock<CurrentPolicy>,
 }
 
 /// What can change during a session.
 #[derive(Clone)]
-struct Current {
+struct CurrentPolicy {
     mode: Mode,
     guard: Arc<Guard>,
 }
@@ -88,7 +88,7 @@ impl Gate {
             grants: SandboxGrants::default(),
             checked: CheckedCalls::default(),
             claims: None,
-            current: RwLock::new(Current { mode, guard }),
+            current: RwLock::new(CurrentPolicy { mode, guard }),
         }
     }
 
@@ -164,7 +164,7 @@ impl Gate {
 
     /// Passes a tool call through the stages in order.
     async fn pass(&self, query: PolicyQuery<'_>) -> Verdict {
-        let Current { mode, guard } = self.current();
+        let CurrentPolicy { mode, guard } = self.current();
         if query.call.name == plan::PROPOSE {
             return self.propose(&query, mode, &guard);
         }
@@ -290,7 +290,7 @@ impl Gate {
             .with_confinement(self.confinement)
     }
 
-    fn current(&self) -> Current {
+    fn current(&self) -> CurrentPolicy {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -325,7 +325,7 @@ impl PermissionPolicy for Gate {
     }
 
     fn starts(&self, query: PolicyQuery<'_>) -> Result<Clearance, String> {
-        let Current { mode, guard } = self.current();
+        let CurrentPolicy { mode, guard } = self.current();
         let approved = self.approved.covers(query.call, &query.call.arguments);
         let access = if mode == Mode::Plan && !approved { Access::Reads } else { Access::Full };
         let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };

@@ -14,14 +14,14 @@ struct Order {
     #[serde(default)]
     urgent: bool,
     to: Option<String>,
-    when: When,
+    when: Delivery,
     format: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used")]
-enum When {
+enum Delivery {
     Now,
     In { hours: f64 },
 }
@@ -44,7 +44,7 @@ fn type_becomes_a_schema_that_every_provider_enforces() {
     assert_eq!(sent["properties"]["to"]["type"], json!(["string", "null"]));
     // A property may have the name of a keyword.
     assert_eq!(sent["properties"]["format"]["type"], "string");
-    let when = &sent["$defs"]["When"];
+    let when = &sent["$defs"]["Delivery"];
     assert_eq!(when.get("oneOf"), None);
     let hours = &when["anyOf"][1]["properties"]["in"];
     assert_eq!((&hours["additionalProperties"], &hours["required"]), (&json!(false), &json!(["hours"])));

@@ -86,7 +86,7 @@ async fn cheaper_model_summarises_old_turns_and_user_messages_stay() {
         assert!(seen.contains(&format!("user: question {n}")), "{seen:#?}");
     }
     assert!(
-        seen.iter().any(|formatted| formatted.contains("it was fixed") && formatted.contains("`recall`")),
+        seen.iter().any(|message| message.contains("it was fixed") && message.contains("`recall`")),
         "{seen:#?}"
     );
     let journal = fixture.journal(&agent.session_id()).await;
@@ -97,7 +97,7 @@ async fn cheaper_model_summarises_old_turns_and_user_messages_stay() {
     let (usage, edits) = recorded.unwrap();
     assert!(usage.total() > 0 && edits == report.edits);
     agent.run("go on").await.unwrap();
-    assert!(fixture.sent_messages(1).iter().any(|formatted| formatted.contains("it was fixed")));
+    assert!(fixture.sent_messages(1).iter().any(|message| message.contains("it was fixed")));
     fixture.assert_valid();
 }
 
@@ -113,9 +113,7 @@ async fn failed_or_empty_summary_still_compacts() {
         let agent = talked(fixture.agent().context(small(4_000)).compaction_model(cheap()), 6);
         let report = agent.compact(None).await.unwrap();
         assert!(report.edits.iter().any(|edit| matches!(edit, CompactionEdit::Summarise { .. })));
-        assert!(
-            texts(&agent.messages()).iter().any(|formatted| formatted.contains("left out to save context"))
-        );
+        assert!(texts(&agent.messages()).iter().any(|message| message.contains("left out to save context")));
     }
 }
 
@@ -169,8 +167,7 @@ async fn cleared_output_is_recalled_exactly_by_its_id() {
             1..=3 => Reply::tool_call(format!("c{n}"), "peek", json!({})),
             4 => {
                 let notes = sent_messages(request);
-                let note =
-                    notes.iter().find(|formatted| formatted.contains("Output cleared")).unwrap().clone();
+                let note = notes.iter().find(|message| message.contains("Output cleared")).unwrap().clone();
                 let id = note.split("the id `").nth(1).unwrap().split('`').next().unwrap().to_owned();
                 Reply::tool_call("c4", "recall", json!({"id": id}))
             }
@@ -178,8 +175,8 @@ async fn cleared_output_is_recalled_exactly_by_its_id() {
         }
     }
     let fixture = Fixture::with_model(ScriptedModel::from_fn(script));
-    let formatted = output.clone();
-    let look = fixture.tool("look", move || Act::text(formatted.clone()));
+    let tool_output = output.clone();
+    let look = fixture.tool("look", move || Act::text(tool_output.clone()));
     let agent =
         fixture.agent().context(small(2_000)).tool(look).tool(fixture.tool("peek", || Act::text("nothing")));
     let agent = agent.compaction(TieredCompaction).build().unwrap();

@@ -104,9 +104,9 @@ async fn panicking_policy_denies() {
     assert!(fixture.ledger.is_empty());
 }
 
-struct Censor;
+struct KeywordFilter;
 
-impl InputFilter for Censor {
+impl InputFilter for KeywordFilter {
     fn filter(&self, message: &AgentMessage) -> FilterResult {
         match message.as_llm().map(|message| message.text()).unwrap_or_default().as_str() {
             "bad" => FilterResult::Reject("not here".into()),
@@ -120,7 +120,7 @@ impl InputFilter for Censor {
 #[tokio::test(start_paused = true)]
 async fn filter_passes_warns_rejects_and_rejects_when_it_panics() {
     let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
-    let agent = fixture.agent().input_filter(Censor).build().unwrap();
+    let agent = fixture.agent().input_filter(KeywordFilter).build().unwrap();
     assert_eq!(agent.run("bad").await.unwrap().outcome, RunOutcome::Rejected);
     assert_eq!(agent.run("crash").await.unwrap().outcome, RunOutcome::Rejected);
     assert_eq!(fixture.model.requests(), 0);

@@ -110,11 +110,11 @@ async fn plan_is_reviewed_approved_in_part_and_carried_out_in_order() {
     assert_eq!(shared_text.lines(), [""; 0]);
     let sent_messages = fixture.sent_messages(4);
     assert!(
-        sent_messages.iter().any(|formatted| formatted.contains("Plan mode: queued for approval")),
+        sent_messages.iter().any(|message| message.contains("Plan mode: queued for approval")),
         "{sent_messages:?}"
     );
     assert!(
-        sent_messages.iter().any(|formatted| formatted.contains("Denied: ") && formatted.contains("secret")),
+        sent_messages.iter().any(|message| message.contains("Denied: ") && message.contains("secret")),
         "{sent_messages:?}"
     );
 

@@ -90,9 +90,9 @@ async fn run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
         assert_eq!(output.outcome, RunOutcome::Completed, "{fault:?}");
         assert!(fixture.ledger.repeated().is_empty());
         agent.run("hello?").await.unwrap();
-        let heard = fixture.sent_messages(fixture.model.requests() - 1);
-        let times = heard.iter().filter(|formatted| *formatted == "user: said during the outage").count();
-        assert_eq!(times, 1, "{fault:?}: {heard:?}");
+        let messages = fixture.sent_messages(fixture.model.requests() - 1);
+        let times = messages.iter().filter(|message| *message == "user: said during the outage").count();
+        assert_eq!(times, 1, "{fault:?}: {messages:?}");
         assert_eq!(store.misuses(), []);
         fixture.assert_valid();
     }
@@ -177,11 +177,11 @@ async fn message_is_delivered_once_wherever_the_store_fails() {
             .build()
             .unwrap();
         let mut stream = agent.run_stream("go");
-        let mut formatted = 0;
+        let mut sent = 0;
         while let Some(event) = stream.next().await {
             if matches!(event.event, AgentEvent::ToolExecutionStart { .. }) {
                 agent.follow_up("and then?");
-                formatted += 1;
+                sent += 1;
             }
         }
         let result = stream.finish().await;
@@ -190,10 +190,10 @@ async fn message_is_delivered_once_wherever_the_store_fails() {
             agent.recover().await.unwrap();
         }
         agent.run("hello?").await.unwrap();
-        let heard = fixture.sent_messages(fixture.model.requests() - 1);
-        let times = heard.iter().filter(|formatted| *formatted == "user: and then?").count();
-        assert_eq!(times, formatted, "{index} {fault:?}: {heard:?}");
-        assert!(formatted == 1 || index < 3, "the third append starts the tool");
+        let messages = fixture.sent_messages(fixture.model.requests() - 1);
+        let times = messages.iter().filter(|message| *message == "user: and then?").count();
+        assert_eq!(times, sent, "{index} {fault:?}: {messages:?}");
+        assert!(sent == 1 || index < 3, "the third append starts the tool");
         assert_eq!(store.misuses(), []);
         fixture.assert_valid();
     }

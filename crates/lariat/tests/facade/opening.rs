@@ -186,12 +186,12 @@ fn unreadable_user_settings_are_an_error_that_names_the_file() {
 }
 
 /// Creates something unreadable in place of a file.
-type Make = fn(&TestDirs, &str);
+type CreateFile = fn(&TestDirs, &str);
 
 /// Workspace settings that cannot be read stop everything, whether the workspace is trusted or not.
 #[test]
 fn unreadable_workspace_settings_prevent_opening() {
-    let make: [(&str, Make); 9] = [
+    let make: [(&str, CreateFile); 9] = [
         ("is not JSON", |dirs, file| dirs.write(file, "{ \"permissions\": ")),
         ("is deep", |dirs, file| dirs.write(file, &"[".repeat(100_000))),
         ("is not a table", |dirs, file| dirs.write(file, "[1]")),

@@ -153,12 +153,12 @@ fn free() -> ModelCost {
 /// A limit on money without prices fails the build, for every kind of limit and every model of the agent.
 #[tokio::test]
 async fn money_limit_without_price_fails_to_build() {
-    type With = fn(AgentBuilder) -> AgentBuilder;
+    type ChangeBuilder = fn(AgentBuilder) -> AgentBuilder;
     const CENT: Cost = Cost::from_nano_usd(10_000_000);
     fn money() -> BudgetLimits {
         BudgetLimits::none().with_cost(CENT)
     }
-    let caps: [(&str, With); 4] = [
+    let caps: [(&str, ChangeBuilder); 4] = [
         ("run", |builder| builder.limits(Some(ExecutionLimits::default().with_max_cost(CENT)))),
         ("session", |builder| builder.session_budget(money())),
         ("pool", |builder| builder.budget_pool(BudgetPool::new(money()).child(BudgetLimits::none()))),

@@ -315,7 +315,7 @@ impl Driver {
             }
             match effect {
                 Effect::Finish(ending) => return Some(ending),
-                effect => self.act(effect),
+                effect => self.perform_effect(effect),
             }
         }
     }
@@ -344,7 +344,7 @@ impl Driver {
         std::panic::catch_unwind(AssertUnwindSafe(looks)).unwrap_or(false)
     }
 
-    fn act(&mut self, effect: Effect) {
+    fn perform_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Record(record) => self.record(*record),
             Effect::Hook(call) => self.call_hook(call),
