@@ -133,6 +133,14 @@
 //! receives one only after the store saved it. The others (text as it arrives, progress) are live only. A
 //! slow observer never slows the run: it misses live events and receives the durable ones later.
 //!
+//! | to … | use |
+//! | --- | --- |
+//! | print or log events of every run | a callback: [`AgentBuilder::on_event`] |
+//! | give several tasks their own queue of events | a subscription: [`Agent::subscribe`] |
+//! | answer approval requests, steer and cancel | a stream: [`Agent::run_stream`] |
+//! | write traces or export metrics, for several agents | an [`Observer`]: [`AgentBuilder::observer`] |
+//! | pass the events of one run to your own channel | a sender: [`Agent::prompt_with_sender`] |
+//!
 //! ## With a callback
 //!
 //! ```
@@ -452,16 +460,20 @@
 
 pub mod guide;
 
+/// Skills: directories of instructions that the model reads on demand.
 #[cfg(feature = "tools")]
 pub use lariat_connect as connect;
+/// All types and traits, and the pure state machine of the agent loop.
 pub use lariat_core as core;
 /// Decides which actions are allowed: permission rules, shell analysis, trust, hooks, redaction.
 pub use lariat_guard as guard;
 /// What tools need from the system: files by directory handle, supervised processes, the sandbox, git.
 #[cfg(feature = "tools")]
 pub use lariat_host as host;
+/// Providers: the APIs of models over HTTP, and the catalogue of models.
 #[cfg(feature = "models")]
 pub use lariat_model as models;
+/// Runs the agent loop: agents, the permission gate, observers, budgets, the in-memory store.
 pub use lariat_runtime as runtime;
 #[cfg(feature = "sqlite")]
 pub use lariat_service::StoredLearnings;

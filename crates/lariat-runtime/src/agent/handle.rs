@@ -35,6 +35,18 @@ use crate::observe::Subscription;
 use crate::prompt::PromptSlot;
 
 /// An agent with a session. Build one with [`Agent::builder`].
+///
+/// | to … | call |
+/// | --- | --- |
+/// | run a prompt and wait for the result | [`run`](Self::run) |
+/// | watch, steer and cancel the run | [`run_stream`](Self::run_stream) |
+/// | get the answer as a Rust type | `run_typed` (feature `typed`) |
+/// | run several messages as one prompt | [`prompt_messages`](Self::prompt_messages) |
+/// | send a message to the active run | [`steer`](Self::steer), [`follow_up`](Self::follow_up) |
+/// | continue without a new prompt | [`continue_loop`](Self::continue_loop) |
+/// | resume a session after a crash | [`recover`](Self::recover) |
+/// | show a session without resuming it | [`load`](Self::load) |
+/// | carry out an approved plan | [`carry_out`](Self::carry_out) |
 #[derive(Clone)]
 pub struct Agent {
     pub(super) shared: Arc<Shared>,

@@ -1,9 +1,13 @@
-//! The permission check for every tool call, from the agent and its sub-agents.
+//! The gate: checks every tool call of an agent and of its sub-agents.
 //!
-//! A tool call passes these stages: plan mode → hooks → permission rules and mode → approval; when it starts
-//! → claims on the files it changes, and a check of every file it opens by its real path (`opened_files`); after it
-//! ran → hooks. Each stage is a module here; `Gate::pass` runs them in order. What a stage cannot decide
-//! requires approval, and what fails is denied.
+//! A tool call passes these stages, each a module here:
+//!
+//! 1. Before it runs: plan mode → hooks → permission rules and mode → approval. `Gate::pass` runs them in order.
+//! 2. When it starts: claims on the files it changes, and a check of every file it opens, by its real path
+//!    (`opened_files`).
+//! 3. After it ran: hooks.
+//!
+//! What a stage cannot decide requires approval, and what fails is denied.
 //!
 //! The permission rules are those of `lariat-guard`; this module adds the session's permission mode and the
 //! user's decisions during the session.
