@@ -16,7 +16,7 @@ use lariat_guard::redact::Redactor;
 pub(super) fn input(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { result, .. } => outcome(redactor, result),
-        Input::Queued { message: said, .. } => message(redactor, said),
+        Input::Queued { message: queued, .. } => message(redactor, queued),
         Input::Told { answer, .. } => answer.texts_mut().for_each(|words| text(redactor, words)),
         Input::Halt { reason } | Input::Filtered(Filtered::Reject { reason }) => text(redactor, reason),
         Input::Filtered(Filtered::Pass { context, warnings }) => {

@@ -28,16 +28,23 @@ pub struct Teller {
 impl Teller {
     /// Returns a note for the current text of a section; `None` if the conversation already has it. An empty
     /// text withdraws the section.
-    pub fn tell(&self, section: &str, text: &str, told: &Told) -> Option<Note> {
-        self.tell_since(section, None, text, told)
+    pub fn tell(&self, section: &str, text: &str, sent_notes: &Told) -> Option<Note> {
+        self.tell_since(section, None, text, sent_notes)
     }
 
     /// Like [`tell`](Self::tell), for a section that the model already has as `first` in its system prompt.
-    pub fn tell_since(&self, section: &str, first: Option<&str>, text: &str, told: &Told) -> Option<Note> {
+    pub fn tell_since(
+        &self,
+        section: &str,
+        first: Option<&str>,
+        text: &str,
+        sent_notes: &Told,
+    ) -> Option<Note> {
         let text = text.trim_end();
         let now = text_hash(text);
-        let known =
-            told.get(section).and_then(|message| hash_in_note(&joined_text(message.as_llm()?.content())));
+        let known = sent_notes
+            .get(section)
+            .and_then(|message| hash_in_note(&joined_text(message.as_llm()?.content())));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match &known {
             Some(known) => last.get(section).map(String::as_str).filter(|last| text_hash(last) == *known),

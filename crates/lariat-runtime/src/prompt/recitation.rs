@@ -42,10 +42,11 @@ impl ContextSource for Recitation {
 impl Recitation {
     fn goals(&self, query: &NotesQuery, recent: &RecentMessages) -> Option<Note> {
         let text = open_items(&query.memory);
-        let forgotten = !text.is_empty() && recent.is_long && !recent.notes.iter().any(|told| told == GOALS);
+        let forgotten =
+            !text.is_empty() && recent.is_long && !recent.notes.iter().any(|section| section == GOALS);
         // Treat a note that is too old as if it had never been sent.
-        let told = if forgotten { Told::default() } else { query.told.clone() };
-        self.teller.tell(GOALS, &text, &told)
+        let sent_notes = if forgotten { Told::default() } else { query.told.clone() };
+        self.teller.tell(GOALS, &text, &sent_notes)
     }
 
     fn tasks(&self, query: &NotesQuery, recent: &RecentMessages) -> Option<Note> {
@@ -54,9 +55,12 @@ impl Recitation {
         if !has_open || recent.todo.as_deref() == Some(todo) {
             return None;
         }
-        let told =
-            if recent.notes.iter().any(|told| told == TASKS) { query.told.clone() } else { Told::default() };
-        self.teller.tell(TASKS, &format!("Your task list is still:\n{todo}"), &told)
+        let sent_notes = if recent.notes.iter().any(|section| section == TASKS) {
+            query.told.clone()
+        } else {
+            Told::default()
+        };
+        self.teller.tell(TASKS, &format!("Your task list is still:\n{todo}"), &sent_notes)
     }
 }
 

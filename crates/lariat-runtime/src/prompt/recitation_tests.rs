@@ -70,9 +70,9 @@ impl Conversation {
     fn send_notes(&mut self) -> Vec<String> {
         let (transcript, _) = Transcript::repaired(self.messages.iter().cloned());
         let window = transcript.window();
-        let told = Told::of(&window);
-        let query =
-            NotesQuery::new(window, told, 0, Timestamp::default()).with_memory(Arc::new(self.memory.clone()));
+        let sent_notes = Told::of(&window);
+        let query = NotesQuery::new(window, sent_notes, 0, Timestamp::default())
+            .with_memory(Arc::new(self.memory.clone()));
         let notes = futures_util::FutureExt::now_or_never(self.recitation.notes(query)).unwrap();
         let notes: Vec<String> = notes
             .into_iter()
@@ -96,14 +96,14 @@ fn task_list_just_written_is_not_repeated() {
 fn task_list_is_repeated_every_forty_turns() {
     let mut conversation = Conversation::started();
     conversation.turn("todo", "[>] read\n[ ] fix\n");
-    let mut told = Vec::new();
+    let mut notes = Vec::new();
     for turn in 0..100 {
         conversation.turn("read_file", "text");
-        told.extend(conversation.send_notes().into_iter().map(|text| (turn, text)));
+        notes.extend(conversation.send_notes().into_iter().map(|text| (turn, text)));
     }
-    let turns: Vec<i32> = told.iter().map(|(turn, _)| *turn).collect();
+    let turns: Vec<i32> = notes.iter().map(|(turn, _)| *turn).collect();
     assert_eq!(turns, [40, 81]);
-    assert!(told[0].1.contains("[ ] fix"), "{}", told[0].1);
+    assert!(notes[0].1.contains("[ ] fix"), "{}", notes[0].1);
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn task_list_outside_the_window_is_repeated_immediately() {
     let mut conversation = Conversation::started();
     conversation.turn("todo", "[>] read\n[ ] fix\n");
     conversation.messages.truncate(1);
-    let told = conversation.send_notes();
-    assert!(told.len() == 1 && told[0].contains("[ ] fix"), "{told:?}");
+    let notes = conversation.send_notes();
+    assert!(notes.len() == 1 && notes[0].contains("[ ] fix"), "{notes:?}");
 }
 
 #[test]

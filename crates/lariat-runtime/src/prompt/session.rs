@@ -44,7 +44,7 @@ impl SessionPrompt {
     }
 
     /// Returns notes about sections that differ from the system prompt.
-    pub(crate) fn changed_sections(&self, told: &Told) -> Vec<Note> {
+    pub(crate) fn changed_sections(&self, sent_notes: &Told) -> Vec<Note> {
         let find = |sections: &[PromptSection], name: &str| {
             let found = sections.iter().find(|section| section.name == name);
             found.map_or_else(|| Arc::from(""), |section| Arc::clone(&section.text))
@@ -60,7 +60,7 @@ impl SessionPrompt {
         });
         let note = |name: &&str| {
             let (sent, now) = (find(&self.sent, name), find(&self.current, name));
-            self.teller.tell_since(name, Some(&sent), &now, told)
+            self.teller.tell_since(name, Some(&sent), &now, sent_notes)
         };
         names.iter().filter_map(note).collect()
     }

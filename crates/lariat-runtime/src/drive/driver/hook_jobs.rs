@@ -85,8 +85,8 @@ impl Driver {
         let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
         let cancel = self.handle.cancel.child_token();
         let job = Box::pin(async move {
-            let told = Moment::PreCompact { cause: query.cause };
-            let answer = session_hooks::notify(&ports, &session_id, told).await;
+            let moment = Moment::PreCompact { cause: query.cause };
+            let answer = session_hooks::notify(&ports, &session_id, moment).await;
             let refused = |reason| Compacted { refused: Some(reason), ..Compacted::default() };
             // A summary is a model call like any other; compaction without one costs nothing.
             let mut estimate = estimate(query.tokens, None, &ports.request.model_config);
