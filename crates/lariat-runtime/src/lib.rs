@@ -1,16 +1,18 @@
-//! The runtime of Lariat: agents, the driver that runs their loops, observers, the in-memory journal.
+//! The runtime of Lariat: agents, the driver that runs their loops, observers, the in-memory store.
 //!
 //! - [`Agent`] is what most programs use: prompt, watch, steer, stop, resume.
-//! - [`agent_loop`] and its siblings are the same without keeping anything between calls.
-//! - [`compaction`] makes room with the help of a model and lets models recall what was left out.
-//! - [`gate::Gate`] decides about every tool call: plan mode, hooks, rules, mode, what was approved.
-//! - [`budget`] holds what runs may spend together: a pool, a day.
-//! - [`prompt`] is what a model is told besides the conversation: sections of its system prompt, and notes.
-//! - `typed`, behind its feature, gives answers as Rust types and makes tools of functions; [`trace`] writes down what
-//!   happened.
-//! - [`drive`] is the driver underneath, [`observe`] the way events reach observers, [`memory`] the in-memory store.
+//! - [`agent_loop`] and its siblings do the same without keeping state between calls.
+//! - [`compaction`] shortens conversations with the help of a model and lets models recall what was left out.
+//! - [`gate::Gate`] checks every tool call: plan mode, hooks, permission rules and mode, approvals.
+//! - [`budget`] contains budgets that several runs share: a pool, a day.
+//! - [`prompt`] provides what a model receives besides the conversation: sections of the system prompt, and
+//!   notes.
+//! - `typed`, behind its feature, provides typed answers and tools made from functions; [`trace`] records
+//!   what happened.
+//! - [`drive`] is the driver of a run, [`observe`] passes events to observers, [`memory`] is the in-memory
+//!   store.
 //!
-//! Models, tools and stores come in through the contracts of `lariat-core`.
+//! Models, tools and stores are plugged in through the traits of `lariat-core`.
 
 pub mod agent;
 pub mod budget;

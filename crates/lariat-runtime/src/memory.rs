@@ -1,8 +1,8 @@
-//! Journals in the memory of this process: for tests, embedding programs and runs nobody needs to resume.
+//! A store in the memory of this process: for tests, embedding programs and runs that need not be resumed.
 //!
-//! Owns the sessions and blobs of one [`MemoryStore`]. Sessions are spread over shards, each under its own lock, so
-//! that thousands of loops append beside each other; a lock is never held across an await. A journal is a list of
-//! shared events: keeping one costs a pointer. Invariant: the event at position `n` of a journal has `seq` `n`.
+//! Spreads sessions over shards, each under its own lock, so that thousands of loops can append in parallel;
+//! a lock is never held across an await. A journal is a list of shared events: storing one costs a pointer.
+//! Invariant: the event at position `n` of a journal has `seq` `n`.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,11 +17,11 @@ use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore,
 #[cfg(test)]
 mod tests;
 
-/// Locks the sessions are spread over. Far more than cores, so that two busy sessions rarely meet; an unused shard
-/// costs 56 bytes.
+/// Number of locks that the sessions are spread over. Far more than cores, so that two busy sessions rarely
+/// share one; an unused shard costs 56 bytes.
 const SHARDS: usize = 64;
 
-/// A [`SessionStore`] that forgets everything when it is dropped.
+/// A [`SessionStore`] that loses everything when it is dropped.
 ///
 /// ```
 /// use lariat_core::id::SessionId;
@@ -51,13 +51,13 @@ struct Journal {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self { shards: std::array::from_fn(|_| Mutex::default()), blobs: Mutex::default() }
     }
 
     fn shard(&self, session_id: &SessionId) -> MutexGuard<'_, HashMap<SessionId, Journal>> {
-        // Reduced modulo the number of shards, so the cast keeps every bit that counts.
+        // Reduced modulo the number of shards, so the cast loses nothing.
         let index = (address(session_id.as_str().as_bytes()) % SHARDS as u128) as usize;
         #[expect(clippy::indexing_slicing, reason = "the index was reduced modulo the length")]
         locked(&self.shards[index])
@@ -105,7 +105,7 @@ impl MemoryStore {
         events.iter().take(limit).cloned().collect()
     }
 
-    /// Sessions with at least one event, newest first.
+    /// Returns the sessions with at least one event, newest first.
     pub fn sessions(&self) -> Vec<SessionSummary> {
         let mut sessions = Vec::new();
         for shard in &self.shards {
@@ -191,19 +191,19 @@ impl SessionStore for MemoryStore {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing below a lock leaves a half-made change behind, so a panic elsewhere does not spoil the data.
+    // No code under the lock can leave a partial change, so the data is intact after a panic elsewhere.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says which address this is, so that it is not mistaken for the cryptographic hash of another store.
+/// Marks the kind of address, so that it is not mistaken for the cryptographic hash of another store.
 const ADDRESS_PREFIX: &str = "fnv1a128:";
 
 fn name(address: u128) -> BlobHash {
     BlobHash(format!("{ADDRESS_PREFIX}{address:032x}"))
 }
 
-/// FNV-1a, 128 bits: an address within this process's memory. Whoever wants a collision can make one, which
-/// [`MemoryStore::put_blob_now`] refuses; nothing here relies on it for security.
+/// FNV-1a, 128 bits: an address within the memory of this process. An attacker can construct a collision,
+/// which [`MemoryStore::put_blob_now`] rejects; no security relies on it.
 fn address(bytes: &[u8]) -> u128 {
     const OFFSET_BASIS: u128 = 0x6C62_272E_07BB_0142_62B8_2175_6295_C58D;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013B;

@@ -1,7 +1,7 @@
-//! Time and randomness of the machine this process runs on.
+//! The system's clock and random generator.
 //!
-//! Owns the one place of this crate that reads the wall clock, and the generator behind ids and jitter. Owns no
-//! policy: who waits for what, and for how long, is the driver's. Neither is for security.
+//! The only place of this crate that reads the wall clock, and the generator for ids and jitter. Neither is
+//! suitable for security.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use lariat_core::BoxFuture;
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::time::Timestamp;
 
-/// The wall clock, with tokio's timer for waiting.
+/// The wall clock, with tokio's timer to wait.
 ///
 /// ```
 /// use lariat_core::clock::Clock;
@@ -25,7 +25,7 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is where the runtime's time comes from")]
     fn now(&self) -> Timestamp {
-        // A clock before 1970 is a broken clock; time then stands still at zero instead of failing the run.
+        // A clock before 1970 is broken; time then stays at zero instead of failing the run.
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
         Timestamp::default().after(since_epoch)
     }
@@ -33,8 +33,8 @@ impl Clock for SystemClock {
     fn sleep_until(&self, deadline: Timestamp) -> BoxFuture<'static, ()> {
         let clock = *self;
         Box::pin(async move {
-            // Measured once: a wall clock that steps afterwards neither shortens nor prolongs the wait. tokio itself
-            // limits durations that no instant can hold.
+            // Measured once: later steps of the wall clock neither shorten nor prolong the wait. tokio itself limits
+            // durations that do not fit into an instant.
             tokio::time::sleep(deadline.since(clock.now())).await;
         })
     }
@@ -58,10 +58,10 @@ pub struct SystemEntropy {
 }
 
 impl SystemEntropy {
-    /// A generator with a fresh seed.
+    /// Creates a generator with a fresh seed.
     pub fn new() -> Self {
-        // The fixed version and variant bits of a UUID v4 lie at different places of its halves, so each bit of the
-        // combination has a random part.
+        // The fixed version and variant bits of a UUID v4 are at different positions in its halves, so each bit of
+        // the combination has a random part.
         let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
         Self { state: AtomicU64::new(high ^ low) }
     }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn sleeping_takes_as_long_as_the_deadline_is_away() {
+    async fn sleeps_until_the_deadline() {
         let begin = tokio::time::Instant::now();
         SystemClock.sleep_until(SystemClock.now().after(Duration::from_secs(3_600))).await;
         let slept = begin.elapsed();
@@ -99,20 +99,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_deadline_in_the_past_does_not_wait() {
+    async fn past_deadline_does_not_wait() {
         let begin = tokio::time::Instant::now();
         SystemClock.sleep_until(Timestamp::from_millis(1)).await;
         assert!(begin.elapsed() <= Duration::from_millis(1));
     }
 
     #[tokio::test]
-    async fn a_deadline_at_the_end_of_time_is_waited_for_without_a_panic() {
+    async fn latest_possible_deadline_does_not_panic() {
         let mut never = SystemClock.sleep_until(Timestamp::from_millis(u64::MAX));
         assert_eq!((&mut never).now_or_never(), None);
     }
 
     #[test]
-    fn the_wall_clock_is_after_2025() {
+    fn wall_clock_is_after_2025() {
         assert!(SystemClock.now() > Timestamp::from_millis(1_735_689_600_000));
     }
 
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_share_a_source_do_not_get_the_same_bits() {
+    fn threads_that_share_a_source_get_different_bits() {
         let source = SystemEntropy::new();
         let mut all: Vec<u64> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4)

@@ -11,7 +11,7 @@ impl AgentTool for Clock {
         "clock"
     }
     fn description(&self) -> &str {
-        "Tells what time it is."
+        "Returns the current time."
     }
     fn parameters_schema(&self) -> Value {
         json!({"type": "object", "properties": {}})
@@ -26,7 +26,7 @@ impl AgentTool for Clock {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Stands in for a provider: it asks for the tool, then answers.
+    // Stands in for a provider: calls the tool, then answers.
     let script =
         [Reply::tool_call("call-1", "clock", json!({})), Reply::text("It is half past nine.").split(4)];
     let print = |event: &lariat::AgentEvent| print!("{}", event.text_delta().unwrap_or_default());

@@ -1,27 +1,31 @@
-//! Stepping in with hooks: `cargo run -p lariat --example hooks`.
+//! Intercepts tool calls and prompts: `cargo run -p lariat --example hooks`.
 
 use lariat::serde_json::{Value, json};
 use lariat::{Agent, AllowAll, FilterResult, FunctionTool, Hooks, InputFilter, ToolCallId, ToolContext};
 use lariat_testkit::{Reply, ScriptedModel};
 
-/// Nothing is deployed on a Friday.
-struct Friday;
+/// Blocks every deployment.
+struct NoDeploys;
 
-impl Hooks for Friday {
+impl Hooks for NoDeploys {
     fn before_tool_execution(&self, tool: &str, _: &ToolCallId, arguments: &Value) -> bool {
         println!("hook: {tool} {arguments}");
         tool != "deploy"
     }
 }
 
-/// Prompts with a card number are not sent anywhere.
-struct NoCards;
+/// Rejects prompts that contain a card number, before they reach a provider.
+struct NoCardNumbers;
 
-impl InputFilter for NoCards {
+impl InputFilter for NoCardNumbers {
     fn filter(&self, message: &lariat::AgentMessage) -> FilterResult {
         let text = message.as_llm().map(|message| message.text()).unwrap_or_default();
         let digits = text.chars().filter(char::is_ascii_digit).count();
-        if digits < 12 { FilterResult::Pass } else { FilterResult::Reject("a card number".to_owned()) }
+        if digits < 12 {
+            FilterResult::Pass
+        } else {
+            FilterResult::Reject("the prompt contains a card number".to_owned())
+        }
     }
 }
 
@@ -31,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tool =
         FunctionTool::new("deploy", "Deploys.", |(): (), _: ToolContext| async { Ok::<_, String>(()) });
     let agent = Agent::builder().model(ScriptedModel::new(script)).tool(tool).permission_policy(AllowAll);
-    let agent = agent.hooks(Friday).input_filter(NoCards).build()?;
+    let agent = agent.hooks(NoDeploys).input_filter(NoCardNumbers).build()?;
     println!("{}", agent.run("Deploy.").await?.text);
     println!("{:?}", agent.run("Pay with 4111 1111 1111 1111.").await?.outcome);
     Ok(())

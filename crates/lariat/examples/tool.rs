@@ -1,4 +1,4 @@
-//! A tool made of an async function: `cargo run -p lariat --example tool`.
+//! A tool made from an async function: `cargo run -p lariat --example tool`.
 
 use lariat::serde_json::json;
 use lariat::{Agent, Content, FunctionTool, ToolContext, ToolEffects};
@@ -12,14 +12,14 @@ struct Distance {
 
 async fn miles(distance: Distance, _: ToolContext) -> Result<String, String> {
     if distance.km < 0.0 {
-        return Err("A distance is not negative.".to_owned());
+        return Err("a distance cannot be negative".to_owned());
     }
     Ok(format!("{:.2} miles", distance.km * 0.621_371))
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Stands in for a provider: it makes two mistakes, then it does it right.
+    // Stands in for a provider: two wrong tool calls, then a correct one.
     let script = [
         Reply::tool_call("call-1", "miles", json!({"km": "ten"})),
         Reply::tool_call("call-2", "miles", json!({"km": -10})),

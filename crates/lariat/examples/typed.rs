@@ -1,9 +1,9 @@
-//! An answer that is a Rust type: `cargo run -p lariat --example typed`.
+//! An answer as a Rust type: `cargo run -p lariat --example typed`.
 
 use lariat::Agent;
 use lariat_testkit::{Reply, ScriptedModel};
 
-/// What a review found.
+/// The result of a review.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 struct Review {
     verdict: Verdict,
@@ -29,9 +29,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let agent = Agent::builder().model(ScriptedModel::new(script)).build()?;
     let typed = agent.run_typed::<Review>("Review the last commit.").await?;
     for message in typed.output.messages.iter().filter_map(|message| message.as_user()) {
-        println!("told: {}", message.content.iter().filter_map(lariat::Content::as_text).collect::<String>());
+        println!("user: {}", message.content.iter().filter_map(lariat::Content::as_text).collect::<String>());
     }
     let Review { verdict, stars, remarks } = typed.value;
-    println!("{verdict:?} with {stars} stars after {} tries: {remarks:?}", typed.tries);
+    println!("{verdict:?} with {stars} stars after {} attempts: {remarks:?}", typed.tries);
     Ok(())
 }

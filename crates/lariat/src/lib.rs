@@ -1,28 +1,30 @@
-//! Lariat is an agent runtime whose loop holds: a session is an append-only journal, the loop is a pure machine, and
-//! every tool call passes one gate. A crash, a bad stream or a runaway bill does not lose what was said, does not run
-//! a tool twice and does not go past a cap.
+//! Lariat is a crash-safe agent runtime. Use this crate to embed agents in your program.
 //!
-//! This crate is the door for programs that embed agents: the names you need, and this guide. Every example in it is
-//! compiled and run as a test. Most talk to [`ScriptedModel`], a model that follows a script, so that they need no
-//! key and no network; real ones are reached through [`ProviderRegistry`], or any [`StreamProvider`] of yours.
+//! A session is an append-only journal, the agent loop is a pure state machine, and every tool call passes
+//! one permission check. After a crash, no message is lost and no tool runs twice. A broken stream is
+//! retried, and a budget stops a runaway bill.
+//!
+//! This page shows how to build and run agents. Every example on it is compiled and run as a test. Most
+//! examples use [`ScriptedModel`], a model that follows a script, so they need no API key and no network. To
+//! reach a real model, use [`ProviderRegistry`] or your own [`StreamProvider`].
 //!
 //! 1. [Embed an agent](#embed-an-agent)
-//! 2. [Give it a tool](#give-it-a-tool)
-//! 3. [Watch it](#watch-it): [callback](#with-a-callback), [broadcast](#with-any-number-of-consumers),
-//!    [stream](#with-a-stream-that-can-talk-back)
+//! 2. [Add a tool](#add-a-tool)
+//! 3. [Watch a run](#watch-a-run): [callback](#with-a-callback), [broadcast](#with-several-subscribers),
+//!    [stream](#with-an-interactive-stream)
 //! 4. [Decide what may run](#decide-what-may-run)
-//! 5. [Step in with hooks](#step-in-with-hooks)
-//! 6. [Cap it](#cap-it)
-//! 7. [Go on after a crash](#go-on-after-a-crash)
-//! 8. [Talk to a real model](#talk-to-a-real-model)
-//! 9. [Where things are](#where-things-are)
+//! 5. [Intercept with hooks](#intercept-with-hooks)
+//! 6. [Set limits](#set-limits)
+//! 7. [Resume after a crash](#resume-after-a-crash)
+//! 8. [Use a real model](#use-a-real-model)
+//! 9. [Find your way around](#find-your-way-around)
 //!
-//! Each of the [guides](guide) is one program of less than forty lines, with what it prints: embed an agent, write a tool, ask for
-//! an answer of a type, write a provider, write a store, intercept with hooks.
+//! Each of the [guides](guide) is one program of less than forty lines, with its output: embed an agent,
+//! write a tool, ask for a typed answer, write a provider, write a store, intercept with hooks.
 //!
 //! # Embed an agent
 //!
-//! An agent needs a model; everything else has a default. It runs on tokio.
+//! An agent needs a model; everything else has a default. Agents run on tokio.
 //!
 //! ```
 //! use lariat::Agent;
@@ -49,24 +51,26 @@
 //! }
 //! ```
 //!
-//! An [`Agent`] is cheap to clone, and all clones are the same agent. It runs one prompt at a time: a second one gets
-//! [`AgentError::Busy`]. To say something to a running agent, use [`Agent::steer`] (heard between tool calls) or
-//! [`Agent::follow_up`] (heard when it would otherwise stop); both wait for the next run when nothing runs. Dropping
-//! the future of [`Agent::run`] cancels the run, which still journals its end. [`Agent::close`], or dropping the agent,
-//! gives its session up: files and memory are freed, and another process can go on with it.
+//! An [`Agent`] is cheap to clone, and all clones are the same agent. It runs one prompt at a time; a second
+//! prompt meanwhile fails with [`AgentError::Busy`]. To send a message to a running agent, use
+//! [`Agent::steer`] (the model sees it between tool calls) or [`Agent::follow_up`] (the model sees it when it
+//! would otherwise stop). If the agent is idle, both wait for the next run. Dropping the future of
+//! [`Agent::run`] cancels the run, which still journals its end. [`Agent::close`], or dropping the agent,
+//! releases the session: it frees files and memory, and another process can then resume the session.
 //!
-//! A model that cannot be called or fails for good is [`AgentError::Failed`], with a [`FailureKind`]: an unreachable
-//! server, a missing key, an unknown protocol. Everything that the agent itself decides (a cap, a cancelled run, a hook)
-//! is an outcome.
+//! A model that cannot be called, or that fails permanently, is an error: [`AgentError::Failed`] with a
+//! [`FailureKind`], such as an unreachable server, a missing key or an unknown protocol. Everything that the
+//! agent itself decides (a limit, a cancelled run, a hook) is an outcome, not an error.
 //!
-//! # Give it a tool
+//! # Add a tool
 //!
-//! A tool is its description for the model and its code, in one place: [`AgentTool`]. Say what it does to the world
-//! with [`AgentTool::effects`]: a tool that only reads runs without a question and beside others; a tool that declares
-//! nothing is taken to do everything. A [`ToolError`] is not an error of the run: the model is told, and can correct
-//! itself. The same happens when a tool panics. Of long output the model sees the beginning and the end, 128 KiB in all
-//! ([`AgentBuilder::max_tool_output`]); the whole of it stays in the store, and the model can read it with the tool
-//! `recall`, which every agent with tools has.
+//! A tool implements [`AgentTool`]: its description for the model, and its code. Declare what it does to the
+//! outside world with [`AgentTool::effects`]. A read-only tool runs without approval and in parallel with
+//! others; a tool that declares nothing is assumed to do everything. A [`ToolError`] does not end the run:
+//! the model receives it and can correct itself. The same happens when a tool panics. If the output is long,
+//! the model receives the beginning and the end, 128 KiB in total ([`AgentBuilder::max_tool_output`]). The
+//! store keeps the full output, and the model can read it with the `recall` tool, which every agent with
+//! tools has.
 //!
 //! ```
 //! use lariat::serde_json::{Value, json};
@@ -103,7 +107,7 @@
 //!                 let missing = || ToolError::InvalidArgs(format!("`{name}` must be a whole number"));
 //!                 params.get(name).and_then(Value::as_i64).ok_or_else(missing)
 //!             };
-//!             context.progress("adding"); // for a person; a long-running tool also watches `context.cancel`
+//!             context.progress("adding"); // shown to the user; a long-running tool also watches `context.cancel`
 //!             Ok(ToolResult::text((number("a")? + number("b")?).to_string()))
 //!         })
 //!     }
@@ -123,11 +127,19 @@
 //! # }
 //! ```
 //!
-//! # Watch it
+//! # Watch a run
 //!
-//! There is one vocabulary, [`AgentEvent`]. Durable events are the journal itself, and an observer sees one only after
-//! it was saved; the rest (pieces of text, progress) are live only. An observer that is too slow never slows the run:
-//! it loses live events and is given the durable ones again.
+//! All observers receive the same events, [`AgentEvent`]. Durable events are the journal itself; an observer
+//! receives one only after the store saved it. The others (text as it arrives, progress) are live only. A
+//! slow observer never slows the run: it misses live events and receives the durable ones later.
+//!
+//! | to … | use |
+//! | --- | --- |
+//! | print or log events of every run | a callback: [`AgentBuilder::on_event`] |
+//! | give several tasks their own queue of events | a subscription: [`Agent::subscribe`] |
+//! | answer approval requests, steer and cancel | a stream: [`Agent::run_stream`] |
+//! | write traces or export metrics, for several agents | an [`Observer`]: [`AgentBuilder::observer`] |
+//! | pass the events of one run to your own channel | a sender: [`Agent::prompt_with_sender`] |
 //!
 //! ## With a callback
 //!
@@ -153,7 +165,7 @@
 //! # }
 //! ```
 //!
-//! ## With any number of consumers
+//! ## With several subscribers
 //!
 //! ```
 //! use lariat::{Agent, AgentEvent};
@@ -163,32 +175,33 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let model = ScriptedModel::new([Reply::text("hello")]);
 //! let agent = Agent::builder().model(model).enable_broadcast(256).build()?;
-//! let mut consumers = Vec::new();
+//! let mut subscribers = Vec::new();
 //! for _ in 0..2 {
 //!     let mut events = agent.subscribe().expect("broadcast is enabled");
-//!     consumers.push(tokio::spawn(async move {
-//!         let mut seen = 0;
+//!     subscribers.push(tokio::spawn(async move {
+//!         let mut received = 0;
 //!         while let Ok(event) = events.recv().await {
-//!             seen += 1;
+//!             received += 1;
 //!             if matches!(event.event, AgentEvent::AgentEnd { .. }) {
 //!                 break;
 //!             }
 //!         }
-//!         seen
+//!         received
 //!     }));
 //! }
 //! agent.run("Go.").await?;
-//! for consumer in consumers {
-//!     assert!(consumer.await? > 5);
+//! for subscriber in subscribers {
+//!     assert!(subscriber.await? > 5);
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! ## With a stream that can talk back
+//! ## With an interactive stream
 //!
-//! [`Agent::run_stream`] gives the run itself: answer its questions, inject messages, cancel it. Its last event is
-//! `AgentEnd`, whatever happened; then the agent is free again. Dropping the stream cancels the run.
+//! [`Agent::run_stream`] returns the run itself: use it to answer approval requests, inject messages and
+//! cancel the run. Its last event is always `AgentEnd`; then the agent is free again. Dropping the stream
+//! cancels the run.
 //!
 //! ```
 //! # use lariat::serde_json::{Value, json};
@@ -218,7 +231,7 @@
 //! while let Some(event) = stream.next().await {
 //!     match &event.event {
 //!         AgentEvent::PermissionRequired { request } => {
-//!             println!("may it run? {}", request.summary);
+//!             println!("approve? {}", request.summary);
 //!             stream.inject_message("Explain it, too.");
 //!             stream.respond_permission(request.id, PermissionDecision::Allow);
 //!         }
@@ -241,21 +254,22 @@
 //!
 //! # Decide what may run
 //!
-//! Every tool call passes a [`PermissionPolicy`]. The default, [`AskBeforeEffects`], lets read-only tools run and asks
-//! about the rest; the question is an event, and **the run waits for its answer**. So give an agent that nobody watches
-//! a policy that decides by itself or an [`Approver`]. A policy, hook or approver that panics denies.
+//! A [`PermissionPolicy`] checks every tool call. The default, [`AskBeforeEffects`], lets read-only tools run
+//! and asks for approval before all others. The approval request is an event, and **the run waits for the
+//! answer**. If no user watches your agent, give it a policy that decides by itself, or an [`Approver`]. If a
+//! policy, hook or approver panics, the tool call is denied.
 //!
 //! ```
 //! use lariat::{Agent, BoxFuture, PermissionPolicy, PolicyQuery, Verdict};
 //! # use lariat_testkit::{Reply, ScriptedModel};
 //!
-//! /// No tool may reach the network.
+//! /// Denies tools that use the network.
 //! struct Offline;
 //!
 //! impl PermissionPolicy for Offline {
 //!     fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
 //!         let allowed = !query.effects.contains(lariat::ToolEffects::NETWORK);
-//!         let verdict = if allowed { Verdict::Allow } else { Verdict::Deny("there is no network".into()) };
+//!         let verdict = if allowed { Verdict::Allow } else { Verdict::Deny("network access is disabled".into()) };
 //!         Box::pin(std::future::ready(verdict))
 //!     }
 //! }
@@ -269,10 +283,11 @@
 //! # }
 //! ```
 //!
-//! # Step in with hooks
+//! # Intercept with hooks
 //!
-//! [`Hooks`] are functions at fixed points of the loop. Those named `before_…` can stop what comes next by returning
-//! false; a hook that panics counts as false. Hooks are called in the run's own task: keep them short.
+//! [`Hooks`] are functions that the loop calls at fixed points. The ones named `before_…` can stop the next
+//! step by returning false; a hook that panics is treated as one that returned false. The run calls hooks in
+//! its own task, so keep them short.
 //!
 //! ```
 //! use lariat::{Agent, Hooks, RunOutcome, Window};
@@ -298,12 +313,13 @@
 //! # }
 //! ```
 //!
-//! # Cap it
+//! # Set limits
 //!
-//! [`ExecutionLimits`] cap model calls, tokens, time and money. An agent has [`ExecutionLimits::default`] unless told
-//! otherwise. Hitting a cap is an outcome, not an error. A cap on money needs prices: without them the agent does not
-//! build ([`BuildError::CapWithoutPrice`]). Models of the catalogue ([`FindModel`]) have one; others get theirs with
-//! [`ModelConfig::cost`], and a provider that reports costs itself says so ([`StreamProvider::reports_cost`]).
+//! [`ExecutionLimits`] limit the number of model calls, tokens, time and money of a run. An agent has
+//! [`ExecutionLimits::default`] unless you set others. Reaching a limit is an outcome, not an error. A limit
+//! on money needs prices: without them, building the agent fails with [`BuildError::CapWithoutPrice`]. Models
+//! of the catalogue ([`FindModel`]) have prices. For other models, set [`ModelConfig::cost`]; a provider that
+//! reports costs itself says so in [`StreamProvider::reports_cost`].
 //!
 //! ```
 //! # use lariat::serde_json::json;
@@ -313,7 +329,7 @@
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // A model that never stops asking, each time for something else that does not exist.
+//! // A model that never stops: each reply calls another tool that does not exist.
 //! let model = ScriptedModel::from_fn(|n, _| Reply::tool_call(format!("call-{n}"), format!("tool-{n}"), json!({})));
 //! let limits = ExecutionLimits::default()
 //!     .with_max_turns(3)
@@ -327,16 +343,17 @@
 //! # }
 //! ```
 //!
-//! # Go on after a crash
+//! # Resume after a crash
 //!
-//! A session is its journal. Build an agent with the session's id and call [`Agent::recover`] first: it finishes what
-//! was interrupted, if anything was, and reads the conversation. A tool that was running when the process died is not
-//! run again; the model is told that its outcome is unknown. Until then a prompt gets [`AgentError::Interrupted`]. A
-//! question that was open is asked again, as the same event with the same id, whichever way you watch;
-//! [`Agent::pending_permissions`] lists it. To show a session without going on with it, use [`Agent::load`].
+//! A session is its journal. Build an agent with the id of the session and call [`Agent::recover`] first: it
+//! reads the conversation and finishes the interrupted run, if there is one. A tool that was running when the
+//! process died does not run again; the model receives the information that its outcome is unknown. A prompt
+//! before `recover` fails with [`AgentError::Interrupted`]. An approval request that was open is sent again,
+//! as the same event with the same id, to every kind of observer; [`Agent::pending_permissions`] lists it. To
+//! show a session without resuming it, use [`Agent::load`].
 //!
-//! The store here is memory shared by two runtimes, the first of which "dies"; with a store on a disk the program is the
-//! same.
+//! In this example, two tokio runtimes share a store in memory, and the first one "dies". With a store on
+//! disk, the program is the same.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -380,11 +397,11 @@
 //! });
 //! drop(process);
 //!
-//! // The second one goes on.
+//! // The second process resumes the session.
 //! let process = tokio::runtime::Runtime::new()?;
 //! process.block_on(async {
 //!     let second = agent(Reply::text("I will check what is deployed first."))?;
-//!     assert!(matches!(second.run("And?").await, Err(AgentError::Interrupted(_))));
+//!     assert!(matches!(second.run("And then?").await, Err(AgentError::Interrupted(_))));
 //!     let output = second.recover().await?.expect("a run was interrupted");
 //!     assert_eq!(output.text, "I will check what is deployed first.");
 //!     let messages = second.messages();
@@ -395,13 +412,14 @@
 //! # }
 //! ```
 //!
-//! # Talk to a real model
+//! # Use a real model
 //!
-//! A [`ModelConfig`] says which wire protocol, which model, where and with which key, how large its window is and what
-//! it costs; `ModelConfig::find` takes all but the key from the catalogue. The [`ProviderRegistry`] speaks all
-//! protocols. The window is kept by compaction ([`AgentBuilder::context`] changes that). Share one registry between agents: it holds the connections. When a model fails after all its retries,
-//! a fallback model goes on with the same turn. The server here follows a script, but it is a real one: it speaks the
-//! protocols of the services, and refuses what they refuse.
+//! A [`ModelConfig`] names the wire protocol, the model, its address and key, the size of its context window
+//! and its price. `ModelConfig::find` takes all but the key from the catalogue. The [`ProviderRegistry`]
+//! supports all protocols; share one between agents, because it holds the connections. Compaction keeps the
+//! conversation within the context window ([`AgentBuilder::context`] changes that). If a model fails after
+//! all retries, a fallback model continues the same turn. The server in this example follows a script, but it
+//! is a real HTTP server: it implements the providers' protocols and rejects what they reject.
 //!
 //! ```
 //! use lariat::{Agent, FindModel, ModelConfig, ProviderRegistry};
@@ -422,47 +440,61 @@
 //! # }
 //! ```
 //!
-//! # Where things are
+//! # Find your way around
 //!
-//! The names most programs need are at the root of this crate. All of the vocabulary, the contracts and the pure
-//! machine are in [`core`]; the driver, observers and the in-memory store are in [`runtime`]; model APIs are in
-//! [`models`]; the built-in tools are in [`tools`], and what they stand on is in [`host`];
-//! who may do what is decided in [`guard`]. Programs that keep
-//! conversations themselves use [`agent_loop`] and its siblings instead of [`Agent`].
+//! The names that most programs need are at the root of this crate. The rest is in these modules:
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | [`core`] | all types and traits, and the pure state machine of the loop |
+//! | [`runtime`] | the driver of the loop, observers, the in-memory store |
+//! | [`models`] | providers: the APIs of models over HTTP |
+//! | [`tools`] | the built-in tools |
+//! | [`host`] | what the tools need from the system: files, processes, the sandbox |
+//! | [`guard`] | permission rules, shell analysis, trust, redaction |
+//! | [`stores`] | durable stores: SQLite, files, PostgreSQL |
+//!
+//! If your program keeps conversations itself, use [`agent_loop`] and its siblings instead of [`Agent`].
 //!
 //! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
 
 pub mod guide;
 
+/// Skills: directories of instructions that the model reads on demand.
 #[cfg(feature = "tools")]
 pub use lariat_connect as connect;
+/// All types and traits, and the pure state machine of the agent loop.
 pub use lariat_core as core;
-/// Who may do what: permission rules, shell analysis, trust, hooks, redaction.
+/// Decides which actions are allowed: permission rules, shell analysis, trust, hooks, redaction.
 pub use lariat_guard as guard;
-/// What tools stand on: files by directory handle, processes with an owner, the sandbox, git.
+/// What tools need from the system: files by directory handle, supervised processes, the sandbox, git.
 #[cfg(feature = "tools")]
 pub use lariat_host as host;
+/// Providers: the APIs of models over HTTP, and the catalogue of models.
 #[cfg(feature = "models")]
 pub use lariat_model as models;
+/// Runs the agent loop: agents, the permission gate, observers, budgets, the in-memory store.
 pub use lariat_runtime as runtime;
 #[cfg(feature = "sqlite")]
 pub use lariat_service::StoredLearnings;
-/// What a workspace on this machine brings, and what that is worth.
+/// Loads a workspace on this machine: its settings, memory files, skills and hooks, as far as the user trusts
+/// it.
 #[cfg(all(feature = "tools", target_os = "linux"))]
 pub use lariat_service::local;
-/// Spans and measurements, to a collector of OpenTelemetry.
+/// Exports spans and metrics to an OpenTelemetry collector.
 #[cfg(feature = "otlp")]
 pub use lariat_service::otlp;
-/// Stores that keep sessions: SQLite, files, PostgreSQL.
+/// Durable stores for sessions: SQLite, files, PostgreSQL.
 pub use lariat_store as stores;
 /// The built-in tools.
 #[cfg(feature = "tools")]
 pub use lariat_tools as tools;
-/// What describes the types of answers and arguments to a model. A program that derives `JsonSchema` depends on it, too.
+/// Describes the types of answers and arguments to a model. A program that derives `JsonSchema` must also
+/// depend on it.
 #[cfg(feature = "typed")]
 #[doc(no_inline)]
 pub use schemars;
-/// The JSON of tool arguments and results.
+/// JSON values, for tool arguments and results.
 #[doc(no_inline)]
 pub use serde_json;
 
@@ -516,37 +548,37 @@ pub use lariat_runtime::{
 #[cfg(feature = "typed")]
 pub use lariat_runtime::{FunctionTool, Typed, TypedError};
 
-/// The code in the README, as tests.
+/// Runs the code in the README as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
-/// The code in the guide to the stores, as tests.
+/// Runs the code in the guide to stores as tests.
 #[cfg(all(doctest, feature = "sqlite"))]
 #[doc = include_str!("../../../docs/stores.md")]
 pub struct Stores;
 
-/// The code in the guide to permissions, as tests.
+/// Runs the code in the guide to permissions as tests.
 #[cfg(all(doctest, feature = "tools"))]
 #[doc = include_str!("../../../docs/permissions.md")]
 pub struct Permissions;
 
-/// The code in the reference of hooks, as tests.
+/// Runs the code in the hook reference as tests.
 #[cfg(all(doctest, feature = "tools"))]
 #[doc = include_str!("../../../docs/hooks.md")]
 pub struct HookReference;
 
-/// The code in the guide to what a model is told, as tests.
+/// Runs the code in the guide to the model's context as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/context.md")]
 pub struct Context;
 
-/// The code in the guide to the tools, as tests.
+/// Runs the code in the guide to tools as tests.
 #[cfg(all(doctest, feature = "tools"))]
 #[doc = include_str!("../../../docs/tools.md")]
 pub struct Tools;
 
-/// The code in the guide to traces, as tests.
+/// Runs the code in the guide to observability as tests.
 #[cfg(all(doctest, feature = "tools", feature = "otlp"))]
 #[doc = include_str!("../../../docs/observability.md")]
 pub struct Observability;

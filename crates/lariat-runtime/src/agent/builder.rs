@@ -1,4 +1,4 @@
-//! Putting an agent together.
+//! Builds an [`Agent`] from a model, tools, policies and settings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,20 +36,22 @@ use crate::prompt::{
 };
 use crate::system::{SystemClock, SystemEntropy};
 
-/// Watches every event of an agent's runs.
+/// Receives every event of an agent's runs.
 pub(super) type Callback = Arc<dyn Fn(&AgentEvent) + Send + Sync>;
 
-/// Which window compaction keeps the conversation in.
+/// Which context window compaction keeps the conversation in.
 enum WindowChoice {
-    /// That of the model, if a model was configured.
+    /// The window of the model, if a model is configured.
     OfModel,
-    /// The caller's, or none.
+    /// The window that the caller set, or none.
     Given(Option<ContextConfig>),
 }
 
-/// Builds an [`Agent`]. Everything but the model has a default: no tools, an in-memory journal, limits of
-/// [`ExecutionLimits::default`], compaction within the window of the configured model, and a question before every tool
-/// call that is not read-only.
+/// Builds an [`Agent`]. Only the model is required.
+///
+/// By default, an agent has no tools, keeps its journal in memory, has the limits of
+/// [`ExecutionLimits::default`], compacts the conversation to fit the context window of the configured model,
+/// and asks for approval before every tool call that is not read-only.
 pub struct AgentBuilder {
     model: Option<Arc<dyn StreamProvider>>,
     request: RequestTemplate,
@@ -125,88 +127,90 @@ impl Default for AgentBuilder {
 }
 
 impl AgentBuilder {
-    /// Who answers.
+    /// Sets the provider of the model. Required.
     pub fn model(mut self, provider: impl StreamProvider + 'static) -> Self {
         self.model = Some(Arc::new(provider));
         self
     }
 
-    /// Who answers, shared with others.
+    /// Like [`model`](Self::model), with a provider that several agents share.
     pub fn shared_model(mut self, provider: Arc<dyn StreamProvider>) -> Self {
         self.model = Some(provider);
         self
     }
 
-    /// Which model, where, with which key.
+    /// Sets which model to call: its protocol, id, address and key, its context window and price.
     pub fn model_config(mut self, config: ModelConfig) -> Self {
         self.request.model_config = Arc::new(config);
         self
     }
 
-    /// The system prompt: a text that is sent as it is. Where there are sections, too, it is the first of them.
+    /// Sets the system prompt. If there are sections as well, this text is the first of them.
     pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
         self.request.system_prompt = prompt.into().into();
         self
     }
 
-    /// Adds a section of the system prompt. It is put together when a session's first request is made, journaled, and
-    /// not changed after that: what comes out differently later is told in a note.
+    /// Adds a section to the system prompt. The agent assembles the system prompt for the first request of a
+    /// session, journals it, and does not change it afterwards: if the section would differ later, the model
+    /// receives the difference in a note.
     pub fn section(self, section: Section) -> Self {
         self.sections(section)
     }
 
-    /// Adds somebody who knows sections of the system prompt.
+    /// Adds a source of sections for the system prompt.
     pub fn sections(mut self, source: impl SectionSource + 'static) -> Self {
         self.sections.add(source);
         self
     }
 
-    /// Tells the model what an agent of ours should know: the base prompt for the tools it has, and notes about its mode,
-    /// about what is still to be done and about what failed.
+    /// Adds the standard context of a Lariat agent: the base prompt for its tools, and notes about the
+    /// permission mode, open tasks and repeated failures.
     pub fn standard_context(mut self) -> Self {
         self.sections.add(BaseSection);
         self.standard = true;
         self.context_source(Recitation::default()).context_source(FailureEvidence::default())
     }
 
-    /// How hard the model thinks.
+    /// Sets how much the model thinks before it answers.
     pub const fn thinking_level(mut self, level: ThinkingLevel) -> Self {
         self.request.thinking_level = level;
         self
     }
 
-    /// Output limit in tokens.
+    /// Limits the length of a reply, in tokens.
     pub const fn max_tokens(mut self, tokens: u32) -> Self {
         self.request.max_tokens = Some(tokens);
         self
     }
 
-    /// Sampling temperature.
+    /// Sets the sampling temperature.
     pub const fn temperature(mut self, temperature: f32) -> Self {
         self.request.temperature = Some(temperature);
         self
     }
 
-    /// Prompt caching hints.
+    /// Sets the hints for prompt caching.
     pub fn cache(mut self, config: CacheConfig) -> Self {
         self.request.cache_config = config;
         self
     }
 
-    /// Whether the model must call a tool.
+    /// Sets whether the model may, must or must not call tools.
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.request.tool_choice = choice;
         self
     }
 
-    /// The form that the model's text must have.
+    /// Sets the JSON schema that the model's text must match.
     pub fn output_schema(mut self, schema: OutputSchema) -> Self {
         self.request.output_schema = Some(Arc::new(schema));
         self
     }
 
-    /// Adds a model that goes on with a turn when the ones before it failed after all their retries. It stays for the
-    /// rest of the run. The provider must be able to reach it: see `ProviderRegistry` of `lariat-model`.
+    /// Adds a model that continues the turn if the models before it failed after all their retries. The run
+    /// keeps using it until it ends. The provider must be able to reach it: see `ProviderRegistry` of
+    /// `lariat-model`.
     pub fn fallback_model(mut self, config: ModelConfig) -> Self {
         self.request.fallbacks.push(Arc::new(config));
         self
@@ -218,244 +222,253 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds tools.
+    /// Adds several tools.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn AgentTool>>) -> Self {
         self.tools.extend(tools);
         self
     }
 
-    /// Decides about tool calls. The default asks before every call that is not read-only.
+    /// Sets the policy that decides about tool calls. The default asks for approval before every tool call
+    /// that is not read-only.
     pub fn permission_policy(mut self, policy: impl PermissionPolicy + 'static) -> Self {
         self.policy = Arc::new(policy);
         self
     }
 
-    /// Decides about calls, shared with others: with whoever changes a [`Gate`](crate::Gate)'s mode while it runs.
+    /// Like [`permission_policy`](Self::permission_policy), with a shared policy: for example a
+    /// [`Gate`](crate::Gate) whose permission mode you change during a run.
     pub fn shared_policy(mut self, policy: Arc<dyn PermissionPolicy>) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Asks a person. Without one, answer with `respond_permission`.
+    /// Sets the approver that answers approval requests. Without one, answer them with
+    /// [`Agent::respond_permission`].
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Some(Arc::new(approver));
         self
     }
 
-    /// In-process hooks.
+    /// Sets in-process hooks. See [`Hooks`].
     pub fn hooks(mut self, hooks: impl Hooks + 'static) -> Self {
         self.hooks = Arc::new(hooks);
         self
     }
 
-    /// Adds an input filter; filters are asked in order.
+    /// Adds an input filter. Filters check each prompt in the order in which they were added.
     pub fn input_filter(mut self, filter: impl InputFilter + 'static) -> Self {
         self.filters.push(Arc::new(filter));
         self
     }
 
-    /// Hard caps; `None` for none.
+    /// Sets the hard limits of each run; `None` removes them.
     pub fn limits(mut self, limits: Option<ExecutionLimits>) -> Self {
         self.run.limits = limits;
         self
     }
 
-    /// Caps on all runs of a session together.
+    /// Limits what all runs of a session spend together.
     pub const fn session_budget(mut self, limits: BudgetLimits) -> Self {
         self.run.budget.session = limits;
         self
     }
 
-    /// Caps on what is spent in a day, shared with whoever has a clone of it.
+    /// Limits what is spent per day, together with all holders of a clone of this budget.
     pub fn daily_budget(mut self, budget: DailyBudget) -> Self {
         self.budget.daily = Some(budget);
         self
     }
 
-    /// A pool that this agent draws on together with others: its sub-agents, its siblings.
+    /// Sets a budget pool that this agent shares with others: its sub-agents and siblings.
     pub fn budget_pool(mut self, pool: BudgetPool) -> Self {
         self.budget.pool = Some(pool);
         self
     }
 
-    /// Whether somebody is there to be asked when a budget is used up, and answers with [`Agent::respond_budget`] or
+    /// Sets whether the run asks for more when a budget is used up. Answer with [`Agent::respond_budget`] or
     /// [`Agent::extend_budget`]. An approver is asked in any case; with neither, the run ends.
     pub const fn asks_for_more(mut self, asks: bool) -> Self {
         self.run.budget.asks = asks;
         self
     }
 
-    /// The window; `None` switches compaction off. The default is the window of the configured model, as
-    /// [`ModelConfig::context_window`] says; without [`model_config`](Self::model_config) no window is known, and
-    /// compaction is off.
+    /// Sets the context window to compact for; `None` turns compaction off. The default is the
+    /// [`ModelConfig::context_window`] of the configured model; without [`model_config`](Self::model_config),
+    /// the window is unknown and compaction is off.
     pub fn context(mut self, context: Option<ContextConfig>) -> Self {
         self.window = WindowChoice::Given(context);
         self
     }
 
-    /// Counts the tokens of what is new in the conversation. The default looks at kinds of characters; `lariat-model` has
-    /// a real tokenizer behind its feature `tokenizer`. Either is corrected by what the service reports.
+    /// Sets how to count the tokens of new messages. The default estimates from kinds of characters;
+    /// `lariat-model` has a real tokenizer behind its feature `tokenizer`. The agent corrects either one with
+    /// the usage that the provider reports.
     pub fn token_counter(mut self, counter: impl TokenCounter + 'static) -> Self {
         self.run.counter = Arc::new(counter);
         self
     }
 
-    /// What a session of the agent is about, when it is a new one: where it works, its title, its tags. Journaled with its
-    /// first run; [`Agent::describe`] says more of it later.
+    /// Describes new sessions of the agent: working directory, title, tags. Journaled with the first run;
+    /// change it later with [`Agent::describe`].
     pub fn description(mut self, description: Description) -> Self {
         self.description = Some(Arc::new(description));
         self
     }
 
-    /// Adds somebody who knows what the model should be told between its replies: memory files, facts, the open plan.
+    /// Adds a source of notes that the model receives between its replies: memory files, facts, the open
+    /// plan.
     pub fn context_source(mut self, source: impl ContextSource + 'static) -> Self {
         self.notes.add(source);
         self
     }
 
-    /// How room is made in the window. The default clears old tool output first, then asks a model to summarise old
-    /// turns, and drops them where that fails or there is no time.
+    /// Sets how to compact the conversation. The default first clears old tool output, then asks a model to
+    /// summarise old turns, and drops them if that fails or there is no time.
     pub fn compaction(mut self, strategy: impl CompactionStrategy + 'static) -> Self {
         self.compaction = Some(Arc::new(strategy));
         self
     }
 
-    /// Who summarises old turns, for example a cheaper model. The default is the agent's own model.
+    /// Sets the model that summarises old turns, for example a cheaper one. The default is the agent's own
+    /// model.
     pub fn compaction_model(mut self, model: ModelConfig) -> Self {
         self.compaction_model = Some(model);
         self
     }
 
-    /// Retries of model calls.
+    /// Sets how failed model calls are retried.
     pub fn retry(mut self, retry: RetryConfig) -> Self {
         self.run.retry = retry;
         self
     }
 
-    /// Repetition guard; `None` switches it off.
+    /// Sets the loop detection; `None` turns it off.
     pub fn repetition(mut self, guard: Option<RepetitionConfig>) -> Self {
         self.run.repetition = guard;
         self
     }
 
-    /// How tool calls of one reply are executed.
+    /// Sets how the tool calls of one reply are executed: in parallel or one after the other.
     pub const fn tool_execution(mut self, strategy: ToolExecutionStrategy) -> Self {
         self.run.tool_execution = strategy;
         self
     }
 
-    /// Delivery of steering.
+    /// Sets how many queued steering messages are delivered at a time.
     pub const fn steering_mode(mut self, mode: QueueMode) -> Self {
         self.run.steering_mode = mode;
         self
     }
 
-    /// Delivery of follow-ups.
+    /// Sets how many queued follow-up messages are delivered at a time.
     pub const fn follow_up_mode(mut self, mode: QueueMode) -> Self {
         self.run.follow_up_mode = mode;
         self
     }
 
-    /// What an origin call's first turn is triggered by.
+    /// Sets the trigger that is recorded for the first turn of a run that continues no other.
     pub const fn first_turn_trigger(mut self, trigger: TurnTrigger) -> Self {
         self.run.first_turn_trigger = trigger;
         self
     }
 
-    /// Time a cancelled tool gets to end by itself.
+    /// Sets how long a cancelled tool may take to end by itself.
     pub const fn tool_grace(mut self, grace: Duration) -> Self {
         self.tool_grace = grace;
         self
     }
 
-    /// Bytes of text of a tool's output that the model is shown: the beginning and the end of more. The whole of it is
-    /// kept in the store, and the model reads it with `recall`. The default is 128 KiB.
+    /// Limits the text of a tool result that the model receives, in bytes. If the text is longer, the model
+    /// receives its beginning and end; the store keeps the whole text, and the model can read it with
+    /// `recall`. The default is 128 KiB.
     pub const fn max_tool_output(mut self, bytes: usize) -> Self {
         self.max_tool_output = bytes;
         self
     }
 
-    /// Where journals live. The default is this process's memory.
+    /// Sets the store for journals. The default is the memory of this process.
     pub fn store(mut self, store: Arc<dyn SessionStore>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// How the journal behaves when its store fails.
+    /// Sets how the journal behaves when its store fails.
     pub const fn journal(mut self, config: JournalConfig) -> Self {
         self.journal = config;
         self
     }
 
-    /// A stable identity for the agent.
+    /// Sets a stable identity for the agent. The default is random.
     pub fn agent_id(mut self, id: impl Into<AgentId>) -> Self {
         self.agent_id = Some(id.into());
         self
     }
 
-    /// Goes on with a session of the store, or begins one under this id.
+    /// Resumes this session of the store, or starts a session with this id.
     pub fn session_id(mut self, id: impl Into<SessionId>) -> Self {
         self.session_id = Some(id.into());
         self
     }
 
-    /// The `{config}` segment of loop ids.
+    /// Sets the `{config}` segment of loop ids.
     pub fn config_id(mut self, id: impl Into<String>) -> Self {
         self.config_id = Some(id.into());
         self
     }
 
-    /// Calls a function with every event, beside the run. Simplest of the three ways to observe.
+    /// Calls a function with every event, in a task of its own. The simplest of the three ways to observe an
+    /// agent.
     pub fn on_event(mut self, callback: impl Fn(&AgentEvent) + Send + Sync + 'static) -> Self {
         self.callback = Some(Arc::new(callback));
         self
     }
 
-    /// Shows every event of every run to an observer: a trace file, an exporter. Observers may be shared by agents.
+    /// Passes every event of every run to an observer: a trace file, an exporter. Several agents may share an
+    /// observer.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// How often a model is told what is wrong with an answer that does not have its form, and asked again
-    /// ([`Agent::run_typed`]). The default is 2.
+    /// Sets how often [`Agent::run_typed`] reports a wrong answer to the model and asks again. The default is
+    /// 2.
     #[cfg(feature = "typed")]
     pub const fn answer_retries(mut self, retries: u32) -> Self {
         self.answer_retries = retries;
         self
     }
 
-    /// Lets any number of consumers [`Agent::subscribe`], each with room for this many waiting events.
+    /// Enables [`Agent::subscribe`] for any number of subscribers, each with a queue of this many events.
     pub const fn enable_broadcast(mut self, capacity: usize) -> Self {
         self.broadcast = Some(capacity);
         self
     }
 
-    /// Where time comes from.
+    /// Sets the source of time.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Where randomness comes from.
+    /// Sets the source of randomness.
     pub fn entropy(mut self, entropy: Arc<dyn EntropySource>) -> Self {
         self.entropy = entropy;
         self
     }
 
-    /// A value that nobody may read: it is replaced by its name in prompts, in what tools say and in what services
-    /// say about failures, before that is recorded, shown or sent. Keys and headers of the models are known already,
-    /// and so are the looks of common keys.
+    /// Adds a secret value. The agent replaces it by its name in prompts, tool results and provider errors,
+    /// before it records, shows or sends them. It already knows the keys and headers of its models and
+    /// recognises common formats of keys.
     pub fn secret(mut self, name: impl Into<String>, value: impl Into<Arc<str>>) -> Self {
         self.secrets.push((name.into(), ApiKey::new(value)));
         self
     }
 
-    /// The agent.
+    /// Builds the agent.
     ///
     /// # Errors
-    /// When no model was given, two tools have one name or one has a name that services refuse, or money is capped and
-    /// the price of a model is not known.
+    /// If no model was set, if two tools have the same name or a tool has a name that providers reject, or if
+    /// there is a limit on money and the price of a model is unknown.
     pub fn build(mut self) -> Result<Agent, BuildError> {
         if self.policy.plans() {
             self.tools.push(Arc::new(ProposeChange));
@@ -465,7 +478,7 @@ impl AgentBuilder {
         }
         let mut sections = Sections::default();
         if !self.sections.is_empty() {
-            // The caller's own words come first.
+            // The caller's own system prompt comes first.
             sections.add(Section::new("system", Place::Static, self.request.system_prompt.as_str()));
             sections.add_all(std::mem::take(&mut self.sections));
         }
@@ -515,7 +528,7 @@ impl AgentBuilder {
 }
 
 impl AgentBuilder {
-    /// Fits compaction to the model, and offers `recall` where something can be left out.
+    /// Sets the window for compaction, and adds the `recall` tool if output can be left out.
     fn choose_window(&mut self) {
         let (context, is_given) = match std::mem::replace(&mut self.window, WindowChoice::OfModel) {
             WindowChoice::Given(context) => (context, true),
@@ -525,7 +538,7 @@ impl AgentBuilder {
                 (window.filter(|_| !model.id.is_empty()).map(ContextConfig::with_window), false)
             }
         };
-        // A model without tools may not know how to call one.
+        // A model that gets no tools may not support tool calls.
         let recalls = !self.tools.is_empty() || (is_given && context.is_some());
         if recalls && !self.tools.iter().any(|tool| tool.name() == Recall::NAME) {
             self.tools.push(Arc::new(Recall));
@@ -533,7 +546,7 @@ impl AgentBuilder {
         self.run.context = context;
     }
 
-    /// A cap on money that no price belongs to would never stop anything.
+    /// Fails if money is limited but a model has no price: the limit would never stop a run.
     fn check_prices(&self, provider: &dyn StreamProvider) -> Result<(), BuildError> {
         let run = self.run.limits.as_ref().is_some_and(|limits| limits.max_cost.is_some());
         if !run && self.run.budget.session.cost.is_none() && !self.budget.caps_money() {
@@ -548,7 +561,8 @@ impl AgentBuilder {
     }
 }
 
-/// Checks what model services check, before the first request does. Of two tools with one name a model could reach one.
+/// Checks the names of tools as providers do, before the first request. Of two tools with the same name, a
+/// model could reach only one.
 fn check_tools(tools: &[Arc<dyn AgentTool>]) -> Result<(), BuildError> {
     let mut seen = std::collections::BTreeSet::new();
     for tool in tools {
@@ -564,10 +578,11 @@ fn check_tools(tools: &[Arc<dyn AgentTool>]) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Bytes of a tool's name that all services take.
+/// The longest name of a tool that all providers accept, in bytes.
 const MAX_TOOL_NAME: usize = 64;
 
-/// Knows the keys, headers and secret parts of addresses of every model besides the given secrets.
+/// Creates a redactor for the given secrets and for the keys, headers and secret parts of addresses of all
+/// models.
 fn redactor(
     request: &RequestTemplate,
     summariser: Option<&ModelConfig>,

@@ -1,7 +1,7 @@
-//! Compaction that a person asks for, between two runs: make room, look first, take it back, pin.
+//! Compaction on the user's request, between two runs: compact, preview, undo, pin.
 //!
-//! Owns the order: hooks, strategy, the same judgement as in a run, the journal, the conversation in memory. What is
-//! not recorded has not happened.
+//! The order is fixed: hooks, strategy, the same checks as in a run, the journal, the conversation in memory.
+//! A change takes effect only after the journal has recorded it.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ use lariat_core::usage::Usage;
 
 use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
-use crate::drive::moments;
+use crate::drive::session_hooks;
 
-/// What a compaction came to, or would come to.
+/// The result of a compaction or of its preview.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompactionReport {
-    /// What is laid over the conversation.
+    /// The edits applied on top of the conversation.
     pub edits: Arc<Vec<CompactionEdit>>,
     /// Estimated tokens before.
     pub tokens_before: u64,
     /// Estimated tokens after.
     pub tokens_after: u64,
-    /// What a model cost that helped.
+    /// Usage of the model that wrote summaries.
     pub usage: Usage,
-    /// Messages that the model does not see any more as they were, in order.
+    /// Messages that the model no longer sees in their original form, in order.
     pub gone: Vec<SharedMessage>,
 }
 
@@ -47,7 +47,7 @@ impl AgentContext {
             .with_focus(focus))
     }
 
-    fn judged(&self, query: &CompactionQuery, compacted: &Compacted) -> Result<Accepted, String> {
+    fn validate(&self, query: &CompactionQuery, compacted: &Compacted) -> Result<Accepted, String> {
         compacted.judged(&self.transcript, &query.config, &query.pins)
     }
 
@@ -65,7 +65,7 @@ impl AgentContext {
         }
     }
 
-    /// What [`AgentContext::compact`] would do, as far as that is known without asking a model.
+    /// Returns what [`AgentContext::compact`] would do, as far as it can be known without asking a model.
     pub(super) async fn preview_compaction(
         &mut self,
         config: &AgentLoopConfig,
@@ -75,7 +75,7 @@ impl AgentContext {
         let query = self.query(config, focus)?;
         let edits = config.ports.compaction.preview(&query);
         let compacted = Compacted { edits, ..Compacted::default() };
-        let accepted = self.judged(&query, &compacted).map_err(AgentError::NotCompacted)?;
+        let accepted = self.validate(&query, &compacted).map_err(AgentError::NotCompacted)?;
         Ok(self.report(&accepted, compacted))
     }
 
@@ -89,8 +89,8 @@ impl AgentContext {
         let query = self.query(config, focus)?;
         self.record_imports(config).await?;
         let (ports, cause) = (&config.ports, CompactionCause::Manual);
-        let asked = moments::tell(ports, self.session_id(), Moment::PreCompact { cause }).await;
-        let mut compacted = match asked.block {
+        let hook_answer = session_hooks::notify(ports, self.session_id(), Moment::PreCompact { cause }).await;
+        let mut compacted = match hook_answer.block {
             Some(reason) => Compacted { refused: Some(reason), ..Compacted::default() },
             None => ports.compaction.compact(query.clone(), cancel).await,
         };
@@ -98,7 +98,7 @@ impl AgentContext {
         minter.stamp(stamp);
         compacted.name_summaries(stamp.now, || MessageId::new(minter.uuid()));
         let usage = compacted.usage;
-        let accepted = match self.judged(&query, &compacted) {
+        let accepted = match self.validate(&query, &compacted) {
             Ok(accepted) => accepted,
             Err(reason) => {
                 let refused = AgentEvent::CompactionRefused { cause, reason: reason.clone(), usage };
@@ -112,33 +112,33 @@ impl AgentContext {
         let event = AgentEvent::Compaction { cause, edits, tokens_before, tokens_after, usage };
         self.record(config, event).await?;
         self.transcript = transcript;
-        self.tell_compacted(config, &report).await;
+        self.notify_compacted(config, &report).await;
         Ok(report)
     }
 
-    async fn tell_compacted(&mut self, config: &AgentLoopConfig, report: &CompactionReport) {
+    async fn notify_compacted(&mut self, config: &AgentLoopConfig, report: &CompactionReport) {
         let words = |edit: &CompactionEdit| match edit {
             CompactionEdit::Summarise { summary, .. } => Some(summary.as_llm()?.text()),
             _ => None,
         };
         let summary = report.edits.iter().filter_map(words).collect::<Vec<_>>().join("\n");
-        let told = [
+        let moments = [
             Moment::PostCompact { cause: CompactionCause::Manual, summary },
             Moment::SessionStart { source: SessionSource::Compact },
         ];
-        for moment in told {
-            let answer = moments::tell(&config.ports, self.session_id(), moment).await;
-            self.remark(answer.context);
+        for moment in moments {
+            let answer = session_hooks::notify(&config.ports, self.session_id(), moment).await;
+            self.add_hook_context(answer.context);
         }
     }
 
-    /// Takes back the newest compaction of the conversation. False when there is none.
+    /// Undoes the newest compaction of the conversation. Returns false if there is none.
     pub(super) async fn undo_compaction(&mut self, config: &AgentLoopConfig) -> Result<bool, AgentError> {
         self.refresh().await?;
         if !self.unrecorded.is_empty() {
             return Ok(false);
         }
-        // A snapshot has compactions applied: only the whole journal knows what was there before.
+        // A snapshot has compactions applied: only the whole journal has the messages from before.
         let events = self.journal.read_from(0).await?;
         let mut fold = SessionFold::of(&events);
         let Some(compaction) = fold.last_compaction(fold.tip()) else { return Ok(false) };

@@ -1,7 +1,7 @@
-//! What a loop starts from and leaves behind: conversation, identity, journal.
+//! The state of a conversation between loops: messages, identity, journal.
 //!
-//! Owns the link between the conversation in memory and the journal: which of its messages are journaled, and under
-//! which base the next loop continues. Messages from outside are journaled before the first loop that uses them.
+//! Links the conversation in memory to the journal: which of its messages are journaled, and which message
+//! the next loop continues from. Messages from outside are journaled before the first loop that uses them.
 
 mod prompt;
 
@@ -25,26 +25,26 @@ use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
 use lariat_core::transcript::{Transcript, Window};
 
-use crate::drive::moments::{self, Opening};
-use crate::drive::questions;
-use crate::drive::{Driven, Journal, Ports};
+use crate::drive::approvals;
+use crate::drive::session_hooks::{self, SessionStartAnswer};
+use crate::drive::{FinishedRun, Journal, Ports};
 use crate::prompt::PromptSlot;
 
-/// What a loop is run with. Shared between loops.
+/// The configuration of a loop. Shared between loops.
 #[derive(Clone, Debug)]
 pub struct AgentLoopConfig {
-    /// The world.
+    /// The connections to the outside world: model, tools, policy, clock.
     pub ports: Arc<Ports>,
-    /// Tuning.
+    /// The settings of the loop: limits, retries, compaction.
     pub run: Arc<RunConfig>,
     /// The `{config}` segment of loop ids.
     pub config_id: Arc<str>,
-    /// What a session is about: journaled with the first loop of one that is new.
+    /// The description of the session, journaled with the first loop of a new session.
     pub description: Option<Arc<Description>>,
 }
 
 impl AgentLoopConfig {
-    /// Fits a configuration to its ports. Without a `config_id` one is derived from provider, model and thinking level.
+    /// Creates a configuration. Without a `config_id`, derives one from provider, model and thinking level.
     pub fn new(ports: Ports, run: RunConfig, config_id: Option<String>) -> Self {
         let run = Arc::new(ports.run_config(run));
         let config_id = config_id.unwrap_or_else(|| derive_config_segment(&ports)).into();
@@ -70,7 +70,7 @@ impl AgentLoopConfig {
     }
 }
 
-/// `{provider}-{model}-{thinking}` in characters that are safe in an id.
+/// Returns `{provider}-{model}-{thinking}` in characters that are safe in an id.
 fn derive_config_segment(ports: &Ports) -> String {
     let model = &ports.request.model_config;
     let raw = format!("{}-{}-{:?}", ports.provider_name(model), model.id, ports.request.thinking_level);
@@ -82,53 +82,54 @@ fn derive_config_segment(ports: &Ports) -> String {
 /// A conversation with its identity and its journal, between loops.
 #[derive(Debug)]
 pub struct AgentContext {
-    /// The agent.
+    /// The agent's id.
     pub agent_id: AgentId,
-    /// The loop the next one is a child of, when that is not the newest one of this session: for sub-agents.
+    /// The parent of the next loop, if it is not the newest loop of this session: for sub-agents.
     pub parent_loop_id: Option<LoopId>,
-    /// How the next loop continues the newest one; `None` for an origin call.
+    /// How the next loop continues the newest one; `None` starts from a new prompt.
     pub continuation_kind: Option<ContinuationKind>,
-    /// The call that spawned this agent, for sub-agents.
+    /// The tool call that spawned this agent, for sub-agents.
     pub spawned_by: Option<SpawnRef>,
-    /// Application-defined, recorded with the next loop.
+    /// Application-defined data, recorded with the next loop.
     pub metadata: Option<serde_json::Value>,
     pub(super) journal: Arc<Journal>,
     pub(super) transcript: Transcript,
     base: Option<MessageId>,
     pub(super) unrecorded: Vec<SharedMessage>,
-    /// Journaled by an earlier loop and never injected.
+    /// Messages that an earlier loop journaled and never injected.
     queued: VecDeque<(QueueKind, SharedMessage)>,
-    /// More that may be spent, told to the next loop.
-    extended: Vec<(BudgetScope, BudgetLimits)>,
-    /// Not journaled yet.
+    /// Budget extensions for the next loop.
+    budget_extensions: Vec<(BudgetScope, BudgetLimits)>,
+    /// Queued messages that are not journaled yet.
     unsent: Vec<(QueueKind, AgentMessage)>,
     loops: u64,
     last_loop_id: Option<LoopId>,
     /// What the session remembers besides its conversation.
     pub(super) memory: Arc<SessionMemory>,
-    /// The policy knows the answers among that.
-    told: bool,
-    /// The journal may hold more than this: it is read before the next loop.
+    /// Whether the policy knows the user's earlier decisions.
+    policy_informed: bool,
+    /// Whether the journal may contain more than this; if so, it is read before the next loop.
     stale: bool,
-    greeting: Greeting,
-    /// The session's own system prompt, once it is known.
+    session_start: SessionStartState,
+    /// The session's own system prompt, once it is assembled.
     prompt: PromptSlot,
-    /// Events of the session that are written with the first of the loop that begins.
-    first: Vec<EventRecord>,
+    /// Session events to write together with the first event of the next loop.
+    pending_records: Vec<EventRecord>,
 }
 
-/// How far the beginning of the session was told to its hooks.
+/// Whether the session's hooks know that the session started, and what they answered.
 #[derive(Debug, Default)]
-struct Greeting {
-    told: bool,
-    /// It is a new one, after another was left.
-    cleared: bool,
-    /// What hooks said that the model was not told yet.
-    remarks: Vec<String>,
+struct SessionStartState {
+    notified: bool,
+    /// The session is new and replaces one that the user left.
+    replaces_session: bool,
+    /// Context from hooks that the model has not received yet.
+    hook_context: Vec<String>,
 }
 
 impl AgentContext {
-    /// The conversation of a session. What its journal holds already is read before the first loop.
+    /// Creates the conversation of a session. Existing events are read from the journal before the first
+    /// loop.
     pub fn new(agent_id: AgentId, journal: Arc<Journal>) -> Self {
         Self {
             agent_id,
@@ -141,146 +142,155 @@ impl AgentContext {
             base: None,
             unrecorded: Vec::new(),
             queued: VecDeque::new(),
-            extended: Vec::new(),
+            budget_extensions: Vec::new(),
             unsent: Vec::new(),
             loops: 0,
             last_loop_id: None,
             memory: Arc::default(),
-            told: false,
+            policy_informed: false,
             stale: true,
-            greeting: Greeting::default(),
+            session_start: SessionStartState::default(),
             prompt: PromptSlot::default(),
-            first: Vec::new(),
+            pending_records: Vec::new(),
         }
     }
 
-    /// The conversation a journal tells of, where its newest loop left it.
+    /// Loads the conversation from a journal, as its newest loop left it.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn load(agent_id: AgentId, journal: Arc<Journal>) -> Result<Self, StoreError> {
         let mut context = Self::new(agent_id, journal);
         context.read().await?;
         Ok(context)
     }
 
-    /// Takes over what the journal says. Messages from outside that are not journaled yet stay the conversation.
-    pub(super) async fn read(&mut self) -> Result<Journaled, StoreError> {
-        let journaled = Journaled::read(&self.journal).await?;
-        let Journaled { fold, snapshot, events } = &journaled;
+    /// Updates this context from the journal. Messages from outside that are not journaled yet stay the
+    /// conversation.
+    pub(super) async fn read(&mut self) -> Result<LoadedJournal, StoreError> {
+        let loaded = LoadedJournal::read(&self.journal).await?;
+        let LoadedJournal { fold, snapshot, events } = &loaded;
         if self.unrecorded.is_empty() {
             self.base = fold.tip();
             (self.transcript, _) = fold.conversation(self.base);
         }
-        // A run that failed gives back what it may or may not have saved.
-        self.unsent.retain(|(_, message)| !journaled.has_message(message.id()));
+        // A failed run returns messages that it may or may not have saved.
+        self.unsent.retain(|(_, message)| !loaded.has_message(message.id()));
         self.queued = fold.queued().map(|(queue, message)| (queue, Arc::clone(message))).collect();
         let before = snapshot.as_ref().map_or(0, |snapshot| snapshot.loops);
         self.loops = loops_named(events).max(before);
         self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
         self.stale = fold.open_loops().next().is_some();
         self.memory = Arc::new(fold.memory().clone());
-        self.told = false;
-        Ok(journaled)
+        self.policy_informed = false;
+        Ok(loaded)
     }
 
-    /// Shows the conversation as the store has it, without claiming the session. The next loop reads it again.
-    pub(super) async fn look(&mut self) -> Result<(), StoreError> {
+    /// Shows the conversation as the store has it, without claiming the session. The next loop reads it
+    /// again.
+    pub(super) async fn read_unclaimed(&mut self) -> Result<(), StoreError> {
         if self.stale && self.unrecorded.is_empty() {
-            let Journaled { fold, .. } = Journaled::look(&self.journal).await?;
+            let LoadedJournal { fold, .. } = LoadedJournal::read_unclaimed(&self.journal).await?;
             (self.transcript, _) = fold.conversation(fold.tip());
         }
         Ok(())
     }
 
-    /// After a run that failed: the conversation as the store has it, or as it was before.
-    pub(super) async fn look_again(&mut self, before: &Window) {
-        if self.stale && self.unrecorded.is_empty() && self.look().await.is_err() {
+    /// After a failed run, shows the conversation as the store has it, or else as it was before the run.
+    pub(super) async fn reload_after_failure(&mut self, before: &Window) {
+        if self.stale && self.unrecorded.is_empty() && self.read_unclaimed().await.is_err() {
             (self.transcript, _) = Transcript::repaired(before.iter().cloned());
         }
     }
 
-    /// Tells a policy what people answered in this session before.
-    pub(super) fn tell_answers(&mut self, policy: &dyn PermissionPolicy) {
-        if !std::mem::replace(&mut self.told, true) {
-            self.memory.answers().iter().for_each(|answered| questions::tell(policy, answered));
+    /// Passes the user's earlier decisions in this session to the policy.
+    pub(super) fn inform_policy(&mut self, policy: &dyn PermissionPolicy) {
+        if !std::mem::replace(&mut self.policy_informed, true) {
+            self.memory.answers().iter().for_each(|answered| approvals::deliver(policy, answered));
         }
     }
 
-    /// A session after another was left.
-    pub(super) fn cleared(mut self) -> Self {
-        self.greeting.cleared = true;
+    /// Marks the session as one that replaces a session the user left.
+    pub(super) fn replacing_session(mut self) -> Self {
+        self.session_start.replaces_session = true;
         self
     }
 
-    /// Lets hooks be told again that the session begins, with the next loop.
-    pub(super) const fn greet_again(&mut self) {
-        self.greeting.told = false;
+    /// Makes the next loop notify hooks again that the session starts.
+    pub(super) const fn repeat_session_start(&mut self) {
+        self.session_start.notified = false;
     }
 
-    /// Tells hooks that the session begins, if that was not done yet. Cancelling ends the wait.
-    pub(super) async fn greet(&mut self, ports: &Ports, cancel: &CancellationToken) -> Opening {
+    /// Notifies hooks that the session starts, unless they were notified already. Cancelling ends the wait.
+    pub(super) async fn notify_session_start(
+        &mut self,
+        ports: &Ports,
+        cancel: &CancellationToken,
+    ) -> SessionStartAnswer {
         let mut stop = None;
-        if !self.greeting.told && moments::wanted(ports, MomentKind::SessionStart) {
+        if !self.session_start.notified && session_hooks::is_wanted(ports, MomentKind::SessionStart) {
             let source = match self.journal.next_seq() {
-                0 if self.greeting.cleared => SessionSource::Clear,
+                0 if self.session_start.replaces_session => SessionSource::Clear,
                 0 => SessionSource::Startup,
                 _ => SessionSource::Resume,
             };
-            // In a box: every run would carry the room for it otherwise.
-            let telling =
-                Box::pin(moments::tell(ports, self.journal.session_id(), Moment::SessionStart { source }));
-            if let Either::Left((answer, _)) = select(telling, cancel.cancelled()).await {
-                self.greeting.told = true;
-                self.greeting.remarks.extend(answer.context);
+            // Boxed: otherwise the future of every run would reserve space for it.
+            let notifying = Box::pin(session_hooks::notify(
+                ports,
+                self.journal.session_id(),
+                Moment::SessionStart { source },
+            ));
+            if let Either::Left((answer, _)) = select(notifying, cancel.cancelled()).await {
+                self.session_start.notified = true;
+                self.session_start.hook_context.extend(answer.context);
                 stop = answer.stop;
             }
         }
-        Opening { remarks: self.greeting.remarks.clone(), stop }
+        SessionStartAnswer { context: self.session_start.hook_context.clone(), stop }
     }
 
-    /// Reads the journal if somebody else may have written to it.
+    /// Reads the journal if another process may have written to it.
     pub(super) async fn refresh(&mut self) -> Result<(), BeginError> {
         self.journal.open().await?;
         if !self.stale {
             return Ok(());
         }
-        // In a box: every run would carry the room for it otherwise.
-        let journaled = Box::pin(self.read()).await?;
-        journaled
+        // Boxed: otherwise the future of every run would reserve space for it.
+        let loaded = Box::pin(self.read()).await?;
+        loaded
             .fold
             .open_loops()
             .next()
             .map_or(Ok(()), |open| Err(BeginError::Interrupted(open.loop_id.clone())))
     }
 
-    /// Lets the next loop begin with reading the journal.
-    pub(super) const fn read_next_time(&mut self) {
+    /// Makes the next loop read the journal first.
+    pub(super) const fn mark_stale(&mut self) {
         self.stale = true;
     }
 
-    /// Forgets messages from outside that are not journaled: the conversation is what the journal says.
+    /// Drops messages from outside that are not journaled: the conversation becomes what the journal says.
     pub(super) fn drop_unrecorded(&mut self) {
         self.unrecorded.clear();
     }
 
-    /// The session.
+    /// The id of the session.
     pub fn session_id(&self) -> &SessionId {
         self.journal.session_id()
     }
 
-    /// The journal.
+    /// The journal of the session.
     pub const fn journal(&self) -> &Arc<Journal> {
         &self.journal
     }
 
-    /// The conversation.
+    /// The conversation as the model sees it.
     pub fn messages(&self) -> Window {
         self.transcript.window()
     }
 
-    /// Replaces the conversation by messages from outside; they are journaled with the next loop. What does not fit
-    /// is repaired.
+    /// Replaces the conversation with messages from outside, and repairs inconsistencies. They are journaled
+    /// with the next loop.
     pub fn replace_messages(&mut self, messages: Vec<AgentMessage>, ports: &Ports) {
         let mut minter = Minter::default();
         minter.stamp(ports.stamp());
@@ -294,7 +304,7 @@ impl AgentContext {
         self.unrecorded = messages;
     }
 
-    /// Goes back to the last user message, from where a rerun or a branch starts.
+    /// Goes back to the last user message, where a rerun or a branch starts.
     fn rewind_to_last_prompt(&mut self) {
         let window = self.transcript.window();
         let after = window.iter_back().take_while(|message| message.as_user().is_none()).count();
@@ -315,34 +325,35 @@ impl AgentContext {
         self.unsent.push((queue, message));
     }
 
-    /// Lets the next loop spend more.
+    /// Extends budgets for the next loop.
     pub(super) fn extend_budgets(&mut self, more: Vec<(BudgetScope, BudgetLimits)>) {
-        self.extended.extend(more);
+        self.budget_extensions.extend(more);
     }
 
-    /// More that the next loop may spend.
-    pub(super) fn take_extended(&mut self) -> Vec<(BudgetScope, BudgetLimits)> {
-        std::mem::take(&mut self.extended)
+    /// Takes the budget extensions for the next loop.
+    pub(super) fn take_budget_extensions(&mut self) -> Vec<(BudgetScope, BudgetLimits)> {
+        std::mem::take(&mut self.budget_extensions)
     }
 
-    /// Who spent what, as the journal tells it.
+    /// Returns who spent what in this session, according to the journal.
     pub(super) async fn ledger(&mut self) -> Result<Ledger, BeginError> {
         self.refresh().await?;
         Ok(self.memory.ledger().clone())
     }
 
-    /// What was queued for the next loop.
+    /// Takes the messages queued for the next loop.
     pub(super) fn take_unsent(&mut self) -> Vec<(QueueKind, AgentMessage)> {
         std::mem::take(&mut self.unsent)
     }
 
-    /// Gives back what a run that failed did not read.
-    pub(super) fn take_back(&mut self, unread: Vec<(QueueKind, AgentMessage)>) {
+    /// Queues messages again that a failed run did not read.
+    pub(super) fn requeue(&mut self, unread: Vec<(QueueKind, AgentMessage)>) {
         self.unsent.extend(unread);
     }
 
-    /// Journals what came from outside, and makes the next run. Between here and [`AgentContext::end`] only the
-    /// journal knows the conversation: after an error, or when the run's future was dropped, it is read again.
+    /// Journals messages from outside and creates the next run. From here until [`AgentContext::end`], only
+    /// the journal has the conversation: after an error, or if the run's future was dropped, the context is
+    /// read again.
     pub(super) async fn begin(
         &mut self,
         config: &AgentLoopConfig,
@@ -350,19 +361,19 @@ impl AgentContext {
         kind: Option<ContinuationKind>,
     ) -> Result<Box<Run>, BeginError> {
         self.refresh().await?;
-        self.tell_answers(&*config.ports.policy);
+        self.inform_policy(&*config.ports.policy);
         if kind.as_ref().is_some_and(|kind| *kind != ContinuationKind::Default) {
             self.rewind_to_last_prompt();
         }
         Run::check(&self.transcript, &prompts)?;
         self.stale = true;
-        self.first.clear();
+        self.pending_records.clear();
         if let Some(description) = config.description.as_ref().filter(|_| self.journal.next_seq() == 0) {
             let described = AgentEvent::SessionDescribed(Box::new(Description::clone(description)));
             self.record_first(config, described);
         }
         self.record_imports(config).await?;
-        // In a box: every run would carry the room for it otherwise.
+        // Boxed: otherwise the future of every run would reserve space for it.
         Box::pin(self.assemble_prompt(config, &prompts)).await;
         let loop_id = LoopId::compose(self.session_id(), &config.config_id, self.loops);
         let mut start = LoopStart::new(self.agent_id.clone(), self.session_id().clone(), loop_id);
@@ -375,7 +386,7 @@ impl AgentContext {
         start.config = Some(config.snapshot());
         let transcript = std::mem::take(&mut self.transcript);
         let mut run = Run::new(self.run_config(config), start, self.loops, transcript, prompts)?;
-        // The run has it as long as it goes; what the journal says counts if it does not come back.
+        // The run owns it until it ends; if the run does not return it, the journal is read again.
         run.remember(std::mem::take(&mut self.memory));
         for (queue, message) in self.queued.drain(..) {
             run.carry_over(queue, message);
@@ -395,8 +406,8 @@ impl AgentContext {
         Ok(())
     }
 
-    /// Journals what a person or a program says about the session.
-    pub(super) async fn say_about(
+    /// Journals an event about the session, on behalf of the user or the embedding program.
+    pub(super) async fn record_session_event(
         &mut self,
         config: &AgentLoopConfig,
         event: AgentEvent,
@@ -406,15 +417,15 @@ impl AgentContext {
         Ok(())
     }
 
-    /// Journals an event that belongs to no loop, and what waits before it.
+    /// Journals an event that belongs to no loop, after the events that wait to be written first.
     pub(super) async fn record(
         &mut self,
         config: &AgentLoopConfig,
         event: AgentEvent,
     ) -> Result<EventId, StoreError> {
-        let record = self.remembered(config, event);
+        let record = self.new_record(config, event);
         let (never, id) = (CancellationToken::new(), record.id);
-        let mut records = self.take_first();
+        let mut records = self.take_pending_records();
         records.push(record);
         for event in self.journal.append(records, &never).await? {
             self.journal.hub().publish(event);
@@ -422,14 +433,14 @@ impl AgentContext {
         Ok(id)
     }
 
-    /// Has an event that belongs to no loop written with the first of the loop that begins: one write less. A loop that
-    /// fails before leaves the context stale, and whoever begins the next looks at the journal again.
+    /// Writes an event that belongs to no loop together with the first event of the next loop, to save one
+    /// write. If the loop fails before that, the context is stale and the next loop reads the journal again.
     fn record_first(&mut self, config: &AgentLoopConfig, event: AgentEvent) {
-        let record = self.remembered(config, event);
-        self.first.push(record);
+        let record = self.new_record(config, event);
+        self.pending_records.push(record);
     }
 
-    fn remembered(&mut self, config: &AgentLoopConfig, event: AgentEvent) -> EventRecord {
+    fn new_record(&mut self, config: &AgentLoopConfig, event: AgentEvent) -> EventRecord {
         let mut minter = Minter::default();
         let stamp = config.ports.stamp();
         minter.stamp(stamp);
@@ -439,17 +450,17 @@ impl AgentContext {
         record
     }
 
-    /// What is to be written first.
-    pub(super) fn take_first(&mut self) -> Vec<EventRecord> {
-        std::mem::take(&mut self.first)
+    /// Takes the events to write first.
+    pub(super) fn take_pending_records(&mut self) -> Vec<EventRecord> {
+        std::mem::take(&mut self.pending_records)
     }
 
-    /// Keeps what hooks said for the next prompt.
-    pub(super) fn remark(&mut self, remarks: Vec<String>) {
-        self.greeting.remarks.extend(remarks);
+    /// Saves context from hooks for the next prompt.
+    pub(super) fn add_hook_context(&mut self, hook_context: Vec<String>) {
+        self.session_start.hook_context.extend(hook_context);
     }
 
-    /// The changes that wait for a decision, as the journal tells them.
+    /// Returns the queued changes that wait for a decision, according to the journal.
     pub(super) async fn plan(&mut self) -> Result<&[QueuedChange], BeginError> {
         self.refresh().await?;
         Ok(self.memory.plan())
@@ -468,11 +479,11 @@ impl AgentContext {
         self.record(config, AgentEvent::PlanDecided { approved, rejected }).await.map(drop)
     }
 
-    /// Takes back what a run left.
-    pub(super) fn end(&mut self, loop_id: LoopId, driven: Driven) {
-        let Driven { parts, unread, remarked, .. } = driven;
-        if remarked {
-            self.greeting.remarks.clear();
+    /// Updates this context with the result of a run.
+    pub(super) fn end(&mut self, loop_id: LoopId, driven: FinishedRun) {
+        let FinishedRun { parts, unread, hook_context_sent, .. } = driven;
+        if hook_context_sent {
+            self.session_start.hook_context.clear();
         }
         self.unsent.extend(unread);
         self.transcript = parts.transcript;
@@ -487,48 +498,48 @@ impl AgentContext {
     }
 }
 
-/// What a journal says, read as far back as going on needs it.
-pub(super) struct Journaled {
+/// What a journal contains, read back as far as resuming needs it.
+pub(super) struct LoadedJournal {
     pub(super) fold: SessionFold,
     pub(super) snapshot: Option<SessionSnapshot>,
     /// The events after the snapshot.
     pub(super) events: Vec<Event>,
 }
 
-impl Journaled {
+impl LoadedJournal {
     async fn read(journal: &Journal) -> Result<Self, StoreError> {
         if journal.open().await? == 0 {
             journal.note_open_loops(0);
             return Ok(Self { fold: SessionFold::default(), snapshot: None, events: Vec::new() });
         }
-        let mut journaled = Self::folded(journal, journal.read_live().await?).await?;
-        // This process holds the session from here on, so an import becomes its own.
-        if let Some(import) = journaled.fold.memory().untaken().map(|import| import.import_id.clone()) {
+        let mut loaded = Self::fold(journal, journal.read_live().await?).await?;
+        // This process has claimed the session, so it takes over an imported one.
+        if let Some(import) = loaded.fold.memory().untaken().map(|import| import.import_id.clone()) {
             let taken = journal.take_over(&import).await?;
-            journaled.fold = journaled.fold.then(&taken);
-            journaled.events.extend(taken);
+            loaded.fold = loaded.fold.then(&taken);
+            loaded.events.extend(taken);
         }
-        journal.note_open_loops(journaled.fold.open_loops().count());
-        Ok(journaled)
+        journal.note_open_loops(loaded.fold.open_loops().count());
+        Ok(loaded)
     }
 
-    /// The same without a claim.
-    async fn look(journal: &Journal) -> Result<Self, StoreError> {
-        Self::folded(journal, journal.look().await?).await
+    /// Like `read`, without claiming the session.
+    async fn read_unclaimed(journal: &Journal) -> Result<Self, StoreError> {
+        Self::fold(journal, journal.read_unclaimed().await?).await
     }
 
-    async fn folded(
+    async fn fold(
         journal: &Journal,
         (snapshot, events): (Option<SessionSnapshot>, Vec<Event>),
     ) -> Result<Self, StoreError> {
         let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::after);
-        let mut journaled = Self { fold: fold.then(&events), snapshot, events };
-        if journaled.fold.lacks_history() {
+        let mut loaded = Self { fold: fold.then(&events), snapshot, events };
+        if loaded.fold.lacks_history() {
             let events = journal.read_from(0).await?;
-            journaled = Self { fold: SessionFold::of(&events), snapshot: None, events };
+            loaded = Self { fold: SessionFold::of(&events), snapshot: None, events };
         }
-        journal.note_questions(journaled.fold.memory().questions());
-        Ok(journaled)
+        journal.set_pending_approvals(loaded.fold.memory().questions());
+        Ok(loaded)
     }
 
     /// Whether a message was written, in a queue or in the conversation.
@@ -538,7 +549,8 @@ impl Journaled {
     }
 }
 
-/// How many loops the journal names. Not how many began: a loop that its first hook stopped has an end only.
+/// Counts the loops that the journal names. This may exceed the number of loops that began: a loop that its
+/// first hook stopped has only an end.
 fn loops_named(events: &[Event]) -> u64 {
     let number = |event: &Event| event.loop_id.as_ref()?.as_str().rsplit('.').next()?.parse::<u64>().ok();
     events.iter().filter_map(number).max().map_or(0, |newest| newest + 1)

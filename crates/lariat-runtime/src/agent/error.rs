@@ -1,4 +1,4 @@
-//! What can go wrong for somebody who uses an agent, and what to do about it.
+//! The errors of an agent.
 
 use lariat_core::event::RunOutcome;
 use lariat_core::id::LoopId;
@@ -9,56 +9,56 @@ use lariat_core::store::StoreError;
 use super::output::AgentOutput;
 use crate::drive::DriveError;
 
-/// Why an agent did not do what it was asked.
+/// Why an agent could not do what it was asked to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
     /// The agent is running. Use `steer` or `follow_up`, or wait.
     #[error("the agent is running; use `steer` or `follow_up`, or wait for it to end")]
     Busy,
-    /// The prompt cannot be started with.
+    /// The conversation and the prompt cannot be sent to a model.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The run could not be driven to its end; `recover` goes on with it.
+    /// The run stopped before its end; call `recover` to resume it.
     #[error(transparent)]
     Drive(#[from] DriveError),
     /// The store failed before the run began.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A loop cannot be gone on with.
+    /// The loop cannot be resumed.
     #[error(transparent)]
     Recover(#[from] RecoverError),
-    /// An earlier loop of the session was interrupted; `recover` goes on with it.
-    #[error("loop `{0}` of this session was interrupted; call `recover` to go on with it")]
+    /// An earlier loop of the session was interrupted; call `recover` to resume it.
+    #[error("loop `{0}` of this session was interrupted; call `recover` to resume it")]
     Interrupted(LoopId),
-    /// A change of the plan would come out differently than it was shown, or is not queued any more. Nothing was
-    /// carried out: look at the plan again.
-    #[error("the plan changed since it was shown; nothing was carried out")]
+    /// An approved change of the plan would now have another result than the user saw, or is no longer
+    /// queued. Nothing was carried out: review the plan again.
+    #[error("the plan changed after it was shown; nothing was carried out")]
     PlanChanged,
-    /// Room was not made, for this reason. The conversation is as it was.
+    /// The conversation was not compacted, for this reason, and is unchanged.
     #[error("the conversation was not compacted: {0}")]
     NotCompacted(String),
-    /// What should be restored is not a list of messages.
+    /// The JSON to restore is not a list of messages.
     #[error("not a list of messages: {0}")]
     Messages(#[from] serde_json::Error),
-    /// The model could not be called, or failed for good. What the run came to before is in it.
+    /// The model could not be called, or failed permanently. Contains the output of the run until then.
     #[error(transparent)]
     Failed(#[from] Box<RunFailure>),
-    /// There is no tokio runtime here to run in.
-    #[error("there is no tokio runtime here: an agent runs inside of one")]
+    /// The agent was called outside a tokio runtime.
+    #[error("an agent must be called inside a tokio runtime")]
     NoRuntime,
-    /// The task of the run was dropped or panicked; `recover` goes on with it.
-    #[error("the task of the run ended early; call `recover` to go on with it")]
+    /// The task of the run was dropped or panicked; call `recover` to resume it.
+    #[error("the task of the run ended early; call `recover` to resume it")]
     TaskLost,
 }
 
 impl AgentError {
-    /// Whether the session had no interrupted loop to go on with.
+    /// Whether the session has no interrupted loop to resume.
     pub const fn is_nothing_to_recover(&self) -> bool {
         matches!(self, Self::Recover(RecoverError::UnknownLoop(_)))
     }
 
-    /// Whether the conversation holds nothing for the model to answer: a new prompt is needed.
+    /// Whether the conversation contains nothing for the model to answer, so that a new prompt is needed.
     pub const fn is_nothing_to_answer(&self) -> bool {
         matches!(self, Self::Start(StartError::NotSendable(_)))
     }
@@ -73,13 +73,13 @@ impl AgentError {
         }
     }
 
-    /// Whether another agent or process writes to the session: it has claimed it, or claimed it since this one did.
+    /// Whether another agent or process is the writer of the session.
     pub const fn is_session_taken(&self) -> bool {
         let (Self::Store(error) | Self::Drive(DriveError::Journal(error))) = self else { return false };
         matches!(error, StoreError::Busy { .. } | StoreError::Fenced { .. })
     }
 
-    /// How the model failed, when it did.
+    /// Returns the failure of the model, if that is the error.
     pub fn failure(&self) -> Option<&RunFailure> {
         match self {
             Self::Failed(failure) => Some(failure),
@@ -87,10 +87,11 @@ impl AgentError {
         }
     }
 
-    /// What a run came to whose model failed, for callers that treat this as an outcome like any other.
+    /// Returns the output of a run whose model failed, for callers that treat this as an outcome like any
+    /// other.
     ///
     /// # Errors
-    /// Every other error, as it was.
+    /// Every other error, unchanged.
     pub fn into_output(self) -> Result<AgentOutput, Self> {
         match self {
             Self::Failed(failure) => Ok(failure.output),
@@ -99,21 +100,21 @@ impl AgentError {
     }
 }
 
-/// A run that ended because its model failed for good.
+/// A run that ended because its model failed permanently.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the model call failed: {error}")]
 #[non_exhaustive]
 pub struct RunFailure {
     /// What kind of failure it was.
     pub kind: FailureKind,
-    /// What failed, in words.
+    /// The error message.
     pub error: String,
-    /// What the run came to before: messages, usage, changed files.
+    /// The output of the run until then: messages, usage, changed files.
     pub output: AgentOutput,
 }
 
 impl RunFailure {
-    /// What a run came to, as an error when its model failed.
+    /// Turns the output into an error if the model failed.
     pub(super) fn check(output: AgentOutput) -> Result<AgentOutput, AgentError> {
         let RunOutcome::Failed { error } = &output.outcome else { return Ok(output) };
         let error = error.clone();
@@ -126,17 +127,17 @@ impl RunFailure {
 #[non_exhaustive]
 pub enum BuildError {
     /// No model was given.
-    #[error("an agent needs a model: call `.model(provider)` on the builder")]
+    #[error("an agent needs a model; call `.model(provider)` on the builder")]
     NoModel,
     /// Two tools have the same name.
-    #[error("two tools are named `{0}`: rename one of them")]
+    #[error("two tools are named `{0}`; rename one of them")]
     DuplicateTool(String),
-    /// Model services refuse a tool of this name.
-    #[error("`{0}` cannot be a tool's name: use 1 to 64 letters, digits, `_` and `-`")]
+    /// Providers reject a tool with this name.
+    #[error("invalid tool name `{0}`; use 1 to 64 letters, digits, `_` and `-`")]
     InvalidToolName(String),
-    /// Money is capped, and the cost of a model is not known: the cap could not stop anything.
+    /// Money is limited and the price of a model is unknown, so the limit could not stop a run.
     #[error(
-        "money is capped, but the price of `{0}` is not known: take the model from the catalogue, or set `ModelConfig::cost`"
+        "cost is limited, but the price of `{0}` is unknown; use a model of the catalogue, or set `ModelConfig::cost`"
     )]
     CapWithoutPrice(String),
 }

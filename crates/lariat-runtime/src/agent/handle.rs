@@ -1,10 +1,10 @@
-//! An agent: a session that is kept between prompts.
+//! The handle of an agent: starts runs, controls them and keeps the session between prompts.
 //!
-//! Owns the current context, whether a run has it, and what may be done meanwhile. Cheap to clone; all clones are the
-//! same agent. Invariant: at most one run has the context at a time.
+//! Holds the current context and knows whether a run has borrowed it. The handle is cheap to clone; all
+//! clones are the same agent. Invariant: at most one run has the context at a time.
 
-mod about;
-mod room;
+mod compaction;
+mod session;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,17 +24,29 @@ use uuid::Uuid;
 use super::builder::AgentBuilder;
 use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
-use super::farewell::Farewell;
+use super::forward::{EndSignal, EventSender};
 use super::launch::{Task, Watchers};
 use super::output::AgentOutput;
 use super::plan::{Plan, PlanDecision};
-use super::pump::{EventSender, Over};
+use super::session_end::SessionEndNotice;
 use super::stream::{Link, RunStream};
 use crate::drive::{Journal, JournalConfig};
 use crate::observe::Subscription;
 use crate::prompt::PromptSlot;
 
-/// An agent with a session. Made by [`Agent::builder`].
+/// An agent with a session. Build one with [`Agent::builder`].
+///
+/// | to … | call |
+/// | --- | --- |
+/// | run a prompt and wait for the result | [`run`](Self::run) |
+/// | watch, steer and cancel the run | [`run_stream`](Self::run_stream) |
+/// | get the answer as a Rust type | `run_typed` (feature `typed`) |
+/// | run several messages as one prompt | [`prompt_messages`](Self::prompt_messages) |
+/// | send a message to the active run | [`steer`](Self::steer), [`follow_up`](Self::follow_up) |
+/// | continue without a new prompt | [`continue_loop`](Self::continue_loop) |
+/// | resume a session after a crash | [`recover`](Self::recover) |
+/// | show a session without resuming it | [`load`](Self::load) |
+/// | carry out an approved plan | [`carry_out`](Self::carry_out) |
 #[derive(Clone)]
 pub struct Agent {
     pub(super) shared: Arc<Shared>,
@@ -56,43 +68,43 @@ pub(super) struct State {
     /// `None` while a run has it.
     pub(super) context: Option<AgentContext>,
     pub(super) journal: Arc<Journal>,
-    /// The session's own system prompt, once it is known.
+    /// The session's own system prompt, once it is assembled.
     pub(super) prompt: PromptSlot,
     pub(super) running: Option<Running>,
     pub(super) waiting: VecDeque<(QueueKind, AgentMessage)>,
-    /// More that may be spent from the next run on.
-    pub(super) extended: Vec<(BudgetScope, BudgetLimits)>,
+    /// Budget extensions for the next run.
+    pub(super) budget_extensions: Vec<(BudgetScope, BudgetLimits)>,
     /// The conversation as it was before the run.
     pub(super) snapshot: Window,
     pub(super) last_active_at: Option<Timestamp>,
-    /// A run of the session began, and its end was not told.
+    /// A run of the session began, and its hooks were not yet notified that it ends.
     pub(super) begun: bool,
 }
 
 pub(super) struct Running {
     pub(super) link: Arc<Link>,
     pub(super) cancel: CancellationToken,
-    pub(super) over: Over,
+    pub(super) end_signal: EndSignal,
 }
 
 impl Shared {
-    /// The end of the session, if it began and its end was not told.
-    fn farewell(&self, state: &mut State, reason: &'static str) -> Option<Farewell> {
+    /// Returns the notification that the session ends, if the session began and no notification was sent.
+    fn session_end_notice(&self, state: &mut State, reason: &'static str) -> Option<SessionEndNotice> {
         let begun = std::mem::take(&mut state.begun);
-        begun.then(|| Farewell::new(&self.config.ports, state.journal.session_id(), reason))?
+        begun.then(|| SessionEndNotice::new(&self.config.ports, state.journal.session_id(), reason))?
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(farewell) = self.farewell(&mut state, "other") {
-            farewell.say_beside();
+        if let Some(session_end_notice) = self.session_end_notice(&mut state, "other") {
+            session_end_notice.send_in_background();
         }
     }
 }
 
-/// What an agent is assembled from.
+/// The parts that the builder assembles an agent from.
 pub(super) struct Parts {
     pub(super) config: AgentLoopConfig,
     pub(super) store: Arc<dyn SessionStore>,
@@ -106,7 +118,7 @@ pub(super) struct Parts {
 }
 
 impl Agent {
-    /// Begins to put an agent together.
+    /// Starts building an agent.
     pub fn builder() -> AgentBuilder {
         AgentBuilder::default()
     }
@@ -129,7 +141,7 @@ impl Agent {
             journal,
             running: None,
             waiting: VecDeque::new(),
-            extended: Vec::new(),
+            budget_extensions: Vec::new(),
             snapshot: Window::default(),
             last_active_at: None,
             begun: false,
@@ -158,39 +170,39 @@ impl Agent {
     /// Runs a prompt to its end.
     ///
     /// # Errors
-    /// When the agent is busy, or the run could not be driven to its end; [`AgentError::Failed`] when its model failed
-    /// for good.
+    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn run(&self, prompt: impl Into<AgentMessage>) -> Result<AgentOutput, AgentError> {
         self.start(Task::Prompt(vec![prompt.into()]), None)?.finish().await
     }
 
-    /// Runs a prompt as a stream of events that can be answered, steered and cancelled. When it cannot be started,
-    /// the stream is empty and [`RunStream::finish`] says why.
+    /// Runs a prompt as a stream of events, with which you can answer approval requests, steer and cancel the
+    /// run. If the run cannot be started, the stream is empty and [`RunStream::finish`] returns the error.
     pub fn run_stream(&self, prompt: impl Into<AgentMessage>) -> RunStream {
         self.start(Task::Prompt(vec![prompt.into()]), None).unwrap_or_else(|error| self.failed(error))
     }
 
-    /// Runs a prompt; returns its stream of events.
+    /// Runs a prompt and returns its stream of events.
     ///
     /// # Errors
-    /// When the agent is busy.
+    /// If the agent is busy.
     pub fn prompt(&self, text: impl Into<String>) -> Result<RunStream, AgentError> {
         self.prompt_messages(vec![AgentMessage::user(text)])
     }
 
-    /// Runs messages as a prompt; returns its stream of events.
+    /// Runs messages as a prompt and returns the stream of events.
     ///
     /// # Errors
-    /// When the agent is busy.
+    /// If the agent is busy.
     pub fn prompt_messages(&self, messages: Vec<AgentMessage>) -> Result<RunStream, AgentError> {
         self.start(Task::Prompt(messages), None)
     }
 
-    /// Runs a prompt to its end, handing every event to `sender`.
+    /// Runs a prompt to its end and passes every event to `sender`.
     ///
     /// # Errors
-    /// When the agent is busy, or the run could not be driven to its end; [`AgentError::Failed`] when its model failed
-    /// for good.
+    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn prompt_with_sender(
         &self,
         text: impl Into<String>,
@@ -199,11 +211,11 @@ impl Agent {
         self.prompt_messages_with_sender(vec![AgentMessage::user(text)], sender).await
     }
 
-    /// Runs messages as a prompt to its end, handing every event to `sender`.
+    /// Runs messages as a prompt to its end and passes every event to `sender`.
     ///
     /// # Errors
-    /// When the agent is busy, or the run could not be driven to its end; [`AgentError::Failed`] when its model failed
-    /// for good.
+    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn prompt_messages_with_sender(
         &self,
         messages: Vec<AgentMessage>,
@@ -212,19 +224,20 @@ impl Agent {
         self.start(Task::Prompt(messages), Some(Box::new(sender)))?.finish().await
     }
 
-    /// Goes on from the conversation as it is.
+    /// Continues the conversation without a new prompt.
     ///
     /// # Errors
-    /// When the agent is busy.
+    /// If the agent is busy.
     pub fn continue_loop(&self) -> Result<RunStream, AgentError> {
         self.start(Task::Continue(ContinuationKind::Default), None)
     }
 
-    /// Goes on to the end, handing every event to `sender`. A rerun or a branch starts from the last user message.
+    /// Continues the conversation to the end of the run and passes every event to `sender`. A rerun or a
+    /// branch starts from the last user message.
     ///
     /// # Errors
-    /// When the agent is busy, or the run could not be driven to its end; [`AgentError::Failed`] when its model failed
-    /// for good.
+    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn continue_loop_with_sender(
         &self,
         sender: impl EventSender + 'static,
@@ -233,13 +246,13 @@ impl Agent {
         self.start(Task::Continue(kind), Some(Box::new(sender)))?.finish().await
     }
 
-    /// Goes on with a loop of this session that was interrupted by a crash or a failing store. `None` when there is
-    /// none. Either way the session's conversation is read afterwards: this is the first call of a program that
+    /// Resumes a loop of this session that a crash or a failing store interrupted. Returns `None` if there is
+    /// none. In both cases, the agent has read the conversation afterwards. Call this first in a program that
     /// resumes a session.
     ///
     /// # Errors
-    /// When the agent is busy, or the run could not be driven to its end; [`AgentError::Failed`] when its model failed
-    /// for good.
+    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn recover(&self) -> Result<Option<AgentOutput>, AgentError> {
         match self.start(Task::Recover, None)?.finish().await {
             Err(error) if error.is_nothing_to_recover() => Ok(None),
@@ -247,36 +260,38 @@ impl Agent {
         }
     }
 
-    /// As [`recover`](Self::recover), with the events of the run that is gone on with. Where there is none, the stream is
-    /// empty and finishes with an error that [`AgentError::is_nothing_to_recover`].
+    /// Like [`recover`](Self::recover), as a stream with the events of the resumed run. If there is no
+    /// interrupted loop, the stream is empty and finishes with an error for which
+    /// [`AgentError::is_nothing_to_recover`] is true.
     ///
     /// # Errors
-    /// When the agent is busy.
+    /// If the agent is busy.
     pub fn recover_stream(&self) -> Result<RunStream, AgentError> {
         self.start(Task::Recover, None)
     }
 
-    /// Reads the conversation of an existing session, without going on with it and without becoming its writer: it works
-    /// also while another process has the session. [`Agent::messages`] and [`Agent::pending_permissions`] show it from
-    /// then on. Does nothing when the agent has read its session already.
+    /// Reads the conversation of an existing session, without resuming it and without becoming its writer:
+    /// this also works while another process has the session. Afterwards, [`Agent::messages`] and
+    /// [`Agent::pending_permissions`] return its content. Does nothing if the agent has already read its
+    /// session.
     ///
     /// # Errors
-    /// When the agent is busy, or the store cannot be read.
+    /// If the agent is busy, or the store cannot be read.
     pub async fn load(&self) -> Result<Vec<SharedMessage>, AgentError> {
-        self.borrow(async |context, _| Ok(context.look().await?)).await?;
+        self.borrow(async |context, _| Ok(context.read_unclaimed().await?)).await?;
         Ok(self.messages())
     }
 
     // Control
 
-    /// Queues a message that is injected between tool executions or at the end of the turn. While nothing runs, it
-    /// waits for the next run.
+    /// Queues a message that the model receives between tool calls or at the end of the turn. If the agent is
+    /// idle, the message waits for the next run.
     pub fn steer(&self, message: impl Into<AgentMessage>) {
         self.queue(QueueKind::Steering, message.into());
     }
 
-    /// Queues a message that is injected when the loop would otherwise stop. While nothing runs, it waits for the
-    /// next run.
+    /// Queues a message that the model receives when it would otherwise stop. If the agent is idle, the
+    /// message waits for the next run.
     pub fn follow_up(&self, message: impl Into<AgentMessage>) {
         self.queue(QueueKind::FollowUp, message.into());
     }
@@ -292,21 +307,21 @@ impl Agent {
         }
     }
 
-    /// Ends the run, if there is one. It still journals its end.
+    /// Cancels the run, if there is one. The run still journals its end.
     pub fn abort(&self) {
         if let Some(running) = &self.state().running {
             running.cancel.cancel();
         }
     }
 
-    /// Permission requests that wait for an answer, oldest first: of the run that is going on, or of one that was
-    /// interrupted, once the session was read ([`Agent::load`], [`Agent::recover`]). After a crash they have the same
-    /// ids; they can be answered once a run is going on again.
+    /// Returns approval requests that wait for an answer, oldest first: those of the current run, or of an
+    /// interrupted one once the session was read ([`Agent::load`], [`Agent::recover`]). After a crash they
+    /// keep their ids; you can answer them once a run is active again.
     pub fn pending_permissions(&self) -> Vec<Arc<PermissionRequest>> {
-        self.state().journal.open_questions()
+        self.state().journal.pending_approvals()
     }
 
-    /// Answers a permission request of the run. The first answer counts.
+    /// Answers an approval request of the run. Only the first answer to a request is used.
     pub fn respond_permission(&self, request: RequestId, decision: PermissionDecision) {
         if let Some(running) = &self.state().running {
             running.link.respond(request, decision);
@@ -315,35 +330,37 @@ impl Agent {
 
     // Budgets
 
-    /// Lets more be spent: now if a run is going on, which is told to it and answers what it asks; otherwise from the
-    /// next run on. More for a pool or for the day counts at once.
+    /// Extends a budget. If a run is active, it continues with the extension, which also answers its request
+    /// for more; otherwise the extension applies to the next run. Extensions of a pool or of the day apply
+    /// immediately.
     pub fn extend_budget(&self, scope: BudgetScope, more: BudgetLimits) {
         let mut state = self.state();
         if state.running.as_ref().is_some_and(|running| running.link.extend_budget(scope, more)) {
             return;
         }
         match scope {
-            BudgetScope::Run | BudgetScope::Session => state.extended.push((scope, more)),
+            BudgetScope::Run | BudgetScope::Session => state.budget_extensions.push((scope, more)),
             _ => self.shared.config.ports.budget.extend(scope, &more),
         }
     }
 
-    /// Answers whether more may be spent, as asked by `BudgetExtensionRequested`; `None` for no.
+    /// Answers a `BudgetExtensionRequested` event; `None` refuses the extension.
     pub fn respond_budget(&self, request: RequestId, more: Option<BudgetLimits>) {
         if let Some(running) = &self.state().running {
             running.link.respond_budget(request, more);
         }
     }
 
-    /// Who spent what in this session, as its journal tells it.
+    /// Returns who spent what in this session, according to its journal.
     ///
     /// # Errors
-    /// When the agent is running, or its journal cannot be read.
+    /// If the agent is running, or its journal cannot be read.
     pub async fn ledger(&self) -> Result<Ledger, AgentError> {
         self.borrow(async |context, _| Ok(context.ledger().await?)).await
     }
 
-    /// Ends the run, if there is one, and begins again: an empty conversation in a new session, empty queues.
+    /// Cancels the run, if there is one, and starts over: a new session with an empty conversation and empty
+    /// queues.
     pub fn reset(&self) {
         let mut state = self.state();
         if let Some(running) = &state.running {
@@ -353,10 +370,10 @@ impl Agent {
         state.waiting.clear();
     }
 
-    /// Rotates to a new session with an empty conversation; returns its id.
+    /// Switches to a new session with an empty conversation and returns its id.
     ///
     /// # Errors
-    /// When the agent is busy.
+    /// If the agent is busy.
     pub fn new_session(&self) -> Result<SessionId, AgentError> {
         let mut state = self.state();
         if state.running.is_some() {
@@ -365,60 +382,60 @@ impl Agent {
         Ok(self.rotate(&mut state))
     }
 
-    /// Rotates to a new session if the last prompt is longer ago than `threshold`.
+    /// Switches to a new session if the last prompt was more than `threshold` ago.
     ///
     /// # Errors
-    /// When the agent is busy.
+    /// If the agent is busy.
     pub fn check_and_rotate(&self, threshold: Duration) -> Result<Option<SessionId>, AgentError> {
         let now = self.shared.config.ports.clock.now();
         let idle = self.state().last_active_at.is_some_and(|at| now.since(at) > threshold);
         if idle { self.new_session().map(Some) } else { Ok(None) }
     }
 
-    /// Ends the run, if there is one, tells the session's hooks that it is over, and gives the session up: another
-    /// process can go on with it at once. Waits for all of it, for the hooks at most a second and a half. A later prompt
-    /// goes on with the session, if no other process has it. An agent that is dropped does the same beside everything
-    /// else, where tokio runs.
+    /// Cancels the run, if there is one, notifies the session's hooks that it ends, and releases the session,
+    /// so that another process can resume it immediately. Waits for all of this, at most 1.5 seconds for the
+    /// hooks. A later prompt resumes the session, unless another process has it. Dropping an agent does the
+    /// same in the background, inside a tokio runtime.
     pub async fn close(&self) {
-        let over = self.state().running.as_ref().map(|running| {
+        let end_signal = self.state().running.as_ref().map(|running| {
             running.cancel.cancel();
-            running.over.waiting()
+            running.end_signal.ended()
         });
-        if let Some(over) = over {
-            over.await;
+        if let Some(end_signal) = end_signal {
+            end_signal.await;
         }
-        let farewell = {
+        let session_end_notice = {
             let mut state = self.state();
             if let Some(context) = &mut state.context {
-                context.greet_again();
+                context.repeat_session_start();
             }
-            self.shared.farewell(&mut state, "other")
+            self.shared.session_end_notice(&mut state, "other")
         };
-        if let Some(farewell) = farewell {
-            farewell.say().await;
+        if let Some(session_end_notice) = session_end_notice {
+            session_end_notice.send().await;
         }
         let journal = {
             let mut state = self.state();
-            // Others may write to it from here on.
-            state.context.as_mut().map(AgentContext::read_next_time);
+            // From here on, others may write to the session.
+            state.context.as_mut().map(AgentContext::mark_stale);
             state.running.is_none().then(|| Arc::clone(&state.journal))
         };
         if let Some(journal) = journal {
-            // A store that fails keeps the claim until it is dropped.
+            // If the store fails, the claim remains until the store is dropped.
             let _ = journal.release().await;
         }
     }
 
     fn rotate(&self, state: &mut State) -> SessionId {
-        if let Some(farewell) = self.shared.farewell(state, "clear") {
-            farewell.say_beside();
+        if let Some(session_end_notice) = self.shared.session_end_notice(state, "clear") {
+            session_end_notice.send_in_background();
         }
         let session_id = fresh_session();
         let journal = self.journal_of(session_id.clone());
         state.journal = Arc::clone(&journal);
-        let fresh = AgentContext::new(self.shared.agent_id.clone(), journal).cleared();
+        let fresh = AgentContext::new(self.shared.agent_id.clone(), journal).replacing_session();
         state.prompt = fresh.prompt().clone();
-        // What the last run did not read any more is still to be said.
+        // Messages that the last run did not read are still to be delivered.
         let unsent = state.context.replace(fresh).map(|mut old| old.take_unsent());
         state.waiting.extend(unsent.unwrap_or_default());
         state.running = None;
@@ -439,23 +456,23 @@ impl Agent {
 
     // State
 
-    /// The agent's identity.
+    /// The stable id of the agent.
     pub fn agent_id(&self) -> &AgentId {
         &self.shared.agent_id
     }
 
-    /// The current session.
+    /// Returns the id of the current session.
     pub fn session_id(&self) -> SessionId {
         self.state().journal.session_id().clone()
     }
 
-    /// Whether a run is going on.
+    /// Whether a run is active.
     pub fn is_streaming(&self) -> bool {
         self.state().running.is_some()
     }
 
-    /// The conversation; while a run is going on, as it was before. Of a session that was there before this agent, what
-    /// [`Agent::load`], [`Agent::recover`] or the first run has read.
+    /// Returns the conversation; during a run, the conversation from before it. For an existing session, this
+    /// is what [`Agent::load`], [`Agent::recover`] or the first run has read.
     pub fn messages(&self) -> Vec<SharedMessage> {
         self.window().iter().cloned().collect()
     }
@@ -465,18 +482,18 @@ impl Agent {
         state.context.as_ref().map_or_else(|| state.snapshot.clone(), AgentContext::messages)
     }
 
-    /// The conversation as JSON.
+    /// Returns the conversation as JSON, for [`Agent::restore_messages`].
     ///
     /// # Errors
-    /// When a message cannot be written as JSON.
+    /// If a message cannot be serialised.
     pub fn save_messages(&self) -> Result<String, AgentError> {
         Ok(serde_json::to_string(&self.messages())?)
     }
 
-    /// Replaces the conversation by what [`Agent::save_messages`] wrote. What does not fit together is repaired.
+    /// Replaces the conversation with the output of [`Agent::save_messages`], and repairs inconsistencies.
     ///
     /// # Errors
-    /// When the agent is busy, or the text is not a list of messages.
+    /// If the agent is busy, or the text is not a list of messages.
     pub fn restore_messages(&self, json: &str) -> Result<(), AgentError> {
         let messages: Vec<AgentMessage> = serde_json::from_str(json)?;
         let mut state = self.state();
@@ -485,7 +502,8 @@ impl Agent {
         Ok(())
     }
 
-    /// A subscription to the current session's events, if [`AgentBuilder::enable_broadcast`] was called.
+    /// Subscribes to the events of the current session. Returns `None` unless
+    /// [`AgentBuilder::enable_broadcast`] was called.
     pub fn subscribe(&self) -> Option<Subscription> {
         let capacity = self.shared.broadcast?;
         Some(self.state().journal.hub().subscribe(capacity))
@@ -493,34 +511,34 @@ impl Agent {
 
     // Plan mode
 
-    /// What plan mode queued, with what each change would come to now.
+    /// Returns the changes that plan mode queued, with the result that each would have now.
     ///
     /// # Errors
-    /// When the agent is running, or its journal cannot be read.
+    /// If the agent is running, or its journal cannot be read.
     pub async fn plan(&self) -> Result<Plan, AgentError> {
         let ports = Arc::clone(&self.shared.config.ports);
         self.borrow(async |context, _| Ok(Plan::review(context.plan().await?, &ports).await)).await
     }
 
-    /// Records what was decided about a plan, carries out what was approved, in order, and lets the model go on from
-    /// there. Approved changes are not asked about again; what a rule denies is denied.
+    /// Records a decision about a plan, carries out the approved changes in order, and lets the model
+    /// continue from there. Approved changes need no further approval; permission rules can still deny them.
     ///
     /// # Errors
-    /// [`AgentError::PlanChanged`] when an approved change would come out differently than it was shown; nothing is
-    /// carried out then.
+    /// [`AgentError::PlanChanged`] if an approved change would have another result than the user saw; then
+    /// nothing is carried out.
     pub async fn carry_out(&self, decision: PlanDecision) -> Result<AgentOutput, AgentError> {
         self.start(Task::Plan(decision), None)?.finish().await
     }
 
-    /// As [`carry_out`](Self::carry_out), as a stream of events.
+    /// Like [`carry_out`](Self::carry_out), as a stream of events.
     pub fn carry_out_stream(&self, decision: PlanDecision) -> RunStream {
         self.start(Task::Plan(decision), None).unwrap_or_else(|error| self.failed(error))
     }
 
-    /// Drops everything that plan mode queued.
+    /// Drops all changes that plan mode queued.
     ///
     /// # Errors
-    /// When the agent is running, or its journal cannot be written.
+    /// If the agent is running, or its journal cannot be written.
     pub async fn drop_plan(&self) -> Result<(), AgentError> {
         let config = &self.shared.config;
         self.borrow(async |context, _| {
@@ -531,7 +549,7 @@ impl Agent {
     }
 }
 
-/// An id that no session has.
+/// Returns a new random session id.
 pub fn fresh_session() -> SessionId {
     SessionId::from(Uuid::new_v4().to_string())
 }

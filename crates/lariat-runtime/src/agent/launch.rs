@@ -1,7 +1,7 @@
-//! Starting runs: the agent's context is lent to a task, and given back however that ends.
+//! Starts runs: lends the agent's context to a task and returns it however the task ends.
 //!
-//! Owns the tasks around a run and who hears of its events: those who called, and observers. Invariant: the context
-//! comes back to the agent before the run's stream says that it is over.
+//! Also starts the tasks that pass a run's events to callbacks, senders and observers. Invariant: the agent
+//! has its context back before the stream of the run ends.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use super::context::AgentContext;
 #[cfg(feature = "typed")]
 use super::context::AgentLoopConfig;
 use super::error::AgentError;
+use super::forward::{EndSignal, EventSender, forward_events};
 use super::handle::{Agent, Running};
 use super::loops;
 use super::output::AgentOutput;
 use super::plan::{self, PlanDecision};
-use super::pump::{EventSender, Over, pump};
 use super::stream::{Link, RunStream};
 use crate::observe::{DEFAULT_CAPACITY, Observer};
 
-/// What a run is asked to do.
+/// What a run has to do.
 pub(super) enum Task {
     Prompt(Vec<AgentMessage>),
-    /// A prompt whose answer has a form.
+    /// A prompt whose answer must match a schema.
     #[cfg(feature = "typed")]
     Answer(Vec<AgentMessage>, Arc<OutputSchema>),
     Continue(ContinuationKind),
@@ -39,13 +39,13 @@ pub(super) enum Task {
     Plan(PlanDecision),
 }
 
-/// Who hears of every run of an agent.
+/// The callback and the observers of an agent, which receive the events of every run.
 pub(super) struct Watchers {
     pub(super) callback: Option<Callback>,
     pub(super) observers: Arc<[Arc<dyn Observer>]>,
 }
 
-fn heard_by(callback: Option<Callback>, mut sender: Option<Box<dyn EventSender>>) -> impl EventSender {
+fn callback_sender(callback: Option<Callback>, mut sender: Option<Box<dyn EventSender>>) -> impl EventSender {
     move |event: Event| {
         if let Some(callback) = &callback {
             callback(&event.event);
@@ -56,8 +56,8 @@ fn heard_by(callback: Option<Callback>, mut sender: Option<Box<dyn EventSender>>
     }
 }
 
-/// An observer that panics misses that event; the others do not.
-fn observed_by(observers: Arc<[Arc<dyn Observer>]>, session_id: SessionId) -> impl EventSender {
+/// Passes events to observers. An observer that panics misses that event; the others do not.
+fn observer_sender(observers: Arc<[Arc<dyn Observer>]>, session_id: SessionId) -> impl EventSender {
     move |event: Event| {
         for observer in observers.iter() {
             let _ = std::panic::catch_unwind(AssertUnwindSafe(|| observer.observe(&session_id, &event)));
@@ -66,7 +66,7 @@ fn observed_by(observers: Arc<[Arc<dyn Observer>]>, session_id: SessionId) -> im
 }
 
 impl Agent {
-    /// Runs a prompt to its end, with a form for the answer.
+    /// Runs a prompt to its end, with a schema for the answer.
     #[cfg(feature = "typed")]
     pub(crate) async fn run_for_answer(
         &self,
@@ -87,12 +87,12 @@ impl Agent {
         task: Task,
         sender: Option<Box<dyn EventSender>>,
     ) -> Result<RunStream, AgentError> {
-        // Runs, observers and callbacks are tasks.
+        // Runs, observers and callbacks are tokio tasks.
         let executor = tokio::runtime::Handle::try_current().map_err(|_| AgentError::NoRuntime)?;
         let (link, cancel) = (Arc::new(Link::default()), CancellationToken::new());
-        let (over, published) = (Over::default(), Over::default());
+        let (end_signal, published) = (EndSignal::default(), EndSignal::default());
         let watchers = &self.shared.watchers;
-        let (context, events, heard, observed) = {
+        let (context, events, to_callback, to_observers) = {
             let mut state = self.state();
             if state.running.is_some() {
                 return Err(AgentError::Busy);
@@ -101,56 +101,61 @@ impl Agent {
             for (queue, message) in std::mem::take(&mut state.waiting) {
                 context.queue(queue, message);
             }
-            context.extend_budgets(std::mem::take(&mut state.extended));
+            context.extend_budgets(std::mem::take(&mut state.budget_extensions));
             state.snapshot = context.messages();
-            state.running =
-                Some(Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() });
+            state.running = Some(Running {
+                link: Arc::clone(&link),
+                cancel: cancel.clone(),
+                end_signal: end_signal.clone(),
+            });
             state.begun = true;
             if !matches!(task, Task::Recover) {
                 state.last_active_at = Some(self.shared.config.ports.clock.now());
             }
             let hub = state.journal.hub();
             let wanted = |wanted: bool| wanted.then(|| hub.subscribe(DEFAULT_CAPACITY));
-            let heard = wanted(sender.is_some() || watchers.callback.is_some());
-            (context, hub.subscribe(DEFAULT_CAPACITY), heard, wanted(!watchers.observers.is_empty()))
+            let to_callback = wanted(sender.is_some() || watchers.callback.is_some());
+            (context, hub.subscribe(DEFAULT_CAPACITY), to_callback, wanted(!watchers.observers.is_empty()))
         };
-        // Tasks of their own: a callback that is slow, blocks or panics touches neither the run nor the observers.
-        let heard = heard.map(|events| {
-            let sender = heard_by(watchers.callback.clone(), sender);
-            executor.spawn(pump(events, sender, published.clone()))
+        // In tasks of their own, so that a callback that is slow, blocks or panics affects neither the run nor
+        // the observers.
+        let to_callback = to_callback.map(|events| {
+            let sender = callback_sender(watchers.callback.clone(), sender);
+            executor.spawn(forward_events(events, sender, published.clone()))
         });
-        let observed = observed.map(|events| {
-            let sender = observed_by(Arc::clone(&watchers.observers), context.journal().session_id().clone());
-            executor.spawn(pump(events, sender, published.clone()))
+        let to_observers = to_observers.map(|events| {
+            let sender =
+                observer_sender(Arc::clone(&watchers.observers), context.journal().session_id().clone());
+            executor.spawn(forward_events(events, sender, published.clone()))
         });
-        let mut loan = Loan {
+        let mut lent = LentContext {
             agent: self.clone(),
             context: Some(context),
             link: Arc::clone(&link),
             published,
-            over: over.clone(),
+            end_signal: end_signal.clone(),
             until: None,
         };
         let (agent, stop) = (self.clone(), cancel.clone());
         let future = async move {
-            let connect = Arc::clone(&loan.link);
-            let Some(context) = &mut loan.context else { return Err(AgentError::TaskLost) };
+            let connect = Arc::clone(&lent.link);
+            let Some(context) = &mut lent.context else { return Err(AgentError::TaskLost) };
             let before = context.messages();
             let result = agent.execute(task, context, stop, &connect).await;
-            let ended = loops::came_to_an_end(&result);
+            let ended = loops::reached_end(&result);
             if !ended {
-                // In a box: every run would carry the room for it otherwise.
-                Box::pin(context.look_again(&before)).await;
+                // Boxed: otherwise the future of every run would reserve space for it.
+                Box::pin(context.reload_after_failure(&before)).await;
             }
-            loan.until = ended.then(|| context.journal().next_seq());
-            loan.published.set(loan.until);
-            for pump in [heard, observed].into_iter().flatten() {
-                let _ = pump.await;
+            lent.until = ended.then(|| context.journal().next_seq());
+            lent.published.set(lent.until);
+            for forwarding in [to_callback, to_observers].into_iter().flatten() {
+                let _ = forwarding.await;
             }
             result
         };
         let task = executor.spawn(future);
-        Ok(RunStream::new(events, task, cancel, link, over))
+        Ok(RunStream::new(events, task, cancel, link, end_signal))
     }
 
     async fn execute(
@@ -164,7 +169,7 @@ impl Agent {
         let started = |handle| link.connect(&handle);
         let (prompts, kind) = match task {
             Task::Recover => {
-                // In a box, as what follows: every run would carry the room for it otherwise.
+                // Boxed, like the next ones: otherwise the future of every run would reserve space for it.
                 let recovered = Box::pin(loops::recover(context, config, cancel, started)).await?;
                 return recovered.ok_or_else(|| RecoverError::UnknownLoop("none".into()).into());
             }
@@ -173,7 +178,7 @@ impl Agent {
             }
             #[cfg(feature = "typed")]
             Task::Answer(prompts, schema) => {
-                // For this run only: the agent's own request stays as it is.
+                // For this run only: the agent's own request stays unchanged.
                 let mut ports = crate::drive::Ports::clone(&config.ports);
                 ports.request.output_schema = Some(schema);
                 let config = AgentLoopConfig { ports: Arc::new(ports), ..config.clone() };
@@ -186,58 +191,66 @@ impl Agent {
         loops::begin_and_drive(prompts, kind, context, config, cancel, started).await
     }
 
-    /// Does something with the context that is not a run.
+    /// Lends the context to an action that is not a run.
     pub(super) async fn borrow<T>(
         &self,
         act: impl AsyncFnOnce(&mut AgentContext, CancellationToken) -> Result<T, AgentError>,
     ) -> Result<T, AgentError> {
-        let (link, over) = (Arc::new(Link::default()), Over::default());
+        let (link, end_signal) = (Arc::new(Link::default()), EndSignal::default());
         let cancel = CancellationToken::new();
         let context = {
             let mut state = self.state();
             let context = state.context.take().ok_or(AgentError::Busy)?;
             state.snapshot = context.messages();
-            let running = Running { link: Arc::clone(&link), cancel: cancel.clone(), over: over.clone() };
+            let running =
+                Running { link: Arc::clone(&link), cancel: cancel.clone(), end_signal: end_signal.clone() };
             state.running = Some(running);
             context
         };
-        let published = over.clone();
-        let mut loan =
-            Loan { agent: self.clone(), context: Some(context), link, published, over, until: None };
-        match &mut loan.context {
+        let published = end_signal.clone();
+        let mut lent = LentContext {
+            agent: self.clone(),
+            context: Some(context),
+            link,
+            published,
+            end_signal,
+            until: None,
+        };
+        match &mut lent.context {
             Some(context) => act(context, cancel).await,
             None => Err(AgentError::TaskLost),
         }
     }
 
-    /// A stream that ends at once, for a run that could not be started.
+    /// Returns a stream that ends immediately, for a run that could not be started.
     pub(super) fn failed(&self, error: AgentError) -> RunStream {
-        let over = Over::default();
-        over.set(None);
+        let end_signal = EndSignal::default();
+        end_signal.set(None);
         let events = self.state().journal.hub().subscribe(1);
-        RunStream::failed(events, error, over)
+        RunStream::failed(events, error, end_signal)
     }
 }
 
-/// The context while a run has it. Goes back to the agent however the run's task ends, by a panic too.
-struct Loan {
+/// A context lent to a run. On drop, returns it to the agent, however the task of the run ends, even by a
+/// panic.
+struct LentContext {
     agent: Agent,
     context: Option<AgentContext>,
     link: Arc<Link>,
-    /// For the callback: everything is published.
-    published: Over,
-    /// For the stream: the agent is free.
-    over: Over,
-    /// What was published, when the run came to its end.
+    /// Tells the callback's task that everything is published.
+    published: EndSignal,
+    /// Tells the stream that the agent is free.
+    end_signal: EndSignal,
+    /// The number of published events, if the run reached its end.
     until: Option<u64>,
 }
 
-impl Loan {
-    fn give_back(&mut self) {
+impl LentContext {
+    fn return_context(&mut self) {
         let early = self.link.close();
         let Some(context) = self.context.take() else { return };
         let mut state = self.agent.state();
-        // After a reset the agent has another context; this one's journal is complete either way.
+        // After a reset, the agent has another context; the journal of this one is complete in any case.
         if Arc::ptr_eq(&state.journal, context.journal()) {
             state.running = None;
             state.snapshot = Window::default();
@@ -247,10 +260,10 @@ impl Loan {
     }
 }
 
-impl Drop for Loan {
+impl Drop for LentContext {
     fn drop(&mut self) {
         self.published.set(None);
-        self.give_back();
-        self.over.set(self.until);
+        self.return_context();
+        self.end_signal.set(self.until);
     }
 }

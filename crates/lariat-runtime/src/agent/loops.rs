@@ -1,25 +1,27 @@
-//! The stateless loops of seed 002: everything comes in as an argument, everything new comes back.
+//! Runs the agent loop without an [`Agent`](super::Agent): the caller passes all state in and gets all new
+//! state back.
 //!
-//! Owns the sequence begin → drive → take back, with the events handed on beside it. [`super::Agent`] is a keeper of
-//! contexts around these functions. After an error or a dropped future the context is read from its journal again.
+//! Each function begins a run, drives it, updates the context and passes the events to a sender meanwhile.
+//! [`super::Agent`] keeps contexts and calls these functions. After an error or a dropped future, the context
+//! is read from its journal again.
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::ContinuationKind;
 use lariat_core::message::AgentMessage;
 use lariat_core::run::Run;
 
-use super::context::{AgentContext, AgentLoopConfig, Journaled};
+use super::context::{AgentContext, AgentLoopConfig, LoadedJournal};
 use super::error::{AgentError, RunFailure};
+use super::forward::{EndSignal, EventSender, forward_events};
 use super::output::AgentOutput;
-use super::pump::{EventSender, Over, pump};
-use crate::drive::{Changes, Driver, RunHandle, redaction};
+use crate::drive::{Driver, FileChanges, RunHandle, redaction};
 use crate::observe::{DEFAULT_CAPACITY, Subscription};
 
 /// Runs a loop on new prompts. The context holds the conversation before and after.
 ///
 /// # Errors
-/// When an earlier loop was interrupted, the prompts are not prompts, or the journal cannot be written;
-/// [`AgentError::Failed`] when the model failed for good.
+/// If an earlier loop was interrupted, the prompts cannot be sent to a model, or the journal cannot be
+/// written; [`AgentError::Failed`] if the model failed permanently.
 pub async fn agent_loop(
     prompts: Vec<AgentMessage>,
     context: &mut AgentContext,
@@ -28,18 +30,18 @@ pub async fn agent_loop(
     cancel: CancellationToken,
 ) -> Result<AgentOutput, AgentError> {
     let kind = context.continuation_kind.clone();
-    observed(context, sender, async |context| {
+    with_events(context, sender, async |context| {
         begin_and_drive(prompts, kind, context, config, cancel, |_| {}).await
     })
     .await
 }
 
-/// Runs a loop on the conversation as it is: after an error, or with a rerun or branch as the context's
-/// `continuation_kind` says.
+/// Runs a loop on the existing conversation: after an error, or as a rerun or branch according to the
+/// context's `continuation_kind`.
 ///
 /// # Errors
-/// When an earlier loop was interrupted, the model has nothing to answer, or the journal cannot be written;
-/// [`AgentError::Failed`] when the model failed for good.
+/// If an earlier loop was interrupted, the model has nothing to answer, or the journal cannot be written;
+/// [`AgentError::Failed`] if the model failed permanently.
 pub async fn agent_loop_continue(
     context: &mut AgentContext,
     config: &AgentLoopConfig,
@@ -47,45 +49,46 @@ pub async fn agent_loop_continue(
     cancel: CancellationToken,
 ) -> Result<AgentOutput, AgentError> {
     let kind = context.continuation_kind.clone().unwrap_or_default();
-    observed(context, sender, async |context| {
+    with_events(context, sender, async |context| {
         begin_and_drive(Vec::new(), Some(kind), context, config, cancel, |_| {}).await
     })
     .await
 }
 
-/// Goes on with the oldest loop of the session that was interrupted; `None` when there is none.
+/// Resumes the oldest interrupted loop of the session; returns `None` if there is none.
 ///
 /// # Errors
-/// When the journal cannot be read or written; [`AgentError::Failed`] when the model failed for good.
+/// If the journal cannot be read or written; [`AgentError::Failed`] if the model failed permanently.
 pub async fn agent_loop_recover(
     context: &mut AgentContext,
     config: &AgentLoopConfig,
     sender: impl EventSender,
     cancel: CancellationToken,
 ) -> Result<Option<AgentOutput>, AgentError> {
-    observed(context, sender, async |context| recover(context, config, cancel, |_| {}).await).await
+    with_events(context, sender, async |context| recover(context, config, cancel, |_| {}).await).await
 }
 
-/// Hands the events of what is done with a context to a sender, in the same task.
-async fn observed<T>(
+/// Runs an action on a context and passes its events to a sender, in the same task.
+async fn with_events<T>(
     context: &mut AgentContext,
     sender: impl EventSender,
     act: impl AsyncFnOnce(&mut AgentContext) -> Result<T, AgentError>,
 ) -> Result<T, AgentError> {
     let journal = context.journal().clone();
     let events: Subscription = journal.hub().subscribe(DEFAULT_CAPACITY);
-    let over = Over::default();
+    let end_signal = EndSignal::default();
     let acting = async {
         let result = act(context).await;
-        over.set(came_to_an_end(&result).then(|| journal.next_seq()));
+        end_signal.set(reached_end(&result).then(|| journal.next_seq()));
         result
     };
-    let (result, ()) = futures_util::future::join(acting, pump(events, sender, over.clone())).await;
+    let (result, ()) =
+        futures_util::future::join(acting, forward_events(events, sender, end_signal.clone())).await;
     result
 }
 
-/// Whether a run published its end. One whose model failed has.
-pub(super) const fn came_to_an_end<T>(result: &Result<T, AgentError>) -> bool {
+/// Whether a run published its end. A run whose model failed did.
+pub(super) const fn reached_end<T>(result: &Result<T, AgentError>) -> bool {
     matches!(result, Ok(_) | Err(AgentError::Failed(_)))
 }
 
@@ -98,9 +101,9 @@ pub(super) async fn begin_and_drive(
     started: impl FnOnce(RunHandle) + Send,
 ) -> Result<AgentOutput, AgentError> {
     prompts.iter_mut().for_each(|prompt| redaction::message(&config.ports.redactor, prompt));
-    // In a box: every run would carry the room for it otherwise.
+    // Boxed: otherwise the future of every run would reserve space for it.
     let run = Box::pin(context.begin(config, prompts, kind)).await?;
-    drive(run, Changes::default(), context, config, cancel, started).await
+    drive(run, FileChanges::default(), context, config, cancel, started).await
 }
 
 pub(super) async fn recover(
@@ -110,30 +113,30 @@ pub(super) async fn recover(
     started: impl FnOnce(RunHandle) + Send,
 ) -> Result<Option<AgentOutput>, AgentError> {
     context.drop_unrecorded();
-    let Journaled { fold, snapshot, events } = context.read().await?;
-    context.tell_answers(&*config.ports.policy);
+    let LoadedJournal { fold, snapshot, events } = context.read().await?;
+    context.inform_policy(&*config.ports.policy);
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
     if context.memory.imported().is_some() {
-        // The system prompt of another machine is not sent: this one's is put together.
+        // Assemble the system prompt of this machine instead of sending that of another.
         Box::pin(context.assemble_prompt(config, &[])).await;
     } else {
-        Box::pin(context.know_prompt(config)).await;
+        Box::pin(context.load_prompt(config)).await;
     }
     let recovered =
         Run::recover_from(context.run_config(config), &fold, snapshot.as_ref(), &events, &start.loop_id)?;
     let run = Box::new(recovered.resume(config.ports.stamp()));
-    let mut changes = Changes::default();
-    let of_it = events.iter().filter(|event| event.loop_id.as_ref() == Some(run.loop_id()));
-    of_it.for_each(|event| changes.see(&event.event));
+    let mut changes = FileChanges::default();
+    let own_events = events.iter().filter(|event| event.loop_id.as_ref() == Some(run.loop_id()));
+    own_events.for_each(|event| changes.observe(&event.event));
     let output = drive(run, changes, context, config, cancel, started).await;
-    // What this loop took from the queues, and whether others are open, is in the journal.
-    context.read_next_time();
+    // Only the journal knows what this loop took from the queues and whether other loops are open.
+    context.mark_stale();
     output.map(Some)
 }
 
 async fn drive(
     run: Box<Run>,
-    changes: Changes,
+    changes: FileChanges,
     context: &mut AgentContext,
     config: &AgentLoopConfig,
     cancel: CancellationToken,
@@ -145,17 +148,19 @@ async fn drive(
     for (queue, message) in context.take_unsent() {
         let _ = handle.queue(queue, message);
     }
-    for (scope, more) in context.take_extended() {
+    for (scope, more) in context.take_budget_extensions() {
         handle.extend_budget(scope, more);
     }
     started(handle.clone());
-    let driver = driver.with_prompt(context.prompt().clone()).after(context.take_first());
+    let driver =
+        driver.with_prompt(context.prompt().clone()).with_first_records(context.take_pending_records());
     let clock = &config.ports.clock;
     let began = clock.now();
-    let driver = driver.opened(context.greet(&config.ports, &cancel).await, changes);
-    let mut driven = driver.drive().await.inspect_err(|_| context.take_back(handle.close()))?;
-    let has_form = config.ports.request.output_schema.is_some();
-    let output = AgentOutput::of(loop_id.clone(), &mut driven, clock.now().since(began), has_form);
+    let driver =
+        driver.with_session_start(context.notify_session_start(&config.ports, &cancel).await, changes);
+    let mut driven = driver.drive().await.inspect_err(|_| context.requeue(handle.close()))?;
+    let has_schema = config.ports.request.output_schema.is_some();
+    let output = AgentOutput::of(loop_id.clone(), &mut driven, clock.now().since(began), has_schema);
     context.end(loop_id, driven);
     RunFailure::check(output)
 }

@@ -1,31 +1,32 @@
-//! The SDK's face: an agent that is prompted, watched, steered and stopped.
+//! The public API of agents: prompt, watch, steer and stop them.
 //!
-//! [`Agent`] keeps a session between prompts; [`agent_loop`] and its siblings are the same without keeping anything.
-//! Both run the one driver. Owns identity, sessions and the ways of observing; owns no logic of the loop.
+//! [`Agent`] keeps a session between prompts; [`agent_loop`] and its siblings are the same without keeping
+//! state. Both use the same driver. This module handles identity, sessions and the ways to observe a run; the
+//! logic of the loop is elsewhere.
 
-mod answer;
 mod builder;
 mod compact;
 mod context;
 mod error;
-mod farewell;
+mod forward;
 mod handle;
+mod json_answer;
 mod launch;
 mod loops;
 mod output;
 mod plan;
-mod pump;
+mod session_end;
 mod stream;
 
-#[cfg(feature = "typed")]
-pub(crate) use answer::read as read_answer;
 pub use builder::AgentBuilder;
 pub use compact::CompactionReport;
 pub use context::{AgentContext, AgentLoopConfig};
 pub use error::{AgentError, BuildError, RunFailure};
+pub use forward::EventSender;
 pub use handle::{Agent, fresh_session};
+#[cfg(feature = "typed")]
+pub(crate) use json_answer::parse_json_answer;
 pub use loops::{agent_loop, agent_loop_continue, agent_loop_recover};
 pub use output::AgentOutput;
 pub use plan::{Plan, PlanDecision, PlannedChange};
-pub use pump::EventSender;
 pub use stream::RunStream;

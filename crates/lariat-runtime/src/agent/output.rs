@@ -1,6 +1,4 @@
-//! What a run came to, for those who do not watch it.
-//!
-//! Owns the outcome as data: it can be written as JSON for programs that run agents.
+//! The result of a run as data, which programs can serialise to JSON.
 
 use std::time::Duration;
 
@@ -12,48 +10,54 @@ use lariat_core::usage::{Cost, Usage};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::drive::{Driven, FileChange};
+use crate::drive::{FileChange, FinishedRun};
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct AgentOutput {
-    /// The run's loop.
+    /// The id of the run's loop.
     pub loop_id: LoopId,
-    /// Text of the last reply; empty when there was none.
+    /// Text of the last reply; empty if there was none.
     pub text: String,
-    /// The JSON of the last reply, when the run was asked for a form. Checked against it only by
-    /// `Agent::run_typed` and `Agent::run_with_schema`.
+    /// The JSON of the last reply, if the run had an output schema. Only `Agent::run_typed` and
+    /// `Agent::run_with_schema` validate it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
     /// Why the model stopped last.
     pub stop_reason: Option<StopReason>,
     /// Why the run ended.
     pub outcome: RunOutcome,
-    /// Sum over all model calls.
+    /// Total usage of all model calls.
     pub usage: Usage,
-    /// What they cost, in billionths of a dollar; 0 where prices are not known.
+    /// Their cost, in billionths of a dollar; 0 if prices are unknown.
     #[serde(rename = "cost_nano_usd")]
     pub cost: Cost,
-    /// Turns it took.
+    /// Number of turns.
     pub turns: u32,
-    /// How long it took, written in milliseconds.
+    /// Duration, serialised in milliseconds.
     #[serde(rename = "duration_ms", serialize_with = "millis")]
     pub duration: Duration,
-    /// The files its tools changed. What commands changed is not among them.
+    /// The files that tools reported as changed. Changes by shell commands are included only while undo is
+    /// on.
     pub files_changed: Vec<FileChange>,
-    /// All messages it produced.
+    /// All messages that the run produced.
     pub messages: Vec<SharedMessage>,
 }
 
 impl AgentOutput {
-    /// `has_form`: the run was asked for JSON.
-    pub(super) fn of(loop_id: LoopId, driven: &mut Driven, duration: Duration, has_form: bool) -> Self {
+    /// Summarises a run; `has_schema` is set if the run had an output schema.
+    pub(super) fn of(
+        loop_id: LoopId,
+        driven: &mut FinishedRun,
+        duration: Duration,
+        has_schema: bool,
+    ) -> Self {
         let reply = driven.messages.iter().rev().find_map(|message| message.as_assistant());
         let text = reply.map(|reply| joined_text(&reply.content)).unwrap_or_default();
         Self {
             loop_id,
-            structured: has_form.then(|| super::answer::read(&text).ok()).flatten(),
+            structured: has_schema.then(|| super::json_answer::parse_json_answer(&text).ok()).flatten(),
             text,
             stop_reason: reply.map(|reply| reply.stop_reason),
             outcome: driven.ending.outcome.clone(),
@@ -66,9 +70,9 @@ impl AgentOutput {
         }
     }
 
-    /// Adds what an earlier run for the same answer took.
+    /// Adds the usage and results of an earlier run for the same answer.
     #[cfg(feature = "typed")]
-    pub(crate) fn after(&mut self, earlier: &Self) {
+    pub(crate) fn add_earlier(&mut self, earlier: &Self) {
         self.usage += earlier.usage;
         self.cost = self.usage.cost;
         self.turns = self.turns.saturating_add(earlier.turns);

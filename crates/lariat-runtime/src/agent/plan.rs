@@ -1,8 +1,9 @@
-//! What plan mode queued: shown to a person, approved in whole or in part, carried out.
+//! Plan mode: shows queued changes to the user, takes a decision about all or some of them, and carries out
+//! the approved ones.
 //!
-//! Owns the way from queued changes to calls that run. They run as the calls of a reply like any other: recorded before
-//! they start, each at most once, through the gate, with its hooks. The model sees what came of them and goes on.
-//! Invariant: what is carried out is what was shown. A change that would now come out differently is not begun.
+//! Approved changes run as the tool calls of an ordinary reply: journaled before they start, each at most
+//! once, through the permission check and its hooks. The model sees their results and continues. Invariant:
+//! what is carried out is what the user saw. A change that would now have another result does not start.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -26,34 +27,35 @@ use super::output::AgentOutput;
 use crate::drive::{Ports, Preview, RunHandle};
 use crate::gate::plan::proposed;
 
-/// The changes that wait for a decision, in the order in which they would be made. Its text is for a person.
+/// The queued changes that wait for a decision, in the order in which they would be made. The `Display` text
+/// is for the user.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
-    /// The changes.
+    /// The changes, in order.
     pub changes: Vec<PlannedChange>,
 }
 
-/// One change.
+/// A change that plan mode queued.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PlannedChange {
-    /// The call that proposed it.
+    /// The tool call that proposed it.
     pub id: ToolCallId,
     /// The tool that would make it.
     pub tool_name: String,
-    /// What that tool would be given.
+    /// The arguments of that tool.
     pub arguments: Value,
-    /// What would be done, in words.
+    /// A description of the change.
     pub summary: String,
-    /// What it would come to, as things are now.
+    /// The result that the change would have now.
     pub preview: Preview,
-    /// True when it was approved before, and the process ended before it was begun.
+    /// True if it was approved earlier, but the process ended before it started.
     pub approved: bool,
     seal: Seal,
 }
 
-/// What a person decided about a plan. What it does not name stays queued.
+/// The user's decision about a plan. Changes that it does not name stay queued.
 #[derive(Clone, Debug, Default)]
 pub struct PlanDecision {
     approved: Vec<(ToolCallId, Seal)>,
@@ -61,17 +63,17 @@ pub struct PlanDecision {
 }
 
 impl Plan {
-    /// True when nothing waits.
+    /// True if no change waits for a decision.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// Yes to everything.
+    /// Approves every change.
     pub fn approve_all(&self) -> PlanDecision {
         self.approve(|_| true)
     }
 
-    /// Yes to these, no to the others.
+    /// Approves the changes for which `is_approved` is true, and rejects the others.
     pub fn approve(&self, is_approved: impl Fn(&PlannedChange) -> bool) -> PlanDecision {
         let mut decision = PlanDecision::default();
         for change in &self.changes {
@@ -84,7 +86,7 @@ impl Plan {
         decision
     }
 
-    /// What the calls of a context would come to now.
+    /// Previews the queued changes as they would come out now.
     pub(super) async fn review(queued: &[QueuedChange], ports: &Ports) -> Self {
         let mut changes = Vec::new();
         for change in queued {
@@ -106,7 +108,8 @@ impl Plan {
     }
 }
 
-/// A numbered list with what each change would come to. Nothing in it can deceive a terminal.
+/// A numbered list with the preview of each change. Control characters are escaped, so that nothing in it can
+/// deceive the user.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, change) in self.changes.iter().enumerate() {
@@ -122,7 +125,7 @@ impl fmt::Display for Plan {
             writeln!(f, "{}. {summary}{mark}", index + 1)?;
             match &change.preview {
                 Preview::Known(text) => writeln!(f, "{}", display::block(text).trim_end())?,
-                Preview::Impossible(why) => writeln!(f, "   As things are: {}", display::line(why))?,
+                Preview::Impossible(why) => writeln!(f, "   Would fail now: {}", display::line(why))?,
                 Preview::Unknown => {}
             }
         }
@@ -130,7 +133,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Records a decision and carries out what it approves.
+/// Records a decision and carries out the approved changes.
 pub(super) async fn carry_out(
     decision: PlanDecision,
     context: &mut AgentContext,
@@ -144,10 +147,12 @@ pub(super) async fn carry_out(
         .iter()
         .filter(|change| decision.approved.iter().any(|(id, _)| *id == change.id))
         .collect();
-    let shown = |change: &&&PlannedChange| {
+    let is_unchanged = |change: &&&PlannedChange| {
         decision.approved.iter().any(|(id, seal)| *id == change.id && *seal == change.seal)
     };
-    if changes.len() != decision.approved.len() || changes.iter().filter(shown).count() != changes.len() {
+    if changes.len() != decision.approved.len()
+        || changes.iter().filter(is_unchanged).count() != changes.len()
+    {
         return Err(AgentError::PlanChanged);
     }
     let approved = changes.iter().map(|change| change.id.clone()).collect();
@@ -166,12 +171,12 @@ pub(super) async fn carry_out(
         let _ = std::panic::catch_unwind(AssertUnwindSafe(|| config.ports.policy.approved(call)));
     }
     let mut ports = Ports::clone(&config.ports);
-    ports.model = Arc::new(Approved { calls: Mutex::new(calls), then: ports.model });
+    ports.model = Arc::new(ApprovedCallsProvider { calls: Mutex::new(calls), model: ports.model });
     let config = AgentLoopConfig { ports: Arc::new(ports), ..config.clone() };
     loops::begin_and_drive(vec![prompt], None, context, &config, cancel, started).await
 }
 
-/// What the model is told.
+/// Writes the message that tells the model about the decision.
 fn prompt(plan: &Plan, decision: &PlanDecision) -> AgentMessage {
     let rejected = plan.changes.iter().filter(|change| decision.rejected.contains(&change.id));
     let rejected: Vec<&str> = rejected.map(|change| change.summary.as_str()).collect();
@@ -180,26 +185,26 @@ fn prompt(plan: &Plan, decision: &PlanDecision) -> AgentMessage {
         text.push_str(&format!(" I rejected these: {}.", rejected.join("; ")));
     }
     if !decision.approved.is_empty() {
-        text.push_str(" The approved ones are carried out now, in order.");
+        text.push_str(" The approved changes are being carried out now, in order.");
     }
     AgentMessage::user(text)
 }
 
-/// Gives the approved calls as the first reply; after that, the model speaks for itself.
-struct Approved {
+/// A provider whose first reply contains the approved tool calls; later requests go to the real model.
+struct ApprovedCallsProvider {
     calls: Mutex<Vec<ToolCall>>,
-    then: Arc<dyn StreamProvider>,
+    model: Arc<dyn StreamProvider>,
 }
 
-impl StreamProvider for Approved {
+impl StreamProvider for ApprovedCallsProvider {
     fn provider_id(&self) -> &str {
-        self.then.provider_id()
+        self.model.provider_id()
     }
 
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
         let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
         if calls.is_empty() {
-            return self.then.stream(request, cancel);
+            return self.model.stream(request, cancel);
         }
         let start = StreamEvent::Start { model: request.model_config.id.clone() };
         let calls = calls.into_iter().enumerate();

@@ -1,6 +1,6 @@
-//! A run as a stream of events that can be answered, steered and cancelled.
+//! A run as a stream of events, with which the caller can answer approval requests, steer and cancel.
 //!
-//! Owns the consumer's end. Dropping it cancels the run; the run's task still journals its end and cleans up.
+//! Dropping the stream cancels the run; the task of the run still journals its end and cleans up.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,34 +17,35 @@ use lariat_core::permission::PermissionDecision;
 use tokio::task::JoinHandle;
 
 use super::error::AgentError;
+use super::forward::EndSignal;
 use super::output::AgentOutput;
-use super::pump::Over;
 use crate::drive::RunHandle;
 use crate::observe::Subscription;
 
-/// A running run. Read events with [`RunStream::next`], or just wait with [`RunStream::finish`].
+/// An active run. Read its events with [`RunStream::next`], or only wait for its end with
+/// [`RunStream::finish`].
 #[derive(Debug)]
 pub struct RunStream {
     events: Option<Subscription>,
     task: Task,
     cancel: CancellationToken,
     link: Arc<Link>,
-    over: Over,
+    end_signal: EndSignal,
     waiting: Cancelled,
     /// The run's `AgentEnd`, until the agent is free again.
     last: Option<Event>,
     finished: bool,
 }
 
-/// What the run is driven by.
+/// The task that drives the run.
 #[derive(Debug)]
 enum Task {
     Running(JoinHandle<Result<AgentOutput, AgentError>>),
-    /// It could not be started.
+    /// The run could not be started.
     Failed(Option<AgentError>),
 }
 
-/// The run's handle, once it has begun, and what was sent before that.
+/// The run's handle once it has begun, and the messages sent before that.
 #[derive(Debug, Default)]
 pub(super) struct Link {
     state: Mutex<LinkState>,
@@ -86,7 +87,7 @@ impl Link {
         })
     }
 
-    /// Takes nothing more. Returns what was sent to a run that never began.
+    /// Closes the link. Returns the messages sent to a run that never began.
     pub(super) fn close(&self) -> Vec<(QueueKind, AgentMessage)> {
         self.with(|state| {
             state.closed = true;
@@ -94,7 +95,7 @@ impl Link {
         })
     }
 
-    /// Lets more be spent. False when there is no run to tell.
+    /// Extends a budget of the run. Returns false if there is no run.
     pub(super) fn extend_budget(&self, scope: BudgetScope, more: BudgetLimits) -> bool {
         self.with(|state| {
             if let Some(handle) = &state.handle {
@@ -112,7 +113,7 @@ impl Link {
         });
     }
 
-    /// Pins a message in the run; false when none has begun or it is over.
+    /// Pins a message in the run; returns false if no run has begun or it is over.
     pub(super) fn pin(&self, message: MessageId, pinned: bool) -> bool {
         self.with(|state| state.handle.as_ref().is_some_and(|handle| handle.pin(message, pinned)))
     }
@@ -132,46 +133,54 @@ impl RunStream {
         task: JoinHandle<Result<AgentOutput, AgentError>>,
         cancel: CancellationToken,
         link: Arc<Link>,
-        over: Over,
+        end_signal: EndSignal,
     ) -> Self {
-        Self::of(events, Task::Running(task), cancel, link, over)
+        Self::of(events, Task::Running(task), cancel, link, end_signal)
     }
 
-    /// A run that could not be started.
-    pub(super) fn failed(events: Subscription, error: AgentError, over: Over) -> Self {
-        Self::of(events, Task::Failed(Some(error)), CancellationToken::new(), Arc::default(), over)
+    /// Creates the stream of a run that could not be started.
+    pub(super) fn failed(events: Subscription, error: AgentError, end_signal: EndSignal) -> Self {
+        Self::of(events, Task::Failed(Some(error)), CancellationToken::new(), Arc::default(), end_signal)
     }
 
-    fn of(events: Subscription, task: Task, cancel: CancellationToken, link: Arc<Link>, over: Over) -> Self {
-        let waiting = over.waiting();
-        Self { events: Some(events), task, cancel, link, over, waiting, last: None, finished: false }
+    fn of(
+        events: Subscription,
+        task: Task,
+        cancel: CancellationToken,
+        link: Arc<Link>,
+        end_signal: EndSignal,
+    ) -> Self {
+        let waiting = end_signal.ended();
+        Self { events: Some(events), task, cancel, link, end_signal, waiting, last: None, finished: false }
     }
 
-    /// The next event; `None` after the run's `AgentEnd`, or when it could not go on (see [`RunStream::finish`]).
-    /// Once `AgentEnd` is here the agent takes the next prompt.
+    /// Returns the next event; `None` after the run's `AgentEnd`, or if the run stopped with an error (see
+    /// [`RunStream::finish`]). Once you have received `AgentEnd`, the agent accepts the next prompt.
     pub async fn next(&mut self) -> Option<Event> {
         StreamExt::next(self).await
     }
 
-    /// Answers a permission request. The first answer counts.
+    /// Answers an approval request. Only the first answer to a request is used.
     pub fn respond_permission(&self, request: RequestId, decision: PermissionDecision) {
         self.link.respond(request, decision);
     }
 
-    /// Injects a message between tool executions or at the end of the turn. Returns false when the run is over.
+    /// Sends a message that the model receives between tool calls or at the end of the turn. Returns false if
+    /// the run is over.
     pub fn inject_message(&self, message: impl Into<AgentMessage>) -> bool {
         self.link.send(QueueKind::Steering, message.into()).is_ok()
     }
 
-    /// Ends the run. Its `AgentEnd` still comes.
+    /// Cancels the run. Its `AgentEnd` still follows.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// Waits for the end, whatever is left of the events. Dropping the future cancels the run.
+    /// Waits for the end of the run and discards the remaining events. Dropping the future cancels the run.
     ///
     /// # Errors
-    /// When the run could not be started or driven to its end; [`AgentError::Failed`] when its model failed for good.
+    /// If the run could not be started or stopped before its end; [`AgentError::Failed`] if its model failed
+    /// permanently.
     pub async fn finish(mut self) -> Result<AgentOutput, AgentError> {
         self.events = None;
         let result = match &mut self.task {
@@ -193,10 +202,10 @@ impl Stream for RunStream {
         }
         let Some(events) = &mut this.events else { return Poll::Ready(None) };
         if this.last.is_none() {
-            match ready!(this.over.poll_next(events, &mut this.waiting, context)) {
+            match ready!(this.end_signal.poll_next(events, &mut this.waiting, context)) {
                 Some(event) if matches!(event.event, AgentEvent::AgentEnd { .. }) => this.last = Some(event),
                 Some(event) => return Poll::Ready(Some(event)),
-                // A run that failed publishes no end: its task says so.
+                // A run that stopped with an error publishes no end; its task returns the error.
                 None => {
                     this.finished = true;
                     return Poll::Ready(None);

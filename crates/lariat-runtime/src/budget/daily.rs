@@ -1,9 +1,9 @@
-//! A budget for the day, whoever spends it.
+//! A budget per day, shared by all runs and processes that log to the same place.
 //!
-//! Owns which day it is and what others spent on it: read from the log before every call, written to it after every call.
-//! A log that cannot be read refuses calls: what cannot be counted is not spent. One that cannot be written costs its
-//! record of that call; within the process it counts all the same. Without a cap the log is only written, so that a cap
-//! which is set later in the day finds everything that was spent before.
+//! Reads the log before every call, to learn what others spent today, and writes to it after every call. If
+//! the log cannot be read, calls are refused: the budget spends nothing that it cannot count. If the log
+//! cannot be written, the log misses that call, but this process still counts it. Without a limit, the log is
+//! only written, so that a limit set later in the day includes everything spent before.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,11 +14,11 @@ use lariat_core::time::Timestamp;
 
 use super::pool::{BudgetPool, Reservation};
 
-/// Caps on what is spent in a day. Cheap to clone; all clones are the same budget.
+/// Limits on what is spent per day. Cheap to clone; all clones are the same budget.
 #[derive(Clone)]
-pub struct DailyBudget(Arc<Daily>);
+pub struct DailyBudget(Arc<DailyState>);
 
-struct Daily {
+struct DailyState {
     limits: BudgetLimits,
     days: DayStart,
     log: Arc<dyn SpendingLog>,
@@ -28,21 +28,22 @@ struct Daily {
 struct Today {
     day: Day,
     pool: BudgetPool,
-    /// What was given to the log. Before it is written, so that it is never taken for somebody else's.
-    given: Spent,
-    /// What others spent, as far as it counts in the pool.
+    /// What this process passed to the log. Updated before the write, so that it is never mistaken for
+    /// spending of others.
+    logged: Spent,
+    /// What others spent, as far as the pool includes it.
     others: Spent,
 }
 
 impl DailyBudget {
-    /// Caps on every day, which begins at midnight UTC. Without any, what is spent is only logged.
+    /// Creates limits for each day, starting at midnight UTC. Without limits, spending is only logged.
     pub fn new(limits: BudgetLimits, log: Arc<dyn SpendingLog>) -> Self {
         Self::with_days(limits, log, DayStart::UTC)
     }
 
-    /// Caps on every day, which begins at midnight somewhere else.
+    /// Creates limits for each day, starting at midnight of another time zone.
     pub fn with_days(limits: BudgetLimits, log: Arc<dyn SpendingLog>, days: DayStart) -> Self {
-        Self(Arc::new(Daily { limits, days, log, today: Mutex::default() }))
+        Self(Arc::new(DailyState { limits, days, log, today: Mutex::default() }))
     }
 
     pub(super) fn caps_money(&self) -> bool {
@@ -57,64 +58,64 @@ impl DailyBudget {
         self.0.today.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self, day: Day) -> Option<BudgetPool> {
+    fn current_pool(&self, day: Day) -> Option<BudgetPool> {
         self.today().as_ref().filter(|today| today.day == day).map(|today| today.pool.clone())
     }
 
     async fn pool(&self, day: Day) -> Result<BudgetPool, Standing> {
-        let given = self.given(day);
+        let logged = self.logged(day);
         let total = match self.0.limits.is_none() {
             true => Spent::default(),
-            false => self.0.log.total(day).await.map_err(|_| self.unknown())?,
+            false => self.0.log.total(day).await.map_err(|_| self.exhausted())?,
         };
         let mut today = self.today();
-        // Somebody else may have begun the day meanwhile.
+        // Another task may have begun the day meanwhile.
         let today = match today.as_mut().filter(|today| today.day == day) {
             Some(today) => today,
             None => {
-                let (pool, none) = (BudgetPool::new(self.0.limits), Spent::default());
-                today.insert(Today { day, pool, given: none, others: none })
+                let (pool, zero) = (BudgetPool::new(self.0.limits), Spent::default());
+                today.insert(Today { day, pool, logged: zero, others: zero })
             }
         };
-        let news = total.less(given).less(today.others);
-        today.others += news;
-        today.pool.spend(news);
+        let new_spending = total.less(logged).less(today.others);
+        today.others += new_spending;
+        today.pool.spend(new_spending);
         Ok(today.pool.clone())
     }
 
-    fn given(&self, day: Day) -> Spent {
+    fn logged(&self, day: Day) -> Spent {
         let today = self.today();
-        today.as_ref().filter(|today| today.day == day).map(|today| today.given).unwrap_or_default()
+        today.as_ref().filter(|today| today.day == day).map(|today| today.logged).unwrap_or_default()
     }
 
-    /// Notes what is given to the log, or comes back from it unwritten.
-    fn note(&self, day: Day, change: impl FnOnce(&mut Spent)) {
+    /// Updates what this process passed to the log: before a write, or after a failed one.
+    fn update_logged(&self, day: Day, change: impl FnOnce(&mut Spent)) {
         if let Some(today) = self.today().as_mut().filter(|today| today.day == day) {
-            change(&mut today.given);
+            change(&mut today.logged);
         }
     }
 
-    /// Stands for a day of which nobody knows what was spent.
-    fn unknown(&self) -> Standing {
+    /// Returns a used-up budget, for a day whose spending is unknown.
+    fn exhausted(&self) -> Standing {
         let capped = LimitKind::ALL.into_iter().find_map(|kind| Some((kind, self.0.limits.cap(kind)?)));
         let (kind, cap) = capped.unwrap_or((LimitKind::Tokens, 0));
         Standing::new(BudgetScope::Day, kind, cap, cap)
     }
 
-    pub(super) async fn admit(&self, estimate: Spent, now: Timestamp) -> Result<OfDay, Standing> {
+    pub(super) async fn admit(&self, estimate: Spent, now: Timestamp) -> Result<DayReservation, Standing> {
         let day = self.0.days.day(now);
         let pool = self.pool(day).await?;
-        let reservation = pool.admit(estimate).await.map_err(of_day)?;
-        Ok(OfDay { budget: self.clone(), day, reservation })
+        let reservation = pool.admit(estimate).await.map_err(with_day_scope)?;
+        Ok(DayReservation { budget: self.clone(), day, reservation })
     }
 
-    /// Where the caps of a day stand, as far as it was asked for.
+    /// Returns how much of the day's limits is used, as far as this process has read the log.
     pub fn standings(&self, now: Timestamp) -> Vec<Standing> {
-        let pool = self.known(self.0.days.day(now));
-        pool.map(|pool| pool.standings().into_iter().map(of_day).collect()).unwrap_or_default()
+        let pool = self.current_pool(self.0.days.day(now));
+        pool.map(|pool| pool.standings().into_iter().map(with_day_scope).collect()).unwrap_or_default()
     }
 
-    /// Gives more room, today.
+    /// Extends the limits for today.
     pub fn extend(&self, more: &BudgetLimits) {
         if let Some(today) = self.today().as_ref() {
             today.pool.extend(more);
@@ -122,26 +123,26 @@ impl DailyBudget {
     }
 }
 
-fn of_day(standing: Standing) -> Standing {
+fn with_day_scope(standing: Standing) -> Standing {
     Standing::new(BudgetScope::Day, standing.limit, standing.used, standing.cap)
 }
 
-/// What is reserved of a day.
-pub(super) struct OfDay {
+/// A reservation in the budget of a day.
+pub(super) struct DayReservation {
     budget: DailyBudget,
     day: Day,
     reservation: Reservation,
 }
 
-impl OfDay {
-    /// What was used, and the writing of it.
+impl DayReservation {
+    /// Records what was used, and returns the future that writes it to the log.
     pub(super) fn settle(self, spent: Spent) -> BoxFuture<'static, ()> {
         self.reservation.settle(spent);
         let (budget, day) = (self.budget, self.day);
         Box::pin(async move {
-            budget.note(day, |given| *given += spent);
+            budget.update_logged(day, |logged| *logged += spent);
             if budget.0.log.add(day, spent).await.is_err() {
-                budget.note(day, |given| *given = given.less(spent));
+                budget.update_logged(day, |logged| *logged = logged.less(spent));
             }
         })
     }

@@ -19,22 +19,22 @@ async fn spend(budget: &DailyBudget, amount: u64) -> Result<(), (u64, u64)> {
 }
 
 #[tokio::test]
-async fn what_another_process_spends_counts_before_the_next_call() {
+async fn spending_of_another_process_is_included_before_the_next_call() {
     let log = Arc::new(MemorySpending::default());
     let (ours, theirs) = (budget(&log), budget(&log));
     assert_eq!(spend(&ours, 30).await, Ok(()));
     assert_eq!(spend(&theirs, 50).await, Ok(()));
-    assert_eq!(spend(&ours, 20).await, Ok(()), "eighty are spent by both");
+    assert_eq!(spend(&ours, 20).await, Ok(()), "both together spent eighty before this");
     assert_eq!(spend(&ours, 1).await, Err((100, 100)));
     assert_eq!(spend(&theirs, 1).await, Err((100, 100)));
     let standing = |budget: &DailyBudget| budget.standings(Timestamp::default()).first().map(|at| at.used);
-    assert_eq!((standing(&ours), standing(&theirs)), (Some(100), Some(100)), "nothing counts twice");
+    assert_eq!((standing(&ours), standing(&theirs)), (Some(100), Some(100)), "nothing is counted twice");
 }
 
-/// A log that reads and does not write.
-struct Full(MemorySpending);
+/// A log that can be read but not written.
+struct ReadOnlyLog(MemorySpending);
 
-impl SpendingLog for Full {
+impl SpendingLog for ReadOnlyLog {
     fn add(&self, _: Day, _: Spent) -> BoxFuture<'_, Result<(), SpendingLogError>> {
         Box::pin(std::future::ready(Err(SpendingLogError("full".to_owned()))))
     }
@@ -45,8 +45,8 @@ impl SpendingLog for Full {
 }
 
 #[tokio::test]
-async fn what_could_not_be_written_counts_all_the_same_and_hides_nothing_of_others() {
-    let log = Arc::new(Full(MemorySpending::default()));
+async fn unwritten_spending_is_still_counted_and_hides_nothing_of_others() {
+    let log = Arc::new(ReadOnlyLog(MemorySpending::default()));
     let limits = BudgetLimits::none().with_tokens(100);
     let ours = DailyBudget::new(limits, Arc::clone(&log) as Arc<dyn SpendingLog>);
     assert_eq!(spend(&ours, 40).await, Ok(()));

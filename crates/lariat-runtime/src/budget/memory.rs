@@ -1,4 +1,4 @@
-//! What is spent per day, as long as the process lives.
+//! Counts spending per day in memory, for the lifetime of the process.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use lariat_core::BoxFuture;
 use lariat_core::budget::{Day, SpendingLog, SpendingLogError, Spent};
 
-/// A log of spending in memory. For tests, and for programs that keep it elsewhere.
+/// A spending log in memory. For tests, and for programs that store spending elsewhere.
 #[derive(Debug, Default)]
 pub struct MemorySpending(Mutex<BTreeMap<Day, Spent>>);
 

@@ -1,9 +1,11 @@
-//! Budgets that several runs share: a pool for a task and its children, a budget for the day.
+//! Budgets that several runs share: a pool for a task and its sub-agents, and a budget per day.
 //!
-//! Owns admission: before each model call and each tool call what it may use is reserved, and settled afterwards with
-//! what it did use. Does not own the caps of a run and of its session, which the machine weighs by itself.
-//! Invariant: as long as calls keep to what was reserved for them, a cap is exceeded by at most the one call that did
-//! not fit, however many runs draw on it.
+//! Before each model call and tool call, the driver reserves what the call may use; afterwards it settles the
+//! reservation with what the call did use. The limits of a single run and of its session are not here: the
+//! state machine checks them.
+//!
+//! Invariant: as long as calls stay within their reservations, a limit is exceeded by at most one call,
+//! however many runs share the budget.
 
 mod daily;
 mod memory;
@@ -14,4 +16,4 @@ pub use daily::DailyBudget;
 pub use memory::MemorySpending;
 pub use pool::{BudgetPool, Reservation};
 pub use shared::SharedBudget;
-pub(crate) use shared::{Hold, estimate};
+pub(crate) use shared::{BudgetReservation, estimate};

@@ -1,9 +1,9 @@
-//! A pool that parent and children draw on.
+//! A budget pool that a parent and its children share.
 //!
-//! One lock for the whole tree, so that a reservation passes every pool above it at once or none. A call that does not
-//! fit beside those in flight waits for them; when nothing is in flight and something is left, it goes in alone.
-//! What a child is capped with is set aside for it in the pools above, as far as it is there, until the child is gone:
-//! for everybody else it counts as used.
+//! One lock protects the whole tree of pools, so that a reservation is made in every pool above it or in
+//! none. A call that does not fit next to the active calls waits for them; if no call is active and something
+//! is left, one call is admitted even if it may exceed the rest. The limits of a child are reserved for it in
+//! the pools above, as far as available, until the child is dropped: for all others, this amount is used.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,34 +13,22 @@ use lariat_core::budget::{BudgetLimits, BudgetScope, Spent, Standing};
 use lariat_core::event::LimitKind;
 use lariat_core::planted::{Planted, planted};
 
-/// A budget that runs draw on together. Cheap to clone; all clones are the same pool.
-///
-/// ```
-/// use lariat_core::budget::{BudgetLimits, Spent};
-/// use lariat_runtime::budget::BudgetPool;
-///
-/// let pool = BudgetPool::new(BudgetLimits::none().with_tool_calls(1));
-/// let child = pool.child(BudgetLimits::none());
-/// let call = child.try_admit(Spent::tool_call()).expect("one call is left");
-/// assert!(pool.try_admit(Spent::tool_call()).is_err(), "it is taken");
-/// call.settle(Spent::tool_call());
-/// assert_eq!(pool.spent().tool_calls, 1);
-/// ```
+/// A budget that several runs share. Cheap to clone; all clones are the same pool.
 #[derive(Clone)]
-pub struct BudgetPool(Arc<Share>);
+pub struct BudgetPool(Arc<PoolHandle>);
 
-/// A node, as long as somebody draws on it or on one below it.
-struct Share {
+/// A reference to a node of the tree. The node lives as long as a reference to it or to a node below it.
+struct PoolHandle {
     tree: Arc<Mutex<Tree>>,
     node: usize,
-    /// Keeps those above, for what is set aside there.
-    _above: Option<BudgetPool>,
+    /// Keeps the pools above alive, because amounts are set aside there.
+    _parent: Option<BudgetPool>,
 }
 
 #[derive(Default)]
 struct Tree {
     nodes: Vec<Node>,
-    /// Nodes that nobody draws on any more.
+    /// Nodes that are no longer referenced.
     free: Vec<usize>,
     waiting: Vec<Waker>,
 }
@@ -49,28 +37,29 @@ struct Node {
     parent: Option<usize>,
     limits: BudgetLimits,
     spent: Spent,
-    /// Reserved for calls in flight, in the units of [`LimitKind::ALL`].
+    /// Reserved for active calls, in the units of [`LimitKind::ALL`].
     held: Amounts,
-    /// Set aside for this pool in those above.
+    /// Set aside for this pool in the pools above.
     reserved: Amounts,
     /// Claims of the pools below.
-    aside: Amounts,
-    /// What of the pools above is neither spent nor held and nobody else may have; counted in the parent's `aside`.
+    set_aside: Amounts,
+    /// The amount in the pools above that is neither spent nor held but reserved for this pool; included in
+    /// the parent's `set_aside`.
     claim: Amounts,
 }
 
-/// In the units of [`LimitKind::ALL`].
+/// Amounts in the units of [`LimitKind::ALL`].
 type Amounts = [u64; 5];
 
-/// What a pool says to a call.
-enum Answer {
+/// The decision of a pool about a call.
+enum PoolDecision {
     Fits,
     Wait,
     Refused(Standing),
 }
 
-/// What is reserved for a call in flight. Dropped without being settled, it is given back.
-#[must_use = "a reservation that is dropped is given back"]
+/// The amount reserved for an active call. Returned to the pool if it is dropped without being settled.
+#[must_use = "dropping a reservation returns it to the pool"]
 pub struct Reservation {
     pool: BudgetPool,
     estimate: Spent,
@@ -78,46 +67,48 @@ pub struct Reservation {
 }
 
 impl BudgetPool {
-    /// A pool with these caps.
+    /// Creates a pool with these limits.
     pub fn new(limits: BudgetLimits) -> Self {
         Self::with_spent(limits, Spent::default())
     }
 
-    /// A pool of which something was spent before.
+    /// Creates a pool of which something was already spent.
     pub(crate) fn with_spent(limits: BudgetLimits, spent: Spent) -> Self {
         let tree = Tree { nodes: vec![Node { spent, ..Node::new(None, limits) }], ..Tree::default() };
-        Self(Arc::new(Share { tree: Arc::new(Mutex::new(tree)), node: 0, _above: None }))
+        Self(Arc::new(PoolHandle { tree: Arc::new(Mutex::new(tree)), node: 0, _parent: None }))
     }
 
-    /// A part of this pool with caps of its own. What it spends is spent here, too. As much of its caps as is left here
-    /// is set aside for it, until the last clone of it and of its own children is dropped.
+    /// Creates a child of this pool, with its own limits. What the child spends is also spent here. As much
+    /// of its limits as is left here is reserved for it, until the last clone of it and of its own children
+    /// is dropped.
     pub fn child(&self, limits: BudgetLimits) -> Self {
         let node = self.lock().open(self.0.node, limits);
-        Self(Arc::new(Share { tree: Arc::clone(&self.0.tree), node, _above: Some(self.clone()) }))
+        Self(Arc::new(PoolHandle { tree: Arc::clone(&self.0.tree), node, _parent: Some(self.clone()) }))
     }
 
-    /// What was spent, by this pool and those that draw on it.
+    /// Returns what this pool and all pools below it spent.
     pub fn spent(&self) -> Spent {
         self.lock().nodes.get(self.0.node).map(|node| node.spent).unwrap_or_default()
     }
 
-    /// Whether money is capped, here or above.
+    /// Whether money is limited, here or in a pool above.
     pub(super) fn caps_money(&self) -> bool {
         let tree = self.lock();
         tree.above(self.0.node).any(|at| tree.nodes.get(at).is_some_and(|node| node.limits.cost.is_some()))
     }
 
-    /// Whether calls are in flight.
+    /// Whether no calls are active.
     pub fn is_idle(&self) -> bool {
         self.lock().nodes.get(self.0.node).is_none_or(|node| node.held == [0; 5])
     }
 
-    /// What somebody else spent counts here.
+    /// Adds what another process spent.
     pub(crate) fn spend(&self, spent: Spent) {
         self.0.change(|node| node.spent += spent);
     }
 
-    /// Where the caps stand, of this pool or one above it, whichever is nearer to its end.
+    /// Returns how much of each limit is used: of this pool or of one above it, whichever is closer to its
+    /// limit.
     pub fn standings(&self) -> Vec<Standing> {
         let tree = self.lock();
         let nearest = |kind| {
@@ -127,15 +118,15 @@ impl BudgetPool {
         LimitKind::ALL.into_iter().filter_map(nearest).collect()
     }
 
-    /// Gives more room, here and in the pools above.
+    /// Extends the limits of this pool and of the pools above.
     pub fn extend(&self, more: &BudgetLimits) {
         self.0.change(|node| node.limits = node.limits.raised(more));
     }
 
-    /// Reserves what a call may use; waits while others are in flight that leave no room for it.
+    /// Reserves what a call may use; waits while active calls leave no room for it.
     ///
     /// # Errors
-    /// The cap that is used up.
+    /// The limit that is used up.
     pub async fn admit(&self, estimate: Spent) -> Result<Reservation, Standing> {
         poll_fn(|context| self.poll_admit(estimate, context)).await
     }
@@ -143,13 +134,13 @@ impl BudgetPool {
     /// Reserves what a call may use, without waiting.
     ///
     /// # Errors
-    /// The cap that is used up, or would be if those in flight use what they reserved.
+    /// The limit that is used up, or would be if the active calls use what they reserved.
     pub fn try_admit(&self, estimate: Spent) -> Result<Reservation, Standing> {
         let mut tree = self.lock();
-        match tree.ask(self.0.node, &estimate) {
-            Answer::Fits => Ok(self.reserve(&mut tree, estimate)),
-            Answer::Refused(standing) => Err(standing),
-            Answer::Wait => {
+        match tree.check(self.0.node, &estimate) {
+            PoolDecision::Fits => Ok(self.reserve(&mut tree, estimate)),
+            PoolDecision::Refused(standing) => Err(standing),
+            PoolDecision::Wait => {
                 let full = |at: usize| tree.nodes.get(at)?.standing(LimitKind::Tokens);
                 let full = tree.above(self.0.node).find_map(full);
                 Err(full.unwrap_or(Standing::new(BudgetScope::Pool, LimitKind::Tokens, 0, 0)))
@@ -159,10 +150,10 @@ impl BudgetPool {
 
     fn poll_admit(&self, estimate: Spent, context: &Context<'_>) -> Poll<Result<Reservation, Standing>> {
         let mut tree = self.lock();
-        match tree.ask(self.0.node, &estimate) {
-            Answer::Fits => Poll::Ready(Ok(self.reserve(&mut tree, estimate))),
-            Answer::Refused(standing) => Poll::Ready(Err(standing)),
-            Answer::Wait => {
+        match tree.check(self.0.node, &estimate) {
+            PoolDecision::Fits => Poll::Ready(Ok(self.reserve(&mut tree, estimate))),
+            PoolDecision::Refused(standing) => Poll::Ready(Err(standing)),
+            PoolDecision::Wait => {
                 if !tree.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
                     tree.waiting.push(context.waker().clone());
                 }
@@ -182,36 +173,36 @@ impl BudgetPool {
 }
 
 impl Tree {
-    /// A pool and those it draws on, up to the root.
+    /// Iterates over a pool and the pools above it, up to the root.
     fn above(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let parent = |at: &usize| self.nodes.get(*at)?.parent.filter(|_| !planted(Planted::ChildIgnoresPool));
         std::iter::successors(Some(node), parent)
     }
 
-    /// A pool and those it draws on, each with what is set aside in it for others than the one that asks.
+    /// Iterates over a pool and the pools above it, each with the amount set aside there for other children.
     fn path(&self, node: usize) -> impl Iterator<Item = (&Node, Amounts)> + '_ {
         let mut own: Amounts = [0; 5];
         self.above(node).filter_map(move |at| {
             let node = self.nodes.get(at)?;
-            let others = each(&node.aside, &own, u64::saturating_sub);
+            let others = each(&node.set_aside, &own, u64::saturating_sub);
             own = node.claim;
             Some((node, others))
         })
     }
 
-    fn ask(&self, node: usize, estimate: &Spent) -> Answer {
-        let mut answer = Answer::Fits;
+    fn check(&self, node: usize, estimate: &Spent) -> PoolDecision {
+        let mut decision = PoolDecision::Fits;
         for (node, others) in self.path(node) {
-            match node.ask(estimate, &others) {
-                Answer::Refused(standing) => return Answer::Refused(standing),
-                Answer::Wait => answer = Answer::Wait,
-                Answer::Fits => {}
+            match node.check(estimate, &others) {
+                PoolDecision::Refused(standing) => return PoolDecision::Refused(standing),
+                PoolDecision::Wait => decision = PoolDecision::Wait,
+                PoolDecision::Fits => {}
             }
         }
-        answer
+        decision
     }
 
-    /// Makes a pool below another one, and sets aside what it is capped with.
+    /// Adds a pool below another one, and reserves its limits.
     fn open(&mut self, parent: usize, limits: BudgetLimits) -> usize {
         let mut node = Node::new(Some(parent), limits);
         for (at, (kind, reserved)) in LimitKind::ALL.into_iter().zip(&mut node.reserved).enumerate() {
@@ -228,7 +219,7 @@ impl Tree {
         at
     }
 
-    /// Nobody draws on a pool any more: what was set aside for it is there for others.
+    /// Removes a pool that is no longer referenced, and releases its reservation.
     fn close(&mut self, node: usize) {
         if let Some(node) = self.nodes.get_mut(node) {
             node.reserved = [0; 5];
@@ -237,7 +228,7 @@ impl Tree {
         self.free.push(node);
     }
 
-    /// Changes a pool and those it draws on.
+    /// Changes a pool and the pools above it.
     fn change(&mut self, node: usize, mut change: impl FnMut(&mut Node)) {
         for at in self.above(node).collect::<Vec<_>>() {
             if let Some(node) = self.nodes.get_mut(at) {
@@ -247,16 +238,16 @@ impl Tree {
         self.claim(node);
     }
 
-    /// Brings what pools claim of those above up to date, from one that changed on.
+    /// Updates the claims of a changed pool and of the pools above it.
     fn claim(&mut self, node: usize) {
         for at in self.above(node).collect::<Vec<_>>() {
             let Some(node) = self.nodes.get_mut(at) else { continue };
             let used = each(&node.held, &amounts(&node.spent), u64::saturating_add);
-            let claim = each(&each(&node.reserved, &used, u64::saturating_sub), &node.aside, u64::max);
+            let claim = each(&each(&node.reserved, &used, u64::saturating_sub), &node.set_aside, u64::max);
             let before = std::mem::replace(&mut node.claim, claim);
             let Some(parent) = node.parent.and_then(|at| self.nodes.get_mut(at)) else { continue };
-            parent.aside =
-                each(&each(&parent.aside, &claim, u64::saturating_add), &before, u64::saturating_sub);
+            parent.set_aside =
+                each(&each(&parent.set_aside, &claim, u64::saturating_add), &before, u64::saturating_sub);
         }
     }
 }
@@ -274,7 +265,7 @@ fn each(left: &Amounts, right: &Amounts, of: fn(u64, u64) -> u64) -> Amounts {
 impl Node {
     fn new(parent: Option<usize>, limits: BudgetLimits) -> Self {
         let (spent, none) = (Spent::default(), [0; 5]);
-        Self { parent, limits, spent, held: none, reserved: none, aside: none, claim: none }
+        Self { parent, limits, spent, held: none, reserved: none, set_aside: none, claim: none }
     }
 
     fn standing(&self, kind: LimitKind) -> Option<Standing> {
@@ -282,34 +273,34 @@ impl Node {
         Some(Standing::new(BudgetScope::Pool, kind, self.spent.amount(kind), cap))
     }
 
-    /// What is left beside what is spent, held and set aside for others; `None` where nothing is capped.
+    /// Returns what is left after what is spent, held and set aside for others; `None` without a limit.
     fn left(&self, kind: LimitKind, others: u64) -> Option<u64> {
         let Standing { used, cap, .. } = self.standing(kind)?;
         let held = LimitKind::ALL.into_iter().zip(self.held).find(|(of, _)| *of == kind);
         Some(cap.saturating_sub(used).saturating_sub(held?.1).saturating_sub(others))
     }
 
-    fn ask(&self, estimate: &Spent, others: &Amounts) -> Answer {
-        let mut answer = Answer::Fits;
+    fn check(&self, estimate: &Spent, others: &Amounts) -> PoolDecision {
+        let mut decision = PoolDecision::Fits;
         for ((kind, held), others) in LimitKind::ALL.into_iter().zip(self.held).zip(others) {
             let Some(mut standing) = self.standing(kind) else { continue };
             standing.used = standing.used.saturating_add(*others);
             let need = estimate.amount(kind);
             let fits = standing.used.saturating_add(held).saturating_add(need) <= standing.cap;
             match kind {
-                // Known exactly beforehand.
+                // These are known exactly in advance.
                 LimitKind::Turns | LimitKind::ToolCalls if !fits && need > 0 => {
-                    return Answer::Refused(standing);
+                    return PoolDecision::Refused(standing);
                 }
                 LimitKind::Turns | LimitKind::ToolCalls => {}
                 // A tool call uses no tokens and no money of its own.
                 LimitKind::Tokens | LimitKind::Cost if estimate.tool_calls > 0 => {}
-                _ if standing.used >= standing.cap => return Answer::Refused(standing),
-                _ if !fits && held > 0 => answer = Answer::Wait,
+                _ if standing.used >= standing.cap => return PoolDecision::Refused(standing),
+                _ if !fits && held > 0 => decision = PoolDecision::Wait,
                 _ => {}
             }
         }
-        answer
+        decision
     }
 
     fn hold(&mut self, estimate: &Spent, change: fn(u64, u64) -> u64) {
@@ -317,13 +308,13 @@ impl Node {
     }
 }
 
-impl Share {
-    /// Changes this pool and those it draws on.
+impl PoolHandle {
+    /// Changes this pool and the pools above it.
     fn change(&self, change: impl FnMut(&mut Node)) {
         self.update(|tree| tree.change(self.node, change));
     }
 
-    /// Those who wait ask again afterwards.
+    /// Updates the tree, then wakes the waiting calls so that they try again.
     fn update(&self, update: impl FnOnce(&mut Tree)) {
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
         update(&mut tree);
@@ -333,14 +324,14 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for PoolHandle {
     fn drop(&mut self) {
         self.update(|tree| tree.close(self.node));
     }
 }
 
 impl Reservation {
-    /// The call is over, and this is what it used.
+    /// Ends the reservation with what the call used.
     pub fn settle(mut self, spent: Spent) {
         self.close(Some(spent));
     }

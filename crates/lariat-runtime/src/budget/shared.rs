@@ -1,6 +1,6 @@
-//! Everything a run draws on together with others.
+//! The budgets that a run shares with others.
 //!
-//! Owns the order of admission, pool before day: the same for all, so that nobody waits for another in a circle.
+//! Reserves in a fixed order, the pool before the day, so that runs never deadlock.
 
 use lariat_core::BoxFuture;
 use lariat_core::budget::{BudgetLimits, BudgetScope, DayStart, Spent, Standing};
@@ -8,28 +8,28 @@ use lariat_core::model::ModelConfig;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 
-use super::daily::{DailyBudget, OfDay};
+use super::daily::{DailyBudget, DayReservation};
 use super::pool::{BudgetPool, Reservation};
 
-/// Tokens that a reply may take when neither the request nor the model says how many.
+/// Assumed length of a reply, in tokens, if neither the request nor the model has a limit.
 const REPLY_TOKENS: u64 = 8_192;
 
 /// The budgets that a run shares with others.
 #[derive(Clone, Debug, Default)]
 pub struct SharedBudget {
-    /// Of the task and its children.
+    /// The pool of the task and its sub-agents.
     pub pool: Option<BudgetPool>,
-    /// Of the day.
+    /// The budget of the day.
     pub daily: Option<DailyBudget>,
 }
 
 impl SharedBudget {
-    /// True when nothing is shared.
+    /// True if no budget is shared.
     pub const fn is_none(&self) -> bool {
         self.pool.is_none() && self.daily.is_none()
     }
 
-    /// Whether money is capped.
+    /// Whether money is limited.
     pub(crate) fn caps_money(&self) -> bool {
         let pool = self.pool.as_ref().is_some_and(BudgetPool::caps_money);
         pool || self.daily.as_ref().is_some_and(DailyBudget::caps_money)
@@ -39,8 +39,8 @@ impl SharedBudget {
         self.daily.as_ref().map(DailyBudget::days).unwrap_or_default()
     }
 
-    /// Reserves what a call may use, of every budget or of none.
-    pub(crate) async fn admit(&self, estimate: Spent, now: Timestamp) -> Result<Hold, Standing> {
+    /// Reserves what a call may use, in every budget or in none.
+    pub(crate) async fn admit(&self, estimate: Spent, now: Timestamp) -> Result<BudgetReservation, Standing> {
         let pool = match &self.pool {
             Some(pool) => Some(pool.admit(estimate).await?),
             None => None,
@@ -49,16 +49,16 @@ impl SharedBudget {
             Some(daily) => Some(daily.admit(estimate, now).await?),
             None => None,
         };
-        Ok(Hold { pool, day, since: now })
+        Ok(BudgetReservation { pool, day, since: now })
     }
 
-    /// Where the caps stand.
+    /// Returns how much of each limit is used.
     pub(crate) fn standings(&self, now: Timestamp) -> Vec<Standing> {
         let pool = self.pool.iter().flat_map(BudgetPool::standings);
         pool.chain(self.daily.iter().flat_map(|daily| daily.standings(now))).collect()
     }
 
-    /// Gives a budget more room.
+    /// Extends a budget.
     pub(crate) fn extend(&self, scope: BudgetScope, more: &BudgetLimits) {
         match (scope, &self.pool, &self.daily) {
             (BudgetScope::Pool, Some(pool), _) => pool.extend(more),
@@ -69,19 +69,19 @@ impl SharedBudget {
 }
 
 /// What is reserved for a call.
-pub(crate) struct Hold {
+pub(crate) struct BudgetReservation {
     pool: Option<Reservation>,
-    day: Option<OfDay>,
+    day: Option<DayReservation>,
     since: Timestamp,
 }
 
-impl Hold {
-    /// How long the call took.
-    pub(crate) fn took(&self, now: Timestamp) -> std::time::Duration {
+impl BudgetReservation {
+    /// Returns how long the call has taken.
+    pub(crate) fn elapsed(&self, now: Timestamp) -> std::time::Duration {
         now.since(self.since)
     }
 
-    /// What was used, and the writing of it if it is written.
+    /// Records what was used, and returns the future that writes it to the log of the day, if there is one.
     pub(crate) fn settle(self, spent: Spent) -> Option<BoxFuture<'static, ()>> {
         if let Some(pool) = self.pool {
             pool.settle(spent);
@@ -90,7 +90,8 @@ impl Hold {
     }
 }
 
-/// What a model call of this many tokens may use: the request, with some room for a wrong guess, and the longest reply.
+/// Estimates what a model call may use: the tokens of the request plus a quarter for estimation errors, and
+/// the longest reply.
 pub(crate) fn estimate(tokens: u64, max_tokens: Option<u32>, model: &ModelConfig) -> Spent {
     let reply = max_tokens.or(model.max_tokens).map_or(REPLY_TOKENS, u64::from);
     let mut usage = Usage::new(tokens.saturating_add(tokens / 4).max(1), reply);

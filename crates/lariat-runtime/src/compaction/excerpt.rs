@@ -1,57 +1,57 @@
-//! A conversation as data for the model that summarises it.
+//! Formats a conversation as data for the model that summarises it.
 //!
-//! Owns its form: who said what, long outputs by their beginning and end, and nothing that could close the place where
-//! the data stands.
+//! Marks who wrote each message, shortens long outputs to their beginning and end, and escapes text that
+//! could close the `<conversation>` block.
 
 use lariat_core::context::recalled_text;
 use lariat_core::message::{Message, SharedMessage};
 
-/// Bytes of a message and of a tool's output that are shown.
-const MOST_BYTES: usize = 8_000;
-const MOST_OUTPUT_BYTES: usize = 1_500;
+/// Maximum bytes of a message and of a tool result.
+const MAX_BYTES: usize = 8_000;
+const MAX_OUTPUT_BYTES: usize = 1_500;
 
-/// A message as data.
+/// A message formatted as data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Excerpt {
     pub(super) text: String,
 }
 
-/// A message as data; `None` where there is nothing to tell.
+/// Formats a message; `None` if it is empty.
 pub(super) fn of(message: &SharedMessage) -> Option<Excerpt> {
-    let (who, most) = match message.as_llm()? {
-        Message::User(_) => ("user".to_owned(), MOST_BYTES),
-        Message::Assistant(_) => ("agent".to_owned(), MOST_BYTES),
-        Message::ToolResult(result) => (format!("output of {}", result.tool_name), MOST_OUTPUT_BYTES),
+    let (author, max_bytes) = match message.as_llm()? {
+        Message::User(_) => ("user".to_owned(), MAX_BYTES),
+        Message::Assistant(_) => ("agent".to_owned(), MAX_BYTES),
+        Message::ToolResult(result) => (format!("output of {}", result.tool_name), MAX_OUTPUT_BYTES),
     };
-    let said = recalled_text(message);
-    let said = said.trim();
-    if said.is_empty() {
+    let text = recalled_text(message);
+    let text = text.trim();
+    if text.is_empty() {
         return None;
     }
-    let said = ends(said, most).replace("</conversation", "<\\/conversation");
-    Some(Excerpt { text: format!("[{who}]\n{said}\n\n") })
+    let text = shorten(text, max_bytes).replace("</conversation", "<\\/conversation");
+    Some(Excerpt { text: format!("[{author}]\n{text}\n\n") })
 }
 
-/// The excerpts in pieces of at most so many bytes; one that is longer is a piece of its own.
-pub(super) fn pieces(excerpts: &[Excerpt], most: usize) -> Vec<String> {
-    let mut pieces: Vec<String> = Vec::new();
+/// Joins excerpts into chunks of at most `max_bytes`; a longer excerpt is shortened to a chunk of its own.
+pub(super) fn chunks(excerpts: &[Excerpt], max_bytes: usize) -> Vec<String> {
+    let mut chunks: Vec<String> = Vec::new();
     for excerpt in excerpts {
-        let cut = ends(&excerpt.text, most);
-        match pieces.last_mut().filter(|piece| piece.len() + cut.len() <= most) {
-            Some(piece) => piece.push_str(&cut),
-            None => pieces.push(cut),
+        let cut = shorten(&excerpt.text, max_bytes);
+        match chunks.last_mut().filter(|chunk| chunk.len() + cut.len() <= max_bytes) {
+            Some(chunk) => chunk.push_str(&cut),
+            None => chunks.push(cut),
         }
     }
-    pieces
+    chunks
 }
 
-/// A text by its beginning and its end, where it is too long.
-fn ends(text: &str, most: usize) -> String {
-    if text.len() <= most {
+/// Shortens a text to its beginning and end if it is longer than `max_bytes` bytes.
+fn shorten(text: &str, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
         return text.to_owned();
     }
-    let head = text.floor_char_boundary(most * 2 / 3);
-    let tail = text.ceil_char_boundary(text.len() - most / 3);
+    let head = text.floor_char_boundary(max_bytes * 2 / 3);
+    let tail = text.ceil_char_boundary(text.len() - max_bytes / 3);
     let (begin, end) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
     format!("{begin}\n[… {} bytes …]\n{end}", tail - head)
 }

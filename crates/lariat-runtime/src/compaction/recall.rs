@@ -1,17 +1,18 @@
-//! `recall`: reads what was left out of the window, where no other tool of that name is offered.
+//! The `recall` tool: reads messages and outputs that were left out of the context window.
 //!
-//! Owns the smallest form of it: lines of a message or of a range of messages, and those that contain a text.
+//! Added if no other tool has that name. Shows lines of a message or of a range of messages, or only those
+//! that contain a text.
 
 use lariat_core::BoxFuture;
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
 use serde_json::{Value, json};
 
-/// Lines that are shown, unless a call asks for others.
-const LINES: usize = 500;
-/// Bytes that are shown.
-const BYTES: usize = 32 * 1024;
+/// Maximum number of lines, unless the tool call asks for another.
+const MAX_LINES: usize = 500;
+/// Maximum number of bytes.
+const MAX_BYTES: usize = 32 * 1024;
 
-/// The tool.
+/// The `recall` tool.
 pub(crate) struct Recall;
 
 impl Recall {
@@ -24,18 +25,18 @@ impl AgentTool for Recall {
     }
 
     fn description(&self) -> &str {
-        "Reads earlier output or messages that were cut, cleared or left out, by the id that was given in their place: lines \
-         of it, or with `pattern` the lines that contain that text, with their numbers."
+        "Reads earlier output or messages that were truncated, cleared or left out, by the id shown in their place. Returns \
+         their lines, or with `pattern` only the lines that contain that text, with line numbers."
     }
 
     fn parameters_schema(&self) -> Value {
         json!({
             "type": "object",
             "properties": {
-                "id": {"type": "string", "description": "The id as it was given, such as `m0123456789ab` or `m0123456789ab..mba9876543210`."},
-                "offset": {"type": "integer", "minimum": 1, "description": "The line to begin with; 1 if left out."},
-                "limit": {"type": "integer", "minimum": 1, "description": "Lines to show; 500 if left out."},
-                "pattern": {"type": "string", "description": "Only lines that contain this text."}
+                "id": {"type": "string", "description": "The id as shown, such as `m0123456789ab` or `m0123456789ab..mba9876543210`."},
+                "offset": {"type": "integer", "minimum": 1, "description": "First line to return (default 1)."},
+                "limit": {"type": "integer", "minimum": 1, "description": "Maximum number of lines (default 500)."},
+                "pattern": {"type": "string", "description": "Return only lines that contain this text."}
             },
             "required": ["id"],
             "additionalProperties": false
@@ -52,74 +53,74 @@ impl AgentTool for Recall {
         context: ToolContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let word = |name: &str| params.get(name).and_then(Value::as_str);
+            let text = |name: &str| params.get(name).and_then(Value::as_str);
             let number = |name: &str| {
                 params
                     .get(name)
                     .and_then(Value::as_u64)
                     .map(|value| usize::try_from(value).unwrap_or(usize::MAX))
             };
-            let id = word("id").ok_or_else(|| ToolError::InvalidArgs("`id` must be a text.".to_owned()))?;
-            let (first, most) = (number("offset").unwrap_or(1).max(1), number("limit").unwrap_or(LINES));
-            let mut page = Page::new(first, most, word("pattern").map(str::to_owned));
+            let id = text("id").ok_or_else(|| ToolError::InvalidArgs("`id` must be a string".to_owned()))?;
+            let (first, limit) = (number("offset").unwrap_or(1).max(1), number("limit").unwrap_or(MAX_LINES));
+            let mut lines = LineCollector::new(first, limit, text("pattern").map(str::to_owned));
             let found = match &context.earlier {
-                Some(earlier) => earlier.tell(id, &mut |piece| page.take(piece)).await?,
+                Some(earlier) => earlier.tell(id, &mut |chunk| lines.add(chunk)).await?,
                 None => false,
             };
             if !found {
-                return Err(ToolError::Failed(format!("Nothing in this session has the id `{id}`.")));
+                return Err(ToolError::Failed(format!("nothing in this session has the id `{id}`")));
             }
-            Ok(ToolResult::text(page.shown()))
+            Ok(ToolResult::text(lines.finish()))
         })
     }
 }
 
-/// Lines of what is told piece by piece.
-struct Page {
+/// Collects the requested lines from text that arrives in chunks.
+struct LineCollector {
     first: usize,
-    most: usize,
+    limit: usize,
     pattern: Option<String>,
-    /// Lines that were told so far, and that are shown.
-    told: usize,
+    /// Number of lines received so far, and number of lines collected.
+    line_number: usize,
     count: usize,
     out: String,
-    /// The line that does not fit any more.
+    /// The first line that no longer fits.
     next: Option<usize>,
 }
 
-impl Page {
-    const fn new(first: usize, most: usize, pattern: Option<String>) -> Self {
-        Self { first, most, pattern, told: 0, count: 0, out: String::new(), next: None }
+impl LineCollector {
+    const fn new(first: usize, limit: usize, pattern: Option<String>) -> Self {
+        Self { first, limit, pattern, line_number: 0, count: 0, out: String::new(), next: None }
     }
 
-    fn take(&mut self, piece: &str) {
-        for line in piece.lines() {
-            self.told += 1;
+    fn add(&mut self, chunk: &str) {
+        for line in chunk.lines() {
+            self.line_number += 1;
             let wanted = self.pattern.as_ref().is_none_or(|pattern| line.contains(pattern.as_str()));
-            if self.next.is_some() || self.told < self.first || !wanted {
+            if self.next.is_some() || self.line_number < self.first || !wanted {
                 continue;
             }
-            if self.count == self.most || self.out.len() >= BYTES {
-                self.next = Some(self.told);
+            if self.count == self.limit || self.out.len() >= MAX_BYTES {
+                self.next = Some(self.line_number);
                 continue;
             }
             self.count += 1;
-            let end = line.floor_char_boundary(BYTES);
+            let end = line.floor_char_boundary(MAX_BYTES);
             if self.pattern.is_some() {
-                self.out.push_str(&format!("{}: ", self.told));
+                self.out.push_str(&format!("{}: ", self.line_number));
             }
             self.out.push_str(line.get(..end).unwrap_or(line));
             self.out.push('\n');
         }
     }
 
-    fn shown(self) -> String {
+    fn finish(self) -> String {
         let Self { first, pattern, count, out, next, .. } = self;
         match (count, pattern, next) {
-            (_, _, Some(next)) => format!("{out}[More follow. Go on with `offset` {next}.]\n"),
-            (0, Some(_), _) => format!("No line contains that from line {first} on.\n"),
-            (0, None, _) => format!("There are no lines from line {first} on.\n"),
-            _ => out + "[That was the end.]\n",
+            (_, _, Some(next)) => format!("{out}[More lines follow. Continue with `offset` {next}.]\n"),
+            (0, Some(_), _) => format!("No line from line {first} on contains that text.\n"),
+            (0, None, _) => format!("No lines from line {first} on.\n"),
+            _ => out + "[End of text.]\n",
         }
     }
 }

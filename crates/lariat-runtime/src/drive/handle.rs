@@ -1,6 +1,6 @@
-//! Talking to a run from outside of its task.
+//! The handle to control a run from outside its task.
 //!
-//! Owns the handle: what it sends goes through the run's mailbox and is heard by the driver between two happenings.
+//! Sends commands through the run's mailbox. The driver processes them one at a time, between other inputs.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use lariat_core::id::{LoopId, MessageId, RequestId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 
-use super::mailbox::{Letter, Mailbox};
+use super::mailbox::{Mailbox, MailboxItem};
 
-/// Talks to a run from outside of its task. Cheap to clone.
+/// Controls a run from outside its task. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RunHandle {
     pub(super) loop_id: LoopId,
@@ -22,70 +22,70 @@ pub struct RunHandle {
 }
 
 impl RunHandle {
-    /// The run's loop.
+    /// The id of the run's loop.
     pub const fn loop_id(&self) -> &LoopId {
         &self.loop_id
     }
 
-    /// Injects a message between tool executions or at the end of the turn.
+    /// Sends a message that the model receives between tool calls or at the end of the turn.
     ///
     /// # Errors
-    /// Gives the message back when the run is over or has too many waiting.
+    /// Returns the message if the run is over or too many messages wait.
     pub fn steer(&self, message: impl Into<AgentMessage>) -> Result<(), Box<AgentMessage>> {
         self.queue(QueueKind::Steering, message.into())
     }
 
-    /// Injects a message when the loop would otherwise stop.
+    /// Sends a message that the model receives when it would otherwise stop.
     ///
     /// # Errors
-    /// Gives the message back when the run is over or has too many waiting.
+    /// Returns the message if the run is over or too many messages wait.
     pub fn follow_up(&self, message: impl Into<AgentMessage>) -> Result<(), Box<AgentMessage>> {
         self.queue(QueueKind::FollowUp, message.into())
     }
 
-    /// Injects a message when its queue's moment comes.
+    /// Adds a message to one of the two queues.
     ///
     /// # Errors
-    /// Gives the message back when the run is over or has too many waiting.
+    /// Returns the message if the run is over or too many messages wait.
     pub fn queue(&self, queue: QueueKind, message: AgentMessage) -> Result<(), Box<AgentMessage>> {
-        self.mailbox.send(Letter::Queue { queue, message: Box::new(message) }).map_err(
-            |letter| match letter {
-                Letter::Queue { message, .. } => message,
-                // Only what was sent comes back.
-                _ => Box::new(AgentMessage::user("")),
-            },
-        )
+        self.mailbox.send(MailboxItem::Queue { queue, message: Box::new(message) }).map_err(|item| match item
+        {
+            MailboxItem::Queue { message, .. } => message,
+            // The mailbox returns only the command that was sent.
+            _ => Box::new(AgentMessage::user("")),
+        })
     }
 
-    /// Answers a permission request. The first answer counts.
+    /// Answers an approval request. Only the first answer to a request is used.
     pub fn respond_permission(&self, request: RequestId, decision: PermissionDecision) {
-        let _ = self.mailbox.send(Letter::Answer { request, decision });
+        let _ = self.mailbox.send(MailboxItem::Answer { request, decision });
     }
 
-    /// Lets more be spent. A question that waits for this is answered by it.
+    /// Extends a budget. Also answers a pending request for this extension.
     pub fn extend_budget(&self, scope: BudgetScope, more: BudgetLimits) {
-        let _ = self.mailbox.send(Letter::MoreBudget { scope, limits: more });
+        let _ = self.mailbox.send(MailboxItem::MoreBudget { scope, limits: more });
     }
 
-    /// Answers whether more may be spent; `None` for no. The first answer counts.
+    /// Answers a request to extend a budget; `None` refuses. Only the first answer to a request is used.
     pub fn respond_budget(&self, request: RequestId, more: Option<BudgetLimits>) {
-        let _ = self.mailbox.send(Letter::BudgetAnswer { request, more });
+        let _ = self.mailbox.send(MailboxItem::BudgetAnswer { request, more });
     }
 
-    /// Lets a message stay as it is, whatever is compacted; or not any more. False when the run is over.
+    /// Pins or unpins a message: compaction leaves pinned messages unchanged. Returns false if the run is
+    /// over.
     pub fn pin(&self, message: MessageId, pinned: bool) -> bool {
-        self.mailbox.send(Letter::Pin { message, pinned }).is_ok()
+        self.mailbox.send(MailboxItem::Pin { message, pinned }).is_ok()
     }
 
-    /// Ends the run.
+    /// Cancels the run.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// Nothing is received any more. Returns the messages that were not read.
+    /// Closes the mailbox. Returns the messages that were not read.
     pub(crate) fn close(&self) -> Vec<(QueueKind, AgentMessage)> {
-        let queued = |letter| match letter {
-            Letter::Queue { queue, message } => Some((queue, *message)),
+        let queued = |item| match item {
+            MailboxItem::Queue { queue, message } => Some((queue, *message)),
             _ => None,
         };
         self.mailbox.close().into_iter().filter_map(queued).collect()

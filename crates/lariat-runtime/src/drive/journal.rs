@@ -1,8 +1,9 @@
-//! The writer of one session's journal, shared by the loops that run in it.
+//! Writes the journal of one session. All loops of the session share the writer.
 //!
-//! Owns the next sequence number, the writer's epoch and what happens when the store fails: an append whose outcome is
-//! unclear is looked up before it is repeated, and observers are told that events are not saved yet.
-//! Invariant: an event is written once, and nothing is called acknowledged that the store did not confirm.
+//! Holds the next sequence number and the writer's epoch, and handles a failing store: after an append with
+//! an unclear outcome, it checks what was written before it repeats the append, and informs observers that
+//! events are not saved yet. Invariant: every event is written once, and none is reported as acknowledged
+//! that the store did not confirm.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -21,23 +22,24 @@ use lariat_core::session::SessionSnapshot;
 use lariat_core::store::{Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
 use lariat_core::time::Minter;
 
-use super::questions::Questions;
+use super::approvals::PendingApprovals;
 use crate::observe::EventHub;
 
-/// Events read at once while looking something up.
+/// Number of events to read at a time.
 const PAGE: usize = 256;
 
 /// How a journal behaves when its store fails.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalConfig {
-    /// Wait before the first new attempt; doubles up to `max_delay`.
+    /// Delay before the first retry; doubles up to `max_delay`.
     pub initial_delay: Duration,
-    /// The longest wait between attempts. Keeps recovery within seconds of the store's return.
+    /// Maximum delay between retries. The run continues within this time after the store has recovered.
     pub max_delay: Duration,
-    /// How long to keep trying before the run is given up. Nothing is lost then: it can be recovered.
+    /// How long to retry before the run is given up. Nothing is lost then: the run can be recovered.
     pub patience: Duration,
-    /// Events between two snapshots, at least; a long conversation waits longer, so that snapshots stay a small part of
-    /// what is written. Nobody who resumes reads many more events than this.
+    /// Minimum number of events between two snapshots. In long conversations the distance is larger, so that
+    /// snapshots stay a small part of what is written. Resuming a session reads little more than this number
+    /// of events.
     pub snapshot_every: u64,
 }
 
@@ -52,16 +54,17 @@ impl Default for JournalConfig {
     }
 }
 
-/// Who writes, and whether it knows where.
+/// The state of the writer.
 #[derive(Default)]
 struct Writer {
     /// Set once the session is claimed.
     epoch: Option<Epoch>,
-    /// An append did not come to a clear end: the journal may be longer than `next_seq` says.
-    unsure: bool,
-    /// The claim that was given up last. Whoever wrote under it must not write on unknowingly: others may have written.
+    /// An append had an unclear outcome: the journal may be longer than `next_seq` says.
+    uncertain: bool,
+    /// The claim that was released last. A run that wrote under it must not continue to write without
+    /// noticing: others may have written.
     released: Option<Epoch>,
-    /// Where it was claimed, to give it up from there when the journal is dropped.
+    /// The runtime in which the session was claimed, to release it from there when the journal is dropped.
     executor: Option<tokio::runtime::Handle>,
 }
 
@@ -73,19 +76,19 @@ pub struct Journal {
     entropy: Arc<dyn EntropySource>,
     config: JournalConfig,
     hub: EventHub,
-    /// Held while a batch is written.
+    /// Locked while a batch is written.
     writer: Mutex<Writer>,
     next_seq: AtomicU64,
-    /// How much the newest snapshot covers, as far as known.
+    /// The position of the newest known snapshot.
     snapshot_seq: AtomicU64,
-    /// Loops that began and did not end, as far as known. A snapshot knows of one loop only.
+    /// Number of known loops that began and did not end. A snapshot covers only one loop.
     open_loops: AtomicU64,
-    /// Questions that wait for an answer, as far as known.
-    questions: std::sync::Mutex<Questions>,
+    /// Known approval requests that wait for an answer.
+    approvals: std::sync::Mutex<PendingApprovals>,
 }
 
 impl Journal {
-    /// The journal of a session. Nothing is claimed before [`Journal::open`] or the first append.
+    /// Creates the journal of a session. Claims nothing before [`Journal::open`] or the first append.
     pub fn new(
         store: Arc<dyn SessionStore>,
         session_id: SessionId,
@@ -107,14 +110,15 @@ impl Journal {
             next_seq,
             snapshot_seq,
             open_loops,
-            questions: std::sync::Mutex::default(),
+            approvals: std::sync::Mutex::default(),
         }
     }
 
-    /// Claims the session, if that was not done yet; earlier writers are fenced off. Returns its number of events.
+    /// Claims the session, unless it is claimed already, and fences off earlier writers. Returns its number
+    /// of events.
     ///
     /// # Errors
-    /// When the store refuses or fails.
+    /// If the store refuses or fails.
     pub async fn open(&self) -> Result<u64, StoreError> {
         let mut writer = self.writer.lock().await;
         writer.released = None;
@@ -122,12 +126,12 @@ impl Journal {
         Ok(self.next_seq())
     }
 
-    /// Gives the session up, if it is claimed: another process can claim it at once. What is read later is read from the
-    /// store; before anything is written, it is claimed again with [`Journal::open`]. A journal that is dropped is
-    /// released beside everything else, where tokio runs.
+    /// Releases the session, if it is claimed, so that another process can claim it immediately. Reading
+    /// still works; before writing, claim it again with [`Journal::open`]. Dropping a journal releases the
+    /// session in the background, inside a tokio runtime.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn release(&self) -> Result<(), StoreError> {
         let mut writer = self.writer.lock().await;
         let Some(epoch) = writer.epoch else { return Ok(()) };
@@ -137,49 +141,49 @@ impl Journal {
 
     async fn claim(&self, writer: &mut Writer) -> Result<Epoch, StoreError> {
         let epoch = match (writer.epoch, writer.released) {
-            (Some(epoch), _) if !writer.unsure => return Ok(epoch),
+            (Some(epoch), _) if !writer.uncertain => return Ok(epoch),
             (Some(epoch), _) => epoch,
             (None, Some(current)) => return Err(StoreError::Fenced { current }),
             (None, None) => self.store.claim(&self.session_id).await?,
         };
-        // Known from here on, so that it is given up also when the next step fails.
-        *writer = Writer { epoch: Some(epoch), unsure: true, released: None, executor: executor() };
+        // Set now, so that the claim is released even if the next step fails.
+        *writer = Writer { epoch: Some(epoch), uncertain: true, released: None, executor: executor() };
         self.next_seq.store(self.store.head(&self.session_id).await?, Ordering::Release);
-        writer.unsure = false;
+        writer.uncertain = false;
         Ok(epoch)
     }
 
-    /// The session.
+    /// The id of the session.
     pub const fn session_id(&self) -> &SessionId {
         &self.session_id
     }
 
-    /// Where its events can be observed.
+    /// The hub that publishes the session's events.
     pub const fn hub(&self) -> &EventHub {
         &self.hub
     }
 
-    /// The position the next event gets.
+    /// The sequence number of the next event.
     pub fn next_seq(&self) -> u64 {
         self.next_seq.load(Ordering::Acquire)
     }
 
-    /// All events from a position on.
+    /// Reads all events from a position on.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn read_from(&self, from_seq: u64) -> Result<Vec<Event>, StoreError> {
         let mut events = Vec::new();
-        self.each_from(from_seq, |event| events.push(event)).await?;
+        self.for_each_from(from_seq, |event| events.push(event)).await?;
         Ok(events)
     }
 
-    /// Shows every event, from the first on, without keeping them.
-    pub(crate) async fn each(&self, mut show: impl FnMut(&Event)) -> Result<(), StoreError> {
-        self.each_from(0, |event| show(&event)).await
+    /// Calls `show` with every event, from the first on, without keeping them.
+    pub(crate) async fn for_each_event(&self, mut show: impl FnMut(&Event)) -> Result<(), StoreError> {
+        self.for_each_from(0, |event| show(&event)).await
     }
 
-    async fn each_from(&self, mut from_seq: u64, mut take: impl FnMut(Event)) -> Result<(), StoreError> {
+    async fn for_each_from(&self, mut from_seq: u64, mut take: impl FnMut(Event)) -> Result<(), StoreError> {
         loop {
             let page = self.store.read(&self.session_id, from_seq, PAGE).await?;
             let complete = page.len() < PAGE;
@@ -191,68 +195,68 @@ impl Journal {
         }
     }
 
-    /// The newest snapshot, if there is one that can be read, and all events after it.
+    /// Reads the newest readable snapshot, if there is one, and all events after it.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn read_live(&self) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
         self.read_up_to(self.next_seq()).await
     }
 
-    /// The same without a claim: a reader does not know where the writer is.
-    pub(crate) async fn look(&self) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
+    /// Like [`read_live`](Self::read_live), without a claim: asks the store for the current head.
+    pub(crate) async fn read_unclaimed(&self) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
         self.read_up_to(self.store.head(&self.session_id).await?).await
     }
 
     async fn read_up_to(&self, head: u64) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
-        let kept = self.store.snapshot(&self.session_id, head).await?;
-        let read = kept.and_then(|kept| Some((kept.seq, SessionSnapshot::from_bytes(&kept.state)?)));
+        let stored = self.store.snapshot(&self.session_id, head).await?;
+        let read = stored.and_then(|stored| Some((stored.seq, SessionSnapshot::from_bytes(&stored.state)?)));
         let (seq, snapshot) = read.map_or((0, None), |(seq, snapshot)| (seq, Some(snapshot)));
         self.snapshot_seq.store(seq, Ordering::Release);
         Ok((snapshot, self.read_from(seq).await?))
     }
 
-    /// Takes over an imported session: from here on, decisions in the journal are this machine's.
+    /// Takes over an imported session: from here on, decisions in the journal are those of this machine.
     ///
     /// # Errors
-    /// When the store refuses or fails.
+    /// If the store refuses or fails.
     pub(crate) async fn take_over(&self, import_id: &str) -> Result<Vec<Event>, StoreError> {
         let event = AgentEvent::SessionTakenOver { import_id: import_id.to_owned() };
-        let events = self.append(vec![self.own(event)], &CancellationToken::new()).await?;
+        let events = self.append(vec![self.session_record(event)], &CancellationToken::new()).await?;
         events.iter().for_each(|event| self.hub.publish(Arc::clone(event)));
         Ok(events)
     }
 
-    /// Takes in how many loops are open, from whoever read the journal.
+    /// Sets the number of open loops, as read from the journal.
     pub(crate) fn note_open_loops(&self, count: usize) {
         self.open_loops.store(count as u64, Ordering::Release);
     }
 
-    /// Takes in which questions are open, from whoever read the journal.
-    pub(crate) fn note_questions(&self, open: &[Arc<PermissionRequest>]) {
-        *self.questions() = Questions::open(open);
+    /// Sets the open approval requests, as read from the journal.
+    pub(crate) fn set_pending_approvals(&self, open: &[Arc<PermissionRequest>]) {
+        *self.approvals() = PendingApprovals::open(open);
     }
 
-    /// Questions that wait for an answer.
-    pub(crate) fn open_questions(&self) -> Vec<Arc<PermissionRequest>> {
-        self.questions().all().to_vec()
+    /// Returns approval requests that wait for an answer.
+    pub(crate) fn pending_approvals(&self) -> Vec<Arc<PermissionRequest>> {
+        self.approvals().all().to_vec()
     }
 
-    fn questions(&self) -> std::sync::MutexGuard<'_, Questions> {
-        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    fn approvals(&self) -> std::sync::MutexGuard<'_, PendingApprovals> {
+        self.approvals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps bytes beside the journal; their address.
-    pub(crate) async fn keep(&self, bytes: &[u8]) -> Result<BlobHash, StoreError> {
+    /// Stores bytes beside the journal and returns their address.
+    pub(crate) async fn store_blob(&self, bytes: &[u8]) -> Result<BlobHash, StoreError> {
         self.store.put_blob(bytes).await
     }
 
-    /// Bytes kept earlier.
-    pub(crate) async fn kept(&self, address: &BlobHash) -> Result<Vec<u8>, StoreError> {
+    /// Reads bytes that were stored earlier.
+    pub(crate) async fn read_blob(&self, address: &BlobHash) -> Result<Vec<u8>, StoreError> {
         self.store.blob(address).await
     }
 
-    /// Whether it is time for a snapshot of a conversation of this many messages, by the one loop that is open.
+    /// Whether a snapshot is due for a conversation of this many messages, in the only open loop.
     pub(crate) fn wants_snapshot(&self, messages: usize) -> bool {
         let since = self.next_seq().saturating_sub(self.snapshot_seq.load(Ordering::Acquire));
         let every = self.config.snapshot_every;
@@ -260,8 +264,8 @@ impl Journal {
         due && self.open_loops.load(Ordering::Acquire) <= 1
     }
 
-    /// Keeps a snapshot of everything written so far. One that cannot be kept is not missed.
-    pub(crate) fn keep_snapshot(self: &Arc<Self>, snapshot: &SessionSnapshot) -> BoxFuture<'static, ()> {
+    /// Writes a snapshot of everything written so far. Ignores failures, because a snapshot is optional.
+    pub(crate) fn write_snapshot(self: &Arc<Self>, snapshot: &SessionSnapshot) -> BoxFuture<'static, ()> {
         let seq = self.next_seq();
         self.snapshot_seq.store(seq, Ordering::Release);
         let (journal, state) = (Arc::clone(self), snapshot.to_bytes());
@@ -272,10 +276,11 @@ impl Journal {
         })
     }
 
-    /// Appends a batch and waits until it is acknowledged, however long the store is away, unless cancelled meanwhile.
+    /// Appends a batch and waits until the store acknowledges it, however long the store is unavailable,
+    /// unless cancelled.
     ///
     /// # Errors
-    /// When another writer took over, the store stayed away for too long, or it was cancelled meanwhile.
+    /// If another writer took over, the store was unavailable for too long, or `give_up` was triggered.
     pub async fn append(
         &self,
         batch: Vec<EventRecord>,
@@ -288,8 +293,8 @@ impl Journal {
         let events: Vec<Event> = batch.into_iter().zip(first..).map(number).collect();
         let mut outage: Option<Outage> = None;
         let mut written = 0;
-        // Until it is acknowledged, whatever happens here, this future being dropped included.
-        writer.unsure = true;
+        // Stays set until the store acknowledges, even if this future is dropped.
+        writer.uncertain = true;
         loop {
             let rest = events.get(written..).unwrap_or_default();
             let append = Append::new(&self.session_id, epoch, first + written as u64, rest);
@@ -306,23 +311,23 @@ impl Journal {
             outage.report(self, &error, rest.len());
             outage.wait(self, error, give_up).await?;
             if !planted(Planted::AppendsTwice) {
-                written = self.find(&events, outage, give_up).await?;
+                written = self.count_written(&events, outage, give_up).await?;
                 if written == events.len() {
                     break;
                 }
             }
         }
         self.next_seq.store(first + events.len() as u64, Ordering::Release);
-        writer.unsure = false;
-        self.take_in(&events);
+        writer.uncertain = false;
+        self.track(&events);
         if outage.is_some() {
             self.announce(AgentEvent::JournalRestored);
         }
         Ok(events)
     }
 
-    /// How many events of a batch are in the journal already, after an append with unclear outcome.
-    async fn find(
+    /// Counts the events of a batch that are already in the journal, after an append with an unclear outcome.
+    async fn count_written(
         &self,
         events: &[Event],
         outage: &mut Outage,
@@ -346,12 +351,12 @@ impl Journal {
         }
     }
 
-    /// Follows what is written: open loops, open questions.
-    fn take_in(&self, events: &[Event]) {
+    /// Updates the open loops and open approval requests from written events.
+    fn track(&self, events: &[Event]) {
         for event in events {
             match &event.event {
                 AgentEvent::PermissionRequired { .. } | AgentEvent::PermissionDecided { .. } => {
-                    let _ = self.questions().see(&event.event);
+                    let _ = self.approvals().observe(&event.event);
                 }
                 AgentEvent::AgentStart(_) => drop(self.open_loops.fetch_add(1, Ordering::AcqRel)),
                 AgentEvent::AgentEnd { .. } => {
@@ -364,11 +369,11 @@ impl Journal {
     }
 
     fn announce(&self, event: AgentEvent) {
-        self.hub.publish(Arc::new(self.own(event)));
+        self.hub.publish(Arc::new(self.session_record(event)));
     }
 
-    /// A record of the journal's own: it belongs to no loop.
-    fn own(&self, event: AgentEvent) -> EventRecord {
+    /// Creates a record that belongs to no loop.
+    fn session_record(&self, event: AgentEvent) -> EventRecord {
         let mut minter = Minter::default();
         minter.stamp(lariat_core::clock::stamp(&*self.clock, &*self.entropy));
         EventRecord {
@@ -393,7 +398,7 @@ impl Drop for Journal {
             return;
         };
         let Some(executor) = executor().or(claimed_in) else { return };
-        // A store that is gone has given everything free itself.
+        // A dropped store has released everything itself.
         let (store, session_id) = (Arc::downgrade(&self.store), self.session_id.clone());
         drop(executor.spawn(async move {
             if let Some(store) = store.upgrade() {
@@ -412,7 +417,7 @@ impl std::fmt::Debug for Journal {
     }
 }
 
-/// A time in which the store does not take writes.
+/// A period in which the store accepts no writes.
 struct Outage {
     until: lariat_core::time::Timestamp,
     delay: Duration,
@@ -431,7 +436,7 @@ impl Outage {
         journal.announce(event);
     }
 
-    /// Waits before the next attempt; gives `error` back when there should be none.
+    /// Waits before the next retry; returns `error` if there should be none.
     async fn wait(
         &mut self,
         journal: &Journal,

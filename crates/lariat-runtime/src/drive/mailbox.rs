@@ -1,7 +1,7 @@
-//! Where a run receives what comes from outside its task: commands of handles, words of running tools.
+//! The mailbox of a run: receives commands from handles and updates from running tools.
 //!
-//! Owns a bounded queue with one reader. When it is full, a command is refused to its sender; a tool's update is
-//! dropped, because the next one says more.
+//! A bounded queue with one reader. If it is full, a command is returned to its sender; a tool's update is
+//! dropped, because the next one replaces it.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,12 +14,12 @@ use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 use lariat_core::tool::ToolResult;
 
-/// Letters that may wait. A person types a handful; a chatty tool must not fill the memory.
+/// Maximum number of waiting items. Users send a handful; a verbose tool must not fill the memory.
 const CAPACITY: usize = 1024;
 
-/// What can be sent to a run.
+/// An item that can be sent to a run: a command or an update of a tool.
 #[derive(Debug)]
-pub(crate) enum Letter {
+pub(crate) enum MailboxItem {
     Queue { queue: QueueKind, message: Box<AgentMessage> },
     Answer { request: RequestId, decision: PermissionDecision },
     MoreBudget { scope: BudgetScope, limits: BudgetLimits },
@@ -29,7 +29,7 @@ pub(crate) enum Letter {
     Progress { call: ToolCallId, text: String },
 }
 
-impl Letter {
+impl MailboxItem {
     const fn is_command(&self) -> bool {
         !matches!(self, Self::Update { .. } | Self::Progress { .. })
     }
@@ -42,7 +42,7 @@ pub(crate) struct Mailbox {
 
 #[derive(Debug, Default)]
 struct State {
-    letters: VecDeque<Letter>,
+    items: VecDeque<MailboxItem>,
     commands: usize,
     closed: bool,
     waker: Option<Waker>,
@@ -53,16 +53,16 @@ impl Mailbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a letter in. Gives it back when the run is over or has too many waiting.
-    pub(crate) fn send(&self, letter: Letter) -> Result<(), Letter> {
+    /// Adds an item. Returns it if the run is over or too many items wait.
+    pub(crate) fn send(&self, item: MailboxItem) -> Result<(), MailboxItem> {
         let waker = {
             let mut state = self.lock();
-            let full = if letter.is_command() { state.commands } else { state.letters.len() } >= CAPACITY;
+            let full = if item.is_command() { state.commands } else { state.items.len() } >= CAPACITY;
             if state.closed || full {
-                return Err(letter);
+                return Err(item);
             }
-            state.commands += usize::from(letter.is_command());
-            state.letters.push_back(letter);
+            state.commands += usize::from(item.is_command());
+            state.items.push_back(item);
             state.waker.take()
         };
         if let Some(waker) = waker {
@@ -71,12 +71,12 @@ impl Mailbox {
         Ok(())
     }
 
-    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<Letter> {
+    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<MailboxItem> {
         let mut state = self.lock();
-        match state.letters.pop_front() {
-            Some(letter) => {
-                state.commands -= usize::from(letter.is_command());
-                Poll::Ready(letter)
+        match state.items.pop_front() {
+            Some(item) => {
+                state.commands -= usize::from(item.is_command());
+                Poll::Ready(item)
             }
             None => {
                 match &mut state.waker {
@@ -88,18 +88,18 @@ impl Mailbox {
         }
     }
 
-    /// Everything that waits.
-    pub(crate) fn take(&self) -> VecDeque<Letter> {
+    /// Takes all waiting items.
+    pub(crate) fn take(&self) -> VecDeque<MailboxItem> {
         let mut state = self.lock();
         state.commands = 0;
-        std::mem::take(&mut state.letters)
+        std::mem::take(&mut state.items)
     }
 
-    /// Nothing is received any more. Returns what was not read.
-    pub(crate) fn close(&self) -> VecDeque<Letter> {
+    /// Closes the mailbox. Returns the unread items.
+    pub(crate) fn close(&self) -> VecDeque<MailboxItem> {
         let mut state = self.lock();
         state.closed = true;
         state.waker = None;
-        std::mem::take(&mut state.letters)
+        std::mem::take(&mut state.items)
     }
 }

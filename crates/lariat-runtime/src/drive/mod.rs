@@ -1,34 +1,35 @@
-//! The driver: performs what the machine wants, and tells it what came of it.
+//! The driver: performs the effects that the state machine requests and feeds the results back.
 //!
-//! Owns one run's task: effects in order, the durable barrier before everything that touches the world, the model's
-//! stream, running tools, timers. Knows models, tools and stores only by their contracts and uses no executor of its
-//! own, so the same code runs under tokio and in the simulator.
-//! Invariant: an effect that touches the world is performed only after every durable event recorded before it is
-//! acknowledged; observers see a durable event only after it is.
+//! Runs in one task per run: effects in order, the durability barrier before every effect on the outside
+//! world, the model's stream, running tools, timers. It knows models, tools and stores only by their traits
+//! and uses no executor of its own, so that the same code runs under tokio and in the simulator.
+//!
+//! Invariant: an effect on the outside world is performed only after the store has acknowledged every durable
+//! event recorded before it; observers see a durable event only after that.
 
-mod bounds;
-mod changes;
+pub(crate) mod approvals;
+mod authorize;
 mod definitions;
 mod driver;
-mod earlier;
-mod gate;
+mod file_changes;
 mod handle;
 mod journal;
+mod journal_history;
 mod mailbox;
 mod model_call;
-pub(crate) mod moments;
+mod output_limit;
 mod ports;
 mod preview;
-pub(crate) mod questions;
 pub(crate) mod redaction;
+pub(crate) mod session_hooks;
 mod timers;
 mod tool_call;
 
-pub use bounds::MAX_TOOL_OUTPUT;
-pub(crate) use changes::Changes;
-pub use changes::{ChangeKind, FileChange};
-pub use driver::{DriveError, Driven, Driver};
+pub use driver::{DriveError, Driver, FinishedRun};
+pub(crate) use file_changes::FileChanges;
+pub use file_changes::{ChangeKind, FileChange};
 pub use handle::RunHandle;
 pub use journal::{Journal, JournalConfig};
+pub use output_limit::MAX_TOOL_OUTPUT;
 pub use ports::{Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 pub use preview::Preview;

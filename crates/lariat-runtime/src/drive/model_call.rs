@@ -1,6 +1,6 @@
-//! The model's stream while it runs.
+//! The stream of an active model call.
 //!
-//! Owns one stream and its cancellation: dropping it ends the request. A provider that panics has failed the call.
+//! Dropping it cancels the request. A provider that panics fails the call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, ready};
@@ -9,7 +9,7 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::model::{ModelStream, ProviderError, StreamConfig, StreamProvider};
 use lariat_core::run::{Input, ModelSignal, OpId};
 
-/// A model call in flight.
+/// An active model call.
 pub(crate) struct ModelCall {
     op: OpId,
     stream: Option<ModelStream>,
@@ -32,7 +32,7 @@ impl ModelCall {
         self.op
     }
 
-    /// The next signal; after the stream's end there is none.
+    /// Polls for the next signal. Must not be called after the stream's end.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Input> {
         let op = self.op;
         let Some(stream) = &mut self.stream else {

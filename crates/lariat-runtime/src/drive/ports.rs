@@ -1,4 +1,4 @@
-//! Everything a run reaches the world through, as contracts.
+//! The connections of a run to the outside world, as traits.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,69 +23,71 @@ use super::definitions;
 use crate::budget::SharedBudget;
 use crate::prompt::Sections;
 
-/// Time a cancelled tool gets to end by itself before it is dropped.
+/// How long a cancelled tool may take to end by itself before it is dropped.
 pub const TOOL_GRACE: Duration = Duration::from_secs(2);
 
-/// The ports of a run. Shared by all runs of an agent.
+/// The connections of a run to the outside world. Shared by all runs of an agent.
 #[derive(Clone)]
 pub struct Ports {
-    /// Who answers.
+    /// The provider of the model.
     pub model: Arc<dyn StreamProvider>,
     /// What is sent besides the conversation.
     pub request: RequestTemplate,
-    /// What can be called.
+    /// The tools that the model can call.
     pub tools: ToolSet,
-    /// Decides about calls.
+    /// Decides about tool calls.
     pub policy: Arc<dyn PermissionPolicy>,
-    /// Asks a person; without one, answers come through the run's handle.
+    /// Answers approval requests; without one, answers come through the run's handle.
     pub approver: Option<Arc<dyn Approver>>,
-    /// Takes secrets out of what comes from the world.
+    /// Removes secrets from everything that comes from outside.
     pub redactor: Redactor,
     /// In-process hooks.
     pub hooks: Arc<dyn Hooks>,
-    /// Input filters.
+    /// Filters that check each prompt, in order.
     pub filters: Vec<Arc<dyn InputFilter>>,
-    /// Knows the sections of the system prompt; without one it is the request's.
+    /// Sources of the system prompt's sections; without them, the system prompt is that of the request.
     pub sections: Option<Arc<Sections>>,
-    /// Knows what the model should be told between its replies.
+    /// Source of notes that the model receives between its replies.
     pub notes: Option<Arc<dyn ContextSource>>,
-    /// What its runs draw on together with others.
+    /// Budgets that the runs share with others.
     pub budget: SharedBudget,
-    /// Makes room.
+    /// Compacts the conversation.
     pub compaction: Arc<dyn CompactionStrategy>,
-    /// Time.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// Randomness.
+    /// The source of randomness.
     pub entropy: Arc<dyn EntropySource>,
-    /// Time a cancelled tool gets to end by itself.
+    /// How long a cancelled tool may take to end by itself.
     pub tool_grace: Duration,
-    /// Bytes of text of a tool's output that the model is shown. The whole of it is kept beside the journal.
+    /// Maximum bytes of text of a tool result that the model receives. The full text is stored beside the
+    /// journal.
     pub max_tool_output: usize,
 }
 
 impl Ports {
-    /// A stamp for the next input.
+    /// Creates a stamp for the next input.
     pub(crate) fn stamp(&self) -> Stamp {
         lariat_core::clock::stamp(&*self.clock, &*self.entropy)
     }
 
-    /// What a tool declares it does; everything for one that is not there.
+    /// Returns the declared effects of a tool; all effects for an unknown tool.
     pub(crate) fn effects(&self, tool: &str) -> ToolEffects {
         self.tools.get(tool).map_or(ToolEffects::ALL, |tool| tool.effects())
     }
 
-    /// Who runs a model: the service it names, else the provider.
+    /// Returns the name of a model's provider: the one in its configuration, or else the id of the stream
+    /// provider.
     pub(crate) fn provider_name(&self, model: &ModelConfig) -> String {
         let named = !model.provider.is_empty() && !model.api.is_empty();
         if named { model.provider.clone() } else { self.model.provider_id().to_owned() }
     }
 
-    /// The run configuration that fits these ports: its tools, hooks, filters and moments.
+    /// Completes a run configuration with the tools, hooks, filters and hook events of these ports.
     pub fn run_config(&self, base: RunConfig) -> RunConfig {
         let mut config = base;
         config.tools = self.tools.traits();
         config.hooks = self.hooks.interest();
-        let wants = |kind: &MomentKind| super::moments::wanted(self, *kind);
+        let wants = |kind: &MomentKind| super::session_hooks::is_wanted(self, *kind);
         config.moments = MomentKind::ALL.into_iter().filter(wants).collect();
         let before_prompts = [MomentKind::Prompt, MomentKind::SessionStart];
         let hooked = before_prompts.iter().any(|kind| config.moments.contains(kind));
@@ -102,7 +104,8 @@ impl Ports {
         };
         config.fallbacks = self.request.fallbacks.iter().map(fallback).collect();
         config.images = ImageTokens::of_protocol(&self.request.model_config.api);
-        // A prompt of sections is the session's own: what is reserved for it counts until the service reports.
+        // Each session has its own prompt of sections: the configured reserve is used until the provider
+        // reports usage.
         if config.context.is_some() && self.sections.is_none() {
             config.count_besides(self.request.system_prompt.as_str(), self.tools.definitions());
         }
@@ -119,28 +122,28 @@ impl fmt::Debug for Ports {
 /// What is sent to the model besides the conversation.
 #[derive(Clone, Debug)]
 pub struct RequestTemplate {
-    /// Who answers.
+    /// The model.
     pub model_config: Arc<ModelConfig>,
     /// The system prompt of sessions that have none of their own.
     pub system_prompt: SystemPrompt,
-    /// How hard it thinks.
+    /// How much the model thinks.
     pub thinking_level: ThinkingLevel,
-    /// Output limit.
+    /// Maximum length of a reply, in tokens.
     pub max_tokens: Option<u32>,
     /// Sampling temperature.
     pub temperature: Option<f32>,
-    /// Caching hints.
+    /// Hints for prompt caching.
     pub cache_config: CacheConfig,
-    /// Whether the model must call a tool.
+    /// Whether the model may, must or must not call tools.
     pub tool_choice: ToolChoice,
-    /// The form its text must have.
+    /// The JSON schema that the model's text must match.
     pub output_schema: Option<Arc<OutputSchema>>,
-    /// Models that go on, in order, when the one before failed after all its retries.
+    /// Models that continue, in order, if the one before failed after all its retries.
     pub fallbacks: Vec<Arc<ModelConfig>>,
 }
 
 impl RequestTemplate {
-    /// Defaults for everything but the model.
+    /// Creates a template with defaults for everything but the model.
     pub fn new(model_config: ModelConfig) -> Self {
         Self {
             model_config: Arc::new(model_config),
@@ -155,7 +158,7 @@ impl RequestTemplate {
         }
     }
 
-    /// The request for a conversation: to the configured model (candidate 0) or to a fallback.
+    /// Creates the request for a conversation: to the configured model (candidate 0) or to a fallback.
     pub(crate) fn with(
         &self,
         messages: Window,
@@ -179,17 +182,17 @@ impl RequestTemplate {
     }
 }
 
-/// The tools of an agent, by name, with their definitions made once.
+/// The tools of an agent by name, with cached definitions.
 #[derive(Clone)]
 pub struct ToolSet {
     tools: Arc<BTreeMap<String, Arc<dyn AgentTool>>>,
     definitions: Arc<[ToolDefinition]>,
-    /// Of those that are offered where nothing may be changed.
+    /// The tools that are offered with read-only access.
     reading: Arc<[ToolDefinition]>,
 }
 
 impl ToolSet {
-    /// The tools in the given order; of two with the same name, the later one counts.
+    /// Creates a set in the given order. If two tools have the same name, the later one replaces the earlier.
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn AgentTool>>) -> Self {
         let mut by_name = BTreeMap::new();
         let mut order: Vec<String> = Vec::new();
@@ -208,17 +211,18 @@ impl ToolSet {
         Self { tools: Arc::new(by_name), definitions, reading }
     }
 
-    /// A tool by name.
+    /// Returns a tool by name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn AgentTool>> {
         self.tools.get(name)
     }
 
-    /// The definitions, in the order the tools were given.
+    /// The definitions of all tools, in the order in which they were given.
     pub fn definitions(&self) -> &[ToolDefinition] {
         &self.definitions
     }
 
-    /// What a model is offered where calls may go this far. The same list as long as nothing changes.
+    /// Returns the definitions that the model is offered with this access. The list is the same until the
+    /// tools change.
     pub(crate) const fn offered(&self, access: Access) -> &Arc<[ToolDefinition]> {
         match access {
             Access::Full => &self.definitions,

@@ -1,6 +1,6 @@
-//! What a call would change, before it does.
+//! Previews what a tool call would change.
 //!
-//! Owns how a tool is asked for that: one that panics or fails cannot say, and no secret is shown.
+//! A tool that panics or fails has no preview. Secrets are redacted.
 
 use std::panic::AssertUnwindSafe;
 
@@ -10,23 +10,23 @@ use serde_json::Value;
 use super::ports::Ports;
 use super::redaction;
 
-/// What a change would come to.
+/// A preview of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Preview {
-    /// This, for example a diff.
+    /// The change, for example as a diff.
     Known(String),
-    /// That is known only when it is made: a command, for example.
+    /// The change is only known once it is made: for example a command.
     Unknown,
-    /// It cannot be made as things are, or depends on a change before it.
+    /// The change is not possible now, or depends on an earlier change.
     Impossible(String),
 }
 
 impl Preview {
-    /// What a call would come to now.
+    /// Previews a tool call.
     pub(crate) async fn of(tool: &str, arguments: &Value, ports: &Ports) -> Self {
         let Some(tool) = ports.tools.get(tool) else {
-            return Self::Impossible(format!("There is no tool named `{tool}`."));
+            return Self::Impossible(format!("no tool is named `{tool}`"));
         };
         let looking = AssertUnwindSafe(async { tool.preview(arguments).await }).catch_unwind();
         let redacted = |mut text: String| {
@@ -41,7 +41,7 @@ impl Preview {
         }
     }
 
-    /// The words, if there are any.
+    /// Returns the text of the preview, if it has one.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Known(text) | Self::Impossible(text) => text,
@@ -49,7 +49,7 @@ impl Preview {
         }
     }
 
-    /// What is known.
+    /// Returns the preview if it is known.
     pub(crate) fn into_known(self) -> Option<String> {
         match self {
             Self::Known(text) => Some(text),

@@ -1,7 +1,7 @@
-//! Secrets are taken out of what comes from the world before the machine sees it: what the machine does not know it can
-//! neither record nor show nor send.
+//! Redacts secrets in everything that comes from outside, before the state machine sees it. It can neither
+//! record nor show nor send what it does not know.
 //!
-//! Owns where: prompts, sections of the system prompt, notes, what tools say and leave, what hooks say, and what services say about failures.
+//! Covers prompts, sections of the system prompt, notes, tool results, answers of hooks, and provider errors.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,11 @@ use lariat_core::run::{Filtered, Input, ModelSignal};
 use lariat_core::tool::{ToolError, ToolResult};
 use lariat_guard::redact::Redactor;
 
-/// Cleans what happened.
+/// Redacts an input of the state machine.
 pub(super) fn input(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { result, .. } => outcome(redactor, result),
-        Input::Queued { message: said, .. } => message(redactor, said),
+        Input::Queued { message: queued, .. } => message(redactor, queued),
         Input::Told { answer, .. } => answer.texts_mut().for_each(|words| text(redactor, words)),
         Input::Halt { reason } | Input::Filtered(Filtered::Reject { reason }) => text(redactor, reason),
         Input::Filtered(Filtered::Pass { context, warnings }) => {
@@ -31,7 +31,7 @@ pub(super) fn input(redactor: &Redactor, input: &mut Input) {
     }
 }
 
-/// Cleans a message of a user.
+/// Redacts a user message.
 pub(crate) fn message(redactor: &Redactor, message: &mut AgentMessage) {
     match message {
         AgentMessage::Llm(message) => content(redactor, message.message.content_mut()),
@@ -39,14 +39,14 @@ pub(crate) fn message(redactor: &Redactor, message: &mut AgentMessage) {
     }
 }
 
-/// Cleans a section of a system prompt.
+/// Redacts a section of a system prompt.
 pub(crate) fn section(redactor: &Redactor, section: &mut PromptSection) {
     if let Cow::Owned(clean) = redactor.text(&section.text) {
         section.text = clean.into();
     }
 }
 
-/// Cleans what came of a call.
+/// Redacts the outcome of a tool call.
 pub(super) fn outcome(redactor: &Redactor, outcome: &mut Result<ToolResult, ToolError>) {
     match outcome {
         Ok(done) => result(redactor, done),
@@ -60,13 +60,13 @@ pub(super) fn outcome(redactor: &Redactor, outcome: &mut Result<ToolResult, Tool
     }
 }
 
-/// Cleans what a tool gave.
+/// Redacts a tool result.
 pub(super) fn result(redactor: &Redactor, result: &mut ToolResult) {
     content(redactor, &mut result.content);
     redactor.value(&mut result.details);
 }
 
-/// Cleans one text.
+/// Redacts one text.
 pub(crate) fn text(redactor: &Redactor, text: &mut String) {
     if let Cow::Owned(clean) = redactor.text(text) {
         *text = clean;

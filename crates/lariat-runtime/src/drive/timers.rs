@@ -1,7 +1,7 @@
-//! The timers of a run, on one sleep.
+//! All timers of a run, on one sleep.
 //!
-//! Owns the list of what is due when. Setting and dropping a timer touches the list only; the one sleep is made anew
-//! only when something is due earlier than it rings. A guard that is set and dropped every turn costs next to nothing.
+//! Setting or dropping a timer only changes a list; the sleep is replaced only if a timer is due earlier. A
+//! timeout that is set and dropped every turn therefore costs almost nothing.
 
 use std::task::{Context, Poll};
 
@@ -9,7 +9,7 @@ use lariat_core::BoxFuture;
 use lariat_core::clock::Clock;
 use lariat_core::time::Timestamp;
 
-/// What is due when, by key.
+/// Timers by key.
 pub(crate) struct Timers<K> {
     due: Vec<(Timestamp, K)>,
     armed: Option<(Timestamp, BoxFuture<'static, ()>)>,
@@ -30,7 +30,7 @@ impl<K: PartialEq> Timers<K> {
         self.due.retain(|(_, other)| other != key);
     }
 
-    /// The next timer that is due.
+    /// Polls for the next timer that is due.
     pub(crate) fn poll(&mut self, clock: &dyn Clock, context: &mut Context<'_>) -> Poll<K> {
         loop {
             let Some(earliest) = self.due.iter().map(|(at, _)| *at).min() else {

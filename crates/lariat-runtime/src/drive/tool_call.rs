@@ -1,7 +1,7 @@
-//! A tool while it runs.
+//! A tool call while it runs.
 //!
-//! Owns the call's cancellation: first it is asked to end, and when its grace is over it is dropped. A panic is a
-//! failure of the tool, not of the run.
+//! Cancelling first asks the tool to end; after a grace period the tool is dropped. A panic is a failure of
+//! the tool, not of the run.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,150 +17,152 @@ use lariat_core::run::Input;
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use serde_json::Value;
 
-use super::bounds;
-use super::driver::Done;
-use super::earlier::Journaled;
+use super::driver::JobResult;
 use super::journal::Journal;
-use super::mailbox::{Letter, Mailbox};
-use super::moments;
+use super::journal_history::JournalHistory;
+use super::mailbox::{Mailbox, MailboxItem};
+use super::output_limit;
 use super::ports::Ports;
 use super::preview::Preview;
 use super::redaction;
+use super::session_hooks;
 use crate::compaction::Recall;
 
-/// How a running tool is ended.
+/// Ends a running tool.
 #[derive(Debug)]
-pub(crate) struct ToolLeash {
+pub(crate) struct RunningTool {
     pub(crate) id: ToolCallId,
     pub(crate) tool_name: String,
-    /// Asks it to end.
+    /// Asks the tool to end.
     pub(crate) cancel: CancellationToken,
-    /// Ends it.
-    pub(crate) cut: CancellationToken,
+    /// Drops the tool.
+    pub(crate) abort: CancellationToken,
 }
 
-/// A call that may run.
-pub(crate) struct Granted {
+/// A tool call that may run.
+pub(crate) struct AuthorizedCall {
     pub(crate) call: Arc<ToolCall>,
-    /// What it runs with, when a hook changed that.
+    /// The arguments to run with, if a hook changed them.
     pub(crate) args: Option<Arc<Value>>,
-    /// What a person saw that it would change.
+    /// The preview that the user saw in the approval request.
     pub(crate) shown: Option<String>,
 }
 
 /// Starts a tool.
 pub(crate) fn start(
     ports: &Arc<Ports>,
-    Granted { call, args, shown }: Granted,
+    AuthorizedCall { call, args, shown }: AuthorizedCall,
     journal: &Arc<Journal>,
     loop_id: &LoopId,
     mailbox: &Arc<Mailbox>,
     parent: &CancellationToken,
-) -> (ToolLeash, BoxFuture<'static, Done>) {
-    let leash = ToolLeash {
+) -> (RunningTool, BoxFuture<'static, JobResult>) {
+    let running = RunningTool {
         id: call.id.clone(),
         tool_name: call.name.clone(),
         cancel: parent.child_token(),
-        cut: CancellationToken::new(),
+        abort: CancellationToken::new(),
     };
     let mut context = ToolContext::new(
         call.id.clone(),
         call.name.clone(),
         journal.session_id().clone(),
         loop_id.clone(),
-        leash.cancel.clone(),
+        running.cancel.clone(),
     );
-    context.earlier = Some(Arc::new(Journaled::new(Arc::clone(journal))));
+    context.earlier = Some(Arc::new(JournalHistory::new(Arc::clone(journal))));
     let (inbox, id) = (Arc::clone(mailbox), call.id.clone());
     context.on_update = Some(Arc::new(move |partial| {
-        let _ = inbox.send(Letter::Update { call: id.clone(), partial });
+        let _ = inbox.send(MailboxItem::Update { call: id.clone(), partial });
     }));
     let (inbox, id) = (Arc::clone(mailbox), call.id.clone());
     context.on_progress = Some(Arc::new(move |text| {
-        let _ = inbox.send(Letter::Progress { call: id.clone(), text });
+        let _ = inbox.send(MailboxItem::Progress { call: id.clone(), text });
     }));
 
-    let (ports, call, cut) = (Arc::clone(ports), call, leash.cut.clone());
+    let (ports, call, abort) = (Arc::clone(ports), call, running.abort.clone());
     let (session_id, loop_id) = (journal.session_id().clone(), loop_id.clone());
-    let kept = Arc::clone(journal);
+    let store = Arc::clone(journal);
     let (most, recalls) = (ports.max_tool_output, ports.tools.get(Recall::NAME).is_some());
     let future = Box::pin(async move {
-        // What runs is what the gate sees.
+        // The policy checks exactly the tool call that runs.
         let ran =
             args.as_ref().map(|args| ToolCall { arguments: Value::clone(args), ..ToolCall::clone(&call) });
         let query =
             PolicyQuery::new(&session_id, &loop_id, ran.as_ref().unwrap_or(&call), ports.effects(&call.name));
-        let mut result = match (ports.tools.get(&call.name), cleared(&*ports.policy, query)) {
-            (None, _) => Err(ToolError::NotFound(format!("There is no tool named `{}`.", call.name))),
+        let mut result = match (ports.tools.get(&call.name), check_start(&*ports.policy, query)) {
+            (None, _) => Err(ToolError::NotFound(format!("no tool is named `{}`", call.name))),
             (_, Err(why)) => Err(ToolError::Failed(why)),
             (Some(tool), Ok(clearance)) if !tool.is_offered(clearance.access) => {
-                let words = "Not run: nothing may be changed now. Propose the change instead.";
-                Err(ToolError::Failed(words.to_owned()))
+                let message = "Not run: plan mode allows no changes. Propose the change instead.";
+                Err(ToolError::Failed(message.to_owned()))
             }
-            _ if !is_as_shown(shown, query.call, &ports).await => Err(ToolError::Failed(CHANGED.to_owned())),
+            _ if !matches_approved_preview(shown, query.call, &ports).await => {
+                Err(ToolError::Failed(PREVIEW_CHANGED.to_owned()))
+            }
             (Some(tool), Ok(clearance)) => {
                 context.access = clearance.access;
                 context.openings.clone_from(&clearance.openings);
                 context.files = clearance.files.clone();
                 let params = args.as_ref().map_or_else(|| call.arguments.clone(), |args| Value::clone(args));
-                // The tool's own code runs inside, also the part before its first await.
+                // Also catches panics in the tool's code before its first await.
                 let work = AssertUnwindSafe(async { tool.execute(params, context).await }).catch_unwind();
-                run(std::pin::pin!(work), &cut).await
+                run(std::pin::pin!(work), &abort).await
             }
         };
-        // Hooks are programs of others: they are told what everybody may know.
+        // Redact before hooks run: they are programs of others.
         redaction::outcome(&ports.redactor, &mut result);
-        bounds::outcome(&mut result, most, recalls, &kept).await;
-        look_at(&*ports.policy, query, &mut result, &cut).await;
-        // What hooks added is bounded, too.
-        bounds::outcome(&mut result, most, recalls, &kept).await;
+        output_limit::outcome(&mut result, most, recalls, &store).await;
+        report_result(&*ports.policy, query, &mut result, &abort).await;
+        // Also limit what hooks added.
+        output_limit::outcome(&mut result, most, recalls, &store).await;
         let input = Some(Input::ToolFinished { call: call.id.clone(), result });
-        Done { halt: moments::take_stop(&ports, &loop_id), input }
+        JobResult { halt: session_hooks::take_stop(&ports, &loop_id), input }
     });
-    (leash, future)
+    (running, future)
 }
 
-/// Why a call that a person approved is not run.
-const CHANGED: &str =
-    "Not run: what it would change is not what the person approved any more. Look again, then call again.";
+/// Why an approved tool call does not run.
+const PREVIEW_CHANGED: &str = "Not run: it would no longer make the change that the user approved. Check the current state, then call the tool again.";
 
-/// Whether a call would still change what the person saw.
-async fn is_as_shown(shown: Option<String>, call: &ToolCall, ports: &Ports) -> bool {
+/// Whether a tool call would still make the change that the user saw.
+async fn matches_approved_preview(shown: Option<String>, call: &ToolCall, ports: &Ports) -> bool {
     let Some(shown) = shown else { return true };
     Box::pin(Preview::of(&call.name, &call.arguments, ports)).await == Preview::Known(shown)
 }
 
-/// Asks the gate whether a call can run now, and how far it may go. A gate that panics has not cleared it.
-fn cleared(policy: &dyn PermissionPolicy, query: PolicyQuery<'_>) -> Result<Clearance, String> {
+/// Asks the policy whether a tool call may run now, and with which access. If the policy panics, the tool
+/// call does not run.
+fn check_start(policy: &dyn PermissionPolicy, query: PolicyQuery<'_>) -> Result<Clearance, String> {
     let starting = std::panic::catch_unwind(AssertUnwindSafe(|| policy.starts(query)));
-    starting.unwrap_or_else(|_| Err("Not run: the gate failed.".to_owned()))
+    starting.unwrap_or_else(|_| Err("Not run: the permission check failed.".to_owned()))
 }
 
-/// Lets the gate see what came of a call, as long as the call has time. A gate that panics has seen it.
-async fn look_at(
+/// Passes the result of a tool call to the policy, until the tool call is dropped. Ignores a panic.
+async fn report_result(
     policy: &dyn PermissionPolicy,
     query: PolicyQuery<'_>,
     result: &mut Result<ToolResult, ToolError>,
-    cut: &CancellationToken,
+    abort: &CancellationToken,
 ) {
-    if cut.is_cancelled() {
+    if abort.is_cancelled() {
         return;
     }
-    let looking = AssertUnwindSafe(async { policy.finished(query, result).await }).catch_unwind();
-    let _ = select(std::pin::pin!(looking), cut.cancelled()).await;
+    let reporting = AssertUnwindSafe(async { policy.finished(query, result).await }).catch_unwind();
+    let _ = select(std::pin::pin!(reporting), abort.cancelled()).await;
 }
 
-async fn run<W>(work: std::pin::Pin<&mut W>, cut: &CancellationToken) -> Result<ToolResult, ToolError>
+async fn run<W>(work: std::pin::Pin<&mut W>, abort: &CancellationToken) -> Result<ToolResult, ToolError>
 where
     W: Future<Output = Result<Result<ToolResult, ToolError>, Box<dyn std::any::Any + Send>>>,
 {
-    match select(work, cut.cancelled()).await {
+    match select(work, abort.cancelled()).await {
         Either::Left((Ok(result), _)) => result,
         Either::Left((Err(panic), _)) => {
             Err(ToolError::Failed(format!("the tool panicked: {}", panic_text(&*panic))))
         }
         Either::Right(_) => {
-            Err(ToolError::Interrupted("it did not end when it was cancelled and was stopped".to_owned()))
+            Err(ToolError::Interrupted("it did not end after it was cancelled, and was stopped".to_owned()))
         }
     }
 }

@@ -20,11 +20,11 @@ fn gate(settings: &str) -> Gate {
     Gate::new(vec![layer], Trust::Trusted, Places::new("/w", "/people/me"), Arc::new(NoLinks))
 }
 
-/// Says what its command says: `exit 2` with a reason, or JSON.
+/// Returns what its command says: `exit 2` with a reason, or JSON.
 #[derive(Default)]
-struct Scripted(Mutex<Vec<Value>>);
+struct ScriptedRunner(Mutex<Vec<Value>>);
 
-impl HookRunner for Scripted {
+impl HookRunner for ScriptedRunner {
     fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
         self.0.lock().unwrap().push(serde_json::from_str(input).unwrap());
         let Way::Shell(command) = &handler.way else { return Box::pin(async { Ended::TimedOut }) };
@@ -37,10 +37,10 @@ impl HookRunner for Scripted {
     }
 }
 
-fn hooked(settings: &str, hooks: Value) -> (Gate, Arc<Scripted>) {
+fn gate_with_hooks(settings: &str, hooks: Value) -> (Gate, Arc<ScriptedRunner>) {
     let mut book = HookBook::default();
     assert_eq!(book.add("settings.json", &hooks), []);
-    let runner = Arc::new(Scripted::default());
+    let runner = Arc::new(ScriptedRunner::default());
     (gate(settings).with_hooks(book, runner.clone()), runner)
 }
 
@@ -64,7 +64,7 @@ fn bash(gate: &Gate, command: &str) -> Verdict {
     check(gate, "bash", json!({ "command": command }))
 }
 
-fn asked(verdict: Verdict) -> PermissionRequest {
+fn expect_approval(verdict: Verdict) -> PermissionRequest {
     match verdict {
         Verdict::Ask(request) => request,
         other => panic!("not asked: {other:?}"),
@@ -72,26 +72,26 @@ fn asked(verdict: Verdict) -> PermissionRequest {
 }
 
 #[test]
-fn rules_decide_without_hooks() {
+fn permission_rules_decide_without_hooks() {
     let gate = gate(r#"{"permissions": {"allow": ["Bash(cargo test *)"], "deny": ["Bash(git push *)"]}}"#);
     assert_eq!(bash(&gate, "cargo test --all"), Verdict::Allow);
     let Verdict::Deny(why) = bash(&gate, "cargo test && git push origin") else { panic!() };
     assert!(why.contains("git push"), "{why}");
-    let request = asked(bash(&gate, "make install"));
+    let request = expect_approval(bash(&gate, "make install"));
     assert_eq!(request.summary, "bash: make install");
     assert!(request.reason.unwrap().contains("no rule allows it"));
 }
 
 #[test]
-fn what_is_shown_hides_nothing() {
-    let request = asked(bash(&gate("{}"), "make\r\u{1b}[2Kls\u{202e}"));
+fn summary_escapes_control_characters() {
+    let request = expect_approval(bash(&gate("{}"), "make\r\u{1b}[2Kls\u{202e}"));
     assert_eq!(request.summary, "bash: make⟨U+000D⟩⟨U+001B⟩[2Kls⟨U+202E⟩");
 }
 
-/// S9: a hook's allow stands in for the person where no rule speaks of the call, and beats no rule; all its other answers
-/// make a call harder.
+/// A hook's `allow` replaces the user's approval where no rule matches the tool call, and overrides no rule.
+/// All its other answers only make it stricter.
 #[test]
-fn a_hooks_allow_skips_only_the_default_question() {
+fn hook_allow_skips_only_the_default_approval() {
     let rules = r#"{"permissions": {"allow": ["Bash(make *)"], "ask": ["Bash(make release)"], "deny": ["Bash(make evil)"]}}"#;
     for (decision, command, expected) in [
         ("allow", "make x", "allow"),
@@ -105,7 +105,7 @@ fn a_hooks_allow_skips_only_the_default_question() {
         ("defer", "make x", "deny"),
         ("what?", "make x", "deny"),
     ] {
-        let (gate, _) = hooked(rules, answer(decision));
+        let (gate, _) = gate_with_hooks(rules, answer(decision));
         let got = match bash(&gate, command) {
             Verdict::Allow => "allow",
             Verdict::Ask(_) => "ask",
@@ -117,50 +117,50 @@ fn a_hooks_allow_skips_only_the_default_question() {
 }
 
 #[test]
-fn a_hook_that_hangs_denies_unless_it_says_otherwise() {
+fn hook_that_times_out_denies_unless_configured_to_proceed() {
     let hooks = json!({"PreToolUse": [{"hooks": [{"command": "hang"}]}]});
-    let (gate, _) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    let (gate, _) = gate_with_hooks(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
     assert!(matches!(bash(&gate, "ls"), Verdict::Deny(_)));
     let hooks = json!({"PreToolUse": [{"hooks": [{"command": "hang", "on_failure": "proceed"}]}]});
-    let (gate, _) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    let (gate, _) = gate_with_hooks(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
     assert_eq!(bash(&gate, "ls"), Verdict::Allow);
 }
 
 #[test]
-fn what_a_hook_rewrites_is_judged_as_rewritten() {
+fn rewritten_tool_call_is_checked_as_rewritten() {
     let rewrite = |command: &str| {
         let output = json!({"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": command}}});
         json!({"PreToolUse": [{"hooks": [{"command": output.to_string()}]}]})
     };
     let rules = r#"{"permissions": {"allow": ["Bash(ls *)"], "deny": ["Bash(curl *)"]}}"#;
-    let (gate, _) = hooked(rules, rewrite("ls -l"));
+    let (gate, _) = gate_with_hooks(rules, rewrite("ls -l"));
     assert_eq!(bash(&gate, "curl x"), Verdict::Rewrite(Arc::new(json!({"command": "ls -l"}))));
-    let (gate, _) = hooked(rules, rewrite("curl evil"));
+    let (gate, _) = gate_with_hooks(rules, rewrite("curl evil"));
     assert!(matches!(bash(&gate, "ls"), Verdict::Deny(_)));
 }
 
 #[test]
-fn scripts_see_the_names_they_know() {
+fn hook_programs_receive_claude_tool_names() {
     let hooks = json!({"PreToolUse": [{"matcher": "Write|Edit", "hooks": [{"command": "{}"}]}]});
-    let (gate, runner) = hooked("{}", hooks);
+    let (gate, runner) = gate_with_hooks("{}", hooks);
     check(&gate, "write_file", json!({"path": "a.txt", "content": "x"}));
     check(&gate, "read_file", json!({"path": "a.txt"}));
-    let told = runner.0.lock().unwrap();
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0]["tool_name"], "Write");
-    assert_eq!(told[0]["tool_input"], json!({"file_path": "/w/a.txt", "content": "x"}));
+    let inputs = runner.0.lock().unwrap();
+    assert_eq!(inputs.len(), 1);
+    assert_eq!(inputs[0]["tool_name"], "Write");
+    assert_eq!(inputs[0]["tool_input"], json!({"file_path": "/w/a.txt", "content": "x"}));
 }
 
 #[test]
-fn a_hooks_condition_is_a_rule() {
+fn hook_condition_is_a_permission_rule() {
     let hooks = json!({"PreToolUse": [{"hooks": [{"command": "exit 2 no", "if": "Bash(git *)"}]}]});
-    let (gate, _) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    let (gate, _) = gate_with_hooks(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
     assert_eq!(bash(&gate, "ls"), Verdict::Allow);
     assert_eq!(bash(&gate, "ls && git status"), Verdict::Deny("no".into()));
 }
 
 #[test]
-fn plan_mode_queues_changes_and_lets_reading_pass() {
+fn plan_mode_queues_changes_and_allows_reads() {
     let gate = gate(r#"{"permissions": {"deny": ["Edit(secret.txt)"], "defaultMode": "plan"}}"#);
     let Verdict::Queue { summary } = check(&gate, "write_file", json!({"path": "a.txt", "content": "x"}))
     else {
@@ -178,33 +178,33 @@ fn plan_mode_queues_changes_and_lets_reading_pass() {
 }
 
 #[test]
-fn an_answer_counts_as_long_as_it_says() {
+fn approval_applies_for_its_scope() {
     let gate = gate(r#"{"permissions": {"deny": ["Bash(cargo publish *)"]}}"#);
-    let request = asked(bash(&gate, "cargo test --all"));
+    let request = expect_approval(bash(&gate, "cargo test --all"));
     assert_eq!(request.remember.as_deref(), Some("Bash(cargo test *)"));
     gate.answered(&request, &PermissionDecision::Allow);
-    asked(bash(&gate, "cargo test --all"));
+    expect_approval(bash(&gate, "cargo test --all"));
     gate.answered(&request, &PermissionDecision::AllowSession);
     assert_eq!(bash(&gate, "cargo test -p x"), Verdict::Allow);
-    asked(bash(&gate, "cargo build"));
+    expect_approval(bash(&gate, "cargo build"));
     assert!(matches!(bash(&gate, "cargo test && cargo publish"), Verdict::Deny(_)));
 }
 
 #[test]
-fn what_is_critical_is_asked_in_every_mode_and_never_remembered() {
+fn critical_commands_require_approval_in_every_mode_and_are_never_remembered() {
     let gate = gate(r#"{"permissions": {"allow": ["Bash"], "defaultMode": "bypassPermissions"}}"#);
-    let request = asked(bash(&gate, "rm -rf ~"));
+    let request = expect_approval(bash(&gate, "rm -rf ~"));
     assert_eq!((request.danger, request.remember.as_deref()), (DangerLevel::Critical, None));
     gate.answered(&request, &PermissionDecision::AllowAlways);
-    asked(bash(&gate, "rm -rf ~"));
+    expect_approval(bash(&gate, "rm -rf ~"));
 }
 
 #[test]
-fn always_is_kept_for_the_project_and_can_be_revoked() {
+fn allow_always_is_stored_for_the_project_and_can_be_revoked() {
     let file = std::env::temp_dir().join(format!("lariat-gate-{}/approvals.json", std::process::id()));
     let book = ApprovalBook::new(PathBuf::from(&file));
     let first = gate("{}").with_approvals(book.clone()).unwrap();
-    let request = asked(bash(&first, "cargo test --all"));
+    let request = expect_approval(bash(&first, "cargo test --all"));
     first.answered(&request, &PermissionDecision::AllowAlways);
     let second = gate("{}").with_approvals(book.clone()).unwrap();
     assert_eq!(bash(&second, "cargo test"), Verdict::Allow);
@@ -212,19 +212,19 @@ fn always_is_kept_for_the_project_and_can_be_revoked() {
     assert_eq!((kept.len(), kept[0].rule.as_str()), (1, "Bash(cargo test *)"));
     assert!(book.revoke("/w", "Bash(cargo test *)").unwrap());
     let third = gate("{}").with_approvals(book).unwrap();
-    asked(bash(&third, "cargo test"));
-    #[expect(clippy::disallowed_methods, reason = "a test's own directory")]
+    expect_approval(bash(&third, "cargo test"));
+    #[expect(clippy::disallowed_methods, reason = "the test's own directory")]
     std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
 }
 
 #[test]
-fn hooks_see_what_came_of_a_call_and_may_add_to_it() {
+fn hooks_receive_the_result_and_may_add_to_it() {
     let output = json!({"hookSpecificOutput": {"additionalContext": "mind the linter"}}).to_string();
     let hooks = json!({
         "PostToolUse": [{"matcher": "Bash", "hooks": [{"command": output}]}],
         "PreToolUse": [{"hooks": [{"command": output}]}]
     });
-    let (gate, runner) = hooked(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
+    let (gate, runner) = gate_with_hooks(r#"{"permissions": {"allow": ["Bash"]}}"#, hooks);
     assert_eq!(bash(&gate, "ls"), Verdict::Allow);
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let call = call("bash", json!({"command": "ls"}));
@@ -241,14 +241,14 @@ fn hooks_see_what_came_of_a_call_and_may_add_to_it() {
     assert_eq!(runner.0.lock().unwrap()[1]["tool_response"], "a b");
 }
 
-fn tell(gate: &Gate, moment: Moment) -> HookAnswer {
+fn notify(gate: &Gate, moment: Moment) -> HookAnswer {
     gate.told(&SessionId::from("s"), moment).now_or_never().unwrap()
 }
 
 #[test]
-fn every_moment_is_told_by_its_event_with_its_fields() {
+fn every_session_event_reaches_hooks_with_its_fields() {
     let all = HookEvent::ALL.map(|event| (event.name().to_owned(), json!([{"hooks": [{"command": "{}"}]}])));
-    let (gate, runner) = hooked("{}", Value::Object(all.into_iter().collect()));
+    let (gate, runner) = gate_with_hooks("{}", Value::Object(all.into_iter().collect()));
     let (id, kind) = ("a1".to_owned(), "explorer".to_owned());
     let subagent = Moment::SubagentStart { agent_id: id.clone(), agent_type: kind.clone() };
     let (continued, last_message) = (true, "bye".to_owned());
@@ -281,20 +281,20 @@ fn every_moment_is_told_by_its_event_with_its_fields() {
         ),
     ] {
         assert!(gate.wants(moment.kind()));
-        assert_eq!(tell(&gate, moment), HookAnswer::default());
-        let told = runner.0.lock().unwrap().pop().unwrap();
-        assert_eq!((&told["hook_event_name"], &told["session_id"]), (&json!(event), &json!("s")));
-        assert_eq!(told["permission_mode"], "default");
+        assert_eq!(notify(&gate, moment), HookAnswer::default());
+        let inputs = runner.0.lock().unwrap().pop().unwrap();
+        assert_eq!((&inputs["hook_event_name"], &inputs["session_id"]), (&json!(event), &json!("s")));
+        assert_eq!(inputs["permission_mode"], "default");
         for (name, value) in fields.as_object().unwrap() {
-            assert_eq!(&told[name], value, "{event} {name}");
+            assert_eq!(&inputs[name], value, "{event} {name}");
         }
     }
 }
 
 #[test]
-fn matchers_choose_by_source_trigger_kind_and_reason() {
+fn matchers_select_by_source_trigger_kind_and_reason() {
     let hooks = |matcher: &str| json!([{"matcher": matcher, "hooks": [{"command": "a remark"}]}]);
-    let (gate, runner) = hooked(
+    let (gate, runner) = gate_with_hooks(
         "{}",
         json!({
             "SessionStart": hooks("resume|compact"), "PreCompact": hooks("manual"), "SubagentStart": hooks("explorer"),
@@ -316,13 +316,13 @@ fn matchers_choose_by_source_trigger_kind_and_reason() {
         (notification("permission_prompt"), 1),
         (Moment::Stop { continued: false, last_message: String::new() }, 1),
     ] {
-        tell(&gate, moment.clone());
+        notify(&gate, moment.clone());
         assert_eq!(std::mem::take(&mut *runner.0.lock().unwrap()).len(), expected, "{moment:?}");
     }
 }
 
 #[test]
-fn an_answer_blocks_only_what_can_be_blocked() {
+fn hook_blocks_only_events_that_can_be_blocked() {
     let moments = [
         (Moment::Prompt { prompt: "go".into() }, true),
         (Moment::Stop { continued: false, last_message: String::new() }, true),
@@ -334,19 +334,19 @@ fn an_answer_blocks_only_what_can_be_blocked() {
     for command in [r#"{"decision": "block", "reason": "no"}"#, "exit 2 no", "hang"] {
         let all =
             HookEvent::ALL.map(|event| (event.name().to_owned(), json!([{"hooks": [{"command": command}]}])));
-        let (gate, _) = hooked("{}", Value::Object(all.into_iter().collect()));
+        let (gate, _) = gate_with_hooks("{}", Value::Object(all.into_iter().collect()));
         for (moment, blocks) in moments.clone() {
-            let answer = tell(&gate, moment.clone());
+            let answer = notify(&gate, moment.clone());
             assert_eq!((answer.block.is_some(), answer.stop), (blocks, None), "{command} {moment:?}");
         }
     }
 }
 
 #[test]
-fn a_stop_that_a_hook_about_a_call_wants_is_given_once() {
+fn stop_request_of_a_tool_hook_is_returned_once() {
     let hooks =
         json!({"PreToolUse": [{"hooks": [{"command": r#"{"continue": false, "stopReason": "enough"}"#}]}]});
-    let (gate, _) = hooked("{}", hooks);
+    let (gate, _) = gate_with_hooks("{}", hooks);
     assert_eq!(bash(&gate, "git status"), Verdict::Deny("enough".into()));
     assert_eq!(gate.take_stop(&LoopId::from("s.c.1")), None);
     assert_eq!(gate.take_stop(&LoopId::from("s.c.0")).as_deref(), Some("enough"));
@@ -354,15 +354,15 @@ fn a_stop_that_a_hook_about_a_call_wants_is_given_once() {
 }
 
 #[test]
-fn a_gate_without_hooks_wants_no_moment() {
+fn gate_without_hooks_wants_no_session_events() {
     let gate = gate("{}");
     assert!(MomentKind::ALL.into_iter().all(|kind| !gate.wants(kind)));
-    assert_eq!(tell(&gate, Moment::Prompt { prompt: "go".into() }), HookAnswer::default());
+    assert_eq!(notify(&gate, Moment::Prompt { prompt: "go".into() }), HookAnswer::default());
 }
 
-/// Class (g): what a hook rewrote is what rules and protected paths are held against, for every tool that writes.
+/// Rules and protected paths apply to what a hook rewrote, for every tool that writes.
 #[test]
-fn rewritten_paths_are_judged_as_rewritten() {
+fn rewritten_paths_are_checked_as_rewritten() {
     let rewrite = |path: &str| {
         let input = json!({"file_path": path, "content": "x"});
         let output = json!({"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": input}});
@@ -370,23 +370,26 @@ fn rewritten_paths_are_judged_as_rewritten() {
     };
     let rules = r#"{"permissions": {"defaultMode": "acceptEdits", "deny": ["Edit(./secrets/**)"]}}"#;
     let write = |gate: &Gate| check(gate, "write_file", json!({"path": "a.txt", "content": "x"}));
-    let (gate, _) = hooked(rules, rewrite("/w/b.txt"));
+    let (gate, _) = gate_with_hooks(rules, rewrite("/w/b.txt"));
     assert_eq!(write(&gate), Verdict::Rewrite(Arc::new(json!({"path": "/w/b.txt", "content": "x"}))));
-    // What it gave back as it was told is what the model said.
-    let (gate, _) = hooked(rules, rewrite("/w/a.txt"));
+    // Arguments that the hook returned unchanged are not a rewrite.
+    let (gate, _) = gate_with_hooks(rules, rewrite("/w/a.txt"));
     assert_eq!(write(&gate), Verdict::Allow);
-    let (gate, _) = hooked(rules, rewrite("/w/secrets/k"));
+    let (gate, _) = gate_with_hooks(rules, rewrite("/w/secrets/k"));
     assert!(matches!(write(&gate), Verdict::Deny(_)));
-    let (gate, _) = hooked(rules, rewrite("/w/.git/config"));
-    assert_eq!(*asked(write(&gate)).args.unwrap(), json!({"path": "/w/.git/config", "content": "x"}));
-    // Our patch has no such form: the call is refused, not run as it was.
-    let (gate, _) = hooked(rules, rewrite("/w/b.txt"));
+    let (gate, _) = gate_with_hooks(rules, rewrite("/w/.git/config"));
+    assert_eq!(
+        *expect_approval(write(&gate)).args.unwrap(),
+        json!({"path": "/w/.git/config", "content": "x"})
+    );
+    // A patch cannot take this rewrite: the tool call is denied, not run as it was.
+    let (gate, _) = gate_with_hooks(rules, rewrite("/w/b.txt"));
     let patch = json!({"patch": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"});
     let Verdict::Deny(why) = check(&gate, "apply_patch", patch) else { panic!() };
     assert!(why.contains("cannot be translated"), "{why}");
 }
 
-/// S2: a call that changes several files is allowed by a hook only when every file is.
+/// A hook allows a tool call that changes several files only if it allows every file.
 #[test]
 fn hook_that_allows_one_file_of_two_allows_nothing() {
     struct OneFile;
@@ -409,7 +412,7 @@ fn hook_that_allows_one_file_of_two_allows_nothing() {
         json!({ "patch": names.iter().map(diff).collect::<String>() })
     };
     assert_eq!(check(&gate, "apply_patch", patch(&["a.txt"])), Verdict::Allow);
-    asked(check(&gate, "apply_patch", patch(&["a.txt", "b.txt"])));
+    expect_approval(check(&gate, "apply_patch", patch(&["a.txt", "b.txt"])));
     let many: Vec<String> = (0..65).map(|number| format!("f{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let Verdict::Deny(why) = check(&gate, "apply_patch", patch(&many)) else { panic!() };
@@ -421,7 +424,7 @@ fn query_of<'a>(session: &'a SessionId, id: &'a LoopId, call: &'a ToolCall) -> P
 }
 
 #[test]
-fn an_approval_opens_what_it_showed_for_that_call_only() {
+fn approval_grants_sandbox_exceptions_to_that_tool_call_only() {
     let gate = gate("{}").sandboxed();
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let commit = call("bash", json!({ "command": "git commit -m x" }));
@@ -430,7 +433,7 @@ fn an_approval_opens_what_it_showed_for_that_call_only() {
     let open = |call: &ToolCall| gate.starts(query_of(&session, &id, call)).unwrap().openings;
     assert_eq!(open(&commit), []);
     gate.answered(&request, &PermissionDecision::Allow);
-    // Another call that came under the same id was not shown.
+    // The user did not see this other tool call with the same id.
     assert_eq!(open(&call("bash", json!({ "command": "git push" }))), []);
     assert_eq!(open(&commit), [Opening::Git]);
     let mut result = Ok(ToolResult::text(""));
@@ -439,7 +442,7 @@ fn an_approval_opens_what_it_showed_for_that_call_only() {
 }
 
 #[test]
-fn an_approval_for_the_session_opens_for_calls_that_its_rules_cover() {
+fn session_approval_grants_sandbox_exceptions_to_tool_calls_that_match_its_rules() {
     let gate = gate("{}").sandboxed();
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let Verdict::Ask(request) = check(&gate, "bash", json!({ "command": "npm install" })) else { panic!() };
@@ -456,7 +459,7 @@ fn an_approval_for_the_session_opens_for_calls_that_its_rules_cover() {
 }
 
 #[test]
-fn an_answer_may_open_less_or_more_than_was_shown() {
+fn decision_may_grant_fewer_or_more_sandbox_exceptions_than_requested() {
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     for openings in [vec![], vec![Opening::Outside]] {
         let gate = gate("{}").sandboxed();
@@ -469,7 +472,7 @@ fn an_answer_may_open_less_or_more_than_was_shown() {
 }
 
 #[test]
-fn what_a_call_needs_is_asked_in_every_mode_and_denied_where_a_rule_denies() {
+fn requested_sandbox_exceptions_require_approval_in_every_mode_and_obey_deny_rules() {
     let needing = |needs: Value| json!({ "command": "ls", "needs": needs });
     for mode in [Mode::Default, Mode::AcceptEdits, Mode::Auto, Mode::Bypass] {
         let gate = gate("{}").sandboxed();
@@ -484,13 +487,13 @@ fn what_a_call_needs_is_asked_in_every_mode_and_denied_where_a_rule_denies() {
     assert!(matches!(check(&strict, "bash", needing(json!(["/opt/x"]))), Verdict::Deny(_)));
     strict.set_mode(Mode::DontAsk);
     assert!(matches!(check(&strict, "bash", needing(json!(["git"]))), Verdict::Deny(_)));
-    // Without a sandbox there is nothing to open.
+    // Without a sandbox, no exception is needed.
     let open = gate("{}");
     assert_eq!(check(&open, "bash", needing(json!(["network"]))), Verdict::Allow);
 }
 
 #[test]
-fn rules_of_the_person_open_the_repository_and_the_mode_auto_opens_nothing() {
+fn user_rules_grant_repository_access_and_auto_mode_grants_none() {
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let open = |gate: &Gate, command: &str| {
         let call = call("bash", json!({ "command": command }));

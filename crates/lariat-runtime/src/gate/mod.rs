@@ -1,17 +1,23 @@
-//! The one gate: who may do what, for every caller.
+//! The gate: checks every tool call of an agent and of its sub-agents.
 //!
-//! Owns the line that a call walks: plan mode → hooks → rules and mode → approval, then, when it starts → claim of the
-//! files it changes, every file it opens by its real path (`opened`), and after it ran → hooks. The stages are the modules beside this one; `Gate::pass` is the line, and
-//! it is straight. What a stage cannot decide is asked, what fails is denied.
+//! A tool call passes these stages, each a module here:
 //!
-//! The rules are the guard's; this module gives them the session's mode and what the person answered meanwhile.
+//! 1. Before it runs: plan mode → hooks → permission rules and mode → approval. `Gate::pass` runs them in order.
+//! 2. When it starts: claims on the files it changes, and a check of every file it opens, by its real path
+//!    (`opened_files`).
+//! 3. After it ran: hooks.
+//!
+//! What a stage cannot decide requires approval, and what fails is denied.
+//!
+//! The permission rules are those of `lariat-guard`; this module adds the session's permission mode and the
+//! user's decisions during the session.
 
-mod hooked;
-mod moments;
-mod opened;
-mod openings;
+mod opened_files;
 pub(crate) mod plan;
-mod remembered;
+mod remembered_rules;
+mod sandbox_grants;
+mod session_events;
+mod tool_hooks;
 mod verdict;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -31,48 +37,48 @@ use lariat_guard::{
     Trust,
 };
 
-use hooked::Hooked;
-use opened::JudgedCalls;
-use openings::Openings;
-use plan::Approved;
-use remembered::Remembered;
+use opened_files::CheckedCalls;
+use plan::ApprovedCalls;
+use remembered_rules::RememberedRules;
+use sandbox_grants::SandboxGrants;
+use tool_hooks::ToolHooks;
 
-/// Why a call is asked that would run in a trusted workspace, and what to do about it.
-const UNTRUSTED: &str = "this folder is not trusted; after `lariat trust` it runs without asking.";
+/// Why approval is required, and what to do about it, if the tool call would run in a trusted workspace.
+const UNTRUSTED: &str = "this directory is not trusted; run `lariat trust` to allow it without asking.";
 
-/// Decides about every call of a session and of its sub-agents.
+/// Decides about every tool call of a session and of its sub-agents. The built-in [`PermissionPolicy`].
 pub struct Gate {
     layers: Vec<Layer>,
     trust: Trust,
     places: Places,
     resolver: Arc<dyn Resolver>,
     confinement: Confinement,
-    /// Whether commands run in a sandbox in which single things can be opened.
+    /// Whether commands run in a sandbox to which single exceptions can be granted.
     has_sandbox: bool,
-    hooks: Hooked,
-    remembered: Remembered,
-    approved: Approved,
-    openings: Openings,
-    judged: JudgedCalls,
+    hooks: ToolHooks,
+    remembered_rules: RememberedRules,
+    approved: ApprovedCalls,
+    grants: SandboxGrants,
+    checked: CheckedCalls,
     claims: Option<Claims>,
-    now: RwLock<Now>,
+    current: RwLock<CurrentPolicy>,
 }
 
-/// What can change while a session runs.
+/// What can change during a session.
 #[derive(Clone)]
-struct Now {
+struct CurrentPolicy {
     mode: Mode,
     guard: Arc<Guard>,
 }
 
 impl Gate {
-    /// A gate by these settings. The layers of an untrusted workspace count as far as they forbid.
+    /// Creates a gate with these settings. The layers of an untrusted workspace can only add restrictions.
     pub fn new(layers: Vec<Layer>, trust: Trust, places: Places, resolver: Arc<dyn Resolver>) -> Self {
         let settings = Settings::merge(layers.clone(), trust);
         let mode = settings.mode;
         let guard = Arc::new(Guard::new(settings, places.clone(), Arc::clone(&resolver)));
-        // By the directory, not by the project: a relative path in a rule means another file elsewhere.
-        let remembered = Remembered::new(places.directory.display().to_string());
+        // By directory, not by project: a relative path in a rule means another file in another directory.
+        let remembered_rules = RememberedRules::new(places.directory.display().to_string());
         Self {
             layers,
             trust,
@@ -80,17 +86,17 @@ impl Gate {
             resolver,
             confinement: Confinement::Open,
             has_sandbox: false,
-            hooks: Hooked::default(),
-            remembered,
-            approved: Approved::default(),
-            openings: Openings::default(),
-            judged: JudgedCalls::default(),
+            hooks: ToolHooks::default(),
+            remembered_rules,
+            approved: ApprovedCalls::default(),
+            grants: SandboxGrants::default(),
+            checked: CheckedCalls::default(),
             claims: None,
-            now: RwLock::new(Now { mode, guard }),
+            current: RwLock::new(CurrentPolicy { mode, guard }),
         }
     }
 
-    /// Commands run in a sandbox without a network.
+    /// Declares that commands run in a sandbox without network access.
     #[must_use]
     pub const fn sandboxed(mut self) -> Self {
         self.confinement = Confinement::Sandboxed;
@@ -98,125 +104,130 @@ impl Gate {
         self
     }
 
-    /// Commands run in a sandbox, and reach the network and the services of this machine: what they do there is not held
-    /// by the sandbox, so the mode `auto` asks.
+    /// Declares that commands run in a sandbox with access to the network and to services on this machine.
+    /// The sandbox does not restrict what they do there, so the mode `auto` asks for approval.
     #[must_use]
     pub const fn sandboxed_with_network(mut self) -> Self {
         self.has_sandbox = true;
         self
     }
 
-    /// Adds hooks and who runs them. Hooks of an untrusted workspace must not be in the book.
+    /// Adds hooks and their runner. The book must not contain hooks of an untrusted workspace.
     #[must_use]
     pub fn with_hooks(mut self, book: HookBook, runner: Arc<dyn HookRunner>) -> Self {
-        self.hooks = Hooked::new(book, runner, self.places.directory.display().to_string());
+        self.hooks = ToolHooks::new(book, runner, self.places.directory.display().to_string());
         self
     }
 
-    /// Keeps rules that are added by an "always" in this book, and counts those that are there.
+    /// Stores rules of "allow always" decisions in this book, and applies those it already contains.
     ///
     /// # Errors
-    /// When the book cannot be read.
+    /// If the book cannot be read.
     pub fn with_approvals(mut self, book: ApprovalBook) -> Result<Self, lariat_guard::KeptError> {
-        self.remembered = self.remembered.with_book(book)?;
-        self.renew();
+        self.remembered_rules = self.remembered_rules.with_book(book)?;
+        self.rebuild_guard();
         Ok(self)
     }
 
-    /// Keeps sessions that share this table from changing the same files at the same time.
+    /// Prevents sessions that share these claims from changing the same files at the same time.
     #[must_use]
     pub fn with_claims(mut self, claims: Claims) -> Self {
         self.claims = Some(claims);
         self
     }
 
-    /// The mode of the session.
+    /// Returns the permission mode of the session.
     pub fn mode(&self) -> Mode {
-        self.now().mode
+        self.current().mode
     }
 
-    /// Changes the mode, as far as the settings permit it. Gives the mode that counts now.
+    /// Changes the permission mode, as far as the settings allow it. Returns the mode that now applies.
     pub fn set_mode(&self, mode: Mode) -> Mode {
-        let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
-        now.mode = now.guard.settings().permitted(mode);
-        now.mode
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        current.mode = current.guard.settings().permitted(mode);
+        current.mode
     }
 
-    /// Why a call would be allowed, asked or denied now. Nothing is run and nobody is asked.
+    /// Explains whether a tool call would be allowed, denied or require approval now. Runs nothing and asks
+    /// for nothing.
     pub fn explain(&self, query: &PolicyQuery<'_>) -> Judgement {
-        let now = self.now();
-        now.guard.judge(&self.question(query, &query.call.arguments, now.mode))
+        let current = self.current();
+        current.guard.judge(&self.guard_query(query, &query.call.arguments, current.mode))
     }
 
-    /// Judges the files that the session reads on its own: what a rule denies or asks is not read.
+    /// Returns the check for files that the session reads on its own: files that a rule denies or requires
+    /// approval for are not read.
     pub fn reading(&self) -> Arc<dyn FileJudge> {
-        opened::reading(self.guard())
+        opened_files::reading(self.guard())
     }
 
-    /// The guard as it stands, with what was remembered.
+    /// Returns the current guard, including remembered rules.
     pub fn guard(&self) -> Arc<Guard> {
-        self.now().guard
+        self.current().guard
     }
 
-    /// The line.
+    /// Passes a tool call through the stages in order.
     async fn pass(&self, query: PolicyQuery<'_>) -> Verdict {
-        let Now { mode, guard } = self.now();
+        let CurrentPolicy { mode, guard } = self.current();
         if query.call.name == plan::PROPOSE {
             return self.propose(&query, mode, &guard);
         }
         if mode == Mode::Plan && !self.approved.covers(query.call, &query.call.arguments) {
-            let judgement = guard.judge(&self.question(&query, &query.call.arguments, mode));
-            if let Some(verdict) = verdict::planned(&query, &judgement) {
+            let judgement = guard.judge(&self.guard_query(&query, &query.call.arguments, mode));
+            if let Some(verdict) = verdict::plan_mode_verdict(&query, &judgement) {
                 return verdict;
             }
         }
-        let hooked = self.hooks.before(&query, mode, &guard).await;
-        if let Some(refusal) = verdict::refused(&hooked) {
+        let hook_outcome = self.hooks.before(&query, mode, &guard).await;
+        if let Some(refusal) = verdict::hook_denial(&hook_outcome) {
             return refusal;
         }
-        let rewritten = hooked.updated_input.clone().map(Arc::new);
+        let rewritten = hook_outcome.updated_input.clone().map(Arc::new);
         let arguments = rewritten.as_deref().unwrap_or(&query.call.arguments);
         let approved = self.approved.covers(query.call, arguments);
-        // What was approved out of a plan is not part of planning any more.
+        // An approved change of a plan runs outside plan mode.
         let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };
-        let question = self.question(&query, arguments, mode);
-        let requested = match Guard::requested(&question) {
+        let guard_query = self.guard_query(&query, arguments, mode);
+        let requested = match Guard::requested(&guard_query) {
             Ok(requested) if self.has_sandbox => requested,
             Ok(_) => Vec::new(),
             Err(why) => return Verdict::Deny(why),
         };
-        if let Some(why) = openings::denied(&requested, &guard) {
+        if let Some(why) = sandbox_grants::denial(&requested, &guard) {
             return Verdict::Deny(why);
         }
-        // What runs outside of the sandbox is not held by it.
+        // The sandbox does not restrict what runs outside it.
         let outside = requested.contains(&Opening::Outside);
-        let question = if outside { question.with_confinement(Confinement::Open) } else { question };
-        let judgement = guard.judge(&question);
-        self.judged.add(&query, &judgement);
-        let asked = match verdict::weigh(&hooked, &judgement) {
-            verdict::Weighed::Run if !approved && !self.is_open(&requested, &question, &guard) => {
-                let why = "it asks for more than the sandbox allows".to_owned();
+        let guard_query = if outside { guard_query.with_confinement(Confinement::Open) } else { guard_query };
+        let judgement = guard.judge(&guard_query);
+        self.checked.add(&query, &judgement);
+        let reason = match verdict::combine(&hook_outcome, &judgement) {
+            verdict::CombinedDecision::Run
+                if !approved && !self.are_granted(&requested, &guard_query, &guard) =>
+            {
+                let why = "it requests more than the sandbox allows".to_owned();
                 if guard.settings().permitted(mode) == Mode::DontAsk {
                     return Verdict::Deny(why);
                 }
                 why
             }
-            verdict::Weighed::Run => {
+            verdict::CombinedDecision::Run => {
                 return rewritten.map_or(Verdict::Allow, Verdict::Rewrite);
             }
-            verdict::Weighed::Deny(why) => return Verdict::Deny(why),
-            // The person had exactly this before their eyes, and a hook cannot want more than that.
-            verdict::Weighed::Ask(_) if approved => return Verdict::Allow,
-            verdict::Weighed::Ask(why) => why,
+            verdict::CombinedDecision::Deny(why) => return Verdict::Deny(why),
+            // The user approved exactly this, and a hook cannot ask for more than that.
+            verdict::CombinedDecision::Ask(_) if approved => return Verdict::Allow,
+            verdict::CombinedDecision::Ask(why) => why,
         };
-        let openings = self.offered(requested, &question, &guard);
-        self.openings.asked(&query.call.id, &question);
-        let asked = match openings.as_slice() {
-            [] => asked,
-            openings => format!("{asked}\n{}", openings::words(openings)),
+        let openings = self.grantable(requested, &guard_query, &guard);
+        self.grants.request(&query.call.id, &guard_query);
+        let reason = match openings.as_slice() {
+            [] => reason,
+            openings => format!("{reason}\n{}", sandbox_grants::describe(openings)),
         };
-        let asked = if self.trust_would_allow(&question) { format!("{asked}\n- {UNTRUSTED}") } else { asked };
-        let request = verdict::request(&query, arguments, &judgement, &asked, guard.suggest(&question))
+        let reason =
+            if self.trust_would_allow(&guard_query) { format!("{reason}\n- {UNTRUSTED}") } else { reason };
+        let request = verdict::request(&query, arguments, &judgement, &reason, guard.suggest(&guard_query))
             .with_openings(openings);
         let request = match &rewritten {
             Some(arguments) => request.with_args(Arc::clone(arguments)),
@@ -225,53 +236,54 @@ impl Gate {
         self.hooks.on_request(&query, mode, &guard, &judgement, request).await
     }
 
-    /// Whether a call is asked only because the workspace is not trusted.
-    fn trust_would_allow(&self, question: &Query<'_>) -> bool {
+    /// Whether a tool call requires approval only because the workspace is not trusted.
+    fn trust_would_allow(&self, guard_query: &Query<'_>) -> bool {
         if self.trust == Trust::Trusted {
             return false;
         }
-        let layers = self.layers.iter().cloned().chain(self.remembered.layer());
+        let layers = self.layers.iter().cloned().chain(self.remembered_rules.layer());
         let settings = Settings::merge(layers, Trust::Trusted);
         let guard = Guard::new(settings, self.places.clone(), Arc::clone(&self.resolver));
-        guard.judge(question).verdict == lariat_guard::Decision::Allow
+        guard.judge(guard_query).verdict == lariat_guard::Decision::Allow
     }
 
-    /// Whether everything that a call asks for is open already, by an answer that is remembered.
-    fn is_open(&self, requested: &[Opening], question: &Query<'_>, guard: &Guard) -> bool {
+    /// Whether remembered decisions already grant every requested sandbox exception.
+    fn are_granted(&self, requested: &[Opening], guard_query: &Query<'_>, guard: &Guard) -> bool {
         requested.is_empty() || {
-            let open = self.remembered.openings(question, guard);
+            let open = self.remembered_rules.openings(guard_query, guard);
             requested.iter().all(|opening| open.contains(opening))
         }
     }
 
-    /// What an approval of a call opens: what it asks for, and what its words say that it needs.
-    fn offered(&self, requested: Vec<Opening>, question: &Query<'_>, guard: &Guard) -> Vec<Opening> {
+    /// Returns the sandbox exceptions that an approval grants: those that the tool call requests, and those
+    /// that its command needs.
+    fn grantable(&self, requested: Vec<Opening>, guard_query: &Query<'_>, guard: &Guard) -> Vec<Opening> {
         let mut openings = requested;
         if self.has_sandbox && !openings.contains(&Opening::Outside) {
-            openings.extend(guard.needs(question));
+            openings.extend(guard.needs(guard_query));
         }
         openings.sort();
         openings.dedup();
         openings
     }
 
-    /// What becomes of a proposal: it is queued in plan mode, if no rule forbids what it proposes.
+    /// Decides about a proposal: queues it in plan mode, if no rule denies the proposed change.
     fn propose(&self, query: &PolicyQuery<'_>, mode: Mode, guard: &Guard) -> Verdict {
         let Some(change) = plan::proposed(query.call).filter(|_| mode == Mode::Plan) else {
             return Verdict::Deny(match mode {
-                Mode::Plan => "a proposal names a `tool` and its `arguments`.".to_owned(),
-                _ => "this is not plan mode: call the tool itself.".to_owned(),
+                Mode::Plan => "a proposal must name a `tool` and its `arguments`".to_owned(),
+                _ => "plan mode is off; call the tool itself".to_owned(),
             });
         };
         let inner = PolicyQuery::new(query.session_id, query.loop_id, &change, ToolEffects::ALL);
-        let judgement = guard.judge(&self.question(&inner, &change.arguments, Mode::Default));
+        let judgement = guard.judge(&self.guard_query(&inner, &change.arguments, Mode::Default));
         if judgement.verdict == lariat_guard::Decision::Deny {
             return Verdict::Deny(judgement.why());
         }
         Verdict::Queue { summary: verdict::summary(&inner, &change.arguments) }
     }
 
-    fn question<'a>(
+    fn guard_query<'a>(
         &self,
         query: &PolicyQuery<'a>,
         arguments: &'a serde_json::Value,
@@ -282,16 +294,16 @@ impl Gate {
             .with_confinement(self.confinement)
     }
 
-    fn now(&self) -> Now {
-        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn current(&self) -> CurrentPolicy {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes the guard anew, with what is remembered now.
-    fn renew(&self) {
-        let layers = self.layers.iter().cloned().chain(self.remembered.layer());
+    /// Creates a new guard, with the rules remembered now.
+    fn rebuild_guard(&self) {
+        let layers = self.layers.iter().cloned().chain(self.remembered_rules.layer());
         let settings = Settings::merge(layers, self.trust);
         let guard = Guard::new(settings, self.places.clone(), Arc::clone(&self.resolver));
-        self.now.write().unwrap_or_else(PoisonError::into_inner).guard = Arc::new(guard);
+        self.current.write().unwrap_or_else(PoisonError::into_inner).guard = Arc::new(guard);
     }
 }
 
@@ -301,7 +313,7 @@ impl PermissionPolicy for Gate {
     }
 
     fn only_judges(&self) -> bool {
-        self.hooks.lets_pass()
+        self.hooks.runs_no_hooks_before_calls()
     }
 
     fn access(&self) -> Access {
@@ -317,19 +329,19 @@ impl PermissionPolicy for Gate {
     }
 
     fn starts(&self, query: PolicyQuery<'_>) -> Result<Clearance, String> {
-        let Now { mode, guard } = self.now();
+        let CurrentPolicy { mode, guard } = self.current();
         let approved = self.approved.covers(query.call, &query.call.arguments);
         let access = if mode == Mode::Plan && !approved { Access::Reads } else { Access::Full };
         let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };
-        let question = self.question(&query, &query.call.arguments, mode);
-        let files = Some(self.judged.judge(&query, &question, Arc::clone(&guard)));
+        let guard_query = self.guard_query(&query, &query.call.arguments, mode);
+        let files = Some(self.checked.judge(&query, &guard_query, Arc::clone(&guard)));
         let mut clearance = Clearance { access, files, ..Clearance::default() };
         if self.has_sandbox && access == Access::Full {
             clearance.openings =
-                self.openings.of(&query.call.id, &question, &guard, &self.remembered, approved);
+                self.grants.for_call(&query.call.id, &guard_query, &guard, &self.remembered_rules, approved);
         }
         if let Some(claims) = self.claims.as_ref().filter(|_| access == Access::Full) {
-            let paths = guard.written(&question);
+            let paths = guard.written(&guard_query);
             let held = claims.take(query.session_id.as_str(), paths).map_err(|taken| taken.to_string())?;
             clearance.held = Some(Box::new(held));
         }
@@ -337,9 +349,9 @@ impl PermissionPolicy for Gate {
     }
 
     fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
-        self.openings.answered(request, decision);
-        if self.remembered.take(request, decision) {
-            self.renew();
+        self.grants.answered(request, decision);
+        if self.remembered_rules.record(request, decision) {
+            self.rebuild_guard();
         }
     }
 
@@ -349,7 +361,7 @@ impl PermissionPolicy for Gate {
         result: &'a mut Result<ToolResult, ToolError>,
     ) -> BoxFuture<'a, ()> {
         self.approved.end(&query.call.id);
-        self.openings.end(&query.call.id);
+        self.grants.end(&query.call.id);
         Box::pin(self.hooks.after(query, self.mode(), self.guard(), result))
     }
 

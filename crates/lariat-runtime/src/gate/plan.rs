@@ -1,7 +1,8 @@
-//! Plan mode: changes are proposed, not made.
+//! Plan mode: the model proposes changes instead of making them.
 //!
-//! Owns the tool by which a model proposes a change where it has no tool to make one, and the calls that a person approved
-//! out of a plan. Such a call is let through once, as it was shown: by its id and a seal of its tool and arguments.
+//! Provides the tool with which a model proposes a change, and tracks the tool calls that the user approved
+//! from a plan. Such a tool call is allowed once and exactly as shown: by its id and a seal of its tool and
+//! arguments.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 /// The name of the tool that proposes changes.
 pub(crate) const PROPOSE: &str = "plan_change";
 
-/// Proposes a change: another tool's call, which is queued for a person.
+/// The tool that proposes a change: a call of another tool, queued for the user's approval.
 pub(crate) struct ProposeChange;
 
 impl AgentTool for ProposeChange {
@@ -29,8 +30,8 @@ impl AgentTool for ProposeChange {
     }
 
     fn description(&self) -> &str {
-        "Nothing can be changed now: this is plan mode. Proposes one change instead: the call of a tool that would make it (`write_file`, `edit_file`, `multi_edit`, `apply_patch`, `bash` and others), with exactly the arguments it would have. \
-         Propose every change of the plan, in order; the person sees them with their differences, approves all or some, and those are then carried out."
+        "Plan mode is on, so nothing can be changed now. Proposes one change instead: the call of a tool that would make it (`write_file`, `edit_file`, `multi_edit`, `apply_patch`, `bash` and others), with exactly the arguments it would have. \
+         Propose every change of the plan, in order. The user reviews them with their diffs and approves all or some; those are then carried out."
     }
 
     fn parameters_schema(&self) -> Value {
@@ -39,7 +40,7 @@ impl AgentTool for ProposeChange {
             "properties": {
                 "tool": { "type": "string", "description": "The tool that would make the change." },
                 "arguments": { "type": "object", "description": "Its arguments." },
-                "why": { "type": "string", "description": "Why, in a sentence." },
+                "why": { "type": "string", "description": "The reason, in one sentence." },
             },
             "required": ["tool", "arguments"],
         })
@@ -54,13 +55,13 @@ impl AgentTool for ProposeChange {
     }
 
     fn execute<'a>(&'a self, _: Value, _: ToolContext) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        // The gate queues it, so that it never comes as far as this.
-        let words = "Not in plan mode: call the tool itself.".to_owned();
-        Box::pin(std::future::ready(Err(ToolError::Failed(words))))
+        // In plan mode, the gate queues the proposal and this never runs.
+        let message = "Plan mode is off: call the tool itself.".to_owned();
+        Box::pin(std::future::ready(Err(ToolError::Failed(message))))
     }
 }
 
-/// The call that a proposal is about; `None` when it is none.
+/// Returns the tool call that a proposal is about; `None` if the call is not a valid proposal.
 pub(crate) fn proposed(call: &ToolCall) -> Option<ToolCall> {
     let name = call.arguments.get("tool")?.as_str()?.to_owned();
     let arguments = call.arguments.get("arguments").filter(|arguments| arguments.is_object())?.clone();
@@ -72,16 +73,16 @@ pub(crate) fn proposed(call: &ToolCall) -> Option<ToolCall> {
     })
 }
 
-/// Calls that a person approved out of a plan and that did not end yet.
+/// Tool calls that the user approved from a plan and that have not ended yet.
 #[derive(Default)]
-pub(super) struct Approved(Mutex<BTreeMap<ToolCallId, Seal>>);
+pub(super) struct ApprovedCalls(Mutex<BTreeMap<ToolCallId, Seal>>);
 
-impl Approved {
+impl ApprovedCalls {
     pub(super) fn add(&self, call: &ToolCall) {
         self.calls().insert(call.id.clone(), seal(&call.name, &call.arguments));
     }
 
-    /// Whether exactly this was approved.
+    /// Whether the user approved exactly this tool call.
     pub(super) fn covers(&self, call: &ToolCall, arguments: &Value) -> bool {
         self.calls().get(&call.id) == Some(&seal(&call.name, arguments))
     }

@@ -1,25 +1,27 @@
-//! What hooks and rules mean together.
+//! Combines the answers of hooks with the permission rules.
 //!
-//! Owns the table: a hook's deny, defer and ask beat an allow of the rules; its allow beats no rule that denies or asks, and
-//! stands in for the person only where nothing but the lack of a rule would have asked.
+//! The table: a hook's `deny`, `defer` and `ask` win over an allow rule. Its `allow` wins over no rule that
+//! denies or requires approval; it replaces the user's approval only where approval is required because no
+//! rule matches.
 
 use lariat_core::permission::{PermissionRequest, PolicyQuery, Verdict};
 use lariat_guard::hooks::{Decision as Hook, Outcome};
 use lariat_guard::{Cause, Decision, Judgement, Mode, display};
 use serde_json::Value;
 
-/// What hooks and rules say together.
-pub(super) enum Weighed {
-    /// Run it.
+/// The combined decision of hooks and rules.
+pub(super) enum CombinedDecision {
+    /// Run the tool call.
     Run,
-    /// Ask a person, for this reason.
+    /// Ask the user for approval, for this reason.
     Ask(String),
-    /// Do not run it.
+    /// Do not run it, for this reason.
     Deny(String),
 }
 
-/// What plan mode does with a call that would change something: it is queued. What a rule denies is denied.
-pub(super) fn planned(query: &PolicyQuery<'_>, judgement: &Judgement) -> Option<Verdict> {
+/// Decides about a tool call in plan mode: one that would change something is queued, unless a rule denies
+/// it.
+pub(super) fn plan_mode_verdict(query: &PolicyQuery<'_>, judgement: &Judgement) -> Option<Verdict> {
     if judgement.verdict != Decision::Deny {
         return None;
     }
@@ -31,36 +33,37 @@ pub(super) fn planned(query: &PolicyQuery<'_>, judgement: &Judgement) -> Option<
     })
 }
 
-/// What hooks refuse by themselves.
-pub(super) fn refused(hooked: &Outcome) -> Option<Verdict> {
-    let reason = || hooked.reason().unwrap_or_else(|| "a hook refused it".to_owned());
-    match hooked.decision {
+/// Returns the denial if a hook denied the tool call.
+pub(super) fn hook_denial(hook_outcome: &Outcome) -> Option<Verdict> {
+    let reason = || hook_outcome.reason().unwrap_or_else(|| "a hook denied it".to_owned());
+    match hook_outcome.decision {
         Some(Hook::Deny) => Some(Verdict::Deny(reason())),
-        Some(Hook::Defer) => Some(Verdict::Deny(format!("Not now: {}", reason()))),
-        _ if hooked.stops => Some(Verdict::Deny(reason())),
+        Some(Hook::Defer) => Some(Verdict::Deny(format!("deferred by a hook: {}", reason()))),
+        _ if hook_outcome.stops => Some(Verdict::Deny(reason())),
         _ => None,
     }
 }
 
-/// Weighs hooks that did not refuse against the rules.
-pub(super) fn weigh(hooked: &Outcome, judgement: &Judgement) -> Weighed {
-    match (judgement.verdict, hooked.decision) {
-        (Decision::Deny, _) => Weighed::Deny(judgement.why()),
-        (_, Some(Hook::Ask)) => {
-            Weighed::Ask(hooked.reason().unwrap_or_else(|| "a hook wants it asked".to_owned()))
-        }
-        (Decision::Allow, _) => Weighed::Run,
-        (Decision::Ask, Some(Hook::Allow)) if is_open(judgement) => Weighed::Run,
-        (Decision::Ask, _) => Weighed::Ask(judgement.explain()),
+/// Combines the answer of hooks that did not deny with the rules.
+pub(super) fn combine(hook_outcome: &Outcome, judgement: &Judgement) -> CombinedDecision {
+    match (judgement.verdict, hook_outcome.decision) {
+        (Decision::Deny, _) => CombinedDecision::Deny(judgement.why()),
+        (_, Some(Hook::Ask)) => CombinedDecision::Ask(
+            hook_outcome.reason().unwrap_or_else(|| "a hook requires approval".to_owned()),
+        ),
+        (Decision::Allow, _) => CombinedDecision::Run,
+        (Decision::Ask, Some(Hook::Allow)) if only_lacks_a_rule(judgement) => CombinedDecision::Run,
+        (Decision::Ask, _) => CombinedDecision::Ask(judgement.explain()),
     }
 }
 
-/// True when it is asked only because nothing allows it.
-pub(super) fn is_open(judgement: &Judgement) -> bool {
+/// Whether approval is required only because no rule allows the tool call.
+pub(super) fn only_lacks_a_rule(judgement: &Judgement) -> bool {
     judgement.because.iter().all(|reason| matches!(reason.cause, Cause::NoRule | Cause::Mode(_)))
 }
 
-/// The question to a person: exactly what would run, why it is asked, exactly what would be remembered.
+/// Creates the approval request: exactly what would run, why approval is required, and exactly which rules
+/// would be remembered.
 pub(super) fn request(
     query: &PolicyQuery<'_>,
     arguments: &Value,
@@ -74,7 +77,7 @@ pub(super) fn request(
     if remember.is_empty() { request } else { request.with_remember(remember.join("\n")) }
 }
 
-/// Exactly what would run, in words: the command, or each argument on a line of its own. Never raw JSON.
+/// Describes exactly what would run: the command, or each argument on its own line. Never raw JSON.
 pub(super) fn summary(query: &PolicyQuery<'_>, arguments: &Value) -> String {
     let mut text = display::line(&query.call.name).into_owned();
     let Value::Object(fields) = arguments else {
@@ -84,15 +87,15 @@ pub(super) fn summary(query: &PolicyQuery<'_>, arguments: &Value) -> String {
     if let Some(command) = command {
         text.push_str(&format!(": {}", display::block(command)));
     }
-    // The path says most: it stands first.
+    // The path is the most informative argument, so it comes first.
     let path = fields.get("path").and_then(Value::as_str);
     if let (None, Some(path)) = (command, path) {
         text.push_str(&format!(" {}", display::line(path)));
     }
     for (name, value) in fields {
-        let is_said = (name == "command" && command.is_some())
+        let is_shown = (name == "command" && command.is_some())
             || (name == "path" && path.is_some() && command.is_none());
-        if is_said {
+        if is_shown {
             continue;
         }
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -1,4 +1,4 @@
-//! What the in-memory journal promises.
+//! What the in-memory store guarantees.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ fn events(range: std::ops::Range<u64>) -> Vec<Event> {
     range.map(|seq| event(seq, seq)).collect()
 }
 
-/// Nothing in memory has to be waited for.
+/// Runs a future that never waits.
 fn now<T>(future: BoxFuture<'_, T>) -> T {
-    future.now_or_never().expect("memory answers at once")
+    future.now_or_never().expect("the memory store answers immediately")
 }
 
 fn claimed(store: &MemoryStore, session: &str) -> (SessionId, Epoch) {
@@ -36,7 +36,7 @@ fn claimed(store: &MemoryStore, session: &str) -> (SessionId, Epoch) {
 }
 
 #[test]
-fn what_was_appended_is_read_back_in_order_and_in_pages() {
+fn reads_appended_events_in_order_and_in_pages() {
     let store = MemoryStore::new();
     let (session, epoch) = claimed(&store, "s");
     let ack = now(store.append(Append::new(&session, epoch, 0, &events(0..7)))).unwrap();
@@ -50,9 +50,9 @@ fn what_was_appended_is_read_back_in_order_and_in_pages() {
 }
 
 #[test]
-fn a_session_nobody_wrote_is_empty() {
+fn unknown_session_is_empty() {
     let store = MemoryStore::new();
-    let session = SessionId::from("nobody");
+    let session = SessionId::from("unknown");
     assert_eq!(now(store.head(&session)), Ok(0));
     assert_eq!(now(store.read(&session, 0, 10)), Ok(vec![]));
     assert!(matches!(
@@ -62,7 +62,7 @@ fn a_session_nobody_wrote_is_empty() {
 }
 
 #[test]
-fn a_claim_fences_off_every_earlier_writer() {
+fn claim_fences_off_every_earlier_writer() {
     let store = MemoryStore::new();
     let (session, first) = claimed(&store, "s");
     let (_, second) = claimed(&store, "s");
@@ -71,13 +71,13 @@ fn a_claim_fences_off_every_earlier_writer() {
     assert_eq!(stale, Err(StoreError::Fenced { current: second }));
     assert_eq!(now(store.head(&session)), Ok(0));
     assert!(now(store.append(Append::new(&session, second, 0, &events(0..1)))).is_ok());
-    // A stale writer learns that it is stale even when its position is wrong too.
+    // A stale writer gets this error even if its position is wrong, too.
     let stale = now(store.append(Append::new(&session, first, 9, &events(9..10))));
     assert_eq!(stale, Err(StoreError::Fenced { current: second }));
 }
 
 #[test]
-fn a_batch_at_the_wrong_position_or_with_a_hole_is_refused_whole() {
+fn batch_at_the_wrong_position_or_with_a_gap_is_rejected_completely() {
     let store = MemoryStore::new();
     let (session, epoch) = claimed(&store, "s");
     now(store.append(Append::new(&session, epoch, 0, &events(0..3)))).unwrap();
@@ -93,7 +93,7 @@ fn a_batch_at_the_wrong_position_or_with_a_hole_is_refused_whole() {
 }
 
 #[test]
-fn the_listing_is_newest_first() {
+fn lists_sessions_newest_first() {
     let store = MemoryStore::new();
     for (name, at) in [("old", 10), ("newest", 30), ("middle", 20)] {
         let (session, epoch) = claimed(&store, name);
@@ -108,7 +108,7 @@ fn the_listing_is_newest_first() {
 }
 
 #[test]
-fn blobs_are_kept_once_under_a_stable_address() {
+fn stores_each_blob_once_under_a_stable_address() {
     let store = MemoryStore::new();
     let hash = now(store.put_blob(b"a picture")).unwrap();
     assert_eq!(now(store.put_blob(b"a picture")).unwrap(), hash);
@@ -120,7 +120,7 @@ fn blobs_are_kept_once_under_a_stable_address() {
 }
 
 #[test]
-fn addresses_are_the_published_fnv_1a_values() {
+fn addresses_match_the_published_fnv_1a_values() {
     // Test vectors of draft-eastlake-fnv for FNV-1a 128: "", "a", "foobar".
     assert_eq!(address(b""), 0x6C62_272E_07BB_0142_62B8_2175_6295_C58D);
     assert_eq!(address(b"a"), 0xD228_CB69_6F1A_8CAF_7891_2B70_4E4A_8964);
@@ -128,14 +128,14 @@ fn addresses_are_the_published_fnv_1a_values() {
 }
 
 #[test]
-fn a_collision_of_addresses_is_refused_instead_of_answered_with_other_bytes() {
+fn address_collision_is_rejected() {
     let store = MemoryStore::new();
     locked(&store.blobs).insert(address(b"mine"), Box::from(*b"planted"));
     assert!(matches!(now(store.put_blob(b"mine")), Err(StoreError::Damaged(_))));
 }
 
 #[test]
-fn sessions_appended_to_from_many_threads_each_keep_their_order() {
+fn sessions_keep_their_order_when_many_threads_append() {
     let store = MemoryStore::new();
     std::thread::scope(|scope| {
         for thread in 0..8 {
@@ -158,7 +158,7 @@ fn sessions_appended_to_from_many_threads_each_keep_their_order() {
 }
 
 #[test]
-fn of_writers_that_race_for_one_position_exactly_one_wins() {
+fn exactly_one_of_several_racing_writers_wins_a_position() {
     let store = MemoryStore::new();
     let (session, epoch) = claimed(&store, "s");
     let wins: u64 = std::thread::scope(|scope| {

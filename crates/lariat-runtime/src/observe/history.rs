@@ -1,7 +1,7 @@
-//! What a subscription remembers in order to resolve the names in re-read events.
+//! The messages that a subscription remembers, to resolve references in re-read events.
 //!
-//! Owns the messages of the loops that are open, as shared pointers, and the question for which of them the
-//! beginning was not seen. A loop's messages are dropped at its `AgentEnd`.
+//! Holds the messages of open loops as shared pointers, and knows for which loops the beginning is missing.
+//! Drops the messages of a loop at its `AgentEnd`.
 
 use lariat_core::event::{AgentEvent, Event, MessageRef, Recorded, Resolver};
 use lariat_core::id::LoopId;
@@ -9,14 +9,14 @@ use lariat_core::id::LoopId;
 #[derive(Default)]
 pub(super) struct History {
     resolver: Resolver,
-    /// Open loops whose messages are known from their beginning, or as far back as they will be looked for.
+    /// Open loops whose messages are known from their beginning, or as far back as the search goes.
     complete: Vec<LoopId>,
 }
 
 impl History {
-    /// Takes in a durable event that is delivered as it is.
-    pub(super) fn learn(&mut self, event: &Event) {
-        self.note(event);
+    /// Adds a durable event that is delivered as it is.
+    pub(super) fn add(&mut self, event: &Event) {
+        self.track(event);
         if matches!(
             event.event,
             AgentEvent::MessageEnd { .. } | AgentEvent::MessageQueued { .. } | AgentEvent::AgentEnd { .. }
@@ -25,20 +25,20 @@ impl History {
         }
     }
 
-    /// Takes in a durable event that was re-read, and attaches what it names.
+    /// Adds a durable event that was re-read, and attaches the messages that it refers to.
     pub(super) fn resolve(&mut self, event: &Event) -> Event {
-        self.note(event);
+        self.track(event);
         self.resolver.resolve(event)
     }
 
-    /// The loop whose earlier messages must be looked up before this event can be resolved.
-    pub(super) fn lacks<'a>(&self, event: &'a Event) -> Option<&'a LoopId> {
+    /// Returns the loop whose earlier messages must be read before this event can be resolved.
+    pub(super) fn missing_loop<'a>(&self, event: &'a Event) -> Option<&'a LoopId> {
         let loop_id = event.loop_id.as_ref()?;
-        (names_something(&event.event) && !self.complete.contains(loop_id)).then_some(loop_id)
+        (has_unresolved_references(&event.event) && !self.complete.contains(loop_id)).then_some(loop_id)
     }
 
-    /// Takes in an event that was looked up for a loop; true when it is where the loop began.
-    pub(super) fn learn_earlier(&mut self, loop_id: &LoopId, event: &Event) -> bool {
+    /// Adds an event that was read for a loop; returns true if the loop began there.
+    pub(super) fn add_earlier(&mut self, loop_id: &LoopId, event: &Event) -> bool {
         if event.loop_id.as_ref().is_some_and(|owner| owner != loop_id) {
             return false;
         }
@@ -48,12 +48,12 @@ impl History {
         matches!(event.event, AgentEvent::AgentStart(_)) && event.loop_id.is_some()
     }
 
-    /// Nothing more will be looked up for this loop.
+    /// Marks that no more events will be read for this loop.
     pub(super) fn complete(&mut self, loop_id: LoopId) {
         self.complete.push(loop_id);
     }
 
-    fn note(&mut self, event: &Event) {
+    fn track(&mut self, event: &Event) {
         match (&event.event, &event.loop_id) {
             (AgentEvent::AgentStart(_), Some(loop_id)) => self.complete.push(loop_id.clone()),
             (AgentEvent::AgentEnd { .. }, Some(loop_id)) => self.complete.retain(|open| open != loop_id),
@@ -62,15 +62,17 @@ impl History {
     }
 }
 
-/// Whether an event, as it came from the store, names content it does not carry.
-fn names_something(event: &AgentEvent) -> bool {
-    let named = |reference: &MessageRef| reference.shared().is_none();
+/// Whether an event from the store refers to content that it does not contain.
+fn has_unresolved_references(event: &AgentEvent) -> bool {
+    let is_unresolved = |reference: &MessageRef| reference.shared().is_none();
     match event {
-        AgentEvent::TurnEnd { message, tool_results, .. } => named(message) || tool_results.iter().any(named),
-        AgentEvent::AgentEnd { messages, .. } => messages.iter().any(named),
-        AgentEvent::ToolExecutionEnd { message, .. } => named(message),
+        AgentEvent::TurnEnd { message, tool_results, .. } => {
+            is_unresolved(message) || tool_results.iter().any(is_unresolved)
+        }
+        AgentEvent::AgentEnd { messages, .. } => messages.iter().any(is_unresolved),
+        AgentEvent::ToolExecutionEnd { message, .. } => is_unresolved(message),
         AgentEvent::ToolExecutionStart { args, .. } => args.get().is_none(),
-        AgentEvent::MessageEnd { message: Recorded::Earlier(reference) } => named(reference),
+        AgentEvent::MessageEnd { message: Recorded::Earlier(reference) } => is_unresolved(reference),
         _ => false,
     }
 }

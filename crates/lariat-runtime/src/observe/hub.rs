@@ -1,7 +1,7 @@
-//! The one place a session's events are published from.
+//! Publishes the events of a session to all subscribers.
 //!
-//! Owns the list of subscribers and how far the journal was published. Publishing costs a short lock per subscriber;
-//! consumers are woken after every lock is released, so that a waker may do what it likes.
+//! Holds the list of subscribers and the position up to which the journal was published. Publishing takes a
+//! short lock per subscriber and wakes consumers after releasing all locks, so that a waker may call the hub.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,19 +47,18 @@ pub(super) struct Shared {
 #[derive(Default)]
 struct State {
     subscribers: Vec<Arc<Queue>>,
-    /// The `seq` after the last durable event published here; `None` while there was none.
+    /// The `seq` after the last durable event published here; `None` before the first.
     published: Option<u64>,
     closed: bool,
 }
 
 impl EventHub {
-    /// A hub for a session, without subscribers. `store` is where its durable events can be read again.
+    /// Creates a hub for a session, without subscribers. Durable events are re-read from `store`.
     pub fn new(store: Arc<dyn SessionStore>, session_id: SessionId) -> Self {
         Self { shared: Arc::new(Shared { store, session_id, state: Mutex::default() }) }
     }
 
-    /// Hands an event to every subscriber. Never waits, whatever the subscribers do. After [`Self::close`]
-    /// nobody gets it.
+    /// Passes an event to every subscriber. Never waits for subscribers. Does nothing after [`Self::close`].
     pub fn publish(&self, event: Event) {
         let mut wakers = Vec::new();
         {
@@ -72,17 +71,17 @@ impl EventHub {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Observes what is published from now on. `capacity` is the number of events that may wait, at least 1.
+    /// Subscribes to events from now on. `capacity` is the number of events that may wait, at least 1.
     pub fn subscribe(&self, capacity: usize) -> Subscription {
         self.admit(|published| (Queue::live(capacity, published), published))
     }
 
-    /// Observes from a position in the journal: what is there already is read again, then it goes on live.
+    /// Subscribes from a position in the journal: reads existing events first, then continues live.
     pub fn subscribe_from(&self, capacity: usize, from_seq: u64) -> Subscription {
         self.admit(|published| (Queue::behind(capacity, from_seq, published), Some(from_seq)))
     }
 
-    /// Makes a queue for what was published so far, and adds it before anything else is published.
+    /// Creates a queue for the current position, and adds it before anything else is published.
     fn admit(&self, queue: impl FnOnce(Option<u64>) -> (Queue, Option<u64>)) -> Subscription {
         let mut state = self.shared.lock();
         let (queue, position) = queue(state.published);
@@ -96,12 +95,12 @@ impl EventHub {
         Subscription::new(queue, Arc::downgrade(&self.shared), replay, position)
     }
 
-    /// Whether anyone listens; if not, a live event need not even be made.
+    /// Whether there are subscribers; if not, a live event need not be created.
     pub fn has_subscribers(&self) -> bool {
         !self.shared.lock().subscribers.is_empty()
     }
 
-    /// Ends the stream: subscribers get what was published before, then the end.
+    /// Ends the stream: subscribers receive what was published before, then the end.
     pub fn close(&self) {
         let subscribers = {
             let mut state = self.shared.lock();
@@ -132,7 +131,7 @@ impl fmt::Debug for EventHub {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No user code runs below this lock, so a panic elsewhere leaves it whole.
+        // No user code runs under this lock, so the state is intact after a panic elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

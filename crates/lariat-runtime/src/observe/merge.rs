@@ -1,8 +1,8 @@
-//! How live events make room for each other.
+//! Merges live events in a queue, to save space.
 //!
-//! Owns which live events join or replace which, looking at the last few of a queue only, so that publishing stays
-//! cheap. Joining pieces of a message loses nothing and is always done; replacing loses the older event and is done
-//! only under pressure. Invariant: no event moves to the other side of a durable one.
+//! Looks only at the last few queued events, so that publishing stays cheap. Joining chunks of a message
+//! loses nothing and is always done; replacing loses the older event and is done only under pressure.
+//! Invariant: no event moves across a durable one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,40 +10,41 @@ use std::sync::Arc;
 use lariat_core::event::{AgentEvent, Event, StreamDelta};
 use lariat_core::id::{MessageId, ToolCallId};
 
-/// Queued events looked at per published one: more than tools run and messages stream beside each other as a rule.
-const LOOK_BACK: usize = 32;
+/// Number of queued events to check per published one: usually more than there are parallel tools and
+/// messages.
+const MAX_MERGE_DISTANCE: usize = 32;
 
-/// What became of a live event.
+/// What happened to a live event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Merge {
-    /// It is part of a queued event now.
+    /// It became part of a queued event.
     Joined,
-    /// It goes to the end of the queue, if there is room.
+    /// It goes to the end of the queue, if there is space.
     Append,
 }
 
-/// Joins a live event with a queued one, or takes out the one it replaces.
+/// Joins a live event with a queued one, or removes the event that it replaces.
 pub(super) fn merge(queue: &mut VecDeque<Event>, event: &Event, capacity: usize) -> Merge {
     if let AgentEvent::MessageUpdate { message, delta } = &event.event {
-        let last_piece = queue
+        let last_chunk = queue
             .iter_mut()
             .rev()
-            .take(LOOK_BACK)
+            .take(MAX_MERGE_DISTANCE)
             .take_while(|queued| !queued.is_durable())
             .find(|queued| streamed_message(queued) == Some(message.id()));
-        return match last_piece {
+        return match last_chunk {
             Some(queued) => join(queued, delta),
             None => Merge::Append,
         };
     }
     let under_pressure = queue.len() >= capacity / 2;
-    if under_pressure && let Some(index) = replaced(queue, event) {
+    if under_pressure && let Some(index) = replaced_index(queue, event) {
         queue.remove(index);
     }
     Merge::Append
 }
 
-/// The message whose text a live event is a part of.
+/// Returns the message that a live event is a chunk of.
 pub(super) fn streamed_message(event: &Event) -> Option<MessageId> {
     match &event.event {
         AgentEvent::MessageStart { message } | AgentEvent::MessageUpdate { message, .. } => {
@@ -54,7 +55,7 @@ pub(super) fn streamed_message(event: &Event) -> Option<MessageId> {
 }
 
 fn join(queued: &mut Event, delta: &StreamDelta) -> Merge {
-    // Copies the first piece when other subscribers hold it too; from then on the joined text is this queue's own.
+    // Copies the first chunk if other subscribers share it; after that, this queue owns the joined text.
     let AgentEvent::MessageUpdate { delta: earlier, .. } = &mut Arc::make_mut(queued).event else {
         return Merge::Append;
     };
@@ -69,8 +70,8 @@ fn join(queued: &mut Event, delta: &StreamDelta) -> Merge {
     }
 }
 
-/// The place of an older event that says nothing any more once `event` is there.
-fn replaced(queue: &VecDeque<Event>, event: &Event) -> Option<usize> {
+/// Returns the index of an older event that `event` replaces.
+fn replaced_index(queue: &VecDeque<Event>, event: &Event) -> Option<usize> {
     if streamed_message(event).is_some() {
         return None;
     }
@@ -79,7 +80,7 @@ fn replaced(queue: &VecDeque<Event>, event: &Event) -> Option<usize> {
             && queued.loop_id == event.loop_id
             && tool_call(queued) == tool_call(event)
     };
-    let newest = queue.len().saturating_sub(LOOK_BACK);
+    let newest = queue.len().saturating_sub(MAX_MERGE_DISTANCE);
     queue.iter().enumerate().skip(newest).find(|(_, queued)| same(queued)).map(|(index, _)| index)
 }
 

@@ -1,10 +1,11 @@
-//! How events reach observers without ever slowing the loop.
+//! Passes events to observers without ever slowing the loop.
 //!
-//! Owns the way from [`EventHub::publish`], which never waits, to each [`Subscription`], whose queue is bounded. A
-//! consumer that falls behind loses live events and is given the durable ones again from the journal. Owns no task
-//! and no executor: a subscription moves only when it is polled.
-//! Invariant: a subscription delivers durable events by `seq`, each once, without a gap; a live event never comes
-//! before a durable one that was published before it.
+//! [`EventHub::publish`] never waits; each [`Subscription`] has a bounded queue. A consumer that falls behind
+//! misses live events and re-reads the durable ones from the journal. There is no task and no executor: a
+//! subscription only makes progress when it is polled.
+//!
+//! Invariant: a subscription delivers durable events in order of `seq`, each once, without a gap; a live
+//! event never comes before a durable one that was published before it.
 
 mod history;
 mod hub;

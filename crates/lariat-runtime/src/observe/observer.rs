@@ -1,16 +1,16 @@
-//! Somebody who is shown everything that agents do: a trace, an exporter, a dashboard.
+//! The trait for observers of agents: a trace, an exporter, a dashboard.
 //!
-//! Owns the contract only. An observer hears of events after they are durable, beside the run, in order for each
-//! session; several agents may share one.
+//! An observer receives events after they are durable, in parallel with the run and in order for each
+//! session. Several agents may share one.
 
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 
-/// Is shown every event of the agents it is given to (`AgentBuilder::observer`).
+/// Receives every event of the agents it is added to (`AgentBuilder::observer`).
 ///
-/// A run is called done only when its observers have heard of it, so an observer that has to wait for something hands
-/// the event on to a thread or a task of its own. One that panics misses that event.
+/// A run finishes only after its observers have received all its events, so an observer that has to wait
+/// should pass the event to a thread or task of its own. An observer that panics misses that event.
 pub trait Observer: Send + Sync {
-    /// Hears of one event.
+    /// Receives one event.
     fn observe(&self, session_id: &SessionId, event: &Event);
 }

@@ -1,9 +1,9 @@
-//! What waits for one subscriber, bounded.
+//! The bounded queue of one subscriber.
 //!
-//! Owns the queue, the mode it is in, and the waker of the consumer. When it is full: pieces of a message are joined,
-//! other live events replace older ones of their kind or are dropped; a durable event that does not fit switches the
-//! queue to [`Feed::Missing`], and the consumer reads the journal from there until it has caught up.
-//! Invariant: queued durable events have consecutive `seq`, and the next one expected follows the last one queued.
+//! When it is full, chunks of a message are joined, and other live events replace older ones of their kind or
+//! are dropped. A durable event that does not fit switches the queue to [`Feed::Missing`], and the consumer
+//! reads the journal from there until it has caught up. Invariant: queued durable events have consecutive
+//! `seq`, and the next expected one follows the last queued one.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,8 +14,9 @@ use lariat_core::id::MessageId;
 
 use super::merge::{self, Merge};
 
-/// Messages that are remembered as torn, the newest ones. More than stream into one session at a time.
-const TORN_MESSAGES: usize = 32;
+/// Maximum number of messages remembered as incomplete, the newest ones. More than stream into one session at
+/// a time.
+const MAX_INCOMPLETE: usize = 32;
 
 pub(super) struct Queue {
     capacity: usize,
@@ -25,41 +26,41 @@ pub(super) struct Queue {
 struct State {
     events: VecDeque<Event>,
     feed: Feed,
-    /// The `seq` after the last durable event that was published; `None` while there was none.
+    /// The `seq` after the last published durable event; `None` before the first.
     published: Option<u64>,
     closed: bool,
-    torn: VecDeque<MessageId>,
+    incomplete: VecDeque<MessageId>,
     waker: Option<Waker>,
 }
 
-/// Where the subscriber's next durable event, beyond those queued, comes from.
+/// Where the subscriber's next durable event comes from, after the queued ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Feed {
-    /// The publisher. `None` as long as any position will do.
+    /// From the publisher. `None` accepts any position.
     Live { expected: Option<u64> },
-    /// The journal, from this `seq` on: the publisher was faster.
+    /// From the journal, starting at this `seq`: the publisher was faster.
     Missing { from: u64 },
 }
 
 /// What the consumer does next.
-pub(super) enum Next {
-    /// Delivers this.
+pub(super) enum NextStep {
+    /// Delivers this event.
     Event(Event),
-    /// Reads the journal from `from`, at least to `until` if that is known.
+    /// Reads the journal from `from`, at least to `until` if it is known.
     Missing { from: u64, until: Option<u64> },
-    /// Waits; its waker is kept.
+    /// Waits; the queue holds its waker.
     Wait,
     /// Stops: everything was delivered.
     Ended,
 }
 
 impl Queue {
-    /// A queue for what is published from now on.
+    /// Creates a queue for events published from now on.
     pub(super) fn live(capacity: usize, published: Option<u64>) -> Self {
         Self::new(capacity, Feed::Live { expected: published }, published)
     }
 
-    /// A queue whose consumer starts with the journal.
+    /// Creates a queue whose consumer starts with the journal.
     pub(super) fn behind(capacity: usize, from: u64, published: Option<u64>) -> Self {
         Self::new(capacity, Feed::Missing { from }, published)
     }
@@ -70,53 +71,53 @@ impl Queue {
             feed,
             published,
             closed: false,
-            torn: VecDeque::new(),
+            incomplete: VecDeque::new(),
             waker: None,
         };
         Self { capacity: capacity.max(1), state: Mutex::new(state) }
     }
 
-    /// Takes an event in, or not. Returns the waker of a consumer that waits for it.
+    /// Adds an event if it fits. Returns the waker of a consumer that waits for it.
     pub(super) fn push(&self, event: &Event) -> Option<Waker> {
         let mut state = self.lock();
-        let news = if event.is_durable() {
+        let is_new = if event.is_durable() {
             state.push_durable(event, self.capacity)
         } else {
             state.push_live(event, self.capacity)
         };
-        if news { state.waker.take() } else { None }
+        if is_new { state.waker.take() } else { None }
     }
 
-    /// Nothing more will be pushed. Returns the waker of a consumer that waits.
+    /// Closes the queue. Returns the waker of a waiting consumer.
     pub(super) fn close(&self) -> Option<Waker> {
         let mut state = self.lock();
         state.closed = true;
         state.waker.take()
     }
 
-    /// What the consumer does next; keeps its waker if that is waiting.
-    pub(super) fn next(&self, waker: &Waker) -> Next {
+    /// Returns what the consumer does next; stores its waker if it must wait.
+    pub(super) fn next(&self, waker: &Waker) -> NextStep {
         let mut state = self.lock();
         if let Some(event) = state.events.pop_front() {
-            return Next::Event(event);
+            return NextStep::Event(event);
         }
         if let Feed::Missing { from } = state.feed {
             if state.published.is_none_or(|published| from < published) {
-                return Next::Missing { from, until: state.published };
+                return NextStep::Missing { from, until: state.published };
             }
             state.feed = Feed::Live { expected: Some(from) };
         }
         if state.closed {
-            return Next::Ended;
+            return NextStep::Ended;
         }
         match &mut state.waker {
-            Some(kept) => kept.clone_from(waker),
+            Some(stored) => stored.clone_from(waker),
             none => *none = Some(waker.clone()),
         }
-        Next::Wait
+        NextStep::Wait
     }
 
-    /// The consumer has got everything before `seq` from the journal.
+    /// Records that the consumer has read everything before `seq` from the journal.
     pub(super) fn caught_up_to(&self, seq: u64) {
         let mut state = self.lock();
         if let Feed::Missing { from } = &mut state.feed {
@@ -124,7 +125,7 @@ impl Queue {
         }
     }
 
-    /// The journal has nothing at `from`. That is the end of it only if nothing was published meanwhile.
+    /// Records that the journal has nothing at `from`. It is the end only if nothing was published meanwhile.
     pub(super) fn journal_ended(&self) {
         let mut state = self.lock();
         if let (Feed::Missing { from }, None) = (state.feed, state.published) {
@@ -143,7 +144,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No user code runs below this lock but the cloning of a waker, which changes nothing here.
+        // Cloning a waker is the only user code under this lock, and it changes nothing here.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -154,7 +155,7 @@ impl State {
         let Feed::Live { expected } = self.feed else { return false };
         let expected = expected.unwrap_or(event.seq);
         if event.seq < expected {
-            // Read from the journal before it was published.
+            // The consumer already read it from the journal, before it was published.
             return false;
         }
         if event.seq > expected || self.events.len() >= capacity {
@@ -168,7 +169,7 @@ impl State {
 
     fn push_live(&mut self, event: &Event, capacity: usize) -> bool {
         let message = merge::streamed_message(event);
-        if message.is_some_and(|id| self.torn.contains(&id)) {
+        if message.is_some_and(|id| self.incomplete.contains(&id)) {
             return false;
         }
         let taken = self.is_up_to_date()
@@ -181,13 +182,13 @@ impl State {
                 Merge::Append => false,
             };
         if let (false, Some(id)) = (taken, message) {
-            self.tear(id);
+            self.mark_incomplete(id);
         }
         taken
     }
 
-    /// False while the consumer reads the journal, and while it is ahead of the publisher after having done so: a
-    /// live event would then come before, or after, a durable one it belongs on the other side of.
+    /// Whether live events can be queued. Not while the consumer reads the journal, and not while it is ahead
+    /// of the publisher after that: a live event would then be on the wrong side of a durable one.
     fn is_up_to_date(&self) -> bool {
         match self.feed {
             Feed::Missing { .. } => false,
@@ -195,11 +196,12 @@ impl State {
         }
     }
 
-    /// A piece of this message was dropped: the rest of its pieces would leave a hole, so they are dropped as well.
-    fn tear(&mut self, id: MessageId) {
-        if self.torn.len() >= TORN_MESSAGES {
-            self.torn.pop_front();
+    /// Marks a message as incomplete after one of its chunks was dropped: later chunks would leave a gap, so
+    /// they are dropped, too.
+    fn mark_incomplete(&mut self, id: MessageId) {
+        if self.incomplete.len() >= MAX_INCOMPLETE {
+            self.incomplete.pop_front();
         }
-        self.torn.push_back(id);
+        self.incomplete.push_back(id);
     }
 }

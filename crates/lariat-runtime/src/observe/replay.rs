@@ -1,8 +1,8 @@
-//! Reading durable events again that a subscription has not got live.
+//! Re-reads durable events that a subscription did not receive live.
 //!
-//! Owns the page in hand, the read under way, and how often a failing read is tried. Also looks up what re-read
-//! events name, backwards to the beginning of their loop. Owns no position: the queue says what is missing.
-//! Invariant: events leave here one by one with consecutive `seq`, or the reading fails.
+//! Holds the current page, the pending read, and the number of retries. Also reads the messages that re-read
+//! events refer to, backwards to the beginning of their loop. The queue, not this module, knows the position.
+//! Invariant: events leave here one by one with consecutive `seq`, or reading fails.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,15 +15,16 @@ use lariat_core::store::{SessionStore, StoreError};
 
 use super::history::History;
 
-/// Events read from the store at once. A page of shared pointers is 2 KiB; a query per 256 events is cheap.
+/// Number of events to read at a time. A page of shared pointers is 2 KiB; a query per 256 events is cheap.
 pub(super) const PAGE: usize = 256;
 
-/// Times a failing read is tried again before the subscription ends. There is no clock here, so this bridges a
-/// hiccup, not an outage: a consumer that wants to outwait one subscribes again from its position.
+/// Maximum number of retries of a failing read before the subscription ends. There is no clock here, so this
+/// covers a brief failure, not an outage: after an outage, a consumer subscribes again from its position.
 pub(super) const READ_RETRIES: u32 = 8;
 
-/// Pages looked through for the beginning of a loop. Names from further back stay names.
-const LOOK_UP_PAGES: u32 = 16;
+/// Maximum number of pages to search for the beginning of a loop. References from further back stay
+/// unresolved.
+const MAX_SEARCH_PAGES: u32 = 16;
 
 pub(super) struct Replay {
     store: Arc<dyn SessionStore>,
@@ -31,11 +32,11 @@ pub(super) struct Replay {
     page: VecDeque<Event>,
     reading: Option<BoxFuture<'static, Result<Vec<Event>, StoreError>>>,
     failures: u32,
-    look_up: Option<LookUp>,
+    search: Option<LoopSearch>,
 }
 
-/// The search, backwards, for what an open loop recorded before the event in hand.
-struct LookUp {
+/// The search, backwards, for what an open loop recorded before the current event.
+struct LoopSearch {
     loop_id: LoopId,
     before: u64,
     pages_left: u32,
@@ -43,20 +44,20 @@ struct LookUp {
 
 impl Replay {
     pub(super) fn new(store: Arc<dyn SessionStore>, session_id: SessionId) -> Self {
-        Self { store, session_id, page: VecDeque::new(), reading: None, failures: 0, look_up: None }
+        Self { store, session_id, page: VecDeque::new(), reading: None, failures: 0, search: None }
     }
 
-    /// Lets go of everything in hand: the subscription is live.
-    pub(super) fn rest(&mut self) {
+    /// Drops the current page and read: the subscription is live.
+    pub(super) fn go_live(&mut self) {
         if self.reading.is_some() || !self.page.is_empty() {
             self.page = VecDeque::new();
             self.reading = None;
-            self.look_up = None;
+            self.search = None;
         }
         self.failures = 0;
     }
 
-    /// The event at `from`; `None` when the journal ends there and `until` does not say otherwise.
+    /// Polls for the event at `from`; `None` if the journal ends there, unless `until` says otherwise.
     pub(super) fn poll_event(
         &mut self,
         history: &mut History,
@@ -65,14 +66,14 @@ impl Replay {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Event>, StoreError>> {
         loop {
-            if self.look_up.is_some() {
-                ready!(self.poll_look_up(history, context))?;
+            if self.search.is_some() {
+                ready!(self.poll_search(history, context))?;
             }
             if let Some(event) = self.page.front() {
-                match history.lacks(event) {
+                match history.missing_loop(event) {
                     Some(loop_id) => {
                         let (loop_id, before) = (loop_id.clone(), event.seq);
-                        self.look_up = Some(LookUp { loop_id, before, pages_left: LOOK_UP_PAGES });
+                        self.search = Some(LoopSearch { loop_id, before, pages_left: MAX_SEARCH_PAGES });
                         continue;
                     }
                     None => {
@@ -83,7 +84,7 @@ impl Replay {
             let page = ready!(self.poll_read(from, PAGE, context))?;
             if page.is_empty() {
                 let Some(until) = until else { return Poll::Ready(Ok(None)) };
-                // What was published was acknowledged, so it is there; a replica may lag behind.
+                // Published events were acknowledged, so they exist; a replica may lag behind.
                 let short = format!("the journal ends at {from}, but {until} events were acknowledged");
                 ready!(self.fail(StoreError::Unavailable(short), context))?;
             }
@@ -91,29 +92,29 @@ impl Replay {
         }
     }
 
-    /// Reads backwards until the loop's beginning, the journal's, or the limit.
-    fn poll_look_up(
+    /// Reads backwards until the beginning of the loop or of the journal, or the limit.
+    fn poll_search(
         &mut self,
         history: &mut History,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), StoreError>> {
-        while let Some(LookUp { before, pages_left, .. }) = self.look_up {
+        while let Some(LoopSearch { before, pages_left, .. }) = self.search {
             let from = before.saturating_sub(PAGE as u64);
             let page = if from < before && pages_left > 0 {
-                // At most a page, so the cast keeps the number.
+                // At most a page, so the cast is lossless.
                 ready!(self.poll_read(from, (before - from) as usize, context))?
             } else {
                 Vec::new()
             };
-            let Some(look_up) = &mut self.look_up else { break };
+            let Some(search) = &mut self.search else { break };
             let mut found = page.is_empty();
             for event in &page {
-                found |= history.learn_earlier(&look_up.loop_id, event);
+                found |= history.add_earlier(&search.loop_id, event);
             }
-            look_up.before = from;
-            look_up.pages_left = pages_left.saturating_sub(1);
-            if found && let Some(look_up) = self.look_up.take() {
-                history.complete(look_up.loop_id);
+            search.before = from;
+            search.pages_left = pages_left.saturating_sub(1);
+            if found && let Some(search) = self.search.take() {
+                history.complete(search.loop_id);
             }
         }
         Poll::Ready(Ok(()))
@@ -142,13 +143,13 @@ impl Replay {
                 let unordered = format!("events from {from} on are not in sequence");
                 Poll::Ready(Err(StoreError::Damaged(unordered)))
             }
-            // A session nobody wrote to yet is an empty journal, as `SessionStore::head` has it.
+            // A session without events is an empty journal, as for `SessionStore::head`.
             Err(StoreError::NotFound(_)) => Poll::Ready(Ok(Vec::new())),
             Err(error) => self.fail(error, context),
         }
     }
 
-    /// Gives others a chance to run before the next try; passes the error on when there were enough.
+    /// Yields before the next retry; returns the error after too many.
     fn fail<T>(&mut self, error: StoreError, context: &mut Context<'_>) -> Poll<Result<T, StoreError>> {
         if !error.is_retryable() || self.failures >= READ_RETRIES {
             return Poll::Ready(Err(error));

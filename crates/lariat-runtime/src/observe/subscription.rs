@@ -1,7 +1,7 @@
-//! One observer's view of a session.
+//! One observer's subscription to a session.
 //!
-//! Owns the order in which queued and re-read events are delivered, and the end of the stream. Moves only when it is
-//! polled, under any executor; a dropped [`Subscription::recv`] loses nothing.
+//! Delivers queued and re-read events in order, then the end of the stream. Makes progress only when it is
+//! polled, under any executor; dropping the future of [`Subscription::recv`] loses nothing.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -15,21 +15,22 @@ use lariat_core::store::StoreError;
 
 use super::history::History;
 use super::hub::Shared;
-use super::queue::{Next, Queue};
+use super::queue::{NextStep, Queue};
 use super::replay::Replay;
 
-/// Events that wait for a consumer before it counts as slow. 2 KiB of pointers; a few turns of a busy loop.
+/// Default number of events that may wait before a consumer is slow. 2 KiB of pointers; a few turns of a busy
+/// loop.
 pub const DEFAULT_CAPACITY: usize = 256;
 
-/// Why a subscription delivers nothing more.
+/// Why a subscription delivers no more events.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Closed {
     /// The hub was closed and everything was delivered.
     #[error("the stream of events has ended")]
     Ended,
-    /// The consumer was too slow, and what it missed could not be read again.
-    #[error("missed events could not be read again: {0}")]
+    /// The consumer was too slow, and the missed events could not be re-read.
+    #[error("cannot read missed events again: {0}")]
     Failed(#[source] StoreError),
 }
 
@@ -40,9 +41,9 @@ impl Closed {
     }
 }
 
-/// The events of a session, as one observer gets them. Dropping it unsubscribes.
+/// The events of a session, as one observer receives them. Dropping it unsubscribes.
 ///
-/// As a [`Stream`] it ends without saying why; [`Self::closed`] tells.
+/// As a [`Stream`], it ends without an error; [`Self::closed`] returns the reason.
 pub struct Subscription {
     queue: Arc<Queue>,
     hub: Weak<Shared>,
@@ -57,21 +58,21 @@ impl Subscription {
         Self { queue, hub, replay, history: History::default(), position, closed: None }
     }
 
-    /// The next event, as soon as there is one.
+    /// Waits for the next event.
     ///
     /// # Errors
-    /// When there will be no more; the same error every time from then on.
+    /// If there will be no more events; the same error every time from then on.
     pub async fn recv(&mut self) -> Result<Event, Closed> {
         poll_fn(|context| self.poll_event(context)).await
     }
 
-    /// Where to go on after this subscription: the `seq` after the last durable event it delivered. `None` when it
-    /// delivered none and the hub had published none when it began.
+    /// Returns where a later subscription should continue: the `seq` after the last delivered durable event.
+    /// `None` if it delivered none and the hub had published none when it began.
     pub const fn position(&self) -> Option<u64> {
         self.position
     }
 
-    /// Why it ended, once it has.
+    /// Returns why it ended, once it has.
     pub const fn closed(&self) -> Option<&Closed> {
         self.closed.as_ref()
     }
@@ -87,15 +88,15 @@ impl Subscription {
         }
         loop {
             match self.queue.next(context.waker()) {
-                Next::Event(event) => {
-                    self.replay.rest();
+                NextStep::Event(event) => {
+                    self.replay.go_live();
                     if event.is_durable() {
-                        self.history.learn(&event);
+                        self.history.add(&event);
                         self.position = Some(event.seq.saturating_add(1));
                     }
                     return Poll::Ready(Ok(event));
                 }
-                Next::Missing { from, until } => {
+                NextStep::Missing { from, until } => {
                     match ready!(self.replay.poll_event(&mut self.history, from, until, context)) {
                         Ok(Some(event)) => {
                             let next = event.seq.saturating_add(1);
@@ -107,18 +108,18 @@ impl Subscription {
                         Err(error) => return self.end(Closed::Failed(error)),
                     }
                 }
-                Next::Wait => {
-                    self.replay.rest();
+                NextStep::Wait => {
+                    self.replay.go_live();
                     return Poll::Pending;
                 }
-                Next::Ended => return self.end(Closed::Ended),
+                NextStep::Ended => return self.end(Closed::Ended),
             }
         }
     }
 
     fn end(&mut self, closed: Closed) -> Poll<Result<Event, Closed>> {
         self.unsubscribe();
-        self.replay.rest();
+        self.replay.go_live();
         self.history = History::default();
         self.closed = Some(closed.clone());
         Poll::Ready(Err(closed))

@@ -1,28 +1,28 @@
-//! What changed between two texts, line by line.
+//! The difference between two texts, line by line.
 //!
-//! Owns the form: lines that went with `- `, lines that came with `+ `, a line before each change so that it can be found.
-//! Finds one changed stretch between what both texts begin and end with, which is what changes of facts look like.
+//! Marks removed lines with `- ` and added lines with `+ `, after one line of context. Finds one changed
+//! range between the common beginning and end, which is how facts usually change.
 
-/// The difference, when there is one.
+/// Returns the difference; empty if there is none.
 pub(super) fn difference(before: &str, after: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let head = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let (old_rest, new_rest) = (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
     let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(old, new)| old == new).count();
-    let gone = old_rest.get(..old_rest.len() - tail).unwrap_or_default();
-    let come = new_rest.get(..new_rest.len() - tail).unwrap_or_default();
-    let mut told = String::new();
-    let mut line = |mark: &str, text: &str| {
-        told.push_str(mark);
-        told.push_str(text);
-        told.push('\n');
+    let removed = old_rest.get(..old_rest.len() - tail).unwrap_or_default();
+    let added = new_rest.get(..new_rest.len() - tail).unwrap_or_default();
+    let mut text = String::new();
+    let mut push = |mark: &str, line: &str| {
+        text.push_str(mark);
+        text.push_str(line);
+        text.push('\n');
     };
     if let Some(before) = head.checked_sub(1).and_then(|at| old.get(at)) {
-        line("  ", before);
+        push("  ", before);
     }
-    gone.iter().for_each(|text| line("- ", text));
-    come.iter().for_each(|text| line("+ ", text));
-    told
+    removed.iter().for_each(|line| push("- ", line));
+    added.iter().for_each(|line| push("+ ", line));
+    text
 }
 
 #[cfg(test)]
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_changed_is_told_after_the_line_before_it() {
+    fn difference_contains_changed_lines_after_one_line_of_context() {
         assert_eq!(difference("a\nb\nc\nd\n", "a\nb\nx\ny\nd\n"), "  b\n- c\n+ x\n+ y\n");
         assert_eq!(difference("a\n", "a\nb\n"), "  a\n+ b\n");
         assert_eq!(difference("a\na\n", "a\n"), "  a\n- a\n");

@@ -1,4 +1,4 @@
-//! Facts about where the agent works: system, directory, shell, date.
+//! Notes with facts about where the agent works: system, directory, shell, date.
 
 use lariat_core::BoxFuture;
 use lariat_core::context::{ContextSource, Note, NotesQuery};
@@ -6,7 +6,8 @@ use lariat_core::time::Timestamp;
 
 use super::Teller;
 
-/// Where an agent works. Told at the beginning, and when the day or a fact changes.
+/// Facts about where an agent works. The model receives them at the beginning, and when the date or a fact
+/// changes.
 #[derive(Debug, Default)]
 pub struct Environment {
     facts: Vec<(String, String)>,
@@ -14,12 +15,12 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Knows the date only.
+    /// Creates a source with only the date.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a fact: `system` `Linux`, `directory` `/work`, `shell` `bash`.
+    /// Adds a fact, such as `system` `Linux`, `directory` `/work`, `shell` `bash`.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.facts.push((name.into(), value.into()));

@@ -1,7 +1,7 @@
-//! Learnings of earlier sessions that this one may need: at most five, by the words they share with the task.
+//! A section with learnings of earlier sessions: at most five, chosen by the words they share with the task.
 //!
-//! Owns the choice and the words. Each names the session it is from and its id, so that a person can look it up and have
-//! it forgotten ([`Agent::unlearn`](crate::Agent::unlearn)).
+//! Each names its session and its id, so that the user can look it up and remove it
+//! ([`Agent::unlearn`](crate::Agent::unlearn)).
 
 use std::collections::BTreeSet;
 
@@ -14,29 +14,29 @@ use super::{Section, SectionQuery, SectionSource};
 
 /// The name of the section.
 const NAME: &str = "learnings";
-/// Learnings that are told (seed 003).
-const MOST: usize = 5;
-/// Characters of one learning.
-const LONGEST: usize = 400;
-/// Words shorter than this say little about what a text is about.
-const SHORTEST_WORD: usize = 4;
+/// Maximum number of learnings in the section.
+const MAX_LEARNINGS: usize = 5;
+/// Maximum number of characters of one learning.
+const MAX_CHARS: usize = 400;
+/// Minimum length of a word: shorter words say little about the topic.
+const MIN_WORD_CHARS: usize = 4;
 
-/// Something that was learned, and where.
+/// A learning, and the session it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LearnedIn {
-    /// The session.
+    /// The session that recorded the learning.
     pub session_id: SessionId,
-    /// What.
+    /// The learning.
     pub learning: Learning,
 }
 
-/// Knows what earlier sessions learned: a store.
+/// Provides the learnings of earlier sessions, for example from a store.
 pub trait Learnings: Send + Sync {
-    /// What is known and was not forgotten, newest first. A store that fails knows nothing.
+    /// Returns all learnings that were not removed, newest first. Returns none if the store fails.
     fn learnings(&self) -> BoxFuture<'_, Vec<LearnedIn>>;
 }
 
-/// The section of learnings.
+/// A section of the system prompt with learnings.
 pub struct LearningsSection<L>(pub L);
 
 impl<L: Learnings> SectionSource for LearningsSection<L> {
@@ -58,30 +58,31 @@ impl<L: Learnings> SectionSource for LearningsSection<L> {
     }
 }
 
-/// Those that share the most words with the task; of equals, the newer first.
+/// Returns the learnings that share the most words with the task; newer ones first if they share equally
+/// many.
 fn relevant<'a>(known: &'a [LearnedIn], prompt: &str) -> Vec<&'a LearnedIn> {
-    let asked = words(prompt);
+    let prompt_words = words(prompt);
     let score = |learned: &LearnedIn| {
         let learning = &learned.learning;
         let texts = std::iter::once(&learning.text).chain(&learning.evidence).chain(&learning.tags);
-        let told: BTreeSet<String> = texts.flat_map(|text| words(text)).collect();
-        told.intersection(&asked).count()
+        let learning_words: BTreeSet<String> = texts.flat_map(|text| words(text)).collect();
+        learning_words.intersection(&prompt_words).count()
     };
     let mut scored: Vec<_> = known.iter().map(|learned| (score(learned), learned)).collect();
     scored.retain(|(score, _)| *score > 0);
     scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-    scored.into_iter().take(MOST).map(|(_, learned)| learned).collect()
+    scored.into_iter().take(MAX_LEARNINGS).map(|(_, learned)| learned).collect()
 }
 
 fn words(text: &str) -> BTreeSet<String> {
     let words =
-        text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= SHORTEST_WORD);
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= MIN_WORD_CHARS);
     words.map(str::to_lowercase).collect()
 }
 
 fn line(learned: &LearnedIn) -> String {
     let text: String = learned.learning.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let text: String = text.chars().take(LONGEST).collect();
+    let text: String = text.chars().take(MAX_CHARS).collect();
     format!("- {text} (learning {} of session {})\n", learned.learning.learning_id, learned.session_id)
 }
 

@@ -1,4 +1,4 @@
-//! What the mode asks of the model. A mode changes while a session goes on, so it is told in notes.
+//! Notes about the permission mode, which can change during a session.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use lariat_core::tool::Access;
 use super::Teller;
 
 const PLAN: &str = "\
-Plan mode: nothing may be changed now. Read and think, then propose every change of the plan with `plan_change`, in the order \
-they are to be made. The person looks at them and decides; what is approved is carried out afterwards. End with the plan in a \
+Plan mode: nothing may be changed now. Read and think, then propose every change of the plan with `plan_change`, in the order in which \
+they should be made. The user reviews them and decides; approved changes are carried out afterwards. End with the plan in a \
 few sentences.";
 
-/// Tells the model when nothing may be changed, and when that is over.
+/// Tells the model when plan mode starts and ends.
 pub struct ModeNotes {
     policy: Arc<dyn PermissionPolicy>,
     teller: Teller,
 }
 
 impl ModeNotes {
-    /// Of the mode that a policy is in.
+    /// Creates notes about the mode of a policy.
     pub fn new(policy: Arc<dyn PermissionPolicy>) -> Self {
         Self { policy, teller: Teller::default() }
     }

@@ -1,7 +1,7 @@
-//! What is still to be done, said again before it is forgotten: goals, the list of tasks, changes that wait.
+//! Notes that repeat what is still to be done, before the model forgets it: goals, the task list, queued
+//! changes.
 //!
-//! A plan that fell out of the window, or lies many turns back, is told again; one that the model has just written itself
-//! is not. Owns when, and the words.
+//! Repeats what compaction removed or what is many turns old, but not what the model has just written itself.
 
 use lariat_core::BoxFuture;
 use lariat_core::content::joined_text;
@@ -12,16 +12,16 @@ use lariat_core::transcript::Window;
 
 use super::Teller;
 
-/// The section of goals and of changes that wait.
+/// The section of goals and queued changes.
 const GOALS: &str = "goals";
-/// The section of the list of tasks.
+/// The section of the task list.
 const TASKS: &str = "tasks";
-/// Replies after which it is told again.
-const OLD: usize = 40;
-/// Changes and goals that are named.
-const MOST: usize = 20;
+/// Number of replies after which it is repeated.
+const MAX_AGE: usize = 40;
+/// Maximum number of changes and of goals to list.
+const MAX_ITEMS: usize = 20;
 
-/// Recites goals, tasks and changes that wait for a decision.
+/// Repeats goals, tasks and queued changes to the model.
 #[derive(Debug, Default)]
 pub struct Recitation {
     teller: Teller,
@@ -29,7 +29,7 @@ pub struct Recitation {
 
 impl ContextSource for Recitation {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
-        let recent = Recent::of(&query.window);
+        let recent = RecentMessages::of(&query.window);
         let notes = [self.goals(&query, &recent), self.tasks(&query, &recent)];
         Box::pin(std::future::ready(notes.into_iter().flatten().collect()))
     }
@@ -40,44 +40,48 @@ impl ContextSource for Recitation {
 }
 
 impl Recitation {
-    fn goals(&self, query: &NotesQuery, recent: &Recent) -> Option<Note> {
-        let text = open(&query.memory);
-        let forgotten = !text.is_empty() && recent.is_long && !recent.notes.iter().any(|told| told == GOALS);
-        // Too long ago is as if it had never been told.
-        let told = if forgotten { Told::default() } else { query.told.clone() };
-        self.teller.tell(GOALS, &text, &told)
+    fn goals(&self, query: &NotesQuery, recent: &RecentMessages) -> Option<Note> {
+        let text = open_items(&query.memory);
+        let forgotten =
+            !text.is_empty() && recent.is_long && !recent.notes.iter().any(|section| section == GOALS);
+        // Treat a note that is too old as if it had never been sent.
+        let sent_notes = if forgotten { Told::default() } else { query.told.clone() };
+        self.teller.tell(GOALS, &text, &sent_notes)
     }
 
-    fn tasks(&self, query: &NotesQuery, recent: &Recent) -> Option<Note> {
+    fn tasks(&self, query: &NotesQuery, recent: &RecentMessages) -> Option<Note> {
         let todo = query.memory.todo()?.trim_end();
         let has_open = todo.lines().any(|line| line.starts_with('[') && !line.starts_with("[x]"));
         if !has_open || recent.todo.as_deref() == Some(todo) {
             return None;
         }
-        let told =
-            if recent.notes.iter().any(|told| told == TASKS) { query.told.clone() } else { Told::default() };
-        self.teller.tell(TASKS, &format!("Your list of tasks is still:\n{todo}"), &told)
+        let sent_notes = if recent.notes.iter().any(|section| section == TASKS) {
+            query.told.clone()
+        } else {
+            Told::default()
+        };
+        self.teller.tell(TASKS, &format!("Your task list is still:\n{todo}"), &sent_notes)
     }
 }
 
-/// What the newest part of a conversation says.
+/// The content of the newest part of a conversation.
 #[derive(Default)]
-struct Recent {
-    /// There is more before it.
+struct RecentMessages {
+    /// Whether there is more before it.
     is_long: bool,
     /// The sections that it has notes of.
     notes: Vec<String>,
-    /// The newest list of tasks.
+    /// The newest task list.
     todo: Option<String>,
 }
 
-impl Recent {
+impl RecentMessages {
     fn of(window: &Window) -> Self {
         let mut recent = Self::default();
         let mut replies = 0;
         for message in window.iter_back() {
             replies += usize::from(message.as_assistant().is_some());
-            if replies > OLD {
+            if replies > MAX_AGE {
                 recent.is_long = true;
                 break;
             }
@@ -96,17 +100,24 @@ fn todo(message: &AgentMessage) -> Option<String> {
     Some(joined_text(&result.content).trim_end().to_owned())
 }
 
-/// Goals that are not reached and changes that nobody decided about.
-fn open(memory: &SessionMemory) -> String {
+/// Lists open goals and undecided changes.
+fn open_items(memory: &SessionMemory) -> String {
     let mut text = String::new();
     if !memory.goals().is_empty() {
-        text.push_str("What the work is for:\n");
-        memory.goals().iter().take(MOST).for_each(|goal| text.push_str(&format!("- {}\n", goal.text.trim())));
+        text.push_str("Goals of this work:\n");
+        memory
+            .goals()
+            .iter()
+            .take(MAX_ITEMS)
+            .for_each(|goal| text.push_str(&format!("- {}\n", goal.text.trim())));
     }
     let waiting: Vec<_> = memory.plan().iter().filter(|change| !change.approved).collect();
     if !waiting.is_empty() {
-        text.push_str(&format!("Changes that wait for the person's decision ({}):\n", waiting.len()));
-        waiting.iter().take(MOST).for_each(|change| text.push_str(&format!("- {}\n", change.summary.trim())));
+        text.push_str(&format!("Changes that wait for the user's decision ({}):\n", waiting.len()));
+        waiting
+            .iter()
+            .take(MAX_ITEMS)
+            .for_each(|change| text.push_str(&format!("- {}\n", change.summary.trim())));
     }
     text
 }

@@ -12,20 +12,20 @@ use serde_json::json;
 
 use super::*;
 
-/// A conversation with what its session remembers.
+/// A conversation with the memory of its session.
 #[derive(Default)]
-struct Talk {
+struct Conversation {
     messages: Vec<SharedMessage>,
     memory: SessionMemory,
     recitation: Recitation,
     calls: usize,
 }
 
-impl Talk {
-    fn begun() -> Self {
-        let mut talk = Self::default();
-        talk.push("Mend the tests.".into());
-        talk
+impl Conversation {
+    fn started() -> Self {
+        let mut conversation = Self::default();
+        conversation.push("Fix the tests.".into());
+        conversation
     }
 
     fn push(&mut self, mut message: AgentMessage) {
@@ -37,7 +37,7 @@ impl Talk {
         self.messages.push(message);
     }
 
-    /// A reply that calls a tool, and its result.
+    /// Adds a reply that calls a tool, and its result.
     fn turn(&mut self, tool: &str, result: &str) {
         self.calls += 1;
         let id = format!("c{}", self.calls);
@@ -66,13 +66,13 @@ impl Talk {
         self.push(message(Message::ToolResult(result)));
     }
 
-    /// What is told now, and put into the conversation.
-    fn told(&mut self) -> Vec<String> {
+    /// Returns the current notes, and adds them to the conversation.
+    fn send_notes(&mut self) -> Vec<String> {
         let (transcript, _) = Transcript::repaired(self.messages.iter().cloned());
         let window = transcript.window();
-        let told = Told::of(&window);
-        let query =
-            NotesQuery::new(window, told, 0, Timestamp::default()).with_memory(Arc::new(self.memory.clone()));
+        let sent_notes = Told::of(&window);
+        let query = NotesQuery::new(window, sent_notes, 0, Timestamp::default())
+            .with_memory(Arc::new(self.memory.clone()));
         let notes = futures_util::FutureExt::now_or_never(self.recitation.notes(query)).unwrap();
         let notes: Vec<String> = notes
             .into_iter()
@@ -86,62 +86,62 @@ impl Talk {
 }
 
 #[test]
-fn a_list_that_the_model_has_just_written_is_not_recited() {
-    let mut talk = Talk::begun();
-    talk.turn("todo", "[>] read\n[ ] mend\n");
-    assert!(talk.told().is_empty());
+fn task_list_just_written_is_not_repeated() {
+    let mut conversation = Conversation::started();
+    conversation.turn("todo", "[>] read\n[ ] fix\n");
+    assert!(conversation.send_notes().is_empty());
 }
 
 #[test]
-fn a_list_that_is_forty_turns_old_is_recited_and_again_after_forty_more() {
-    let mut talk = Talk::begun();
-    talk.turn("todo", "[>] read\n[ ] mend\n");
-    let mut told = Vec::new();
+fn task_list_is_repeated_every_forty_turns() {
+    let mut conversation = Conversation::started();
+    conversation.turn("todo", "[>] read\n[ ] fix\n");
+    let mut notes = Vec::new();
     for turn in 0..100 {
-        talk.turn("read_file", "text");
-        told.extend(talk.told().into_iter().map(|text| (turn, text)));
+        conversation.turn("read_file", "text");
+        notes.extend(conversation.send_notes().into_iter().map(|text| (turn, text)));
     }
-    let turns: Vec<i32> = told.iter().map(|(turn, _)| *turn).collect();
+    let turns: Vec<i32> = notes.iter().map(|(turn, _)| *turn).collect();
     assert_eq!(turns, [40, 81]);
-    assert!(told[0].1.contains("[ ] mend"), "{}", told[0].1);
+    assert!(notes[0].1.contains("[ ] fix"), "{}", notes[0].1);
 }
 
 #[test]
-fn a_list_that_left_the_window_is_recited_at_once() {
-    let mut talk = Talk::begun();
-    talk.turn("todo", "[>] read\n[ ] mend\n");
-    talk.messages.truncate(1);
-    let told = talk.told();
-    assert!(told.len() == 1 && told[0].contains("[ ] mend"), "{told:?}");
+fn task_list_outside_the_window_is_repeated_immediately() {
+    let mut conversation = Conversation::started();
+    conversation.turn("todo", "[>] read\n[ ] fix\n");
+    conversation.messages.truncate(1);
+    let notes = conversation.send_notes();
+    assert!(notes.len() == 1 && notes[0].contains("[ ] fix"), "{notes:?}");
 }
 
 #[test]
-fn a_list_that_is_done_is_not_recited() {
-    let mut talk = Talk::begun();
-    talk.turn("todo", "[x] read\n[x] mend\n");
-    talk.messages.truncate(1);
-    assert!(talk.told().is_empty());
+fn completed_task_list_is_not_repeated() {
+    let mut conversation = Conversation::started();
+    conversation.turn("todo", "[x] read\n[x] fix\n");
+    conversation.messages.truncate(1);
+    assert!(conversation.send_notes().is_empty());
 }
 
 #[test]
-fn goals_are_told_when_they_change_and_taken_back_when_reached() {
-    let mut talk = Talk::begun();
+fn goals_are_sent_when_they_change_and_withdrawn_when_reached() {
+    let mut conversation = Conversation::started();
     let goal = |status: &str| -> AgentEvent {
         let goal: Goal =
             serde_json::from_value(json!({"goal_id": "g", "text": "All tests pass.", "status": status}))
                 .unwrap();
         AgentEvent::GoalChanged(Box::new(goal))
     };
-    talk.memory.apply(&recorded(goal("active")));
-    assert_eq!(talk.memory.goals().first().map(|goal| goal.status), Some(GoalStatus::Active));
-    assert!(talk.told()[0].contains("All tests pass."));
-    assert!(talk.told().is_empty());
-    talk.memory.apply(&recorded(goal("done")));
-    assert!(talk.told()[0].contains("does not apply any more"));
-    assert!(talk.told().is_empty());
+    conversation.memory.apply(&recorded(goal("active")));
+    assert_eq!(conversation.memory.goals().first().map(|goal| goal.status), Some(GoalStatus::Active));
+    assert!(conversation.send_notes()[0].contains("All tests pass."));
+    assert!(conversation.send_notes().is_empty());
+    conversation.memory.apply(&recorded(goal("done")));
+    assert!(conversation.send_notes()[0].contains("no longer applies"));
+    assert!(conversation.send_notes().is_empty());
 }
 
-/// An event in its envelope.
+/// Wraps an event in a record.
 fn recorded(event: AgentEvent) -> lariat_core::event::EventRecord {
     lariat_core::event::EventRecord {
         v: lariat_core::event::FORMAT_VERSION,

@@ -1,7 +1,8 @@
-//! What is in the window: every section and kind of message, what each takes, and what of it a service has cached.
+//! Reports what is in the context window: sections and kinds of messages, their size, and how much of them is
+//! cached.
 //!
-//! Owns the counting. Tokens are estimates; how full the window is and how much is cached comes from what the service
-//! reported for the last request, as far as it did.
+//! Tokens are estimates. The fill level and the number of cached tokens come from the usage that the provider
+//! reported for the last request, if it did.
 
 use lariat_core::context::{estimate_tokens, message_tokens};
 use lariat_core::message::{AgentMessage, Message, Origin};
@@ -10,39 +11,39 @@ use lariat_core::tool::ToolDefinition;
 use lariat_core::transcript::Window;
 use serde::Serialize;
 
-/// What is in the window of a session.
+/// What is in the context window of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextReport {
-    /// Tokens that the model can take, if that is known.
+    /// Size of the model's context window in tokens, if known.
     pub window: Option<u64>,
-    /// Tokens that the next request takes: what was reported for the last one, and an estimate of what is new.
+    /// Tokens of the next request: the reported usage of the last one, plus an estimate for new messages.
     pub used: u64,
-    /// How full the window is, if that is known.
+    /// How full the window is in percent, if known.
     pub used_percent: Option<u64>,
-    /// Tokens that were read from or written to the service's cache with the last request.
+    /// Tokens that the last request read from or wrote to the provider's cache.
     pub cached: u64,
-    /// The parts, in the order they are sent first.
+    /// The parts, in the order in which they are first sent.
     pub parts: Vec<ContextPart>,
 }
 
-/// A part of what is in the window.
+/// A part of the context window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextPart {
-    /// Of which kind it is.
+    /// The kind of the part.
     pub kind: PartKind,
-    /// Its name: of the section, of the tool.
+    /// The name of the section or of the tool.
     pub name: String,
-    /// How many pieces it has.
+    /// Number of items in the part.
     pub count: usize,
     /// Estimated tokens.
     pub tokens: u64,
-    /// Of those, how many were cached as of the last request.
+    /// How many of these tokens were cached in the last request.
     pub cached: u64,
 }
 
-/// Kinds of parts.
+/// The kind of a part of the context window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -53,7 +54,7 @@ pub enum PartKind {
     Static,
     /// A semi-static section of the system prompt.
     SemiStatic,
-    /// Words of the person.
+    /// Messages of the user.
     Person,
     /// Notes of a section.
     Note,
@@ -61,60 +62,59 @@ pub enum PartKind {
     Reply,
     /// Results of a tool.
     ToolResult,
-    /// What stands for a part of the conversation that was compacted.
+    /// Summaries that replace compacted parts of the conversation.
     Summary,
 }
 
 impl ContextReport {
-    /// Counts a request.
+    /// Creates a report for a request.
     pub(crate) fn of(
         tools: &[ToolDefinition],
         sections: &[PromptSection],
         messages: &Window,
         window: Option<u64>,
     ) -> Self {
-        let mut pieces: Vec<(PartKind, String, u64)> = Vec::new();
+        let mut items: Vec<(PartKind, String, u64)> = Vec::new();
         for tool in tools {
             let schema = estimate_tokens(&tool.parameters.to_string());
             let tokens = schema + estimate_tokens(&tool.description) + estimate_tokens(&tool.name);
-            pieces.push((PartKind::Tools, "tools".to_owned(), tokens));
+            items.push((PartKind::Tools, "tools".to_owned(), tokens));
         }
         for section in sections {
             let kind = if section.place == Place::Static { PartKind::Static } else { PartKind::SemiStatic };
-            pieces.push((kind, section.name.clone(), estimate_tokens(&section.text)));
+            items.push((kind, section.name.clone(), estimate_tokens(&section.text)));
         }
         let last = messages.iter_back().position(|message| usage(message).is_some());
         let last = last.map(|back| messages.len() - 1 - back);
-        let head: usize = pieces.len();
+        let head: usize = items.len();
         for message in messages.iter() {
-            let (kind, name) = told_by(message);
-            pieces.push((kind, name, message_tokens(message)));
+            let (kind, name) = kind_and_name(message);
+            items.push((kind, name, message_tokens(message)));
         }
-        let sum =
-            |pieces: &[(PartKind, String, u64)]| pieces.iter().map(|(_, _, tokens)| tokens).sum::<u64>();
+        let sum = |items: &[(PartKind, String, u64)]| items.iter().map(|(_, _, tokens)| tokens).sum::<u64>();
         let sent = head + last.unwrap_or(0);
         let reported = last.and_then(|at| usage(messages.iter_from(at).next()?));
-        let (before, after) = pieces.split_at_checked(sent).unwrap_or((&pieces, &[]));
+        let (before, after) = items.split_at_checked(sent).unwrap_or((&items, &[]));
         let estimated = sum(before);
         let used = reported.as_ref().map_or(estimated, |usage| usage.0) + sum(after);
         let cached = reported.as_ref().map_or(0, |usage| usage.1);
-        // Estimates of what was sent, stretched to what it took.
+        // Scale the reported cached tokens to the estimates.
         let mut left = match reported {
             Some((context, cached)) if context > 0 => cached * estimated / context,
             _ => 0,
         };
         let mut parts: Vec<ContextPart> = Vec::new();
-        for (kind, name, tokens) in pieces {
-            let of_it = tokens.min(left);
-            left -= of_it;
+        for (kind, name, tokens) in items {
+            let cached_part = tokens.min(left);
+            left -= cached_part;
             let known = parts.iter_mut().find(|part| part.kind == kind && part.name == name);
             match known {
                 Some(part) => {
                     part.count += 1;
                     part.tokens += tokens;
-                    part.cached += of_it;
+                    part.cached += cached_part;
                 }
-                None => parts.push(ContextPart { kind, name, count: 1, tokens, cached: of_it }),
+                None => parts.push(ContextPart { kind, name, count: 1, tokens, cached: cached_part }),
             }
         }
         let used_percent = window.filter(|window| *window > 0).map(|window| used * 100 / window);
@@ -122,13 +122,14 @@ impl ContextReport {
     }
 }
 
-/// What a reply's request took, and how much of that was cached; none when the service did not say.
+/// Returns the tokens of a reply's request and how many were cached; `None` if the provider did not report
+/// them.
 fn usage(message: &AgentMessage) -> Option<(u64, u64)> {
     let usage = &message.as_assistant()?.usage;
     (usage.context() > 0).then(|| (usage.context(), usage.cache_read + usage.cache_write))
 }
 
-fn told_by(message: &AgentMessage) -> (PartKind, String) {
+fn kind_and_name(message: &AgentMessage) -> (PartKind, String) {
     match message.as_llm() {
         Some(Message::User(user)) => match &user.origin {
             Origin::Note { section } => (PartKind::Note, section.clone()),
@@ -137,7 +138,7 @@ fn told_by(message: &AgentMessage) -> (PartKind, String) {
         },
         Some(Message::Assistant(_)) => (PartKind::Reply, "replies".to_owned()),
         Some(Message::ToolResult(result)) => (PartKind::ToolResult, result.tool_name.clone()),
-        // Never sent.
+        // Extension messages are never sent.
         None => (PartKind::Person, "application".to_owned()),
     }
 }

@@ -32,7 +32,7 @@ fn window(messages: Vec<AgentMessage>) -> Window {
 }
 
 #[test]
-fn every_part_is_counted_and_the_cached_ones_are_the_first_ones() {
+fn counts_every_part_and_attributes_cached_tokens_to_the_first_ones() {
     let tool = ToolDefinition {
         name: "read".into(),
         description: "Reads.".into(),
@@ -67,7 +67,7 @@ fn every_part_is_counted_and_the_cached_ones_are_the_first_ones() {
     assert_eq!(part("base").tokens, estimate_tokens(&sections[0].text));
     assert_eq!((part("base").cached, part("replies").cached), (part("base").tokens, 0));
     assert_eq!(report.cached, 300);
-    // 320 reported, then the reply and the next words.
+    // 320 reported tokens, then the reply and the next message.
     let new: u64 = messages.iter_from(2).map(|message| message_tokens(message)).sum();
     assert_eq!(report.used, 320 + new);
     assert_eq!(report.used_percent, Some((320 + new) / 10));
@@ -75,7 +75,7 @@ fn every_part_is_counted_and_the_cached_ones_are_the_first_ones() {
 }
 
 #[test]
-fn without_a_report_of_the_service_it_is_all_estimates_and_nothing_is_cached() {
+fn without_reported_usage_all_tokens_are_estimates_and_none_are_cached() {
     let report = ContextReport::of(&[], &[], &window(vec!["Hello.".into()]), None);
     assert_eq!((report.cached, report.used_percent), (0, None));
     assert!(report.used > 0);

@@ -1,95 +1,90 @@
-//! A section: a name, a place, a text, and how much of it is shown.
+//! A section of a prompt: a name, a place, a text and a size limit.
 
 use lariat_core::context::estimate_tokens;
 use lariat_core::model::{Place, PromptSection};
 
-/// Tokens of a section that does not say how many it may take.
-const MOST_TOKENS: u64 = 8_000;
-/// Bytes a token takes, roughly.
+/// Default limit of a section, in tokens.
+const DEFAULT_MAX_TOKENS: u64 = 8_000;
+/// Approximate number of bytes per token.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// A section of what a model is told.
-///
-/// ```
-/// use lariat_runtime::prompt::{Place, Section};
-///
-/// let rules = Section::new("rules", Place::Static, "Never push.\nNever force.\n").with_max_tokens(3);
-/// assert_eq!(rules.bounded(), "Never push.\n[13 of 25 bytes of section `rules` are left out here.]");
-/// ```
+/// A section of the text that a model receives besides the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Section {
-    /// Names it; unique in its prompt.
+    /// The name, unique in its prompt.
     pub name: String,
-    /// Where it stands.
+    /// Where in the prompt it goes.
     pub place: Place,
     /// What the model reads.
     pub text: String,
-    /// How much of it is shown.
+    /// Maximum size in tokens.
     pub max_tokens: u64,
-    /// Where all of it is, for when not all of it is shown.
+    /// Where to find the whole text, in case it is truncated.
     pub whole: Option<String>,
-    /// Whether it tells how things were when the session began, so that later changes of it are not told.
+    /// Whether it describes the state at the start of the session, so that later changes are not reported.
     pub once: bool,
 }
 
 impl Section {
-    /// A section of at most 8,000 tokens.
+    /// Creates a section of at most 8,000 tokens.
     pub fn new(name: impl Into<String>, place: Place, text: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             place,
             text: text.into(),
-            max_tokens: MOST_TOKENS,
+            max_tokens: DEFAULT_MAX_TOKENS,
             whole: None,
             once: false,
         }
     }
 
-    /// Bounds it otherwise.
+    /// Sets another limit.
     #[must_use]
     pub const fn with_max_tokens(mut self, tokens: u64) -> Self {
         self.max_tokens = tokens;
         self
     }
 
-    /// Says where all of it is: a path, the call of a tool.
+    /// Sets where to find the whole text: a path, or the call of a tool.
     #[must_use]
     pub fn with_whole(mut self, whole: impl Into<String>) -> Self {
         self.whole = Some(whole.into());
         self
     }
 
-    /// Tells how things are when the session begins; later changes are not told.
+    /// Marks the section as the state at the start of the session: later changes are not reported.
     #[must_use]
     pub const fn once(mut self) -> Self {
         self.once = true;
         self
     }
 
-    /// What is shown of it. When that is not all, it ends with how much is left out and where the rest is.
+    /// Returns the text within the limit. If it was truncated, it ends with how much is left out and where
+    /// the rest is.
     pub fn bounded(&self) -> String {
         let text = self.text.trim_end();
         if estimate_tokens(text) <= self.max_tokens {
             return text.to_owned();
         }
-        let most = usize::try_from(self.max_tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX);
-        let shown = cut(text, most);
+        let max_bytes =
+            usize::try_from(self.max_tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX);
+        let shown = truncate(text, max_bytes);
         let left = self.text.len() - shown.len();
-        let whole = self.whole.as_ref().map_or_else(String::new, |whole| format!(" All of it: {whole}."));
+        let whole = self.whole.as_ref().map_or_else(String::new, |whole| format!(" Full text: {whole}."));
         let (total, name) = (self.text.len(), &self.name);
-        format!("{shown}[{left} of {total} bytes of section `{name}` are left out here.{whole}]")
+        format!("{shown}[{left} of {total} bytes of section `{name}` left out here.{whole}]")
     }
 
-    /// As it is sent.
+    /// Returns the section as it is sent.
     pub fn sent(&self) -> PromptSection {
         PromptSection::new(self.name.clone(), self.place, self.bounded())
     }
 }
 
-/// The beginning of a text: whole lines where there is one that fits, whole characters otherwise.
-pub(super) fn cut(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
+/// Returns the beginning of a text: whole lines if one fits, otherwise whole characters.
+pub(super) fn truncate(text: &str, max_bytes: usize) -> &str {
+    let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }

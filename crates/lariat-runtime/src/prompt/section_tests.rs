@@ -1,13 +1,13 @@
 use super::*;
 
 #[test]
-fn a_section_that_fits_is_shown_whole() {
+fn section_that_fits_is_complete() {
     let section = Section::new("a", Place::Static, "one\ntwo\n\n");
     assert_eq!(section.bounded(), "one\ntwo");
 }
 
 #[test]
-fn what_does_not_fit_is_cut_at_a_line_and_says_how_much_and_where_the_rest_is() {
+fn long_section_is_truncated_at_a_line_and_says_where_the_rest_is() {
     let text: String = (0..100).map(|n| format!("line {n}\n")).collect();
     let section = Section::new("memory", Place::SemiStatic, text.clone()).with_max_tokens(5);
     let section = section.with_whole("`read_file` CLAUDE.md");
@@ -15,7 +15,7 @@ fn what_does_not_fit_is_cut_at_a_line_and_says_how_much_and_where_the_rest_is() 
     assert_eq!(
         shown,
         format!(
-            "line 0\nline 1\n[{} of {} bytes of section `memory` are left out here. All of it: `read_file` CLAUDE.md.]",
+            "line 0\nline 1\n[{} of {} bytes of section `memory` left out here. Full text: `read_file` CLAUDE.md.]",
             text.len() - 14,
             text.len()
         )
@@ -23,7 +23,7 @@ fn what_does_not_fit_is_cut_at_a_line_and_says_how_much_and_where_the_rest_is() 
 }
 
 #[test]
-fn a_cut_never_falls_into_a_character() {
+fn truncation_never_splits_a_character() {
     for most in 0..20 {
         let section = Section::new("a", Place::Static, "日本語".repeat(9)).with_max_tokens(most);
         assert!(section.bounded().contains("left out here"));

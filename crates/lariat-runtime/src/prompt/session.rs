@@ -1,4 +1,4 @@
-//! The system prompt of one session: what is sent, and what would be if it began now.
+//! The system prompt of one session: what is sent, and what would be sent if the session began now.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,8 +8,8 @@ use lariat_core::run::RunConfig;
 
 use super::Teller;
 
-/// Where the prompt of a session is once it is known. Shared by the session's context, its runs and whoever asks. In a box:
-/// every agent has one, and most have no sections.
+/// The slot for a session's prompt, filled once it is assembled. Shared by the session's context, its runs
+/// and the agent. Boxed, because every agent has one and most have no sections.
 pub(crate) type PromptSlot = Arc<OnceLock<Box<SessionPrompt>>>;
 
 /// The system prompt of a session.
@@ -18,10 +18,10 @@ pub(crate) struct SessionPrompt {
     /// As journaled, and sent with every request.
     sent: Arc<[PromptSection]>,
     system: SystemPrompt,
-    /// As the sources tell it to this process.
+    /// As the sources provide it now.
     current: Vec<PromptSection>,
     teller: Teller,
-    /// The configuration of runs that knows how much it takes.
+    /// The configuration of runs, which includes the size of the prompt.
     run: Arc<RunConfig>,
 }
 
@@ -43,8 +43,8 @@ impl SessionPrompt {
         &self.sent
     }
 
-    /// What the model must be told because the system prompt says something else.
-    pub(crate) fn drift(&self, told: &Told) -> Vec<Note> {
+    /// Returns notes about sections that differ from the system prompt.
+    pub(crate) fn changed_sections(&self, sent_notes: &Told) -> Vec<Note> {
         let find = |sections: &[PromptSection], name: &str| {
             let found = sections.iter().find(|section| section.name == name);
             found.map_or_else(|| Arc::from(""), |section| Arc::clone(&section.text))
@@ -60,7 +60,7 @@ impl SessionPrompt {
         });
         let note = |name: &&str| {
             let (sent, now) = (find(&self.sent, name), find(&self.current, name));
-            self.teller.tell_since(name, Some(&sent), &now, told)
+            self.teller.tell_since(name, Some(&sent), &now, sent_notes)
         };
         names.iter().filter_map(note).collect()
     }

@@ -8,20 +8,20 @@ fn sections(list: &[(&str, &str)]) -> Vec<PromptSection> {
 }
 
 #[test]
-fn sections_that_changed_came_or_went_are_told_once_and_the_prompt_stays() {
+fn changed_new_and_removed_sections_are_noted_once_and_the_prompt_stays() {
     let sent: Arc<[_]> =
         sections(&[("memory", "Use tabs."), ("map", "src/a.rs"), ("rules", "Be kind.")]).into();
     let now = sections(&[("memory", "Use spaces."), ("rules", "Be kind."), ("skills", "pdf")]);
     let prompt = SessionPrompt::new(sent, now, Arc::default());
     assert_eq!(prompt.system().as_str(), "Use tabs.\n\nsrc/a.rs\n\nBe kind.");
-    let mut told = Told::default();
-    let notes = prompt.drift(&told);
+    let mut sent_notes = Told::default();
+    let notes = prompt.changed_sections(&sent_notes);
     let names: Vec<&str> = notes.iter().map(|note| &*note.section).collect();
     assert_eq!(names, ["memory", "map", "skills"]);
     assert!(notes[0].text.contains("Use spaces."));
-    assert!(notes[1].text.contains("does not apply any more"));
+    assert!(notes[1].text.contains("no longer applies"));
     for note in notes {
-        told.add(&Arc::new(AgentMessage::note(note.section, note.text)));
+        sent_notes.add(&Arc::new(AgentMessage::note(note.section, note.text)));
     }
-    assert!(prompt.drift(&told).is_empty());
+    assert!(prompt.changed_sections(&sent_notes).is_empty());
 }

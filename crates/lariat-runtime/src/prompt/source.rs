@@ -1,7 +1,7 @@
-//! Who knows sections of the system prompt, and how they become one.
+//! Sources of sections for the system prompt, and their assembly.
 //!
-//! Owns the assembly: every source is asked once, what it gives is bounded, and of two sections of one name the later
-//! counts. A source that panics has nothing to say.
+//! Each source is asked once, its sections are limited in size, and of two sections with the same name the
+//! later one wins. A source that panics contributes nothing.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -14,45 +14,45 @@ use lariat_core::tool::ToolDefinition;
 
 use super::Section;
 
-/// Knows sections of the system prompt: of files, of a repository, of earlier sessions.
+/// Provides sections of the system prompt: from files, a repository, earlier sessions.
 pub trait SectionSource: Send + Sync {
-    /// The sections as they are now. Asked before the first request of a session, and once whenever a process goes on
-    /// with one; a run waits for it. Dynamic sections are left out: they belong into notes.
+    /// Returns the current sections. Called before the first request of a session, and once whenever a
+    /// process resumes it; the run waits for it. Dynamic sections are ignored: they belong in notes.
     fn sections(&self, query: SectionQuery) -> BoxFuture<'_, Vec<Section>>;
 }
 
-/// What a source has to work with.
+/// The input of a section source.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SectionQuery {
-    /// What was said first; empty when nothing was.
+    /// The first prompt; empty if there is none yet.
     pub prompt: String,
     /// The tools of the agent.
     pub tools: Arc<[ToolDefinition]>,
-    /// What the system prompt says already, when a process goes on with a session.
+    /// The sections already in the system prompt, when a process resumes a session.
     pub sent: Vec<PromptSection>,
 }
 
 impl SectionQuery {
-    /// A query.
+    /// Creates a query for a new session.
     pub const fn new(prompt: String, tools: Arc<[ToolDefinition]>) -> Self {
         Self { prompt, tools, sent: Vec::new() }
     }
 
-    /// The same for a session that goes on.
+    /// Adds the sections already sent, for a resumed session.
     #[must_use]
     pub fn with_sent(mut self, sent: Vec<PromptSection>) -> Self {
         self.sent = sent;
         self
     }
 
-    /// What the system prompt says already about a section.
+    /// Returns the section with this name that is already in the system prompt.
     pub fn sent_as(&self, name: &str) -> Option<&PromptSection> {
         self.sent.iter().find(|section| section.name == name)
     }
 }
 
-/// Every source of an agent's system prompt, in order.
+/// All sources of an agent's system prompt, in order.
 #[derive(Clone, Default)]
 pub struct Sections(Vec<Arc<dyn SectionSource>>);
 
@@ -62,17 +62,17 @@ impl Sections {
         self.0.push(Arc::new(source));
     }
 
-    /// Adds the sources of another, after its own.
+    /// Appends the sources of another list.
     pub(crate) fn add_all(&mut self, more: Self) {
         self.0.extend(more.0);
     }
 
-    /// Whether nobody knows anything.
+    /// Whether there are no sources.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The sections of the system prompt as they are now: static ones before semi-static ones.
+    /// Assembles the current sections of the system prompt: static ones before semi-static ones.
     pub async fn assemble(&self, query: SectionQuery) -> Vec<PromptSection> {
         let mut sections: Vec<PromptSection> = Vec::new();
         for source in &self.0 {

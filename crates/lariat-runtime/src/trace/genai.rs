@@ -1,15 +1,15 @@
-//! The names of OpenTelemetry's GenAI conventions that are used here.
+//! The names of OpenTelemetry's GenAI conventions that Lariat uses, and their version.
 //!
-//! Owns the one place where they stand, and the version they are of. Every one of them is still in development, and the
-//! crate with the generated constants calls them all deprecated since they moved to a repository of their own; so they
-//! are written down here, and change together with [`SCHEMA_URL`].
+//! All of them are still in development, and the crate with the generated constants marks them as deprecated
+//! since they moved to their own repository. Therefore they are defined here; update them together with
+//! [`SCHEMA_URL`].
 
 use lariat_core::model::FailureKind;
 
 /// The version of the conventions.
 pub const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.40.0";
 
-/// What is done: one of the `OPERATION_…` names.
+/// The operation: one of the `OPERATION_…` names.
 pub const OPERATION_NAME: &str = "gen_ai.operation.name";
 /// A run of an agent.
 pub const OPERATION_INVOKE_AGENT: &str = "invoke_agent";
@@ -18,76 +18,76 @@ pub const OPERATION_CHAT: &str = "chat";
 /// A tool call.
 pub const OPERATION_EXECUTE_TOOL: &str = "execute_tool";
 
-/// Who runs the model.
+/// The provider of the model.
 pub const PROVIDER_NAME: &str = "gen_ai.provider.name";
-/// The session.
+/// The id of the session.
 pub const CONVERSATION_ID: &str = "gen_ai.conversation.id";
-/// The agent.
+/// The id of the agent.
 pub const AGENT_ID: &str = "gen_ai.agent.id";
-/// The model that was asked.
+/// The requested model.
 pub const REQUEST_MODEL: &str = "gen_ai.request.model";
-/// Output limit in tokens.
+/// The limit of output tokens.
 pub const REQUEST_MAX_TOKENS: &str = "gen_ai.request.max_tokens";
 /// Sampling temperature.
 pub const REQUEST_TEMPERATURE: &str = "gen_ai.request.temperature";
-/// The model that answered.
+/// The model that replied.
 pub const RESPONSE_MODEL: &str = "gen_ai.response.model";
-/// Why it stopped.
+/// Why the model stopped.
 pub const RESPONSE_FINISH_REASONS: &str = "gen_ai.response.finish_reasons";
-/// Tokens read, cached ones included.
+/// Input tokens, including cached ones.
 pub const USAGE_INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
-/// Tokens written.
+/// Output tokens.
 pub const USAGE_OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
-/// Of the tokens read, those from a cache.
+/// Input tokens read from a cache.
 pub const USAGE_CACHE_READ: &str = "gen_ai.usage.cache_read.input_tokens";
-/// Of the tokens read, those written to a cache.
+/// Input tokens written to a cache.
 pub const USAGE_CACHE_CREATION: &str = "gen_ai.usage.cache_creation.input_tokens";
-/// The tool.
+/// The name of the tool.
 pub const TOOL_NAME: &str = "gen_ai.tool.name";
-/// What kind of tool it is.
+/// The kind of tool.
 pub const TOOL_TYPE: &str = "gen_ai.tool.type";
-/// The call.
+/// The id of the tool call.
 pub const TOOL_CALL_ID: &str = "gen_ai.tool.call.id";
-/// What it was called with. Content.
+/// The arguments of the tool call. Content.
 pub const TOOL_CALL_ARGUMENTS: &str = "gen_ai.tool.call.arguments";
-/// What it gave back. Content.
+/// The result of the tool call. Content.
 pub const TOOL_CALL_RESULT: &str = "gen_ai.tool.call.result";
-/// What was said to a model. Content.
+/// The messages sent to a model. Content.
 pub const INPUT_MESSAGES: &str = "gen_ai.input.messages";
-/// What a model said. Content.
+/// The reply of a model. Content.
 pub const OUTPUT_MESSAGES: &str = "gen_ai.output.messages";
-/// What failed, as one of few words.
+/// The kind of error, one of a few fixed values.
 pub const ERROR_TYPE: &str = "error.type";
-/// An error that has no word of its own.
+/// An error of another kind.
 pub const ERROR_OTHER: &str = "_OTHER";
 
 /// Tokens of a call, by [`TOKEN_TYPE`].
 pub const METRIC_TOKEN_USAGE: &str = "gen_ai.client.token.usage";
-/// How long an operation took, in seconds.
+/// Duration of an operation, in seconds.
 pub const METRIC_OPERATION_DURATION: &str = "gen_ai.client.operation.duration";
-/// Which tokens: `input` or `output`.
+/// The kind of tokens: `input` or `output`.
 pub const TOKEN_TYPE: &str = "gen_ai.token.type";
-/// Bounds of the buckets of [`METRIC_TOKEN_USAGE`], as the conventions advise.
+/// Bucket boundaries of [`METRIC_TOKEN_USAGE`], as recommended by the conventions.
 pub const TOKEN_BUCKETS: [f64; 14] = [
     1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0,
     16777216.0, 67108864.0,
 ];
-/// Bounds of the buckets of [`METRIC_OPERATION_DURATION`], as the conventions advise.
+/// Bucket boundaries of [`METRIC_OPERATION_DURATION`], as recommended by the conventions.
 pub const DURATION_BUCKETS: [f64; 14] =
     [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 
-/// The run's loop. Ours.
+/// The id of the run's loop. Specific to Lariat.
 pub const LOOP_ID: &str = "lariat.loop.id";
-/// How a run ended. Ours.
+/// The outcome of a run. Specific to Lariat.
 pub const OUTCOME: &str = "lariat.outcome";
-/// Turns of a run. Ours.
+/// The number of turns of a run. Specific to Lariat.
 pub const TURNS: &str = "lariat.turns";
-/// What a call cost, in dollars. Ours.
+/// The cost of a call, in dollars. Specific to Lariat.
 pub const COST_USD: &str = "lariat.cost.usd";
-/// Which retry of a model call this is, from 1. Ours.
+/// The number of the retry of a model call, from 1. Specific to Lariat.
 pub const RETRY: &str = "lariat.retry";
 
-/// The word for a failed model call.
+/// Returns the error kind of a failed model call.
 pub fn error_type(error: &str) -> &'static str {
     match FailureKind::of_words(error) {
         FailureKind::RateLimited => "rate_limited",
@@ -103,7 +103,7 @@ pub fn error_type(error: &str) -> &'static str {
     }
 }
 
-/// The conventions' name for who runs a model.
+/// Returns the name of a provider in the conventions.
 pub fn provider_name(provider: &str) -> &str {
     match provider {
         "google" | "gemini" => "gcp.gemini",

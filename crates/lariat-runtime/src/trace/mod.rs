@@ -1,14 +1,14 @@
-//! What happened, for machines that look at it later: lines of JSON, and spans by OpenTelemetry's conventions.
+//! Records what happened, for later analysis: lines of JSON, and spans by OpenTelemetry's conventions.
 //!
-//! Owns two readings of the one stream of events. [`TraceLog`] writes events down as they are; [`Spans`] folds them into
-//! the spans and measurements of the GenAI conventions ([`genai`]). Where lines and spans go is somebody else's: a
-//! [`TraceSink`], an exporter. Neither ever holds up a run.
+//! Both read the same stream of events. [`TraceLog`] writes events as they are; [`Spans`] turns them into the
+//! spans and metrics of the GenAI conventions ([`genai`]). A [`TraceSink`] or an exporter stores them.
+//! Neither ever delays a run.
 
 pub mod genai;
-mod lines;
+mod log;
 mod spans;
 mod telemetry;
 
-pub use lines::{LiveEvents, TraceLog, TraceSink};
+pub use log::{LiveEvents, TraceLog, TraceSink};
 pub use spans::Spans;
 pub use telemetry::{Attribute, AttributeValue, Content, Measurement, Metric, Span, SpanKind, Telemetry};

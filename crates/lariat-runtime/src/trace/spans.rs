@@ -1,11 +1,13 @@
-//! Spans and measurements of the GenAI conventions, folded from events.
+//! Derives the spans and metrics of the GenAI conventions from events.
 //!
-//! Owns which events begin and end a span: a run is `invoke_agent`, each try of a model call in it `chat {model}`, each
-//! tool that runs `execute_tool {tool}`; a sub-agent's run stands under the tool call that spawned it. A fold over the
-//! stream and not spans of `tracing`: observers hear of events after they are durable, so a span that begins when its
-//! event is heard has the wrong times, and its fields would have to be known when the program is compiled. Here times
-//! are the events' own, and ids are made of the events' ids: the same journal gives the same spans.
-//! Invariant: with [`Content::Off`] no word of a user, a model, a tool or a service is in a span.
+//! A run is an `invoke_agent` span, each attempt of a model call in it a `chat {model}` span, each tool that
+//! runs an `execute_tool {tool}` span; the run of a sub-agent is a child of the tool call that spawned it.
+//! The spans are derived from the events, not from `tracing`: observers receive events after they are
+//! durable, so a `tracing` span would have wrong times, and its fields would have to be known at compile
+//! time. Here, times are those of the events, and ids are derived from event ids, so that the same journal
+//! gives the same spans.
+//!
+//! Invariant: with [`Content::Off`], a span contains no text of a user, a model, a tool or a provider.
 
 use std::collections::HashMap;
 
@@ -19,7 +21,7 @@ use serde_json::Value;
 use super::genai;
 use super::telemetry::{Attribute, AttributeValue, Content, Measurement, Metric, Span, SpanKind, Telemetry};
 
-/// Folds the events of any number of sessions.
+/// Derives spans from the events of any number of sessions.
 #[derive(Debug, Default)]
 pub struct Spans {
     content: Content,
@@ -35,11 +37,11 @@ struct OpenRun {
     attributes: Vec<Attribute>,
     provider: String,
     model: String,
-    /// When the next model call began, as far as is known.
+    /// When the next model call began, as far as known.
     ready: Timestamp,
     retry: u32,
     turns: u64,
-    asked: Vec<Value>,
+    input_messages: Vec<Value>,
     tools: HashMap<ToolCallId, OpenTool>,
 }
 
@@ -52,12 +54,12 @@ struct OpenTool {
 }
 
 impl Spans {
-    /// Nothing was heard yet.
+    /// Creates a state without open runs.
     pub fn new(content: Content) -> Self {
         Self { content, loops: HashMap::new() }
     }
 
-    /// Takes in an event; what is over because of it goes to `out`.
+    /// Processes an event; passes the spans and metrics that it completes to `out`.
     pub fn observe(&mut self, session_id: &SessionId, event: &Event, mut out: impl FnMut(Telemetry)) {
         let Some(loop_id) = &event.loop_id else { return };
         let (at, content) = (event.timestamp, self.content);
@@ -67,7 +69,7 @@ impl Spans {
                 self.loops.insert(loop_id.clone(), run);
                 return;
             }
-            // The part of the run that an earlier process did is told by that process.
+            // An earlier process has reported its own part of the run.
             AgentEvent::LoopRecovered { .. } if !self.loops.contains_key(loop_id) => {
                 let start = LoopStart::new("".into(), session_id.clone(), loop_id.clone());
                 let run = self.begin(session_id, loop_id, event.id, at, &start);
@@ -99,14 +101,14 @@ impl Spans {
             AgentEvent::MessageEnd { message } => {
                 match message.shared().and_then(|message| message.as_llm()) {
                     Some(Message::Assistant(reply)) => run.reply(event.id, at, reply, content, &mut out),
-                    Some(said) => run.said(at, said, content),
+                    Some(message) => run.add_message(at, message, content),
                     None => {}
                 }
             }
             AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
                 let wanted = args.get().filter(|_| content == Content::On);
                 let tool = OpenTool {
-                    span_id: short(event.id),
+                    span_id: span_id_of(event.id),
                     name: tool_name.clone(),
                     start: at,
                     arguments: wanted.map(Value::to_string),
@@ -156,7 +158,7 @@ impl Spans {
         }
         OpenRun {
             trace_id: spawned.map_or_else(|| id.uuid().as_u128(), |(trace, _)| trace),
-            span_id: short(id),
+            span_id: span_id_of(id),
             parent: spawned.map(|(_, parent)| parent),
             start: at,
             attributes,
@@ -165,7 +167,7 @@ impl Spans {
             ready: at,
             retry: 0,
             turns: 0,
-            asked: Vec::new(),
+            input_messages: Vec::new(),
             tools: HashMap::new(),
         }
     }
@@ -178,15 +180,15 @@ impl OpenRun {
         self.ready = at;
     }
 
-    /// A model is called after what is said to it is recorded.
-    fn said(&mut self, at: Timestamp, message: &Message, content: Content) {
+    /// The model is called after the messages to it were recorded.
+    fn add_message(&mut self, at: Timestamp, message: &Message, content: Content) {
         self.ready = at;
         if content == Content::On {
-            self.asked.push(told(message));
+            self.input_messages.push(message_json(message));
         }
     }
 
-    fn call(&mut self, id: EventId, at: Timestamp, model: &str) -> Span {
+    fn chat_span(&mut self, id: EventId, at: Timestamp, model: &str) -> Span {
         let mut attributes: Vec<Attribute> = vec![
             (genai::OPERATION_NAME, genai::OPERATION_CHAT.into()),
             (genai::PROVIDER_NAME, self.provider.as_str().into()),
@@ -195,17 +197,17 @@ impl OpenRun {
         if self.retry > 0 {
             attributes.push((genai::RETRY, u64::from(self.retry).into()));
         }
-        if !self.asked.is_empty() {
-            let asked = Value::from(std::mem::take(&mut self.asked)).to_string();
-            attributes.push((genai::INPUT_MESSAGES, AttributeValue::Text(asked)));
+        if !self.input_messages.is_empty() {
+            let input_messages = Value::from(std::mem::take(&mut self.input_messages)).to_string();
+            attributes.push((genai::INPUT_MESSAGES, AttributeValue::Text(input_messages)));
         }
         Span {
             trace_id: self.trace_id,
-            span_id: short(id),
+            span_id: span_id_of(id),
             parent: Some(self.span_id),
             name: format!("{} {model}", genai::OPERATION_CHAT),
             kind: SpanKind::Client,
-            // A retry that came earlier than announced began when it ended, at the latest.
+            // A retry that started earlier than announced began at its end, at the latest.
             start: self.ready.min(at),
             end: at,
             attributes,
@@ -222,7 +224,7 @@ impl OpenRun {
         out: &mut impl FnMut(Telemetry),
     ) {
         let model = self.model.clone();
-        let mut span = self.call(id, at, &model);
+        let mut span = self.chat_span(id, at, &model);
         span.fail(genai::error_type(error), error, content);
         self.measure_duration(&span, out);
         out(Telemetry::Span(Box::new(span)));
@@ -237,7 +239,7 @@ impl OpenRun {
         out: &mut impl FnMut(Telemetry),
     ) {
         let model = reply.requested_model.as_deref().unwrap_or(&reply.model).to_owned();
-        let mut span = self.call(id, at, &model);
+        let mut span = self.chat_span(id, at, &model);
         self.ready = at;
         let usage = &reply.usage;
         let reason = serde_json::to_value(reply.stop_reason).ok();
@@ -246,18 +248,18 @@ impl OpenRun {
             (genai::RESPONSE_MODEL, reply.model.as_str().into()),
             (genai::RESPONSE_FINISH_REASONS, AttributeValue::Texts(vec![reason])),
         ]);
-        span.attributes.extend(used(usage));
+        span.attributes.extend(usage_attributes(usage));
         if content == Content::On {
-            let said = Value::from(vec![told(&Message::Assistant(reply.clone()))]).to_string();
-            span.attributes.push((genai::OUTPUT_MESSAGES, AttributeValue::Text(said)));
+            let output = Value::from(vec![message_json(&Message::Assistant(reply.clone()))]).to_string();
+            span.attributes.push((genai::OUTPUT_MESSAGES, AttributeValue::Text(output)));
         }
         if let Some(error) = &reply.error_message {
             span.fail(genai::error_type(error), error, content);
         }
-        // A call that failed has no usage, and is no measurement of none.
+        // A failed call has no usage; do not record zeros.
         let counted = [("input", usage.context()), ("output", usage.output)];
         for (kind, tokens) in counted.into_iter().filter(|_| usage.total() > 0) {
-            let mut attributes = measured_of(&span);
+            let mut attributes = metric_attributes(&span);
             attributes.push((genai::TOKEN_TYPE, kind.into()));
             attributes.push((genai::RESPONSE_MODEL, reply.model.as_str().into()));
             let measured = Measurement { metric: Metric::TokenUsage, value: tokens as f64, attributes };
@@ -331,7 +333,7 @@ impl OpenRun {
         let ended = serde_json::to_value(outcome).unwrap_or_default();
         let ended = ended.get("kind").and_then(Value::as_str).unwrap_or("unknown");
         span.attributes.extend([(genai::OUTCOME, ended.into()), (genai::TURNS, self.turns.into())]);
-        span.attributes.extend(used(usage));
+        span.attributes.extend(usage_attributes(usage));
         match outcome {
             RunOutcome::Failed { error } => span.fail(genai::error_type(error), error, content),
             RunOutcome::ContextFull(_) => span.fail("context_full", "", content),
@@ -344,23 +346,23 @@ impl OpenRun {
     fn measure_duration(&self, span: &Span, out: &mut impl FnMut(Telemetry)) {
         let value = span.end.since(span.start).as_secs_f64();
         let metric = Metric::OperationDuration;
-        out(Telemetry::Measured(Measurement { metric, value, attributes: measured_of(span) }));
+        out(Telemetry::Measured(Measurement { metric, value, attributes: metric_attributes(span) }));
     }
 }
 
-/// The attributes of a span that a measurement has, too: those with few values.
-fn measured_of(span: &Span) -> Vec<Attribute> {
-    const FEW: [&str; 5] = [
+/// Returns the attributes of a span that its metrics also have: those with few values.
+fn metric_attributes(span: &Span) -> Vec<Attribute> {
+    const LOW_CARDINALITY: [&str; 5] = [
         genai::OPERATION_NAME,
         genai::PROVIDER_NAME,
         genai::REQUEST_MODEL,
         genai::TOOL_NAME,
         genai::ERROR_TYPE,
     ];
-    span.attributes.iter().filter(|(name, _)| FEW.contains(name)).cloned().collect()
+    span.attributes.iter().filter(|(name, _)| LOW_CARDINALITY.contains(name)).cloned().collect()
 }
 
-fn used(usage: &Usage) -> Vec<Attribute> {
+fn usage_attributes(usage: &Usage) -> Vec<Attribute> {
     let mut attributes: Vec<Attribute> = vec![
         (genai::USAGE_INPUT_TOKENS, usage.context().into()),
         (genai::USAGE_OUTPUT_TOKENS, usage.output.into()),
@@ -373,8 +375,8 @@ fn used(usage: &Usage) -> Vec<Attribute> {
     attributes
 }
 
-/// A message in the conventions' form.
-fn told(message: &Message) -> Value {
+/// Formats a message as the conventions require.
+fn message_json(message: &Message) -> Value {
     let role = match message {
         Message::User(_) => "user",
         Message::Assistant(_) => "assistant",
@@ -383,7 +385,7 @@ fn told(message: &Message) -> Value {
     serde_json::json!({"role": role, "parts": [{"type": "text", "content": message.text()}]})
 }
 
-/// The random half of an event's id.
-fn short(id: EventId) -> u64 {
+/// Returns the random half of an event's id.
+fn span_id_of(id: EventId) -> u64 {
     id.uuid().as_u64_pair().1
 }

@@ -1,61 +1,61 @@
-//! Spans and measurements as data, before any exporter.
+//! Spans and metrics as data, independent of any exporter.
 
 use lariat_core::time::Timestamp;
 
 use super::genai;
 
-/// Whether what was said and given is in spans.
+/// Whether spans contain messages, arguments and results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Content {
-    /// Names, numbers and outcomes only.
+    /// Only names, numbers and outcomes.
     #[default]
     Off,
-    /// Messages, arguments, results and the words of errors, too.
+    /// Also messages, arguments, results and error messages.
     On,
 }
 
-/// A span that is over.
+/// A completed span.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Span {
-    /// The trace: a run, with the runs of its sub-agents.
+    /// The id of the trace: a run with the runs of its sub-agents.
     pub trace_id: u128,
-    /// The span.
+    /// The id of the span.
     pub span_id: u64,
-    /// The span it belongs to.
+    /// The id of the parent span.
     pub parent: Option<u64>,
-    /// Its name.
+    /// The name, such as `chat {model}`.
     pub name: String,
-    /// Whether a service was called.
+    /// Whether it is a call to a provider.
     pub kind: SpanKind,
     /// When it began.
     pub start: Timestamp,
     /// When it ended.
     pub end: Timestamp,
-    /// What is known about it.
+    /// The attributes.
     pub attributes: Vec<Attribute>,
-    /// Set when it failed: in words with content, else empty.
+    /// Set if it failed: the error message with content enabled, otherwise empty.
     pub error: Option<String>,
 }
 
-/// What a span stands for.
+/// The kind of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
-    /// A call of a service.
+    /// A call to a provider.
     Client,
     /// Work in this process.
     Internal,
 }
 
-/// A number for a histogram.
+/// A value for a histogram.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Measurement {
-    /// Which.
+    /// The histogram.
     pub metric: Metric,
-    /// How much: tokens or seconds.
+    /// The value: tokens or seconds.
     pub value: f64,
-    /// Of what.
+    /// The attributes that it is recorded with.
     pub attributes: Vec<Attribute>,
 }
 
@@ -68,19 +68,19 @@ pub enum Metric {
     OperationDuration,
 }
 
-/// A name and a value.
+/// The name and value of an attribute.
 pub type Attribute = (&'static str, AttributeValue);
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttributeValue {
-    /// Text.
+    /// A string.
     Text(String),
-    /// Texts.
+    /// A list of strings.
     Texts(Vec<String>),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// A number.
+    /// A floating-point number.
     Number(f64),
 }
 
@@ -96,17 +96,17 @@ impl From<u64> for AttributeValue {
     }
 }
 
-/// What comes out of the fold.
+/// The output of [`Spans`](super::Spans).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Telemetry {
-    /// A span is over.
+    /// A completed span.
     Span(Box<Span>),
-    /// Something was measured.
+    /// A value for a metric.
     Measured(Measurement),
 }
 
 impl Span {
-    /// Says that it failed, as one of few words; in its own words only with content.
+    /// Marks the span as failed, with a kind of error; adds the message only with content enabled.
     pub(super) fn fail(&mut self, kind: &str, words: &str, content: Content) {
         self.attributes.push((genai::ERROR_TYPE, kind.into()));
         self.error = Some(if content == Content::On { words.to_owned() } else { String::new() });

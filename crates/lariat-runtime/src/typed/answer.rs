@@ -1,8 +1,8 @@
-//! Asking for an answer of a type, and asking again when it does not fit.
+//! Asks for a typed answer, and asks again if it does not match.
 //!
-//! Owns the tries. Each is a run of the session like any other, with its own loop in the journal; what was wrong is told
-//! to the model as a note of the runtime, not as words of the user. Another prompt may come between two tries; then the
-//! next one finds the agent busy and says so.
+//! Each attempt is an ordinary run of the session, with its own loop in the journal. The model learns what
+//! was wrong from a note of the runtime, not from a user message. If another prompt arrives between two
+//! attempts, the next attempt fails because the agent is busy.
 
 use lariat_core::message::AgentMessage;
 use schemars::JsonSchema;
@@ -12,15 +12,15 @@ use serde_json::Value;
 use super::form::{Form, SchemaError};
 use crate::agent::{Agent, AgentError, AgentOutput};
 
-/// An answer of a type, and the run that gave it.
+/// A typed answer, and the run that produced it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Typed<T> {
     /// The answer.
     pub value: T,
-    /// What it took: the last run, with what all tries used.
+    /// The output of the last run, with the usage of all attempts.
     pub output: AgentOutput,
-    /// Runs it took, from 1.
+    /// Number of attempts, from 1.
     pub tries: u32,
 }
 
@@ -28,29 +28,29 @@ pub struct Typed<T> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypedError {
-    /// The run could not be started or driven to its end.
+    /// The run could not be started, or stopped before its end.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The type or the schema is none that an answer can have.
+    /// The type or the schema cannot be used for an answer.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// The run ended before the model was done: see its outcome.
+    /// The run ended before the model answered; see its outcome.
     #[error("the run ended without an answer: {:?}", .0.outcome)]
     Unfinished(Box<AgentOutput>),
-    /// The model's last answer does not fit either; its text is in the output.
-    #[error("no answer of the form that was asked for after {tries} tries: {problem}")]
+    /// The model's last answer does not match either; its text is in the output.
+    #[error("the answer does not match the schema after {tries} attempts: {problem}")]
     Invalid {
-        /// What is wrong with the last one.
+        /// What is wrong with the last answer.
         problem: String,
-        /// Runs that were made.
+        /// Number of attempts.
         tries: u32,
-        /// The last run, with what all tries used.
+        /// The output of the last run, with the usage of all attempts.
         output: Box<AgentOutput>,
     },
 }
 
 impl TypedError {
-    /// The run that gave no answer, if there was one.
+    /// Returns the output of the run without an answer, if there was one.
     pub fn output(&self) -> Option<&AgentOutput> {
         match self {
             Self::Unfinished(output) | Self::Invalid { output, .. } => Some(output),
@@ -61,13 +61,14 @@ impl TypedError {
 }
 
 impl Agent {
-    /// Runs a prompt to an answer of a type. The model is given the type's schema for this run, and when its answer
-    /// does not fit, it is told why and asked again ([`AgentBuilder::answer_retries`]).
+    /// Runs a prompt and returns the answer as a value of type `T`. The model receives the JSON schema of the
+    /// type for this run. If its answer does not match, it receives the reason and is asked again
+    /// ([`AgentBuilder::answer_retries`]).
     ///
     /// Doc comments of the type and its fields reach the model as descriptions.
     ///
     /// # Errors
-    /// When the run did not come to an answer, or none of the answers fits.
+    /// If the run produced no answer, or no answer matched.
     ///
     /// [`AgentBuilder::answer_retries`]: crate::AgentBuilder::answer_retries
     pub async fn run_typed<T: DeserializeOwned + JsonSchema>(
@@ -82,10 +83,10 @@ impl Agent {
         Box::pin(self.answer(prompt.into(), &form, parse)).await
     }
 
-    /// As [`run_typed`](Self::run_typed), with a schema that comes as data: an object, sent as it is.
+    /// Like [`run_typed`](Self::run_typed), with a schema as data: a JSON object, sent unchanged.
     ///
     /// # Errors
-    /// When it is not a JSON schema, the run did not come to an answer, or none of the answers fits.
+    /// If it is not a JSON schema, the run produced no answer, or no answer matched.
     pub async fn run_with_schema(
         &self,
         prompt: impl Into<AgentMessage>,
@@ -107,10 +108,10 @@ impl Agent {
             tries += 1;
             let mut ran = self.run_for_answer(prompt, &form.sent).await;
             if let (Some(earlier), Ok(output)) = (&earlier, &mut ran) {
-                output.after(earlier);
+                output.add_earlier(earlier);
             }
             if let (Some(earlier), Err(AgentError::Failed(failure))) = (&earlier, &mut ran) {
-                failure.output.after(earlier);
+                failure.output.add_earlier(earlier);
             }
             let mut output = ran?;
             output.structured = None;

@@ -1,8 +1,8 @@
-//! The form of an answer: what the service is sent, and what the answer is checked against.
+//! The schema of an answer: what is sent to the provider, and what the answer is validated against.
 //!
-//! Owns both schemas. They differ: the services enforce a small part of JSON Schema, so they are sent that part
-//! ([`super::wire`]), and everything is checked here. Services want an object at the top; what is none (a list, an
-//! enum) is put into one with a single field, and taken out again.
+//! The two differ: providers enforce only a part of JSON Schema, so they receive that part ([`super::wire`]),
+//! and everything is validated here. Providers require an object at the top level; anything else (a list, an
+//! enum) is wrapped in an object with a single field, and unwrapped again.
 
 use std::sync::Arc;
 
@@ -13,28 +13,29 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::wire;
-use crate::agent::read_answer;
+use crate::agent::parse_json_answer;
 
-/// The field that holds an answer which is no object.
-const FIELD: &str = "answer";
+/// The field that wraps an answer that is not an object.
+const WRAPPER_FIELD: &str = "answer";
 
-/// The section of notes about answers that did not fit.
+/// The section of notes about invalid answers.
 const SECTION: &str = "answer";
 
-/// Mistakes that a model is told of at once.
-const MOST_MISTAKES: usize = 5;
+/// Maximum number of mistakes to report to the model at a time.
+const MAX_MISTAKES: usize = 5;
 
-/// What an answer must look like. [`Agent::run_with_schema`](crate::Agent::run_with_schema) asks until it does; who drives runs by
-/// hand sends [`sent`](Self::sent), reads the answer and tells the model what is wrong with it.
+/// The schema that an answer must match. [`Agent::run_with_schema`](crate::Agent::run_with_schema) asks until
+/// the answer matches. To drive runs yourself, send [`sent`](Self::sent), read the answer with
+/// [`read`](Self::read), and report mistakes with [`again`](Self::again).
 pub struct Form {
     pub(super) sent: Arc<OutputSchema>,
     check: jsonschema::Validator,
-    in_field: bool,
+    is_wrapped: bool,
 }
 
 /// A schema that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a schema an answer can have: {0}")]
+#[error("invalid schema for an answer: {0}")]
 pub struct SchemaError(String);
 
 impl std::fmt::Debug for Form {
@@ -44,48 +45,48 @@ impl std::fmt::Debug for Form {
 }
 
 impl Form {
-    /// The form of a type.
+    /// Creates the schema of a type.
     pub(super) fn of<T: JsonSchema>() -> Result<Self, SchemaError> {
         let schema = schema_of::<T>();
-        let in_field = schema.get("type").is_none_or(|kind| kind != "object");
-        let whole = if in_field { wire::in_field(FIELD, schema) } else { schema };
+        let is_wrapped = schema.get("type").is_none_or(|kind| kind != "object");
+        let whole = if is_wrapped { wire::wrap_in_field(WRAPPER_FIELD, schema) } else { schema };
         let sent = OutputSchema { name: name(&T::schema_name()), schema: wire::enforceable(whole.clone()) };
-        Ok(Self { sent: Arc::new(sent), check: validator(&whole)?, in_field })
+        Ok(Self { sent: Arc::new(sent), check: validator(&whole)?, is_wrapped })
     }
 
-    /// A form that comes as data. It is sent as it is.
+    /// Creates a schema from data. It is sent unchanged.
     ///
     /// # Errors
-    /// When it is no JSON schema.
+    /// If it is not a JSON schema.
     pub fn given(schema: Value) -> Result<Self, SchemaError> {
         if !schema.is_object() {
-            return Err(SchemaError("it is not an object".to_owned()));
+            return Err(SchemaError("it is not a JSON object".to_owned()));
         }
-        let title = schema.get("title").and_then(Value::as_str).unwrap_or(FIELD);
+        let title = schema.get("title").and_then(Value::as_str).unwrap_or(WRAPPER_FIELD);
         let (name, check) = (name(title), validator(&schema)?);
-        Ok(Self { sent: Arc::new(OutputSchema { name, schema }), check, in_field: false })
+        Ok(Self { sent: Arc::new(OutputSchema { name, schema }), check, is_wrapped: false })
     }
 
-    /// What the service is sent.
+    /// The schema that is sent to the provider.
     pub fn sent(&self) -> &OutputSchema {
         &self.sent
     }
 
-    /// What a model is told about an answer that does not fit.
+    /// Creates the message that reports an invalid answer to the model.
     pub fn again(&self, problem: &str) -> AgentMessage {
-        AgentMessage::note(SECTION, again(problem))
+        AgentMessage::note(SECTION, invalid_answer_note(problem))
     }
 
-    /// The value of an answer.
+    /// Parses and validates an answer.
     ///
     /// # Errors
-    /// What is wrong with it, in words for the model.
+    /// What is wrong with the answer, as a text for the model.
     pub fn read(&self, text: &str) -> Result<Value, String> {
-        let mut value = read_answer(text).map_err(|error| format!("it is not JSON: {error}"))?;
+        let mut value = parse_json_answer(text).map_err(|error| format!("it is not JSON: {error}"))?;
         let mistakes: Vec<String> = self
             .check
             .iter_errors(&value)
-            .take(MOST_MISTAKES)
+            .take(MAX_MISTAKES)
             .map(|error| match error.instance_path().as_str() {
                 "" => error.to_string(),
                 path => format!("at `{path}`: {error}"),
@@ -94,42 +95,42 @@ impl Form {
         if !mistakes.is_empty() {
             return Err(mistakes.join("; "));
         }
-        if self.in_field {
-            value = value.get_mut(FIELD).map(Value::take).unwrap_or_default();
+        if self.is_wrapped {
+            value = value.get_mut(WRAPPER_FIELD).map(Value::take).unwrap_or_default();
         }
         Ok(value)
     }
 }
 
-/// The schema of a type, as it is read.
+/// Returns the schema of a type for deserialisation.
 pub(super) fn schema_of<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12().for_deserialize().into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
     if let Some(fields) = schema.as_object_mut() {
-        // A dialect, said in every request: tokens without a use.
+        // The dialect is useless to the model and would cost tokens in every request.
         fields.remove("$schema");
     }
     schema
 }
 
 fn validator(schema: &Value) -> Result<jsonschema::Validator, SchemaError> {
-    // References to elsewhere do not resolve: nothing is fetched for a schema.
+    // External references do not resolve: nothing is fetched for a schema.
     let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
     options.build(schema).map_err(|error| SchemaError(error.to_string()))
 }
 
-/// A name as services take it: letters, digits, `_` and `-`, up to 64.
+/// Converts a name to one that providers accept: letters, digits, `_` and `-`, at most 64.
 fn name(name: &str) -> String {
     let fit = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
     let fitted: String = name.chars().take(64).map(fit).collect();
-    if fitted.is_empty() { FIELD.to_owned() } else { fitted }
+    if fitted.is_empty() { WRAPPER_FIELD.to_owned() } else { fitted }
 }
 
-/// What a model is told about an answer that does not fit.
-fn again(problem: &str) -> String {
+/// Writes the message that reports an invalid answer to the model.
+fn invalid_answer_note(problem: &str) -> String {
     format!(
-        "Your last answer cannot be used: {problem}. Give the whole answer again, as JSON only, in the form that was \
-         asked for."
+        "Your last answer is invalid: {problem}. Send the whole answer again, as JSON only, and match the requested \
+         schema."
     )
 }
 

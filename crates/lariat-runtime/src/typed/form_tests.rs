@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Form, name};
 
 #[derive(Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "only its schema is looked at")]
+#[expect(dead_code, reason = "only its schema is used")]
 struct Pair {
     #[schemars(length(max = 3))]
     left: String,
@@ -13,16 +13,20 @@ struct Pair {
 }
 
 #[test]
-fn what_the_service_does_not_enforce_is_checked_here() {
+fn validates_what_providers_do_not_enforce() {
     let form = Form::of::<Pair>().unwrap();
-    assert_eq!(form.read(r#"{"left": "abc"}"#).unwrap(), json!({"left": "abc"}), "it can do without");
+    assert_eq!(
+        form.read(r#"{"left": "abc"}"#).unwrap(),
+        json!({"left": "abc"}),
+        "an optional field may be missing"
+    );
     let problem = form.read(r#"{"left": "abcd", "right": 300}"#).unwrap_err();
     assert!(problem.contains("at `/left`") && problem.contains("at `/right`"), "{problem}");
     assert!(form.read("[]").is_err());
 }
 
 #[test]
-fn a_name_is_one_that_services_take() {
+fn names_are_converted_to_what_providers_accept() {
     assert_eq!(name("Array_of_Pair<u8>"), "Array_of_Pair_u8_");
     assert_eq!(name(""), "answer");
     assert_eq!(name(&"x".repeat(100)).len(), 64);

@@ -1,11 +1,13 @@
-//! Tools from async functions.
+//! Tools made from async functions.
 //!
-//! Owns the way from the JSON of a call to a function's arguments and from its result to what the model reads. A builder
-//! and not a derive macro: a macro would still need a struct for the arguments, an attribute for each of name, effects
-//! and label, and a crate of its own that every program compiles, and its mistakes show where nobody wrote anything.
-//! Here the schema is derived from the arguments' type, the rest is three method calls, and a closure can capture what
-//! the tool stands on.
-//! Invariant: a call whose arguments do not fit never reaches the function, and the model is told where they do not.
+//! Converts the JSON of a tool call to the function's arguments, and its return value to the result for the
+//! model. This is a builder and not a derive macro: a macro would still need a struct for the arguments, an
+//! attribute each for name, effects and label, and a crate of its own that every program compiles, and its
+//! errors would point at generated code. Here, the schema is derived from the type of the arguments, the rest
+//! is three method calls, and a closure can capture what the tool needs.
+//!
+//! Invariant: a tool call with arguments that do not match never reaches the function, and the model learns
+//! which argument is wrong.
 
 use std::any::Any;
 use std::fmt::{self, Display};
@@ -22,11 +24,13 @@ use super::form::schema_of;
 type Outcome = Result<ToolResult, ToolError>;
 type Body = Box<dyn Fn(Value, ToolContext) -> Result<BoxFuture<'static, Outcome>, ToolError> + Send + Sync>;
 
-/// A tool made of an async function.
+/// A tool made from an async function.
 ///
-/// - The arguments' type gives the schema; its doc comments become descriptions. A tool without arguments takes `()`.
-/// - A [`ToolResult`] is given back as it is, a text as text, everything else as JSON.
-/// - An error is told to the model; a [`ToolError`] as it is, everything else as a failure in its words.
+/// - The type of the arguments gives the schema; its doc comments become descriptions. A tool without
+///   arguments takes `()`.
+/// - A [`ToolResult`] is returned unchanged, a string as text, everything else as JSON.
+/// - Errors are reported to the model: a [`ToolError`] unchanged, everything else as a failure with its
+///   message.
 ///
 /// ```
 /// use lariat_runtime::FunctionTool;
@@ -42,7 +46,7 @@ type Body = Box<dyn Fn(Value, ToolContext) -> Result<BoxFuture<'static, Outcome>
 ///     Ok(format!("It rains in {}.", place.city))
 /// }
 ///
-/// let tool = FunctionTool::new("weather", "Tells the weather of a city.", weather).effects(ToolEffects::NETWORK);
+/// let tool = FunctionTool::new("weather", "Returns the weather in a city.", weather).effects(ToolEffects::NETWORK);
 /// assert_eq!(tool.parameters_schema()["properties"]["city"]["description"], "A city.");
 /// ```
 pub struct FunctionTool {
@@ -56,7 +60,7 @@ pub struct FunctionTool {
 }
 
 impl FunctionTool {
-    /// A tool that is said to do everything to the world; see [`FunctionTool::effects`].
+    /// Creates a tool that is assumed to have all effects; see [`FunctionTool::effects`].
     pub fn new<Arguments, Work, Output, Error>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -86,19 +90,20 @@ impl FunctionTool {
         }
     }
 
-    /// What it does to the world. Who says nothing is asked about every time.
+    /// Declares the tool's effects on the outside world. A tool without a declaration requires approval every
+    /// time.
     pub const fn effects(mut self, effects: ToolEffects) -> Self {
         self.effects = effects;
         self
     }
 
-    /// A name for people.
+    /// Sets a name for users.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// It may run beside other tools of the same reply, though it changes something.
+    /// Allows the tool to run in parallel with other tools of the same reply, although it changes something.
     pub const fn parallel_safe(mut self) -> Self {
         self.parallel_safe = Some(true);
         self
@@ -149,12 +154,12 @@ impl fmt::Debug for FunctionTool {
 
 fn arguments<A: DeserializeOwned>(params: &Value) -> Result<A, ToolError> {
     serde_path_to_error::deserialize(params).map_err(|error| {
-        let place = error.path().to_string();
-        let words = match place.as_str() {
-            "." => format!("The arguments do not fit: {}.", error.inner()),
-            place => format!("The argument `{place}` does not fit: {}.", error.inner()),
+        let path = error.path().to_string();
+        let message = match path.as_str() {
+            "." => format!("invalid arguments: {}", error.inner()),
+            path => format!("invalid argument `{path}`: {}", error.inner()),
         };
-        ToolError::InvalidArgs(words)
+        ToolError::InvalidArgs(message)
     })
 }
 
@@ -164,9 +169,9 @@ fn result<T: Serialize + 'static>(output: T) -> Outcome {
         return Ok(result.clone());
     }
     let value = serde_json::to_value(&output);
-    match value
-        .map_err(|error| ToolError::Failed(format!("It ran, and its result cannot be told: {error}.")))?
-    {
+    match value.map_err(|error| {
+        ToolError::Failed(format!("the tool ran, but its result cannot be serialised: {error}"))
+    })? {
         Value::String(text) => Ok(ToolResult::text(text)),
         Value::Null => Ok(ToolResult::text("Done.")),
         value => Ok(ToolResult::text(value.to_string())),

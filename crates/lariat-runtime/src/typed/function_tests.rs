@@ -9,19 +9,19 @@ fn context() -> ToolContext {
     ToolContext::new("c".into(), "t", "s".into(), "l".into(), CancellationToken::new())
 }
 
-async fn said(tool: FunctionTool) -> Result<String, ToolError> {
+async fn output_of(tool: FunctionTool) -> Result<String, ToolError> {
     let result = tool.execute(json!({}), context()).await?;
     Ok(result.content.iter().filter_map(Content::as_text).collect())
 }
 
 #[tokio::test]
-async fn results_are_told_as_text_as_json_or_as_they_are() {
+async fn returns_text_json_or_tool_results() {
     let text = FunctionTool::new("t", "d", |(): (), _| async { Ok::<_, ToolError>("as it is") });
-    assert_eq!(said(text).await.unwrap(), "as it is");
+    assert_eq!(output_of(text).await.unwrap(), "as it is");
     let data = FunctionTool::new("t", "d", |(): (), _| async { Ok::<_, ToolError>(vec![1, 2]) });
-    assert_eq!(said(data).await.unwrap(), "[1,2]");
+    assert_eq!(output_of(data).await.unwrap(), "[1,2]");
     let nothing = FunctionTool::new("t", "d", |(): (), _| async { Ok::<_, ToolError>(()) });
-    assert_eq!(said(nothing).await.unwrap(), "Done.");
+    assert_eq!(output_of(nothing).await.unwrap(), "Done.");
     let own = FunctionTool::new("t", "d", |(): (), _| async {
         Ok::<_, ToolError>(ToolResult::text("own").with_details(json!({"a": 1})))
     });
@@ -30,15 +30,15 @@ async fn results_are_told_as_text_as_json_or_as_they_are() {
 }
 
 #[tokio::test]
-async fn errors_are_told_in_their_words_and_own_ones_as_they_are() {
+async fn returns_error_messages_and_tool_errors_unchanged() {
     let words = FunctionTool::new("t", "d", |(): (), _| async { Err::<(), _>("no such city") });
-    assert_eq!(said(words).await, Err(ToolError::Failed("no such city".into())));
+    assert_eq!(output_of(words).await, Err(ToolError::Failed("no such city".into())));
     let own = FunctionTool::new("t", "d", |(): (), _| async { Err::<(), _>(ToolError::Cancelled) });
-    assert_eq!(said(own).await, Err(ToolError::Cancelled));
+    assert_eq!(output_of(own).await, Err(ToolError::Cancelled));
 }
 
 #[test]
-fn what_is_not_said_about_a_tool_is_the_worst() {
+fn undeclared_properties_have_the_strictest_defaults() {
     let tool = || FunctionTool::new("t", "d", |(): (), _| async { Ok::<_, ToolError>(()) });
     assert_eq!((tool().effects, AgentTool::effects(&tool())), (ToolEffects::ALL, ToolEffects::ALL));
     assert!(!tool().is_parallel_safe());

@@ -1,17 +1,19 @@
-//! A schema as every service enforces it.
+//! Converts a schema to one that every provider enforces.
 //!
-//! Owns the part of JSON Schema that the strict modes of the services have in common: objects that are closed and
-//! require all of their properties, `anyOf`, `enum`, `const`, `$ref` within the schema. Bounds, patterns and defaults
-//! are refused by some of them, so they are said in the description. A required property that the type can do without
-//! costs nothing: a model gives `null`, or the default.
-//! Invariant: what satisfies the enforced schema and the words in it satisfies the schema it was made of.
+//! Uses the part of JSON Schema that the strict modes of the providers have in common: closed objects with
+//! only required properties, `anyOf`, `enum`, `const`, and `$ref` within the schema. Some providers reject
+//! bounds, patterns and defaults, so these go into the description. Requiring an optional property costs
+//! nothing: the model sends `null` or the default.
+//!
+//! Invariant: a value that satisfies the converted schema and the descriptions in it satisfies the original
+//! schema.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-/// Words instead of keywords: a service that enforces some of them rejects the others.
-const IN_WORDS: [&str; 13] = [
+/// Keywords to move into the description: a provider that enforces some of them rejects others.
+const DESCRIBED_KEYWORDS: [&str; 13] = [
     "minimum",
     "maximum",
     "exclusiveMinimum",
@@ -27,15 +29,15 @@ const IN_WORDS: [&str; 13] = [
     "default",
 ];
 
-/// Formats that all of them know.
+/// Formats that all providers support.
 const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
-/// Makes a schema enforceable.
+/// Converts a schema to its enforceable part.
 pub(super) fn enforceable(mut schema: Value) -> Value {
-    each(&mut schema, &mut |fields| {
-        close(fields);
-        say(fields);
+    for_each_schema(&mut schema, &mut |fields| {
+        close_object(fields);
+        describe_rejected_keywords(fields);
         if let Some(options) = fields.remove("oneOf") {
             fields.insert("anyOf".to_owned(), options);
         }
@@ -43,8 +45,8 @@ pub(super) fn enforceable(mut schema: Value) -> Value {
     schema
 }
 
-/// An object with one field for a schema of something else.
-pub(super) fn in_field(name: &str, mut schema: Value) -> Value {
+/// Wraps a schema in an object with one field.
+pub(super) fn wrap_in_field(name: &str, mut schema: Value) -> Value {
     let definitions = schema.as_object_mut().and_then(|fields| fields.remove("$defs"));
     let root = format!("#/properties/{name}");
     let redirect = &mut |fields: &mut Map<String, Value>| {
@@ -54,29 +56,29 @@ pub(super) fn in_field(name: &str, mut schema: Value) -> Value {
             target.clone_from(&root);
         }
     };
-    each(&mut schema, redirect);
+    for_each_schema(&mut schema, redirect);
     let mut whole = json!({"type": "object", "properties": {name: schema}, "required": [name]});
     if let (Some(mut definitions), Some(fields)) = (definitions, whole.as_object_mut()) {
         let schemas = definitions.as_object_mut().into_iter().flat_map(Map::values_mut);
-        schemas.for_each(|schema| each(schema, redirect));
+        schemas.for_each(|schema| for_each_schema(schema, redirect));
         fields.insert("$defs".to_owned(), definitions);
     }
     whole
 }
 
-/// Visits every schema in a schema, itself last. What is data in it (`enum`, `const`, `default`) is none.
-fn each(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
+/// Visits every schema within a schema, itself last. Skips data (`enum`, `const`, `default`).
+fn for_each_schema(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
     let Some(fields) = schema.as_object_mut() else { return };
     for (key, value) in fields.iter_mut() {
         match (key.as_str(), value) {
             ("properties" | "patternProperties" | "$defs", Value::Object(schemas)) => {
-                schemas.values_mut().for_each(|schema| each(schema, visit));
+                schemas.values_mut().for_each(|schema| for_each_schema(schema, visit));
             }
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
-                schemas.iter_mut().for_each(|schema| each(schema, visit));
+                schemas.iter_mut().for_each(|schema| for_each_schema(schema, visit));
             }
             ("items" | "additionalProperties" | "propertyNames" | "contains" | "not", schema) => {
-                each(schema, visit);
+                for_each_schema(schema, visit);
             }
             _ => {}
         }
@@ -84,8 +86,8 @@ fn each(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
     visit(fields);
 }
 
-/// An object has the properties it names, and has all of them.
-fn close(fields: &mut Map<String, Value>) {
+/// Closes an object: it has exactly the named properties, and all of them.
+fn close_object(fields: &mut Map<String, Value>) {
     let is_object = fields.get("type").is_some_and(|kind| kind == "object");
     let names: Vec<Value> = match fields.get("properties").and_then(Value::as_object) {
         Some(properties) => properties.keys().map(|name| Value::from(name.as_str())).collect(),
@@ -96,12 +98,12 @@ fn close(fields: &mut Map<String, Value>) {
     fields.entry("additionalProperties").or_insert(Value::Bool(false));
 }
 
-/// Moves what services refuse into the description.
-fn say(fields: &mut Map<String, Value>) {
+/// Moves keywords that providers reject into the description.
+fn describe_rejected_keywords(fields: &mut Map<String, Value>) {
     let mut words = String::new();
     let unsigned =
         fields.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint"));
-    for key in IN_WORDS {
+    for key in DESCRIBED_KEYWORDS {
         let Some(value) = fields.remove(key) else { continue };
         let is_known = value.is_null() || (unsigned && key == "minimum" && value == 0);
         if !is_known {
@@ -118,11 +120,11 @@ fn say(fields: &mut Map<String, Value>) {
     if words.is_empty() {
         return;
     }
-    let said = match fields.get("description").and_then(Value::as_str) {
+    let described = match fields.get("description").and_then(Value::as_str) {
         Some(description) => format!("{description} ({words})"),
         None => format!("({words})"),
     };
-    fields.insert("description".to_owned(), said.into());
+    fields.insert("description".to_owned(), described.into());
 }
 
 #[cfg(test)]

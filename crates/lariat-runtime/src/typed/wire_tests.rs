@@ -3,10 +3,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::form::schema_of;
-use super::{enforceable, in_field};
+use super::{enforceable, wrap_in_field};
 
 #[derive(Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "only its schema is looked at")]
+#[expect(dead_code, reason = "only its schema is used")]
 struct Order {
     /// How many.
     #[schemars(range(min = 1, max = 9))]
@@ -14,26 +14,26 @@ struct Order {
     #[serde(default)]
     urgent: bool,
     to: Option<String>,
-    when: When,
+    when: Delivery,
     format: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "only its schema is looked at")]
-enum When {
+#[expect(dead_code, reason = "only its schema is used")]
+enum Delivery {
     Now,
     In { hours: f64 },
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "only its schema is looked at")]
+#[expect(dead_code, reason = "only its schema is used")]
 struct Node {
     children: Vec<Node>,
 }
 
 #[test]
-fn a_type_becomes_the_part_of_a_schema_that_every_service_enforces() {
+fn type_becomes_a_schema_that_every_provider_enforces() {
     let sent = enforceable(schema_of::<Order>());
     assert_eq!(sent["required"], json!(["count", "format", "to", "urgent", "when"]));
     assert_eq!(sent["additionalProperties"], false);
@@ -42,16 +42,16 @@ fn a_type_becomes_the_part_of_a_schema_that_every_service_enforces() {
     assert_eq!((count.get("minimum"), count.get("format")), (None, None));
     assert_eq!(sent["properties"]["urgent"], json!({"type": "boolean", "description": "(default: false)"}));
     assert_eq!(sent["properties"]["to"]["type"], json!(["string", "null"]));
-    // A property may be called as a keyword.
+    // A property may have the name of a keyword.
     assert_eq!(sent["properties"]["format"]["type"], "string");
-    let when = &sent["$defs"]["When"];
+    let when = &sent["$defs"]["Delivery"];
     assert_eq!(when.get("oneOf"), None);
     let hours = &when["anyOf"][1]["properties"]["in"];
     assert_eq!((&hours["additionalProperties"], &hours["required"]), (&json!(false), &json!(["hours"])));
 }
 
 #[test]
-fn every_object_of_an_enforceable_schema_is_closed_and_complete() {
+fn every_object_of_an_enforceable_schema_is_closed_and_requires_all_properties() {
     fn check(schema: &Value) {
         match schema {
             Value::Object(fields) => {
@@ -66,16 +66,16 @@ fn every_object_of_an_enforceable_schema_is_closed_and_complete() {
         }
     }
     check(&enforceable(schema_of::<Order>()));
-    check(&enforceable(in_field("answer", schema_of::<Vec<Order>>())));
+    check(&enforceable(wrap_in_field("answer", schema_of::<Vec<Order>>())));
 }
 
 #[test]
-fn definitions_and_references_to_the_whole_stay_right_inside_of_a_field() {
-    let whole = in_field("answer", schema_of::<Vec<Node>>());
+fn definitions_and_root_references_stay_valid_inside_a_field() {
+    let whole = wrap_in_field("answer", schema_of::<Vec<Node>>());
     let answer = json!({"answer": [{"children": [{"children": []}]}]});
     assert!(jsonschema::is_valid(&whole, &answer));
     assert!(!jsonschema::is_valid(&whole, &json!({"answer": [{"children": [{}]}]})));
-    let looped = in_field("answer", json!({"type": "array", "items": {"$ref": "#"}}));
+    let looped = wrap_in_field("answer", json!({"type": "array", "items": {"$ref": "#"}}));
     assert!(jsonschema::is_valid(&looped, &json!({"answer": [[], [[]]]})));
     assert!(!jsonschema::is_valid(&looped, &json!({"answer": [{"answer": []}]})));
 }

@@ -1,4 +1,4 @@
-//! Budgets as an embedding program meets them: over many runs, over many agents, over days.
+//! Budgets of an embedding program: over several runs, several agents and several days.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use lariat_runtime::{Agent, AgentBuilder, BudgetPool, DailyBudget, MemorySpendin
 use lariat_testkit::{Act, Reply};
 use serde_json::json;
 
-use super::kit::World;
+use super::fixture::Fixture;
 
 fn spending(tokens: u64) -> Reply {
     Reply::text("ok").with_usage(Usage::new(tokens - 1, 1))
@@ -30,50 +30,54 @@ fn built(builder: AgentBuilder) -> Agent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_cap_holds_over_many_runs_and_over_a_restart() {
-    let world = World::new((0..9).map(|_| spending(40)));
+async fn session_limit_applies_over_several_runs_and_a_restart() {
+    let fixture = Fixture::new((0..9).map(|_| spending(40)));
     let agent = || {
         let limits = BudgetLimits::none().with_tokens(100);
-        built(world.agent().session_id("s").session_budget(limits))
+        built(fixture.agent().session_id("s").session_budget(limits))
     };
     let first = agent();
     assert_eq!(first.run("one").await.unwrap().outcome, RunOutcome::Completed);
     assert_eq!(first.run("two").await.unwrap().outcome, RunOutcome::Completed);
     let second = agent();
-    assert_eq!(second.run("three").await.unwrap().outcome, RunOutcome::Completed, "the call in flight");
+    assert_eq!(
+        second.run("three").await.unwrap().outcome,
+        RunOutcome::Completed,
+        "the last call may exceed the limit"
+    );
     let session = limited(LimitKind::Tokens, BudgetScope::Session);
     assert_eq!(second.run("four").await.unwrap().outcome, session);
-    assert_eq!(world.model.requests(), 3);
+    assert_eq!(fixture.model.requests(), 3);
     second.extend_budget(BudgetScope::Session, BudgetLimits::none().with_tokens(100));
     assert_eq!(second.run("five").await.unwrap().outcome, RunOutcome::Completed);
     assert_eq!(agent().ledger().await.unwrap().spent().tokens, 160);
     let third = agent();
-    assert_eq!(third.run("six").await.unwrap().outcome, RunOutcome::Completed, "the extension is kept");
-    world.assert_valid();
+    assert_eq!(third.run("six").await.unwrap().outcome, RunOutcome::Completed, "the extension is journaled");
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn agents_that_share_a_pool_spend_it_together() {
-    let world = World::new([working("a", 60), spending(30), spending(20), spending(20)]);
+async fn agents_share_the_budget_of_a_pool() {
+    let fixture = Fixture::new([working("a", 60), spending(30), spending(20), spending(20)]);
     let pool = BudgetPool::new(BudgetLimits::none().with_tokens(100).with_tool_calls(1));
     let agent = || {
-        let tool = world.tool("write", || Act::text("done"));
-        built(world.agent().tool(tool).budget_pool(pool.child(BudgetLimits::none())))
+        let tool = fixture.tool("write", || Act::text("done"));
+        built(fixture.agent().tool(tool).budget_pool(pool.child(BudgetLimits::none())))
     };
     assert_eq!(agent().run("one").await.unwrap().outcome, RunOutcome::Completed);
     assert_eq!(agent().run("two").await.unwrap().outcome, RunOutcome::Completed);
     assert_eq!(agent().run("three").await.unwrap().outcome, limited(LimitKind::Tokens, BudgetScope::Pool));
     assert_eq!((pool.spent().tokens, pool.spent().tool_calls, pool.is_idle()), (110, 1, true));
-    world.assert_valid();
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_day_has_a_budget_that_outlives_the_agent() {
-    let world = World::new((0..9).map(|_| spending(60)));
+async fn daily_budget_applies_across_agents() {
+    let fixture = Fixture::new((0..9).map(|_| spending(60)));
     let log = Arc::new(MemorySpending::default());
     let agent = || {
         let limits = BudgetLimits::none().with_tokens(100);
-        built(world.agent().daily_budget(DailyBudget::new(limits, log.clone())))
+        built(fixture.agent().daily_budget(DailyBudget::new(limits, log.clone())))
     };
     assert!(agent().run("one").await.unwrap().outcome.is_completed());
     assert!(agent().run("two").await.unwrap().outcome.is_completed());
@@ -82,10 +86,10 @@ async fn a_day_has_a_budget_that_outlives_the_agent() {
     assert!(agent().run("the next day").await.unwrap().outcome.is_completed());
 }
 
-/// Gives what it is asked for, once.
-struct Generous(std::sync::atomic::AtomicBool);
+/// Grants the first extension it is asked for.
+struct ApproveOneExtension(std::sync::atomic::AtomicBool);
 
-impl Approver for Generous {
+impl Approver for ApproveOneExtension {
     fn ask<'a>(&'a self, _: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision> {
         Box::pin(std::future::ready(PermissionDecision::Allow))
     }
@@ -97,25 +101,25 @@ impl Approver for Generous {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_approver_is_asked_before_a_pool_stops_a_run() {
-    let world = World::new((0..9).map(|n| working(&format!("c{n}"), 60)));
+async fn approver_is_asked_before_a_pool_stops_a_run() {
+    let fixture = Fixture::new((0..9).map(|n| working(&format!("c{n}"), 60)));
     let pool = BudgetPool::new(BudgetLimits::none().with_tokens(100));
-    let tool = world.tool("write", || Act::text("done"));
-    let builder = world.agent().tool(tool).repetition(None).budget_pool(pool.clone());
-    let agent = built(builder.approver(Generous(false.into())));
+    let tool = fixture.tool("write", || Act::text("done"));
+    let builder = fixture.agent().tool(tool).repetition(None).budget_pool(pool.clone());
+    let agent = built(builder.approver(ApproveOneExtension(false.into())));
     let output = agent.run("go").await.unwrap();
     assert_eq!(output.outcome, limited(LimitKind::Tokens, BudgetScope::Pool));
-    assert_eq!(pool.spent().tokens, 240, "100, and as much again");
-    let events = world.journal(&agent.session_id()).await;
+    assert_eq!(pool.spent().tokens, 240, "100 and one extension");
+    let events = fixture.journal(&agent.session_id()).await;
     let asked = |event: &AgentEvent| matches!(event, AgentEvent::BudgetExtensionRequested { .. });
     assert_eq!(events.iter().filter(|event| asked(&event.event)).count(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ledger_says_who_spent_what() {
-    let world = World::new([working("a", 60), working("b", 30), spending(20)]);
-    let tool = world.tool("write", || Act::text("done"));
-    let agent = built(world.agent().tool(tool));
+async fn ledger_lists_spending_by_source() {
+    let fixture = Fixture::new([working("a", 60), working("b", 30), spending(20)]);
+    let tool = fixture.tool("write", || Act::text("done"));
+    let agent = built(fixture.agent().tool(tool));
     agent.run("go").await.unwrap();
     let ledger = agent.ledger().await.unwrap();
     let sources: Vec<(&Source, u64, u64)> =

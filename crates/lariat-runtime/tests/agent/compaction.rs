@@ -1,4 +1,4 @@
-//! Making room: with a model and without, by itself and when asked for, taken back, and read again.
+//! Compaction: with and without a model, automatic and on request, undone, and recalled.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use lariat_runtime::{Agent, AgentBuilder, AgentError};
 use lariat_testkit::{Act, Reply, ScriptedModel};
 use serde_json::json;
 
-use crate::kit::{World, kind, kinds, told};
+use crate::fixture::{Fixture, kind, kinds, sent_messages};
 
 fn small(window: usize) -> Option<ContextConfig> {
     let mut context = ContextConfig::with_window(window);
@@ -45,7 +45,7 @@ fn reply(text: String) -> AgentMessage {
     .into()
 }
 
-/// Questions with answers of about 500 tokens.
+/// A conversation with answers of about 500 tokens.
 fn talk(turns: usize) -> String {
     let turn =
         |n: usize| [AgentMessage::user(format!("question {n}")), reply(format!("answer {n} ").repeat(200))];
@@ -59,10 +59,10 @@ fn talked(agent: AgentBuilder, turns: usize) -> Agent {
 }
 
 fn texts(messages: &[SharedMessage]) -> Vec<String> {
-    messages.iter().map(|message| crate::kit::said(message)).collect()
+    messages.iter().map(|message| crate::fixture::formatted(message)).collect()
 }
 
-/// Answers of the model that summarises, and `fine` for everybody else.
+/// A model that answers summary requests with `answer` and everything else with `fine`.
 fn summarising(answer: impl Fn(usize) -> Reply + Send + 'static) -> ScriptedModel {
     ScriptedModel::from_fn(
         move |n, request: &StreamConfig| {
@@ -72,21 +72,24 @@ fn summarising(answer: impl Fn(usize) -> Reply + Send + 'static) -> ScriptedMode
 }
 
 #[tokio::test(start_paused = true)]
-async fn old_turns_are_summarised_by_the_cheaper_model_and_what_a_person_said_stays() {
-    let world = World::with_model(summarising(|_| Reply::text("## Parser\n- it was mended")));
-    let agent = talked(world.agent().context(small(4_000)).compaction_model(cheap()), 6);
+async fn cheaper_model_summarises_old_turns_and_user_messages_stay() {
+    let fixture = Fixture::with_model(summarising(|_| Reply::text("## Parser\n- it was fixed")));
+    let agent = talked(fixture.agent().context(small(4_000)).compaction_model(cheap()), 6);
     let report = agent.compact(Some("the parser")).await.unwrap();
     assert!(report.tokens_after * 2 <= report.tokens_before, "{report:?}");
-    let asked = &world.model.recorded()[0];
+    let asked = &fixture.model.recorded()[0];
     assert_eq!((&*asked.model_config.id, asked.tools.len()), ("cheap", 0));
-    let words = &told(asked)[0];
+    let words = &sent_messages(asked)[0];
     assert!(words.contains("above all: the parser") && words.contains("answer 0"), "{words}");
     let seen = texts(&agent.messages());
     for n in 0..6 {
         assert!(seen.contains(&format!("user: question {n}")), "{seen:#?}");
     }
-    assert!(seen.iter().any(|said| said.contains("it was mended") && said.contains("`recall`")), "{seen:#?}");
-    let journal = world.journal(&agent.session_id()).await;
+    assert!(
+        seen.iter().any(|message| message.contains("it was fixed") && message.contains("`recall`")),
+        "{seen:#?}"
+    );
+    let journal = fixture.journal(&agent.session_id()).await;
     let recorded = journal.iter().find_map(|event| match &event.event {
         AgentEvent::Compaction { usage, edits, .. } => Some((*usage, Arc::clone(edits))),
         _ => None,
@@ -94,45 +97,45 @@ async fn old_turns_are_summarised_by_the_cheaper_model_and_what_a_person_said_st
     let (usage, edits) = recorded.unwrap();
     assert!(usage.total() > 0 && edits == report.edits);
     agent.run("go on").await.unwrap();
-    assert!(world.told(1).iter().any(|said| said.contains("it was mended")));
-    world.assert_valid();
+    assert!(fixture.sent_messages(1).iter().any(|message| message.contains("it was fixed")));
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_that_fails_or_says_nothing_leaves_room_all_the_same() {
+async fn failed_or_empty_summary_still_compacts() {
     let answers: [fn() -> Reply; 3] = [
         || Reply::text(" "),
         || Reply::error(ProviderError::Api("x".into())),
         || Reply::text("x ".repeat(90_000)),
     ];
     for answer in answers {
-        let world = World::with_model(summarising(move |_| answer()));
-        let agent = talked(world.agent().context(small(4_000)).compaction_model(cheap()), 6);
+        let fixture = Fixture::with_model(summarising(move |_| answer()));
+        let agent = talked(fixture.agent().context(small(4_000)).compaction_model(cheap()), 6);
         let report = agent.compact(None).await.unwrap();
         assert!(report.edits.iter().any(|edit| matches!(edit, CompactionEdit::Summarise { .. })));
-        assert!(texts(&agent.messages()).iter().any(|said| said.contains("left out to save context")));
+        assert!(texts(&agent.messages()).iter().any(|message| message.contains("left out to save context")));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_preview_asks_nobody_and_records_nothing() {
-    let world = World::new([]);
-    let agent = talked(world.agent().context(small(4_000)), 6);
+async fn preview_calls_no_model_and_records_nothing() {
+    let fixture = Fixture::new([]);
+    let agent = talked(fixture.agent().context(small(4_000)), 6);
     agent.run("hello").await.unwrap();
-    let before = world.journal(&agent.session_id()).await.len();
-    let (requests, seen) = (world.model.requests(), texts(&agent.messages()));
+    let before = fixture.journal(&agent.session_id()).await.len();
+    let (requests, seen) = (fixture.model.requests(), texts(&agent.messages()));
     let report = agent.preview_compaction(None).await.unwrap();
     assert!(report.tokens_after < report.tokens_before && !report.gone.is_empty());
-    assert_eq!(world.model.requests(), requests);
-    assert_eq!(world.journal(&agent.session_id()).await.len(), before);
+    assert_eq!(fixture.model.requests(), requests);
+    assert_eq!(fixture.journal(&agent.session_id()).await.len(), before);
     assert_eq!(texts(&agent.messages()), seen);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_undone_compaction_is_as_if_it_had_never_been_for_this_agent_and_the_next() {
-    let world = World::new([Reply::text("one"), Reply::text("two")]);
+async fn undone_compaction_leaves_no_trace_for_this_agent_and_the_next() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
     let every = JournalConfig { snapshot_every: 1, ..JournalConfig::default() };
-    let build = || world.agent().context(small(4_000)).compaction(TieredCompaction).journal(every);
+    let build = || fixture.agent().context(small(4_000)).compaction(TieredCompaction).journal(every);
     let agent = talked(build(), 6);
     let before = texts(&agent.messages());
     agent.compact(None).await.unwrap();
@@ -142,53 +145,53 @@ async fn an_undone_compaction_is_as_if_it_had_never_been_for_this_agent_and_the_
     let mut expected = before;
     expected.extend(["user: more".to_owned(), "assistant: one".to_owned()]);
     assert_eq!(texts(&agent.messages()), expected);
-    assert!(!agent.undo_compaction().await.unwrap(), "there is no other");
+    assert!(!agent.undo_compaction().await.unwrap(), "no other compaction is left");
     let session = agent.session_id();
     drop(agent);
     let resumed = build().session_id(session).build().unwrap();
     assert_eq!(resumed.recover().await.unwrap().map(|output| output.text), None);
-    assert_eq!(texts(&resumed.messages()), expected, "no snapshot says otherwise");
+    assert_eq!(texts(&resumed.messages()), expected, "snapshots agree");
     resumed.run("and more").await.unwrap();
-    assert!(world.told(1).len() > 4);
-    world.assert_valid();
+    assert!(fixture.sent_messages(1).len() > 4);
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_cleared_is_recalled_exactly_by_the_id_that_stands_in_its_place() {
+async fn cleared_output_is_recalled_exactly_by_its_id() {
     let output: String = (0..312).map(|n| format!("line {n} of the output\n")).collect();
-    // Without usage, so that the estimate of the conversation stands.
+    // Without usage, so that the estimated size is used.
     let script = |n: usize, request: &StreamConfig| next(n, request).with_usage(Usage::default());
     fn next(n: usize, request: &StreamConfig) -> Reply {
         match n {
             0 => Reply::tool_call("c0", "look", json!({})),
             1..=3 => Reply::tool_call(format!("c{n}"), "peek", json!({})),
             4 => {
-                let notes = told(request);
-                let note = notes.iter().find(|said| said.contains("Output cleared")).unwrap().clone();
+                let notes = sent_messages(request);
+                let note = notes.iter().find(|message| message.contains("Output cleared")).unwrap().clone();
                 let id = note.split("the id `").nth(1).unwrap().split('`').next().unwrap().to_owned();
                 Reply::tool_call("c4", "recall", json!({"id": id}))
             }
             _ => Reply::text("done"),
         }
     }
-    let world = World::with_model(ScriptedModel::from_fn(script));
-    let said = output.clone();
-    let look = world.tool("look", move || Act::text(said.clone()));
+    let fixture = Fixture::with_model(ScriptedModel::from_fn(script));
+    let tool_output = output.clone();
+    let look = fixture.tool("look", move || Act::text(tool_output.clone()));
     let agent =
-        world.agent().context(small(2_000)).tool(look).tool(world.tool("peek", || Act::text("nothing")));
+        fixture.agent().context(small(2_000)).tool(look).tool(fixture.tool("peek", || Act::text("nothing")));
     let agent = agent.compaction(TieredCompaction).build().unwrap();
     assert_eq!(agent.run("look").await.unwrap().text, "done");
-    let last = world.told(5).last().unwrap().clone();
-    assert_eq!(last, format!("tool: {output}[That was the end.]\n"));
-    let journal = kinds(&world.journal(&agent.session_id()).await);
+    let last = fixture.sent_messages(5).last().unwrap().clone();
+    assert_eq!(last, format!("tool: {output}[End of text.]\n"));
+    let journal = kinds(&fixture.journal(&agent.session_id()).await);
     assert!(journal.iter().any(|kind| kind == "CompactionWarning"), "{journal:?}");
-    world.assert_valid();
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pinned_message_stays_until_it_is_unpinned() {
-    let world = World::new([]);
-    let agent = talked(world.agent().context(small(4_000)).compaction(TieredCompaction), 6);
+async fn pinned_message_stays_until_it_is_unpinned() {
+    let fixture = Fixture::new([]);
+    let agent = talked(fixture.agent().context(small(4_000)).compaction(TieredCompaction), 6);
     let pinned = agent.messages()[1].id();
     agent.pin(pinned).await.unwrap();
     agent.compact(None).await.unwrap();
@@ -200,21 +203,21 @@ async fn a_pinned_message_stays_until_it_is_unpinned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_that_hangs_holds_up_neither_the_run_nor_its_end() {
-    let world = World::with_model(summarising(|_| Reply::stall_forever()));
-    let agent = talked(world.agent().context(small(3_900)).compaction_model(cheap()), 6);
+async fn summary_that_hangs_delays_neither_the_run_nor_its_end() {
+    let fixture = Fixture::with_model(summarising(|_| Reply::stall_forever()));
+    let agent = talked(fixture.agent().context(small(3_900)).compaction_model(cheap()), 6);
     assert_eq!(agent.run("go").await.unwrap().outcome, RunOutcome::Completed);
-    let journal = world.journal(&agent.session_id()).await;
+    let journal = fixture.journal(&agent.session_id()).await;
     assert!(journal.iter().any(|event| kind(event) == "CompactionWarning"));
     assert!(!journal.iter().any(|event| kind(event) == "Compaction"));
-    assert!(world.model.recorded().iter().any(|request| request.model_config.id == "cheap"));
+    assert!(fixture.model.recorded().iter().any(|request| request.model_config.id == "cheap"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_that_does_not_fit_names_what_is_too_big() {
+async fn full_context_error_names_the_largest_messages() {
     let overflow = || Reply::error(ProviderError::ContextOverflow("too long".into()));
-    let world = World::new([overflow(), overflow(), overflow(), overflow()]);
-    let agent = world.agent().context(small(100_000)).build().unwrap();
+    let fixture = Fixture::new([overflow(), overflow(), overflow(), overflow()]);
+    let agent = fixture.agent().context(small(100_000)).build().unwrap();
     let output = agent.run("paste ".repeat(5_000)).await.unwrap();
     let RunOutcome::ContextFull(full) = output.outcome else { panic!("{:?}", output.outcome) };
     assert_eq!(full.largest[0].message_id, agent.messages()[0].id());
@@ -222,9 +225,9 @@ async fn a_conversation_that_does_not_fit_names_what_is_too_big() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_window_nothing_is_compacted_even_if_it_is_asked_for() {
-    let world = World::new([]);
-    let agent = talked(world.agent(), 6);
+async fn compaction_on_request_fails_without_a_window() {
+    let fixture = Fixture::new([]);
+    let agent = talked(fixture.agent(), 6);
     for refused in [agent.compact(None).await, agent.preview_compaction(None).await] {
         assert!(matches!(refused, Err(AgentError::NotCompacted(why)) if why.contains("switched off")));
     }

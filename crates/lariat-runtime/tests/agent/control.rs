@@ -1,4 +1,4 @@
-//! Steering, following up, cancelling, dropping, resetting.
+//! Steering, follow-ups, cancelling, dropping, resetting.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,15 +11,15 @@ use lariat_runtime::Agent;
 use lariat_testkit::tools::Ending;
 use lariat_testkit::{Act, Reply, ScriptedModel};
 
-use super::kit::{World, call, idle, kinds, rest, until};
+use super::fixture::{Fixture, call, idle, kinds, rest, until};
 
 /// A tool that takes ten seconds.
 fn slow() -> Act {
     Act::text("ok").after(Duration::from_secs(10))
 }
 
-async fn outcome(world: &World, agent: &Agent) -> RunOutcome {
-    let journal = world.journal(&agent.session_id()).await;
+async fn outcome(fixture: &Fixture, agent: &Agent) -> RunOutcome {
+    let journal = fixture.journal(&agent.session_id()).await;
     let ends: Vec<RunOutcome> = journal
         .iter()
         .filter_map(|event| match &event.event {
@@ -32,71 +32,71 @@ async fn outcome(world: &World, agent: &Agent) -> RunOutcome {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_injected_mid_run_reaches_the_model_after_the_tool() {
-    let world = World::new([call("c1", "write"), Reply::text("done")]);
-    let agent = world.agent().tool(world.tool("write", slow)).build().unwrap();
+async fn message_injected_during_a_run_reaches_the_model_after_the_tool() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
+    let agent = fixture.agent().tool(fixture.tool("write", slow)).build().unwrap();
     let mut stream = agent.run_stream("go");
     until(&mut stream, "ToolExecutionStart").await;
     assert!(stream.inject_message("be careful"));
     agent.steer("and quick");
     until(&mut stream, "AgentEnd").await;
-    assert_eq!(world.told(1)[2..], ["tool: ok", "user: be careful"], "one at a time");
-    assert_eq!(world.told(2).last().unwrap(), "user: and quick");
-    assert!(!stream.inject_message("too late"), "a run that is over says so");
-    world.assert_valid();
+    assert_eq!(fixture.sent_messages(1)[2..], ["tool: ok", "user: be careful"], "one at a time");
+    assert_eq!(fixture.sent_messages(2).last().unwrap(), "user: and quick");
+    assert!(!stream.inject_message("too late"), "a finished run refuses messages");
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follow_up_waits_until_the_loop_would_stop() {
-    let world = World::new([call("c1", "write"), Reply::text("first"), Reply::text("second")]);
-    let agent = world.agent().tool(world.tool("write", slow)).build().unwrap();
+async fn follow_up_waits_until_the_loop_would_stop() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("first"), Reply::text("second")]);
+    let agent = fixture.agent().tool(fixture.tool("write", slow)).build().unwrap();
     let mut stream = agent.run_stream("go");
     until(&mut stream, "ToolExecutionStart").await;
     agent.follow_up("and then?");
     assert_eq!(stream.finish().await.unwrap().text, "second");
-    assert_eq!(world.told(1).last().unwrap(), "tool: ok");
-    assert_eq!(world.told(2)[3..], ["assistant: first", "user: and then?"]);
-    world.assert_valid();
+    assert_eq!(fixture.sent_messages(1).last().unwrap(), "tool: ok");
+    assert_eq!(fixture.sent_messages(2)[3..], ["assistant: first", "user: and then?"]);
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_queued_while_nothing_runs_waits_for_the_next_run() {
-    let world = World::new([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
-    let agent = world.agent().build().unwrap();
+async fn messages_queued_while_idle_wait_for_the_next_run() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
+    let agent = fixture.agent().build().unwrap();
     agent.steer("politely");
     agent.follow_up("and then?");
     let output = agent.run("go").await.unwrap();
-    assert_eq!(world.told(0), ["user: go", "user: politely"]);
-    assert_eq!(world.told(1).last().unwrap(), "user: and then?");
+    assert_eq!(fixture.sent_messages(0), ["user: go", "user: politely"]);
+    assert_eq!(fixture.sent_messages(1).last().unwrap(), "user: and then?");
     assert_eq!(output.text, "two");
     assert_eq!(agent.run("more").await.unwrap().text, "three");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_right_after_the_prompt_is_heard_by_that_run() {
-    let world = World::new([Reply::text("one"), Reply::text("two")]);
-    let agent = world.agent().build().unwrap();
+async fn message_sent_right_after_the_prompt_reaches_that_run() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
+    let agent = fixture.agent().build().unwrap();
     let stream = agent.run_stream("go");
     agent.steer("politely");
     stream.finish().await.unwrap();
-    assert_eq!(world.told(0), ["user: go", "user: politely"]);
+    assert_eq!(fixture.sent_messages(0), ["user: go", "user: politely"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_to_a_run_that_cannot_begin_waits_for_the_next_one() {
-    let world = World::new([Reply::text("one"), Reply::text("two")]);
-    let agent = world.agent().build().unwrap();
+async fn message_to_a_run_that_cannot_begin_waits_for_the_next_one() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
+    let agent = fixture.agent().build().unwrap();
     let refused = agent.run_stream(" ");
     agent.steer("politely");
     refused.finish().await.unwrap_err();
     agent.run("go").await.unwrap();
-    assert_eq!(world.told(0), ["user: go", "user: politely"]);
+    assert_eq!(fixture.sent_messages(0), ["user: go", "user: politely"]);
 }
 
-/// Says something at the last moment a run has: after its end was recorded.
-struct LastWord(Arc<OnceLock<Agent>>);
+/// Steers the agent at the last possible moment of a run: after its end was recorded.
+struct SteerAtEnd(Arc<OnceLock<Agent>>);
 
-impl Hooks for LastWord {
+impl Hooks for SteerAtEnd {
     fn after_loop(&self, messages: &Window, _usage: &Usage) {
         if messages.len() == 2 {
             self.0.get().unwrap().steer("one more thing");
@@ -105,112 +105,112 @@ impl Hooks for LastWord {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_steered_at_the_very_last_moment_is_delivered_to_the_next_run() {
-    let world = World::new([Reply::text("one"), Reply::text("two")]);
-    let itself = Arc::new(OnceLock::new());
-    let agent = world.agent().hooks(LastWord(itself.clone())).build().unwrap();
-    itself.set(agent.clone()).unwrap();
+async fn message_steered_at_the_last_moment_reaches_the_next_run() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
+    let slot = Arc::new(OnceLock::new());
+    let agent = fixture.agent().hooks(SteerAtEnd(slot.clone())).build().unwrap();
+    slot.set(agent.clone()).unwrap();
     agent.run("go").await.unwrap();
     agent.run("next").await.unwrap();
-    assert_eq!(world.told(1)[2..], ["user: next", "user: one more thing"]);
+    assert_eq!(fixture.sent_messages(1)[2..], ["user: next", "user: one more thing"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_steered_at_the_last_moment_comes_along_into_a_new_session() {
-    let world = World::new([Reply::text("one"), Reply::text("two")]);
-    let itself = Arc::new(OnceLock::new());
-    let agent = world.agent().hooks(LastWord(itself.clone())).build().unwrap();
-    itself.set(agent.clone()).unwrap();
+async fn message_steered_at_the_last_moment_moves_to_the_new_session() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
+    let slot = Arc::new(OnceLock::new());
+    let agent = fixture.agent().hooks(SteerAtEnd(slot.clone())).build().unwrap();
+    slot.set(agent.clone()).unwrap();
     agent.run("go").await.unwrap();
     agent.new_session().unwrap();
     agent.run("next").await.unwrap();
-    assert_eq!(world.told(1), ["user: next", "user: one more thing"]);
+    assert_eq!(fixture.sent_messages(1), ["user: next", "user: one more thing"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_run_ends_with_agent_end_and_the_agent_goes_on() {
-    let world = World::new([call("c1", "write"), Reply::text("fine")]);
-    let agent = world.agent().tool(world.tool("write", Act::never)).build().unwrap();
+async fn cancelled_run_ends_with_agent_end_and_the_agent_stays_usable() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("fine")]);
+    let agent = fixture.agent().tool(fixture.tool("write", Act::never)).build().unwrap();
     let mut stream = agent.run_stream("go");
     until(&mut stream, "ToolExecutionStart").await;
     stream.cancel();
     let events = rest(&mut stream).await;
     let AgentEvent::AgentEnd { outcome, .. } = &events.last().unwrap().event else { panic!() };
     assert_eq!(*outcome, RunOutcome::Aborted);
-    assert_eq!(world.ledger.all()[0].ending, Ending::Cancelled);
+    assert_eq!(fixture.ledger.all()[0].ending, Ending::Cancelled);
     assert_eq!(agent.run("again").await.unwrap().text, "fine");
-    world.assert_valid();
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn abort_stops_a_model_that_does_not_answer() {
-    let world = World::new([Reply::text("half").then_stall(), Reply::text("fine")]);
-    let agent = world.agent().build().unwrap();
+async fn abort_stops_a_model_that_does_not_reply() {
+    let fixture = Fixture::new([Reply::text("half").then_stall(), Reply::text("fine")]);
+    let agent = fixture.agent().build().unwrap();
     let mut stream = agent.run_stream("go");
     until(&mut stream, "MessageUpdate").await;
     agent.abort();
     assert_eq!(stream.finish().await.unwrap().outcome, RunOutcome::Aborted);
     assert_eq!(agent.run("again").await.unwrap().text, "fine");
-    world.assert_valid();
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
 async fn dropping_a_stream_cancels_the_run_and_its_tool_and_leaves_the_agent_usable() {
-    let world = World::new([call("c1", "write"), Reply::text("fine")]);
-    let agent = world.agent().tool(world.tool("write", Act::never)).build().unwrap();
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("fine")]);
+    let agent = fixture.agent().tool(fixture.tool("write", Act::never)).build().unwrap();
     let mut stream = agent.run_stream("go");
     until(&mut stream, "ToolExecutionStart").await;
     drop(stream);
     idle(&agent).await;
-    assert_eq!(outcome(&world, &agent).await, RunOutcome::Aborted);
-    assert_eq!(world.ledger.all()[0].ending, Ending::Cancelled);
+    assert_eq!(outcome(&fixture, &agent).await, RunOutcome::Aborted);
+    assert_eq!(fixture.ledger.all()[0].ending, Ending::Cancelled);
     assert_eq!(agent.run("again").await.unwrap().text, "fine");
-    world.assert_valid();
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_ignores_its_cancellation_is_dropped_after_its_grace() {
-    let world = World::new([call("c1", "write")]);
-    let agent = world
+async fn tool_that_ignores_cancellation_is_dropped_after_the_grace_period() {
+    let fixture = Fixture::new([call("c1", "write")]);
+    let agent = fixture
         .agent()
-        .tool(world.tool("write", || Act::never().ignoring_cancel()))
+        .tool(fixture.tool("write", || Act::never().ignoring_cancel()))
         .tool_grace(Duration::from_secs(7))
         .build()
         .unwrap();
     let mut stream = agent.run_stream("go");
     until(&mut stream, "ToolExecutionStart").await;
-    let asked = world.clock.now();
+    let asked = fixture.clock.now();
     drop(stream);
     for _ in 0..100 {
         tokio::time::advance(Duration::from_millis(500)).await;
     }
     assert!(!agent.is_streaming());
-    let execution = &world.ledger.all()[0];
+    let execution = &fixture.ledger.all()[0];
     assert_eq!(execution.ending, Ending::Dropped);
     let waited = execution.finished.unwrap().since(asked);
     assert!(waited >= Duration::from_secs(7) && waited < Duration::from_secs(9), "{waited:?}");
-    assert_eq!(outcome(&world, &agent).await, RunOutcome::Aborted);
+    assert_eq!(outcome(&fixture, &agent).await, RunOutcome::Aborted);
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_the_future_of_a_run_cancels_it_too() {
-    let world = World::new([call("c1", "write"), Reply::text("fine")]);
-    let agent = world.agent().tool(world.tool("write", Act::never)).build().unwrap();
+async fn dropping_the_future_of_a_run_cancels_it() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("fine")]);
+    let agent = fixture.agent().tool(fixture.tool("write", Act::never)).build().unwrap();
     let timeout = tokio::time::timeout(Duration::from_secs(30), agent.run("go")).await;
     assert!(timeout.is_err());
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
     assert!(!agent.is_streaming());
-    assert_eq!(outcome(&world, &agent).await, RunOutcome::Aborted);
+    assert_eq!(outcome(&fixture, &agent).await, RunOutcome::Aborted);
     assert_eq!(agent.run("again").await.unwrap().text, "fine");
 }
 
 #[tokio::test(start_paused = true)]
-async fn reset_begins_again_with_nothing_and_the_old_run_still_journals_its_end() {
+async fn reset_starts_empty_and_the_old_run_still_journals_its_end() {
     let model = ScriptedModel::new([call("c1", "write"), Reply::text("fresh")]);
-    let world = World::with_model(model);
-    let agent = world.agent().tool(world.tool("write", Act::never)).build().unwrap();
+    let fixture = Fixture::with_model(model);
+    let agent = fixture.agent().tool(fixture.tool("write", Act::never)).build().unwrap();
     let old = agent.session_id();
     let mut stream = agent.run_stream("go");
     until(&mut stream, "ToolExecutionStart").await;
@@ -219,9 +219,9 @@ async fn reset_begins_again_with_nothing_and_the_old_run_still_journals_its_end(
     assert_ne!(agent.session_id(), old);
     assert!(agent.messages().is_empty() && !agent.is_streaming());
     let fresh = agent.run("hello").await.unwrap();
-    assert_eq!(world.told(1), ["user: hello"]);
+    assert_eq!(fixture.sent_messages(1), ["user: hello"]);
     assert_eq!(fresh.text, "fresh");
     assert_eq!(stream.finish().await.unwrap().outcome, RunOutcome::Aborted);
-    assert_eq!(kinds(&world.journal(&old).await).last().unwrap(), "AgentEnd");
+    assert_eq!(kinds(&fixture.journal(&old).await).last().unwrap(), "AgentEnd");
     assert_eq!(agent.messages().len(), 2, "the end of the old run changes nothing");
 }

@@ -1,4 +1,4 @@
-//! An agent behind the gate: what a person answered counts, as long as it says, for the sessions it says.
+//! An agent with a [`Gate`]: the user's decisions apply for their scope.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,11 +14,11 @@ use lariat_runtime::{Agent, Gate, RunStream};
 use lariat_testkit::{Act, FaultyStore, Reply};
 use serde_json::json;
 
-use super::kit::{World, journal, kind, rest, until};
+use super::fixture::{Fixture, journal, kind, rest, until};
 
-fn agent(world: &World, gate: Arc<Gate>, session: &str) -> Agent {
-    let tool = world.tool("bash", || Act::text("ok"));
-    world.agent().shared_policy(gate).session_id(SessionId::from(session)).tool(tool).build().unwrap()
+fn agent(fixture: &Fixture, gate: Arc<Gate>, session: &str) -> Agent {
+    let tool = fixture.tool("bash", || Act::text("ok"));
+    fixture.agent().shared_policy(gate).session_id(SessionId::from(session)).tool(tool).build().unwrap()
 }
 
 fn gate() -> Arc<Gate> {
@@ -36,8 +36,8 @@ async fn answer(stream: &mut RunStream, decision: PermissionDecision) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_remembered_goes_with_a_snapshot() {
-    let world = World::new([
+async fn remembered_decisions_survive_in_a_snapshot() {
+    let fixture = Fixture::new([
         command("c1", "cargo test --all"),
         Reply::text("one"),
         command("c2", "git push"),
@@ -46,11 +46,11 @@ async fn what_is_remembered_goes_with_a_snapshot() {
         command("c3", "cargo test"),
         Reply::text("four"),
     ]);
-    let store = Arc::new(FaultyStore::new(Arc::clone(&world.clock)));
+    let store = Arc::new(FaultyStore::new(Arc::clone(&fixture.clock)));
     let every = |gate: Arc<Gate>| {
         let journal = JournalConfig { snapshot_every: 1, ..JournalConfig::default() };
-        let tool = world.tool("bash", || Act::text("ok"));
-        let agent = world.agent().shared_policy(gate).session_id(SessionId::from("s"));
+        let tool = fixture.tool("bash", || Act::text("ok"));
+        let agent = fixture.agent().shared_policy(gate).session_id(SessionId::from("s"));
         agent.store(store.clone()).journal(journal).tool(tool).build().unwrap()
     };
     let (first, planning) = (every(gate()), gate());
@@ -66,20 +66,20 @@ async fn what_is_remembered_goes_with_a_snapshot() {
     let kept = store.snapshot(&session, u64::MAX).await.unwrap().unwrap();
     let asked = |event: &&lariat_core::event::Event| kind(event) == "PermissionDecided";
     let answered_at = journal(&*store, &session).await.iter().find(asked).unwrap().seq;
-    assert!(kept.seq > answered_at && kept.seq <= head, "the answer is before the snapshot");
+    assert!(kept.seq > answered_at && kept.seq <= head, "the decision is before the snapshot");
 
     let last = every(gate());
     let plan = last.plan().await.unwrap();
     let ids: Vec<_> = plan.changes.iter().map(|change| change.id.as_str()).collect();
     assert_eq!(ids, ["c2"]);
-    // Nobody answers: it was answered before the snapshot.
+    // No approval is needed: the user decided before the snapshot.
     assert_eq!(last.run("again").await.unwrap().text, "four");
-    assert_eq!(world.ledger.len(), 2);
+    assert_eq!(fixture.ledger.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_for_the_session_counts_in_it_and_when_it_goes_on() {
-    let world = World::new([
+async fn session_approval_applies_in_that_session_and_after_resuming() {
+    let fixture = Fixture::new([
         command("c1", "cargo test --all"),
         command("c2", "cargo test -p x"),
         Reply::text("done"),
@@ -87,28 +87,28 @@ async fn an_answer_for_the_session_counts_in_it_and_when_it_goes_on() {
         Reply::text("again"),
         command("c4", "cargo test"),
     ]);
-    let mut stream = agent(&world, gate(), "s").run_stream("go");
+    let mut stream = agent(&fixture, gate(), "s").run_stream("go");
     answer(&mut stream, PermissionDecision::AllowSession).await;
     assert_eq!(stream.finish().await.unwrap().text, "done");
-    assert_eq!(world.ledger.len(), 2);
+    assert_eq!(fixture.ledger.len(), 2);
 
-    // Another process goes on with the session: its gate knows only what the journal says.
-    let output = agent(&world, gate(), "s").run("once more").await.unwrap();
-    assert_eq!((output.text.as_str(), world.ledger.len()), ("again", 3));
+    // Another process resumes the session: its gate knows only the journal.
+    let output = agent(&fixture, gate(), "s").run("once more").await.unwrap();
+    assert_eq!((output.text.as_str(), fixture.ledger.len()), ("again", 3));
 
-    // Another session has not been asked.
-    let mut stream = agent(&world, gate(), "other").run_stream("go");
+    // The decision does not apply to another session.
+    let mut stream = agent(&fixture, gate(), "other").run_stream("go");
     until(&mut stream, "PermissionRequired").await;
     stream.cancel();
     rest(&mut stream).await;
-    assert_eq!(world.ledger.len(), 3);
+    assert_eq!(fixture.ledger.len(), 3);
 }
 
-/// Remembers what hooks were told.
+/// Records the input of hooks.
 #[derive(Default)]
-struct Told(Mutex<Vec<String>>);
+struct RecordedInputs(Mutex<Vec<String>>);
 
-impl HookRunner for Told {
+impl HookRunner for RecordedInputs {
     fn run<'a>(&'a self, _handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
         self.0.lock().unwrap().push(input.to_owned());
         Box::pin(async { Ended::Exited { code: 0, output: String::new(), errors: String::new() } })
@@ -116,31 +116,35 @@ impl HookRunner for Told {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_are_told_no_secret_that_a_tool_said() {
-    let world = World::new([command("c1", "git status"), Reply::text("done")]);
+async fn hooks_receive_no_secret_from_a_tool_result() {
+    let fixture = Fixture::new([command("c1", "git status"), Reply::text("done")]);
     let mut book = HookBook::default();
     let entry = json!([{ "hooks": [{ "command": "look" }] }]);
     assert_eq!(book.add("settings.json", &json!({ "PostToolUse": entry })), []);
-    let told = Arc::new(Told::default());
+    let recorded = Arc::new(RecordedInputs::default());
     let places = Places::new("/w", "/people/me");
     let gate = Gate::new(Vec::new(), Trust::Trusted, places, Arc::new(NoLinks));
-    let tool = world.tool("bash", || Act::text("the key is hunter2-canary"));
-    let agent = world.agent().permission_policy(gate.with_hooks(book, told.clone()));
+    let tool = fixture.tool("bash", || Act::text("the key is hunter2-canary"));
+    let agent = fixture.agent().permission_policy(gate.with_hooks(book, recorded.clone()));
     let agent = agent.secret("KEY", "hunter2-canary").tool(tool).build().unwrap();
     assert_eq!(agent.run("go").await.unwrap().text, "done");
-    let told = told.0.lock().unwrap();
-    assert!(told[0].contains("the key is [redacted: KEY]") && !told[0].contains("hunter2"), "{told:?}");
+    let recorded = recorded.0.lock().unwrap();
+    assert!(
+        recorded[0].contains("the key is [redacted: KEY]") && !recorded[0].contains("hunter2"),
+        "{recorded:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_plan_mode_a_change_is_queued_and_not_made() {
-    let world = World::new([command("c1", "git status"), command("c2", "touch x"), Reply::text("planned")]);
+async fn plan_mode_queues_a_change_without_making_it() {
+    let fixture =
+        Fixture::new([command("c1", "git status"), command("c2", "touch x"), Reply::text("planned")]);
     let gate = gate();
     assert_eq!(gate.set_mode(Mode::Plan), Mode::Plan);
-    let agent = agent(&world, gate, "s");
+    let agent = agent(&fixture, gate, "s");
     assert_eq!(agent.run("go").await.unwrap().text, "planned");
-    let queued = world.journal(&agent.session_id()).await;
+    let queued = fixture.journal(&agent.session_id()).await;
     let queued = queued.iter().filter(|event| matches!(&event.event, AgentEvent::PlanChangeQueued { .. }));
     assert!(queued.count() >= 1);
-    assert!(world.ledger.all().iter().all(|run| run.args["command"] != "touch x"));
+    assert!(fixture.ledger.all().iter().all(|run| run.args["command"] != "touch x"));
 }

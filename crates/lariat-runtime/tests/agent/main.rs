@@ -1,20 +1,19 @@
-//! The agent as its users use it, on tokio: prompts, observers, control, sessions, recovery, faults.
+//! Tests of agents through the public API, on tokio: prompts, observers, control, sessions, recovery, faults.
 //!
-//! Time is tokio's paused time seen through [`kit::TokioClock`], so nothing here waits for real.
+//! Time is tokio's paused time through [`fixture::TokioClock`], so no test waits for real.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "helpers of tests fail the test when something is not there"
+    reason = "test helpers fail the test when something is missing"
 )]
 
 mod budgets;
 mod compaction;
 mod control;
+mod fixture;
 mod gate;
-mod kit;
-mod moments;
 mod observing;
 mod panics;
 mod permission;
@@ -24,6 +23,7 @@ mod recovery;
 mod regression;
 mod running;
 mod secrets;
+mod session_hooks;
 mod sessions;
 mod stateless;
 mod store_faults;

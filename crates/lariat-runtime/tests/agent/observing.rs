@@ -6,9 +6,9 @@ use lariat_core::event::{AgentEvent, Event};
 use lariat_runtime::observe::Subscription;
 use lariat_testkit::{Act, Reply, ScriptedModel};
 
-use super::kit::{World, call, durable, idle, kind, kinds, rest};
+use super::fixture::{Fixture, call, durable, idle, kind, kinds, rest};
 
-/// Everything a subscription delivers up to and including the end of a loop.
+/// Receives events up to and including the end of a loop.
 async fn up_to_end(events: &mut Subscription) -> Vec<Event> {
     let mut seen = Vec::new();
     while let Ok(event) = events.recv().await {
@@ -25,9 +25,9 @@ fn ids(events: &[Event]) -> Vec<lariat_core::id::EventId> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_yields_the_events_in_order_and_ends_after_agent_end() {
-    let world = World::new([call("c1", "write"), Reply::text("done").split(2)]);
-    let agent = world.agent().tool(world.tool("write", || Act::text("ok"))).build().unwrap();
+async fn stream_yields_events_in_order_and_ends_after_agent_end() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("done").split(2)]);
+    let agent = fixture.agent().tool(fixture.tool("write", || Act::text("ok"))).build().unwrap();
     let mut stream = agent.run_stream("go");
     let events = rest(&mut stream).await;
     assert_eq!(
@@ -48,17 +48,17 @@ async fn a_stream_yields_the_events_in_order_and_ends_after_agent_end() {
         ]
     );
     assert_eq!(kind(events.last().unwrap()), "AgentEnd");
-    assert!(stream.next().await.is_none(), "and stays ended");
+    assert!(stream.next().await.is_none(), "the stream stays ended");
     let text: String = events.iter().filter_map(|event| event.event.text_delta()).collect();
     assert_eq!(text, "done");
-    assert_eq!(durable(&events), world.journal(&agent.session_id()).await);
+    assert_eq!(durable(&events), fixture.journal(&agent.session_id()).await);
     assert_eq!(stream.finish().await.unwrap().text, "done");
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_run_names_its_messages_resolved() {
-    let world = World::new([Reply::text("done")]);
-    let events = rest(&mut world.agent().build().unwrap().run_stream("go")).await;
+async fn agent_end_contains_resolved_messages() {
+    let fixture = Fixture::new([Reply::text("done")]);
+    let events = rest(&mut fixture.agent().build().unwrap().run_stream("go")).await;
     let AgentEvent::AgentEnd { messages, .. } = &events.last().unwrap().event else { panic!() };
     let texts: Vec<String> =
         messages.iter().map(|message| message.get().unwrap().as_llm().unwrap().text()).collect();
@@ -66,83 +66,89 @@ async fn the_end_of_a_run_names_its_messages_resolved() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_broadcast_consumers_both_see_everything() {
-    let world = World::new([call("c1", "write"), Reply::text("done")]);
-    let agent =
-        world.agent().tool(world.tool("write", || Act::text("ok"))).enable_broadcast(256).build().unwrap();
+async fn two_subscribers_both_receive_everything() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
+    let agent = fixture
+        .agent()
+        .tool(fixture.tool("write", || Act::text("ok")))
+        .enable_broadcast(256)
+        .build()
+        .unwrap();
     let (mut one, mut two) = (agent.subscribe().unwrap(), agent.subscribe().unwrap());
     let reading = tokio::spawn(async move { up_to_end(&mut one).await });
     agent.run("go").await.unwrap();
     let (one, two) = (reading.await.unwrap(), up_to_end(&mut two).await);
-    assert_eq!(ids(&durable(&one)), ids(&world.journal(&agent.session_id()).await));
+    assert_eq!(ids(&durable(&one)), ids(&fixture.journal(&agent.session_id()).await));
     assert_eq!(ids(&durable(&one)), ids(&durable(&two)));
     assert!(two.iter().any(|event| event.event.text_delta() == Some("done")));
-    assert!(world.agent().build().unwrap().subscribe().is_none(), "only where it was asked for");
+    assert!(fixture.agent().build().unwrap().subscribe().is_none(), "only if it was enabled");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscriber_that_lags_is_given_the_durable_events_again() {
+async fn slow_subscriber_receives_the_durable_events_later() {
     let calls = (0..20).map(|n| call(&format!("c{n}"), "write"));
-    let world = World::new(calls.chain([Reply::text("done")]));
+    let fixture = Fixture::new(calls.chain([Reply::text("done")]));
     let mut n = 0;
-    let tool = world.tool("write", || Act::text("ok")).acting(move |_| {
+    let tool = fixture.tool("write", || Act::text("ok")).acting(move |_| {
         n += 1;
         Act::text(format!("result {n}"))
     });
-    let agent = world.agent().tool(tool).enable_broadcast(2).build().unwrap();
+    let agent = fixture.agent().tool(tool).enable_broadcast(2).build().unwrap();
     let mut lagging = agent.subscribe().unwrap();
     agent.run("go").await.unwrap();
     let seen = durable(&up_to_end(&mut lagging).await);
-    let journal = world.journal(&agent.session_id()).await;
+    let journal = fixture.journal(&agent.session_id()).await;
     assert!(journal.len() > 100);
     assert_eq!(ids(&seen), ids(&journal));
     let AgentEvent::AgentEnd { messages, .. } = &seen.last().unwrap().event else { panic!() };
-    assert!(messages.iter().all(|message| message.get().is_some()), "re-read events are resolved too");
+    assert!(messages.iter().all(|message| message.get().is_some()), "re-read events are resolved, too");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_read_late_still_has_every_durable_event() {
+async fn stream_that_is_read_late_still_has_every_durable_event() {
     let calls = (0..80).map(|n| call(&format!("c{n}"), "write"));
-    let world = World::new(calls.chain([Reply::text("done")]));
-    let tool = world.tool("write", || Act::text("ok"));
-    let agent = world.agent().tool(tool).limits(None).repetition(None).build().unwrap();
+    let fixture = Fixture::new(calls.chain([Reply::text("done")]));
+    let tool = fixture.tool("write", || Act::text("ok"));
+    let agent = fixture.agent().tool(tool).limits(None).repetition(None).build().unwrap();
     let mut stream = agent.run_stream("go");
     idle(&agent).await;
-    let journal = world.journal(&agent.session_id()).await;
+    let journal = fixture.journal(&agent.session_id()).await;
     assert!(journal.len() > lariat_runtime::observe::DEFAULT_CAPACITY);
     assert_eq!(ids(&durable(&rest(&mut stream).await)), ids(&journal));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_callback_sees_every_event_of_every_run() {
-    let world = World::new([Reply::text("one"), Reply::text("two")]);
+async fn callback_receives_every_event_of_every_run() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    let agent = world.agent().on_event(move |event| log.lock().unwrap().push(event.clone())).build().unwrap();
+    let agent =
+        fixture.agent().on_event(move |event| log.lock().unwrap().push(event.clone())).build().unwrap();
     agent.run("first").await.unwrap();
     let mut streamed: Vec<AgentEvent> = seen.lock().unwrap().clone();
     assert!(
         matches!(streamed.last(), Some(AgentEvent::AgentEnd { .. })),
-        "all are handed on when run returns"
+        "all events were passed on when run returns"
     );
     streamed.extend(rest(&mut agent.run_stream("second")).await.iter().map(|event| event.event.clone()));
     assert_eq!(*seen.lock().unwrap(), streamed);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_callback_that_blocks_does_not_hold_up_the_run() {
-    let world =
-        World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("done").split(1)]).yielding());
+async fn blocking_callback_does_not_delay_the_run() {
+    let fixture = Fixture::without_time(
+        ScriptedModel::new([call("c1", "write"), Reply::text("done").split(1)]).yielding(),
+    );
     let (release, blocked) = mpsc::channel::<()>();
     let blocked = Mutex::new(blocked);
     let seen = Arc::new(Mutex::new(0));
     let count = Arc::clone(&seen);
-    let agent = world
+    let agent = fixture
         .agent()
-        .tool(world.tool("write", || Act::text("ok")))
+        .tool(fixture.tool("write", || Act::text("ok")))
         .enable_broadcast(256)
         .on_event(move |_| {
-            // The first event waits for the sender to be dropped; all later ones pass at once.
+            // The first event waits until the sender is dropped; all later ones pass immediately.
             let _ = blocked.lock().unwrap().recv();
             *count.lock().unwrap() += 1;
         })
@@ -151,28 +157,33 @@ async fn a_callback_that_blocks_does_not_hold_up_the_run() {
     let mut watching = agent.subscribe().unwrap();
     let stream = agent.run_stream("go");
     let events = up_to_end(&mut watching).await;
-    let journal = world.journal(&agent.session_id()).await;
+    let journal = fixture.journal(&agent.session_id()).await;
     assert_eq!(ids(&durable(&events)), ids(&journal));
     assert_eq!(kinds(&journal).last().unwrap(), "AgentEnd");
-    assert_eq!(*seen.lock().unwrap(), 0, "the journal is complete before the callback has seen one event");
-    assert!(agent.is_streaming(), "and the run is called done when the callback has seen them all");
+    assert_eq!(
+        *seen.lock().unwrap(),
+        0,
+        "the journal is complete before the callback has received one event"
+    );
+    assert!(agent.is_streaming(), "the run is done only after the callback has received them all");
     drop(release);
     stream.finish().await.unwrap();
     assert!(*seen.lock().unwrap() >= journal.len());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_callback_that_panics_does_not_touch_the_run() {
-    let world = World::new([Reply::text("one"), Reply::text("two")]);
-    let agent = world.agent().on_event(|_| std::panic::resume_unwind(Box::new("callback"))).build().unwrap();
+async fn panicking_callback_does_not_affect_the_run() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
+    let agent =
+        fixture.agent().on_event(|_| std::panic::resume_unwind(Box::new("callback"))).build().unwrap();
     assert_eq!(agent.run("go").await.unwrap().text, "one");
     assert_eq!(agent.run("go").await.unwrap().text, "two");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sender_gets_every_event_before_the_prompt_returns() {
-    let world = World::new([Reply::text("done").split(1)]);
-    let agent = world.agent().build().unwrap();
+async fn sender_receives_every_event_before_the_prompt_returns() {
+    let fixture = Fixture::new([Reply::text("done").split(1)]);
+    let agent = fixture.agent().build().unwrap();
     let (sender, receiver) = mpsc::channel();
     let output = agent
         .prompt_with_sender("go", move |event| {
@@ -181,6 +192,6 @@ async fn a_sender_gets_every_event_before_the_prompt_returns() {
         .await
         .unwrap();
     let events: Vec<Event> = receiver.try_iter().collect();
-    assert_eq!(durable(&events), world.journal(&agent.session_id()).await);
+    assert_eq!(durable(&events), fixture.journal(&agent.session_id()).await);
     assert_eq!(events.iter().filter_map(|event| event.event.text_delta()).collect::<String>(), output.text);
 }

@@ -1,4 +1,4 @@
-//! Code of others that panics: it fails what it was asked for, never the run.
+//! A panic in code of the embedding program fails what it was called for, never the run.
 
 use std::panic::resume_unwind;
 
@@ -17,21 +17,21 @@ use lariat_testkit::tools::Ending;
 use lariat_testkit::{Act, Answer, Reply, ScriptedPolicy};
 use serde_json::Value;
 
-use super::kit::{World, call, kinds};
+use super::fixture::{Fixture, call, kinds};
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_panics_is_a_failed_call() {
-    let world = World::new([call("c1", "write"), Reply::text("I see")]);
+async fn panicking_tool_is_a_failed_tool_call() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("I see")]);
     let agent =
-        world.agent().tool(world.tool("write", || Act::panic("index out of bounds"))).build().unwrap();
+        fixture.agent().tool(fixture.tool("write", || Act::panic("index out of bounds"))).build().unwrap();
     assert_eq!(agent.run("go").await.unwrap().text, "I see");
-    assert!(world.told(1)[2].contains("index out of bounds"), "{:?}", world.told(1));
-    assert_eq!(world.ledger.all()[0].ending, Ending::Panicked);
+    assert!(fixture.sent_messages(1)[2].contains("index out of bounds"), "{:?}", fixture.sent_messages(1));
+    assert_eq!(fixture.ledger.all()[0].ending, Ending::Panicked);
 }
 
-struct Broken;
+struct PanickingProvider;
 
-impl StreamProvider for Broken {
+impl StreamProvider for PanickingProvider {
     fn provider_id(&self) -> &str {
         "broken"
     }
@@ -42,18 +42,18 @@ impl StreamProvider for Broken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_panics_fails_the_run_with_agent_end() {
-    let world = World::new([]);
-    let agent = world.agent().model(Broken).build().unwrap();
+async fn panicking_provider_fails_the_run_with_agent_end() {
+    let fixture = Fixture::new([]);
+    let agent = fixture.agent().model(PanickingProvider).build().unwrap();
     let error = agent.run("go").await.unwrap_err();
     assert!(error.failure().is_some_and(|failure| failure.error.contains("panicked")), "{error}");
-    assert_eq!(kinds(&world.journal(&agent.session_id()).await).last().unwrap(), "AgentEnd");
+    assert_eq!(kinds(&fixture.journal(&agent.session_id()).await).last().unwrap(), "AgentEnd");
 }
 
-/// Panics at one point.
-struct Panics(&'static str);
+/// Panics in one of the hooks.
+struct PanickingHooks(&'static str);
 
-impl Hooks for Panics {
+impl Hooks for PanickingHooks {
     fn before_loop(&self, _messages: &Window, _loop_index: u64) -> bool {
         self.0 != "before_loop" || resume_unwind(Box::new("hook"))
     }
@@ -74,39 +74,39 @@ impl Hooks for Panics {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_panics_counts_as_false() {
+async fn panicking_hook_is_treated_as_false() {
     for point in ["before_loop", "before_turn", "before_tool_execution", "after_tool_execution"] {
-        let world = World::new([call("c1", "write"), Reply::text("done")]);
-        let tool = world.tool("write", || Act::text("ok"));
-        let agent = world.agent().tool(tool).hooks(Panics(point)).build().unwrap();
+        let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
+        let tool = fixture.tool("write", || Act::text("ok"));
+        let agent = fixture.agent().tool(tool).hooks(PanickingHooks(point)).build().unwrap();
         let outcome = agent.run("go").await.unwrap().outcome;
         let (stopped, ran) = match point {
             "before_loop" | "before_turn" => (RunOutcome::StoppedByHook, 0),
             "before_tool_execution" => (RunOutcome::Completed, 0),
             _ => (RunOutcome::Completed, 1),
         };
-        assert_eq!((outcome, world.ledger.len()), (stopped, ran), "{point}");
-        assert_eq!(kinds(&world.journal(&agent.session_id()).await).last().unwrap(), "AgentEnd");
+        assert_eq!((outcome, fixture.ledger.len()), (stopped, ran), "{point}");
+        assert_eq!(kinds(&fixture.journal(&agent.session_id()).await).last().unwrap(), "AgentEnd");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_that_panics_denies() {
-    let world = World::new([call("c1", "write"), Reply::text("I see")]);
-    let policy = ScriptedPolicy::new(world.clock.clone(), |_| -> Answer<Verdict> { Answer::Panic });
-    let agent = world
+async fn panicking_policy_denies() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("I see")]);
+    let policy = ScriptedPolicy::new(fixture.clock.clone(), |_| -> Answer<Verdict> { Answer::Panic });
+    let agent = fixture
         .agent()
-        .tool(world.tool("write", || Act::text("ok")))
+        .tool(fixture.tool("write", || Act::text("ok")))
         .permission_policy(policy)
         .build()
         .unwrap();
     assert_eq!(agent.run("go").await.unwrap().text, "I see");
-    assert!(world.ledger.is_empty());
+    assert!(fixture.ledger.is_empty());
 }
 
-struct Censor;
+struct KeywordFilter;
 
-impl InputFilter for Censor {
+impl InputFilter for KeywordFilter {
     fn filter(&self, message: &AgentMessage) -> FilterResult {
         match message.as_llm().map(|message| message.text()).unwrap_or_default().as_str() {
             "bad" => FilterResult::Reject("not here".into()),
@@ -118,21 +118,21 @@ impl InputFilter for Censor {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_filter_passes_warns_rejects_and_rejects_when_it_panics() {
-    let world = World::new([Reply::text("one"), Reply::text("two")]);
-    let agent = world.agent().input_filter(Censor).build().unwrap();
+async fn filter_passes_warns_rejects_and_rejects_when_it_panics() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
+    let agent = fixture.agent().input_filter(KeywordFilter).build().unwrap();
     assert_eq!(agent.run("bad").await.unwrap().outcome, RunOutcome::Rejected);
     assert_eq!(agent.run("crash").await.unwrap().outcome, RunOutcome::Rejected);
-    assert_eq!(world.model.requests(), 0);
+    assert_eq!(fixture.model.requests(), 0);
     assert_eq!(agent.run("good").await.unwrap().text, "one");
     agent.run("odd").await.unwrap();
-    assert_eq!(world.told(1).last().unwrap(), "user: odd\n[Warning: that is odd]");
-    assert_eq!(world.told(1)[0], "user: good", "what was rejected never happened");
+    assert_eq!(fixture.sent_messages(1).last().unwrap(), "user: odd\n[Warning: that is odd]");
+    assert_eq!(fixture.sent_messages(1)[0], "user: good", "rejected prompts are not in the conversation");
 }
 
-struct BadCompaction;
+struct PanickingCompaction;
 
-impl CompactionStrategy for BadCompaction {
+impl CompactionStrategy for PanickingCompaction {
     fn compact<'a>(
         &'a self,
         _query: CompactionQuery,
@@ -143,11 +143,11 @@ impl CompactionStrategy for BadCompaction {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_compaction_that_panics_is_refused_and_the_run_goes_on() {
-    let world = World::new([Reply::text("fine")]);
+async fn panicking_compaction_is_refused_and_the_run_continues() {
+    let fixture = Fixture::new([Reply::text("fine")]);
     let context = ContextConfig::with_window(10);
-    let agent = world.agent().context(Some(context)).compaction(BadCompaction).build().unwrap();
+    let agent = fixture.agent().context(Some(context)).compaction(PanickingCompaction).build().unwrap();
     assert_eq!(agent.run("a prompt that is larger than the window ".repeat(9)).await.unwrap().text, "fine");
-    let journal = kinds(&world.journal(&agent.session_id()).await);
+    let journal = kinds(&fixture.journal(&agent.session_id()).await);
     assert!(journal.iter().any(|kind| kind == "CompactionRefused"), "{journal:?}");
 }

@@ -1,4 +1,4 @@
-//! Questions to a person: through the stream, through an approver, unanswered.
+//! Approval requests: answered through the stream, answered by an approver, unanswered.
 
 use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::permission::{AskBeforeEffects, PermissionDecision};
@@ -6,13 +6,13 @@ use lariat_core::tool::ToolEffects;
 use lariat_runtime::{Agent, RunStream};
 use lariat_testkit::{Act, Answer, Reply, ScriptedApprover};
 
-use super::kit::{World, call, kinds, until};
+use super::fixture::{Fixture, call, kinds, until};
 
-fn asking(world: &World) -> Agent {
-    world
+fn asking(fixture: &Fixture) -> Agent {
+    fixture
         .agent()
         .permission_policy(AskBeforeEffects)
-        .tool(world.tool("write", || Act::text("ok")))
+        .tool(fixture.tool("write", || Act::text("ok")))
         .build()
         .unwrap()
 }
@@ -26,39 +26,39 @@ async fn question(stream: &mut RunStream) -> lariat_core::id::RequestId {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_runs_after_it_was_allowed_through_the_stream() {
-    let world = World::new([call("c1", "write"), Reply::text("done")]);
-    let mut stream = asking(&world).run_stream("go");
+async fn tool_call_runs_after_approval_through_the_stream() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
+    let mut stream = asking(&fixture).run_stream("go");
     let request = question(&mut stream).await;
-    assert!(world.ledger.is_empty(), "nothing runs before the answer");
+    assert!(fixture.ledger.is_empty(), "nothing runs before the answer");
     stream.respond_permission(request, PermissionDecision::Allow);
-    stream.respond_permission(request, PermissionDecision::deny("too late: the first answer counts"));
+    stream.respond_permission(request, PermissionDecision::deny("too late: the first answer is used"));
     assert_eq!(stream.finish().await.unwrap().text, "done");
-    assert_eq!(world.ledger.len(), 1);
+    assert_eq!(fixture.ledger.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_denied_call_does_not_run_and_the_model_is_told_why() {
-    let world = World::new([call("c1", "write"), Reply::text("I see")]);
-    let agent = asking(&world);
+async fn denied_tool_call_does_not_run_and_the_model_receives_the_reason() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("I see")]);
+    let agent = asking(&fixture);
     let mut stream = agent.run_stream("go");
     let request = question(&mut stream).await;
     agent.respond_permission(request, PermissionDecision::deny("not on a Friday"));
     assert_eq!(stream.finish().await.unwrap().text, "I see");
-    assert!(world.ledger.is_empty());
-    assert!(world.told(1)[2].contains("not on a Friday"), "{:?}", world.told(1));
+    assert!(fixture.ledger.is_empty());
+    assert!(fixture.sent_messages(1)[2].contains("not on a Friday"), "{:?}", fixture.sent_messages(1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_nobody_answered_is_withdrawn_when_the_run_is_cancelled() {
-    let world = World::new([call("c1", "write")]);
-    let agent = asking(&world);
+async fn unanswered_approval_request_is_withdrawn_when_the_run_is_cancelled() {
+    let fixture = Fixture::new([call("c1", "write")]);
+    let agent = asking(&fixture);
     let mut stream = agent.run_stream("go");
     question(&mut stream).await;
     stream.cancel();
     assert_eq!(stream.finish().await.unwrap().outcome, RunOutcome::Aborted);
-    assert!(world.ledger.is_empty());
-    let journal = world.journal(&agent.session_id()).await;
+    assert!(fixture.ledger.is_empty());
+    let journal = fixture.journal(&agent.session_id()).await;
     let withdrawn = journal.iter().any(|event| {
         matches!(&event.event, AgentEvent::PermissionDecided { decision: PermissionDecision::Withdrawn, .. })
     });
@@ -66,33 +66,33 @@ async fn a_question_nobody_answered_is_withdrawn_when_the_run_is_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_only_tool_runs_without_a_question_and_an_approver_answers_for_the_rest() {
-    let world = World::new([call("c1", "read"), call("c2", "write"), Reply::text("done")]);
-    let approver = ScriptedApprover::new(world.clock.clone(), |_| PermissionDecision::Allow.into());
-    let agent = world
+async fn read_only_tool_runs_without_approval_and_an_approver_answers_for_the_rest() {
+    let fixture = Fixture::new([call("c1", "read"), call("c2", "write"), Reply::text("done")]);
+    let approver = ScriptedApprover::new(fixture.clock.clone(), |_| PermissionDecision::Allow.into());
+    let agent = fixture
         .agent()
         .permission_policy(AskBeforeEffects)
-        .tool(world.tool("read", || Act::text("r")).with_effects(ToolEffects::READS))
-        .tool(world.tool("write", || Act::text("w")))
+        .tool(fixture.tool("read", || Act::text("r")).with_effects(ToolEffects::READS))
+        .tool(fixture.tool("write", || Act::text("w")))
         .approver(approver)
         .build()
         .unwrap();
     agent.run("go").await.unwrap();
-    assert_eq!(world.ledger.len(), 2);
-    let journal = kinds(&world.journal(&agent.session_id()).await);
+    assert_eq!(fixture.ledger.len(), 2);
+    let journal = kinds(&fixture.journal(&agent.session_id()).await);
     assert_eq!(journal.iter().filter(|kind| *kind == "PermissionRequired").count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_approver_that_panics_has_not_allowed_anything() {
-    let world = World::new([call("c1", "write"), Reply::text("I see")]);
-    let agent = world
+async fn panicking_approver_denies() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("I see")]);
+    let agent = fixture
         .agent()
         .permission_policy(AskBeforeEffects)
-        .tool(world.tool("write", || Act::text("w")))
-        .approver(ScriptedApprover::new(world.clock.clone(), |_| Answer::Panic))
+        .tool(fixture.tool("write", || Act::text("w")))
+        .approver(ScriptedApprover::new(fixture.clock.clone(), |_| Answer::Panic))
         .build()
         .unwrap();
     assert_eq!(agent.run("go").await.unwrap().text, "I see");
-    assert!(world.ledger.is_empty());
+    assert!(fixture.ledger.is_empty());
 }

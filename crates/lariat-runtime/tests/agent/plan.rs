@@ -1,4 +1,5 @@
-//! Plan mode: nothing is changed, changes are queued, shown, approved in whole or in part, and then carried out.
+//! Plan mode: changes are queued instead of made, reviewed, approved completely or in part, and then carried
+//! out.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,19 +13,19 @@ use lariat_runtime::{Agent, AgentError, Gate, Preview};
 use lariat_testkit::{Act, Reply};
 use serde_json::{Value, json};
 
-use super::kit::{World, said, until};
+use super::fixture::{Fixture, formatted, until};
 
-/// Adds a line to a text that everybody shares.
+/// A tool that adds a line to a shared text.
 #[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<String>>>);
+struct SharedText(Arc<Mutex<Vec<String>>>);
 
-impl Page {
+impl SharedText {
     fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl AgentTool for Page {
+impl AgentTool for SharedText {
     fn name(&self) -> &str {
         "write_file"
     }
@@ -57,12 +58,12 @@ fn gate() -> Gate {
     Gate::new(vec![layer], Trust::Untrusted, Places::new("/w", "/people/me"), Arc::new(NoLinks))
 }
 
-fn agent(world: &World, gate: &Arc<Gate>, page: &Page) -> Agent {
-    let look = world.tool("read_file", || Act::text("looked"));
+fn agent(fixture: &Fixture, gate: &Arc<Gate>, shared_text: &SharedText) -> Agent {
+    let look = fixture.tool("read_file", || Act::text("looked"));
     let look = look.with_effects(ToolEffects::READS);
-    let run = world.tool("bash", || Act::text("ran"));
-    let agent = world.agent().shared_policy(gate.clone()).session_id(SessionId::from("s"));
-    agent.tool(look).tool(run).tool(page.clone()).build().unwrap()
+    let run = fixture.tool("bash", || Act::text("ran"));
+    let agent = fixture.agent().shared_policy(gate.clone()).session_id(SessionId::from("s"));
+    agent.tool(look).tool(run).tool(shared_text.clone()).build().unwrap()
 }
 
 fn proposal(id: &str, path: &str, content: &str) -> Reply {
@@ -74,45 +75,51 @@ fn proposal(id: &str, path: &str, content: &str) -> Reply {
     )
 }
 
-fn offered(world: &World, request: usize) -> Vec<String> {
-    world.model.recorded()[request].tools.iter().map(|tool| tool.name.clone()).collect()
+fn offered(fixture: &Fixture, request: usize) -> Vec<String> {
+    fixture.model.recorded()[request].tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_that_change_something_are_absent_and_come_back() {
-    let world = World::new([Reply::text("looking"), Reply::text("working")]);
+async fn plan_mode_hides_tools_that_change_something() {
+    let fixture = Fixture::new([Reply::text("looking"), Reply::text("working")]);
     let gate = Arc::new(gate());
-    let agent = agent(&world, &gate, &Page::default());
+    let agent = agent(&fixture, &gate, &SharedText::default());
     gate.set_mode(Mode::Plan);
     agent.run("plan").await.unwrap();
     gate.set_mode(Mode::Default);
     agent.run("work").await.unwrap();
-    assert_eq!(offered(&world, 0), ["read_file", "plan_change", "recall"]);
-    assert_eq!(offered(&world, 1), ["read_file", "bash", "write_file", "recall"]);
+    assert_eq!(offered(&fixture, 0), ["read_file", "plan_change", "recall"]);
+    assert_eq!(offered(&fixture, 1), ["read_file", "bash", "write_file", "recall"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_is_shown_approved_in_part_and_carried_out_in_order() {
-    let world = World::new([
+async fn plan_is_reviewed_approved_in_part_and_carried_out_in_order() {
+    let fixture = Fixture::new([
         proposal("c1", "a", "one"),
         proposal("c2", "a", "two"),
-        // A tool that it was not offered is called all the same.
+        // The model calls a tool that it was not offered.
         Reply::tool_call("c3", "write_file", json!({"path": "a", "content": "three"})),
         proposal("c4", "secret", "four"),
         Reply::text("that is the plan"),
         Reply::text("carried out"),
     ]);
-    let (gate, page) = (Arc::new(gate()), Page::default());
-    let planning = agent(&world, &gate, &page);
+    let (gate, shared_text) = (Arc::new(gate()), SharedText::default());
+    let planning = agent(&fixture, &gate, &shared_text);
     gate.set_mode(Mode::Plan);
     assert_eq!(planning.run("plan it").await.unwrap().text, "that is the plan");
-    assert_eq!(page.lines(), [""; 0]);
-    let told = world.told(4);
-    assert!(told.iter().any(|said| said.contains("Plan mode: queued for approval")), "{told:?}");
-    assert!(told.iter().any(|said| said.contains("Denied: ") && said.contains("secret")), "{told:?}");
+    assert_eq!(shared_text.lines(), [""; 0]);
+    let sent_messages = fixture.sent_messages(4);
+    assert!(
+        sent_messages.iter().any(|message| message.contains("Plan mode: queued for approval")),
+        "{sent_messages:?}"
+    );
+    assert!(
+        sent_messages.iter().any(|message| message.contains("Denied: ") && message.contains("secret")),
+        "{sent_messages:?}"
+    );
 
-    // Another process shows it.
-    let agent = agent(&world, &gate, &page);
+    // Another process shows the plan.
+    let agent = agent(&fixture, &gate, &shared_text);
     let plan = agent.plan().await.unwrap();
     let ids: Vec<_> = plan.changes.iter().map(|change| change.id.as_str()).collect();
     assert_eq!(ids, ["c1", "c2", "c3"]);
@@ -121,102 +128,111 @@ async fn a_plan_is_shown_approved_in_part_and_carried_out_in_order() {
 
     let decision = plan.approve(|change| change.id.as_str() != "c2");
     let output = agent.carry_out(decision).await.unwrap();
-    assert_eq!((output.text.as_str(), page.lines()), ("carried out", vec!["one".into(), "three".into()]));
+    assert_eq!(
+        (output.text.as_str(), shared_text.lines()),
+        ("carried out", vec!["one".into(), "three".into()])
+    );
     assert_eq!(agent.plan().await.unwrap().changes, []);
-    let told: Vec<_> = output.messages.iter().map(|message| said(message)).collect();
-    assert!(told[0].contains("I approved 2 of the queued changes. I rejected these: write_file"), "{told:?}");
+    let sent_messages: Vec<_> = output.messages.iter().map(|message| formatted(message)).collect();
+    assert!(
+        sent_messages[0].contains("I approved 2 of the queued changes. I rejected these: write_file"),
+        "{sent_messages:?}"
+    );
     assert_eq!(gate.mode(), Mode::Plan);
-    world.assert_valid();
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_would_come_out_differently_than_shown_is_not_begun() {
-    let world = World::new([proposal("c1", "a", "one"), Reply::text("planned"), Reply::text("done")]);
-    let (gate, page) = (Arc::new(gate()), Page::default());
+async fn change_that_differs_from_its_preview_does_not_start() {
+    let fixture = Fixture::new([proposal("c1", "a", "one"), Reply::text("planned"), Reply::text("done")]);
+    let (gate, shared_text) = (Arc::new(gate()), SharedText::default());
     gate.set_mode(Mode::Plan);
-    let agent = agent(&world, &gate, &page);
+    let agent = agent(&fixture, &gate, &shared_text);
     agent.run("plan it").await.unwrap();
     let plan = agent.plan().await.unwrap();
     assert_eq!(plan.changes[0].preview, Preview::Known("after line 0:\n+one".into()));
-    page.0.lock().unwrap().push("somebody else".into());
+    shared_text.0.lock().unwrap().push("another writer".into());
     let refused = agent.carry_out(plan.approve_all()).await;
     assert!(matches!(refused, Err(AgentError::PlanChanged)), "{refused:?}");
-    assert_eq!(page.lines(), ["somebody else"]);
-    // Looked at again, it can be approved; and not twice.
+    assert_eq!(shared_text.lines(), ["another writer"]);
+    // After a new review it can be approved, but not twice.
     let plan = agent.plan().await.unwrap();
     agent.carry_out(plan.approve_all()).await.unwrap();
-    assert_eq!(page.lines(), ["somebody else", "one"]);
+    assert_eq!(shared_text.lines(), ["another writer", "one"]);
     let again = agent.carry_out(plan.approve_all()).await;
     assert!(matches!(again, Err(AgentError::PlanChanged)), "{again:?}");
-    assert_eq!(page.lines(), ["somebody else", "one"]);
+    assert_eq!(shared_text.lines(), ["another writer", "one"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_can_be_dropped() {
-    let world = World::new([proposal("c1", "a", "one"), Reply::text("planned")]);
-    let (gate, page) = (Arc::new(gate()), Page::default());
+async fn plan_can_be_dropped() {
+    let fixture = Fixture::new([proposal("c1", "a", "one"), Reply::text("planned")]);
+    let (gate, shared_text) = (Arc::new(gate()), SharedText::default());
     gate.set_mode(Mode::Plan);
-    let agent = agent(&world, &gate, &page);
+    let agent = agent(&fixture, &gate, &shared_text);
     agent.run("plan it").await.unwrap();
     agent.drop_plan().await.unwrap();
     assert!(agent.plan().await.unwrap().is_empty());
-    let journal = world.journal(&agent.session_id()).await;
+    let journal = fixture.journal(&agent.session_id()).await;
     let dropped = |event: &&lariat_core::event::Event| matches!(&event.event, AgentEvent::PlanDecided { rejected, .. } if rejected.len() == 1);
     assert_eq!(journal.iter().filter(dropped).count(), 1);
-    assert_eq!(page.lines(), [""; 0]);
+    assert_eq!(shared_text.lines(), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_approval_out_of_a_plan_does_not_beat_a_rule_that_denies() {
-    let world = World::new([proposal("c1", "b", "one"), Reply::text("planned"), Reply::text("done")]);
-    let (loose, page) = (Arc::new(gate()), Page::default());
+async fn deny_rule_wins_over_an_approved_plan() {
+    let fixture = Fixture::new([proposal("c1", "b", "one"), Reply::text("planned"), Reply::text("done")]);
+    let (loose, shared_text) = (Arc::new(gate()), SharedText::default());
     loose.set_mode(Mode::Plan);
-    let planning = agent(&world, &loose, &page);
+    let planning = agent(&fixture, &loose, &shared_text);
     planning.run("plan it").await.unwrap();
     let plan = planning.plan().await.unwrap();
     let layer = Layer::new(Origin::flags()).with_rule(Effect::Deny, "Edit(b)");
     let strict = Gate::new(vec![layer], Trust::Untrusted, Places::new("/w", "/people/me"), Arc::new(NoLinks));
-    let agent = agent(&world, &Arc::new(strict), &page);
+    let agent = agent(&fixture, &Arc::new(strict), &shared_text);
     agent.carry_out(plan.approve_all()).await.unwrap();
-    assert_eq!(page.lines(), [""; 0]);
+    assert_eq!(shared_text.lines(), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_agents_do_not_change_a_file_at_the_same_time() {
     let write = |id: &str| Reply::tool_call(id, "write_file", json!({"path": "a", "content": "x"}));
     let claims = Claims::default();
-    let page = Page::default();
-    let mut told = Vec::new();
+    let shared_text = SharedText::default();
+    let mut sent_messages = Vec::new();
     for session in ["s1", "s2"] {
-        let world = World::new([write("c1"), Reply::text("done")]);
+        let fixture = Fixture::new([write("c1"), Reply::text("done")]);
         let gate = gate().with_claims(claims.clone());
         gate.set_mode(Mode::AcceptEdits);
-        let agent = world.agent().permission_policy(gate).session_id(SessionId::from(session));
-        let agent = agent.tool(page.clone()).build().unwrap();
+        let agent = fixture.agent().permission_policy(gate).session_id(SessionId::from(session));
+        let agent = agent.tool(shared_text.clone()).build().unwrap();
         agent.run("go").await.unwrap();
-        told.push(world.told(1).pop().unwrap());
+        sent_messages.push(fixture.sent_messages(1).pop().unwrap());
     }
-    assert_eq!(page.lines(), ["x"]);
-    assert_eq!(told[0], "tool: written");
-    assert!(told[1].starts_with("tool: `/w/a` is being changed by another agent (session s1"), "{told:?}");
+    assert_eq!(shared_text.lines(), ["x"]);
+    assert_eq!(sent_messages[0], "tool: written");
+    assert!(
+        sent_messages[1].starts_with("tool: `/w/a` is being changed by another agent (session s1"),
+        "{sent_messages:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_shows_the_change_and_only_that_is_made() {
+async fn approval_request_shows_the_change_and_only_that_change_is_made() {
     let write = |id: &str| Reply::tool_call(id, "write_file", json!({"path": "a", "content": "x"}));
-    let world = World::new([write("c1"), write("c2"), Reply::text("done")]);
-    let page = Page::default();
-    let agent = world.agent().permission_policy(gate()).tool(page.clone()).build().unwrap();
+    let fixture = Fixture::new([write("c1"), write("c2"), Reply::text("done")]);
+    let shared_text = SharedText::default();
+    let agent = fixture.agent().permission_policy(gate()).tool(shared_text.clone()).build().unwrap();
     let mut stream = agent.run_stream("go");
-    for (change, shown) in [(None, "after line 0:\n+x"), (Some("somebody else"), "after line 1:\n+x")] {
+    for (change, shown) in [(None, "after line 0:\n+x"), (Some("another writer"), "after line 1:\n+x")] {
         let event = until(&mut stream, "PermissionRequired").await;
         let AgentEvent::PermissionRequired { request } = &event.event else { panic!() };
         assert_eq!(request.preview.as_deref(), Some(shown));
-        page.0.lock().unwrap().extend(change.map(str::to_owned));
+        shared_text.0.lock().unwrap().extend(change.map(str::to_owned));
         stream.respond_permission(request.id, PermissionDecision::Allow);
     }
     stream.finish().await.unwrap();
-    assert_eq!(page.lines(), ["x", "somebody else"]);
-    let told = world.told(2).pop().unwrap();
-    assert!(told.contains("not what the person approved any more"), "{told}");
+    assert_eq!(shared_text.lines(), ["x", "another writer"]);
+    let sent_messages = fixture.sent_messages(2).pop().unwrap();
+    assert!(sent_messages.contains("no longer make the change that the user approved"), "{sent_messages}");
 }

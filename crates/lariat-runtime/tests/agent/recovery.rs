@@ -1,4 +1,4 @@
-//! A process that died in the middle, and the one that goes on.
+//! A process that dies during a run, and another one that resumes the session.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use lariat_testkit::tools::Ending;
 use lariat_testkit::{Act, Reply, ScriptedModel};
 use tokio::runtime::{Builder, Runtime};
 
-use super::kit::{World, call, kinds, starts, until};
+use super::fixture::{Fixture, call, kinds, starts, until};
 
 fn process() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A world in which a process died while a tool ran.
-fn after_death_mid_tool(rest: impl IntoIterator<Item = Reply>) -> Arc<World> {
+/// Fixtures in which a process died while a tool ran.
+fn after_death_mid_tool(rest: impl IntoIterator<Item = Reply>) -> Arc<Fixture> {
     let replies = [call("c1", "write")].into_iter().chain(rest);
-    let world = Arc::new(World::timeless(ScriptedModel::new(replies)));
+    let fixture = Arc::new(Fixture::without_time(ScriptedModel::new(replies)));
     let first = process();
     first.block_on(async {
-        let agent = world.agent().session_id("s").tool(world.tool("write", Act::never)).build().unwrap();
+        let agent = fixture.agent().session_id("s").tool(fixture.tool("write", Act::never)).build().unwrap();
         let mut stream = agent.run_stream("write it");
         until(&mut stream, "ToolExecutionStart").await;
-        while world.ledger.running() == 0 {
+        while fixture.ledger.running() == 0 {
             tokio::task::yield_now().await;
         }
-        // Not dropped by the program: it dies.
+        // Forget the stream instead of dropping it: the process dies.
         std::mem::forget(stream);
     });
     drop(first);
-    assert_eq!(world.ledger.all()[0].ending, Ending::Dropped);
-    world
+    assert_eq!(fixture.ledger.all()[0].ending, Ending::Dropped);
+    fixture
 }
 
 fn session() -> SessionId {
@@ -40,26 +40,26 @@ fn session() -> SessionId {
 }
 
 #[test]
-fn an_interrupted_run_is_reported_recovered_and_its_tool_not_run_twice() {
-    let world = after_death_mid_tool([Reply::text("I will check first"), Reply::text("next")]);
+fn interrupted_run_is_reported_and_recovered_without_running_its_tool_twice() {
+    let fixture = after_death_mid_tool([Reply::text("I will check first"), Reply::text("next")]);
     process().block_on(async {
         let agent =
-            world.agent().session_id("s").tool(world.tool("write", || Act::text("ok"))).build().unwrap();
-        let before = world.journal(&session()).await;
+            fixture.agent().session_id("s").tool(fixture.tool("write", || Act::text("ok"))).build().unwrap();
+        let before = fixture.journal(&session()).await;
         for _ in 0..3 {
             let Err(AgentError::Interrupted(open)) = agent.run("hello?").await else { panic!() };
             assert_eq!(open, starts(&before)[0].loop_id);
         }
-        assert_eq!(world.journal(&session()).await, before, "a refused prompt writes nothing");
+        assert_eq!(fixture.journal(&session()).await, before, "a refused prompt writes nothing");
 
         let output = agent.recover().await.unwrap().unwrap();
         assert_eq!(output.text, "I will check first");
         assert_eq!(output.outcome, RunOutcome::Completed);
-        assert_eq!(world.ledger.len(), 1, "not run again");
-        let told = world.told(1);
-        assert_eq!(told[0], "user: write it");
-        assert!(told[2].starts_with("tool: Interrupted"), "{told:?}");
-        let journal = world.journal(&session()).await;
+        assert_eq!(fixture.ledger.len(), 1, "the tool did not run again");
+        let sent_messages = fixture.sent_messages(1);
+        assert_eq!(sent_messages[0], "user: write it");
+        assert!(sent_messages[2].starts_with("tool: Interrupted"), "{sent_messages:?}");
+        let journal = fixture.journal(&session()).await;
         assert!(journal.iter().any(|event| matches!(
             &event.event,
             AgentEvent::LoopRecovered { interrupted, .. } if *interrupted == ["c1".into()]
@@ -68,20 +68,20 @@ fn an_interrupted_run_is_reported_recovered_and_its_tool_not_run_twice() {
 
         assert!(agent.recover().await.unwrap().is_none());
         assert_eq!(agent.run("hello?").await.unwrap().text, "next");
-        world.assert_valid();
+        fixture.assert_valid();
     });
 }
 
 #[test]
-fn what_was_queued_before_the_crash_is_still_said() {
-    let world = Arc::new(World::timeless(ScriptedModel::new([
+fn message_queued_before_the_crash_is_still_delivered() {
+    let fixture = Arc::new(Fixture::without_time(ScriptedModel::new([
         call("c1", "write"),
         Reply::text("I see"),
         Reply::text("that too"),
     ])));
     let first = process();
     first.block_on(async {
-        let agent = world.agent().session_id("s").tool(world.tool("write", Act::never)).build().unwrap();
+        let agent = fixture.agent().session_id("s").tool(fixture.tool("write", Act::never)).build().unwrap();
         let mut stream = agent.run_stream("write it");
         until(&mut stream, "ToolExecutionStart").await;
         agent.follow_up("remember me");
@@ -90,20 +90,21 @@ fn what_was_queued_before_the_crash_is_still_said() {
     });
     drop(first);
     process().block_on(async {
-        let agent = world.agent().session_id("s").build().unwrap();
+        let agent = fixture.agent().session_id("s").build().unwrap();
         let output = agent.recover().await.unwrap().unwrap();
         assert_eq!(output.text, "that too");
-        assert_eq!(world.told(2).last().unwrap(), "user: remember me");
+        assert_eq!(fixture.sent_messages(2).last().unwrap(), "user: remember me");
         agent.run("next").await.unwrap();
-        assert_eq!(world.told(3).last().unwrap(), "user: next", "and it is said once");
-        assert_eq!(world.model.requests(), 4);
+        assert_eq!(fixture.sent_messages(3).last().unwrap(), "user: next", "the message is delivered once");
+        assert_eq!(fixture.model.requests(), 4);
     });
 }
 
 #[test]
-fn an_agent_recovers_within_its_own_life_when_its_task_was_lost() {
-    let world = Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("on we go")])));
-    let agent = world.agent().session_id("s").tool(world.tool("write", Act::never)).build().unwrap();
+fn same_agent_recovers_after_its_task_was_lost() {
+    let fixture =
+        Arc::new(Fixture::without_time(ScriptedModel::new([call("c1", "write"), Reply::text("continued")])));
+    let agent = fixture.agent().session_id("s").tool(fixture.tool("write", Act::never)).build().unwrap();
     let first = process();
     let stream = first.block_on(async {
         let mut stream = agent.run_stream("write it");
@@ -115,17 +116,18 @@ fn an_agent_recovers_within_its_own_life_when_its_task_was_lost() {
         assert!(matches!(stream.finish().await, Err(AgentError::TaskLost)));
         assert!(!agent.is_streaming());
         assert!(matches!(agent.run("hello?").await, Err(AgentError::Interrupted(_))));
-        assert_eq!(agent.recover().await.unwrap().unwrap().text, "on we go");
+        assert_eq!(agent.recover().await.unwrap().unwrap().text, "continued");
         assert_eq!(agent.messages().len(), 4);
     });
 }
 
 #[test]
-fn a_restored_conversation_is_recovered_like_any_other() {
-    let world = Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("on we go")])));
+fn restored_conversation_is_recovered_like_any_other() {
+    let fixture =
+        Arc::new(Fixture::without_time(ScriptedModel::new([call("c1", "write"), Reply::text("continued")])));
     let first = process();
     first.block_on(async {
-        let agent = world.agent().session_id("s").tool(world.tool("write", Act::never)).build().unwrap();
+        let agent = fixture.agent().session_id("s").tool(fixture.tool("write", Act::never)).build().unwrap();
         let saved = r#"[{"role": "user", "content": [{"type": "text", "text": "from elsewhere"}]}]"#;
         agent.restore_messages(saved).unwrap();
         let mut stream = agent.continue_loop().unwrap();
@@ -134,10 +136,10 @@ fn a_restored_conversation_is_recovered_like_any_other() {
     });
     drop(first);
     process().block_on(async {
-        let agent = world.agent().session_id("s").build().unwrap();
+        let agent = fixture.agent().session_id("s").build().unwrap();
         agent.recover().await.unwrap().unwrap();
-        assert_eq!(world.told(1)[0], "user: from elsewhere");
+        assert_eq!(fixture.sent_messages(1)[0], "user: from elsewhere");
         assert_eq!(agent.messages().len(), 4);
-        world.assert_valid();
+        fixture.assert_valid();
     });
 }

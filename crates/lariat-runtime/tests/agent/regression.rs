@@ -1,4 +1,4 @@
-//! What embedding programs ran into. Each test names its finding.
+//! Regression tests for problems of embedding programs.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use lariat_testkit::journal::FaultyStore;
 use lariat_testkit::{Act, Reply, ScriptedModel};
 use tokio::runtime::{Builder, Runtime};
 
-use super::kit::{World, call, kinds, rest, said, until};
+use super::fixture::{Fixture, call, formatted, kinds, rest, until};
 
 fn process() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -24,21 +24,21 @@ fn session() -> SessionId {
 }
 
 fn texts(agent: &Agent) -> Vec<String> {
-    agent.messages().iter().map(|message| said(message)).collect()
+    agent.messages().iter().map(|message| formatted(message)).collect()
 }
 
-/// L1: a closed agent leaves its session to others, and goes on with what they said.
+/// A closed agent leaves its session to others, and later continues with their messages.
 #[tokio::test(start_paused = true)]
-async fn close_hands_the_session_over_and_a_later_prompt_takes_it_back() {
-    let world = World::new(["one", "two", "three"].map(Reply::text));
-    let first = world.agent().session_id("s").build().unwrap();
+async fn close_releases_the_session_and_a_later_prompt_resumes_it() {
+    let fixture = Fixture::new(["one", "two", "three"].map(Reply::text));
+    let first = fixture.agent().session_id("s").build().unwrap();
     first.run("a").await.unwrap();
-    let late = world.store.head(&session()).await.unwrap();
+    let late = fixture.store.head(&session()).await.unwrap();
     first.close().await;
 
-    let second = world.agent().session_id("s").build().unwrap();
+    let second = fixture.agent().session_id("s").build().unwrap();
     second.run("b").await.unwrap();
-    assert!(world.store.head(&session()).await.unwrap() > late);
+    assert!(fixture.store.head(&session()).await.unwrap() > late);
     second.close().await;
     first.run("c").await.unwrap();
     assert_eq!(
@@ -47,12 +47,12 @@ async fn close_hands_the_session_over_and_a_later_prompt_takes_it_back() {
     );
 }
 
-/// L1: an agent that is dropped gives its session up, and so does one that begins a new session.
+/// A dropped agent releases its session, and so does one that starts a new session.
 #[tokio::test(start_paused = true)]
-async fn a_dropped_agent_and_a_rotated_one_release_their_sessions() {
-    let world = World::new(["one", "two"].map(Reply::text));
-    let store = Arc::new(FaultyStore::new(Arc::clone(&world.clock)));
-    let agent = world.agent().store(store.clone()).session_id("s").build().unwrap();
+async fn dropped_and_rotated_agents_release_their_sessions() {
+    let fixture = Fixture::new(["one", "two"].map(Reply::text));
+    let store = Arc::new(FaultyStore::new(Arc::clone(&fixture.clock)));
+    let agent = fixture.agent().store(store.clone()).session_id("s").build().unwrap();
     agent.run("a").await.unwrap();
     let (claimed, first) = (store.epoch(&session()), agent.session_id());
     agent.new_session().unwrap();
@@ -64,13 +64,13 @@ async fn a_dropped_agent_and_a_rotated_one_release_their_sessions() {
     assert!(store.epoch(&second) > claimed, "the session of a dropped agent is released");
 }
 
-/// L13: the loser of two agents on one session sees what is in it, and why it lost.
+/// The loser of two agents on one session gets its messages and the reason.
 #[tokio::test(start_paused = true)]
-async fn the_loser_of_two_agents_sees_the_messages_and_a_typed_error() {
-    let world = World::new(["one", "two", "never"].map(Reply::text));
-    let first = world.agent().session_id("s").build().unwrap();
+async fn loser_of_two_agents_gets_the_messages_and_a_typed_error() {
+    let fixture = Fixture::new(["one", "two", "never"].map(Reply::text));
+    let first = fixture.agent().session_id("s").build().unwrap();
     first.run("a").await.unwrap();
-    let second = world.agent().session_id("s").build().unwrap();
+    let second = fixture.agent().session_id("s").build().unwrap();
     second.run("b").await.unwrap();
     let lost = first.run("c").await.unwrap_err();
     assert!(lost.is_session_taken(), "{lost:?}");
@@ -78,39 +78,40 @@ async fn the_loser_of_two_agents_sees_the_messages_and_a_typed_error() {
     assert_eq!(texts(&first), ["user: a", "assistant: one", "user: b", "assistant: two"]);
 }
 
-/// L13: what an existing session holds is there before anything is recovered or run.
+/// The messages of an existing session are available before anything is recovered or run.
 #[tokio::test(start_paused = true)]
-async fn load_shows_the_messages_of_an_existing_session_and_claims_nothing() {
-    let world = World::new(["one", "two"].map(Reply::text));
-    let writer = world.agent().session_id("s").build().unwrap();
+async fn load_returns_the_messages_of_an_existing_session_and_claims_nothing() {
+    let fixture = Fixture::new(["one", "two"].map(Reply::text));
+    let writer = fixture.agent().session_id("s").build().unwrap();
     writer.run("a").await.unwrap();
-    let reader = world.agent().session_id("s").build().unwrap();
+    let reader = fixture.agent().session_id("s").build().unwrap();
     assert_eq!(reader.load().await.unwrap().len(), 2);
     assert_eq!(texts(&reader), ["user: a", "assistant: one"]);
     writer.run("b").await.expect("the writer was not fenced off");
     assert_eq!(reader.load().await.unwrap().len(), 4);
 }
 
-/// A world in which a process died while a person was asked.
-fn after_death_at_a_question() -> Arc<World> {
-    let world = Arc::new(World::timeless(ScriptedModel::new([call("c1", "write"), Reply::text("done")])));
+/// Fixtures in which a process died while an approval request was open.
+fn after_death_at_a_question() -> Arc<Fixture> {
+    let fixture =
+        Arc::new(Fixture::without_time(ScriptedModel::new([call("c1", "write"), Reply::text("done")])));
     let first = process();
     first.block_on(async {
-        let agent = asking(&world).build().unwrap();
+        let agent = asking(&fixture).build().unwrap();
         let mut stream = agent.run_stream("write it");
         until(&mut stream, "PermissionRequired").await;
         let asked = agent.pending_permissions();
         assert_eq!(asked.len(), 1, "{asked:?}");
-        // Not dropped by the program: it dies.
+        // Forget the stream instead of dropping it: the process dies.
         std::mem::forget(stream);
     });
     drop(first);
-    world
+    fixture
 }
 
-fn asking(world: &World) -> AgentBuilder {
-    let tool = world.tool("write", || Act::text("ok"));
-    world.agent().session_id("s").permission_policy(AskBeforeEffects).tool(tool)
+fn asking(fixture: &Fixture) -> AgentBuilder {
+    let tool = fixture.tool("write", || Act::text("ok"));
+    fixture.agent().session_id("s").permission_policy(AskBeforeEffects).tool(tool)
 }
 
 fn question(event: &AgentEvent) -> Option<RequestId> {
@@ -120,38 +121,38 @@ fn question(event: &AgentEvent) -> Option<RequestId> {
     }
 }
 
-/// L2: the question is in the stream of the run that goes on, under its old id, and can be answered.
+/// The approval request is in the stream of the resumed run, with its old id, and can be answered.
 #[test]
-fn an_open_question_is_asked_again_in_the_stream_after_a_crash() {
-    let world = after_death_at_a_question();
+fn open_approval_request_is_repeated_in_the_stream_after_a_crash() {
+    let fixture = after_death_at_a_question();
     process().block_on(async {
-        let agent = asking(&world).build().unwrap();
-        assert_eq!(agent.pending_permissions().len(), 0, "nothing is read yet");
+        let agent = asking(&fixture).build().unwrap();
+        assert_eq!(agent.pending_permissions().len(), 0, "the session was not read yet");
         agent.load().await.unwrap();
         let open = agent.pending_permissions();
         assert_eq!(open.iter().map(|request| request.tool_name.as_str()).collect::<Vec<_>>(), ["write"]);
 
         let mut stream = agent.recover_stream().unwrap();
         let event = until(&mut stream, "PermissionRequired").await;
-        assert_eq!(question(&event.event), Some(open[0].id), "it is the same question");
+        assert_eq!(question(&event.event), Some(open[0].id), "it is the same request");
         assert_eq!(agent.pending_permissions().len(), 1);
         stream.respond_permission(open[0].id, PermissionDecision::Allow);
         rest(&mut stream).await;
         assert_eq!(stream.finish().await.unwrap().text, "done");
-        assert_eq!((agent.pending_permissions().len(), world.ledger.len()), (0, 1));
-        let journal = world.journal(&session()).await;
+        assert_eq!((agent.pending_permissions().len(), fixture.ledger.len()), (0, 1));
+        let journal = fixture.journal(&session()).await;
         assert_eq!(kinds(&journal).iter().filter(|kind| *kind == "PermissionRequired").count(), 2);
     });
 }
 
-/// L2: so it is with a callback, and with a subscription.
+/// Callbacks and subscriptions receive it, too.
 #[test]
-fn an_open_question_is_asked_again_of_callbacks_and_subscribers_after_a_crash() {
-    let world = after_death_at_a_question();
+fn open_approval_request_reaches_callbacks_and_subscribers_after_a_crash() {
+    let fixture = after_death_at_a_question();
     process().block_on(async {
         let asked: Arc<Mutex<Vec<RequestId>>> = Arc::default();
         let heard = Arc::clone(&asked);
-        let agent = asking(&world)
+        let agent = asking(&fixture)
             .enable_broadcast(64)
             .on_event(move |event| heard.lock().unwrap().extend(question(event)))
             .build()
@@ -172,12 +173,12 @@ fn an_open_question_is_asked_again_of_callbacks_and_subscribers_after_a_crash() 
     });
 }
 
-/// L4: a model that fails for good is an error with a kind, and what was done before is in it.
+/// A model that keeps failing is an error with a kind, which contains the output until then.
 #[tokio::test(start_paused = true)]
-async fn a_failed_model_call_is_an_error_with_its_kind_and_the_output() {
+async fn failed_model_call_is_an_error_with_its_kind_and_the_output() {
     let auth = || ProviderError::Auth("no such key".into());
-    let world = World::new([call("c1", "write"), Reply::error(auth()), Reply::text("back")]);
-    let agent = world.agent().tool(world.tool("write", || Act::text("ok"))).build().unwrap();
+    let fixture = Fixture::new([call("c1", "write"), Reply::error(auth()), Reply::text("back")]);
+    let agent = fixture.agent().tool(fixture.tool("write", || Act::text("ok"))).build().unwrap();
     let mut stream = agent.run_stream("go");
     assert!(matches!(rest(&mut stream).await.last().unwrap().event, AgentEvent::AgentEnd { .. }));
     let error = stream.finish().await.unwrap_err();
@@ -187,17 +188,17 @@ async fn a_failed_model_call_is_an_error_with_its_kind_and_the_output() {
     assert!(matches!(failure.output.outcome, RunOutcome::Failed { .. }));
     assert!(!error.is_retryable());
     assert_eq!(error.into_output().unwrap().turns, 2);
-    // The agent goes on.
+    // The agent stays usable.
     assert_eq!(agent.run("again").await.unwrap().text, "back");
 }
 
-/// L7: of two tools with one name, one would have vanished.
+/// Of two tools with the same name, one would not be reachable.
 #[tokio::test(start_paused = true)]
-async fn tool_sets_with_duplicate_or_invalid_names_do_not_build() {
-    let world = World::new([]);
+async fn duplicate_or_invalid_tool_names_fail_to_build() {
+    let fixture = Fixture::new([]);
     let build = |names: &[&str]| {
-        let tools = names.iter().map(|name| world.tool(name, || Act::text("ok")));
-        tools.fold(world.agent(), AgentBuilder::tool).build().map(drop)
+        let tools = names.iter().map(|name| fixture.tool(name, || Act::text("ok")));
+        tools.fold(fixture.agent(), AgentBuilder::tool).build().map(drop)
     };
     assert_eq!(build(&["a", "b", "a"]), Err(BuildError::DuplicateTool("a".into())));
     let long = "x".repeat(65);
@@ -205,18 +206,18 @@ async fn tool_sets_with_duplicate_or_invalid_names_do_not_build() {
         assert_eq!(build(&["fine", name]), Err(BuildError::InvalidToolName(name.into())), "{name}");
     }
     assert_eq!(build(&["mcp__server__tool", "read-file", "A1", &"x".repeat(64)]), Ok(()));
-    assert_eq!(build(&["recall"]), Ok(()), "the caller's own takes the place of ours");
+    assert_eq!(build(&["recall"]), Ok(()), "the caller's tool replaces the built-in one");
 }
 
-/// L8: outside of a runtime there is an error, and no panic.
+/// Outside a tokio runtime, starting a run is an error, not a panic.
 #[test]
-fn starting_a_run_outside_of_tokio_is_an_error() {
-    let world = {
+fn starting_a_run_outside_tokio_is_an_error() {
+    let fixture = {
         let runtime = process();
         let _inside = runtime.enter();
-        World::timeless(ScriptedModel::new([Reply::text("hi")]))
+        Fixture::without_time(ScriptedModel::new([Reply::text("hi")]))
     };
-    let agent = world.agent().build().unwrap();
+    let agent = fixture.agent().build().unwrap();
     let stream = agent.run_stream("go");
     let finished = futures_util::FutureExt::now_or_never(stream.finish()).unwrap();
     assert!(matches!(finished, Err(AgentError::NoRuntime)), "{finished:?}");
@@ -225,43 +226,45 @@ fn starting_a_run_outside_of_tokio_is_an_error() {
     assert_eq!(process().block_on(agent.run("go")).unwrap().text, "hi", "the agent is free");
 }
 
-/// L8: a reason that begins with the same word is not said twice.
+/// A reason that begins with "Denied" does not repeat the word.
 #[tokio::test(start_paused = true)]
-async fn a_denied_call_says_denied_once() {
-    for (reason, told) in [
+async fn denied_tool_call_says_denied_once() {
+    for (reason, sent_messages) in [
         ("Denied:\n- `rm x`: a rule.", "tool: Denied: `rm x`: a rule."),
         ("Denied: not now", "tool: Denied: not now"),
         ("not now", "tool: Denied: not now"),
         ("Denied:\n- one.\n- two.", "tool: Denied: \n- one.\n- two."),
     ] {
-        let world = World::new([call("c1", "write"), Reply::text("I see")]);
-        let agent =
-            world.agent().permission_policy(AskBeforeEffects).tool(world.tool("write", || Act::text("ok")));
+        let fixture = Fixture::new([call("c1", "write"), Reply::text("I see")]);
+        let agent = fixture
+            .agent()
+            .permission_policy(AskBeforeEffects)
+            .tool(fixture.tool("write", || Act::text("ok")));
         let agent = agent.build().unwrap();
         let mut stream = agent.run_stream("go");
         let request = question(&until(&mut stream, "PermissionRequired").await.event).unwrap();
         stream.respond_permission(request, PermissionDecision::deny(reason));
         stream.finish().await.unwrap();
-        assert_eq!(world.told(1)[2], told);
+        assert_eq!(fixture.sent_messages(1)[2], sent_messages);
     }
 }
 
-/// L13: where the window of the model is known, room is made without being asked for.
+/// If the context window of the model is known, compaction is on by default.
 #[tokio::test(start_paused = true)]
-async fn compaction_is_on_where_the_window_of_the_model_is_known() {
+async fn compaction_is_on_if_the_window_of_the_model_is_known() {
     let mut model = ModelConfig::new("scripted", "small");
     model.context_window = 6_000;
     for (config, compacts) in [(Some(model), true), (None, false)] {
-        let world = World::with_model(ScriptedModel::from_fn(|_, _| Reply::text("word ".repeat(400))));
+        let fixture = Fixture::with_model(ScriptedModel::from_fn(|_, _| Reply::text("word ".repeat(400))));
         let agent = match config {
-            Some(config) => world.agent().model_config(config),
-            None => world.agent(),
+            Some(config) => fixture.agent().model_config(config),
+            None => fixture.agent(),
         };
         let agent = agent.build().unwrap();
         for _ in 0..16 {
             agent.run("more").await.unwrap();
         }
-        let journal = kinds(&world.journal(&agent.session_id()).await);
+        let journal = kinds(&fixture.journal(&agent.session_id()).await);
         let compacted = journal.iter().any(|kind| kind == "Compaction");
         assert_eq!(compacted, compacts, "{journal:?}");
     }

@@ -1,4 +1,4 @@
-//! Running prompts, one after another, to their end.
+//! Running prompts one after the other.
 
 use std::time::Duration;
 
@@ -13,45 +13,45 @@ use lariat_runtime::{Agent, AgentError, BuildError, ChangeKind};
 use lariat_testkit::{Act, Reply, ScriptedModel};
 use serde_json::json;
 
-use super::kit::{World, call, kinds, rest, said, starts, until};
+use super::fixture::{Fixture, call, formatted, kinds, rest, starts, until};
 
 #[tokio::test(start_paused = true)]
-async fn run_gives_text_usage_outcome_turns_and_messages() {
-    let world = World::new([call("c1", "write").with_usage(Usage::new(100, 20)), Reply::text("done")]);
-    let agent = world.agent().tool(world.tool("write", || Act::text("written"))).build().unwrap();
+async fn run_returns_text_usage_outcome_turns_and_messages() {
+    let fixture = Fixture::new([call("c1", "write").with_usage(Usage::new(100, 20)), Reply::text("done")]);
+    let agent = fixture.agent().tool(fixture.tool("write", || Act::text("written"))).build().unwrap();
     let output = agent.run("write it").await.unwrap();
     assert_eq!(output.text, "done");
     assert_eq!(output.outcome, RunOutcome::Completed);
     assert_eq!(output.stop_reason, Some(StopReason::Stop));
     assert_eq!((output.usage.input, output.usage.output), (110, 25));
     assert_eq!(output.turns, 2);
-    let said: Vec<String> = output.messages.iter().map(|message| said(message)).collect();
-    assert_eq!(said, ["user: write it", "assistant: ", "tool: written", "assistant: done"]);
-    assert_eq!(world.ledger.len(), 1);
-    world.assert_valid();
+    let formatted: Vec<String> = output.messages.iter().map(|message| formatted(message)).collect();
+    assert_eq!(formatted, ["user: write it", "assistant: ", "tool: written", "assistant: done"]);
+    assert_eq!(fixture.ledger.len(), 1);
+    fixture.assert_valid();
 }
 
 #[test]
-fn an_agent_without_a_model_is_not_built() {
+fn building_without_a_model_fails() {
     assert_eq!(Agent::builder().build().map(drop).unwrap_err(), BuildError::NoModel);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_prompt_goes_on_with_the_conversation() {
-    let world = World::new([Reply::text("hello Ada"), Reply::text("you are Ada")]);
-    let agent = world.agent().build().unwrap();
+async fn second_prompt_continues_the_conversation() {
+    let fixture = Fixture::new([Reply::text("hello Ada"), Reply::text("you are Ada")]);
+    let agent = fixture.agent().build().unwrap();
     agent.run("I am Ada").await.unwrap();
     assert_eq!(agent.run("who am I?").await.unwrap().text, "you are Ada");
-    assert_eq!(world.told(1), ["user: I am Ada", "assistant: hello Ada", "user: who am I?"]);
+    assert_eq!(fixture.sent_messages(1), ["user: I am Ada", "assistant: hello Ada", "user: who am I?"]);
     assert_eq!(agent.messages().len(), 4);
-    world.assert_valid();
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_on_a_busy_agent_is_refused_and_the_run_goes_on() {
-    let world = World::new([call("c1", "write"), Reply::text("done")]);
-    let slow = world.tool("write", || Act::text("ok").after(Duration::from_secs(5)));
-    let agent = world.agent().tool(slow).build().unwrap();
+async fn busy_agent_refuses_a_prompt_and_the_run_continues() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
+    let slow = fixture.tool("write", || Act::text("ok").after(Duration::from_secs(5)));
+    let agent = fixture.agent().tool(slow).build().unwrap();
     let mut stream = agent.prompt("go").unwrap();
     until(&mut stream, "ToolExecutionStart").await;
     assert!(agent.is_streaming());
@@ -68,57 +68,57 @@ async fn a_prompt_on_a_busy_agent_is_refused_and_the_run_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_that_are_none_are_refused_and_change_nothing() {
-    let world = World::new([Reply::text("hi")]);
-    let agent = world.agent().build().unwrap();
+async fn invalid_prompts_are_refused_and_change_nothing() {
+    let fixture = Fixture::new([Reply::text("hi")]);
+    let agent = fixture.agent().build().unwrap();
     assert!(matches!(agent.run(" ").await, Err(AgentError::Start(StartError::EmptyPrompt))));
     let replied = agent.run("hello").await.unwrap().messages[1].clone();
     let reply = agent.prompt_messages(vec![(*replied).clone()]).unwrap().finish().await;
     assert!(matches!(reply, Err(AgentError::Start(StartError::NotAPrompt))));
     assert_eq!(agent.messages().len(), 2);
-    assert_eq!(starts(&world.journal(&agent.session_id()).await).len(), 1);
+    assert_eq!(starts(&fixture.journal(&agent.session_id()).await).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_extension_message_is_kept_and_never_sent() {
-    let world = World::new([Reply::text("hi")]);
-    let agent = world.agent().build().unwrap();
+async fn extension_message_is_stored_and_never_sent() {
+    let fixture = Fixture::new([Reply::text("hi")]);
+    let agent = fixture.agent().build().unwrap();
     let note = ExtensionMessage::new("ui", json!({"tab": 3}));
     agent.prompt_messages(vec![note.into(), "hello".into()]).unwrap().finish().await.unwrap();
-    assert_eq!(world.told(0).last().unwrap(), "user: hello");
+    assert_eq!(fixture.sent_messages(0).last().unwrap(), "user: hello");
     assert_eq!(agent.messages().len(), 3);
-    world.assert_valid();
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn continuing_where_a_reply_is_last_is_a_typed_error() {
-    let world = World::new([Reply::text("hi"), Reply::text("again")]);
-    let agent = world.agent().build().unwrap();
+async fn continuing_after_a_reply_is_a_typed_error() {
+    let fixture = Fixture::new([Reply::text("hi"), Reply::text("again")]);
+    let agent = fixture.agent().build().unwrap();
     let nothing = agent.continue_loop().unwrap().finish().await;
     assert!(matches!(nothing, Err(AgentError::Start(StartError::NotSendable(_)))), "{nothing:?}");
     agent.run("hello").await.unwrap();
     let answered = agent.continue_loop().unwrap().finish().await;
     assert!(matches!(answered, Err(AgentError::Start(StartError::NotSendable(_)))), "{answered:?}");
     assert_eq!(agent.run("hello again").await.unwrap().text, "again");
-    let begun = starts(&world.journal(&agent.session_id()).await);
+    let begun = starts(&fixture.journal(&agent.session_id()).await);
     assert_eq!(begun.len(), 2);
     assert_eq!(begun[1].continuation_kind, None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rerun_and_a_branch_start_again_from_the_last_prompt() {
-    let world =
-        World::new([Reply::text("one"), Reply::text("two"), Reply::text("three"), Reply::text("four")]);
-    let agent = world.agent().build().unwrap();
+async fn rerun_and_branch_start_from_the_last_prompt() {
+    let fixture =
+        Fixture::new([Reply::text("one"), Reply::text("two"), Reply::text("three"), Reply::text("four")]);
+    let agent = fixture.agent().build().unwrap();
     let prompt = agent.run("hello").await.unwrap().messages[0].id();
     let rerun = ContinuationKind::Rerun { tag: "2025-01-01T00:00:00Z".into() };
     let branch = ContinuationKind::Branch { tag: "2025-01-02T00:00:00Z".into() };
     assert_eq!(agent.continue_loop_with_sender(|_| {}, rerun.clone()).await.unwrap().text, "two");
     assert_eq!(agent.continue_loop_with_sender(|_| {}, branch.clone()).await.unwrap().text, "three");
-    assert_eq!(world.told(1), ["user: hello"]);
-    assert_eq!(world.told(2), ["user: hello"]);
+    assert_eq!(fixture.sent_messages(1), ["user: hello"]);
+    assert_eq!(fixture.sent_messages(2), ["user: hello"]);
 
-    let events = world.journal(&agent.session_id()).await;
+    let events = fixture.journal(&agent.session_id()).await;
     let begun = starts(&events);
     assert_eq!(begun[1].continuation_kind, Some(rerun));
     assert_eq!(begun[1].parent_loop_id.as_ref(), Some(&begun[0].loop_id));
@@ -135,34 +135,34 @@ async fn a_rerun_and_a_branch_start_again_from_the_last_prompt() {
     assert_eq!(triggers, [TurnTrigger::User, TurnTrigger::Continuation, TurnTrigger::Branch]);
 
     agent.run("and now?").await.unwrap();
-    assert_eq!(world.told(3), ["user: hello", "assistant: three", "user: and now?"]);
-    let begun = starts(&world.journal(&agent.session_id()).await);
-    assert_eq!(begun[3].parent_loop_id, None, "a prompt is an origin call");
-    world.assert_valid();
+    assert_eq!(fixture.sent_messages(3), ["user: hello", "assistant: three", "user: and now?"]);
+    let begun = starts(&fixture.journal(&agent.session_id()).await);
+    assert_eq!(begun[3].parent_loop_id, None, "a prompt continues no other loop");
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_ends_the_run_with_a_typed_outcome() {
+async fn limit_ends_the_run_with_a_typed_outcome() {
     let model = ScriptedModel::from_fn(|n, _| call(&format!("c{n}"), "write"));
-    let world = World::with_model(model);
-    let agent = world
+    let fixture = Fixture::with_model(model);
+    let agent = fixture
         .agent()
-        .tool(world.tool("write", || Act::text("ok")))
+        .tool(fixture.tool("write", || Act::text("ok")))
         .limits(Some(ExecutionLimits::default().with_max_turns(3)))
         .repetition(None)
         .build()
         .unwrap();
     let output = agent.run("go").await.unwrap();
     assert_eq!(output.outcome, RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run });
-    assert_eq!((output.turns, world.model.requests()), (3, 3));
+    assert_eq!((output.turns, fixture.model.requests()), (3, 3));
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_is_up_also_while_a_tool_runs() {
-    let world = World::new([call("c1", "write")]);
-    let agent = world
+async fn time_limit_also_ends_a_run_while_a_tool_runs() {
+    let fixture = Fixture::new([call("c1", "write")]);
+    let agent = fixture
         .agent()
-        .tool(world.tool("write", Act::never))
+        .tool(fixture.tool("write", Act::never))
         .limits(Some(ExecutionLimits::default().with_max_duration(Duration::from_secs(60))))
         .build()
         .unwrap();
@@ -171,13 +171,13 @@ async fn time_is_up_also_while_a_tool_runs() {
         output.outcome,
         RunOutcome::LimitReached { limit: LimitKind::Duration, scope: BudgetScope::Run }
     );
-    assert_eq!(world.ledger.running(), 0);
+    assert_eq!(fixture.ledger.running(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_agent_takes_the_next_prompt_as_soon_as_the_stream_said_agent_end() {
-    let world = World::timeless(ScriptedModel::from_fn(|_, _| Reply::text("again")).yielding());
-    let agent = world.agent().on_event(|_| {}).build().unwrap();
+async fn agent_accepts_the_next_prompt_after_agent_end() {
+    let fixture = Fixture::without_time(ScriptedModel::from_fn(|_, _| Reply::text("again")).yielding());
+    let agent = fixture.agent().on_event(|_| {}).build().unwrap();
     for _ in 0..200 {
         let mut stream = agent.prompt("go").unwrap();
         until(&mut stream, "AgentEnd").await;
@@ -187,24 +187,24 @@ async fn an_agent_takes_the_next_prompt_as_soon_as_the_stream_said_agent_end() {
         let events = rest(&mut agent.prompt("go").unwrap()).await;
         assert_eq!(kinds(&events).last().unwrap(), "AgentEnd");
     }
-    assert_eq!(starts(&world.journal(&agent.session_id()).await).len(), 400);
+    assert_eq!(starts(&fixture.journal(&agent.session_id()).await).len(), 400);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_output_says_what_was_changed_what_it_cost_and_how_long_it_took_also_as_json() {
+async fn output_reports_changes_cost_and_duration_also_as_json() {
     let usage = Usage { cost: Cost::from_nano_usd(7), ..Usage::new(100, 20) };
-    let world = World::new([call("c1", "write").with_usage(usage), call("c2", "write"), Reply::text("done")]);
+    let fixture =
+        Fixture::new([call("c1", "write").with_usage(usage), call("c2", "write"), Reply::text("done")]);
     let files =
         |change: &str| json!({"files": [{"path": "a.txt", "change": change}, {"path": "b", "bytes": 1}]});
     let mut changes = ["modified", "added"];
-    let tool = lariat_testkit::LedgerTool::new("write", world.ledger.clone(), world.clock.clone()).acting(
-        move |_| {
+    let tool = lariat_testkit::LedgerTool::new("write", fixture.ledger.clone(), fixture.clock.clone())
+        .acting(move |_| {
             changes.reverse();
             let result = ToolResult::text("ok").with_details(files(changes[0]));
             Act::answer(Ok(result)).after(Duration::from_millis(1_500))
-        },
-    );
-    let agent = world.agent().tool(tool).build().unwrap();
+        });
+    let agent = fixture.agent().tool(tool).build().unwrap();
     let output = agent.run("write it").await.unwrap();
     assert_eq!((output.cost, output.duration.as_secs()), (Cost::from_nano_usd(7), 3));
     let changed: Vec<_> = output.files_changed.iter().map(|file| (file.path.as_str(), file.change)).collect();

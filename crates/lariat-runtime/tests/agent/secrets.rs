@@ -1,4 +1,4 @@
-//! Secrets that the world says aloud: none is recorded, shown or sent.
+//! Secrets in tool results, prompts and errors: none is recorded, shown or sent.
 
 use lariat_core::BoxFuture;
 use lariat_core::content::Content;
@@ -7,14 +7,14 @@ use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
 use lariat_testkit::Reply;
 use serde_json::{Value, json};
 
-use super::kit::{World, rest};
+use super::fixture::{Fixture, rest};
 
-/// A value that is found nowhere else.
+/// A secret value that occurs nowhere else.
 fn canary(number: usize) -> String {
     format!("Canary{:04}x{:016x}", number, (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Fifty of them: some the agent was told of, the rest are told by their looks.
+/// Fifty secrets: some are registered with the agent, the others are recognised by their format.
 fn canaries() -> Vec<(String, String)> {
     let looks: [fn(String) -> String; 10] = [
         |c| format!("sk-ant-api03-{c}{c}"),
@@ -36,15 +36,15 @@ fn canaries() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Says everything it is asked to, in one of the ways that a tool has.
-struct Loud;
+/// Returns all secrets, in one of the ways that a tool has.
+struct LeakyTool;
 
-impl AgentTool for Loud {
+impl AgentTool for LeakyTool {
     fn name(&self) -> &str {
         "loud"
     }
     fn description(&self) -> &str {
-        "Says it."
+        "Prints secrets."
     }
     fn parameters_schema(&self) -> Value {
         json!({"type": "object"})
@@ -78,7 +78,7 @@ impl AgentTool for Loud {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_canary_is_seen_anywhere() {
+async fn no_secret_leaks() {
     let all: String = canaries().into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n");
     let ways = ["text", "fail", "panic", "arguments", "progress"];
     let calls = ways
@@ -86,11 +86,11 @@ async fn no_canary_is_seen_anywhere() {
         .enumerate()
         .map(|(at, way)| Reply::tool_call(format!("c{at}"), "loud", json!({"way": way})));
     let failure = Reply::error(ProviderError::Auth(ErrorDetail::new(all.clone()).with_status(401)));
-    let world = World::new(calls.chain([failure]));
+    let fixture = Fixture::new(calls.chain([failure]));
     let mut config = ModelConfig::new("scripted", "m");
     config.api_key = ApiKey::new(canary(0));
     config.headers.insert("x-key".into(), canary(1));
-    let mut agent = world.agent().model_config(config.clone()).tool(Loud);
+    let mut agent = fixture.agent().model_config(config.clone()).tool(LeakyTool);
     for number in 2..20 {
         agent = agent.secret(format!("SECRET_{number}"), canary(number));
     }
@@ -98,22 +98,29 @@ async fn no_canary_is_seen_anywhere() {
     let mut stream = agent.prompt(format!("here are my keys: {all}")).unwrap();
     agent.steer(format!("and again: {all}"));
     let events = rest(&mut stream).await;
-    let journal = world.journal(&agent.session_id()).await;
+    let journal = fixture.journal(&agent.session_id()).await;
     let seen = [
         ("events", events.iter().map(|event| serde_json::to_string(&**event).unwrap()).collect::<String>()),
         ("events, in debug output", format!("{events:?}")),
         ("journal", journal.iter().map(|event| serde_json::to_string(&**event).unwrap()).collect()),
-        ("requests", format!("{:?}", world.model.recorded())),
+        ("requests", format!("{:?}", fixture.model.recorded())),
         ("configuration", format!("{config:?}")),
     ];
-    assert!(events.iter().any(|event| format!("{event:?}").contains("ProgressMessage")), "nothing was said");
-    assert!(world.told(1)[0].contains("[redacted: SECRET_7]"), "{:?}", world.told(1)[0]);
-    assert_eq!(world.model.requests(), 6);
+    assert!(
+        events.iter().any(|event| format!("{event:?}").contains("ProgressMessage")),
+        "no progress was reported"
+    );
+    assert!(
+        fixture.sent_messages(1)[0].contains("[redacted: SECRET_7]"),
+        "{:?}",
+        fixture.sent_messages(1)[0]
+    );
+    assert_eq!(fixture.model.requests(), 6);
     for (value, _) in canaries() {
         for (place, text) in &seen {
             if let Some(at) = text.find(&value) {
                 let start = text.floor_char_boundary(at.saturating_sub(300));
-                panic!("{value} is seen in {place}, after {}", &text[start..at]);
+                panic!("{value} leaked to {place}, after {}", &text[start..at]);
             }
         }
     }

@@ -8,81 +8,86 @@ use lariat_core::transcript::Window;
 use lariat_runtime::AgentError;
 use lariat_testkit::Reply;
 
-use super::kit::{World, kinds, said, starts};
+use super::fixture::{Fixture, formatted, kinds, starts};
 
 #[tokio::test(start_paused = true)]
-async fn saved_messages_come_back_in_another_agent_and_in_its_journal() {
-    let world = World::new([Reply::text("hello Ada"), Reply::text("you are Ada"), Reply::text("still Ada")]);
-    let first = world.agent().build().unwrap();
+async fn saved_messages_are_restored_in_another_agent_and_its_journal() {
+    let fixture =
+        Fixture::new([Reply::text("hello Ada"), Reply::text("you are Ada"), Reply::text("still Ada")]);
+    let first = fixture.agent().build().unwrap();
     first.run("I am Ada").await.unwrap();
     let saved = first.save_messages().unwrap();
 
-    let second = world.agent().build().unwrap();
+    let second = fixture.agent().build().unwrap();
     second.restore_messages(&saved).unwrap();
     assert_eq!(second.messages(), first.messages());
     assert_eq!(second.save_messages().unwrap(), saved);
     second.run("who am I?").await.unwrap();
-    assert_eq!(world.told(1), ["user: I am Ada", "assistant: hello Ada", "user: who am I?"]);
-    let journal = world.journal(&second.session_id()).await;
+    assert_eq!(fixture.sent_messages(1), ["user: I am Ada", "assistant: hello Ada", "user: who am I?"]);
+    let journal = fixture.journal(&second.session_id()).await;
     assert_eq!(kinds(&journal)[0], "MessagesImported");
 
-    let third = world.agent().session_id(second.session_id()).build().unwrap();
+    let third = fixture.agent().session_id(second.session_id()).build().unwrap();
     third.run("and now?").await.unwrap();
-    assert_eq!(world.told(2).len(), 5, "the journal alone knows what was restored");
-    assert_eq!(world.told(2)[..3], world.told(1)[..]);
-    world.assert_valid();
+    assert_eq!(fixture.sent_messages(2).len(), 5, "the restored messages come from the journal");
+    assert_eq!(fixture.sent_messages(2)[..3], fixture.sent_messages(1)[..]);
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
 async fn messages_restored_into_a_resumed_session_replace_its_conversation() {
-    let world = World::new([Reply::text("old"), Reply::text("new"), Reply::text("newer")]);
-    let first = world.agent().session_id("s").build().unwrap();
+    let fixture = Fixture::new([Reply::text("old"), Reply::text("new"), Reply::text("newer")]);
+    let first = fixture.agent().session_id("s").build().unwrap();
     first.run("before").await.unwrap();
-    let second = world.agent().session_id("s").build().unwrap();
+    let second = fixture.agent().session_id("s").build().unwrap();
     second
         .restore_messages(r#"[{"role": "user", "content": [{"type": "text", "text": "restored"}]}]"#)
         .unwrap();
     second.run("after").await.unwrap();
-    assert_eq!(world.told(1), ["user: restored", "user: after"]);
-    let third = world.agent().session_id("s").build().unwrap();
+    assert_eq!(fixture.sent_messages(1), ["user: restored", "user: after"]);
+    let third = fixture.agent().session_id("s").build().unwrap();
     third.run("later").await.unwrap();
-    assert_eq!(world.told(2), ["user: restored", "user: after", "assistant: new", "user: later"]);
-    let begun = starts(&world.journal(&"s".into()).await);
+    assert_eq!(fixture.sent_messages(2), ["user: restored", "user: after", "assistant: new", "user: later"]);
+    let begun = starts(&fixture.journal(&"s".into()).await);
     assert_ne!(begun[0].loop_id, begun[1].loop_id);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_a_list_of_messages_is_not_restored() {
-    let world = World::new([Reply::text("hi")]);
-    let agent = world.agent().build().unwrap();
+async fn restoring_anything_but_a_list_of_messages_fails() {
+    let fixture = Fixture::new([Reply::text("hi")]);
+    let agent = fixture.agent().build().unwrap();
     agent.run("hello").await.unwrap();
     assert!(matches!(agent.restore_messages("{}"), Err(AgentError::Messages(_))));
     assert_eq!(agent.messages().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_session_has_its_own_journal_and_nothing_to_remember() {
-    let world = World::new([Reply::text("one"), Reply::text("two")]);
-    let agent = world.agent().config_id("main").build().unwrap();
+async fn new_session_has_its_own_journal_and_no_messages() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
+    let agent = fixture.agent().config_id("main").build().unwrap();
     let old = agent.session_id();
     agent.run("first").await.unwrap();
     let new = agent.new_session().unwrap();
     assert_eq!(agent.session_id(), new);
     assert!(agent.messages().is_empty());
     agent.run("second").await.unwrap();
-    assert_eq!(world.told(1), ["user: second"]);
-    let (old, new) = (starts(&world.journal(&old).await), starts(&world.journal(&new).await));
+    assert_eq!(fixture.sent_messages(1), ["user: second"]);
+    let (old, new) = (starts(&fixture.journal(&old).await), starts(&fixture.journal(&new).await));
     assert_eq!((old.len(), new.len()), (1, 1));
     assert_eq!(old[0].agent_id, new[0].agent_id);
-    assert!(new[0].loop_id.as_str().ends_with(".main.0"), "the count begins anew: {}", new[0].loop_id);
+    assert!(
+        new[0].loop_id.as_str().ends_with(".main.0"),
+        "the loop number starts at zero: {}",
+        new[0].loop_id
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_was_idle_for_longer_than_the_threshold_rotates() {
-    let world = World::new([Reply::text("one")]);
-    let agent = world.agent().build().unwrap();
+async fn agent_idle_for_longer_than_the_threshold_rotates() {
+    let fixture = Fixture::new([Reply::text("one")]);
+    let agent = fixture.agent().build().unwrap();
     let hour = Duration::from_secs(3_600);
-    assert_eq!(agent.check_and_rotate(hour).unwrap(), None, "nothing was ever asked");
+    assert_eq!(agent.check_and_rotate(hour).unwrap(), None, "no prompt was ever run");
     agent.run("first").await.unwrap();
     tokio::time::advance(hour).await;
     assert_eq!(agent.check_and_rotate(hour).unwrap(), None);
@@ -92,40 +97,40 @@ async fn an_agent_that_was_idle_for_longer_than_the_threshold_rotates() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_agent_goes_on_with_a_session_of_the_store() {
-    let world = World::new([Reply::text("hello Ada"), Reply::text("you are Ada"), Reply::text("again")]);
-    world.agent().session_id("s").build().unwrap().run("I am Ada").await.unwrap();
-    let second = world.agent().session_id("s").build().unwrap();
+async fn second_agent_resumes_a_session_of_the_store() {
+    let fixture = Fixture::new([Reply::text("hello Ada"), Reply::text("you are Ada"), Reply::text("again")]);
+    fixture.agent().session_id("s").build().unwrap().run("I am Ada").await.unwrap();
+    let second = fixture.agent().session_id("s").build().unwrap();
     second.run("who am I?").await.unwrap();
-    assert_eq!(world.told(1), ["user: I am Ada", "assistant: hello Ada", "user: who am I?"]);
+    assert_eq!(fixture.sent_messages(1), ["user: I am Ada", "assistant: hello Ada", "user: who am I?"]);
 
-    let third = world.agent().session_id("s").build().unwrap();
+    let third = fixture.agent().session_id("s").build().unwrap();
     assert!(third.recover().await.unwrap().is_none(), "nothing was interrupted");
-    let read: Vec<String> = third.messages().iter().map(|message| said(message)).collect();
-    assert_eq!(read.len(), 4, "but the conversation is read");
+    let read: Vec<String> = third.messages().iter().map(|message| formatted(message)).collect();
+    assert_eq!(read.len(), 4, "the conversation was read");
     let rerun = ContinuationKind::Rerun { tag: "2025-01-01T00:00:00Z".into() };
     third.continue_loop_with_sender(|_| {}, rerun).await.unwrap();
-    assert_eq!(world.told(2), world.told(1));
-    let begun = starts(&world.journal(&"s".into()).await);
+    assert_eq!(fixture.sent_messages(2), fixture.sent_messages(1));
+    let begun = starts(&fixture.journal(&"s".into()).await);
     assert_eq!(begun[2].parent_loop_id.as_ref(), Some(&begun[1].loop_id));
-    world.assert_valid();
+    fixture.assert_valid();
 }
 
-/// Lets nothing begin.
-struct Closed;
+/// Stops every loop before it begins.
+struct StopEveryLoop;
 
-impl Hooks for Closed {
+impl Hooks for StopEveryLoop {
     fn before_loop(&self, _messages: &Window, _loop_index: u64) -> bool {
         false
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loop_that_was_stopped_before_it_began_keeps_its_number() {
-    let world = World::new([Reply::text("hi")]);
-    world.agent().hooks(Closed).session_id("s").build().unwrap().run("hello").await.unwrap();
-    world.agent().session_id("s").build().unwrap().run("hello").await.unwrap();
-    let journal = world.journal(&"s".into()).await;
+async fn loop_stopped_before_it_began_keeps_its_number() {
+    let fixture = Fixture::new([Reply::text("hi")]);
+    fixture.agent().hooks(StopEveryLoop).session_id("s").build().unwrap().run("hello").await.unwrap();
+    fixture.agent().session_id("s").build().unwrap().run("hello").await.unwrap();
+    let journal = fixture.journal(&"s".into()).await;
     let ends = journal.iter().filter(|event| matches!(event.event, AgentEvent::AgentEnd { .. }));
     let mut loops: Vec<_> = ends.map(|event| event.loop_id.clone().unwrap()).collect();
     loops.dedup();

@@ -1,4 +1,4 @@
-//! The loops without an agent: everything comes in, everything comes back.
+//! The agent loop without an agent: the caller passes all state in and gets all state back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use lariat_runtime::{
 };
 use lariat_testkit::{Act, Reply};
 
-use super::kit::{World, call, durable, starts};
+use super::fixture::{Fixture, call, durable, starts};
 
-fn config(world: &World, act: fn() -> Act) -> AgentLoopConfig {
+fn config(fixture: &Fixture, act: fn() -> Act) -> AgentLoopConfig {
     let ports = Ports {
-        model: world.model.clone(),
+        model: fixture.model.clone(),
         request: RequestTemplate::new(ModelConfig::new("scripted", "m")),
-        tools: ToolSet::new([Arc::new(world.tool("write", act)) as Arc<_>]),
+        tools: ToolSet::new([Arc::new(fixture.tool("write", act)) as Arc<_>]),
         policy: Arc::new(AllowAll),
         approver: None,
         redactor: Redactor::default(),
@@ -36,7 +36,7 @@ fn config(world: &World, act: fn() -> Act) -> AgentLoopConfig {
         notes: None,
         budget: Default::default(),
         compaction: Arc::new(lariat_core::context::TieredCompaction),
-        clock: world.clock.clone(),
+        clock: fixture.clock.clone(),
         entropy: Arc::new(SystemEntropy::new()),
         tool_grace: TOOL_GRACE,
         max_tool_output: MAX_TOOL_OUTPUT,
@@ -44,14 +44,14 @@ fn config(world: &World, act: fn() -> Act) -> AgentLoopConfig {
     AgentLoopConfig::new(ports, RunConfig::default(), Some("c".into()))
 }
 
-fn journal(world: &World) -> Arc<Journal> {
+fn journal(fixture: &Fixture) -> Arc<Journal> {
     let entropy: Arc<dyn EntropySource> = Arc::new(SystemEntropy::new());
-    let store = world.store.clone();
-    Arc::new(Journal::new(store, "s".into(), world.clock.clone(), entropy, JournalConfig::default()))
+    let store = fixture.store.clone();
+    Arc::new(Journal::new(store, "s".into(), fixture.clock.clone(), entropy, JournalConfig::default()))
 }
 
-fn context(world: &World) -> AgentContext {
-    AgentContext::new("agent".into(), journal(world))
+fn context(fixture: &Fixture) -> AgentContext {
+    AgentContext::new("agent".into(), journal(fixture))
 }
 
 fn prompt(text: &str) -> Vec<AgentMessage> {
@@ -59,37 +59,37 @@ fn prompt(text: &str) -> Vec<AgentMessage> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loop_gives_back_its_output_and_leaves_the_conversation_in_the_context() {
-    let world =
-        World::new([call("c1", "write"), Reply::text("one"), Reply::text("two"), Reply::text("three")]);
-    let (config, mut context) = (config(&world, || Act::text("ok")), context(&world));
+async fn loop_returns_its_output_and_leaves_the_conversation_in_the_context() {
+    let fixture =
+        Fixture::new([call("c1", "write"), Reply::text("one"), Reply::text("two"), Reply::text("three")]);
+    let (config, mut context) = (config(&fixture, || Act::text("ok")), context(&fixture));
     let mut seen: Vec<Event> = Vec::new();
     let sender = |event: Event| seen.push(event);
     let output =
         agent_loop(prompt("first"), &mut context, &config, sender, CancellationToken::new()).await.unwrap();
     assert_eq!((output.text.as_str(), output.loop_id.as_str()), ("one", "s.c.0"));
-    assert_eq!(durable(&seen), world.journal(&"s".into()).await);
+    assert_eq!(durable(&seen), fixture.journal(&"s".into()).await);
     assert_eq!(context.messages().len(), 4);
 
     agent_loop(prompt("second"), &mut context, &config, |_| {}, CancellationToken::new()).await.unwrap();
-    assert_eq!(world.told(2).len(), 5);
+    assert_eq!(fixture.sent_messages(2).len(), 5);
     let over = agent_loop_continue(&mut context, &config, |_| {}, CancellationToken::new()).await;
     assert!(matches!(over, Err(AgentError::Start(StartError::NotSendable(_)))));
     context.continuation_kind = Some(ContinuationKind::Branch { tag: "2025-01-01T00:00:00Z".into() });
     let branch = agent_loop_continue(&mut context, &config, |_| {}, CancellationToken::new()).await.unwrap();
     assert_eq!(branch.text, "three");
-    assert_eq!(world.told(3), world.told(2));
-    let begun = starts(&world.journal(&"s".into()).await);
+    assert_eq!(fixture.sent_messages(3), fixture.sent_messages(2));
+    let begun = starts(&fixture.journal(&"s".into()).await);
     assert_eq!([&begun[0].parent_loop_id, &begun[1].parent_loop_id], [&None, &None]);
     assert_eq!(begun[2].parent_loop_id.as_ref(), Some(&begun[1].loop_id));
     assert_eq!(context.continuation_kind, None);
-    world.assert_valid();
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_loop_comes_back_as_aborted() {
-    let world = World::new([call("c1", "write")]);
-    let (config, mut context) = (config(&world, Act::never), context(&world));
+async fn cancelled_loop_returns_aborted() {
+    let fixture = Fixture::new([call("c1", "write")]);
+    let (config, mut context) = (config(&fixture, Act::never), context(&fixture));
     let cancel = CancellationToken::new();
     let stop = cancel.clone();
     let sender = move |event: Event| {
@@ -102,10 +102,10 @@ async fn a_cancelled_loop_comes_back_as_aborted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loop_whose_future_was_dropped_is_interrupted_and_recovered_in_the_same_context() {
-    let world =
-        World::new([Reply::text("hello"), call("c1", "write"), Reply::text("I see"), Reply::text("next")]);
-    let (config, mut context) = (config(&world, Act::never), context(&world));
+async fn loop_with_a_dropped_future_is_recovered_in_the_same_context() {
+    let fixture =
+        Fixture::new([Reply::text("hello"), call("c1", "write"), Reply::text("I see"), Reply::text("next")]);
+    let (config, mut context) = (config(&fixture, Act::never), context(&fixture));
     let go = CancellationToken::new;
     agent_loop(prompt("first"), &mut context, &config, |_| {}, go()).await.unwrap();
     assert!(agent_loop_recover(&mut context, &config, |_| {}, go()).await.unwrap().is_none());
@@ -115,36 +115,36 @@ async fn a_loop_whose_future_was_dropped_is_interrupted_and_recovered_in_the_sam
     let refused = agent_loop(prompt("third"), &mut context, &config, |_| {}, go()).await;
     assert!(matches!(refused, Err(AgentError::Interrupted(_))), "{refused:?}");
     let output = agent_loop_recover(&mut context, &config, |_| {}, go()).await.unwrap().unwrap();
-    assert_eq!((output.text.as_str(), world.ledger.len()), ("I see", 1));
+    assert_eq!((output.text.as_str(), fixture.ledger.len()), ("I see", 1));
     agent_loop(prompt("third"), &mut context, &config, |_| {}, go()).await.unwrap();
-    assert_eq!(world.told(3)[..2], ["user: first", "assistant: hello"]);
-    assert_eq!(world.told(3).len(), 7);
-    world.assert_valid();
+    assert_eq!(fixture.sent_messages(3)[..2], ["user: first", "assistant: hello"]);
+    assert_eq!(fixture.sent_messages(3).len(), 7);
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_context_goes_on_with_what_its_session_holds_loaded_or_not() {
-    let world = World::new([Reply::text("hello"), Reply::text("again"), Reply::text("more")]);
-    let config = config(&world, || Act::text("ok"));
-    agent_loop(prompt("first"), &mut context(&world), &config, |_| {}, CancellationToken::new())
+async fn context_continues_its_session_whether_loaded_or_not() {
+    let fixture = Fixture::new([Reply::text("hello"), Reply::text("again"), Reply::text("more")]);
+    let config = config(&fixture, || Act::text("ok"));
+    agent_loop(prompt("first"), &mut context(&fixture), &config, |_| {}, CancellationToken::new())
         .await
         .unwrap();
-    let mut loaded = AgentContext::load("agent".into(), journal(&world)).await.unwrap();
+    let mut loaded = AgentContext::load("agent".into(), journal(&fixture)).await.unwrap();
     assert_eq!(loaded.messages().len(), 2);
     agent_loop(prompt("second"), &mut loaded, &config, |_| {}, CancellationToken::new()).await.unwrap();
-    agent_loop(prompt("third"), &mut context(&world), &config, |_| {}, CancellationToken::new())
+    agent_loop(prompt("third"), &mut context(&fixture), &config, |_| {}, CancellationToken::new())
         .await
         .unwrap();
-    assert_eq!(world.told(2).len(), 5);
+    assert_eq!(fixture.sent_messages(2).len(), 5);
     let loops: Vec<String> =
-        starts(&world.journal(&"s".into()).await).iter().map(|start| start.loop_id.to_string()).collect();
+        starts(&fixture.journal(&"s".into()).await).iter().map(|start| start.loop_id.to_string()).collect();
     assert_eq!(loops, ["s.c.0", "s.c.1", "s.c.2"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_loop_can_be_spawned() {
-    let world = World::timeless(lariat_testkit::ScriptedModel::new([Reply::text("hi")]));
-    let (config, mut context) = (config(&world, || Act::text("ok")), context(&world));
+async fn loop_can_be_spawned() {
+    let fixture = Fixture::without_time(lariat_testkit::ScriptedModel::new([Reply::text("hi")]));
+    let (config, mut context) = (config(&fixture, || Act::text("ok")), context(&fixture));
     let task = tokio::spawn(async move {
         agent_loop(prompt("hello"), &mut context, &config, |_| {}, CancellationToken::new()).await
     });

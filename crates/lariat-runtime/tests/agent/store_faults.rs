@@ -1,4 +1,4 @@
-//! A store that goes away, comes back, or belongs to somebody else now.
+//! A store that becomes unavailable, recovers, or has another writer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use lariat_runtime::{Agent, AgentError};
 use lariat_testkit::journal::{Operation, Trouble};
 use lariat_testkit::{Act, Fault, FaultyStore, Reply};
 
-use super::kit::{World, call, durable, idle, kinds, rest, until};
+use super::fixture::{Fixture, call, durable, idle, kinds, rest, until};
 
-fn on(world: &World, store: &Arc<FaultyStore>) -> Agent {
-    let builder = world.agent().session_id("s").store(store.clone());
-    builder.tool(world.tool("write", || Act::text("ok"))).build().unwrap()
+fn on(fixture: &Fixture, store: &Arc<FaultyStore>) -> Agent {
+    let builder = fixture.agent().session_id("s").store(store.clone());
+    builder.tool(fixture.tool("write", || Act::text("ok"))).build().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_is_shown_waited_out_and_loses_nothing() {
+async fn store_outage_is_reported_and_loses_nothing() {
     for faults in [
         vec![Fault::Refuse, Fault::Refuse],
         vec![Fault::None, Fault::Ambiguous],
         vec![Fault::None, Fault::None, Fault::Torn { written: 1 }, Fault::Refuse, Fault::Torn { written: 1 }],
     ] {
-        let world = World::new([call("c1", "write"), Reply::text("done")]);
+        let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
         let store =
-            Arc::new(FaultyStore::new(world.clock.clone()).through_json().with_faults(faults.clone()));
-        let agent = on(&world, &store);
+            Arc::new(FaultyStore::new(fixture.clock.clone()).through_json().with_faults(faults.clone()));
+        let agent = on(&fixture, &store);
         let events = rest(&mut agent.run_stream("go")).await;
         let shown = kinds(&events);
         let at = |kind: &str| shown.iter().position(|other| other == kind);
@@ -36,44 +36,44 @@ async fn an_outage_is_shown_waited_out_and_loses_nothing() {
         assert_eq!(durable(&events), survivors);
         assert_eq!(kinds(&survivors).last().unwrap(), "AgentEnd");
         assert_eq!(store.acknowledged(&"s".into()), survivors);
-        assert_eq!((world.ledger.len(), store.misuses().len()), (1, 0), "{faults:?}");
+        assert_eq!((fixture.ledger.len(), store.misuses().len()), (1, 0), "{faults:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_does_not_run_before_its_start_is_saved() {
-    let world = World::new([call("c1", "write"), Reply::text("done")]);
-    let store = Arc::new(FaultyStore::new(world.clock.clone()).with_plan(|append| {
+async fn tool_does_not_run_before_its_start_is_saved() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
+    let store = Arc::new(FaultyStore::new(fixture.clock.clone()).with_plan(|append| {
         let starts =
             |event: &lariat_core::event::Event| matches!(event.event, AgentEvent::ToolExecutionStart { .. });
         if append.events.iter().any(starts) { Fault::Refuse } else { Fault::None }
     }));
-    let agent = on(&world, &store);
+    let agent = on(&fixture, &store);
     let mut stream = agent.run_stream("go");
     for _ in 0..5 {
         until(&mut stream, "JournalUnavailable").await;
-        assert!(world.ledger.is_empty());
+        assert!(fixture.ledger.is_empty());
     }
     store.heal();
     assert_eq!(stream.finish().await.unwrap().outcome, RunOutcome::Completed);
-    assert_eq!(world.ledger.len(), 1);
+    assert_eq!(fixture.ledger.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
-    // In each case the store is away from the second append on; what it has written of it differs.
+async fn run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
+    // In each case the store is unavailable from the second append on; how much of it is written differs.
     for fault in [Fault::Refuse, Fault::Ambiguous, Fault::Torn { written: 1 }] {
-        let world = World::new([call("c1", "write"), Reply::text("done"), Reply::text("next")]);
+        let fixture = Fixture::new([call("c1", "write"), Reply::text("done"), Reply::text("next")]);
         let planned = fault.clone();
         let store = Arc::new(
-            FaultyStore::new(world.clock.clone())
+            FaultyStore::new(fixture.clock.clone())
                 .with_plan(move |append| if append.index == 1 { planned.clone() } else { Fault::None })
                 .with_trouble(|operation| match operation {
                     Operation::Read => Trouble::Unavailable,
                     _ => Trouble::None,
                 }),
         );
-        let agent = on(&world, &store);
+        let agent = on(&fixture, &store);
         let mut stream = agent.run_stream("go");
         until(&mut stream, "JournalUnavailable").await;
         agent.follow_up("said during the outage");
@@ -88,22 +88,22 @@ async fn a_run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
         assert!(matches!(agent.run("hello?").await, Err(AgentError::Interrupted(_))), "{fault:?}");
         let output = agent.recover().await.unwrap().unwrap();
         assert_eq!(output.outcome, RunOutcome::Completed, "{fault:?}");
-        assert!(world.ledger.repeated().is_empty());
+        assert!(fixture.ledger.repeated().is_empty());
         agent.run("hello?").await.unwrap();
-        let heard = world.told(world.model.requests() - 1);
-        let times = heard.iter().filter(|said| *said == "user: said during the outage").count();
-        assert_eq!(times, 1, "{fault:?}: {heard:?}");
+        let messages = fixture.sent_messages(fixture.model.requests() - 1);
+        let times = messages.iter().filter(|message| *message == "user: said during the outage").count();
+        assert_eq!(times, 1, "{fault:?}: {messages:?}");
         assert_eq!(store.misuses(), []);
-        world.assert_valid();
+        fixture.assert_valid();
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_stays_away_ends_the_run_when_patience_is_over() {
-    let world = World::new([Reply::text("done")]);
-    let store = Arc::new(FaultyStore::new(world.clock.clone()).with_plan(|_| Fault::Refuse));
+async fn unavailable_store_ends_the_run_after_the_configured_patience() {
+    let fixture = Fixture::new([Reply::text("done")]);
+    let store = Arc::new(FaultyStore::new(fixture.clock.clone()).with_plan(|_| Fault::Refuse));
     let patience = JournalConfig { patience: Duration::from_secs(30), ..JournalConfig::default() };
-    let agent = world.agent().store(store.clone()).journal(patience).build().unwrap();
+    let agent = fixture.agent().store(store.clone()).journal(patience).build().unwrap();
     let begun = tokio::time::Instant::now();
     let mut stream = agent.run_stream("go");
     assert!(kinds(&rest(&mut stream).await).iter().all(|kind| kind == "JournalUnavailable"));
@@ -111,14 +111,14 @@ async fn a_store_that_stays_away_ends_the_run_when_patience_is_over() {
     assert!(matches!(error, AgentError::Drive(_)) && error.is_retryable());
     assert!(begun.elapsed() >= Duration::from_secs(30) && begun.elapsed() < Duration::from_secs(60));
     store.heal();
-    assert_eq!(agent.run("go").await.unwrap().text, "done", "nothing was begun, so nothing is interrupted");
+    assert_eq!(agent.run("go").await.unwrap().text, "done", "no loop began, so none is interrupted");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_could_not_be_read_is_read_by_the_next_prompt() {
-    let world = World::new([Reply::text("hello Ada"), Reply::text("you are Ada")]);
-    let store = Arc::new(FaultyStore::new(world.clock.clone()));
-    on(&world, &store).run("I am Ada").await.unwrap();
+async fn next_prompt_reads_a_session_that_could_not_be_read() {
+    let fixture = Fixture::new([Reply::text("hello Ada"), Reply::text("you are Ada")]);
+    let store = Arc::new(FaultyStore::new(fixture.clock.clone()));
+    on(&fixture, &store).run("I am Ada").await.unwrap();
     let mut failing = true;
     let store = Arc::new(Arc::into_inner(store).unwrap().with_trouble(move |operation| {
         if operation == Operation::Read && std::mem::take(&mut failing) {
@@ -127,39 +127,39 @@ async fn a_session_that_could_not_be_read_is_read_by_the_next_prompt() {
             Trouble::None
         }
     }));
-    let agent = on(&world, &store);
+    let agent = on(&fixture, &store);
     assert!(matches!(agent.run("who am I?").await, Err(AgentError::Store(StoreError::Unavailable(_)))));
     agent.run("who am I?").await.unwrap();
-    assert_eq!(world.told(1), ["user: I am Ada", "assistant: hello Ada", "user: who am I?"]);
+    assert_eq!(fixture.sent_messages(1), ["user: I am Ada", "assistant: hello Ada", "user: who am I?"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_writer_that_was_fenced_off_gets_a_typed_error_and_writes_nothing() {
-    let world = World::new([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
-    let first = world.agent().session_id("s").build().unwrap();
+async fn fenced_writer_gets_a_typed_error_and_writes_nothing() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
+    let first = fixture.agent().session_id("s").build().unwrap();
     first.run("first").await.unwrap();
-    let second = world.agent().session_id("s").build().unwrap();
+    let second = fixture.agent().session_id("s").build().unwrap();
     second.run("second").await.unwrap();
-    let journal = world.journal(&"s".into()).await;
+    let journal = fixture.journal(&"s".into()).await;
     for _ in 0..2 {
         let error = first.run("third").await.unwrap_err();
         let fenced = matches!(error, AgentError::Drive(DriveError::Journal(StoreError::Fenced { .. })));
         assert!(fenced && !error.is_retryable(), "{error:?}");
     }
-    assert_eq!(world.journal(&"s".into()).await, journal);
-    assert_eq!(world.model.requests(), 2, "and asks nobody");
+    assert_eq!(fixture.journal(&"s".into()).await, journal);
+    assert_eq!(fixture.model.requests(), 2, "the model was not called");
     second.run("third").await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_is_said_once_wherever_the_store_gives_up() {
+async fn message_is_delivered_once_wherever_the_store_fails() {
     for (index, fault) in
         (0..8).flat_map(|index| [Fault::Refuse, Fault::Ambiguous].map(|fault| (index, fault)))
     {
-        let world = World::new([call("c1", "write"), Reply::text("done")]);
+        let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
         let planned = fault.clone();
         let store = Arc::new(
-            FaultyStore::new(world.clock.clone())
+            FaultyStore::new(fixture.clock.clone())
                 .with_plan(move |append| if append.index == index { planned.clone() } else { Fault::None })
                 .with_trouble(move |operation| match operation {
                     Operation::Read => Trouble::Unavailable,
@@ -167,15 +167,21 @@ async fn what_was_said_is_said_once_wherever_the_store_gives_up() {
                 }),
         );
         let impatient = JournalConfig { patience: Duration::ZERO, ..JournalConfig::default() };
-        let tool = world.tool("write", || Act::text("ok").after(Duration::from_secs(1)));
-        let agent =
-            world.agent().session_id("s").store(store.clone()).journal(impatient).tool(tool).build().unwrap();
+        let tool = fixture.tool("write", || Act::text("ok").after(Duration::from_secs(1)));
+        let agent = fixture
+            .agent()
+            .session_id("s")
+            .store(store.clone())
+            .journal(impatient)
+            .tool(tool)
+            .build()
+            .unwrap();
         let mut stream = agent.run_stream("go");
-        let mut said = 0;
+        let mut sent = 0;
         while let Some(event) = stream.next().await {
             if matches!(event.event, AgentEvent::ToolExecutionStart { .. }) {
                 agent.follow_up("and then?");
-                said += 1;
+                sent += 1;
             }
         }
         let result = stream.finish().await;
@@ -184,26 +190,27 @@ async fn what_was_said_is_said_once_wherever_the_store_gives_up() {
             agent.recover().await.unwrap();
         }
         agent.run("hello?").await.unwrap();
-        let heard = world.told(world.model.requests() - 1);
-        let times = heard.iter().filter(|said| *said == "user: and then?").count();
-        assert_eq!(times, said, "{index} {fault:?}: {heard:?}");
-        assert!(said == 1 || index < 3, "the tool is started by the third append");
+        let messages = fixture.sent_messages(fixture.model.requests() - 1);
+        let times = messages.iter().filter(|message| *message == "user: and then?").count();
+        assert_eq!(times, sent, "{index} {fault:?}: {messages:?}");
+        assert!(sent == 1 || index < 3, "the third append starts the tool");
         assert_eq!(store.misuses(), []);
-        world.assert_valid();
+        fixture.assert_valid();
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn observers_that_lag_behind_on_a_slow_store_still_get_every_event() {
+async fn slow_observers_on_a_slow_store_still_receive_every_event() {
     let calls = (0..80).map(|n| call(&format!("c{n}"), "write"));
-    let world = World::new(calls.chain([Reply::text("done")]));
+    let fixture = Fixture::new(calls.chain([Reply::text("done")]));
     let slow = |operation| match operation {
         Operation::Read => Trouble::Delayed(Duration::from_secs(1)),
         _ => Trouble::None,
     };
-    let store = Arc::new(FaultyStore::new(world.clock.clone()).with_trouble(slow));
-    let tool = world.tool("write", || Act::text("ok"));
-    let agent = world.agent().store(store.clone()).tool(tool).repetition(None).limits(None).build().unwrap();
+    let store = Arc::new(FaultyStore::new(fixture.clock.clone()).with_trouble(slow));
+    let tool = fixture.tool("write", || Act::text("ok"));
+    let agent =
+        fixture.agent().store(store.clone()).tool(tool).repetition(None).limits(None).build().unwrap();
     let (sender, receiver) = std::sync::mpsc::channel();
     let sender = move |event| sender.send(event).unwrap();
     agent.prompt_with_sender("go", sender).await.unwrap();
@@ -212,7 +219,7 @@ async fn observers_that_lag_behind_on_a_slow_store_still_get_every_event() {
     let events: Vec<_> = receiver.try_iter().collect();
     assert_eq!(durable(&events), journal);
 
-    world.model.extend((80..160).map(|n| call(&format!("c{n}"), "write")));
+    fixture.model.extend((80..160).map(|n| call(&format!("c{n}"), "write")));
     let mut stream = agent.run_stream("again");
     idle(&agent).await;
     let events = rest(&mut stream).await;

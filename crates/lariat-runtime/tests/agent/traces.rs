@@ -1,4 +1,4 @@
-//! Observers: what they hear, and the spans that are made of it.
+//! Observers: which events they receive, and the spans derived from them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,12 +12,12 @@ use lariat_runtime::trace::{AttributeValue, Content, Measurement, Metric, Span, 
 use lariat_testkit::{Act, Reply};
 use serde_json::json;
 
-use super::kit::{World, call, kinds};
+use super::fixture::{Fixture, call, kinds};
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<(SessionId, Event)>>);
+struct RecordingObserver(Mutex<Vec<(SessionId, Event)>>);
 
-impl Heard {
+impl RecordingObserver {
     fn telemetry(&self, content: Content) -> (Vec<Span>, Vec<Measurement>) {
         let (mut fold, mut spans, mut measured) = (Spans::new(content), Vec::new(), Vec::new());
         for (session_id, event) in &*self.0.lock().unwrap() {
@@ -30,17 +30,17 @@ impl Heard {
     }
 }
 
-impl Observer for Heard {
+impl Observer for RecordingObserver {
     fn observe(&self, session_id: &SessionId, event: &Event) {
         self.0.lock().unwrap().push((session_id.clone(), Arc::clone(event)));
     }
 }
 
-struct Panics;
+struct PanickingObserver;
 
-impl Observer for Panics {
+impl Observer for PanickingObserver {
     fn observe(&self, _: &SessionId, _: &Event) {
-        panic!("an observer of somebody else");
+        panic!("a faulty observer");
     }
 }
 
@@ -51,46 +51,46 @@ fn text<'a>(span: &'a Span, name: &str) -> Option<&'a str> {
     })
 }
 
-/// A run with a failed call, a tool that fails, one that works, and an answer; each takes a known time.
-async fn eventful(agent_said: &str) -> Arc<Heard> {
+/// A run with a failed model call, a failing tool, a working tool and an answer; each takes a known time.
+async fn eventful(agent_said: &str) -> Arc<RecordingObserver> {
     let second = Duration::from_secs(1);
-    let world = World::new([
+    let fixture = Fixture::new([
         Reply::error(ProviderError::Network("secret words of a service".into())),
         call("c1", "breaks").then_wait(second),
         Reply::tool_call("c2", "works", json!({"path": "secret words of a model"})),
         Reply::text(agent_said),
     ]);
-    let heard = Arc::new(Heard::default());
-    let breaks = world.tool("breaks", || Act::fail("secret words of a tool"));
-    let works = world.tool("works", || Act::text("secret words of a file").after(Duration::from_secs(3)));
-    let agent = world.agent().tool(breaks).tool(works).observer(heard.clone()).build().unwrap();
+    let recorded = Arc::new(RecordingObserver::default());
+    let breaks = fixture.tool("breaks", || Act::fail("secret words of a tool"));
+    let works = fixture.tool("works", || Act::text("secret words of a file").after(Duration::from_secs(3)));
+    let agent = fixture.agent().tool(breaks).tool(works).observer(recorded.clone()).build().unwrap();
     agent.run("secret words of a user").await.unwrap();
-    heard
+    recorded
 }
 
 #[tokio::test(start_paused = true)]
-async fn observers_hear_every_event_in_order_and_one_that_panics_disturbs_nobody() {
-    let world = World::new([call("c1", "write"), Reply::text("done")]);
-    let heard = Arc::new(Heard::default());
-    let agent = world
+async fn observers_receive_every_event_in_order_despite_one_that_panics() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
+    let recorded = Arc::new(RecordingObserver::default());
+    let agent = fixture
         .agent()
-        .tool(world.tool("write", || Act::text("ok")))
-        .observer(Arc::new(Panics))
-        .observer(heard.clone())
+        .tool(fixture.tool("write", || Act::text("ok")))
+        .observer(Arc::new(PanickingObserver))
+        .observer(recorded.clone())
         .build()
         .unwrap();
     agent.run("go").await.unwrap();
-    let heard: Vec<(SessionId, Event)> = heard.0.lock().unwrap().clone();
+    let recorded: Vec<(SessionId, Event)> = recorded.0.lock().unwrap().clone();
     let durable: Vec<Event> =
-        heard.iter().map(|(_, event)| event).filter(|event| event.is_durable()).cloned().collect();
-    let journal = world.journal(&agent.session_id()).await;
+        recorded.iter().map(|(_, event)| event).filter(|event| event.is_durable()).cloned().collect();
+    let journal = fixture.journal(&agent.session_id()).await;
     assert_eq!(kinds(&durable), kinds(&journal));
-    assert!(heard.iter().all(|(session_id, _)| *session_id == agent.session_id()));
-    assert!(heard.len() > durable.len(), "live events, too");
+    assert!(recorded.iter().all(|(session_id, _)| *session_id == agent.session_id()));
+    assert!(recorded.len() > durable.len(), "live events, too");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_is_a_tree_of_spans_with_the_times_of_its_events() {
+async fn run_is_a_tree_of_spans_with_the_times_of_its_events() {
     let (spans, _) = eventful("secret words of an answer").await.telemetry(Content::Off);
     let root = spans.last().unwrap();
     assert_eq!((root.name.as_str(), root.parent), ("invoke_agent", None));
@@ -121,16 +121,16 @@ async fn a_run_is_a_tree_of_spans_with_the_times_of_its_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_words_are_in_spans_unless_asked_for() {
-    let heard = eventful("secret words of an answer").await;
-    let (off, measured) = heard.telemetry(Content::Off);
+async fn spans_contain_no_content_unless_enabled() {
+    let recorded = eventful("secret words of an answer").await;
+    let (off, measured) = recorded.telemetry(Content::Off);
     assert!(!format!("{off:?} {measured:?}").contains("secret words"));
-    let (on, measured) = heard.telemetry(Content::On);
+    let (on, measured) = recorded.telemetry(Content::On);
     let on = format!("{on:?}");
     for who in ["a service", "a model", "a tool", "a file", "a user", "an answer"] {
         assert!(on.contains(&format!("secret words of {who}")), "{who}");
     }
-    assert!(!format!("{measured:?}").contains("secret words"), "never in measurements");
+    assert!(!format!("{measured:?}").contains("secret words"), "never in metrics");
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,16 +162,16 @@ async fn tokens_and_durations_are_measured_for_every_operation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_that_a_cancelled_run_leaves_behind_end_with_it() {
-    let world = World::new([call("c1", "hangs")]);
-    let heard = Arc::new(Heard::default());
-    let hangs = world.tool("hangs", || Act::text("never").after(Duration::from_secs(3600)));
-    let agent = world.agent().tool(hangs).observer(heard.clone()).build().unwrap();
+async fn spans_of_unfinished_tools_end_with_a_cancelled_run() {
+    let fixture = Fixture::new([call("c1", "hangs")]);
+    let recorded = Arc::new(RecordingObserver::default());
+    let hangs = fixture.tool("hangs", || Act::text("never").after(Duration::from_secs(3600)));
+    let agent = fixture.agent().tool(hangs).observer(recorded.clone()).build().unwrap();
     let mut stream = agent.prompt("go").unwrap();
-    super::kit::until(&mut stream, "ToolExecutionStart").await;
+    super::fixture::until(&mut stream, "ToolExecutionStart").await;
     stream.cancel();
     stream.finish().await.unwrap();
-    let (spans, _) = heard.telemetry(Content::Off);
+    let (spans, _) = recorded.telemetry(Content::Off);
     let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
     assert_eq!(names[1..], ["execute_tool hangs", "invoke_agent"]);
     assert!(spans[1].error.is_some());

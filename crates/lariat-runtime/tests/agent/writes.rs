@@ -1,4 +1,4 @@
-//! How often a run writes: each write waits for a disk, so nothing is written alone that can go with something else.
+//! The number of writes of a run: each write waits for a disk, so events are written together where possible.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,14 +11,14 @@ use lariat_runtime::prompt::{Place, Section};
 use lariat_runtime::{Agent, AgentBuilder, AgentError};
 use lariat_testkit::{Act, Fault, FaultyStore, Reply};
 
-use super::kit::{World, call, kinds};
+use super::fixture::{Fixture, call, kinds};
 
-/// Has one thing to say, at the beginning.
-struct Facts {
+/// A source with one note, at the beginning.
+struct FactSource {
     looks: bool,
 }
 
-impl ContextSource for Facts {
+impl ContextSource for FactSource {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
         let first = query.turn_index == 0;
         Box::pin(std::future::ready(first.then(|| Note::new("facts", "It rains.")).into_iter().collect()))
@@ -29,36 +29,36 @@ impl ContextSource for Facts {
     }
 }
 
-/// What every write held.
+/// The events of each write.
 type Writes = Arc<Mutex<Vec<String>>>;
 
-fn watched(world: &World, fault: impl Fn(u64) -> Fault + Send + 'static) -> (Arc<FaultyStore>, Writes) {
+fn watched(fixture: &Fixture, fault: impl Fn(u64) -> Fault + Send + 'static) -> (Arc<FaultyStore>, Writes) {
     let writes = Writes::default();
     let seen = Arc::clone(&writes);
-    let store = FaultyStore::new(world.clock.clone()).with_plan(move |append| {
+    let store = FaultyStore::new(fixture.clock.clone()).with_plan(move |append| {
         seen.lock().unwrap().push(kinds(append.events).join(" "));
         fault(append.index)
     });
     (Arc::new(store), writes)
 }
 
-fn agent(world: &World, store: &Arc<FaultyStore>, looks: bool) -> AgentBuilder {
+fn agent(fixture: &Fixture, store: &Arc<FaultyStore>, looks: bool) -> AgentBuilder {
     let mut description = Description::default();
     description.cwd = Some("/work".to_owned());
-    let builder = world.agent().session_id("s").store(store.clone()).description(description);
+    let builder = fixture.agent().session_id("s").store(store.clone()).description(description);
     let builder = builder.section(Section::new("memory", Place::SemiStatic, "Use tabs."));
-    builder.context_source(Facts { looks }).tool(world.tool("write", || Act::text("ok")))
+    builder.context_source(FactSource { looks }).tool(fixture.tool("write", || Act::text("ok")))
 }
 
 async fn written(looks: bool) -> Vec<String> {
-    let world = World::new([call("c1", "write"), call("c2", "write"), Reply::text("done")]);
-    let (store, writes) = watched(&world, |_| Fault::None);
-    agent(&world, &store, looks).build().unwrap().run("go").await.unwrap();
+    let fixture = Fixture::new([call("c1", "write"), call("c2", "write"), Reply::text("done")]);
+    let (store, writes) = watched(&fixture, |_| Fault::None);
+    agent(&fixture, &store, looks).build().unwrap().run("go").await.unwrap();
     std::mem::take(&mut *writes.lock().unwrap())
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_begins_with_one_write_and_a_turn_takes_two() {
+async fn session_start_takes_one_write_and_a_turn_takes_two() {
     assert_eq!(
         written(true).await,
         [
@@ -73,7 +73,7 @@ async fn a_session_begins_with_one_write_and_a_turn_takes_two() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_reach_somebody_is_asked_after_what_came_before_is_written() {
+async fn source_with_side_effects_is_asked_after_earlier_events_are_written() {
     let written = written(false).await;
     assert_eq!(written[0], "SessionDescribed PromptAssembled AgentStart TurnStart MessageEnd");
     assert_eq!(written[1], "MessageEnd");
@@ -84,13 +84,14 @@ async fn run(agent: &Agent) -> Result<(), AgentError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_failed_first_write_held_is_in_the_next() {
+async fn events_of_a_failed_first_write_are_in_the_next() {
     for fault in [Fault::Refuse, Fault::Torn { written: 1 }, Fault::Torn { written: 2 }] {
-        let world = World::new([Reply::text("done")]);
+        let fixture = Fixture::new([Reply::text("done")]);
         let planned = fault.clone();
-        let (store, _) = watched(&world, move |index| if index == 0 { planned.clone() } else { Fault::None });
+        let (store, _) =
+            watched(&fixture, move |index| if index == 0 { planned.clone() } else { Fault::None });
         let impatient = JournalConfig { patience: Duration::ZERO, ..JournalConfig::default() };
-        let agent = agent(&world, &store, true).journal(impatient).build().unwrap();
+        let agent = agent(&fixture, &store, true).journal(impatient).build().unwrap();
         run(&agent).await.unwrap_err();
         run(&agent).await.unwrap();
         let journal = kinds(&store.survivors(&"s".into()));

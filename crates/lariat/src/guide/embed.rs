@@ -1,8 +1,8 @@
-//! Embed an agent.
+//! Embed an agent in your program.
 //!
-//! An [`Agent`](crate::Agent) needs a model; everything else has a default: no tools, a journal in memory, caps on turns, tokens
-//! and time, and a question before every tool call that does more than read. This program gives it one tool that only reads,
-//! and prints the model's words as they come.
+//! An [`Agent`](crate::Agent) needs a model. Everything else has a default: no tools, a journal in memory,
+//! limits on turns, tokens and time, and an approval request before every tool call that does more than read.
+//! This program gives the agent one read-only tool and prints the model's text as it arrives.
 //!
 //! ```no_run
 #![doc = include_str!("../../examples/embed.rs")]
@@ -15,10 +15,13 @@
 //! Completed after 2 turns, 30 tokens
 //! ```
 //!
-//! What to do next:
+//! Next steps:
 //!
-//! - A real model: give the builder a `ProviderRegistry` and a [`ModelConfig`](crate::ModelConfig) with a key.
-//! - A session that survives: [`AgentBuilder::store`](crate::AgentBuilder::store) and
-//!   [`session_id`](crate::AgentBuilder::session_id), and [`Agent::recover`](crate::Agent::recover) as the first call.
-//! - Several agents: clone nothing but the registry and the store; agents are independent.
-//! - The whole outcome as JSON: [`AgentOutput`](crate::AgentOutput) serialises, with usage, cost, files changed and stop reason.
+//! - Use a real model: give the builder a `ProviderRegistry` and a [`ModelConfig`](crate::ModelConfig) with a
+//!   key.
+//! - Make the session durable: set [`AgentBuilder::store`](crate::AgentBuilder::store) and
+//!   [`session_id`](crate::AgentBuilder::session_id), and call [`Agent::recover`](crate::Agent::recover)
+//!   before the first prompt.
+//! - Run several agents: share the registry and the store; the agents are otherwise independent.
+//! - Get the result as JSON: [`AgentOutput`](crate::AgentOutput) serialises, with usage, cost, changed files
+//!   and the outcome.

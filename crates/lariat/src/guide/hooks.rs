@@ -1,7 +1,8 @@
-//! Intercept with hooks.
+//! Intercept an agent's actions with hooks.
 //!
-//! [`Hooks`](crate::Hooks) are functions at fixed points of the loop; those named `before_…` stop what comes next by returning false.
-//! An [`InputFilter`](crate::InputFilter) sees prompts before a model does.
+//! [`Hooks`](crate::Hooks) are functions that the loop calls at fixed points. The ones named `before_…` stop
+//! the next step by returning false. An [`InputFilter`](crate::InputFilter) checks each prompt before the
+//! model receives it.
 //!
 //! ```no_run
 #![doc = include_str!("../../examples/hooks.rs")]
@@ -15,7 +16,10 @@
 //! Rejected
 //! ```
 //!
-//! - Hooks are called in the run's own task: keep them short. One that panics counts as false.
-//! - Whether a call *may* run is the question of a [`PermissionPolicy`](crate::PermissionPolicy); [`Gate`](crate::Gate) is the one with rules,
-//!   modes and hooks that are programs (docs/hooks.md).
-//! - Who only wants to watch takes an [`Observer`](crate::Observer), a callback or a subscription instead: they cost the run nothing.
+//! - The run calls hooks in its own task, so keep them short. A hook that panics is treated as one that
+//!   returned false.
+//! - To decide which tool calls *may* run, use a [`PermissionPolicy`](crate::PermissionPolicy).
+//!   [`Gate`](crate::Gate) is the built-in policy with permission rules, permission modes and external hook
+//!   programs (docs/hooks.md).
+//! - To watch without interfering, use an [`Observer`](crate::Observer), a callback or a subscription
+//!   instead: they cannot slow the run.

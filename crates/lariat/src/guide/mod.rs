@@ -1,8 +1,8 @@
-//! Guides: one program each, shorter than forty lines, and what it prints.
+//! Guides: one complete program each, shorter than forty lines, with its output.
 //!
-//! The programs are the files of `crates/lariat/examples`; every one of them is built and run by the checks, without a key
-//! and without a network. [`embed`] an agent, write a [`tool`], ask for an answer of a type ([`typed`]), write a [`provider`],
-//! write a [`store`], step in with [`hooks`].
+//! The programs are the files in `crates/lariat/examples`. The checks build and run each of them, without an
+//! API key and without a network. Learn to [`embed`] an agent, write a [`tool`], ask for a typed answer
+//! ([`typed`]), write a [`provider`], write a [`store`], and intercept with [`hooks`].
 
 pub mod embed;
 pub mod hooks;

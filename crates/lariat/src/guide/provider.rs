@@ -1,7 +1,8 @@
-//! Write a provider.
+//! Write a provider, to connect a model that Lariat does not support.
 //!
-//! A [`StreamProvider`](crate::StreamProvider) turns a request into a stream of events: `Start`, pieces, `Done`. It makes one attempt
-//! and says exactly what happened; retries, fallbacks, deadlines and the journal are the loop's.
+//! A [`StreamProvider`](crate::StreamProvider) turns a request into a stream of events: `Start`, chunks,
+//! `Done`. It makes one attempt and reports exactly what happened. The loop does the rest: retries, fallback
+//! models, deadlines and the journal.
 //!
 //! ```no_run
 #![doc = include_str!("../../examples/provider.rs")]
@@ -10,13 +11,15 @@
 //! It prints:
 //!
 //! ```text
-//! Nobody is here but us.
-//! 27 tokens, Completed
+//! Repeat these words to me.
+//! 30 tokens, Completed
 //! ```
 //!
-//! - A stream that ends without `Done` is a broken one, and the call is made again: so a provider need not tell a closed
-//!   connection apart from anything.
-//! - The kind of a [`ProviderError`](crate::ProviderError) decides what is done: the network's and rate limits are tried again, an
-//!   overflow is compacted, a refused key ends the run.
-//! - A tool call comes whole, as `ToolCallEnd`; pieces of it before that are for people who watch.
-//! - [`StreamConfig`](crate::StreamConfig) has everything that is to be sent: conversation, tools, system prompt, the form of the answer.
+//! - The loop treats a stream that ends without `Done` as broken and retries the request. A provider need not
+//!   tell a closed connection from any other failure.
+//! - The kind of a [`ProviderError`](crate::ProviderError) decides what the loop does: it retries network
+//!   errors and rate limits, compacts the conversation after an overflow, and ends the run if the provider
+//!   rejects the key.
+//! - Send each tool call complete, as `ToolCallEnd`. Chunks of it before that are only for observers.
+//! - [`StreamConfig`](crate::StreamConfig) contains everything to send: conversation, tools, system prompt
+//!   and the schema of the answer.

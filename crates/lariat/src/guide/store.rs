@@ -1,7 +1,7 @@
-//! Write a store.
+//! Write a store, to keep sessions where you want them.
 //!
-//! A [`SessionStore`](crate::SessionStore) keeps journals. Six functions are enough; snapshots are optional. This one prints what it
-//! is given and lets another one keep it.
+//! A [`SessionStore`](crate::SessionStore) stores the journals of sessions. Seven functions are enough;
+//! snapshots are optional. This one prints each append and leaves the storing to another store.
 //!
 //! ```no_run
 #![doc = include_str!("../../examples/own_store.rs")]
@@ -12,15 +12,17 @@
 //! ```text
 //! 3 events from 0
 //! 3 events from 3
-//! Kept.
+//! Saved.
 //! ```
 //!
-//! What a store promises, and the loop relies on:
+//! The loop relies on these guarantees:
 //!
-//! - An append is acknowledged when it is durable to the level that the [`Ack`](crate::core::store::Ack) names, never before.
-//! - It happens only at `expected_seq`, else `Conflict`; and only by who claimed the session last, else `Fenced`. That is
-//!   what keeps two processes from writing one session.
-//! - What was acknowledged is read back as it was, in order.
-//! - `Unavailable` is tried again while the run waits; every other error ends the run, which can then be recovered.
+//! - A store acknowledges an append only when it is durable to the level that the
+//!   [`Ack`](crate::core::store::Ack) names.
+//! - An append succeeds only at `expected_seq` (otherwise `Conflict`) and only for the last writer that
+//!   claimed the session (otherwise `Fenced`). This keeps two processes from writing one session.
+//! - A read returns acknowledged events unchanged and in order.
+//! - The run waits and retries after `Unavailable`. Every other error ends the run, which can then be
+//!   recovered.
 //!
-//! `lariat_testkit::conformance` is the suite that the stores of this project pass; give it yours.
+//! `lariat_testkit::conformance` is the test suite that the stores of this project pass; run it on yours.

@@ -1,8 +1,9 @@
-//! Write a tool.
+//! Write a tool that the model can call.
 //!
-//! The short way is an async function: its arguments' type gives the schema that the model sees, doc comments become
-//! descriptions, and what it returns is told to the model. Arguments that do not fit never reach the function; the model
-//! is told which one is wrong, and so it is about an `Err`. Neither ends the run.
+//! The shortest way is an async function. The type of its arguments becomes the schema that the model
+//! receives, doc comments become descriptions, and the return value becomes the result of the tool call.
+//! Arguments that do not match the schema never reach the function: the model receives an error that names
+//! the argument. An `Err` from the function reaches the model in the same way. Neither ends the run.
 //!
 //! ```no_run
 #![doc = include_str!("../../examples/tool.rs")]
@@ -11,18 +12,20 @@
 //! It prints:
 //!
 //! ```text
-//! tool: The argument `km` does not fit: invalid type: string "ten", expected f64.
-//! tool: A distance is not negative.
+//! tool: invalid argument `km`: invalid type: string "ten", expected f64
+//! tool: a distance cannot be negative
 //! tool: 6.21 miles
 //! model: Ten kilometres are 6.21 miles.
 //! ```
 //!
-//! - Say what it does to the world with [`effects`](crate::FunctionTool::effects): one that says nothing is taken to do
-//!   everything, and is asked about. One that only reads runs without a question and beside others.
-//! - A tool that takes long watches [`ToolContext::cancel`](crate::ToolContext) and tells people what it does with
-//!   [`progress`](crate::ToolContext::progress).
-//! - Details that a program wants and the model does not need go into a [`ToolResult`](crate::ToolResult)'s `details`. A tool that
-//!   changes files says `{"path": …, "change": "added" | "modified" | "deleted"}` there, and they are in
+//! - Declare what the tool does to the outside world with [`effects`](crate::FunctionTool::effects). A tool
+//!   that declares nothing is assumed to do everything and requires approval. A read-only tool runs without
+//!   approval and in parallel with others.
+//! - A long-running tool should watch [`ToolContext::cancel`](crate::ToolContext) and report its progress to
+//!   the user with [`progress`](crate::ToolContext::progress).
+//! - Put details for your program, which the model does not need, into the `details` of the
+//!   [`ToolResult`](crate::ToolResult). A tool that changes files puts `{"path": …, "change": "added" |
+//!   "modified" | "deleted"}` there; the run lists them in
 //!   [`AgentOutput::files_changed`](crate::AgentOutput).
-//! - A tool with a preview, or one that is offered in plan mode though it changes something, implements
-//!   [`AgentTool`](crate::AgentTool) itself.
+//! - Implement [`AgentTool`](crate::AgentTool) yourself for a tool with a preview, or for one that changes
+//!   something and must still be offered in plan mode.

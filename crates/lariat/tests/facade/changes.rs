@@ -1,4 +1,4 @@
-//! The files that a run changed, told by the built-in tools.
+//! Which files `AgentOutput::files_changed` lists when the built-in tools change them.
 
 use lariat::host::files::Workspace;
 use lariat::serde_json::json;
@@ -6,15 +6,15 @@ use lariat::tools::{Workbench, default_tools};
 use lariat::{Agent, AllowAll, ChangeKind};
 use lariat_testkit::{Reply, ScriptedModel};
 
-use super::place::Place;
+use super::test_dirs::TestDirs;
 
 #[tokio::test]
-async fn an_output_lists_exactly_what_the_file_tools_changed() {
-    let place = Place::new();
+async fn output_lists_exactly_the_files_that_file_tools_changed() {
+    let dirs = TestDirs::new();
     for (name, text) in
         [("old.txt", "one\ntwo\n"), ("same.txt", "same\n"), ("from.txt", "moved\n"), ("gone.txt", "x\n")]
     {
-        place.write(&format!("project/{name}"), text);
+        dirs.write(&format!("project/{name}"), text);
     }
     let patch = "*** Begin Patch\n*** Add File: added.txt\n+new\n*** Update File: from.txt\n*** Move to: to.txt\n\
                  @@\n-moved\n+and changed\n*** Delete File: gone.txt\n*** End Patch";
@@ -32,9 +32,9 @@ async fn an_output_lists_exactly_what_the_file_tools_changed() {
     ];
     let replies = calls.into_iter().enumerate();
     let replies =
-        replies.map(|(at, (tool, arguments))| Reply::tool_call(format!("call-{at}"), tool, arguments));
+        replies.map(|(index, (tool, arguments))| Reply::tool_call(format!("call-{index}"), tool, arguments));
     let model = ScriptedModel::new(replies.chain([Reply::text("done")]));
-    let bench = Workbench::new(Workspace::open(place.path("project")).unwrap());
+    let bench = Workbench::new(Workspace::open(dirs.path("project")).unwrap());
     let agent = Agent::builder()
         .model(model)
         .tools(default_tools(&bench))

@@ -1,4 +1,4 @@
-//! A run's telemetry, as a collector receives it: by a real POST, decoded by the real protobuf messages.
+//! The telemetry of a run as a collector receives it: over HTTP, decoded with the official protobuf messages.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use prost::Message as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Takes OTLP over HTTP; says that it is busy the first time.
+/// Receives OTLP over HTTP and replies with the given status codes first, then with 200.
 #[derive(Default)]
 struct Collector {
     posts: Mutex<Vec<(String, Vec<u8>)>>,
@@ -115,16 +115,16 @@ async fn run(config: OtlpConfig) -> Arc<Otlp> {
 }
 
 fn name_of<'a>(spans: &'a [Span], id: &[u8]) -> &'a str {
-    spans.iter().find(|span| span.span_id == id).map_or("nobody", |span| span.name.as_str())
+    spans.iter().find(|span| span.span_id == id).map_or("none", |span| span.name.as_str())
 }
 
 #[tokio::test]
-async fn a_collector_gets_the_span_tree_of_a_run_with_retry_tools_and_errors() {
+async fn collector_receives_the_span_tree_of_a_run_with_retry_tools_and_errors() {
     let (collector, address) = Collector::start([503]).await;
     let otlp = run(OtlpConfig::new(address).with_header("x-key", "abc").with_service_name("test")).await;
     assert_eq!(otlp.lost(), 0);
     let posts = collector.of("/v1/traces");
-    assert_eq!(posts.len(), 2, "a collector that is busy gets it again");
+    assert_eq!(posts.len(), 2, "a busy collector receives the spans again");
     assert_eq!(posts[0].1, posts[1].1);
     assert!(posts[1].0.contains("x-key: abc") && posts[1].0.contains("application/x-protobuf"));
 
@@ -146,14 +146,14 @@ async fn a_collector_gets_the_span_tree_of_a_run_with_retry_tools_and_errors() {
         "invoke_agent > chat",
         "invoke_agent > execute_tool breaks!",
         "invoke_agent > chat",
-        "nobody > invoke_agent",
+        "none > invoke_agent",
         "invoke_agent > chat!",
-        "nobody > invoke_agent!",
+        "none > invoke_agent!",
     ];
     assert_eq!(tree, expected);
     let traces: std::collections::BTreeSet<&[u8]> =
         spans.iter().map(|span| span.trace_id.as_slice()).collect();
-    assert_eq!(traces.len(), 2, "a trace for each run");
+    assert_eq!(traces.len(), 2, "one trace per run");
 
     let (_, body) = collector.of("/v1/metrics").pop().unwrap();
     let request = ExportMetricsServiceRequest::decode(&*body).unwrap();
@@ -168,11 +168,11 @@ async fn a_collector_gets_the_span_tree_of_a_run_with_retry_tools_and_errors() {
 }
 
 #[tokio::test]
-async fn no_words_leave_unless_content_is_switched_on() {
+async fn exports_no_content_unless_enabled() {
     let (collector, address) = Collector::start([]).await;
     run(OtlpConfig::new(address)).await;
     assert!(!collector.says("words of"), "content is off");
-    assert!(collector.says("execute_tool breaks"), "and yet there are spans");
+    assert!(collector.says("execute_tool breaks"), "spans are exported");
 
     let (collector, address) = Collector::start([]).await;
     run(OtlpConfig::new(address).with_content(Content::On)).await;
@@ -182,7 +182,7 @@ async fn no_words_leave_unless_content_is_switched_on() {
 }
 
 #[tokio::test]
-async fn a_collector_that_refuses_or_is_not_there_costs_spans_that_are_counted_and_no_run() {
+async fn failing_collector_loses_counted_spans_but_no_run() {
     let (_collector, address) = Collector::start([400; 9]).await;
     assert_eq!(run(OtlpConfig::new(address)).await.lost(), 9);
     let mut config = OtlpConfig::new("http://127.0.0.1:1");

@@ -1,5 +1,5 @@
-//! What embedding programs ran into, with real stores, real connections and the real catalogue. Each test names its
-//! finding.
+//! Regression tests for problems of embedding programs, with real stores, real connections and the real
+//! catalogue.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -18,13 +18,13 @@ use lariat::{
 };
 use lariat_testkit::{Reply, ScriptedModel};
 
-/// A folder that is removed with what is in it.
-struct Folder(PathBuf);
+/// A temporary directory, removed on drop.
+struct TempDir(PathBuf);
 
-impl Folder {
+impl TempDir {
     fn new() -> Self {
         let name = format!("lariat-embed-{}-{:?}", std::process::id(), std::thread::current().id());
-        // In memory, where there is room for such: hundreds of syncs take their time elsewhere.
+        // In memory where possible: hundreds of syncs take long on a disk.
         let memory = PathBuf::from("/dev/shm");
         let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
         let path = parent.join(name.replace(['(', ')'], ""));
@@ -40,7 +40,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -50,14 +50,14 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// L1: sessions that are closed or dropped leave no descriptor behind, and others can have them.
+/// Sessions that were closed or dropped leave no file descriptor open, and other processes can claim them.
 #[tokio::test]
-async fn closed_and_dropped_sessions_leave_no_descriptor_behind() {
-    let folder = Folder::new();
-    let stores = folder.stores().await;
-    let others = folder.stores().await;
+async fn closed_and_dropped_sessions_leave_no_open_descriptors() {
+    let dir = TempDir::new();
+    let stores = dir.stores().await;
+    let others = dir.stores().await;
     for ((name, store), (_, other)) in stores.iter().zip(&others) {
-        let mut most = [0, 0];
+        let mut highest = [0, 0];
         for at in 0..300 {
             let model = ScriptedModel::new([Reply::text("done")]);
             let id = format!("s{at}");
@@ -73,21 +73,21 @@ async fn closed_and_dropped_sessions_leave_no_descriptor_behind() {
                 match other.claim(&id.as_str().into()).await {
                     Ok(epoch) => break epoch,
                     Err(error) if began.elapsed() > Duration::from_secs(5) => panic!("{name} {at}: {error}"),
-                    // A drop gives it up beside everything else.
+                    // A drop releases the session in the background.
                     Err(_) => tokio::task::yield_now().await,
                 }
             };
             other.release(&id.as_str().into(), epoch).await.unwrap();
-            most[usize::from(at >= 30)] = most[usize::from(at >= 30)].max(descriptors());
+            highest[usize::from(at >= 30)] = highest[usize::from(at >= 30)].max(descriptors());
         }
-        assert!(most[1] <= most[0] + 4, "{name}: {} descriptors, then {}", most[0], most[1]);
+        assert!(highest[1] <= highest[0] + 4, "{name}: {} descriptors, then {}", highest[0], highest[1]);
     }
-    let locks = std::fs::read_dir(folder.0.join("sessions.db.locks")).unwrap().count();
-    assert_eq!(locks, 0, "locks of sessions that nothing has open");
+    let locks = std::fs::read_dir(dir.0.join("sessions.db.locks")).unwrap().count();
+    assert_eq!(locks, 0, "no lock remains for closed sessions");
 }
 
 /// An address where nothing listens.
-fn nowhere() -> String {
+fn unused_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
@@ -100,12 +100,12 @@ fn real(config: Option<ModelConfig>) -> AgentBuilder {
     }
 }
 
-/// L4: what cannot work is an error that says of which kind, and not an empty answer.
+/// A model that cannot work is an error with its kind, not an empty answer.
 #[tokio::test]
-async fn unreachable_unknown_and_unconfigured_models_are_errors_of_their_kind() {
+async fn unreachable_unknown_and_unconfigured_models_fail_with_their_kind() {
     let unreachable =
-        ModelConfig::new("anthropic-messages", "claude").with_base_url(nowhere()).with_api_key("k");
-    let keyless = ModelConfig::new("anthropic-messages", "claude").with_base_url(nowhere());
+        ModelConfig::new("anthropic-messages", "claude").with_base_url(unused_address()).with_api_key("k");
+    let keyless = ModelConfig::new("anthropic-messages", "claude").with_base_url(unused_address());
     let unknown = ModelConfig::new("telepathy", "oracle").with_api_key("k");
     let addressless =
         ModelConfig::new("anthropic-messages", "claude").with_base_url("not an address").with_api_key("k");
@@ -126,10 +126,11 @@ async fn unreachable_unknown_and_unconfigured_models_are_errors_of_their_kind() 
     }
 }
 
-/// L13: while a server cannot be reached, an observer sees at once what is going on.
+/// While a server cannot be reached, observers see the retries immediately.
 #[tokio::test]
-async fn an_unreachable_server_is_seen_at_once_by_its_retries() {
-    let config = ModelConfig::new("anthropic-messages", "claude").with_base_url(nowhere()).with_api_key("k");
+async fn retries_of_an_unreachable_server_are_visible_immediately() {
+    let config =
+        ModelConfig::new("anthropic-messages", "claude").with_base_url(unused_address()).with_api_key("k");
     let agent = real(Some(config)).build().unwrap();
     let began = Instant::now();
     let mut stream = agent.run_stream("hello");
@@ -149,15 +150,15 @@ fn free() -> ModelCost {
     ModelCost::default()
 }
 
-/// L3: a cap on money that nothing can be measured with does not build, whichever cap and whichever model it is.
+/// A limit on money without prices fails the build, for every kind of limit and every model of the agent.
 #[tokio::test]
-async fn a_cap_on_money_without_a_price_does_not_build() {
-    type With = fn(AgentBuilder) -> AgentBuilder;
+async fn money_limit_without_price_fails_to_build() {
+    type ChangeBuilder = fn(AgentBuilder) -> AgentBuilder;
     const CENT: Cost = Cost::from_nano_usd(10_000_000);
     fn money() -> BudgetLimits {
         BudgetLimits::none().with_cost(CENT)
     }
-    let caps: [(&str, With); 4] = [
+    let caps: [(&str, ChangeBuilder); 4] = [
         ("run", |builder| builder.limits(Some(ExecutionLimits::default().with_max_cost(CENT)))),
         ("session", |builder| builder.session_budget(money())),
         ("pool", |builder| builder.budget_pool(BudgetPool::new(money()).child(BudgetLimits::none()))),
@@ -182,12 +183,12 @@ async fn a_cap_on_money_without_a_price_does_not_build() {
         );
         assert_eq!(cap(real(Some(priced()))).build().map(drop), Ok(()), "{name}");
     }
-    assert!(real(Some(unpriced())).build().is_ok(), "without a cap no price is needed");
+    assert!(real(Some(unpriced())).build().is_ok(), "no price is needed without a limit");
 }
 
-/// L3: a configuration from the catalogue has what caps and compaction need.
+/// A model of the catalogue has what limits and compaction need.
 #[test]
-fn models_of_the_catalogue_have_price_and_window() {
+fn catalogue_models_have_price_and_window() {
     let model = ModelConfig::find("anthropic/claude-sonnet-4-5").unwrap();
     assert_eq!((model.provider.as_str(), model.context_window), ("anthropic", 200_000));
     assert!(model.cost.is_some());
@@ -198,16 +199,16 @@ fn models_of_the_catalogue_have_price_and_window() {
     );
 }
 
-/// A tool of an embedder that gives far too much.
-struct Flood(fn() -> String);
+/// A tool that returns far too much output.
+struct LongOutput(fn() -> String);
 
-impl AgentTool for Flood {
+impl AgentTool for LongOutput {
     fn name(&self) -> &str {
         "flood"
     }
 
     fn description(&self) -> &str {
-        "Gives far too much."
+        "Returns too much output."
     }
 
     fn parameters_schema(&self) -> Value {
@@ -219,7 +220,7 @@ impl AgentTool for Flood {
     }
 }
 
-/// The text of the newest tool result.
+/// Returns the text of the newest tool result.
 fn last_result(messages: &lariat::Window) -> String {
     let found = messages
         .iter_back()
@@ -227,19 +228,19 @@ fn last_result(messages: &lariat::Window) -> String {
     found.unwrap_or_default()
 }
 
-/// L6: 50 MB of output reach the model as 128 KiB, and all of it can be read again: from every store, and whether it is
-/// lines or one line.
+/// The model receives 128 KiB of a 50 MB output and can read the rest with `recall`: from every store,
+/// whether the output is many lines or one line.
 #[tokio::test]
-async fn output_of_50_megabytes_is_cut_and_can_be_recalled() {
+async fn output_of_50_megabytes_is_truncated_and_can_be_recalled() {
     const LINES: fn() -> String = || (0..5_000_000).map(|n| format!("row {n:05}\n")).collect();
     const ONE_LINE: fn() -> String = || format!("{}the end", "0123456789".repeat(5_000_000));
-    let folder = Folder::new();
-    let stores = folder.stores().await;
+    let dir = TempDir::new();
+    let stores = dir.stores().await;
     let cases = [(&stores[0], LINES, "row 4999999"), (&stores[1], ONE_LINE, "the end")];
     for ((name, store), output, last) in cases {
         let sizes: Arc<Mutex<Vec<usize>>> = Arc::default();
         let (seen, recalled) = (Arc::clone(&sizes), Arc::new(Mutex::new(String::new())));
-        let told = Arc::clone(&recalled);
+        let results = Arc::clone(&recalled);
         let model = ScriptedModel::from_fn(move |n, request| {
             let result = last_result(&request.messages);
             seen.lock().unwrap().push(result.len());
@@ -251,7 +252,7 @@ async fn output_of_50_megabytes_is_cut_and_can_be_recalled() {
                     Reply::tool_call("c2", "recall", json!({"id": id, "pattern": "4999999"}))
                 }
                 2 => {
-                    told.lock().unwrap().push_str(&result);
+                    results.lock().unwrap().push_str(&result);
                     let id = request.messages.iter().find_map(|message| {
                         let text = message.as_tool_result()?.content.first()?.as_text()?.to_owned();
                         Some(text.split("id `").nth(1)?.split('`').next()?.to_owned())
@@ -260,16 +261,16 @@ async fn output_of_50_megabytes_is_cut_and_can_be_recalled() {
                     Reply::tool_call("c3", "recall", json!({"id": id, "offset": offset}))
                 }
                 _ => {
-                    told.lock().unwrap().push_str(&result);
+                    results.lock().unwrap().push_str(&result);
                     Reply::text("done")
                 }
             }
         });
-        let agent = Agent::builder().model(model).tool(Flood(output)).permission_policy(AllowAll);
+        let agent = Agent::builder().model(model).tool(LongOutput(output)).permission_policy(AllowAll);
         let agent = agent.store(Arc::clone(store)).session_id("flood").build().unwrap();
         assert_eq!(agent.run("go").await.unwrap().text, "done");
         let sizes = sizes.lock().unwrap().clone();
-        assert!(sizes[1] > 100 * 1024, "{name}: most of the room is used: {sizes:?}");
+        assert!(sizes[1] > 100 * 1024, "{name}: most of the limit is used: {sizes:?}");
         assert!(sizes.iter().all(|size| *size <= 128 * 1024), "{name}: {sizes:?}");
         let recalled = recalled.lock().unwrap().clone();
         assert!(recalled.contains(last), "{name}: {recalled:.400}");

@@ -1,7 +1,9 @@
-//! Secrets in every place that an agent gets them from, over real HTTP, into real stores: none is seen anywhere.
+//! Passes secrets from every source through an agent, over real HTTP and into real stores, and checks that
+//! none leaks.
 //!
-//! Seen means: in events, in what a store has on disk, in any log at the finest level, in errors, in requests apart from
-//! the header that a key is for, in what children and hooks are given, in outputs that were spilled into files.
+//! A leak is a secret in events, in the files of a store, in any log at the finest level, in errors, in
+//! requests apart from the header that a key is for, in what child processes and hooks receive, or in outputs
+//! spilled to files.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -26,26 +28,26 @@ use lariat::{
 };
 use lariat_testkit::server::{Answer, Request, Script, Server, Turn, Wire};
 
-use super::everything_said;
+use super::log_capture;
 
-/// A value that is found nowhere else.
+/// A secret value that occurs nowhere else.
 fn canary(number: usize) -> String {
     format!("Canary{:04}x{:016x}", number, (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// What each of the fifty is.
+/// What each of the fifty canaries is used for.
 const KEYS: [usize; 2] = [0, 1];
 const HEADERS: [usize; 2] = [2, 3];
 const QUERY: usize = 4;
 const PASSWORD: usize = 5;
-const TOLD: std::ops::Range<usize> = 6..16;
-/// In the environment of the process, and nowhere else: nobody could redact them.
+const REGISTERED: std::ops::Range<usize> = 6..16;
+/// In the environment of the process and nowhere else: the redactor does not know them.
 const INHERITED: std::ops::Range<usize> = 16..20;
-const BY_LOOKS: std::ops::Range<usize> = 20..50;
+const BY_FORMAT: std::ops::Range<usize> = 20..50;
 
-/// Everything that the world says aloud.
-fn aloud() -> String {
-    let looks: [fn(String) -> String; 10] = [
+/// All secrets in one text, as a careless tool or provider would print them.
+fn all_secrets() -> String {
+    let formats: [fn(String) -> String; 10] = [
         |c| format!("sk-ant-api03-{c}{c}"),
         |c| format!("sk-proj-{c}{c}"),
         |c| format!("ghp_{c}{c}"),
@@ -58,32 +60,32 @@ fn aloud() -> String {
         |c| format!("-----BEGIN RSA PRIVATE KEY-----\n{c}\n-----END RSA PRIVATE KEY-----"),
     ];
     let known = (0..INHERITED.start).map(canary);
-    let looking = BY_LOOKS.map(|number| looks[number % looks.len()](canary(number)));
-    known.chain(looking).collect::<Vec<_>>().join("\n")
+    let recognised = BY_FORMAT.map(|number| formats[number % formats.len()](canary(number)));
+    known.chain(recognised).collect::<Vec<_>>().join("\n")
 }
 
-/// A mistake made on purpose.
+/// A planted mistake that the test must catch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flaw {
-    /// The agent is not told of the secrets.
-    NotTold,
-    /// Children get a variable that holds one.
+enum Mistake {
+    /// The agent does not know the secrets.
+    NotRegistered,
+    /// Child processes inherit a variable that contains one.
     Inherits,
-    /// Somebody logs one, at the finest level.
+    /// A tool logs one, at the finest level.
     Logs,
-    /// A header goes into the prompt that the server is sent.
+    /// A secret header is part of the prompt.
     Prompts,
 }
 
-/// Says everything, in one of the ways that a tool has.
-struct Loud(Option<Flaw>);
+/// Returns all secrets, in one of the ways that a tool has.
+struct LeakyTool(Option<Mistake>);
 
-impl AgentTool for Loud {
+impl AgentTool for LeakyTool {
     fn name(&self) -> &str {
         "loud"
     }
     fn description(&self) -> &str {
-        "Says it."
+        "Prints secrets."
     }
     fn parameters_schema(&self) -> Value {
         json!({"type": "object", "properties": {"way": {"type": "string"}}})
@@ -97,25 +99,25 @@ impl AgentTool for Loud {
         context: ToolContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            if self.0 == Some(Flaw::Logs) {
+            if self.0 == Some(Mistake::Logs) {
                 tracing::trace!(header = canary(HEADERS[0]), "sending");
             }
             match params["way"].as_str().unwrap_or_default() {
-                "panic" => std::panic::resume_unwind(Box::new(aloud())),
-                "fail" => Err(ToolError::Failed(aloud())),
+                "panic" => std::panic::resume_unwind(Box::new(all_secrets())),
+                "fail" => Err(ToolError::Failed(all_secrets())),
                 "progress" => {
-                    context.progress(aloud());
-                    context.update(ToolResult::text(aloud()));
+                    context.progress(all_secrets());
+                    context.update(ToolResult::text(all_secrets()));
                     tokio::task::yield_now().await;
                     Ok(ToolResult::text("done"))
                 }
-                _ => Ok(ToolResult::text(aloud()).with_details(json!({ "env": aloud() }))),
+                _ => Ok(ToolResult::text(all_secrets()).with_details(json!({ "env": all_secrets() }))),
             }
         })
     }
 }
 
-/// A provider that panics with everything.
+/// A provider that panics with all secrets in its message.
 struct Panicking;
 
 impl StreamProvider for Panicking {
@@ -123,18 +125,18 @@ impl StreamProvider for Panicking {
         "panicking"
     }
     fn stream(&self, _: StreamConfig, _: CancellationToken) -> ModelStream {
-        std::panic::resume_unwind(Box::new(aloud()))
+        std::panic::resume_unwind(Box::new(all_secrets()))
     }
 }
 
-/// What a child leaves of what it was given, and an output that is too long to be kept in memory.
+/// Commands that save the environment they receive, and that produce more output than is held in memory.
 const CHILD: &str = "cat /proc/self/environ /proc/self/cmdline /proc/$$/cmdline > child.txt";
 const SPILLING: &str = "seq 1 400000; cat /proc/self/environ";
 
-/// Refuses the first model and tells it everything; has the second one call tools.
+/// Rejects the first model with all secrets in the error; lets the second one call tools.
 fn answer(count: &AtomicUsize, request: &Request) -> Answer {
     let headers = format!("{:?} {}", request.headers, request.path);
-    let refusal = format!("Incorrect key: {headers} {}", aloud());
+    let refusal = format!("Incorrect key: {headers} {}", all_secrets());
     if request.wire == Wire::AzureResponses {
         return Answer::error(request.wire, 500, &refusal);
     }
@@ -155,18 +157,19 @@ fn answer(count: &AtomicUsize, request: &Request) -> Answer {
     }
 }
 
-/// Every place that was looked at, by name.
-type Seen = Vec<(String, String)>;
+/// Everything inspected: the name of the place and its text.
+type Collected = Vec<(String, String)>;
 
-/// A whole run with one kind of store.
-async fn looked_at(store: &str, flaw: Option<Flaw>) -> Seen {
-    everything_said::listen();
-    let place = std::env::temp_dir().join(format!("lariat-secrets-{}-{store}-{flaw:?}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&place);
+/// Runs an agent on one kind of store and collects everything it leaves behind.
+async fn collect_outputs(store: &str, mistake: Option<Mistake>) -> Collected {
+    log_capture::listen();
+    let dirs =
+        std::env::temp_dir().join(format!("lariat-secrets-{}-{store}-{mistake:?}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dirs);
     let [workspace, state, spilled, journals] =
-        ["workspace", "state", "spilled", "journals"].map(|name| place.join(name));
-    for folder in [&workspace, &state, &spilled, &journals] {
-        std::fs::create_dir_all(folder).unwrap();
+        ["workspace", "state", "spilled", "journals"].map(|name| dirs.join(name));
+    for directory in [&workspace, &state, &spilled, &journals] {
+        std::fs::create_dir_all(directory).unwrap();
     }
     let count = AtomicUsize::new(0);
     let server =
@@ -178,18 +181,18 @@ async fn looked_at(store: &str, flaw: Option<Flaw>) -> Seen {
         _ => Arc::new(JsonlStore::open(&journals, StoreOptions::default()).await.unwrap()),
     };
 
-    let mut seen = Seen::new();
+    let mut collected = Collected::new();
     let (first, second) = models(&server);
-    seen.push(("the configuration".to_owned(), format!("{first:?} {second:?}")));
-    let agent = agent(&workspace, &spilled, flaw)
+    collected.push(("the configuration".to_owned(), format!("{first:?} {second:?}")));
+    let agent = agent(&workspace, &spilled, mistake)
         .model(ProviderRegistry::default())
         .model_config(first)
         .fallback_model(second)
         .store(Arc::clone(&sessions))
         .build()
         .unwrap();
-    let mut prompt = format!("Here are my keys: {}", aloud());
-    if flaw == Some(Flaw::Prompts) {
+    let mut prompt = format!("Here are my keys: {}", all_secrets());
+    if mistake == Some(Mistake::Prompts) {
         prompt = format!("Header {}", canary(INHERITED.start));
     }
     let mut events = Vec::new();
@@ -201,45 +204,45 @@ async fn looked_at(store: &str, flaw: Option<Flaw>) -> Seen {
     for (name, events) in [("events", &events), ("the journal", &journal)] {
         let text: String =
             events.iter().map(|event| lariat::serde_json::to_string(&**event).unwrap()).collect();
-        assert!(text.contains("redacted"), "{name}: nothing was said");
-        seen.push((name.to_owned(), text));
-        seen.push((format!("{name}, in debug output"), format!("{events:?}")));
+        assert!(text.contains("redacted"), "{name}: no redacted secret");
+        collected.push((name.to_owned(), text));
+        collected.push((format!("{name}, in debug output"), format!("{events:?}")));
     }
-    // Runs that fail: refused, overloaded, unreachable, panicking.
+    // Runs that fail: rejected, overloaded, unreachable, panicking.
     for _ in 0..2 {
-        seen.push(("an error".to_owned(), told(agent.run("Again.").await)));
+        collected.push(("an error".to_owned(), format_failure(agent.run("Again.").await)));
     }
-    for error in failing(&workspace, &spilled, flaw).await {
-        seen.push(("an error of a model that is not there".to_owned(), error));
+    for error in failing(&workspace, &spilled, mistake).await {
+        collected.push(("an error of an unreachable model".to_owned(), error));
     }
     for request in server.requests() {
         let own = ["authorization", "api-key", "x-api-key", "x-own"];
         let others = request.headers.iter().filter(|(name, _)| !own.contains(&name.as_str()));
         let others: Vec<_> = others.map(|(name, value)| format!("{name}: {value:?}")).collect();
-        seen.push(("a request".to_owned(), format!("{} {others:?}", request.body)));
+        collected.push(("a request".to_owned(), format!("{} {others:?}", request.body)));
     }
     assert!(server.requests().len() >= 9, "{}", server.requests().len());
-    // While the agent lives: what it spilled goes with it.
+    // While the agent exists: dropping it removes the spilled files.
     let (mut spills, mut children) = (0, 0);
-    for path in files(&place) {
+    for path in files(&dirs) {
         let bytes = std::fs::read(&path).unwrap();
-        let name = path.strip_prefix(&place).unwrap().display().to_string();
+        let name = path.strip_prefix(&dirs).unwrap().display().to_string();
         spills += usize::from(name.starts_with("spilled") && bytes.len() > 1_000_000);
         children += usize::from(name.ends_with("child.txt") && !bytes.is_empty());
         children += usize::from(name.ends_with("hooks.txt") && bytes.len() > 1_000);
-        seen.push((format!("the file {name}"), String::from_utf8_lossy(&bytes).into_owned()));
+        collected.push((format!("the file {name}"), String::from_utf8_lossy(&bytes).into_owned()));
     }
     assert_eq!((spills > 0, children), (true, 2), "a file is missing");
     drop(agent);
     drop(sessions);
-    let logs = everything_said::taken();
-    assert!(logs.contains("reqwest") || logs.contains("hyper"), "nobody logs: {}", logs.len());
-    seen.push(("a log".to_owned(), logs));
-    std::fs::remove_dir_all(&place).unwrap();
-    seen
+    let logs = log_capture::take();
+    assert!(logs.contains("reqwest") || logs.contains("hyper"), "nothing was logged: {}", logs.len());
+    collected.push(("a log".to_owned(), logs));
+    std::fs::remove_dir_all(&dirs).unwrap();
+    collected
 }
 
-/// Each has a key, a header of its own, and another secret in its address.
+/// Each model has a key, a header of its own, and another secret in its address.
 fn models(server: &Server) -> (ModelConfig, ModelConfig) {
     let address = server.base_url(Wire::AzureResponses);
     let mut first = ModelConfig::new("azure-responses", "gpt-5")
@@ -255,14 +258,14 @@ fn models(server: &Server) -> (ModelConfig, ModelConfig) {
     (first, second)
 }
 
-/// Everything but the model.
-fn agent(workspace: &Path, spilled: &Path, flaw: Option<Flaw>) -> lariat::AgentBuilder {
+/// An agent builder without a model.
+fn agent(workspace: &Path, spilled: &Path, mistake: Option<Mistake>) -> lariat::AgentBuilder {
     let names = ["ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "NPM_TOKEN"];
     let secret = names.into_iter().zip(INHERITED).map(|(name, number)| (name.to_owned(), canary(number)));
     let usual = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent")];
     let usual = usual.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let mut environment = Environment::inherited(usual.into_iter().chain(secret));
-    if flaw == Some(Flaw::Inherits) {
+    if mistake == Some(Mistake::Inherits) {
         environment = environment.with("SERVICE_KEY", canary(INHERITED.start));
     }
     let bench = Workbench::new(Workspace::open(workspace).unwrap())
@@ -280,38 +283,39 @@ fn agent(workspace: &Path, spilled: &Path, flaw: Option<Flaw>) -> lariat::AgentB
             .with_hooks(book, Arc::new(programs));
     gate.set_mode(lariat::guard::Mode::Bypass);
     let mut agent = Agent::builder()
-        .tool(Loud(flaw))
+        .tool(LeakyTool(mistake))
         .tools(command_tools(&bench))
         .permission_policy(gate)
         .retry(RetryConfig::none());
-    if flaw != Some(Flaw::NotTold) {
-        for number in TOLD {
+    if mistake != Some(Mistake::NotRegistered) {
+        for number in REGISTERED {
             agent = agent.secret(format!("SECRET_{number}"), canary(number));
         }
     }
     agent
 }
 
-/// Models that cannot be reached, by an address with a key in it and one with a password; and one that panics.
-async fn failing(workspace: &Path, spilled: &Path, flaw: Option<Flaw>) -> Vec<String> {
-    let nowhere = [
+/// Runs models that cannot be reached, with a key or a password in their address, and one that panics.
+/// Returns the errors.
+async fn failing(workspace: &Path, spilled: &Path, mistake: Option<Mistake>) -> Vec<String> {
+    let unreachable = [
         format!("http://127.0.0.1:9/v1?key={}", canary(QUERY)),
         format!("http://me:{}@127.0.0.1:9/v1", canary(PASSWORD)),
         format!("http://me:{}@no such host/v1", canary(PASSWORD)),
     ];
     let mut errors = Vec::new();
-    for address in nowhere {
+    for address in unreachable {
         let model = ModelConfig::new("openai-chat", "m").with_base_url(address).with_api_key(canary(KEYS[0]));
-        let agent = agent(workspace, spilled, flaw).model(ProviderRegistry::default()).model_config(model);
-        errors.push(told(agent.build().unwrap().run("Hello.").await));
+        let agent = agent(workspace, spilled, mistake).model(ProviderRegistry::default()).model_config(model);
+        errors.push(format_failure(agent.build().unwrap().run("Hello.").await));
     }
-    let agent = agent(workspace, spilled, flaw).model(Panicking).build().unwrap();
-    errors.push(told(agent.run("Hello.").await));
+    let agent = agent(workspace, spilled, mistake).model(Panicking).build().unwrap();
+    errors.push(format_failure(agent.run("Hello.").await));
     errors
 }
 
-/// A failure in every form, with all its causes.
-fn told(ended: Result<AgentOutput, AgentError>) -> String {
+/// Formats a failure in every way, with all its causes.
+fn format_failure(ended: Result<AgentOutput, AgentError>) -> String {
     let error = match ended {
         Ok(output) => {
             assert!(matches!(output.outcome, RunOutcome::Failed { .. }), "{output:?}");
@@ -328,9 +332,9 @@ fn told(ended: Result<AgentOutput, AgentError>) -> String {
     text
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+    for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
         match entry.file_type().unwrap().is_dir() {
             true => found.extend(files(&entry.path())),
             false => found.push(entry.path()),
@@ -339,42 +343,42 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Where a canary is seen, with the words before it.
-fn sightings(seen: &Seen) -> Vec<String> {
-    let mut sightings = Vec::new();
-    for (place, text) in seen {
+/// Lists where a canary leaked, with the text before it.
+fn leaks(collected: &Collected) -> Vec<String> {
+    let mut leaks = Vec::new();
+    for (dirs, text) in collected {
         for value in (0..50).map(canary) {
             if let Some(at) = text.find(&value) {
                 let start = text.floor_char_boundary(at.saturating_sub(160));
-                sightings.push(format!("{value} in {place}, after {}", &text[start..at]));
+                leaks.push(format!("{value} in {dirs}, after {}", &text[start..at]));
             }
         }
     }
-    sightings
+    leaks
 }
 
 #[tokio::test]
-async fn no_canary_is_seen_in_a_session_of_a_database() {
-    let sightings = sightings(&looked_at("sqlite", None).await);
-    assert!(sightings.is_empty(), "{} sightings:\n{}", sightings.len(), sightings.join("\n"));
+async fn no_secret_leaks_from_a_session_in_sqlite() {
+    let leaks = leaks(&collect_outputs("sqlite", None).await);
+    assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
 }
 
 #[tokio::test]
-async fn no_canary_is_seen_in_a_session_of_files() {
-    let sightings = sightings(&looked_at("jsonl", None).await);
-    assert!(sightings.is_empty(), "{} sightings:\n{}", sightings.len(), sightings.join("\n"));
+async fn no_secret_leaks_from_a_session_in_files() {
+    let leaks = leaks(&collect_outputs("jsonl", None).await);
+    assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
 }
 
 #[tokio::test]
-async fn mistakes_made_on_purpose_are_noticed() {
-    for (flaw, place) in [
-        (Flaw::NotTold, "the journal"),
-        (Flaw::Inherits, "the file workspace/child.txt"),
-        (Flaw::Logs, "a log"),
-        (Flaw::Prompts, "a request"),
+async fn planted_mistakes_are_caught() {
+    for (mistake, dirs) in [
+        (Mistake::NotRegistered, "the journal"),
+        (Mistake::Inherits, "the file workspace/child.txt"),
+        (Mistake::Logs, "a log"),
+        (Mistake::Prompts, "a request"),
     ] {
-        let sightings = sightings(&looked_at("sqlite", Some(flaw)).await);
-        let noticed = sightings.iter().any(|sighting| sighting.contains(&format!("in {place},")));
-        assert!(noticed, "{flaw:?} is not noticed in {place}: {sightings:?}");
+        let leaks = leaks(&collect_outputs("sqlite", Some(mistake)).await);
+        let caught = leaks.iter().any(|leak| leak.contains(&format!("in {dirs},")));
+        assert!(caught, "{mistake:?} was not caught in {dirs}: {leaks:?}");
     }
 }

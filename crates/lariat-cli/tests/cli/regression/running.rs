@@ -485,7 +485,7 @@ async fn a_question_that_trust_would_spare_says_so() {
         std::process::Command::new("git").args(["init", "-q"]).current_dir(ground.workspace()).status();
     assert!(made.unwrap().success());
     let terminal = Terminal::start(&ground, &["run", "look", "--mode", "default"]);
-    terminal.shows("this folder is not trusted");
+    terminal.shows("this directory is not trusted");
     terminal.shows("`lariat trust`");
     terminal.shows("n/e>");
     terminal.types(&["n"]);

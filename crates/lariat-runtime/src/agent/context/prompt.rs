@@ -1,4 +1,4 @@
-//! The system prompt of a session: put together once, journaled, and the same from then on.
+//! Assembles the system prompt of a session once and journals it; it stays the same from then on.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::drive::redaction;
 use crate::prompt::{PromptSlot, SectionQuery, SessionPrompt};
 
 impl AgentContext {
-    /// Where the session's own system prompt is, once it is known.
+    /// The slot with the session's own system prompt, once it is assembled.
     pub(in crate::agent) const fn prompt(&self) -> &PromptSlot {
         &self.prompt
     }
 
-    /// Puts the system prompt of a new session together, to be journaled with its first loop. One that is journaled stays
-    /// as it is, and one that could not be journaled is the same the next time.
+    /// Assembles the system prompt of a new session, to be journaled with its first loop. A journaled prompt
+    /// stays as it is, and a prompt that could not be journaled is the same next time.
     pub(in crate::agent) async fn assemble_prompt(
         &mut self,
         config: &AgentLoopConfig,
         prompts: &[AgentMessage],
     ) {
         if self.memory.prompt().is_some() {
-            return self.know_prompt(config).await;
+            return self.load_prompt(config).await;
         }
         let known = self.prompt.get().map(|prompt| prompt.sections().to_vec());
         let sections = match known {
@@ -45,8 +45,9 @@ impl AgentContext {
         self.record_first(config, AgentEvent::PromptAssembled { sections: sections.into() });
     }
 
-    /// Takes the system prompt of a session that goes on from its journal, and looks what it would be now.
-    pub(in crate::agent) async fn know_prompt(&mut self, config: &AgentLoopConfig) {
+    /// Takes the system prompt of a resumed session from its journal, and assembles the current one to
+    /// compare.
+    pub(in crate::agent) async fn load_prompt(&mut self, config: &AgentLoopConfig) {
         let Some(sent) = self.memory.prompt().filter(|_| self.prompt.get().is_none()).cloned() else {
             return;
         };
@@ -67,12 +68,13 @@ impl AgentContext {
         let _ = self.prompt.set(Box::new(SessionPrompt::new(sent, current, run)));
     }
 
-    /// The configuration of the session's runs: it knows how much of the window the system prompt takes.
+    /// Returns the configuration for runs of this session, which includes how much of the window the system
+    /// prompt takes.
     pub(in crate::agent) fn run_config(&self, config: &AgentLoopConfig) -> Arc<RunConfig> {
         Arc::clone(self.prompt.get().map_or(&config.run, |prompt| prompt.run_config()))
     }
 
-    /// What the session's system prompt is, or would be if it began now.
+    /// Returns the sections of the session's system prompt, or those it would have if it started now.
     pub(in crate::agent) async fn report_sections(
         &mut self,
         config: &AgentLoopConfig,
@@ -80,7 +82,7 @@ impl AgentContext {
         if self.stale && self.unrecorded.is_empty() {
             self.read().await?;
         }
-        self.know_prompt(config).await;
+        self.load_prompt(config).await;
         if let Some(prompt) = self.prompt.get() {
             return Ok(prompt.sections().to_vec());
         }
@@ -90,7 +92,7 @@ impl AgentContext {
     }
 }
 
-/// The sections of the system prompt as they are now; none when nobody knows any.
+/// Assembles the current sections of the system prompt; `None` without section sources.
 async fn sections(config: &AgentLoopConfig, query: SectionQuery) -> Option<Vec<PromptSection>> {
     let ports = &config.ports;
     let mut sections = ports.sections.as_ref()?.assemble(query).await;

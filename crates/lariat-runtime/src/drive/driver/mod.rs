@@ -1,12 +1,13 @@
-//! One run, driven: the loop between the machine and the world.
+//! Drives one run: the loop between the state machine and the outside world.
 //!
-//! Owns the order of effects and the barrier. While a batch is being written nothing else is performed and the model
-//! is not read (back-pressure); tools go on, and what arrives is handed to the machine, whose effects wait their turn.
+//! Performs effects in order and enforces the durability barrier. While a batch of events is being written,
+//! it performs no other effect and does not read the model's stream (back-pressure). Tools continue to run;
+//! what they produce goes to the state machine, whose effects wait for their turn.
 
-mod hook;
-mod pay;
+mod hook_jobs;
+mod in_process_hooks;
 mod publish;
-mod tell;
+mod reservations;
 
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -30,22 +31,22 @@ use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunParts};
 use lariat_core::store::StoreError;
 use lariat_core::tool::Access;
 
-use pay::Paying;
-use publish::{Placed, queued};
+use publish::{LateEvent, queued_message};
+use reservations::RunReservations;
 
-use super::bounds;
-use super::changes::Changes;
-use super::gate;
+use super::approvals::PendingApprovals;
+use super::authorize::authorize;
+use super::file_changes::FileChanges;
 use super::handle::RunHandle;
 use super::journal::Journal;
-use super::mailbox::Letter;
+use super::mailbox::MailboxItem;
 use super::model_call::ModelCall;
-use super::moments::Opening;
+use super::output_limit;
 use super::ports::Ports;
-use super::questions::Questions;
 use super::redaction;
+use super::session_hooks::SessionStartAnswer;
 use super::timers::Timers;
-use super::tool_call::{self, Granted, ToolLeash};
+use super::tool_call::{self, AuthorizedCall, RunningTool};
 use crate::prompt::{PromptSlot, SessionPrompt};
 
 /// Drives one run to its end.
@@ -57,43 +58,43 @@ pub struct Driver {
     held: Option<Effect>,
     batch: Vec<EventRecord>,
     flush: Option<BoxFuture<'static, Result<Vec<Event>, StoreError>>>,
-    /// A snapshot on its way to the store. Nobody waits for it.
-    saving: Option<BoxFuture<'static, ()>>,
-    /// Messages of users in the batch that is being written.
-    in_flight: Vec<(QueueKind, SharedMessage)>,
-    published_late: Vec<Placed>,
+    /// A snapshot that is being written. The run does not wait for it.
+    snapshot_write: Option<BoxFuture<'static, ()>>,
+    /// User messages in the batch that is being written.
+    unsaved_messages: Vec<(QueueKind, SharedMessage)>,
+    late_events: Vec<LateEvent>,
     model: Option<ModelCall>,
     /// What the provider remembers of the last request.
     memo: RequestMemo,
-    jobs: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
+    jobs: FuturesUnordered<Abortable<BoxFuture<'static, JobResult>>>,
     job_handles: Vec<(JobKey, AbortHandle)>,
-    leashes: Vec<ToolLeash>,
+    running_tools: Vec<RunningTool>,
     timers: Timers<TimerKey>,
     cancelled: Option<Cancelled>,
-    begun: Option<u64>,
+    start_seq: Option<u64>,
     messages: Vec<SharedMessage>,
-    questions: Questions,
-    /// What people saw of calls that they were asked about, until those run.
+    approvals: PendingApprovals,
+    /// The previews that the user saw in approval requests, until the tool calls run.
     shown: Vec<(ToolCallId, String)>,
     unread: Vec<(QueueKind, AgentMessage)>,
-    opening: Opening,
-    remarked: bool,
-    /// What is reserved of shared budgets, if there are any.
-    paying: Option<Box<Paying>>,
+    session_start: SessionStartAnswer,
+    hook_context_sent: bool,
+    /// Reservations in shared budgets, if there are any.
+    reservations: Option<Box<RunReservations>>,
     /// The session's own system prompt.
     prompt: Option<PromptSlot>,
-    changes: Changes,
+    changes: FileChanges,
 }
 
-/// What a job came to.
-pub(crate) struct Done {
-    /// A hook wants the run to end, for this reason.
+/// The result of a job.
+pub(crate) struct JobResult {
+    /// The reason why a hook wants the run to end.
     pub(crate) halt: Option<String>,
-    /// What happened, if the machine waits for it.
+    /// The input for the state machine, if it waits for one.
     pub(crate) input: Option<Input>,
 }
 
-impl From<Input> for Done {
+impl From<Input> for JobResult {
     fn from(input: Input) -> Self {
         Self { halt: None, input: Some(input) }
     }
@@ -112,33 +113,33 @@ enum TimerKey {
 }
 
 /// What can happen while the driver waits.
-enum Happening {
+enum DriverEvent {
     Input(Input),
-    Done(Done),
+    JobDone(JobResult),
     Flushed(Result<Vec<Event>, StoreError>),
-    Letter(Letter),
+    MailboxItem(MailboxItem),
     GraceOver(ToolCallId),
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Driven {
-    /// How it ended.
+pub struct FinishedRun {
+    /// How the run ended.
     pub ending: Ending,
-    /// All messages it produced, in the order they were recorded.
+    /// All messages that the run produced, in the order in which they were recorded.
     pub messages: Vec<SharedMessage>,
-    /// The conversation and what is still queued, for the next loop.
+    /// The conversation and the remaining queues, for the next loop.
     pub parts: RunParts,
-    /// Messages that came too late for this run and are not journaled.
+    /// Messages that arrived too late for this run and are not journaled.
     pub unread: Vec<(QueueKind, AgentMessage)>,
-    /// What hooks said at the beginning of the session was told to the model.
-    pub(crate) remarked: bool,
+    /// The model received what hooks answered at the start of the session.
+    pub(crate) hook_context_sent: bool,
     /// The files that tools changed.
-    pub(crate) changes: Changes,
+    pub(crate) changes: FileChanges,
 }
 
-/// Why a run could not be driven to its end. It can be recovered from its journal.
+/// Why a run stopped before its end. It can be recovered from its journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
@@ -148,7 +149,7 @@ pub enum DriveError {
 }
 
 impl Driver {
-    /// A driver for a run, and the handle to talk to it. `cancel` ends the run when it is triggered.
+    /// Creates a driver for a run, and a handle to control it. Triggering `cancel` ends the run.
     pub fn new(
         ports: Arc<Ports>,
         journal: Arc<Journal>,
@@ -164,43 +165,48 @@ impl Driver {
             held: None,
             batch: Vec::new(),
             flush: None,
-            saving: None,
-            in_flight: Vec::new(),
-            published_late: Vec::new(),
+            snapshot_write: None,
+            unsaved_messages: Vec::new(),
+            late_events: Vec::new(),
             model: None,
             memo: RequestMemo::default(),
             jobs: FuturesUnordered::new(),
             job_handles: Vec::new(),
-            leashes: Vec::new(),
+            running_tools: Vec::new(),
             timers: Timers::default(),
             cancelled: Some(handle.cancel.cancelled()),
-            begun: None,
+            start_seq: None,
             messages: Vec::new(),
-            questions: Questions::default(),
+            approvals: PendingApprovals::default(),
             shown: Vec::new(),
             unread: Vec::new(),
-            opening: Opening::default(),
-            remarked: false,
-            paying: None,
+            session_start: SessionStartAnswer::default(),
+            hook_context_sent: false,
+            reservations: None,
             prompt: None,
-            changes: Changes::default(),
+            changes: FileChanges::default(),
         });
         (driver, handle)
     }
 
-    /// Begins with what hooks said at the beginning of the session, and what an earlier process changed for the run.
-    pub(crate) fn opened(mut self: Box<Self>, opening: Opening, changes: Changes) -> Box<Self> {
-        (self.opening, self.changes) = (opening, changes);
+    /// Sets what hooks answered at the start of the session, and the file changes that an earlier process
+    /// made for this run.
+    pub(crate) fn with_session_start(
+        mut self: Box<Self>,
+        session_start: SessionStartAnswer,
+        changes: FileChanges,
+    ) -> Box<Self> {
+        (self.session_start, self.changes) = (session_start, changes);
         self
     }
 
-    /// Writes these first, with the first of its own.
-    pub(crate) fn after(mut self: Box<Self>, records: Vec<EventRecord>) -> Box<Self> {
+    /// Writes these records first, together with the run's own first events.
+    pub(crate) fn with_first_records(mut self: Box<Self>, records: Vec<EventRecord>) -> Box<Self> {
         self.batch = records;
         self
     }
 
-    /// Sends the session's own system prompt, once it is known.
+    /// Sends the session's own system prompt, once it is assembled.
     pub(crate) fn with_prompt(mut self: Box<Self>, prompt: PromptSlot) -> Box<Self> {
         self.prompt = Some(prompt);
         self
@@ -214,42 +220,50 @@ impl Driver {
         self.session_prompt().map(SessionPrompt::system)
     }
 
-    /// Drives the run to its end. Dropping the future stops everything at once; the journal stays recoverable.
+    /// Drives the run to its end. Dropping the future stops everything immediately; the journal stays
+    /// recoverable.
     ///
     /// # Errors
-    /// When the journal cannot be written.
-    pub async fn drive(mut self: Box<Self>) -> Result<Driven, DriveError> {
-        // What was said before the start is heard before the start.
-        for letter in self.handle.mailbox.take() {
-            self.on_letter(letter);
+    /// If the journal cannot be written.
+    pub async fn drive(mut self: Box<Self>) -> Result<FinishedRun, DriveError> {
+        // Process commands that were sent before the start first.
+        for item in self.handle.mailbox.take() {
+            self.handle_item(item);
         }
-        if let Some(reason) = self.opening.stop.take() {
+        if let Some(reason) = self.session_start.stop.take() {
             self.feed(Input::Halt { reason });
         }
         self.feed(Input::Begin);
         loop {
             if let Some(ending) = self.perform() {
-                if let Some(paying) = self.paying.take() {
-                    // In a box: every run would carry the room for it otherwise.
-                    Box::pin(paying.finish()).await;
+                if let Some(reservations) = self.reservations.take() {
+                    // Boxed: otherwise the future of every run would reserve space for it.
+                    Box::pin(reservations.finish()).await;
                 }
-                let Self { run, messages, handle, mut unread, remarked, changes, .. } = *self;
+                let Self { run, messages, handle, mut unread, hook_context_sent, changes, .. } = *self;
                 unread.extend(handle.close());
-                return Ok(Driven { ending, messages, parts: run.into_parts(), unread, remarked, changes });
+                return Ok(FinishedRun {
+                    ending,
+                    messages,
+                    parts: run.into_parts(),
+                    unread,
+                    hook_context_sent,
+                    changes,
+                });
             }
-            match poll_fn(|context| self.poll_happening(context)).await {
-                Happening::Input(input) => self.feed(input),
-                // Both before anything else: what ends the run comes before what would go on with it.
-                Happening::Done(Done { halt, input }) => {
+            match poll_fn(|context| self.poll_event(context)).await {
+                DriverEvent::Input(input) => self.feed(input),
+                // Both together: the input that ends the run comes before the one that would continue it.
+                DriverEvent::JobDone(JobResult { halt, input }) => {
                     let halt = halt.map(|reason| Input::Halt { reason });
                     halt.into_iter().chain(input).for_each(|input| self.feed(input));
                 }
-                Happening::Letter(letter) => self.on_letter(letter),
-                Happening::GraceOver(call) => self.cut(&call),
-                Happening::Flushed(result) => {
-                    let events = result.inspect_err(|_| self.give_back())?;
+                DriverEvent::MailboxItem(item) => self.handle_item(item),
+                DriverEvent::GraceOver(call) => self.abort_tool(&call),
+                DriverEvent::Flushed(result) => {
+                    let events = result.inspect_err(|_| self.return_unsaved())?;
                     self.flush = None;
-                    self.in_flight.clear();
+                    self.unsaved_messages.clear();
                     self.publish_flushed(events);
                     self.save_snapshot();
                 }
@@ -257,22 +271,22 @@ impl Driver {
         }
     }
 
-    /// Puts what was said and may not be saved back into the mailbox, before what was not read yet.
-    fn give_back(&mut self) {
-        let mut unsaved = std::mem::take(&mut self.in_flight);
-        unsaved.extend(self.batch.iter().filter_map(queued));
+    /// Puts messages that may be unsaved back into the mailbox, before the unread ones.
+    fn return_unsaved(&mut self) {
+        let mut unsaved = std::mem::take(&mut self.unsaved_messages);
+        unsaved.extend(self.batch.iter().filter_map(queued_message));
         while let Some(effect) = self.held.take().or_else(|| self.run.next_effect()) {
             if let Effect::Record(record) = effect {
-                unsaved.extend(queued(&record));
+                unsaved.extend(queued_message(&record));
             }
         }
         let unsaved = unsaved.into_iter().map(|(queue, message)| (queue, AgentMessage::clone(&message)));
-        let letter = |(queue, message)| Letter::Queue { queue, message: Box::new(message) };
+        let item = |(queue, message)| MailboxItem::Queue { queue, message: Box::new(message) };
         let mailbox = &self.handle.mailbox;
         let waiting = mailbox.take();
         let unread = std::mem::take(&mut self.unread);
-        for letter in unsaved.chain(unread).map(letter).chain(waiting) {
-            let _ = mailbox.send(letter);
+        for item in unsaved.chain(unread).map(item).chain(waiting) {
+            let _ = mailbox.send(item);
         }
     }
 
@@ -280,14 +294,14 @@ impl Driver {
         redaction::input(&self.ports.redactor, &mut input);
         if let Input::ToolFinished { call, result } = &input {
             self.settle_tool(call, result);
-            self.leashes.retain(|leash| leash.id != *call);
+            self.running_tools.retain(|running| running.id != *call);
             self.timers.drop_timer(&TimerKey::Grace(call.clone()));
         }
         let stamp = self.ports.stamp();
         self.run.handle(input, stamp);
     }
 
-    /// Performs effects until the run is over, a write is under way, or there are none.
+    /// Performs effects until the run is over, a write has started, or no effect is left.
     fn perform(&mut self) -> Option<Ending> {
         loop {
             if self.flush.is_some() {
@@ -301,18 +315,18 @@ impl Driver {
             }
             match effect {
                 Effect::Finish(ending) => return Some(ending),
-                effect => self.act(effect),
+                effect => self.perform_effect(effect),
             }
         }
     }
 
-    /// Whether everything recorded before an effect must be durable first. A hook that reaches nobody is no effect, and a
-    /// policy that only judges or a source that only looks is none either.
+    /// Whether everything recorded before an effect must be durable first. Not if the effect cannot reach the
+    /// outside world: a hook that is not interested, a policy that only judges, or a source that only reads.
     fn needs_barrier(&self, effect: &Effect) -> bool {
-        let unheard = self.ports.hooks.interest() == HookInterest::None;
+        let no_hooks = self.ports.hooks.interest() == HookInterest::None;
         let inert = match effect {
-            Effect::Hook(_) => unheard,
-            Effect::Authorize { .. } => unheard && self.only_judges(),
+            Effect::Hook(_) => no_hooks,
+            Effect::Authorize { .. } => no_hooks && self.only_judges(),
             Effect::Consult { .. } => self.only_looks(),
             _ => false,
         };
@@ -320,7 +334,7 @@ impl Driver {
         effect.touches_world() && !inert && !skipped
     }
 
-    /// One that panics may have reached somebody.
+    /// A policy that panics may have had an effect.
     fn only_judges(&self) -> bool {
         std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.only_judges())).unwrap_or(false)
     }
@@ -330,14 +344,14 @@ impl Driver {
         std::panic::catch_unwind(AssertUnwindSafe(looks)).unwrap_or(false)
     }
 
-    fn act(&mut self, effect: Effect) {
+    fn perform_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Record(record) => self.record(*record),
             Effect::Hook(call) => self.call_hook(call),
-            Effect::Filter { op, prompts } => self.judge_prompts(op, &prompts),
-            Effect::Tell { op, moment } => self.tell(op, moment),
+            Effect::Filter { op, prompts } => self.check_prompts(op, &prompts),
+            Effect::Tell { op, moment } => self.notify_hooks(op, moment),
             Effect::CallModel { op, window, candidate, .. } => {
-                // A policy that panics does not get the model more than reading.
+                // If the policy panics, the model gets only read access.
                 let access = std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.access()));
                 let tools = self.ports.tools.offered(access.unwrap_or(Access::Reads));
                 let request =
@@ -360,22 +374,22 @@ impl Driver {
                 self.timers.drop_timer(&TimerKey::Op(op));
                 self.model.take_if(|call| call.op() == op);
                 self.abort_job(JobKey::Op(op));
-                self.give_up(op);
+                self.drop_reservation(op);
             }
             Effect::Authorize { call } => {
-                let job = gate::authorize(&self.ports, self.journal.session_id(), &self.handle.loop_id, call);
+                let job = authorize(&self.ports, self.journal.session_id(), &self.handle.loop_id, call);
                 self.start_job(None, job);
             }
             Effect::Ask { request } => {
-                // A run that was recovered asks what an earlier process recorded.
-                self.questions.ask(&request);
+                // A recovered run repeats requests that an earlier process recorded.
+                self.approvals.add(&request);
                 let shown = request.preview.clone().map(|shown| (request.tool_call_id.clone(), shown));
                 self.shown.extend(shown);
-                self.notify(&request);
+                self.notify_pending_approval(&request);
                 if let Some(approver) = self.ports.approver.clone() {
                     let key = JobKey::Request(request.id);
                     let job = Box::pin(async move {
-                        // One that panics has not allowed anything.
+                        // An approver that panics denies.
                         let asking = AssertUnwindSafe(async { approver.ask(&request).await });
                         let failed = |_| PermissionDecision::deny("the approver failed");
                         let decision = asking.catch_unwind().await.unwrap_or_else(failed);
@@ -388,30 +402,30 @@ impl Driver {
             Effect::RunTool { call, args } => {
                 let at = self.shown.iter().position(|(id, _)| *id == call.id);
                 let shown = at.map(|at| self.shown.swap_remove(at).1);
-                let (leash, job) = tool_call::start(
+                let (running, job) = tool_call::start(
                     &self.ports,
-                    Granted { call, args, shown },
+                    AuthorizedCall { call, args, shown },
                     &self.journal,
                     &self.handle.loop_id,
                     &self.handle.mailbox,
                     &self.handle.cancel,
                 );
-                self.leashes.push(leash);
+                self.running_tools.push(running);
                 self.start_job(None, job);
             }
             Effect::CancelTool { call } => {
-                if let Some(leash) = self.leashes.iter().find(|leash| leash.id == call) {
-                    leash.cancel.cancel();
+                if let Some(running) = self.running_tools.iter().find(|running| running.id == call) {
+                    running.cancel.cancel();
                     let at = self.ports.clock.now().after(self.ports.tool_grace);
                     self.timers.set(at, TimerKey::Grace(call));
                 }
             }
-            // Nothing else is left: `Finish` is taken by the caller.
+            // No other effect is left: the caller handles `Finish`.
             _ => {}
         }
     }
 
-    fn start_job(&mut self, key: Option<JobKey>, job: BoxFuture<'static, Done>) {
+    fn start_job(&mut self, key: Option<JobKey>, job: BoxFuture<'static, JobResult>) {
         let (handle, registration) = AbortHandle::new_pair();
         self.jobs.push(Abortable::new(job, registration));
         if let Some(key) = key {
@@ -425,52 +439,52 @@ impl Driver {
         }
     }
 
-    fn cut(&self, call: &ToolCallId) {
-        if let Some(leash) = self.leashes.iter().find(|leash| leash.id == *call) {
-            leash.cut.cancel();
+    fn abort_tool(&self, call: &ToolCallId) {
+        if let Some(running) = self.running_tools.iter().find(|running| running.id == *call) {
+            running.abort.cancel();
         }
     }
 
-    /// The next thing that happens. Looked at in a fixed order, so that a run is reproducible; the model comes last,
-    /// because it alone can talk without end.
-    fn poll_happening(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+    /// Polls for the next thing that happens. Polls in a fixed order, so that runs are reproducible; the
+    /// model comes last, because only its stream can be endless.
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<DriverEvent> {
         if self.flush.is_none() && !self.batch.is_empty() {
-            // A verdict that is there at once goes into the same write as what it is about.
+            // A verdict that is available immediately is written together with the tool call it is about.
             if let Poll::Ready(done) = self.poll_jobs(context) {
-                return Poll::Ready(Happening::Done(done));
+                return Poll::Ready(DriverEvent::JobDone(done));
             }
             self.start_flush();
         }
         if let Some(flush) = &mut self.flush
             && let Poll::Ready(result) = flush.as_mut().poll(context)
         {
-            return Poll::Ready(Happening::Flushed(result));
+            return Poll::Ready(DriverEvent::Flushed(result));
         }
-        if let Some(saving) = &mut self.saving
-            && saving.as_mut().poll(context).is_ready()
+        if let Some(snapshot_write) = &mut self.snapshot_write
+            && snapshot_write.as_mut().poll(context).is_ready()
         {
-            self.saving = None;
+            self.snapshot_write = None;
         }
-        if let Some(paying) = &mut self.paying {
-            paying.poll(context);
+        if let Some(reservations) = &mut self.reservations {
+            reservations.poll(context);
         }
         if let Some(cancelled) = &mut self.cancelled
             && std::pin::Pin::new(cancelled).poll(context).is_ready()
         {
             self.cancelled = None;
-            return Poll::Ready(Happening::Input(Input::Cancel));
+            return Poll::Ready(DriverEvent::Input(Input::Cancel));
         }
-        if let Poll::Ready(letter) = self.handle.mailbox.poll(context) {
-            return Poll::Ready(Happening::Letter(letter));
+        if let Poll::Ready(item) = self.handle.mailbox.poll(context) {
+            return Poll::Ready(DriverEvent::MailboxItem(item));
         }
         if let Poll::Ready(key) = self.timers.poll(&*self.ports.clock, context) {
             return Poll::Ready(match key {
-                TimerKey::Op(op) => Happening::Input(Input::Timer { op }),
-                TimerKey::Grace(call) => Happening::GraceOver(call),
+                TimerKey::Op(op) => DriverEvent::Input(Input::Timer { op }),
+                TimerKey::Grace(call) => DriverEvent::GraceOver(call),
             });
         }
         if let Poll::Ready(done) = self.poll_jobs(context) {
-            return Poll::Ready(Happening::Done(done));
+            return Poll::Ready(DriverEvent::JobDone(done));
         }
         if self.flush.is_none()
             && let Some(call) = &mut self.model
@@ -481,14 +495,14 @@ impl Driver {
             {
                 self.model = None;
             }
-            return Poll::Ready(Happening::Input(input));
+            return Poll::Ready(DriverEvent::Input(input));
         }
         Poll::Pending
     }
 
-    fn poll_jobs(&mut self, context: &mut Context<'_>) -> Poll<Done> {
+    fn poll_jobs(&mut self, context: &mut Context<'_>) -> Poll<JobResult> {
         while let Poll::Ready(Some(finished)) = self.jobs.poll_next_unpin(context) {
-            // An aborted job has nothing to say.
+            // Ignore aborted jobs.
             if let Ok(done) = finished {
                 self.forget_job(done.input.as_ref());
                 return Poll::Ready(done);
@@ -497,16 +511,16 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Keeps a snapshot if it is time for one and everything this loop recorded is written.
+    /// Writes a snapshot if one is due and everything that this loop recorded is written.
     fn save_snapshot(&mut self) {
-        if self.saving.is_some()
+        if self.snapshot_write.is_some()
             || !self.batch.is_empty()
             || matches!(self.held, Some(Effect::Record(_)))
             || !self.journal.wants_snapshot(self.run.transcript().len())
         {
             return;
         }
-        self.saving = self.run.snapshot().map(|snapshot| self.journal.keep_snapshot(&snapshot));
+        self.snapshot_write = self.run.snapshot().map(|snapshot| self.journal.write_snapshot(&snapshot));
     }
 
     fn forget_job(&mut self, input: Option<&Input>) {
@@ -525,29 +539,31 @@ impl Driver {
         self.job_handles.retain(|(other, _)| *other != key);
     }
 
-    fn on_letter(&mut self, letter: Letter) {
-        match letter {
-            // Its last events are being written: it takes nothing in any more, and nothing may be lost.
-            Letter::Queue { queue, message } if self.run.is_finished() => self.unread.push((queue, *message)),
-            Letter::Queue { queue, message } => self.feed(Input::Queued { queue, message: *message }),
-            Letter::Pin { message, pinned } => self.feed(Input::Pin { message, pinned }),
-            Letter::Answer { request, decision } => {
+    fn handle_item(&mut self, item: MailboxItem) {
+        match item {
+            // The run's last events are being written: it accepts no more messages, and none may be lost.
+            MailboxItem::Queue { queue, message } if self.run.is_finished() => {
+                self.unread.push((queue, *message))
+            }
+            MailboxItem::Queue { queue, message } => self.feed(Input::Queued { queue, message: *message }),
+            MailboxItem::Pin { message, pinned } => self.feed(Input::Pin { message, pinned }),
+            MailboxItem::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
             }
-            Letter::MoreBudget { scope, limits } => {
+            MailboxItem::MoreBudget { scope, limits } => {
                 self.feed(Input::BudgetExtended { scope, limits, by: "user".to_owned() });
             }
-            Letter::BudgetAnswer { request, more } => {
+            MailboxItem::BudgetAnswer { request, more } => {
                 self.feed(Input::BudgetAnswered { request, more, by: "user".to_owned() });
             }
-            Letter::Update { call, mut partial } => {
+            MailboxItem::Update { call, mut partial } => {
                 redaction::result(&self.ports.redactor, &mut partial);
-                bounds::partial(&mut partial, self.ports.max_tool_output);
+                output_limit::partial(&mut partial, self.ports.max_tool_output);
                 self.on_update(call, partial);
             }
-            Letter::Progress { call, mut text } => {
+            MailboxItem::Progress { call, mut text } => {
                 redaction::text(&self.ports.redactor, &mut text);
-                bounds::progress(&mut text, self.ports.max_tool_output);
+                output_limit::progress(&mut text, self.ports.max_tool_output);
                 let tool_name = self.tool_name(&call);
                 if let Some(tool_name) = tool_name {
                     self.record_live(AgentEvent::ProgressMessage { tool_call_id: call, tool_name, text });
@@ -556,8 +572,8 @@ impl Driver {
         }
     }
 
-    /// The tool of a running call; what a call says after its end is not shown.
+    /// Returns the tool of a running tool call. Updates after its end are dropped.
     fn tool_name(&self, call: &ToolCallId) -> Option<String> {
-        self.leashes.iter().find(|leash| leash.id == *call).map(|leash| leash.tool_name.clone())
+        self.running_tools.iter().find(|running| running.id == *call).map(|running| running.tool_name.clone())
     }
 }

@@ -1,4 +1,5 @@
-//! Recording: durable events into a batch, the batch into the journal, everything to observers in order.
+//! Records events: collects durable ones in a batch, writes the batch to the journal, and publishes all
+//! events in order.
 
 use std::sync::Arc;
 
@@ -6,12 +7,12 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::message::SharedMessage;
 use lariat_core::planted::{Planted, planted};
 
+use super::super::approvals;
 use super::super::journal::Journal;
-use super::super::questions;
 use super::Driver;
 
-/// A live event and how many durable ones of the batch come before it.
-pub(super) struct Placed {
+/// A live event, and the number of durable events of the batch before it.
+pub(super) struct LateEvent {
     after: usize,
     record: EventRecord,
 }
@@ -27,38 +28,38 @@ impl Driver {
             record.seq = self.journal.next_seq();
             self.journal.hub().publish(Arc::new(record));
         } else {
-            self.published_late.push(Placed { after: self.batch.len(), record });
+            self.late_events.push(LateEvent { after: self.batch.len(), record });
         }
     }
 
     pub(super) fn start_flush(&mut self) {
         let batch = std::mem::take(&mut self.batch);
-        self.in_flight.extend(batch.iter().filter_map(queued));
+        self.unsaved_messages.extend(batch.iter().filter_map(queued_message));
         let (journal, cancel) = (Arc::clone(&self.journal), self.handle.cancel.clone());
-        let begun = self.begun;
+        let start_seq = self.start_seq;
         self.flush = Some(Box::pin(async move {
             let mut events = journal.append(batch, &cancel).await?;
             if let Some(last) = events.last_mut() {
-                resolve_end(&journal, last, begun).await;
+                resolve_end(&journal, last, start_seq).await;
             }
             Ok(events)
         }));
     }
 
-    /// Shows a written batch to observers, with the live events where they belong.
+    /// Publishes a written batch, with the live events in their places.
     pub(super) fn publish_flushed(&mut self, events: Vec<Event>) {
-        let mut late = std::mem::take(&mut self.published_late).into_iter().peekable();
+        let mut late = std::mem::take(&mut self.late_events).into_iter().peekable();
         for (at, event) in events.into_iter().enumerate() {
-            while let Some(placed) = late.next_if(|placed| placed.after <= at) {
-                self.publish_live(placed.record, event.seq);
+            while let Some(late_event) = late.next_if(|late_event| late_event.after <= at) {
+                self.publish_live(late_event.record, event.seq);
             }
-            self.note(&event);
+            self.track(&event);
             if !planted(Planted::PublishesBeforeAck) {
                 self.journal.hub().publish(event);
             }
         }
         let seq = self.journal.next_seq();
-        late.for_each(|placed| self.publish_live(placed.record, seq));
+        late.for_each(|late_event| self.publish_live(late_event.record, seq));
     }
 
     fn publish_live(&self, mut record: EventRecord, seq: u64) {
@@ -66,17 +67,17 @@ impl Driver {
         self.journal.hub().publish(Arc::new(record));
     }
 
-    fn note(&mut self, event: &Event) {
-        self.changes.see(&event.event);
+    fn track(&mut self, event: &Event) {
+        self.changes.observe(&event.event);
         match &event.event {
-            AgentEvent::AgentStart(_) => self.begun = Some(event.seq),
+            AgentEvent::AgentStart(_) => self.start_seq = Some(event.seq),
             AgentEvent::AgentEnd { messages, .. } => {
                 self.messages = messages.iter().filter_map(|message| message.shared().cloned()).collect();
             }
             _ => {}
         }
-        if let Some(answered) = self.questions.see(&event.event) {
-            questions::tell(&*self.ports.policy, &answered);
+        if let Some(answered) = self.approvals.observe(&event.event) {
+            approvals::deliver(&*self.ports.policy, &answered);
         }
     }
 
@@ -86,22 +87,24 @@ impl Driver {
     }
 }
 
-/// The words of a user that an event saves.
-pub(super) fn queued(record: &EventRecord) -> Option<(QueueKind, SharedMessage)> {
+/// Returns the queued user message that an event saves.
+pub(super) fn queued_message(record: &EventRecord) -> Option<(QueueKind, SharedMessage)> {
     match &record.event {
         AgentEvent::MessageQueued { queue, message } => Some((*queue, Arc::clone(message))),
         _ => None,
     }
 }
 
-/// Compaction lets go of messages; the end of a loop names them all the same, so they are read back for observers.
-async fn resolve_end(journal: &Journal, last: &mut Event, begun: Option<u64>) {
+/// Reads the messages of an ended loop back for observers: the loop's end refers to all of them, and
+/// compaction may have dropped some from memory.
+async fn resolve_end(journal: &Journal, last: &mut Event, start_seq: Option<u64>) {
     let AgentEvent::AgentEnd { messages, .. } = &last.event else { return };
-    let Some(begun) = begun.filter(|_| messages.iter().any(|message| message.shared().is_none())) else {
+    let Some(start_seq) = start_seq.filter(|_| messages.iter().any(|message| message.shared().is_none()))
+    else {
         return;
     };
-    // Observers get the names unresolved when the journal cannot be read; nothing is lost by that.
-    let Ok(events) = journal.read_from(begun).await else { return };
+    // If the journal cannot be read, observers receive unresolved references; nothing is lost.
+    let Ok(events) = journal.read_from(start_seq).await else { return };
     let mut resolver = lariat_core::event::Resolver::new();
     if let Some(resolved) = events.iter().map(|event| resolver.resolve(event)).last() {
         *last = resolved;

@@ -1,4 +1,4 @@
-//! A consumer that keeps up, and the life of a subscription.
+//! A consumer that keeps up, and the lifetime of a subscription.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Wake, Waker};
@@ -9,16 +9,16 @@ use lariat_core::event::RunOutcome;
 use super::*;
 
 #[test]
-fn a_fast_consumer_gets_every_event_in_order() {
+fn fast_consumer_receives_every_event_in_order() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(4);
     for n in 0..1_000 {
         session.durable(turn());
         assert_eq!(poll(&mut subscription).unwrap().unwrap().seq, n);
-        for piece in 0..3 {
-            session.live(text(1, piece.to_string()));
+        for chunk in 0..3 {
+            session.live(text(1, chunk.to_string()));
             let event = poll(&mut subscription).unwrap().unwrap();
-            assert_eq!(event.event.text_delta(), Some(&*piece.to_string()));
+            assert_eq!(event.event.text_delta(), Some(&*chunk.to_string()));
         }
         assert!(poll(&mut subscription).is_none());
     }
@@ -27,7 +27,7 @@ fn a_fast_consumer_gets_every_event_in_order() {
 }
 
 #[test]
-fn a_subscriber_gets_what_is_published_after_it_came() {
+fn subscriber_receives_events_published_after_it_subscribed() {
     let mut session = Session::new();
     session.durable(turn());
     let mut subscription = session.hub.subscribe(4);
@@ -55,7 +55,7 @@ fn dropping_a_subscription_frees_its_queue() {
 }
 
 #[test]
-fn closing_lets_subscribers_drain_what_is_queued_and_then_end() {
+fn subscribers_receive_queued_events_after_close_and_then_the_end() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(8);
     (0..5).for_each(|_| session.durable(turn()));
@@ -71,7 +71,7 @@ fn closing_lets_subscribers_drain_what_is_queued_and_then_end() {
 }
 
 #[test]
-fn a_slow_consumer_of_a_closed_hub_still_gets_everything() {
+fn slow_consumer_of_a_closed_hub_still_receives_everything() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(2);
     (0..600).for_each(|_| session.durable(turn()));
@@ -81,7 +81,7 @@ fn a_slow_consumer_of_a_closed_hub_still_gets_everything() {
 }
 
 #[test]
-fn a_closed_hub_still_replays_the_journal_to_who_comes_late() {
+fn closed_hub_still_replays_the_journal_to_late_subscribers() {
     let mut session = Session::new();
     (0..5).for_each(|_| session.durable(turn()));
     session.hub.close();
@@ -100,19 +100,19 @@ fn dropping_the_hub_ends_its_subscriptions() {
 }
 
 #[derive(Default)]
-struct Count(AtomicUsize);
+struct WakeCounter(AtomicUsize);
 
-impl Wake for Count {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 #[test]
-fn a_waiting_consumer_is_woken_by_an_event_and_by_the_end() {
+fn waiting_consumer_is_woken_by_an_event_and_by_the_end() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(8);
-    let count = Arc::new(Count::default());
+    let count = Arc::new(WakeCounter::default());
     let waker = Waker::from(Arc::clone(&count));
     let mut context = Context::from_waker(&waker);
     let woken = || count.0.load(Ordering::Relaxed);
@@ -120,7 +120,7 @@ fn a_waiting_consumer_is_woken_by_an_event_and_by_the_end() {
     session.durable(turn());
     assert_eq!(woken(), 1);
     session.durable(turn());
-    assert_eq!(woken(), 1, "nobody waits, nobody is woken");
+    assert_eq!(woken(), 1, "no consumer waits, so none is woken");
     assert!(subscription.poll_next_unpin(&mut context).is_ready());
     assert!(subscription.poll_next_unpin(&mut context).is_ready());
     assert!(subscription.poll_next_unpin(&mut context).is_pending());
@@ -132,10 +132,10 @@ fn a_waiting_consumer_is_woken_by_an_event_and_by_the_end() {
     assert_eq!(woken(), 3);
 }
 
-/// A waker that does the worst it can while it is called: uses the hub.
-struct Meddler(Mutex<Option<(Arc<EventHub>, Subscription)>>);
+/// A waker that calls the hub while it is woken.
+struct ReentrantWaker(Mutex<Option<(Arc<EventHub>, Subscription)>>);
 
-impl Wake for Meddler {
+impl Wake for ReentrantWaker {
     fn wake(self: Arc<Self>) {
         if let Some((hub, subscription)) = self.0.lock().unwrap().take() {
             drop(subscription);
@@ -146,10 +146,10 @@ impl Wake for Meddler {
 }
 
 #[test]
-fn a_waker_may_use_the_hub_that_wakes_it() {
+fn waker_may_call_the_hub_that_wakes_it() {
     let hub = Arc::new(EventHub::new(Arc::new(MemoryStore::new()), SessionId::from("s")));
     let (mut waiting, other) = (hub.subscribe(1), hub.subscribe(1));
-    let waker = Waker::from(Arc::new(Meddler(Mutex::new(Some((Arc::clone(&hub), other))))));
+    let waker = Waker::from(Arc::new(ReentrantWaker(Mutex::new(Some((Arc::clone(&hub), other))))));
     assert!(waiting.poll_next_unpin(&mut Context::from_waker(&waker)).is_pending());
     hub.publish(Session::new().record(0, turn()));
     assert_eq!(poll(&mut waiting).unwrap().unwrap().seq, 0);
@@ -157,7 +157,7 @@ fn a_waker_may_use_the_hub_that_wakes_it() {
 }
 
 #[test]
-fn an_idle_hub_is_small_and_an_idle_subscription_has_no_queue_yet() {
+fn idle_hub_is_small_and_idle_subscription_has_no_queue() {
     let shared = size_of::<super::super::hub::Shared>() + 2 * size_of::<usize>();
     assert!(size_of::<EventHub>() + shared < 500, "{shared} bytes");
     let session = Session::new();
@@ -166,7 +166,7 @@ fn an_idle_hub_is_small_and_an_idle_subscription_has_no_queue_yet() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn consumers_on_other_threads_get_every_durable_event_whatever_their_capacity() {
+async fn consumers_on_other_threads_receive_every_durable_event_with_any_capacity() {
     let mut session = Session::new();
     let consumers: Vec<_> = [1, 4, 64, 4_096]
         .into_iter()
@@ -197,7 +197,7 @@ async fn consumers_on_other_threads_get_every_durable_event_whatever_their_capac
 }
 
 #[tokio::test]
-async fn a_subscription_is_a_stream() {
+async fn subscription_is_a_stream() {
     let mut session = Session::new();
     let subscription = session.hub.subscribe(8);
     let end = AgentEvent::AgentEnd {

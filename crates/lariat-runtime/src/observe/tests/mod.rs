@@ -1,4 +1,4 @@
-//! What observers are promised, proven without a clock: futures are polled by hand.
+//! What observers can rely on, tested without a clock: the tests poll futures by hand.
 
 mod delivery;
 mod pressure;
@@ -20,9 +20,9 @@ use lariat_core::time::Timestamp;
 use super::{Closed, EventHub, Subscription};
 use crate::memory::MemoryStore;
 
-/// A journal, the hub in front of it, and where both stand.
+/// A journal, the hub in front of it, and the position of both.
 struct Session {
-    store: Arc<Fickle>,
+    store: Arc<UnreliableStore>,
     hub: Arc<EventHub>,
     id: SessionId,
     epoch: Epoch,
@@ -35,9 +35,9 @@ impl Session {
         Self::with_history(0)
     }
 
-    /// A session whose journal has events from before the hub was made.
+    /// Creates a session whose journal has events from before the hub was created.
     fn with_history(events: u64) -> Self {
-        let (store, id) = (Arc::new(Fickle::default()), SessionId::from("s"));
+        let (store, id) = (Arc::new(UnreliableStore::default()), SessionId::from("s"));
         let epoch = store.claim(&id).now_or_never().unwrap().unwrap();
         let hub = Arc::new(EventHub::new(store.clone(), id.clone()));
         let mut session = Self { store, hub, id, epoch, journal: Vec::new(), published: 0 };
@@ -50,7 +50,7 @@ impl Session {
         self.journal.len() as u64
     }
 
-    /// Appends a durable event, acknowledged and not yet published.
+    /// Appends a durable event, acknowledged but not yet published.
     fn append(&mut self, event: AgentEvent) {
         let event = self.record(self.next_seq(), event);
         let append = Append::new(&self.id, self.epoch, self.next_seq(), std::slice::from_ref(&event));
@@ -58,7 +58,7 @@ impl Session {
         self.journal.push(event);
     }
 
-    /// Publishes the first durable event that was not; false when all were.
+    /// Publishes the first unpublished durable event; returns false if there is none.
     fn publish_next(&mut self) -> bool {
         let Some(event) = self.journal.get(self.published) else { return false };
         self.published += 1;
@@ -104,12 +104,12 @@ fn progress(call: &str, text: &str) -> AgentEvent {
     AgentEvent::ProgressMessage { tool_call_id: call.into(), tool_name: "t".into(), text: text.into() }
 }
 
-/// One poll with a waker that does nothing.
+/// Polls once, with a waker that does nothing.
 fn poll(subscription: &mut Subscription) -> Option<Result<Event, Closed>> {
     subscription.recv().now_or_never()
 }
 
-/// Everything there is without waiting; a read that yields is polled again.
+/// Receives everything available without waiting; polls again after a read that yields.
 fn drain(subscription: &mut Subscription) -> Vec<Event> {
     let (mut events, mut idle) = (Vec::new(), 0);
     while idle < 100 {
@@ -129,9 +129,10 @@ fn durable_seqs(events: &[Event]) -> Vec<u64> {
     events.iter().filter(|event| event.is_durable()).map(|event| event.seq).collect()
 }
 
-/// A store in memory that answers like one across a network: late, sometimes not at all, and in journal form.
+/// A memory store that behaves like one across a network: slow, sometimes failing, and with serialised
+/// events.
 #[derive(Default)]
-struct Fickle {
+struct UnreliableStore {
     inner: MemoryStore,
     reads: Mutex<Reads>,
 }
@@ -140,21 +141,21 @@ type Meanwhile = Box<dyn FnOnce(&MemoryStore) + Send>;
 
 #[derive(Default)]
 struct Reads {
-    /// Errors the next reads fail with.
+    /// Errors for the next reads.
     failures: Vec<StoreError>,
-    /// State of a generator of polls that pass before and after the events are looked up; 0 for none.
+    /// State of a random generator for the number of polls before and after reading the events; 0 for none.
     delays: u64,
-    /// Events are passed through their serialised form, which attaches nothing to names.
+    /// Whether events are serialised and parsed again, which detaches the content of references.
     serialised: bool,
-    /// Events come last first, against the contract.
+    /// Whether events come last first, against the contract.
     reversed: bool,
-    /// What happens on another thread between a look at the journal and the answer.
+    /// An action that runs between reading the journal and returning the result.
     meanwhile: Option<Meanwhile>,
-    /// Calls of `read` so far.
+    /// Number of calls of `read` so far.
     count: usize,
 }
 
-impl Fickle {
+impl UnreliableStore {
     fn reads(&self) -> std::sync::MutexGuard<'_, Reads> {
         self.reads.lock().unwrap()
     }
@@ -166,7 +167,7 @@ impl Reads {
     }
 }
 
-impl SessionStore for Fickle {
+impl SessionStore for UnreliableStore {
     fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>> {
         self.inner.claim(session_id)
     }
@@ -244,7 +245,7 @@ async fn pause(polls: u64) {
     }
 }
 
-/// xorshift64: enough to vary a schedule.
+/// xorshift64: random enough to vary a schedule.
 fn random(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;

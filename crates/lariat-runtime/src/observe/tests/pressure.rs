@@ -20,10 +20,10 @@ fn deltas(events: &[Event]) -> Vec<&str> {
 }
 
 #[test]
-fn a_slow_consumer_with_room_for_four_gets_every_durable_event_once_and_in_order() {
+fn slow_consumer_with_capacity_four_receives_every_durable_event_once_and_in_order() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(4);
-    let (mut got, mut longest) = (Vec::new(), 0);
+    let (mut received, mut longest) = (Vec::new(), 0);
     for n in 0..110_000_u32 {
         if n % 11 == 0 {
             session.durable(turn());
@@ -32,12 +32,12 @@ fn a_slow_consumer_with_room_for_four_gets_every_durable_event_once_and_in_order
         }
         longest = longest.max(subscription.queue().len());
         if n % 97 == 0 {
-            got.extend(poll(&mut subscription).and_then(Result::ok));
+            received.extend(poll(&mut subscription).and_then(Result::ok));
         }
     }
-    got.extend(drain(&mut subscription));
+    received.extend(drain(&mut subscription));
     assert!(longest <= 4, "{longest} queued");
-    assert!(durable_seqs(&got).into_iter().eq(0..10_000));
+    assert!(durable_seqs(&received).into_iter().eq(0..10_000));
     assert!(session.store.reads().count < 200);
     session.durable(turn());
     session.live(text(1_000_000, "live again"));
@@ -47,25 +47,25 @@ fn a_slow_consumer_with_room_for_four_gets_every_durable_event_once_and_in_order
 }
 
 #[test]
-fn pieces_of_a_message_are_joined_while_nobody_takes_them() {
+fn chunks_of_a_message_are_joined_until_they_are_received() {
     let session = Session::new();
     let (mut slow, mut other) = (session.hub.subscribe(4), session.hub.subscribe(4));
-    let pieces: Vec<String> = (0..5_000).map(|n| format!("{n} ")).collect();
-    for (n, piece) in pieces.iter().enumerate() {
-        session.live(text(1, piece.clone()));
+    let chunks: Vec<String> = (0..5_000).map(|n| format!("{n} ")).collect();
+    for (n, chunk) in chunks.iter().enumerate() {
+        session.live(text(1, chunk.clone()));
         assert!(slow.queue().len() <= 1);
         if n == 2_500 {
-            assert_eq!(deltas(&drain(&mut other)).concat(), pieces[..=n].concat());
+            assert_eq!(deltas(&drain(&mut other)).concat(), chunks[..=n].concat());
         }
     }
     let joined = drain(&mut slow);
     assert_eq!(joined.len(), 1);
-    assert_eq!(deltas(&joined).concat(), pieces.concat());
-    assert_eq!(deltas(&drain(&mut other)).concat(), pieces[2_501..].concat());
+    assert_eq!(deltas(&joined).concat(), chunks.concat());
+    assert_eq!(deltas(&drain(&mut other)).concat(), chunks[2_501..].concat());
 }
 
 #[test]
-fn pieces_are_not_joined_across_kinds_messages_or_durable_events() {
+fn chunks_are_not_joined_across_kinds_messages_or_durable_events() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(16);
     session.live(text(1, "a"));
@@ -81,7 +81,7 @@ fn pieces_are_not_joined_across_kinds_messages_or_durable_events() {
 }
 
 #[test]
-fn what_the_publisher_and_other_observers_hold_is_not_changed_by_joining() {
+fn joining_does_not_change_events_of_the_publisher_and_other_observers() {
     let session = Session::new();
     let mut subscription = session.hub.subscribe(4);
     let first = session.record(0, text(1, "a"));
@@ -92,7 +92,7 @@ fn what_the_publisher_and_other_observers_hold_is_not_changed_by_joining() {
 }
 
 #[test]
-fn progress_is_kept_while_there_is_room_and_replaced_by_newer_under_pressure() {
+fn progress_is_queued_while_it_fits_and_replaced_under_pressure() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(8);
     for n in 0..4 {
@@ -107,7 +107,7 @@ fn progress_is_kept_while_there_is_room_and_replaced_by_newer_under_pressure() {
     assert_eq!(subscription.queue().len(), 6);
     let events = drain(&mut subscription);
     let is_durable: Vec<bool> = events.iter().map(|event| event.is_durable()).collect();
-    assert_eq!(is_durable, [false, true, false, false, false, false], "newer progress stays behind the turn");
+    assert_eq!(is_durable, [false, true, false, false, false, false], "newer progress stays after the turn");
     assert!(events[0].event == progress("b", "other"));
     assert!(events[5].event == progress("a", "99"));
 }
@@ -125,14 +125,14 @@ fn live_events_that_do_not_fit_are_dropped() {
 }
 
 #[test]
-fn a_message_that_lost_a_piece_gets_no_more_pieces_but_the_next_message_does() {
+fn incomplete_message_receives_no_more_chunks_but_the_next_message_does() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(2);
     session.live(text(1, "a"));
     (0..3).for_each(|_| session.durable(turn()));
     session.live(text(1, "lost"));
     assert_eq!(deltas(&drain(&mut subscription)), ["a"]);
-    session.live(text(1, "after a hole"));
+    session.live(text(1, "after a gap"));
     assert_eq!(drain(&mut subscription), []);
     session.durable(message_end(1));
     session.live(text(2, "whole"));

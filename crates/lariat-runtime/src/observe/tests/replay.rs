@@ -1,4 +1,5 @@
-//! Durable events that are read again: from a position, after a lag, with names, and when the store fails.
+//! Re-reading durable events: from a position, after falling behind, with references, and when the store
+//! fails.
 
 use lariat_core::event::{LoopStart, QueueKind, Recorded, RunOutcome};
 use lariat_core::message::{AgentMessage, LlmMessage, Message, SharedMessage};
@@ -38,16 +39,16 @@ fn loop_end(messages: std::ops::Range<u128>) -> AgentEvent {
     }
 }
 
-/// All messages that the last event names, by the content attached to them.
+/// The messages that an event refers to, with their attached content.
 fn attached(event: &Event) -> Vec<Option<&AgentMessage>> {
     match &event.event {
         AgentEvent::AgentEnd { messages, .. } => messages.iter().map(MessageRef::get).collect(),
         AgentEvent::TurnEnd { message, .. } => vec![message.get()],
-        other => panic!("names nothing: {other:?}"),
+        other => panic!("no references: {other:?}"),
     }
 }
 
-/// A loop of `turns` turns: `AgentStart`, then `MessageEnd` and `TurnEnd` for each.
+/// Publishes a loop of `turns` turns: `AgentStart`, then `MessageEnd` and `TurnEnd` for each.
 fn run_loop(session: &mut Session, turns: u128) {
     session.durable(loop_start(session));
     for n in 0..turns {
@@ -57,7 +58,7 @@ fn run_loop(session: &mut Session, turns: u128) {
 }
 
 #[test]
-fn a_subscription_from_a_position_reads_the_journal_and_goes_on_live() {
+fn subscription_from_a_position_reads_the_journal_and_continues_live() {
     let mut session = Session::with_history(700);
     let mut subscription = session.hub.subscribe_from(4, 100);
     assert_eq!(durable_seqs(&drain(&mut subscription)), (100..700).collect::<Vec<_>>());
@@ -70,7 +71,7 @@ fn a_subscription_from_a_position_reads_the_journal_and_goes_on_live() {
 }
 
 #[test]
-fn a_position_ahead_of_the_journal_waits_for_it() {
+fn subscription_waits_for_a_position_ahead_of_the_journal() {
     let mut session = Session::new();
     (0..3).for_each(|_| session.durable(turn()));
     let mut subscription = session.hub.subscribe_from(4, 5);
@@ -84,7 +85,7 @@ fn a_position_ahead_of_the_journal_waits_for_it() {
 }
 
 #[test]
-fn a_session_nobody_wrote_to_yet_can_be_observed_from_its_beginning() {
+fn session_without_events_can_be_observed_from_its_beginning() {
     let mut session = Session::new();
     session.store.reads().failures.push(StoreError::NotFound("session s".into()));
     let mut subscription = session.hub.subscribe_from(4, 0);
@@ -94,7 +95,7 @@ fn a_session_nobody_wrote_to_yet_can_be_observed_from_its_beginning() {
 }
 
 #[test]
-fn an_event_that_was_read_before_it_was_published_comes_once() {
+fn event_read_before_it_was_published_is_delivered_once() {
     let mut session = Session::with_history(3);
     session.append(turn());
     session.append(turn());
@@ -110,7 +111,7 @@ fn an_event_that_was_read_before_it_was_published_comes_once() {
 }
 
 #[test]
-fn an_event_published_while_the_end_of_the_journal_was_looked_for_is_not_missed() {
+fn event_published_while_reading_the_end_of_the_journal_is_not_missed() {
     let session = Session::new();
     let (hub, id, epoch) = (session.hub.clone(), session.id.clone(), session.epoch);
     let event = session.record(0, turn());
@@ -125,7 +126,7 @@ fn an_event_published_while_the_end_of_the_journal_was_looked_for_is_not_missed(
 }
 
 #[test]
-fn a_gap_in_what_is_published_is_filled_from_the_journal() {
+fn gap_in_published_events_is_filled_from_the_journal() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(4);
     session.durable(turn());
@@ -136,7 +137,7 @@ fn a_gap_in_what_is_published_is_filled_from_the_journal() {
 }
 
 #[test]
-fn names_in_re_read_events_are_resolved_with_what_was_delivered_before_the_lag() {
+fn references_in_re_read_events_resolve_to_earlier_delivered_messages() {
     let mut session = Session::new();
     session.store.reads().serialised = true;
     let mut subscription = session.hub.subscribe(4);
@@ -149,11 +150,11 @@ fn names_in_re_read_events_are_resolved_with_what_was_delivered_before_the_lag()
     let events = drain(&mut subscription);
     assert_eq!(durable_seqs(&events), (4..15).collect::<Vec<_>>());
     assert_eq!(attached(&events[10]), [Some(&*message(0)), Some(&*message(1))]);
-    assert_eq!(session.store.reads().count, 1, "the beginning of the loop was seen live");
+    assert_eq!(session.store.reads().count, 1, "the beginning of the loop was delivered live");
 }
 
 #[test]
-fn names_from_before_the_subscription_are_looked_up_back_to_the_beginning_of_the_loop() {
+fn references_from_before_the_subscription_are_read_back_to_the_beginning_of_the_loop() {
     let mut session = Session::with_history(PAGE as u64 * 2);
     session.store.reads().serialised = true;
     let turns = PAGE as u128;
@@ -174,7 +175,7 @@ fn names_from_before_the_subscription_are_looked_up_back_to_the_beginning_of_the
 }
 
 #[test]
-fn the_look_up_of_names_gives_up_after_a_bounded_number_of_reads() {
+fn resolving_references_gives_up_after_a_limited_number_of_reads() {
     let mut session = Session::with_history(PAGE as u64 * 40);
     session.store.reads().serialised = true;
     session.durable(turn_end(7));
@@ -185,7 +186,7 @@ fn the_look_up_of_names_gives_up_after_a_bounded_number_of_reads() {
 }
 
 #[test]
-fn the_messages_of_a_loop_are_let_go_at_its_end() {
+fn messages_of_a_loop_are_dropped_at_its_end() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(4);
     session.durable(loop_start(&session));
@@ -199,7 +200,7 @@ fn the_messages_of_a_loop_are_let_go_at_its_end() {
 }
 
 #[test]
-fn a_hiccup_of_the_store_is_bridged() {
+fn brief_store_failure_is_retried() {
     let mut session = Session::new();
     session.store.reads().failures = vec![unavailable(); READ_RETRIES as usize];
     (0..3).for_each(|_| session.durable(turn()));
@@ -209,7 +210,7 @@ fn a_hiccup_of_the_store_is_bridged() {
 }
 
 #[test]
-fn a_store_that_stays_away_ends_the_subscription_with_its_error_and_position() {
+fn persistent_store_failure_ends_the_subscription_with_error_and_position() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe(4);
     (0..9).for_each(|_| session.durable(turn()));
@@ -225,7 +226,7 @@ fn a_store_that_stays_away_ends_the_subscription_with_its_error_and_position() {
 }
 
 #[test]
-fn damage_is_not_tried_again() {
+fn damaged_store_is_not_retried() {
     let mut session = Session::new();
     session.durable(turn());
     let damaged = StoreError::Damaged("planted".into());
@@ -236,7 +237,7 @@ fn damage_is_not_tried_again() {
 }
 
 #[test]
-fn a_store_that_answers_out_of_sequence_ends_the_subscription() {
+fn store_that_returns_events_out_of_sequence_ends_the_subscription() {
     let mut session = Session::new();
     (0..3).for_each(|_| session.durable(turn()));
     session.store.reads().reversed = true;
@@ -246,7 +247,7 @@ fn a_store_that_answers_out_of_sequence_ends_the_subscription() {
 }
 
 #[test]
-fn acknowledged_events_that_cannot_be_found_end_the_subscription_instead_of_being_skipped() {
+fn missing_acknowledged_events_end_the_subscription_instead_of_being_skipped() {
     let mut session = Session::new();
     let mut subscription = session.hub.subscribe_from(4, 0);
     session.durable(turn());

@@ -1,8 +1,8 @@
 //! Random interleavings of appending, publishing, subscribing, reading and consuming, each from a seed.
 //!
-//! The model is the journal itself. For every subscription: its durable events are exactly those from its first
-//! position on; each live event is delivered exactly between the durable ones it was published between; the pieces
-//! of a message have no hole.
+//! The journal is the reference. For every subscription: its durable events are exactly those from its first
+//! position on; each live event is delivered exactly between the durable ones it was published between; the
+//! chunks of a message have no gap.
 
 use lariat_core::event::Recorded;
 use lariat_core::message::{AgentMessage, LlmMessage, Message};
@@ -18,8 +18,8 @@ struct Observer {
     subscription: Subscription,
     capacity: usize,
     next: u64,
-    /// The last piece of a message that was delivered: which message, which piece.
-    piece: Option<(u128, u64)>,
+    /// The last delivered chunk: its message and its number.
+    chunk: Option<(u128, u64)>,
 }
 
 impl Observer {
@@ -29,19 +29,19 @@ impl Observer {
             self.next += 1;
             return;
         }
-        let Some(pieces) = event.event.text_delta() else { return };
-        for piece in pieces.split_terminator(';') {
-            let fields: Vec<u64> = piece.split(',').map(|field| field.parse().unwrap()).collect();
+        let Some(chunks) = event.event.text_delta() else { return };
+        for chunk in chunks.split_terminator(';') {
+            let fields: Vec<u64> = chunk.split(',').map(|field| field.parse().unwrap()).collect();
             let (message, number, published, known) =
                 (fields[0].into(), fields[1], fields[2], fields[3] == 1);
             assert!(published <= self.next, "seed {seed}: a live event before an earlier durable one");
             assert!(!known || published == self.next, "seed {seed}: a live event after a later durable one");
-            if let Some((last_message, last_number)) = self.piece
+            if let Some((last_message, last_number)) = self.chunk
                 && last_message == message
             {
-                assert_eq!(number, last_number + 1, "seed {seed}: a hole in a message");
+                assert_eq!(number, last_number + 1, "seed {seed}: a gap in a message");
             }
-            self.piece = Some((message, number));
+            self.chunk = Some((message, number));
         }
     }
 
@@ -61,7 +61,7 @@ struct Schedule {
     session: Session,
     observers: Vec<Observer>,
     message: u64,
-    pieces: u64,
+    chunks: u64,
 }
 
 impl Schedule {
@@ -70,7 +70,7 @@ impl Schedule {
         let session = Session::with_history(random(&mut state) % 4 * 100);
         session.store.reads().delays = random(&mut state) | 1;
         session.store.reads().serialised = seed.is_multiple_of(16);
-        Self { seed, state, session, observers: Vec::new(), message: 0, pieces: 0 }
+        Self { seed, state, session, observers: Vec::new(), message: 0, chunks: 0 }
     }
 
     fn random(&mut self, below: u64) -> u64 {
@@ -83,7 +83,7 @@ impl Schedule {
             3..7 => {
                 self.session.publish_next();
             }
-            7..11 => self.publish_piece(),
+            7..11 => self.publish_chunk(),
             11 => self.session.live(progress("a", "x")),
             12 if self.observers.len() < OBSERVERS => self.subscribe(),
             13 if self.random(4) == 0 && !self.observers.is_empty() => {
@@ -105,15 +105,16 @@ impl Schedule {
             LlmMessage { id: message_id(self.message.into()), turn_id: None, message: Message::user("x") };
         let message = Recorded::Full(Arc::new(AgentMessage::Llm(message)));
         self.session.append(AgentEvent::MessageEnd { message });
-        (self.message, self.pieces) = (self.message + 1, 0);
+        (self.message, self.chunks) = (self.message + 1, 0);
     }
 
-    /// A piece that says which it is, how far the journal was published, and whether the hub knows that.
-    fn publish_piece(&mut self) {
+    /// Publishes a chunk that contains its number, the published position, and whether the hub knows that
+    /// position.
+    fn publish_chunk(&mut self) {
         let (message, published) = (self.message, self.session.published);
         let known = u8::from(format!("{:?}", self.session.hub).contains("published: Some"));
-        self.session.live(text(message.into(), format!("{message},{},{published},{known};", self.pieces)));
-        self.pieces += 1;
+        self.session.live(text(message.into(), format!("{message},{},{published},{known};", self.chunks)));
+        self.chunks += 1;
     }
 
     fn subscribe(&mut self) {
@@ -125,7 +126,7 @@ impl Schedule {
             let from = self.random(published + 3);
             (self.session.hub.subscribe_from(capacity, from), from)
         };
-        self.observers.push(Observer { subscription, capacity, next, piece: None });
+        self.observers.push(Observer { subscription, capacity, next, chunk: None });
     }
 
     fn consume(&mut self) {
@@ -152,7 +153,7 @@ impl Schedule {
 }
 
 #[test]
-fn no_schedule_of_publishing_and_polling_loses_repeats_or_reorders_anything() {
+fn no_schedule_of_publishing_and_polling_loses_repeats_or_reorders_events() {
     for seed in 0..SEEDS {
         let mut schedule = Schedule::new(seed);
         (0..STEPS).for_each(|_| schedule.step());

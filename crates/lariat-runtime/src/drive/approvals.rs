@@ -1,0 +1,53 @@
+//! Matches approval requests with their answers, as the journal records them.
+//!
+//! If a policy panics when it receives an answer, the answer is still delivered.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use lariat_core::event::AgentEvent;
+use lariat_core::permission::{PermissionPolicy, PermissionRequest};
+use lariat_core::session::Answered;
+
+/// Recorded approval requests without an answer.
+#[derive(Debug, Default)]
+pub(crate) struct PendingApprovals(Vec<Arc<PermissionRequest>>);
+
+impl PendingApprovals {
+    /// Creates a list of these requests.
+    pub(crate) fn open(open: &[Arc<PermissionRequest>]) -> Self {
+        Self(open.to_vec())
+    }
+
+    /// All requests, oldest first.
+    pub(crate) fn all(&self) -> &[Arc<PermissionRequest>] {
+        &self.0
+    }
+
+    /// Adds a request, unless it is already known.
+    pub(crate) fn add(&mut self, request: &Arc<PermissionRequest>) {
+        if !self.0.iter().any(|known| known.id == request.id) {
+            self.0.push(Arc::clone(request));
+        }
+    }
+
+    /// Updates the list from a recorded event. Returns the request that the event answers.
+    pub(crate) fn observe(&mut self, event: &AgentEvent) -> Option<Answered> {
+        match event {
+            AgentEvent::PermissionRequired { request } => {
+                self.add(request);
+                None
+            }
+            AgentEvent::PermissionDecided { request_id, decision, .. } => {
+                let at = self.0.iter().position(|request| request.id == *request_id)?;
+                Some((self.0.remove(at), decision.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Passes an answer to the policy.
+pub(crate) fn deliver(policy: &dyn PermissionPolicy, (request, decision): &Answered) {
+    let _ = catch_unwind(AssertUnwindSafe(|| policy.answered(request, decision)));
+}

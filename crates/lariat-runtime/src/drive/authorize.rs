@@ -1,0 +1,51 @@
+//! Authorizes a tool call before it runs: calls the in-process hook, then asks the policy.
+//!
+//! If either panics, the tool call is denied. Adds a preview of the change to an approval request. The
+//! built-in policy is [`crate::Gate`].
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use lariat_core::BoxFuture;
+use lariat_core::content::ToolCall;
+use lariat_core::hooks::HookInterest;
+use lariat_core::id::{LoopId, SessionId};
+use lariat_core::permission::{PolicyQuery, Verdict};
+use lariat_core::run::Input;
+
+use super::driver::JobResult;
+use super::ports::Ports;
+use super::preview::Preview;
+use super::session_hooks;
+
+/// Decides whether a tool call may run.
+pub(crate) fn authorize(
+    ports: &Arc<Ports>,
+    session_id: &SessionId,
+    loop_id: &LoopId,
+    call: Arc<ToolCall>,
+) -> BoxFuture<'static, JobResult> {
+    let (ports, session_id, loop_id) = (Arc::clone(ports), session_id.clone(), loop_id.clone());
+    Box::pin(async move {
+        let effects = ports.effects(&call.name);
+        let decide = async {
+            if ports.hooks.interest() == HookInterest::All
+                && !ports.hooks.before_tool_execution(&call.name, &call.id, &call.arguments)
+            {
+                return Verdict::Skip;
+            }
+            ports.policy.check(PolicyQuery::new(&session_id, &loop_id, &call, effects)).await
+        };
+        let failed = |_| Verdict::Deny("the permission check failed".to_owned());
+        let mut verdict = AssertUnwindSafe(decide).catch_unwind().await.unwrap_or_else(failed);
+        if let Verdict::Ask(request) = &mut verdict {
+            let arguments = request.args.as_deref().unwrap_or(&call.arguments);
+            // Boxed, because it is rare: otherwise every permission check would reserve space for it.
+            let preview = Box::pin(Preview::of(&call.name, arguments, &ports)).await;
+            request.preview = preview.into_known();
+        }
+        let input = Some(Input::Authorized { call: call.id.clone(), verdict });
+        JobResult { halt: session_hooks::take_stop(&ports, &loop_id), input }
+    })
+}
