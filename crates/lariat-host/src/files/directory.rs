@@ -1,7 +1,7 @@
-//! Directories: what is in them, taking names away and giving others.
+//! Lists directories, and removes and renames their entries.
 //!
-//! Owns listing, removing and renaming. Invariant: a file is removed only after it was taken out of everybody's sight and
-//! seen to be the expected one; otherwise it is put back.
+//! Invariant: before a file is removed, it is renamed to a random name and checked to be the expected one; otherwise it
+//! gets its name back.
 
 use std::ffi::{OsStr, OsString};
 
@@ -21,21 +21,21 @@ use super::temporary;
 use super::workspace::Workspace;
 use super::write::Expected;
 
-/// Names that are looked at for a hint.
+/// How many names of a directory are compared to find a near name for a hint.
 const HINT_NAMES: usize = 2_000;
 
-/// One name of a directory.
+/// One entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// The name.
+    /// The file name, without a path.
     pub name: OsString,
-    /// What it is the name of.
+    /// The type of file.
     pub kind: Kind,
 }
 
-/// A file that was taken out of sight, to be removed, moved or put back by the handle of its directory.
+/// A file that was renamed to a random name in its directory, to be removed, moved or put back.
 #[derive(Debug)]
-#[must_use = "it stays under its random name otherwise"]
+#[must_use = "otherwise the file stays under its random name"]
 pub struct SetAside {
     path: String,
     place: Place,
@@ -43,7 +43,7 @@ pub struct SetAside {
     stamp: Stamp,
 }
 
-/// What a name stands for.
+/// The type of file that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Kind {
@@ -51,38 +51,38 @@ pub enum Kind {
     File,
     /// A directory.
     Directory,
-    /// A symbolic link, wherever it leads.
+    /// A symbolic link, whatever it points to.
     Link,
     /// A pipe, socket or device.
     Special,
 }
 
 impl Workspace {
-    /// At most `limit` names of a directory, sorted, and whether there are more. Names that the call may not read are left
-    /// out.
+    /// Returns at most `limit` entries of a directory, sorted, and whether there are more. Leaves out entries that the
+    /// tool call may not read.
     ///
     /// # Errors
-    /// When it is not a directory beneath a root.
+    /// If the path is not a directory beneath a root.
     pub fn list(&self, path: &str, limit: usize) -> Result<(Vec<Entry>, bool), FileError> {
         let handle = self.open_path(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let walked = self.judge.walked(path, &handle)?;
         entries(&handle, limit, &walked).map_err(|errno| FileError::of(path, errno))
     }
 
-    /// What a path leads to.
+    /// Returns what type of file a path leads to, following links.
     ///
     /// # Errors
-    /// When nothing is there, or it is outside of the roots.
+    /// If the path does not exist, or is outside the roots.
     pub fn kind(&self, path: &str) -> Result<Kind, FileError> {
         let handle = self.open_path(path, OFlags::PATH)?;
         let stat = rustix::fs::fstat(&handle).map_err(|errno| FileError::of(path, errno))?;
         Ok(Kind::of(FileType::from_raw_mode(stat.st_mode)))
     }
 
-    /// Removes a file, or a link itself.
+    /// Removes a file, or a link itself (not its target).
     ///
     /// # Errors
-    /// When it is not there, is a directory, or is not the expected file.
+    /// If it does not exist, is a directory, or is not the expected file.
     pub fn remove(&self, path: &str, expected: &Expected) -> Result<(), FileError> {
         let refused = |errno| FileError::of(path, errno);
         let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Write)?;
@@ -101,10 +101,10 @@ impl Workspace {
         self.settle(path, &place.directory)
     }
 
-    /// Removes a directory that is empty.
+    /// Removes an empty directory.
     ///
     /// # Errors
-    /// When it is not there, is no directory, or has something in it.
+    /// If it does not exist, is not a directory, or is not empty.
     pub fn remove_folder(&self, path: &str) -> Result<(), FileError> {
         let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Folder)?;
         let removed = unlinkat(&place.directory, &place.name, AtFlags::REMOVEDIR);
@@ -112,10 +112,10 @@ impl Workspace {
         self.settle(path, &place.directory)
     }
 
-    /// Takes a file, or a link itself, out of sight: it gets a random name in its directory.
+    /// Renames a file, or a link itself, to a random name in its directory, so that no other program finds it.
     ///
     /// # Errors
-    /// When it is not there, is a directory, or is not the expected file.
+    /// If it does not exist, is a directory, or is not the expected file.
     pub fn set_aside(&self, path: &str, known: &Known) -> Result<SetAside, FileError> {
         let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Write)?;
         let aside = self.take_aside(path, &place, known)?;
@@ -124,10 +124,10 @@ impl Workspace {
         Ok(SetAside { path: path.to_owned(), place, aside, stamp })
     }
 
-    /// Removes a file that was set aside.
+    /// Removes a file that [`set_aside`](Self::set_aside) renamed.
     ///
     /// # Errors
-    /// When it was changed meanwhile, by a program that has it open; it stays under its random name then.
+    /// If another program that has it open changed it meanwhile; then it stays under its random name.
     pub fn discard(&self, file: SetAside) -> Result<(), FileError> {
         let SetAside { path, place, aside, stamp } = file;
         let stat = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW);
@@ -140,21 +140,21 @@ impl Workspace {
         self.settle(&path, &place.directory)
     }
 
-    /// Gives a file that was set aside its name back. Nothing is replaced.
+    /// Gives a file that was set aside its old name again. Never replaces an existing file.
     ///
     /// # Errors
-    /// When something has that name by now.
+    /// If another file has that name by now.
     pub fn put_back(&self, file: SetAside) -> Result<(), FileError> {
         let SetAside { path, place, aside, .. } = &file;
         take(&place.directory, aside, &place.name).map_err(|errno| FileError::of(path, errno))?;
         self.settle(path, &place.directory)
     }
 
-    /// Gives a file that was set aside another path, with the directories that are missing. Nothing is replaced; when it
-    /// fails, the file is put back.
+    /// Moves a file that was set aside to another path and creates missing directories. Never replaces an existing file;
+    /// if the move fails, the file gets its old name again.
     ///
     /// # Errors
-    /// When something has the new path, or the old name could not be given back.
+    /// If the new path exists, or the old name could not be restored.
     pub fn move_aside(&self, file: SetAside, to: &str) -> Result<(), FileError> {
         let moved =
             self.place_to_change(to, Missing::Create, Link::Keep, FileUse::Write).and_then(|target| {
@@ -165,13 +165,13 @@ impl Workspace {
         moved.map_err(|error| self.put_back(file).err().unwrap_or(error))
     }
 
-    /// Takes a file out of everybody's sight; puts it back if it is not the expected one.
+    /// Renames a file to a random name; restores its name if it is not the expected file.
     fn take_aside(&self, path: &str, place: &Place, known: &Known) -> Result<OsString, FileError> {
         let refused = |errno| FileError::of(path, errno);
         let stat = self.stat_of(path, place)?;
         let aside = temporary::aside().map_err(refused)?;
         if is(&stat, FileType::Symlink) {
-            // What it leads to is not touched.
+            // The link's target is not touched.
             take(&place.directory, &place.name, &aside).map_err(refused)?;
             return Ok(aside);
         }
@@ -193,10 +193,10 @@ impl Workspace {
             .map_err(|errno| FileError::of(path, errno))
     }
 
-    /// Gives a file another name, with the directories that are missing. Nothing is replaced.
+    /// Renames a file and creates missing directories. Never replaces an existing file.
     ///
     /// # Errors
-    /// When there is nothing to rename, or something has the new name.
+    /// If `from` does not exist, or `to` exists.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), FileError> {
         let source = self.place_to_change(from, Missing::Refuse, Link::Keep, FileUse::Write)?;
         let target = self.place_to_change(to, Missing::Create, Link::Keep, FileUse::Write)?;
@@ -205,7 +205,7 @@ impl Workspace {
         self.settle(to, &target.directory)
     }
 
-    /// A sentence about the nearest name where a path ends to exist.
+    /// A sentence that names the nearest existing name, or the first part of the path that does not exist.
     pub(super) fn hint(&self, mapped: &Mapped) -> String {
         let mut wanted = mapped.relative.as_path();
         while let (Some(parent), Some(name)) = (wanted.parent(), wanted.file_name()) {
@@ -246,7 +246,7 @@ impl Kind {
     }
 }
 
-/// Gives a name of a directory to another place that nothing is at.
+/// Renames an entry of a directory to `target`, which must not exist.
 fn give(directory: &OwnedFd, name: &OsStr, target: &Place, to: &str) -> Result<(), FileError> {
     let flags = RenameFlags::NOREPLACE;
     match renameat_with(directory, name, &target.directory, &target.name, flags) {
@@ -256,7 +256,7 @@ fn give(directory: &OwnedFd, name: &OsStr, target: &Place, to: &str) -> Result<(
     }
 }
 
-/// Gives a name of a directory another name that nothing has.
+/// Renames an entry within its directory; the new name must not exist.
 fn take(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     match renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS) => {
@@ -271,7 +271,7 @@ fn take(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     }
 }
 
-/// Names of an open directory that may be read. The handle's position moves.
+/// Returns the entries of an open directory that may be read. Moves the handle's read position.
 pub(super) fn entries(handle: &OwnedFd, limit: usize, walked: &Walked) -> Result<(Vec<Entry>, bool), Errno> {
     use std::os::unix::ffi::OsStrExt;
 
@@ -299,7 +299,7 @@ pub(super) fn entries(handle: &OwnedFd, limit: usize, walked: &Walked) -> Result
     Ok((found, false))
 }
 
-/// Opens a directory handle anew, so that it can be synced.
+/// Opens a directory again for reading, because a path-only handle cannot be synced or listed.
 pub(super) fn reopened(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(directory, ".", flags, Mode::empty())

@@ -1,4 +1,4 @@
-//! A walk stays where it began.
+//! A walk stays in the directory where it began.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -26,7 +26,7 @@ fn names_are_opened_from_the_handle_and_links_are_not_followed() {
         assert!(top.stamp(name(hostile)).is_err(), "{hostile}");
     }
     let inner = top.folder(name("inner")).unwrap();
-    // The directory is swapped for a link; the handle stays what it was.
+    // Replace the directory with a link; the open handle still refers to the old directory.
     std::fs::rename(base.join("ws/inner"), base.join("ws/moved")).unwrap();
     symlink(base.join("out"), base.join("ws/inner")).unwrap();
     let (mut file, stamp) = inner.file(name("a")).unwrap();

@@ -1,10 +1,10 @@
-//! Opened files, judged by the path that their handles really have.
+//! Checks opened files against the permissions of a tool call, by the real path of their handles.
 //!
-//! Owns the question that follows every opening for a call. A path is text that was judged before; other processes can put
-//! links in place of its directories meanwhile. The kernel knows where a handle really is, and that path is judged again.
+//! The guard checked the text of the path before. Other processes can replace directories of the path with links
+//! meanwhile, so after every open this module asks the kernel for the handle's real path and checks that path again.
 //!
-//! Invariant: with a judge, no handle leaves `resolve` or `folder` that the judge did not let through. A path that the kernel
-//! does not tell is refused.
+//! Invariant: with a judge, no handle leaves `resolve` or `folder` unless the judge allowed it. If the kernel cannot
+//! name the real path, access is denied.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use rustix::fs::{fstat, stat};
 use super::error::FileError;
 use super::stamp::FileId;
 
-/// Who judges opened files; none by default.
+/// Checks opened files; allows everything by default.
 #[derive(Clone, Default)]
 pub(super) struct Judge(Option<Arc<dyn FileJudge>>);
 
-/// A directory and who judges what is in it. Nothing when everything in it may be read.
+/// An open directory and the check for its entries. `None` if every entry may be read.
 #[derive(Debug)]
 pub(super) struct Walked(Option<(Judge, PathBuf)>);
 
@@ -30,7 +30,7 @@ impl Judge {
         Self(Some(judge))
     }
 
-    /// Judges what a handle is open for.
+    /// Checks whether the handle's file may be used this way.
     pub(super) fn handle(&self, named: &str, handle: &OwnedFd, used: FileUse) -> Result<(), FileError> {
         if self.0.is_none() {
             return Ok(());
@@ -39,7 +39,7 @@ impl Judge {
         self.path(named, &real, used)
     }
 
-    /// Judges a name of an open directory.
+    /// Checks whether an entry of an open directory may be used this way.
     pub(super) fn name(
         &self,
         named: &str,
@@ -54,7 +54,7 @@ impl Judge {
         self.path(named, &real.join(name), used)
     }
 
-    /// What is asked of the names of an open directory.
+    /// Returns the check for the entries of an open directory.
     pub(super) fn walked(&self, named: &str, directory: &OwnedFd) -> Result<Walked, FileError> {
         let Some(judge) = &self.0 else { return Ok(Walked(None)) };
         let real = real_path(directory).ok_or_else(|| FileError::Unsteady(named.to_owned()))?;
@@ -75,14 +75,14 @@ impl Judge {
 }
 
 impl Walked {
-    /// Whether a name of the directory may be read.
+    /// Whether an entry of the directory may be read.
     pub(super) fn has(&self, name: &OsStr) -> bool {
         let Some((judge, path)) = &self.0 else { return true };
         judge.path("", &path.join(name), FileUse::Read).is_ok()
     }
 
-    /// The same for a directory of it. Its path is where this one was when it was opened: a handle that is moved meanwhile
-    /// holds what was judged.
+    /// The same check for a subdirectory. Uses the path that this directory had when it was opened: if a handle is moved
+    /// meanwhile, its content is still what was checked.
     pub(super) fn enter(&self, name: &OsStr) -> Self {
         Self(self.0.as_ref().map(|(judge, path)| (judge.clone(), path.join(name))))
     }
@@ -94,7 +94,7 @@ impl std::fmt::Debug for Judge {
     }
 }
 
-/// Where a handle really is; nothing when it has no path any more, or the kernel does not say.
+/// The real path of a handle; `None` if the file has no path any more or the kernel does not name it.
 fn real_path(handle: &OwnedFd) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt as _;
 
@@ -102,7 +102,7 @@ fn real_path(handle: &OwnedFd) -> Option<PathBuf> {
     let target = rustix::fs::readlink(own, Vec::new()).ok()?.into_bytes();
     let is_marked = target.ends_with(b" (deleted)");
     let path = PathBuf::from(std::ffi::OsString::from_vec(target));
-    // So the kernel marks what has no name any more; a file can be named so, too.
+    // The kernel appends this to the path of a deleted file, but a file can also really be called so.
     let is_there = || {
         let (Ok(held), Ok(there)) = (fstat(handle), stat(&path)) else { return false };
         FileId::of(&held) == FileId::of(&there)

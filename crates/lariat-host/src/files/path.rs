@@ -1,22 +1,22 @@
-//! From the text a model wrote to a root and a path relative to it.
+//! Maps the text of a path that a model wrote to a root and a path relative to it.
 //!
-//! Owns the choice of the root, nothing about safety: whatever comes out is resolved beneath that root by the kernel.
-//! A relative path belongs to the first root; an absolute one to the root with the longest path that begins it, as the
-//! root was given or as it is called canonically.
+//! This only selects the root and provides no safety: the kernel resolves the result beneath that root. A relative path
+//! belongs to the first root. An absolute path belongs to the root with the longest matching prefix, compared with the
+//! root's path as given and its canonical path.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::error::{FileError, shortened};
 use super::workspace::Root;
 
-/// A root and a path beneath it, not looked at yet.
+/// A root and a path relative to it, not resolved yet.
 #[derive(Clone, Debug)]
 pub(super) struct Mapped {
     pub(super) root: usize,
     pub(super) relative: PathBuf,
 }
 
-/// Maps a path of a model.
+/// Maps a path that a model wrote.
 pub(super) fn map(roots: &[Root], text: &str) -> Result<Mapped, FileError> {
     if text.is_empty() {
         return Err(FileError::Malformed { path: String::new(), reason: "it is empty" });
@@ -36,8 +36,8 @@ pub(super) fn map(roots: &[Root], text: &str) -> Result<Mapped, FileError> {
     map_absolute(roots, path).ok_or_else(|| FileError::Outside { path: shortened(text), roots: names(roots) })
 }
 
-/// Maps an absolute path: as it is, else without its `.` and `..`. The second is a guess about links, and harmless: it
-/// only chooses a root.
+/// Maps an absolute path as it is, otherwise without its `.` and `..`. Removing them ignores links, which is harmless,
+/// because the result only selects a root.
 pub(super) fn map_absolute(roots: &[Root], path: &Path) -> Option<Mapped> {
     longest(roots, path).or_else(|| longest(roots, &lexically_plain(path)))
 }
@@ -64,7 +64,7 @@ fn lexically_plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// The roots, for a message.
+/// The paths of the roots, for a message.
 pub(super) fn names(roots: &[Root]) -> String {
     let names: Vec<_> = roots.iter().map(|root| format!("`{}`", root.path().display())).collect();
     names.join(" or ")

@@ -1,11 +1,12 @@
-//! From a mapped path to an open handle, in the kernel.
+//! Opens a handle for a mapped path, resolved by the kernel.
 //!
-//! Owns every open of this crate's file operations. A path is opened by `openat2` beneath its root. Only when the kernel
-//! answers that a link leaves the root is the path walked by hand, one handle after the other, because an absolute link
-//! may well lead back beneath a root; what the walk finds is opened beneath a root like everything else.
+//! Every open of the file operations goes through here. `openat2` opens a path beneath its root. If the kernel answers
+//! that a link leaves the root, this module walks the path itself, one handle at a time, because an absolute link may
+//! lead back beneath a root. The path that the walk finds is then opened beneath a root like any other.
 //!
 //! Invariant: a handle that leaves this module was opened with `RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS` from a root's
-//! handle, or by one name without links from such a handle; and where a call is judged, so was the path it really has.
+//! handle, or by one name without following links from such a handle. If the tool call has a judge, the judge also
+//! allowed the handle's real path.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -22,16 +23,16 @@ use super::path::{Mapped, map, map_absolute, names};
 use super::stamp::FileId;
 use super::workspace::{Access, Root, Workspace};
 
-/// Links that one path may lead through, as in the kernel.
+/// Maximum number of links in one path, as in the kernel.
 const MOST_LINKS: usize = 40;
-/// Attempts at a path that others change while it is resolved.
+/// How often to retry a path that other processes change while it is resolved.
 const ATTEMPTS: usize = 64;
-/// Directories above a place that are looked at; the kernel's paths are no deeper than 2,048 names.
+/// Maximum number of parent directories to check; paths in the kernel have at most 2,048 names.
 const MOST_PARENTS: usize = 2_048;
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
-/// A name in an open directory; what carries it is not a link.
+/// A name in an open directory. The entry with that name is not a link, or does not exist.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) directory: OwnedFd,
@@ -39,31 +40,31 @@ pub(super) struct Place {
     pub(super) root: usize,
 }
 
-/// What becomes of directories that are missing on the way.
+/// What to do if directories of the path are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
     Refuse,
     Create,
 }
 
-/// What a link at the end of a path stands for.
+/// What to do if the path ends in a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
-    /// What it leads to.
+    /// Use the link's target.
     Follow,
-    /// Itself.
+    /// Use the link itself.
     Keep,
 }
 
 impl Workspace {
-    /// Opens what a path leads to, if the call may read it.
+    /// Opens the file that a path leads to, if the tool call may read it.
     pub(super) fn open_path(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
         let handle = self.open_unjudged(path, flags)?;
         self.judge.handle(path, &handle, FileUse::Read)?;
         Ok(handle)
     }
 
-    /// Opens what a path leads to, to look at what it is and nothing more.
+    /// Opens the file that a path leads to without a permission check, only to check its type.
     pub(super) fn open_unjudged(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
         let roots = self.roots();
         let mapped = map(roots, path)?;
@@ -87,7 +88,7 @@ impl Workspace {
         Err(FileError::Unsteady(path.to_owned()))
     }
 
-    /// The directory and the name that a path leads to. The name need not exist.
+    /// Resolves a path to an open directory and a name in it. The name need not exist.
     fn place(&self, path: &str, missing: Missing, link: Link) -> Result<Place, FileError> {
         let roots = self.roots();
         let mapped = map(roots, path)?;
@@ -126,7 +127,7 @@ impl Workspace {
         Err(FileError::Unsteady(path.to_owned()))
     }
 
-    /// As [`place`](Self::place), for changing what is there, if the call may.
+    /// Like [`place`](Self::place), for changing the entry, if the tool call may do so.
     pub(super) fn place_to_change(
         &self,
         path: &str,
@@ -140,7 +141,7 @@ impl Workspace {
         Ok(place)
     }
 
-    /// Refuses a directory that was reached by a read-only root, or lies in one.
+    /// Fails if the directory was reached through a read-only root, or is inside one.
     fn must_be_writable(&self, path: &str, root: usize, directory: &OwnedFd) -> Result<(), FileError> {
         if self.roots().get(root).is_some_and(Root::is_writable) && !self.is_in_read_only_root(directory) {
             return Ok(());
@@ -148,7 +149,7 @@ impl Workspace {
         Err(FileError::ReadOnly(path.to_owned()))
     }
 
-    /// Whether a read-only root lies between a directory and the writable root it was reached by.
+    /// Whether a read-only root lies between a directory and the writable root through which it was reached.
     fn is_in_read_only_root(&self, directory: &OwnedFd) -> bool {
         let closed: Vec<FileId> =
             self.roots().iter().filter(|root| !root.is_writable()).map(|root| root.id).collect();
@@ -177,7 +178,7 @@ impl Workspace {
         true
     }
 
-    /// Creates the directories of a mapped path that are missing, each beneath its root.
+    /// Creates the missing directories of a mapped path, each beneath its root.
     fn create_directories(&self, path: &str, mapped: &Mapped) -> Result<(), FileError> {
         let plain = self.walk(path, mapped)?;
         let roots = self.roots();
@@ -201,8 +202,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Follows a path name by name, with handles, to a root and a path without links and dots. Names that do not exist
-    /// are kept as they are.
+    /// Follows a path name by name, by handle, and returns a root and a path without links and dots. Keeps names that do
+    /// not exist as they are.
     fn walk(&self, path: &str, mapped: &Mapped) -> Result<Mapped, FileError> {
         let roots = self.roots();
         let mut links = 0;
@@ -213,7 +214,7 @@ impl Workspace {
                     at.handles.pop();
                     continue;
                 }
-                // Above a root: the rest may lead back beneath one.
+                // Above a root: the rest of the path may lead back beneath one.
                 let root = roots.get(at.root).ok_or_else(|| self.outside(path))?;
                 let mut target = root.path().parent().ok_or_else(|| self.outside(path))?.to_owned();
                 target.extend(at.ahead.iter());
@@ -260,7 +261,7 @@ impl Workspace {
         Ok(Mapped { root: at.root, relative: at.names.iter().collect() })
     }
 
-    /// Goes on at an absolute path, if a root has it.
+    /// Continues a walk at an absolute path, if it is beneath a root.
     fn jump(&self, path: &str, target: &Path, links: usize) -> Result<Walk, FileError> {
         if links > MOST_LINKS {
             return Err(FileError::Links(path.to_owned()));
@@ -272,7 +273,7 @@ impl Workspace {
         FileError::Outside { path: shortened(path), roots: names(self.roots()) }
     }
 
-    /// The kernel's answer in words, with the nearest name for what does not exist.
+    /// Translates the kernel's error for a path; if the path does not exist, adds a hint with the nearest name.
     pub(super) fn explain(&self, path: &str, mapped: &Mapped, errno: Errno) -> FileError {
         match errno {
             Errno::XDEV => self.outside(path),
@@ -285,14 +286,14 @@ impl Workspace {
     }
 }
 
-/// One step of a walk: a handle to whatever has the name, be it a link.
+/// Flags for one step of a walk: a handle to the entry itself, even if it is a link.
 const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// How far a walk has come.
+/// The progress of a walk.
 struct Walk {
     root: usize,
     names: Vec<OsString>,
-    /// One per name; none from the first name on that does not exist.
+    /// One per name; `None` from the first name on that does not exist.
     handles: Vec<Option<OwnedFd>>,
     ahead: VecDeque<OsString>,
 }
@@ -331,29 +332,29 @@ pub(super) fn is(stat: &Stat, kind: FileType) -> bool {
     FileType::from_raw_mode(stat.st_mode) == kind
 }
 
-/// Whether a link is one of `/proc`, whose text is not where it leads.
+/// Whether a link belongs to `/proc`, where the text of a link is not its real target.
 fn is_of_the_kernel(link: &OwnedFd) -> bool {
     const PROC: u64 = 0x9FA0;
     fstatfs(link).is_ok_and(|system| u64::try_from(system.f_type) == Ok(PROC))
 }
 
-/// Whether only a directory can be meant.
+/// Whether the path can only mean a directory.
 fn ends_in_a_directory(path: &str) -> bool {
     path == "." || path == ".." || ["/", "/.", "/.."].iter().any(|end| path.ends_with(end))
 }
 
-/// Parent and last name; nothing for the root itself.
+/// Splits off the last name; `None` for the root itself.
 fn split(relative: &Path) -> Option<(&Path, &OsStr)> {
     Some((relative.parent()?, relative.file_name()?))
 }
 
-/// The one open of a path: beneath its root, in the kernel.
+/// Opens a path beneath its root, resolved by the kernel. Every open by path goes through here.
 pub(super) fn open_beneath(roots: &[Root], mapped: &Mapped, flags: OFlags) -> Result<OwnedFd, Errno> {
     let root = roots.get(mapped.root).ok_or(Errno::XDEV)?;
     let relative = mapped.relative.as_os_str();
     let relative = if relative.is_empty() { OsStr::new(".") } else { relative };
     for _ in 0..ATTEMPTS {
-        // The kernel answers EAGAIN when a rename anywhere may have moved what `..` means.
+        // The kernel answers EAGAIN if a concurrent rename may have changed what `..` means.
         match openat2(&root.handle, relative, flags | OFlags::CLOEXEC, Mode::empty(), BENEATH) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             opened => return opened,
@@ -362,7 +363,7 @@ pub(super) fn open_beneath(roots: &[Root], mapped: &Mapped, flags: OFlags) -> Re
     Err(Errno::AGAIN)
 }
 
-/// Opens one name of a directory, never through a link.
+/// Opens one entry of a directory, never through a link.
 pub(super) fn open_name(
     directory: &OwnedFd,
     name: &OsStr,

@@ -4,7 +4,7 @@ fn limits(spill: Option<PathBuf>) -> CaptureLimits {
     CaptureLimits { head: 10, tail: 20, spill, spill_limit: 1000 }
 }
 
-/// A place for a file that is not there, gone with the test.
+/// Path of a file that does not exist yet; removed when the test ends.
 struct Place(PathBuf);
 
 impl Place {

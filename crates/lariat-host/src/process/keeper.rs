@@ -1,12 +1,12 @@
-//! The keeper: a small process of ours that starts programs in our place.
+//! The launch helper: a small process that starts programs on behalf of a large one.
 //!
-//! To start a program a process is copied twice, for the warden and for the program, and as long as the warden lives,
-//! every page that the original writes is copied once more. What that costs grows with what the original holds. A keeper
-//! is the same program started anew; it holds nothing, so it is the one to copy.
+//! Starting a program forks twice, once for the supervisor process and once for the program. While the supervisor
+//! process lives, every page that the original process writes is copied once more, so the cost grows with the size of
+//! the original. A launch helper is the same executable, freshly started and small, so forking it is cheap.
 //!
-//! Owns the line to it. Orders go there with their descriptors. What comes of one is told over the lifeline of the program
-//! itself, so nothing that was started depends on the keeper: it may end at any time, and the next order starts another.
-//! Without its owner it ends.
+//! The owner sends launch orders with their descriptors over a socket. The outcome comes back over the control socket of
+//! the program itself, so no running program depends on the helper: it may end at any time, and the next order starts
+//! another one. The helper ends when its owner does.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -30,14 +30,14 @@ use super::order::{Descriptors, Order};
 use super::running::lock;
 use crate::sys::child::Held;
 
-/// What a keeper is called, to itself and in lists of processes.
+/// Process name of a launch helper, in `argv[0]` and so in process lists.
 const NAME: &str = "lariat-keeper";
-/// How long a keeper may take to end.
+/// How long to wait for a launch helper to end.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-/// Descriptors of one order: its text, the standard ones, the lifeline, the line to its warden, and control groups.
+/// Maximum number of descriptors per order: order text, standard streams, control socket, mount socket, control groups.
 const DESCRIPTORS: usize = 16;
 
-/// A small process that starts programs in our place, once it is needed. Cloning shares.
+/// A launch helper, started when it is first needed. Clones share the same process.
 #[derive(Clone, Debug)]
 pub struct Keeper {
     program: PathBuf,
@@ -46,12 +46,12 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// This program. It must call [`Keeper::serve_if_asked`] before anything else.
+    /// Uses this executable. It must call [`Keeper::serve_if_asked`] before anything else.
     pub fn own() -> Self {
         Self::new("/proc/self/exe", [] as [&str; 0])
     }
 
-    /// A program that calls [`Keeper::serve`] when it is started with these arguments.
+    /// Uses another program, which must call [`Keeper::serve`] when started with these arguments.
     pub fn new<T: Into<OsString>>(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = T>,
@@ -60,32 +60,32 @@ impl Keeper {
         Self { program: program.into(), arguments, line: Arc::default() }
     }
 
-    /// Does a keeper's work and ends, if this process was started as one; else returns.
+    /// Runs as a launch helper and exits, if this process was started as one; otherwise returns.
     pub fn serve_if_asked() {
         if std::env::args_os().next().is_some_and(|name| name == NAME) {
             Self::serve()
         }
     }
 
-    /// Carries out the orders that come to standard input, until nobody can give one any more; then ends the process.
+    /// Executes the orders that arrive on standard input until the owner closes it, then exits.
     pub fn serve() -> ! {
-        // No directory is in use because of it.
+        // The helper must not keep a directory in use.
         let _ = rustix::process::chdir("/");
         attend(&Arc::default());
         std::process::exit(0)
     }
 
-    /// Hands an order over. What comes of it is told over its lifeline.
+    /// Sends an order. The outcome comes back over the program's control socket.
     ///
     /// # Errors
-    /// When there is no keeper to be had. The order was not carried out.
+    /// If no launch helper is available. Then the order was not executed.
     pub(super) fn give(&self, order: &Order, descriptors: &Descriptors) -> io::Result<()> {
         let mut text = std::fs::File::from(rustix::fs::memfd_create(c"order", MemfdFlags::CLOEXEC)?);
         text.write_all(&serde_json::to_vec(order)?)?;
         let mut line = lock(&self.line);
         if let Some(open) = line.take() {
             let sent = open.send(&text, descriptors);
-            // One that has more orders than it can take is as good as before.
+            // A helper whose queue is full still works.
             if sent.as_ref().map_or_else(|error| error.kind() == io::ErrorKind::WouldBlock, |()| true) {
                 *line = Some(open);
                 return sent;
@@ -98,20 +98,20 @@ impl Keeper {
     }
 }
 
-/// A keeper that runs.
+/// A running launch helper.
 #[derive(Debug)]
 struct Line {
-    /// Until it is closed, which a keeper takes for the end.
+    /// Closing it tells the helper to end.
     socket: Option<OwnedFd>,
     child: Child,
 }
 
 impl Line {
-    #[expect(clippy::disallowed_methods, reason = "this is the host")]
+    #[expect(clippy::disallowed_methods, reason = "lariat-host may access the operating system")]
     fn open(keeper: &Keeper) -> io::Result<Self> {
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        // A group of its own: keys of the terminal are not for it. No variables: there are secrets among ours.
+        // Its own process group, so that it gets no signals from the terminal. No variables: ours may contain secrets.
         let child = std::process::Command::new(&keeper.program)
             .arg0(NAME)
             .args(&keeper.arguments)
@@ -144,7 +144,7 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// A keeper ends when its line does. One that cannot, because it waits for a file system, is not waited for.
+    /// The helper ends when its socket closes. If it is blocked by a file system, it is killed without waiting for it.
     fn drop(&mut self) {
         self.socket = None;
         if let Ok(process) = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()) {
@@ -156,7 +156,7 @@ impl Drop for Line {
     }
 }
 
-/// The next order; `None` when nobody can give one any more.
+/// Receives the next order; `None` after the owner closed the socket.
 fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Order, Descriptors)>> {
     let mut byte = [0_u8; 1];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
@@ -190,18 +190,18 @@ fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Order, Descriptors)>> {
     Ok(Some((order, Descriptors { standard, held: Held { lifeline, groups, maker } })))
 }
 
-/// What those who attend share.
+/// State that the threads of a launch helper share.
 #[derive(Debug, Default)]
 struct House {
-    /// How many carry out an order.
+    /// Number of threads that are executing an order.
     busy: AtomicUsize,
-    /// How many attend besides the first.
+    /// Number of threads besides the first.
     others: AtomicUsize,
-    /// Those that were started. Who ended is taken off before the next comes.
+    /// The supervisor processes that were started. Ended ones are removed before the next is added.
     wardens: Mutex<Vec<Child>>,
 }
 
-/// Carries out orders. A start may wait for a file system that does not answer, so somebody else always listens meanwhile.
+/// Executes orders. A start may block on a file system that does not respond, so another thread always waits for orders.
 fn attend(house: &Arc<House>) {
     while let Ok(Some((order, descriptors))) = receive(rustix::stdio::stdin()) {
         let busy = house.busy.fetch_add(1, Ordering::AcqRel);
@@ -210,7 +210,7 @@ fn attend(house: &Arc<House>) {
             let house = Arc::clone(house);
             let _ = std::thread::Builder::new().spawn(move || {
                 attend(&house);
-                // Nobody can give an order any more.
+                // The owner closed the socket.
                 std::process::exit(0)
             });
         }

@@ -32,9 +32,9 @@ fn a_program_is_found_by_its_name() {
     assert_eq!(environment.find(OsStr::new("no-such-program")), None);
 }
 
-/// S18: an active virtual environment puts a folder of the project first in PATH.
+/// An active virtual environment puts a directory of the project first in `PATH`.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+#[expect(clippy::disallowed_methods, reason = "the test creates its own files")]
 fn a_program_is_not_taken_from_where_the_agent_can_write() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 

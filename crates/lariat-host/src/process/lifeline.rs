@@ -1,8 +1,9 @@
-//! The lifeline: the socket between a supervisor and a warden.
+//! The control socket between this process and the supervisor process of a program.
 //!
-//! Owns the messages: what a warden tells (the command ended, a start failed and where, descriptors for us), what a
-//! keeper tells (it started the program, or could not), and the one thing a warden is told (end it). Invariant: the
-//! owner's side is held by nobody else, so its end is our end.
+//! The supervisor process reports over it that the command ended or that its start failed, and at which stage, and sends
+//! descriptors. A launch helper reports whether it started the program. This process sends one request: end the program.
+//!
+//! Invariant: no other process holds our side of the socket, so it closes when this process ends.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,38 +16,38 @@ use tokio::io::unix::AsyncFd;
 
 use crate::sys::child::{END, ENDED, FAILED, LISTENER, NOTIFIER, READY};
 
-/// Our side.
+/// Our side of the control socket.
 #[derive(Debug)]
 pub(super) struct Lifeline {
     socket: AsyncFd<OwnedFd>,
 }
 
-/// What a warden, the child before it became the program, or a keeper tells.
+/// A message from the supervisor process, from the child before it runs the program, or from a launch helper.
 #[derive(Debug)]
 pub(super) enum Word {
     /// The program ended.
     Ended {
         /// Its wait status.
         status: i32,
-        /// Whether nothing of it is left but its warden. Others that it started may live on for a moment.
+        /// Whether only the supervisor process is left. Grandchildren may live on for a moment.
         alone: bool,
     },
     /// The start failed at this stage.
     Failed(u8),
-    /// The program itself is started next.
+    /// The program itself starts next.
     Ready,
-    /// A keeper started the program; an error of the kernel's when it could not.
+    /// A launch helper started the program, or the kernel's error if it could not.
     Started(io::Result<()>),
     /// The listening socket of the proxy.
     Listener(OwnedFd),
-    /// Where seccomp notifies.
+    /// The descriptor on which seccomp sends notifications.
     Notifier(OwnedFd),
-    /// Nothing of the program is left.
+    /// No process of the program is left.
     Gone,
 }
 
 impl Lifeline {
-    /// Both sides; the other one is for the child.
+    /// Creates both sides; the second is for the child.
     pub(super) fn new() -> io::Result<(Self, OwnedFd)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (ours, theirs) =
@@ -54,12 +55,12 @@ impl Lifeline {
         Ok((Self { socket: crate::sys::watch(ours, Interest::READABLE)? }, theirs))
     }
 
-    /// Asks for the end of everything. A warden that is gone does not mind.
+    /// Asks the supervisor process to end the program and everything it started. Does nothing if it has ended.
     pub(super) fn end(&self) {
         let _ = rustix::net::send(self.socket.get_ref(), &[END], SendFlags::NOSIGNAL);
     }
 
-    /// The next word.
+    /// Waits for the next message.
     pub(super) async fn hear(&self) -> Word {
         let heard = self.socket.async_io(Interest::READABLE, receive).await;
         heard.unwrap_or(Word::Gone)
@@ -97,10 +98,10 @@ fn number(bytes: &[u8]) -> i32 {
     i32::from_le_bytes(number)
 }
 
-/// What comes after it is zero, or the kernel's number of what went wrong.
+/// Followed by zero, or by the kernel's error number.
 const STARTED: u8 = b'O';
 
-/// Tells, as a keeper, what came of an order.
+/// Reports the outcome of an order, as a launch helper.
 pub(super) fn tell_started(theirs: &OwnedFd, started: Result<(), &io::Error>) {
     let error = started.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
     let [a, b, c, d] = error.to_le_bytes();

@@ -1,6 +1,6 @@
-//! What a program is started with, as data: made here, carried out here or by a keeper.
+//! Describes a program start as data, and executes it in this process or in a launch helper.
 //!
-//! Owns the one way by which programs are started: [`Order::carry_out`].
+//! All programs are started by [`Order::carry_out`].
 
 use std::ffi::{CString, OsString};
 use std::io;
@@ -14,7 +14,7 @@ use super::launch::{Launch, Output};
 use crate::sandbox::Confinement;
 use crate::sys::child::{Held, Plan};
 
-/// A program to start.
+/// A program to start, as data that can be sent to a launch helper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     program: OsString,
@@ -23,16 +23,16 @@ pub(super) struct Order {
     plan: Plan,
 }
 
-/// The descriptors that go with an order.
+/// The descriptors that belong to an order.
 #[derive(Debug)]
 pub(super) struct Descriptors {
     /// Standard input, output and error.
     pub(super) standard: [OwnedFd; 3],
-    /// What is held until the program starts, or by its warden.
+    /// Descriptors for the child, used until the program starts or by its supervisor process.
     pub(super) held: Held,
 }
 
-/// Where the program of a launch is. One that is named is never taken from where the launch can write.
+/// Finds the program of a launch. Never uses a program by name from a directory that the launch can write to.
 fn find(launch: &Launch) -> io::Result<PathBuf> {
     let mut written = vec![launch.directory.as_path()];
     if let Some(sandbox) = &launch.sandbox {
@@ -40,20 +40,20 @@ fn find(launch: &Launch) -> io::Result<PathBuf> {
     }
     launch.environment.find_beside(&launch.program, &written).ok_or_else(|| {
         let name = launch.program.to_string_lossy();
-        let words = format!("`{name}` was not found in a directory of PATH that the agent cannot write");
+        let words = format!("`{name}` was not found in any PATH directory that the agent cannot write to");
         io::Error::new(io::ErrorKind::NotFound, words)
     })
 }
 
-/// What remains of a confinement when its walls went into an order.
+/// What this process keeps of a confinement after its restrictions went into an order.
 pub(super) struct Beside {
     pub(super) guard: Option<crate::sandbox::Guard>,
-    /// Whether another program starts the command.
+    /// Whether a wrapper program starts the command.
     pub(super) wrapped: bool,
 }
 
 impl Order {
-    /// The order of a launch.
+    /// Creates the order for a launch.
     pub(super) fn new(launch: &Launch, confinement: Option<Confinement>) -> io::Result<(Self, Beside)> {
         let mut arguments = Vec::new();
         let mut program = find(launch)?.into_os_string();
@@ -80,24 +80,24 @@ impl Order {
         Ok((Self { program, arguments, variables, plan }, beside))
     }
 
-    /// Whether a line to the warden goes with it.
+    /// Whether the mount socket to the supervisor process belongs to this order.
     pub(super) fn has_maker(&self) -> bool {
         self.plan.walls.as_ref().is_some_and(|walls| !walls.guarded.is_empty())
     }
 
-    /// Starts the program, as a grandchild of this process; the child is its warden. Returns when the program itself has
-    /// begun, or will not.
+    /// Starts the program as a grandchild of this process; the child is its supervisor process. Returns when the program
+    /// itself has started, or failed to.
     ///
     /// # Errors
-    /// What the kernel refused. The stage was told over the lifeline.
-    #[expect(clippy::disallowed_methods, reason = "this is the host, and the one place that starts programs")]
+    /// The kernel's error. The stage was reported over the control socket.
+    #[expect(clippy::disallowed_methods, reason = "the only function that starts programs")]
     pub(super) fn carry_out(self, descriptors: Descriptors) -> io::Result<Child> {
         let [input, output, errors] = descriptors.standard;
         let mut command = std::process::Command::new(self.program);
         command.args(self.arguments).env_clear().envs(self.variables);
         command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::from(errors));
         self.plan.attach(descriptors.held, &mut command);
-        // With the command go our copies of the child's descriptors.
+        // Dropping the command closes our copies of the child's descriptors.
         command.spawn()
     }
 }

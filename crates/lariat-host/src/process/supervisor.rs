@@ -1,7 +1,7 @@
-//! The supervisor: starts every program and owns everything that comes of it.
+//! Starts every program and ends everything that the programs started.
 //!
-//! Owns the list of what runs, and the tasks that tend it. When the last handle of a supervisor goes, so does
-//! everything it started. Programs that ended stay listed until they are forgotten, the oldest first past a bound.
+//! Dropping the last clone of a supervisor ends all its programs. Programs that ended stay listed until they are
+//! forgotten; beyond a limit, the oldest are dropped first.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,45 +28,45 @@ use super::terminal;
 use crate::sandbox::Guard;
 use crate::sys::child::{Held, Stage};
 
-/// The program that is started first.
+/// Id of the first program.
 const FIRST: ProcessId = ProcessId(1);
-/// Programs that ended and are still listed.
+/// Maximum number of programs in the list, if enough of them have ended.
 const REMEMBERED: usize = 64;
-/// How long readers may go on after nothing of a program is left: somebody else holds its output open.
+/// How long to keep reading after all processes of a program ended, if another process still holds its output open.
 const DRAIN: Duration = Duration::from_millis(200);
-/// How often a sandbox is made before that it cannot be made is believed. The command has not started by then.
+/// How often to try to create a sandbox before reporting an error. The command has not started at that point.
 const SANDBOX_TRIES: u32 = 8;
-/// Bytes read at once.
+/// Bytes to read at once.
 const CHUNK: usize = 64 * 1024;
 
 /// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProcessError {
-    /// There is no such program.
-    #[error("there is no program `{program}` to start: {source}")]
+    /// The program does not exist.
+    #[error("program `{program}` was not found: {source}")]
     NotFound {
-        /// The program.
+        /// The program's name or path.
         program: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel refused a step of the start.
-    #[error("`{program}` could not be started ({stage}): {source}")]
+    /// The kernel rejected a step of the start.
+    #[error("could not start `{program}` ({stage}): {source}")]
     Start {
-        /// The program.
+        /// The program's name or path.
         program: String,
-        /// The step.
+        /// The step that failed.
         stage: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The sandbox could not be made.
-    #[error("the sandbox could not be made: {0}")]
+    /// The sandbox could not be created.
+    #[error("could not create the sandbox: {0}")]
     Sandbox(#[source] io::Error),
 }
 
-/// Starts programs and owns them. Cloning shares; with the last clone everything ends.
+/// Starts programs and owns them. Clones share the list; dropping the last clone ends all programs.
 #[derive(Clone)]
 pub struct Supervisor {
     list: Arc<List>,
@@ -78,17 +78,17 @@ struct List {
     processes: Mutex<BTreeMap<ProcessId, Process>>,
 }
 
-/// One line of the list of programs.
+/// One entry of the list of programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Its identity.
+    /// Identifies the program.
     pub id: ProcessId,
-    /// What was started.
+    /// The command line, for display.
     pub command: String,
     /// How it ended; `None` while it runs.
     pub exit: Option<Exit>,
-    /// Since when it runs, or how long it ran.
+    /// How long it has been running, or ran.
     pub elapsed: Duration,
 }
 
@@ -113,12 +113,12 @@ impl Default for Supervisor {
 }
 
 impl Supervisor {
-    /// One that has started nothing yet.
+    /// Creates a supervisor without programs.
     pub fn new() -> Self {
         Self::with(None)
     }
 
-    /// The same; from the second program on, `keeper` starts them.
+    /// Creates a supervisor that uses `keeper` from the second program on.
     pub fn with_keeper(keeper: Keeper) -> Self {
         Self::with(Some(keeper))
     }
@@ -128,18 +128,18 @@ impl Supervisor {
         Self { list: Arc::new(list) }
     }
 
-    /// Runs a program to its end. A cancelled call, and one that nobody awaits any more, ends it.
+    /// Runs a program until it ends. Cancelling the token, or dropping the future, ends the program.
     ///
     /// # Errors
-    /// [`ProcessError`] when it could not be started. How it ended is not an error.
+    /// [`ProcessError`] if it could not be started. A program that fails is not an error.
     pub async fn run(&self, launch: Launch, cancel: &CancellationToken) -> Result<Finished, ProcessError> {
         self.run_observed(launch, cancel, |_| std::future::ready(())).await
     }
 
-    /// As [`run`](Self::run), with something beside it that looks at the program until it ended.
+    /// Like [`run`](Self::run), and polls `observe` with the program until it ends.
     ///
     /// # Errors
-    /// As those of `run`.
+    /// The same as those of `run`.
     pub async fn run_observed<F: Future<Output = ()>>(
         &self,
         launch: Launch,
@@ -168,15 +168,15 @@ impl Supervisor {
     /// Starts a program and returns while it runs.
     ///
     /// # Errors
-    /// [`ProcessError`] when it could not be started.
+    /// [`ProcessError`] if it could not be started.
     pub async fn start(&self, launch: Launch) -> Result<Process, ProcessError> {
         let id = ProcessId(self.list.next.fetch_add(1, Ordering::Relaxed));
-        // Who starts one program only needs no keeper for it.
+        // A process that starts only one program needs no launch helper.
         let mut keeper = self.list.keeper.as_ref().filter(|_| id != FIRST);
         let mut tries = 1;
         let process = loop {
             match begin(id, launch.clone(), keeper).await {
-                // A wrapper looks at the machine's mounts, then works on them: one that went meanwhile is its failure.
+                // A wrapper reads the mount table and then changes mounts; it fails if a mount disappeared in between.
                 Err(ProcessError::Sandbox(_)) if tries < SANDBOX_TRIES => tries += 1,
                 begun => match begun? {
                     Some(process) => break process,
@@ -195,12 +195,12 @@ impl Supervisor {
         Ok(process)
     }
 
-    /// The program of an id.
+    /// Returns the program with this id.
     pub fn find(&self, id: ProcessId) -> Option<Process> {
         lock(&self.list.processes).get(&id).cloned()
     }
 
-    /// Takes a program that ended off the list.
+    /// Removes an ended program from the list.
     pub fn forget(&self, id: ProcessId) {
         let mut processes = lock(&self.list.processes);
         if processes.get(&id).is_some_and(|process| process.exit().is_some()) {
@@ -208,7 +208,7 @@ impl Supervisor {
         }
     }
 
-    /// All programs, the oldest first.
+    /// Lists all programs, oldest first.
     pub fn list(&self) -> Vec<Summary> {
         let summary = |process: &Process| {
             let ended = *process.shared.exit.borrow();
@@ -222,7 +222,7 @@ impl Supervisor {
         lock(&self.list.processes).values().map(summary).collect()
     }
 
-    /// Ends every program and waits for that.
+    /// Ends every program and waits until they have ended.
     pub async fn stop_all(&self) {
         let processes: Vec<_> = lock(&self.list.processes).values().cloned().collect();
         for process in &processes {
@@ -234,7 +234,7 @@ impl Supervisor {
     }
 }
 
-/// Ends a program whose run is not awaited any more.
+/// Ends a program when its future is dropped.
 struct EndOnDrop<'a>(&'a Process);
 
 impl Drop for EndOnDrop<'_> {
@@ -245,7 +245,7 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-/// The descriptors of a new program, and ours.
+/// The descriptors of a new program, and our ends of them.
 struct Streams {
     child: [OwnedFd; 3],
     output: OwnedFd,
@@ -291,8 +291,8 @@ fn without_waiting(fd: OwnedFd) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Starts a program; `None` when a keeper went with the order, before the program began.
-#[expect(clippy::disallowed_methods, reason = "this is the host")]
+/// Starts a program; `None` if a launch helper died with the order before the program started.
+#[expect(clippy::disallowed_methods, reason = "lariat-host may access the operating system")]
 async fn begin(
     id: ProcessId,
     launch: Launch,
@@ -344,10 +344,10 @@ async fn begin(
                 Err(error) => Err(error),
             }
         }
-        // Without a keeper the program is started from here.
+        // Without a launch helper, this process starts the program.
         Some(Err(_)) | None => {
-            // A start waits for the child to come as far as its program. A wrapper's start is handed to us, and must
-            // be answered meanwhile.
+            // Spawning blocks until the child runs its program. The sandbox hands a wrapper's exec to us for a decision, so
+            // messages must be answered meanwhile.
             let mut starting = tokio::task::spawn_blocking(move || order.carry_out(descriptors));
             loop {
                 tokio::select! {
@@ -377,7 +377,7 @@ async fn begin(
     if let Input::Bytes(bytes) = launch.input {
         let process = Process { shared: Arc::clone(&shared) };
         tokio::spawn(async move {
-            // One that does not read all of it is free not to.
+            // The program need not read all of its input.
             let _ = process.write(&bytes).await;
             process.close_input().await;
         });
@@ -392,7 +392,7 @@ async fn begin(
     }
 }
 
-/// The program, once its wrapper started it. A wrapper that ends before that made no sandbox, and nothing has run.
+/// Waits until the wrapper has started the program. If the wrapper ends first, there is no sandbox and nothing ran.
 async fn behind_wrapper(process: Process, judge: &crate::sandbox::Judge) -> Result<Process, ProcessError> {
     let owned = EndOnDrop(&process);
     let finished = tokio::select! {
@@ -415,15 +415,15 @@ fn words(launch: &Launch) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// What became of an order that a keeper was given.
+/// What became of an order that was sent to a launch helper.
 enum Heard {
-    /// The program began.
+    /// The program started.
     Started,
-    /// The keeper is gone, and the program did not begin.
+    /// The launch helper died, and the program did not start.
     Lost,
 }
 
-/// Waits until a keeper said what came of an order.
+/// Waits until the launch helper reports the outcome of an order.
 async fn heard_start(shared: &Shared, notices: &mut Notices) -> io::Result<Heard> {
     loop {
         if let Some(started) = notices.started.take() {
@@ -432,25 +432,25 @@ async fn heard_start(shared: &Shared, notices: &mut Notices) -> io::Result<Heard
         if notices.gone {
             return match (notices.ready, notices.ended.is_some() && notices.failed.is_none()) {
                 (false, _) => Ok(Heard::Lost),
-                // One that ended had begun; its keeper did not come to say so.
+                // A program that ended must have started; its launch helper died before reporting it.
                 (true, true) => Ok(Heard::Started),
-                (true, false) => Err(io::Error::other("the keeper is gone")),
+                (true, false) => Err(io::Error::other("the launch helper died")),
             };
         }
         notices.take(shared.lifeline.hear().await);
     }
 }
 
-/// What a warden told so far, and the tasks that came of it.
+/// The messages received so far, and the tasks that they started.
 struct Notices {
     shared: std::sync::Weak<Shared>,
     judge: Option<Arc<crate::sandbox::Judge>>,
     failed: Option<u8>,
-    /// The program may have begun.
+    /// The program may have started.
     ready: bool,
     started: Option<io::Result<()>>,
     ended: Option<i32>,
-    /// Nothing of the program is left but its warden.
+    /// Only the supervisor process is left.
     alone: bool,
     gone: bool,
     tasks: Vec<JoinHandle<()>>,
@@ -505,7 +505,7 @@ impl Notices {
     }
 }
 
-/// Waits for the end of everything, then says so. `guard` is what must stay in place until then.
+/// Waits until everything has ended, then publishes the result. `guard` must stay alive until then.
 async fn tend(
     shared: Arc<Shared>,
     child: Option<std::process::Child>,
@@ -540,7 +540,7 @@ async fn tend(
     for task in readers.iter().chain(&notices.tasks) {
         task.abort();
     }
-    // The program's control groups stay until its warden left them.
+    // The control groups must exist until the supervisor process has left them.
     let groups = guard.map(Guard::into_groups);
     *shared.input.lock().await = None;
     let exit = notices.ended.map_or(Exit::Unknown, Exit::of);
@@ -548,7 +548,7 @@ async fn tend(
     while !notices.gone {
         notices.take(shared.lifeline.hear().await);
     }
-    // The warden closed its side as its last act, so this does not wait. A keeper waits for its own.
+    // The supervisor process closes its side last, so this does not block. A launch helper reaps its own children.
     if let Some(mut warden) = child {
         let _ = warden.wait();
     }
@@ -561,13 +561,13 @@ enum Stream {
     Errors,
 }
 
-/// Takes what a program writes until nobody can write any more.
+/// Reads what a program writes until no process holds the other end.
 async fn read(shared: Arc<Shared>, from: OwnedFd, stream: Stream) {
     let Ok(from) = crate::sys::watch(from, Interest::READABLE) else { return };
     let mut buffer = vec![0_u8; CHUNK];
     loop {
         let read = from.async_io(Interest::READABLE, |fd| Ok(rustix::io::read(fd, &mut buffer[..])?)).await;
-        // A terminal says EIO when its program is gone.
+        // A terminal reports EIO when its program has ended.
         let Ok(1..) = read else { return };
         let bytes = buffer.get(..read.unwrap_or(0)).unwrap_or_default();
         match stream {

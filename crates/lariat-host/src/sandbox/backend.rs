@@ -1,7 +1,7 @@
-//! A policy made into walls, by the backend that this machine has.
+//! Turns a policy into restrictions for a command, by one of the available backends.
 //!
-//! Owns what differs between backends. Both get the same seccomp filter, the same network namespace and the same
-//! judge; they differ in who makes the view of files and processes.
+//! Both backends use the same seccomp filter, network namespace and judge. They differ in who sets up the view of files
+//! and processes.
 
 use std::ffi::OsString;
 use std::io;
@@ -18,18 +18,18 @@ use super::view;
 use crate::process::Launch;
 use crate::sys::child::{Identity, Limit, NetworkView, PROXY_PORT, Walls};
 
-/// Who makes the walls.
+/// What enforces a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {
-    /// The program `bwrap`, at this path.
+    /// The program `bwrap` at this path.
     Bubblewrap(PathBuf),
-    /// Namespaces that we make ourselves, with Landlock as a second wall.
+    /// Namespaces that this crate creates itself, with Landlock as a second layer.
     Landlock,
 }
 
 impl Backend {
-    /// Its name, for people.
+    /// The name for users.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Bubblewrap(_) => "bubblewrap",
@@ -38,68 +38,68 @@ impl Backend {
     }
 }
 
-/// A policy and who enforces it. Cloning shares.
+/// A policy and the backend that enforces it. Clones share the policy.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     pub(super) policy: Arc<Policy>,
     pub(super) backend: Backend,
 }
 
-/// What is put around one command.
+/// How one command is confined.
 pub(crate) struct Confinement {
-    /// For the child.
+    /// The restrictions that the child applies to itself.
     pub(crate) walls: Walls,
-    /// A program that starts the command.
+    /// A program that starts the command inside a sandbox.
     pub(crate) wrapper: Option<Wrapper>,
-    /// Variables that the command gets besides its own.
+    /// Additional environment variables of the command.
     pub(crate) variables: Vec<(OsString, OsString)>,
-    /// For us, until it ended.
+    /// What this process keeps until the command ended.
     pub(crate) guard: Guard,
 }
 
-/// A program that starts the command: the command follows its arguments.
+/// A program that starts the command; the command follows its arguments.
 pub(crate) struct Wrapper {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
 }
 
-/// What must stay as it is while a command runs.
+/// What must stay alive while a command runs.
 pub(crate) struct Guard {
     pub(crate) judge: Arc<Judge>,
     pub(crate) limits: Vec<(Limit, u64)>,
     pub(crate) groups: Groups,
-    /// The warden's end of the line to it, for the child.
+    /// The supervisor process's side of the socket for creation requests; passed to the child.
     pub(crate) maker: Option<std::os::fd::OwnedFd>,
 }
 
 impl Guard {
-    /// What must stay for as long as a process is in it; everything else is taken down.
+    /// Keeps only the control groups, which must exist as long as a process is in them.
     pub(crate) fn into_groups(self) -> Groups {
         self.groups
     }
 }
 
 impl Sandbox {
-    /// A sandbox of a backend that [`super::probe`] found.
+    /// Creates a sandbox with a backend that [`super::probe`] found.
     pub fn new(policy: Policy, backend: Backend) -> Self {
         Self { policy: Arc::new(policy), backend }
     }
 
-    /// The same, but nothing can be written, except in a temporary directory of the command's own, and nothing reached.
+    /// The same sandbox without network and without write access, except for the command's own temporary directory.
     pub fn read_only(&self) -> Self {
         let mut policy = (*self.policy).clone();
-        // Not just taken off the list: a `/tmp` of its own would hide a workspace that is in it.
+        // Keep the writable roots as protected paths: otherwise a private `/tmp` would hide a workspace inside it.
         policy.protected.clone_from(&policy.writable);
         policy.network = Network::Off;
         Self { policy: Arc::new(policy), backend: self.backend.clone() }
     }
 
-    /// What is enforced.
+    /// The policy that is enforced.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Who enforces it.
+    /// The backend that enforces it.
     pub fn backend(&self) -> &Backend {
         &self.backend
     }
@@ -109,13 +109,13 @@ impl Sandbox {
         let judged = Arc::new(policy.clone());
         let grounds =
             if self.backend == Backend::Landlock { Grounds::of(&policy) } else { Grounds::default() };
-        // What is a link is covered by itself; what it leads to is on the list as well.
+        // A link is covered by a mount of itself; its target is on the list as well.
         let (links, protected) = policy.protected.into_iter().partition(|path| path.is_symlink());
         policy.protected = protected;
         let (wrapper, view, starts) = match &self.backend {
             Backend::Bubblewrap(program) => {
                 let arguments = bubblewrap(&policy, launch);
-                // Its own start, then the command's.
+                // The wrapper is started first, then the command.
                 (Some(Wrapper { program: program.clone(), arguments }), None, 2)
             }
             Backend::Landlock => (None, Some(view::steps(&policy, &grounds.inner)?), 0),
@@ -149,7 +149,7 @@ impl Sandbox {
         let guard = Guard {
             judge: Arc::new(judge),
             limits: limits.into_iter().filter_map(|(limit, most)| Some((limit, most?))).collect(),
-            // Joining a group takes longer than all the rest; where there is another way, that is taken.
+            // Joining a control group takes longer than everything else, so it is avoided if another limit works.
             groups: Groups::make(
                 policy.processes.filter(|_| counted.is_none() && is_root()),
                 policy.memory_of_all,
@@ -159,7 +159,7 @@ impl Sandbox {
         Ok(Confinement { walls, wrapper, variables: variables(&policy.network), guard })
     }
 
-    /// The policy with the paths as they are now: links resolved, since mounts cover what a link leads to.
+    /// Returns the policy with links resolved as of now, because mounts cover the target of a link.
     fn existing(&self) -> io::Result<Policy> {
         let mut policy = (*self.policy).clone();
         for root in &mut policy.writable {
@@ -171,7 +171,7 @@ impl Sandbox {
                 policy.protected.push(path);
             }
         }
-        // A link that leads out of what is writable leads to what is read-only anyway.
+        // A link that leads outside the writable roots leads to a read-only path anyway.
         let writable = policy.writable.clone();
         policy.protected.retain(|path| writable.iter().any(|root| path.starts_with(root)));
         if let Some(temporary) = &mut policy.temporary {
@@ -180,9 +180,9 @@ impl Sandbox {
         policy.hidden = policy.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
         policy.hidden.sort();
         policy.hidden.dedup();
-        // Who works in a hidden place wants to see it.
+        // A workspace inside a hidden path must stay visible.
         policy.hidden.retain(|path| !writable.iter().any(|root| root.starts_with(path)));
-        // What is below a hidden folder is hidden with it.
+        // A hidden directory hides everything below it.
         let folders: Vec<PathBuf> = policy.hidden.iter().filter(|path| path.is_dir()).cloned().collect();
         let below = |path: &PathBuf| folders.iter().any(|folder| folder != path && path.starts_with(folder));
         policy.hidden.retain(|path| !below(path));
@@ -192,7 +192,7 @@ impl Sandbox {
             policy.hidden.retain(|path| seen.iter().any(|root| path.starts_with(root)));
         }
         if policy.temporary.is_some() {
-            // Another `/tmp` hides all that is in this one.
+            // A private `/tmp` hides everything in the real one.
             let seen = |path: &PathBuf| writable.iter().any(|root| path.starts_with(root));
             policy.hidden.retain(|path| !path.starts_with("/tmp") || seen(path));
         }
@@ -200,11 +200,11 @@ impl Sandbox {
     }
 }
 
-/// Links in a row that are followed; the kernel follows as many.
+/// Maximum number of links to follow, as in the kernel.
 const LINKS: usize = 40;
 
-/// A path, and if it is a link, what it leads to, and so on. Where that is missing, the first missing directory on the
-/// way to it: what is not there cannot be brought into being below it.
+/// A path and, if it is a link, its target, and so on. If a target is missing, returns the first missing directory on the
+/// way to it: if that cannot be created, nothing below it can.
 fn followed(path: PathBuf) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut next = Some(path);
@@ -220,7 +220,7 @@ fn followed(path: PathBuf) -> Vec<PathBuf> {
     all
 }
 
-/// A path without dots, by text: of a link that leads through other links and up again, the kernel may see another one.
+/// Removes `.` and `..` from the text of a path. Where `..` follows a link, the kernel may resolve it differently.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -233,10 +233,10 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// The kernel's least bound of a process-id namespace.
+/// The smallest limit that the kernel accepts for a process-id namespace.
 const LEAST_PROCESSES: u64 = 301;
 
-/// Whether process-id namespaces have a bound of their own: from Linux 6.14 on.
+/// Whether process-id namespaces have their own process limit: since Linux 6.14.
 fn namespaces_count_processes() -> bool {
     let name = rustix::system::uname();
     let release = name.release().to_string_lossy();
@@ -244,7 +244,7 @@ fn namespaces_count_processes() -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 14)
 }
 
-/// Limits of single processes do not bind root.
+/// Per-process limits do not apply to root.
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -270,8 +270,8 @@ fn variables(network: &Network) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
-/// Variables by which the system's loader and library are steered. They are for the command, not for bubblewrap: what it
-/// loads runs before there is a sandbox.
+/// Variables that control the dynamic loader and the C library. They are passed to the command, not to bubblewrap,
+/// because anything bubblewrap loads runs before the sandbox exists.
 pub(crate) fn steers_loader(name: &std::ffi::OsStr) -> bool {
     let name = name.as_encoded_bytes();
     let starts: [&[u8]; 6] = [b"LD_", b"GLIBC_", b"GCONV_", b"MALLOC_", b"LOCPATH", b"NLSPATH"];
@@ -313,7 +313,7 @@ fn bubblewrap(policy: &Policy, launch: &Launch) -> Vec<OsString> {
         }
     }
     say(&[&"--dev", &"/dev", &"--proc", &"/proc"]);
-    // Root's own files there, `core_pattern` among them, obey whoever has root's number.
+    // Some files there, such as `core_pattern`, are writable for root's user id even inside the sandbox.
     say(&[&"--remount-ro", &"/proc"]);
     if let Some(temporary) = &policy.temporary {
         say(&[&"--bind", temporary, &"/tmp"]);
@@ -337,7 +337,7 @@ fn bubblewrap(policy: &Policy, launch: &Launch) -> Vec<OsString> {
     words
 }
 
-/// What Landlock lets a command do, by path as the command sees it: reading everywhere, changing where the policy says.
+/// The Landlock rules of a policy, by path as the command sees it: read everything, change what the policy allows.
 fn landlock_rules(
     policy: &Policy,
     grounds: &Grounds,

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What a program says to a call, by interpreting it as the kernel does.
+/// Evaluates a program for a call as the kernel does.
 fn verdict(program: &[Instruction], number: u32, arch: u32, arguments: [u64; 6]) -> u32 {
     let mut data = [0_u32; 16];
     (data[0], data[1]) = (number, arch);
@@ -81,7 +81,7 @@ fn arguments_decide_where_they_must() {
     let open = |flags: i32| [0, 0, flags as u64, 0, 0, 0];
     assert_eq!(says(libc::SYS_openat, open(libc::O_RDONLY | libc::O_CLOEXEC)), SECCOMP_RET_ALLOW);
     assert_eq!(says(libc::SYS_openat, open(libc::O_WRONLY)), SECCOMP_RET_USER_NOTIF);
-    // The kernel looks at 32 bits of these; what is above them must not hide anything.
+    // The kernel uses only 32 bits of these arguments; the upper bits must not hide anything.
     assert_eq!(
         says(libc::SYS_socket, [(1 << 32) | libc::AF_UNIX as u64, 0, 0, 0, 0, 0]),
         SECCOMP_RET_USER_NOTIF

@@ -1,17 +1,17 @@
-//! Answers what the seccomp filter hands over.
+//! Decides about the system calls that the seccomp filter passes to us.
 //!
-//! Owns two questions. May this call be made? That is decided from its number and registers alone, so nothing can
-//! change under the answer. And: will the kernel refuse it, and why? That is told as a [`Denial`], from memory of the
-//! program, and never lets anything through that the kernel would not: memory may change a moment later.
+//! It answers two questions. May the call be made? This is decided from its number and registers alone, so nothing can
+//! change after the decision. And will the kernel deny it, and why? That is reported as a [`Denial`], based on the
+//! program's memory. Memory may change a moment later, so it never allows anything that the kernel would deny.
 //!
-//! A program that wants a local socket gets one that can never be connected. So what it wants it for is known when it
-//! connects: a program of the user is refused by its path, and the C library's own question for a user's name, which
-//! every `ls -l` asks, is no denial.
+//! A program that creates a local socket gets one that can never be connected. So the decision is made when it connects
+//! and the path is known: sockets of other programs are denied by path, but the C library's lookup of user names, which
+//! every `ls -l` makes, is not reported as a denial.
 //!
-//! What a command makes in a folder where a protected name is missing is made for it ([`super::making`]).
+//! In a directory where a protected name is missing, files are created on behalf of the command ([`super::making`]).
 //!
-//! A wrapper that makes the sandbox needs calls that its command must not have. So with a wrapper, calls are let
-//! through until the command is started, and the filter hands over every start.
+//! A wrapper that sets up the sandbox needs system calls that the command must not make. So with a wrapper, all calls are
+//! allowed until the command starts; the filter reports every program start.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -30,39 +30,39 @@ use super::proxy;
 use crate::sys::maker::Made;
 use crate::sys::notify::{self, Answer, Notification, Opened};
 
-/// Judges the calls of one command.
+/// Decides about the system calls of one command.
 #[derive(Debug)]
 pub(crate) struct Judge {
     policy: Arc<Policy>,
-    /// Who makes new names for the command; none where a wrapper makes the sandbox.
+    /// Creates names on behalf of the command; `None` if a wrapper sets up the sandbox.
     making: Option<Making>,
-    /// Starts of programs that are still to come, the command's own among them.
+    /// Number of program starts until the command itself runs.
     starts: watch::Sender<u32>,
 }
 
 impl Judge {
-    /// A judge of a command that is started after so many other starts.
+    /// `starts` is the number of program starts up to and including the command's own.
     pub(super) fn new(policy: Arc<Policy>, starts: u32) -> Self {
         Self { policy, making: None, starts: watch::Sender::new(starts) }
     }
 
-    /// Has new names made by this.
+    /// Creates new names through this client.
     pub(super) fn with_making(mut self, making: Making) -> Self {
         self.making = Some(making);
         self
     }
 
-    /// True when the command was started, and not only what makes its sandbox.
+    /// Whether the command itself was started, not only the wrapper.
     pub(crate) fn has_started(&self) -> bool {
         *self.starts.borrow() == 0
     }
 
-    /// Waits for the start of the command.
+    /// Waits until the command itself starts.
     pub(crate) async fn started(&self) {
         let _ = self.starts.subscribe().wait_for(|starts| *starts == 0).await;
     }
 
-    /// Answers until nobody can ask any more. Blocks: the kernel has no other way to wait for a question.
+    /// Answers notifications until no process can send one. Blocks, because the kernel offers no other way to wait.
     pub(crate) fn answer(&self, notifier: &OwnedFd, denied: impl Fn(Denial)) {
         loop {
             let call = match notify::receive(notifier.as_fd()) {
@@ -78,7 +78,7 @@ impl Judge {
         }
     }
 
-    /// Serves the proxy of an allow-list.
+    /// Runs the allow-list proxy.
     pub(crate) async fn serve(&self, listener: OwnedFd, denied: impl Fn(Denial) + Clone + Send + 'static) {
         let destinations = match &self.policy.network {
             Network::Only(destinations) => destinations.clone(),
@@ -116,7 +116,7 @@ impl Judge {
             }
             _ => match self.written(call) {
                 Some(_) if sets_user_id(call) => {
-                    let what = "making a file with the set-user-id bit".to_owned();
+                    let what = "creating a file with the set-user-id bit".to_owned();
                     (Answer::Refuse(libc::EPERM), Some(Denial::new(what, Rule::KernelCall)))
                 }
                 Some((path, last)) => self.write(call, &path, last),
@@ -128,14 +128,14 @@ impl Judge {
         }
     }
 
-    /// A call that changes a path: made in the command's place where it cannot do so itself, else left to the kernel.
+    /// A call that changes a path: done on behalf of the command if it cannot do so itself, otherwise left to the kernel.
     fn write(&self, call: &Notification, path: &Path, last: Last) -> (Answer, Option<Denial>) {
-        // A folder that is there is not made again, and that is no refusal.
+        // `mkdir` of an existing directory fails anyway; that is not a denial.
         let is_there = makes_folder(call) && path.symlink_metadata().is_ok();
         let denial = if is_there { None } else { self.explain_write(path, last) };
         let protected = matches!(&denial, Some(Denial { rule: Rule::Protected(_), .. }));
         let Some(making) = &self.making else {
-            // Without Landlock nothing but this keeps a missing protected path from being made.
+            // Without Landlock, only this check prevents the creation of a missing protected path.
             let leads_there = || walked(path, last).is_none_or(|end| self.policy.protects(&end));
             let refused = protected || leads_there();
             return (if refused { Answer::Refuse(libc::EROFS) } else { Answer::Continue }, denial);
@@ -152,7 +152,7 @@ impl Judge {
     }
 
     fn explain_write(&self, path: &Path, last: Last) -> Option<Denial> {
-        // Where links lead: as we see them, which is how the command does, but for a `/tmp` of its own.
+        // Resolve links as we see them; the command sees the same, except for a private `/tmp`.
         let own = self.policy.has_own_tmp() && path.starts_with("/tmp");
         let real = if own { None } else { real(path, last) };
         let real = real.as_deref().unwrap_or(path);
@@ -172,14 +172,14 @@ impl Judge {
             Network::Off => Rule::NetworkOff,
             Network::Only(_) => Rule::NotListed,
         };
-        // Its own loopback interface works; but who looks up names there looks for a machine elsewhere.
+        // The private loopback interface works; but a name lookup there is for a host elsewhere.
         let is_lookup = to.port() == 53;
         let what =
             if is_lookup { format!("looking up a host name at {to}") } else { format!("connecting to {to}") };
         (is_lookup || !to.ip().is_loopback()).then(|| Denial::new(what, rule))
     }
 
-    /// The address of a local socket that a call is about, as far as it is refused.
+    /// The address of the local socket that a call uses, if such sockets are blocked.
     fn local_socket(&self, call: &Notification) -> Option<Vec<u8>> {
         let [_, address, length, ..] = call.arguments;
         if self.policy.local_sockets == LocalSockets::Allowed {
@@ -190,7 +190,7 @@ impl Judge {
         (i32::from(u16::from_ne_bytes(*family)) == libc::AF_UNIX).then(|| path.to_vec())
     }
 
-    /// The path that a watched call is about to change; `None` for other calls.
+    /// The path that a watched call would change; `None` for other calls.
     fn written(&self, call: &Notification) -> Option<(PathBuf, Last)> {
         let [first, second, third, fourth, ..] = call.arguments;
         const HERE: u64 = libc::AT_FDCWD as u64;
@@ -213,12 +213,12 @@ impl Judge {
     }
 }
 
-/// Where C libraries ask for the names of users and hosts by themselves. They go on without an answer.
+/// Sockets that C libraries use to look up users and hosts. They continue without an answer.
 const LOOKUPS: &[&str] =
     &["/var/run/nscd/", "/run/nscd/", "/run/systemd/userdb/", "/run/systemd/resolve/", "/var/lib/sss/pipes/"];
 
 fn explain_local(call: &Notification, path: &[u8]) -> Option<Denial> {
-    // A name that starts with NUL is in no folder; it is written with an `@`.
+    // An abstract socket name starts with NUL; it is written with an `@`.
     let (mark, path) = match path.split_first() {
         Some((0, rest)) => ("@", rest),
         _ => ("", path),
@@ -228,7 +228,7 @@ fn explain_local(call: &Notification, path: &[u8]) -> Option<Denial> {
     if LOOKUPS.iter().any(|lookup| path.starts_with(lookup)) {
         return None;
     }
-    let verb = if call.call == libc::SYS_bind { "making" } else { "connecting to" };
+    let verb = if call.call == libc::SYS_bind { "creating" } else { "connecting to" };
     Some(Denial::new(format!("{verb} the local socket {mark}{path}"), Rule::LocalSockets))
 }
 
@@ -240,7 +240,7 @@ fn family(call: &Notification) -> String {
     }
 }
 
-/// A path of another process in whole, by text only: for words, not for decisions.
+/// The absolute path of another process's path, from its text only: for messages, not for decisions.
 pub(super) fn absolute(pid: u32, directory: u64, path: Vec<u8>) -> PathBuf {
     use std::os::unix::ffi::OsStringExt;
     let path = PathBuf::from(std::ffi::OsString::from_vec(path));
@@ -262,11 +262,11 @@ pub(super) fn absolute(pid: u32, directory: u64, path: Vec<u8>) -> PathBuf {
     whole
 }
 
-/// Links in a row that are followed; the kernel follows as many.
+/// Maximum number of links to follow, as in the kernel.
 const LINKS: usize = 40;
 
-/// Where a path leads by the text of its links; `None` where it leads through what a process has open or is in, because
-/// only the kernel knows where that is.
+/// Follows the links of a path by their text; `None` if the path leads through a process's open files or directories,
+/// because only the kernel knows where those are.
 fn walked(path: &Path, last: Last) -> Option<PathBuf> {
     let mut rest: VecDeque<OsString> = path.iter().skip(1).map(OsString::from).collect();
     let (mut at, mut links) = (PathBuf::from("/"), 0);
@@ -303,7 +303,7 @@ fn walked(path: &Path, last: Last) -> Option<PathBuf> {
     Some(at)
 }
 
-/// Whether a call would make a file that runs with its owner's or group's rights. All of it is in registers.
+/// Whether a call would create a set-user-id or set-group-id file. Uses registers only.
 fn sets_user_id(call: &Notification) -> bool {
     const BITS: u64 = (libc::S_ISUID | libc::S_ISGID) as u64;
     let [_, second, third, fourth, ..] = call.arguments;
@@ -330,20 +330,20 @@ fn makes_folder(call: &Notification) -> bool {
 fn closes_on_exec(call: &Notification) -> bool {
     let [_, second, third, ..] = call.arguments;
     let flags = if call.call == libc::SYS_openat { third } else { second };
-    // `creat` has no flags in that place.
+    // `creat` has no flags in that argument.
     flags & libc::O_CLOEXEC as u64 != 0 && filter::has_open_flags(call.call)
 }
 
-/// What a call does with a link at the end of its path.
+/// How a call treats a link at the end of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
-    /// It is about what the link leads to.
+    /// It uses the link's target.
     Followed,
-    /// It is about the link.
+    /// It uses the link itself.
     Itself,
 }
 
-/// Where a path leads; the last part of it need not exist.
+/// Resolves a path; its last part need not exist.
 fn real(path: &Path, last: Last) -> Option<PathBuf> {
     if let (Last::Followed, Ok(real)) = (last, path.canonicalize()) {
         return Some(real);
@@ -358,7 +358,7 @@ fn link(path: &str) -> PathBuf {
     PathBuf::from(std::ffi::OsString::from_vec(target))
 }
 
-/// An internet address as the kernel lays it out.
+/// Parses an internet address in the kernel's layout.
 fn address_of(bytes: &[u8]) -> Option<SocketAddr> {
     let family = i32::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
     let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);

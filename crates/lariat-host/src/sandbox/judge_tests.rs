@@ -72,7 +72,7 @@ fn a_local_stream_socket_is_given_dead_and_refused_by_its_path() {
     for (number, path, what) in [
         (libc::SYS_connect, &b"/run/docker.sock\0"[..], "connecting to the local socket /run/docker.sock"),
         (libc::SYS_connect, &b"\0bus"[..], "connecting to the local socket @bus"),
-        (libc::SYS_bind, &b"/w/s"[..], "making the local socket /w/s"),
+        (libc::SYS_bind, &b"/w/s"[..], "creating the local socket /w/s"),
     ] {
         let (answer, denial) = local(number, path);
         assert_eq!(answer, Answer::Refuse(libc::EPERM));

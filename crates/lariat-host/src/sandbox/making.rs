@@ -1,8 +1,8 @@
-//! What a command makes in folders where a protected name is missing.
+//! Creates names on behalf of a command in directories where a protected name is missing.
 //!
-//! Owns where Landlock lets a command make names by itself, and the way by which the rest is made for it (see
-//! [`crate::sys::maker`]). A wrong guess about where a path leads is never a way around: what is left to the kernel is
-//! held by Landlock, and what is made for the command is checked on a copy of its arguments.
+//! Decides in which directories Landlock lets the command create names itself, and asks the supervisor process to create
+//! the rest (see [`crate::sys::maker`]). A wrong guess about where a path leads is never an escape: Landlock applies to
+//! everything that the kernel does, and the supervisor process checks its own copy of the arguments.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -20,31 +20,31 @@ use crate::sys::child::Grant;
 use crate::sys::maker::{self, Act, Guarded, Made, Request};
 use crate::sys::notify::{self, Notification};
 
-/// Folders of one writable root that get a rule of their own. In those beyond, names are made for the command, too.
+/// Maximum number of Landlock rules per writable root. In directories beyond that, names are created for the command.
 const MOST_RULES: usize = 256;
 
-/// What Landlock grants, and which names must not be made.
+/// What Landlock allows, and which names must not be created.
 #[derive(Debug, Default)]
 pub(super) struct Grounds {
-    /// Folders beneath writable roots, and what is granted there.
+    /// Directories beneath writable roots, and what is allowed there.
     pub(super) rules: Vec<(PathBuf, Grant)>,
-    /// Folders with missing protected names.
+    /// Directories with missing protected names.
     pub(super) guarded: Vec<Guarded>,
     /// Those of them that are not writable roots themselves.
     pub(super) inner: Vec<PathBuf>,
-    /// Folders in which a command makes names by itself, with what the kernel knows them by; none for those where it does
-    /// not.
+    /// Directories in which a command creates names itself, with device and inode; `None` for directories where it
+    /// cannot.
     known: BTreeMap<PathBuf, Option<(u64, u64)>>,
 }
 
 impl Grounds {
-    /// The grounds of a policy whose paths are as they are now.
+    /// Computes the rules for a policy whose links are resolved.
     pub(super) fn of(policy: &Policy) -> Self {
         let mut grounds = Self::default();
         let mut missing: BTreeMap<PathBuf, Vec<Vec<u8>>> = BTreeMap::new();
         let (there, gone): (Vec<&PathBuf>, Vec<_>) =
             policy.protected.iter().partition(|path| path.symlink_metadata().is_ok());
-        // What is below a protected path that is there is protected with it.
+        // A protected path that exists also protects everything below it.
         for path in gone.into_iter().filter(|path| !there.iter().any(|there| path.starts_with(there))) {
             let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
             missing.entry(parent.to_owned()).or_default().push(name.as_bytes().to_ascii_lowercase());
@@ -64,7 +64,7 @@ impl Grounds {
         grounds
     }
 
-    /// Grants everything beneath a folder, but for making names on the way to guarded folders and in them.
+    /// Allows everything beneath a directory, except creating names on the way to guarded directories and in them.
     fn grant(&mut self, folder: &Path, guarded: &[&PathBuf]) {
         if !guarded.iter().any(|known| known.starts_with(folder)) {
             let known = folder.symlink_metadata().ok().map(|state| (state.dev(), state.ino()));
@@ -85,12 +85,12 @@ impl Grounds {
         }
     }
 
-    /// Whether something must be made for the command.
+    /// Whether names must be created on behalf of the command.
     pub(super) fn needs_maker(&self) -> bool {
         !self.guarded.is_empty()
     }
 
-    /// Who makes it, with both ends of the line to it; the other is for the child.
+    /// Returns the client and the supervisor process's side of its socket, for the child.
     pub(super) fn maker(&self) -> io::Result<(Making, OwnedFd)> {
         use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
         let (ours, theirs) =
@@ -99,7 +99,7 @@ impl Grounds {
     }
 }
 
-/// Has names made for a command.
+/// Asks the supervisor process to create names.
 #[derive(Debug)]
 pub(super) struct Making {
     line: Mutex<OwnedFd>,
@@ -107,23 +107,23 @@ pub(super) struct Making {
 }
 
 impl Making {
-    /// Whether a command cannot make a name in this folder by itself. The path has no links in it.
+    /// Whether a command cannot create a name in this directory itself. The path must not contain links.
     fn is_for_us(&self, folder: &Path) -> bool {
         let nearest = folder.ancestors().find_map(|path| Some((path, self.known.get(path)?)));
         match nearest {
             None => false,
             Some((_, None)) => true,
-            // Another folder of that name may have come into its place.
+            // The directory may have been replaced by another with the same name.
             Some((path, Some(identity))) => {
                 path.symlink_metadata().ok().map(|state| (state.dev(), state.ino())) != Some(*identity)
             }
         }
     }
 
-    /// Makes what a call would make, if the command cannot; `None` when the kernel should do what was asked.
+    /// Creates what a call would create, if the command cannot; `None` if the kernel should execute the call.
     pub(super) fn make(&self, call: &Notification) -> Option<Made> {
         let creation = Creation::of(call)?;
-        // A file cannot be made under a name that says it is a folder.
+        // A file cannot be created under a name that ends in a slash.
         if creation.act == Act::Open && creation.new.1.ends_with(b"/") {
             return None;
         }
@@ -156,13 +156,13 @@ impl Making {
         match maker::ask(line.as_fd(), &request, &[first.from.as_fd(), new_place.from.as_fd()]) {
             Ok(Made::Kernel) => None,
             Ok(made) => Some(made),
-            // Who makes things is gone, and so is the command.
+            // The supervisor process has ended, and so has the command.
             Err(_) => Some(Made::Failed(libc::EROFS)),
         }
     }
 }
 
-/// A call that makes a name: the folder's descriptor and the path, as the command said them.
+/// A call that creates a name: the directory's descriptor and the path, as the command passed them.
 struct Creation {
     act: Act,
     flags: u32,
@@ -172,7 +172,7 @@ struct Creation {
 }
 
 impl Creation {
-    /// `None` for a call that makes nothing, or in a way that only the kernel can follow.
+    /// `None` if the call creates nothing, or in a way that only the kernel can follow.
     fn of(call: &Notification) -> Option<Self> {
         let [first, second, third, fourth, fifth, _] = call.arguments;
         const HERE: u64 = libc::AT_FDCWD as u64;
@@ -195,7 +195,7 @@ impl Creation {
             libc::SYS_mkdirat => one(Act::Directory, first, second, 0, third),
             libc::SYS_mknodat => one(Act::Node, first, second, 0, third),
             libc::SYS_symlinkat => two(Act::Symlink, (HERE, first), (second, third), 0),
-            // Through a link or a descriptor, only the command itself can.
+            // With flags (through a link or a descriptor), only the command itself can do this.
             libc::SYS_linkat if fifth == 0 => two(Act::Link, (first, second), (third, fourth), 0),
             libc::SYS_renameat2 => two(Act::Rename, (first, second), (third, fourth), fifth),
             #[cfg(target_arch = "x86_64")]
@@ -222,18 +222,18 @@ impl Creation {
     }
 }
 
-/// The flags of an opening that may make a file.
+/// Returns the flags of an open call that may create a file.
 fn opened(flags: u64) -> Option<u64> {
     let others = (libc::O_DIRECTORY | libc::O_PATH | libc::O_TMPFILE) as u64;
     (flags & libc::O_CREAT as u64 != 0 && flags & others == 0).then_some(flags)
 }
 
-/// A path of a command: an open folder to start from, the way from there, and the last name.
+/// A path of a command: an open directory to start from, the path from there, and the last name.
 struct Place {
     from: OwnedFd,
     folder: CString,
     name: CString,
-    /// Where the folder is, without links, as we see it.
+    /// The real path of the directory, as we see it.
     real: PathBuf,
 }
 
@@ -257,7 +257,7 @@ impl Place {
     }
 }
 
-/// Which permissions a process does not give to what it makes.
+/// Reads the umask of a process.
 fn umask(pid: u32) -> Option<u32> {
     use std::io::Read as _;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;

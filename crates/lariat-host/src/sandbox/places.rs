@@ -1,9 +1,9 @@
-//! Names of places that the sandbox treats in a special way.
+//! Lists paths that the sandbox treats specially.
 //!
-//! Owns the lists only. What is protected steers other programs, what is hidden holds keys or what people did, what
-//! starts up runs when somebody logs in, and what belongs to the system is what every program needs to run.
+//! Protected paths control other programs. Hidden paths contain keys or records of what the user did. Startup paths run
+//! when a user logs in. System paths are what every program needs to run.
 
-/// Paths of a workspace that a command may not change, create or replace: other programs execute or obey what is there.
+/// Paths of a workspace that a command may not change, create or replace: other programs execute or obey their content.
 pub(super) const PROTECTED: &[&str] = &[
     ".git",
     ".hg",
@@ -32,8 +32,8 @@ pub(super) const PROTECTED: &[&str] = &[
     ".pre-commit-config.yaml",
 ];
 
-/// Paths below the home directory that run or are obeyed when somebody logs in, opens a shell or starts a program. They
-/// are protected where the home directory is writable.
+/// Paths below the home directory that are executed or obeyed when a user logs in, opens a shell or starts a program.
+/// Protected if the home directory is writable.
 pub(super) const STARTS_UP: &[&str] = &[
     ".bashrc",
     ".bash_profile",
@@ -76,9 +76,9 @@ pub(super) const STARTS_UP: &[&str] = &[
     "bin",
 ];
 
-/// Places below the home directory where programs keep keys, or what a person did.
+/// Paths below the home directory where programs keep keys, or records of what the user did.
 pub(super) const HIDDEN: &[&str] = &[
-    // Keys of machines and services.
+    // Keys for machines and cloud services.
     ".ssh",
     ".gnupg",
     ".age",
@@ -116,7 +116,7 @@ pub(super) const HIDDEN: &[&str] = &[
     ".pgpass",
     ".my.cnf",
     ".mylogin.cnf",
-    // Keys of package registries.
+    // Keys for package registries.
     ".npmrc",
     ".yarnrc.yml",
     ".pypirc",
@@ -152,7 +152,7 @@ pub(super) const HIDDEN: &[&str] = &[
     ".continue",
     ".config/crush",
     ".local/share/crush",
-    // Our own.
+    // Lariat's own files.
     ".config/lariat",
     ".local/state/lariat",
     // Password stores and wallets.
@@ -181,7 +181,7 @@ pub(super) const HIDDEN: &[&str] = &[
     ".config/discord",
     ".config/Signal",
     ".local/share/TelegramDesktop",
-    // What a person typed.
+    // Command histories.
     ".bash_history",
     ".zsh_history",
     ".local/share/fish/fish_history",
@@ -196,10 +196,10 @@ pub(super) const HIDDEN: &[&str] = &[
     ".viminfo",
 ];
 
-/// Folders at the root that hold the system's programs and libraries.
+/// Top-level directories that contain the system's programs and libraries.
 pub(super) const SYSTEM: &[&str] = &["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu"];
 
-/// What programs read below `/etc`, `/sys` and `/run` to find libraries, names, certificates and the time.
+/// Files that programs read to find libraries, names, certificates and the time.
 pub(super) const SYSTEM_FILES: &[&str] = &[
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",

@@ -36,7 +36,7 @@ fn a_passed_on_request_loses_what_was_for_the_proxy() {
     assert_eq!(first, "GET /x?y HTTP/1.1\r\nHost: a.b\r\nConnection: close\r\n\r\nbody");
 }
 
-/// Asks a proxy with this list for a connection, and says what came back.
+/// Sends a request to a proxy with this allow-list; returns the response and the denials.
 async fn through(allowed: &[Destination], ask: &str) -> (String, Vec<Denial>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let proxy = listener.local_addr().unwrap();
@@ -54,7 +54,7 @@ async fn through(allowed: &[Destination], ask: &str) -> (String, Vec<Denial>) {
     (String::from_utf8_lossy(&answer).into_owned(), denials)
 }
 
-/// A server that says one thing to everybody.
+/// Starts a server that sends the same text to every client.
 async fn server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

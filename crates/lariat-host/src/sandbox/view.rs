@@ -1,7 +1,7 @@
-//! The file system as a command sees it, as steps for the child to take.
+//! Plans the file system view of a command, as steps that the child executes.
 //!
-//! Owns their order: what stays writable is taken first, then everything becomes read-only and deaf to devices, then
-//! fresh `/dev`, `/proc` and `/tmp` come, then what was taken is put back, then what is protected or hidden is covered.
+//! The order: take writable trees, make everything read-only without devices, mount new `/dev`, `/proc` and `/tmp`, put
+//! the taken trees back, then cover protected and hidden paths.
 
 use std::ffi::CString;
 use std::io;
@@ -12,18 +12,18 @@ use super::places::{SYSTEM, SYSTEM_FILES};
 use super::policy::Policy;
 use crate::sys::child::{FileSystem, Step};
 
-/// The device files every program expects.
+/// Device files that every program expects.
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 
-/// Places where a socket, a lock or a key of another program may lie, and that a command needs nothing of.
+/// Directories that may contain sockets, locks or keys of other programs and that commands do not need.
 const EMPTY: &[&str] = &["/run/user"];
 
-/// The steps of a policy. Paths that do not exist are left out; writable roots must be there. Folders of `kept` stay where
-/// they are: what has a mount on it cannot be moved or removed.
+/// Returns the steps for a policy. Skips paths that do not exist; writable roots must exist. The directories in `kept`
+/// get a mount each, because a mount point cannot be moved or removed.
 pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> {
     let mut view = View::default();
     let mut roots = policy.writable.clone();
-    // What lies inside of another comes after it.
+    // Sorted, so that a nested root comes after the root that contains it.
     roots.sort();
     let taken: Vec<_> = roots.iter().map(|root| view.take(root)).collect::<io::Result<_>>()?;
     let temporary = policy.temporary.as_deref().map(|place| view.take(place)).transpose()?;
@@ -59,7 +59,7 @@ pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> 
         view.steps.push(Step::Link(text(&Path::new("/dev").join(name))?, text(Path::new(target))?));
     }
     view.fresh(FileSystem::Processes, "/proc", "")?;
-    // Root's own files there, `core_pattern` among them, obey whoever has root's number.
+    // Some files there, such as `core_pattern`, are writable for root's user id even inside the sandbox.
     view.steps.push(Step::ReadOnly(text(Path::new("/proc"))?));
     if let Some(slot) = temporary {
         view.put(slot, Path::new("/tmp"))?;
@@ -79,7 +79,7 @@ pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> 
         view.put(slot, path)?;
         view.steps.push(Step::ReadOnly(text(path)?));
     }
-    // Where only a list is seen, these are not.
+    // With an allow-list of readable paths, these are not visible anyway.
     let empty = EMPTY.iter().map(PathBuf::from).filter(|path| policy.readable.is_none() && path.exists());
     for path in policy.hidden.iter().cloned().chain(empty) {
         if path.is_dir() {
@@ -97,7 +97,7 @@ pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> 
     Ok(view.steps)
 }
 
-/// Something that is seen where only a list is.
+/// A path that is visible if only listed paths are.
 struct Listed {
     slot: usize,
     is_folder: bool,
@@ -128,7 +128,7 @@ impl View {
         Ok(())
     }
 
-    /// Makes what a path beneath a fresh file system lies on.
+    /// Creates the mount point for a path beneath a new file system, with its parent directories.
     fn make(&mut self, path: &Path, top: &Path, is_folder: bool) -> io::Result<()> {
         let parents: Vec<_> =
             path.ancestors().filter(|above| above.starts_with(top) && *above != top).collect();
@@ -141,7 +141,7 @@ impl View {
         Ok(())
     }
 
-    /// Takes what is seen of a system of which only a list is: what it is, where it is seen, and its slot.
+    /// Takes the trees that are visible if only listed paths are.
     fn list(&mut self, readable: &[PathBuf]) -> io::Result<Vec<Listed>> {
         let system = SYSTEM_FILES.iter().map(PathBuf::from);
         let mut listed: Vec<Listed> = Vec::new();
@@ -155,8 +155,8 @@ impl View {
         Ok(listed)
     }
 
-    /// Covers everything at the root but the system's folders, then shows what is on the list, and makes room for the
-    /// writable roots.
+    /// Covers everything at the root except the system's directories, then puts the listed trees and creates mount points
+    /// for the writable roots.
     fn show_only(&mut self, listed: Vec<Listed>, roots: &[PathBuf], own_tmp: bool) -> io::Result<()> {
         let entries = Path::new("/").read_dir()?.filter_map(Result::ok);
         let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -179,7 +179,7 @@ impl View {
             {
                 self.make(path, cover, is_folder)?;
             }
-            // A `/tmp` that is only here is the command's to write.
+            // A private `/tmp` must stay writable for the command.
             if !(own_tmp && cover == Path::new("/tmp")) {
                 self.steps.push(Step::ReadOnly(text(cover)?));
             }
@@ -192,7 +192,7 @@ impl View {
     }
 }
 
-/// A path for the kernel.
+/// Converts a path for the kernel.
 pub(super) fn text(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
 }

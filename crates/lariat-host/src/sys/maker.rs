@@ -1,10 +1,10 @@
-//! The maker: makes new names for a command, inside of its view of the file system.
+//! Creates files on behalf of a command, inside its file system view.
 //!
-//! Landlock keeps a command from making anything in a folder where a protected name is missing. What it may make there is
-//! made by the warden, which is in the same namespaces and has no more rights, but is not bound by that rule. It works on
-//! copies of the arguments, so nothing can change between the check and the act.
+//! Landlock prevents a command from creating anything in a directory where a protected name is missing. The supervisor
+//! process creates what is allowed there: it is in the same namespaces and has no more permissions, but is not bound by
+//! that rule. It works on copies of the arguments, so nothing can change between the check and the operation.
 //!
-//! Owns the messages and the check. Invariant: in a guarded folder no protected name is ever made.
+//! Invariant: a protected name is never created in a guarded directory.
 //!
 //! Runs after `fork` without `exec`: nothing here allocates, locks or panics.
 
@@ -21,30 +21,30 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A folder in which some names must not be made, by what the kernel knows it.
+/// A directory, identified by device and inode, in which some names must not be created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Guarded {
     pub(crate) device: u64,
     pub(crate) inode: u64,
-    /// In small letters.
+    /// In lower case.
     pub(crate) names: Vec<Vec<u8>>,
 }
 
-/// What is to be made.
+/// What to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Act {
-    /// A file, which is opened.
+    /// A file, which is then opened.
     Open = 1,
     /// A directory.
     Directory,
     /// A named pipe or an empty file.
     Node,
-    /// A symbolic link; the first name is what it leads to.
+    /// A symbolic link; the first name is its target.
     Symlink,
-    /// A second name of a file.
+    /// A hard link to a file.
     Link,
-    /// Another name in place of the first.
+    /// A new name for an existing file.
     Rename,
 }
 
@@ -52,39 +52,39 @@ impl Act {
     const ALL: [Self; 6] = [Self::Open, Self::Directory, Self::Node, Self::Symlink, Self::Link, Self::Rename];
 }
 
-/// One thing to make. Folders are opened from the first or second descriptor that goes with it.
+/// One request to create a name. The paths start at the first or second descriptor sent with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) act: Act,
     pub(crate) flags: u32,
     pub(crate) mode: u32,
-    /// Of what there was before: its folder and name; what a symbolic link leads to.
+    /// Directory and name of the existing file; for a symbolic link, its target.
     pub(crate) old: (&'a CStr, &'a CStr),
-    /// Of what is made.
+    /// Directory and name to create.
     pub(crate) new: (&'a CStr, &'a CStr),
 }
 
-/// What came of it.
+/// The result of a request.
 #[derive(Debug)]
 pub(crate) enum Made {
-    /// It is made.
+    /// The name was created.
     Done,
-    /// It is made and open.
+    /// The file was created and opened.
     Opened(OwnedFd),
-    /// It is not, for this reason.
+    /// It failed with this error number.
     Failed(i32),
-    /// The kernel is to decide: nothing new is needed, or the path leads where it cannot be followed from here.
+    /// The kernel must decide: nothing new is needed, or the path cannot be followed from here.
     Kernel,
 }
 
-/// Bytes of one message.
+/// Maximum size of a message in bytes.
 const ROOM: usize = 16 * 1024;
-/// Bytes before the texts: the act, flags, mode, and four lengths.
+/// Bytes before the texts: kind, flags, mode, and four lengths.
 const HEAD: usize = 17;
 /// The reply that means [`Made::Kernel`].
 const KERNEL: i32 = i32::MAX;
 
-/// Asks the other side to make something. Blocks until it has answered.
+/// Asks the supervisor process to create something. Blocks until it answers.
 pub(crate) fn ask(
     socket: BorrowedFd<'_>,
     request: &Request<'_>,
@@ -131,7 +131,7 @@ pub(crate) fn ask(
     })
 }
 
-/// Answers one request. False when the other side is gone.
+/// Answers one request. Returns false if the other side closed the socket.
 pub(super) fn serve(socket: BorrowedFd<'_>, guarded: &[Guarded]) -> bool {
     let mut message = [0_u8; ROOM];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
@@ -188,11 +188,11 @@ fn read(message: &[u8]) -> Option<Request<'_>> {
     Some(Request { act, flags: number(1)?, mode: number(5)?, old, new })
 }
 
-/// Makes it, with the last part of each path looked up in a folder that is open.
+/// Creates the name. The last part of each path is looked up in an open directory.
 fn make(request: &Request<'_>, first: BorrowedFd<'_>, second: BorrowedFd<'_>, guarded: &[Guarded]) -> Made {
     let folder = |from: BorrowedFd<'_>, path: &CStr| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // A link of the kernel's, as `/proc/self`, would lead to what is ours.
+        // A kernel link such as `/proc/self` would refer to this process, not to the command.
         rustix::fs::openat2(from, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
     };
     let (new_folder, new) = match folder(second, request.new.0) {
@@ -204,7 +204,7 @@ fn make(request: &Request<'_>, first: BorrowedFd<'_>, second: BorrowedFd<'_>, gu
         Ok(true) => return Made::Failed(libc::EROFS),
         Err(error) => return Made::Failed(error.raw_os_error()),
     }
-    // Nothing made here runs with another's rights.
+    // Never create files with set-user-id or set-group-id.
     let mode = Mode::from_raw_mode(request.mode & 0o1777);
     let done = match request.act {
         Act::Open => {
@@ -212,7 +212,7 @@ fn make(request: &Request<'_>, first: BorrowedFd<'_>, second: BorrowedFd<'_>, gu
             let flags = wanted | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             return match rustix::fs::openat(&new_folder, new, flags, mode) {
                 Ok(opened) => Made::Opened(opened),
-                // What is there already is opened by the kernel, which holds it to all rules.
+                // The kernel opens an existing file itself and applies all rules.
                 Err(Errno::EXIST) if !wanted.contains(OFlags::EXCL) => Made::Kernel,
                 Err(error) => Made::Failed(error.raw_os_error()),
             };
@@ -233,7 +233,7 @@ fn make(request: &Request<'_>, first: BorrowedFd<'_>, second: BorrowedFd<'_>, gu
                 rustix::fs::linkat(&old_folder, old, &new_folder, new, AtFlags::empty())
             } else {
                 let flags = RenameFlags::from_bits_retain(request.flags);
-                // What is exchanged is made on both sides.
+                // An exchange creates names on both sides.
                 match is_refused(&old_folder, old, guarded) {
                     Ok(false) => {}
                     _ if !flags.contains(RenameFlags::EXCHANGE) => {}
@@ -249,7 +249,7 @@ fn make(request: &Request<'_>, first: BorrowedFd<'_>, second: BorrowedFd<'_>, gu
     }
 }
 
-/// Whether a name in a folder must not be made.
+/// Whether a name must not be created in a directory.
 fn is_refused(folder: &OwnedFd, name: &CStr, guarded: &[Guarded]) -> Result<bool, Errno> {
     let state = rustix::fs::fstat(folder)?;
     let of_folder = |known: &&Guarded| known.device == state.st_dev && known.inode == state.st_ino;
@@ -257,8 +257,8 @@ fn is_refused(folder: &OwnedFd, name: &CStr, guarded: &[Guarded]) -> Result<bool
     Ok(names.any(|known| is_name(known, name.to_bytes())))
 }
 
-/// Whether a name is a known one to some file system: they differ in case, in letters that cannot be seen and in final
-/// dots and spaces. Letters outside of ASCII are left out, whatever they are.
+/// Whether some file system treats a name as equal to a known one: file systems differ in how they treat case, invisible
+/// characters, and trailing dots and spaces. Ignores all characters outside ASCII.
 pub(crate) fn is_name(known: &[u8], name: &[u8]) -> bool {
     let end = name.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |last| last + 1);
     let plain = name.iter().take(end).filter(|byte| byte.is_ascii()).map(u8::to_ascii_lowercase);

@@ -1,8 +1,8 @@
-//! The warden: a small process between us and a command, which ends the command's whole tree.
+//! The supervisor process: a small process between us and a command that ends the command's whole process tree.
 //!
-//! It outlives the command by as long as anything of it is alive. It notices that its owner is gone by the end of the
-//! lifeline, a socket whose other side only the owner holds; so a killed owner leaves nothing running. Orphans of the
-//! command come to it (it is their reaper), so that a double fork does not get away.
+//! It lives as long as any process of the command. It notices that its owner died when the control socket closes, because
+//! only the owner holds the other side; so a killed owner leaves nothing running. It is the subreaper of the command, so
+//! orphans become its children and a double fork does not escape.
 //!
 //! Runs after `fork` without `exec`: nothing here allocates, locks or panics.
 
@@ -12,50 +12,49 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use super::maker::{self, Guarded};
 use super::raw;
 
-/// Milliseconds that a tree gets between the polite signal and the last one, when its owner wants it to end. Owners are
-/// promised an end within a second, on a busy machine too.
+/// Milliseconds between SIGTERM and SIGKILL when the owner wants the tree to end. Owners are promised an end within a
+/// second, even on a busy machine.
 const GRACE_ENDING: u64 = 500;
-/// The same for what a command left behind when it ended by itself.
+/// The same for processes that a command left behind when it ended by itself.
 const GRACE_LEFT: u64 = 300;
-/// Milliseconds between two rounds of the last signal.
+/// Milliseconds between repeated SIGKILLs.
 const AGAIN: u64 = 10;
 
-/// What ends a tree at once when the owner sends it.
+/// Sent by the owner to end the tree at once.
 pub(crate) const END: u8 = b'T';
-/// What a warden says when the command itself ended: this byte, the wait status, little-endian, and 1 when nothing of it is
-/// left.
+/// Sent when the command itself ended: this byte, the wait status (little-endian), and 1 if no other process is left.
 pub(crate) const ENDED: u8 = b'S';
 
-/// Whom a warden's signals reach.
+/// Which processes the supervisor process signals.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Every process of this process-id namespace, whose first process the warden is.
+    /// All processes of this process-id namespace, of which it is the first process.
     Namespace,
-    /// Its descendants, found in `/proc`.
+    /// Its descendants, as listed in `/proc`.
     Descendants,
-    /// The first process of an inner namespace, which takes all others with it.
+    /// The first process of an inner namespace; when that ends, the kernel ends all others in it.
     Inner,
 }
 
-/// What a warden makes for its command, and the line by which it is asked to.
+/// The directories with guarded names, and the socket over which creations are requested.
 #[derive(Clone, Copy)]
 pub(super) struct Maker<'a> {
     pub(super) line: &'a OwnedFd,
     pub(super) guarded: &'a [Guarded],
 }
 
-/// Guards `main` until nothing of it is left, then ends the calling process.
+/// Supervises `main` until none of its processes is left, then ends the calling process.
 pub(super) fn guard(main: libc::pid_t, reach: Reach, lifeline: RawFd, mut maker: Option<Maker<'_>>) -> ! {
     raw::close_all_but(lifeline, maker.map_or(lifeline, |maker| maker.line.as_raw_fd()));
     let Ok(signals) = raw::signals() else {
         end(main, reach, libc::SIGKILL);
         raw::exit(1)
     };
-    // In a namespace the outer warden listens to the owner, and tells this one by signal.
+    // In a namespace, the outer supervisor process listens to the owner and signals this one.
     let owner = if reach == Reach::Namespace { -1 } else { lifeline };
     let mut last_signal: Option<u64> = None;
     loop {
-        // Looks before it waits: a short command may have ended before its signal was listened for.
+        // Checks before it waits: a short command may have ended before the signal descriptor existed.
         let asked = raw::end_was_asked(signals) | owner_wants_an_end(owner);
         match reap(main) {
             Reaped::NothingLeft => raw::exit(0),
@@ -99,7 +98,7 @@ enum Reaped {
     Others,
 }
 
-/// Takes every child that ended.
+/// Reaps every child that ended.
 fn reap(main: libc::pid_t) -> Reaped {
     let mut result = Reaped::Others;
     loop {
@@ -125,10 +124,10 @@ fn children_left() -> bool {
     }
 }
 
-/// The polite signal. Who is stopped takes it only when it goes on.
+/// Sends SIGTERM. A stopped process handles it only after SIGCONT.
 fn ask(main: libc::pid_t, reach: Reach) {
     end(main, reach, libc::SIGTERM);
-    // An inner warden passes on what it is told, and is not stopped itself.
+    // An inner supervisor process forwards signals, and is never stopped itself.
     if reach != Reach::Inner {
         end(main, reach, libc::SIGCONT);
     }
@@ -140,7 +139,7 @@ fn end(main: libc::pid_t, reach: Reach, signal: i32) {
         let _ = unsafe { libc::kill(pid, signal) };
     };
     match reach {
-        // The first process of a namespace reaches only those in it.
+        // With -1, the first process of a namespace signals exactly the processes in it.
         Reach::Namespace => send(-1),
         Reach::Inner => send(main),
         Reach::Descendants => each_descendant(send),
@@ -154,15 +153,15 @@ fn owner_wants_an_end(lifeline: RawFd) -> bool {
     let mut byte = 0_u8;
     // SAFETY: one byte of this stack.
     let read = unsafe { libc::recv(lifeline, (&raw mut byte).cast(), 1, libc::MSG_DONTWAIT) };
-    // The end of the line means that the owner is gone.
+    // End of file means that the owner died.
     read == 0 || (read == 1 && byte == END)
 }
 
-/// True when something is to be made.
+/// Waits for an event; returns true if a creation request arrived.
 fn wait_for_news(signals: RawFd, owner: RawFd, maker: RawFd, until: Option<u64>) -> bool {
     let mut news = [
         libc::pollfd { fd: signals, events: libc::POLLIN, revents: 0 },
-        // Once an end is under way there is nothing left to hear from the owner.
+        // Once the tree is being ended, nothing from the owner matters.
         libc::pollfd { fd: if until.is_some() { -1 } else { owner }, events: libc::POLLIN, revents: 0 },
         libc::pollfd { fd: maker, events: libc::POLLIN, revents: 0 },
     ];
@@ -173,16 +172,16 @@ fn wait_for_news(signals: RawFd, owner: RawFd, maker: RawFd, until: Option<u64>)
     asked.revents != 0
 }
 
-/// Milliseconds of a clock that only grows.
+/// Milliseconds of the monotonic clock.
 fn now() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
-/// Processes that a table of descendants has room for. More are reached in the next round.
+/// Maximum number of entries in the process table. Further processes are found in the next round.
 const ROOM: usize = 16 * 1024;
 
-/// Calls `visit` for every process below this one. The table is memory of its own, straight from the kernel.
+/// Calls `visit` for every descendant. The table uses memory mapped directly from the kernel, not the allocator.
 fn each_descendant(visit: impl Fn(libc::pid_t)) {
     let Ok(table) = Table::read() else { return };
     // SAFETY: takes nothing.
@@ -199,7 +198,7 @@ struct Entry {
     parent: libc::pid_t,
 }
 
-/// Processes and their parents, by id: the kernel lists them so.
+/// Processes and their parents, sorted by id, because the kernel lists them in that order.
 struct Table {
     entries: &'static mut [Entry],
     length: usize,
@@ -253,14 +252,14 @@ impl Table {
         self.known().get(place).map(|entry| entry.parent)
     }
 
-    /// Ids of the processes below one, those who were found through others included.
+    /// Ids of all descendants of a process.
     fn below(&self, top: libc::pid_t) -> impl Iterator<Item = libc::pid_t> + '_ {
         self.known().iter().filter(move |entry| self.is_below(entry, top)).map(|entry| entry.pid)
     }
 
     fn is_below(&self, entry: &Entry, top: libc::pid_t) -> bool {
         let mut parent = entry.parent;
-        // Deeper chains do not occur: each step is a living process.
+        // Chains are never deeper, because each step is a living process.
         for _ in 0..ROOM {
             if parent == top {
                 return true;
@@ -279,7 +278,7 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // SAFETY: the memory is the one `read` asked for, and nothing refers to it any more.
+        // SAFETY: this is the memory that `read` mapped, and nothing refers to it any more.
         unsafe { libc::munmap(self.entries.as_mut_ptr().cast(), size_of_val(self.entries)) };
     }
 }
@@ -305,7 +304,7 @@ fn parent_of(proc: &rustix::fd::OwnedFd, pid: libc::pid_t) -> Option<libc::pid_t
     let mut text = [0_u8; 512];
     let length = rustix::io::read(&file, &mut text).ok()?;
     let text = text.get(..length)?;
-    // The name is in brackets and may hold anything, brackets included; after the last one: " S 123 ".
+    // The name is in parentheses and may itself contain any character, even parentheses; after the last: " S 123 ".
     let after = text.iter().rposition(|byte| *byte == b')')?;
     let mut fields = text.get(after + 2..)?.split(|byte| *byte == b' ');
     fields.next()?;

@@ -1,7 +1,7 @@
-//! [`Undo`]: checkpoints around calls, and going back.
+//! [`Undo`]: records checkpoints around tool calls and restores earlier states.
 //!
-//! Owns the order and the lock: one look or one way back at a time. What is found while a call is under way is that
-//! call's (of several, the one that began last); what is found while none is, is the user's.
+//! A lock serialises all scans and rewinds. A change that is found while a tool call is running belongs to that call (of
+//! several, to the one that began last); a change that is found while none is running belongs to the user.
 
 use std::collections::HashMap;
 use std::path::{Component, Path};
@@ -16,15 +16,15 @@ use super::steps;
 use super::walk::{Eye, Found};
 use crate::files::Workspace;
 
-/// What may be kept.
+/// Limits of an undo store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UndoLimits {
-    /// Bytes of a file whose content is kept.
+    /// Maximum size of a file whose content is saved, in bytes.
     pub file: u64,
-    /// Bytes of everything on the disk. The oldest checkpoints go first.
+    /// Maximum size of the store on disk, in bytes. The oldest checkpoints are dropped first.
     pub total: u64,
-    /// Checkpoints.
+    /// Maximum number of checkpoints.
     pub checkpoints: usize,
 }
 
@@ -35,21 +35,21 @@ impl Default for UndoLimits {
 }
 
 impl UndoLimits {
-    /// Sets the bytes of a file whose content is kept.
+    /// Sets the maximum size of a file whose content is saved, in bytes.
     #[must_use]
     pub const fn with_file(mut self, bytes: u64) -> Self {
         self.file = bytes;
         self
     }
 
-    /// Sets the bytes of everything on the disk.
+    /// Sets the maximum size of the store on disk, in bytes.
     #[must_use]
     pub const fn with_total(mut self, bytes: u64) -> Self {
         self.total = bytes;
         self
     }
 
-    /// Sets how many checkpoints are kept.
+    /// Sets the maximum number of checkpoints.
     #[must_use]
     pub const fn with_checkpoints(mut self, count: usize) -> Self {
         self.checkpoints = count;
@@ -57,7 +57,7 @@ impl UndoLimits {
     }
 }
 
-/// What files looked like before calls changed them, and the way back. Cloning shares. Every method blocks.
+/// Saves what files contained before tool calls changed them, and restores it. Clones share the store. All methods block.
 ///
 /// ```
 /// use lariat_host::files::{Expected, Workspace};
@@ -87,16 +87,16 @@ pub struct Undo {
 #[derive(Debug)]
 struct State {
     history: History,
-    /// Calls that are under way, the one that began last at the end.
+    /// Running tool calls; the one that began last is at the end.
     under_way: Vec<String>,
     looks: u64,
 }
 
 impl Undo {
-    /// Opens the undo store of a workspace; a new one first keeps everything that is there.
+    /// Opens the undo store of a workspace. A new store first saves the content of all files.
     ///
     /// # Errors
-    /// When the directory lies in the workspace, is in use, or cannot be written.
+    /// If the directory is inside the workspace, is in use, or cannot be written.
     pub fn open(
         workspace: &Workspace,
         directory: impl AsRef<Path>,
@@ -105,10 +105,10 @@ impl Undo {
         Self::open_with(workspace, directory.as_ref(), limits, |_| {})
     }
 
-    /// Opens an undo store that makes a mistake.
+    /// Opens an undo store with a planted mistake.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The same as those of [`open`](Self::open).
     #[cfg(feature = "planted")]
     pub fn open_flawed(
         workspace: &Workspace,
@@ -172,18 +172,18 @@ impl Undo {
         }
     }
 
-    /// Records what is there before a call that may change anything.
+    /// Records the current state before a tool call that may change any file.
     ///
     /// # Errors
-    /// When it cannot be kept; the call should not be made then.
+    /// If the state cannot be saved; then the tool call should not run.
     pub fn before(&self, call: &str) -> Result<(), UndoError> {
         self.begin(call, None)
     }
 
-    /// Records what is there before a call that changes these files only.
+    /// Records the current state before a tool call that changes only these files.
     ///
     /// # Errors
-    /// As [`before`](Self::before).
+    /// The same as those of [`before`](Self::before).
     pub fn before_paths(&self, call: &str, paths: &[&str]) -> Result<(), UndoError> {
         self.begin(call, self.plain(paths).as_deref())
     }
@@ -198,18 +198,18 @@ impl Undo {
         Ok(())
     }
 
-    /// Records what a call changed.
+    /// Records what a tool call changed.
     ///
     /// # Errors
-    /// When it cannot be kept. What the call changed counts as the user's then.
+    /// If the changes cannot be saved. Then they are treated as the user's.
     pub fn after(&self, call: &str) -> Result<(), UndoError> {
         self.end(call, None)
     }
 
-    /// Records what a call changed of these files.
+    /// Records what a tool call changed in these files.
     ///
     /// # Errors
-    /// As [`after`](Self::after).
+    /// The same as those of [`after`](Self::after).
     pub fn after_paths(&self, call: &str, paths: &[&str]) -> Result<(), UndoError> {
         self.end(call, self.plain(paths).as_deref())
     }
@@ -221,12 +221,12 @@ impl Undo {
         state.history.add(By::Call(call.to_owned()), paths.is_none(), found)
     }
 
-    /// A call of which nobody will tell that it ended. What it changed counts as the user's.
+    /// Forgets a running tool call whose end will never be reported. Its changes are treated as the user's.
     pub fn abandon(&self, call: &str) {
         self.lock().under_way.retain(|name| name != call);
     }
 
-    /// Every checkpoint, the oldest first.
+    /// Lists all checkpoints, oldest first.
     pub fn list(&self) -> Vec<Summary> {
         let state = self.lock();
         let summary = |checkpoint: &super::history::Checkpoint| Summary {
@@ -236,10 +236,10 @@ impl Undo {
         state.history.checkpoints.iter().map(summary).collect()
     }
 
-    /// What a call changed.
+    /// Returns what a tool call changed.
     ///
     /// # Errors
-    /// When nothing is remembered of it.
+    /// If the tool call has no checkpoint.
     pub fn changes(&self, call: &str) -> Result<Vec<Change>, UndoError> {
         let state = self.lock();
         state.history.begin(call).ok_or_else(|| UndoError::Unknown(call.to_owned()))?;
@@ -256,27 +256,27 @@ impl Undo {
         Ok(of_call.flat_map(|checkpoint| checkpoint.changes.iter().map(change)).collect())
     }
 
-    /// The content of a file that a change names by its hash ([`Look::File`]); `None` when it is not kept any more.
+    /// Returns the content with the hash that a change names ([`Look::File`]); `None` if it is no longer stored.
     ///
     /// [`Look::File`]: super::Look::File
     pub fn content(&self, hash: &str) -> Option<Vec<u8>> {
         self.lock().history.store.read(hash)
     }
 
-    /// What going back to the state before a call would do. Changes nothing in the workspace.
+    /// Returns what a rewind to the state before a tool call would do. Changes nothing in the workspace.
     ///
     /// # Errors
-    /// When nothing is remembered of the call, or the workspace cannot be looked at.
+    /// If the tool call has no checkpoint, or the workspace cannot be scanned.
     pub fn preview(&self, to: &str) -> Result<Preview, UndoError> {
         let state = &mut *self.lock();
         Ok(self.plan(state, to)?.preview(to))
     }
 
-    /// Goes back to the state that a preview showed. The present is recorded first, so that this can be undone, too: by
-    /// going back to before [`Rewound::id`]. What is not as the preview showed it is kept in any case.
+    /// Restores the state that a preview showed. Records the current state first, so that the rewind can itself be undone
+    /// by rewinding to before [`Rewound::id`]. Paths that changed since the preview are always kept.
     ///
     /// # Errors
-    /// When nothing is remembered of the call, or the present cannot be kept; nothing was changed then.
+    /// If the tool call has no checkpoint, or the current state cannot be saved; then nothing was changed.
     pub fn rewind(&self, preview: &Preview, conflicts: Conflicts) -> Result<Rewound, UndoError> {
         let state = &mut *self.lock();
         let plan = self.plan(state, &preview.to)?;
@@ -304,7 +304,7 @@ impl Undo {
         Ok(Rewound { id, restored: done.restored, kept, not_restorable: plan.not_restorable })
     }
 
-    /// Records the present and finds the way back.
+    /// Records the current state and plans the rewind.
     fn plan(&self, state: &mut State, to: &str) -> Result<Plan, UndoError> {
         let found = self.everything(state)?;
         state.history.add(state.others(), true, found)?;
@@ -317,12 +317,12 @@ impl Undo {
         Ok(plan)
     }
 
-    /// Bytes on the disk.
+    /// Size of the store on disk, in bytes.
     pub fn bytes(&self) -> u64 {
         self.lock().history.bytes()
     }
 
-    /// Paths beneath the root without links and dots on their way; `None` when everything must be looked at instead.
+    /// Converts paths to paths beneath the root without links and dots; `None` if a full scan is needed instead.
     fn plain(&self, paths: &[&str]) -> Option<Vec<RelativePath>> {
         paths.iter().map(|path| self.plain_path(Path::new(path))).collect()
     }
@@ -339,7 +339,7 @@ impl Undo {
         for name in names {
             let Component::Normal(name) = name else { return None };
             plain = plain.join(name);
-            // What is not there yet has no links.
+            // A path that does not exist yet contains no link.
             if let Ok(stat) = self.eye.reach.stat(&plain)
                 && rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink
             {
@@ -351,7 +351,7 @@ impl Undo {
 }
 
 impl State {
-    /// Whose a change is that is found between calls.
+    /// Who is responsible for a change that is found between the begin and end of other tool calls.
     fn others(&self) -> By {
         self.under_way.last().map_or(By::User, |call| By::Call(call.clone()))
     }

@@ -1,7 +1,7 @@
-//! Single steps by handle: looking at a name, and changing what carries it.
+//! Accesses single paths of the workspace by handle, for undo.
 //!
-//! Owns every way in which undo reaches the workspace. Invariant: a directory is opened beneath the root through no link at
-//! all; from there each step is one name that is not followed.
+//! All file access of undo goes through here. Invariant: a directory is opened beneath the root without following any
+//! link; from there each step uses one name and does not follow it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,16 +20,16 @@ use crate::files::temporary;
 
 const PLAIN: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_SYMLINKS);
-/// Attempts at a path while others rename.
+/// How often to retry a path while other processes rename directories.
 const ATTEMPTS: usize = 64;
 
-/// The root of a workspace.
+/// The root directory of a workspace.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     root: Arc<OwnedFd>,
 }
 
-/// What takes a name.
+/// What to create under a name.
 pub(super) enum New<'a> {
     File(&'a [u8], u32),
     Link(&'a OsStr),
@@ -38,16 +38,16 @@ pub(super) enum New<'a> {
 /// Why a step was not done.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Missed {
-    /// What is there is not what was recorded.
+    /// The current state is not the recorded one.
     Changed,
-    /// The system refused.
+    /// The operating system returned an error.
     Refused(Errno),
 }
 
 impl From<Errno> for Missed {
     fn from(errno: Errno) -> Self {
         match errno {
-            // What was there is gone, something else is there, or it is not empty: somebody was faster.
+            // The path disappeared, was replaced or is not empty: another process changed it first.
             Errno::NOENT | Errno::EXIST | Errno::NOTDIR | Errno::LOOP | Errno::NOTEMPTY | Errno::ISDIR => {
                 Self::Changed
             }
@@ -61,20 +61,20 @@ impl Reach {
         Self { root }
     }
 
-    /// Opens a directory beneath the root.
+    /// Opens a directory beneath the root, as a path-only handle.
     pub(super) fn folder(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
         use std::os::unix::ffi::OsStrExt;
         let path = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
         open(&self.root, path, OFlags::PATH | OFlags::DIRECTORY)
     }
 
-    /// The state of what a path stands for.
+    /// The state of the entry at a path; of a link, its own.
     pub(super) fn stat(&self, path: &RelativePath) -> Result<Stat, Errno> {
         let (parent, name) = path.split();
         statat(self.folder(parent)?, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Puts a file or a link in place of what is expected there.
+    /// Replaces the expected entry with a file or a link.
     pub(super) fn put(
         &self,
         path: &RelativePath,
@@ -117,8 +117,8 @@ impl Reach {
         Ok(rustix::fs::mkdirat(self.folder(parent)?, name, Mode::from_raw_mode(0o700))?)
     }
 
-    /// Sets the mode of a file or directory. The handle is only a name to the kernel, so that what may not be read can be
-    /// changed; it is reached by the link that the kernel makes for it.
+    /// Sets the mode of a file or directory. Uses a path-only handle, so that unreadable files can be changed, and its
+    /// link in `/proc`, because `fchmod` does not accept such a handle.
     pub(super) fn set_mode(&self, path: &RelativePath, mode: u32) -> Result<(), Missed> {
         let (parent, name) = path.split();
         let handle = open(&self.folder(parent)?, name, OFlags::PATH | OFlags::NOFOLLOW)?;
@@ -130,7 +130,7 @@ impl Reach {
     }
 }
 
-/// Puts what was made in the place of something; that goes, if it is the expected one.
+/// Exchanges the new file with an existing one and removes that, if it is the expected one.
 fn replace(folder: &OwnedFd, draft: &OsStr, name: &OsStr, expected: &Entry) -> Result<(), Missed> {
     let is_expected = |name: &OsStr| {
         statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
@@ -160,7 +160,7 @@ fn exchange(
 ) -> Result<(), Missed> {
     match renameat_with(folder, temporary, folder, name, RenameFlags::EXCHANGE) {
         Ok(()) => {}
-        // Not every file system exchanges.
+        // Not every file system supports exchanging.
         Err(Errno::INVAL | Errno::NOSYS) => {
             return Ok(rustix::fs::renameat(folder, temporary, folder, name)?);
         }
@@ -194,7 +194,7 @@ fn create(folder: &OwnedFd, new: &New<'_>) -> Result<OsString, Errno> {
     Ok(name)
 }
 
-/// Opens beneath a directory, through no link.
+/// Opens a path beneath a directory without following any link.
 pub(super) fn open(at: impl AsFd, path: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     for _ in 0..ATTEMPTS {
         match openat2(at.as_fd(), path, flags | OFlags::CLOEXEC, Mode::empty(), PLAIN) {

@@ -1,8 +1,7 @@
-//! Doing what a plan says: what must go goes from the deepest on, what must come comes from the top on, and the modes of
-//! directories are set last.
+//! Performs the steps of a plan: removals deepest first, then creations from the top, then the modes of directories.
 //!
-//! Owns the order. Every step looks at what is there before it changes it and leaves it when it is not the recorded one.
-//! Each step can be done twice: after an end in the middle, the rest is what a new plan finds.
+//! Every step checks the current state before it changes a path, and skips the path if it is not the recorded one. Steps
+//! are idempotent: after an interruption, a new plan contains the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
@@ -14,17 +13,17 @@ use super::plan::{Reason, Step};
 use super::reach::{Missed, New, Reach};
 use super::store::Store;
 
-/// What the owner needs of a directory to change what is in it.
+/// The mode bits that the owner of a directory needs to change its entries.
 const OWNER: u32 = 0o700;
 
-/// What was done.
+/// The outcome of a rewind.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) restored: Vec<RelativePath>,
     pub(super) kept: Vec<(RelativePath, Reason)>,
 }
 
-/// Does the steps. They are in the order of paths.
+/// Performs the steps, which must be in the order of paths.
 pub(super) fn perform(
     reach: &Reach,
     store: &Store,
@@ -64,7 +63,7 @@ pub(super) fn perform(
     done
 }
 
-/// Whether what is there must go before anything can come: files and links take each other's place at once.
+/// Whether the current entry must be removed first. Files and links replace each other atomically.
 fn goes_first(now: &Entry, then: Option<&Entry>) -> bool {
     then.is_none_or(|then| now.is_folder() != then.is_folder())
 }
@@ -97,7 +96,7 @@ fn come(
     }
 }
 
-/// Lets the owner into the directories in which something changes; gives back the modes that they must have again.
+/// Makes the parent directories of changed paths writable for their owner; returns the modes to restore afterwards.
 fn open_folders(
     reach: &Reach,
     steps: &[Step],

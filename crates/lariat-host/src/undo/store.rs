@@ -1,9 +1,12 @@
-//! Contents by their hash, in files of our own.
+//! Stores file contents by their hash.
 //!
-//! Owns `blobs/aa/…`: written under another name and renamed, so that a name always stands for a whole content; checked
-//! against its hash when it is read, so that a damaged one is never restored. Nothing is synced: what a power cut takes
-//! is missing, and said to be.
-#![expect(clippy::disallowed_methods, reason = "the store's own directory, outside of every workspace")]
+//! Files are written to `blobs/aa/…` under a temporary name and renamed, so a name always means a complete content. Reading
+//! checks the hash, so damaged content is never restored. Nothing is synced: content lost in a power failure is missing,
+//! and reported as such.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "accesses only the store's directory, outside every workspace"
+)]
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::UndoError;
 
-/// Kept contents, how often each is needed, and their bytes.
+/// Stored contents, with reference counts and sizes.
 #[derive(Debug)]
 pub(super) struct Store {
     directory: PathBuf,
@@ -26,7 +29,7 @@ struct Kept {
 }
 
 impl Store {
-    /// Opens a store and finds what is in it.
+    /// Opens a store and indexes its contents.
     pub(super) fn open(directory: PathBuf) -> Result<Self, UndoError> {
         make_folder(&directory).map_err(UndoError::store(&directory))?;
         let mut store = Self { directory, kept: HashMap::new(), bytes: 0 };
@@ -38,7 +41,7 @@ impl Store {
                         store.bytes += data.len();
                         store.kept.insert(name, Kept { size: data.len(), needed: 0 });
                     }
-                    // Left by a process that ended while it wrote.
+                    // Left behind by a process that died while writing.
                     _ => drop(fs::remove_file(file.path())),
                 }
             }
@@ -50,7 +53,7 @@ impl Store {
         self.directory.join(hash.get(..2).unwrap_or("00")).join(hash)
     }
 
-    /// Bytes of all contents.
+    /// Size of all contents in bytes.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -59,7 +62,7 @@ impl Store {
         self.kept.contains_key(hash)
     }
 
-    /// Keeps a content.
+    /// Stores a content and returns its hash.
     pub(super) fn keep(&mut self, content: &[u8]) -> Result<String, UndoError> {
         let hash = blake3::hash(content).to_hex().to_string();
         if self.has(&hash) {
@@ -77,20 +80,20 @@ impl Store {
         Ok(hash)
     }
 
-    /// A content, if it is there and whole.
+    /// Returns a content, if it exists and is undamaged.
     pub(super) fn read(&self, hash: &str) -> Option<Vec<u8>> {
         let content = fs::read(self.place(hash)).ok()?;
         (blake3::hash(&content).to_hex().as_str() == hash).then_some(content)
     }
 
-    /// One more needs it.
+    /// Adds a reference.
     pub(super) fn need(&mut self, hash: &str) {
         if let Some(kept) = self.kept.get_mut(hash) {
             kept.needed += 1;
         }
     }
 
-    /// One fewer needs it; what nobody needs goes.
+    /// Removes a reference, and the content with its last one.
     pub(super) fn release(&mut self, hash: &str) {
         let Some(kept) = self.kept.get_mut(hash) else { return };
         kept.needed = kept.needed.saturating_sub(1);
@@ -99,7 +102,7 @@ impl Store {
         }
     }
 
-    /// Removes what nobody needs.
+    /// Removes contents without references.
     pub(super) fn sweep(&mut self) {
         let unneeded: Vec<_> =
             self.kept.iter().filter(|(_, kept)| kept.needed == 0).map(|(hash, _)| hash.clone()).collect();
@@ -116,7 +119,7 @@ impl Store {
     }
 }
 
-/// Contents may be secrets: only their owner reads them.
+/// Creates a directory that only its owner can read, because contents may be secret.
 pub(super) fn make_folder(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
 

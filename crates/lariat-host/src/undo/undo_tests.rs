@@ -1,5 +1,5 @@
-//! Checkpoints and ways back in real directories.
-#![expect(clippy::disallowed_methods, reason = "tests look at the files from outside of the workspace")]
+//! Tests checkpoints and rewinds in real directories.
+#![expect(clippy::disallowed_methods, reason = "tests check the files without going through the workspace")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -47,10 +47,10 @@ impl Ground {
         fs::read_to_string(self.at(path)).ok()
     }
 
-    /// Does something as a call.
-    fn call(&self, undo: &Undo, id: &str, deed: impl FnOnce()) {
+    /// Makes changes as a tool call.
+    fn call(&self, undo: &Undo, id: &str, change: impl FnOnce()) {
         undo.before(id).unwrap();
-        deed();
+        change();
         undo.after(id).unwrap();
     }
 }
@@ -135,7 +135,7 @@ fn checkpoints_survive_the_process_and_a_torn_line() {
     back(&undo, "1", Conflicts::Overwrite);
     assert_eq!(ground.text("a").as_deref(), Some("one"));
     drop(undo);
-    // What was added after the torn line is there, too.
+    // Checkpoints that were added after the damaged line are there, too.
     assert!(ground.open().list().iter().any(|line| line.by == By::Call("rewind-1".to_owned())));
 }
 
@@ -241,7 +241,7 @@ fn what_is_found_while_a_call_is_under_way_is_not_the_users() {
     assert_eq!(preview.conflicts().count(), 0);
     undo.rewind(&preview, Conflicts::Keep).unwrap();
     assert_eq!((ground.text("a").as_deref(), ground.text("d/b").as_deref()), (Some("one"), Some("two")));
-    // Of a call that was abandoned, nobody knows what it did.
+    // It is unknown what an abandoned tool call changed.
     undo.before("lost").unwrap();
     ground.put("a", "by whom?");
     undo.abandon("lost");

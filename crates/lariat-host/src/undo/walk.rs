@@ -1,8 +1,8 @@
-//! A look at the workspace: what is there, against what is remembered.
+//! Scans the workspace and compares it with the recorded state.
 //!
-//! Owns what is looked at: everything beneath the root but `.git`, directories that git ignores, pipes, sockets and
-//! devices. A file whose stamp vouches for it is not read. Directories are read from handles, through no link. What a
-//! killed write left is swept on the way.
+//! Scans everything beneath the root except `.git`, directories that git ignores, pipes, sockets and devices. A file with
+//! an unchanged stamp is not read. Directories are read by handle, without following links. Along the way, the scan removes
+//! leftovers of killed writes.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -22,25 +22,25 @@ use super::reach::{Reach, open};
 use super::rules::Rules;
 use crate::files::temporary;
 
-/// Levels of directories that are entered.
+/// Maximum depth of directories.
 const MOST_LEVELS: usize = 256;
 
-/// A look.
+/// One scan.
 pub(super) struct Walk<'a> {
     reach: &'a Reach,
     manifest: &'a mut Manifest,
     number: u64,
-    /// What is not as it was, without the files that must be read.
+    /// Changed paths, except for files that must be read.
     found: Vec<(RelativePath, Option<Entry>)>,
     unread: Vec<(RelativePath, Seen, u32)>,
     #[cfg(feature = "planted")]
     flaw: Option<Flaw>,
 }
 
-/// What a look found: paths, each with what it is now.
+/// The result of a scan: paths and their current state.
 pub(super) type Found = Vec<(RelativePath, Option<Entry>)>;
 
-/// How the workspace is looked at.
+/// Scans the workspace.
 #[derive(Clone, Debug)]
 pub(super) struct Eye {
     pub(super) reach: Reach,
@@ -61,7 +61,7 @@ impl Eye {
         }
     }
 
-    /// Looks at everything.
+    /// Scans the whole workspace.
     pub(super) fn everything(&self, history: &mut History, number: u64) -> Result<Found, UndoError> {
         let root = self.reach.folder(b"").map_err(UndoError::workspace)?;
         let mut walk = self.walk(&mut history.manifest, number);
@@ -72,7 +72,7 @@ impl Eye {
         self.read(history, found, unread)
     }
 
-    /// Looks at some paths, and at the directories above them.
+    /// Scans some paths and the directories above them.
     pub(super) fn at(
         &self,
         history: &mut History,
@@ -91,7 +91,7 @@ impl Eye {
         self.read(history, found, unread)
     }
 
-    /// Reads the files that must be, and keeps their contents.
+    /// Reads the files that may have changed, and stores their contents.
     fn read(
         &self,
         history: &mut History,
@@ -113,9 +113,9 @@ impl Eye {
                     (hash, seen)
                 }
                 Err(Errno::FBIG) => (None, seen),
-                // Taken away since.
+                // Removed meanwhile.
                 Err(Errno::NOENT) => continue,
-                // It may not be read any more, but is the file that was.
+                // Not readable any more, but still the recorded file.
                 Err(_) => (known, seen),
             };
             found.push((path, Some(Entry { look: Look::File(content), mode, seen })));
@@ -123,7 +123,7 @@ impl Eye {
         Ok(found)
     }
 
-    /// The content of a file.
+    /// Reads the content of a file.
     fn content(&self, path: &RelativePath, limit: u64) -> Result<(Vec<u8>, Seen), Errno> {
         let (parent, name) = path.split();
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -144,7 +144,7 @@ impl Eye {
             return Err(Errno::FBIG);
         }
         let after = Seen::of(&fstat(&file)?);
-        // Somebody writes to it: the next look reads it again.
+        // The file is being written: the next scan reads it again.
         seen.fresh |= (after.size, after.modified, after.changed) != (seen.size, seen.modified, seen.changed);
         Ok((content, seen))
     }
@@ -158,7 +158,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks at what is in a directory.
+    /// Scans the content of a directory.
     fn enter(
         &mut self,
         folder: &OwnedFd,
@@ -210,7 +210,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Looks at one path, down from the root.
+    /// Scans one path, down from the root.
     fn look_at(&mut self, path: &RelativePath) {
         let mut rules = self.rules_of_the_root();
         let mut here = RelativePath::new("");
@@ -259,7 +259,7 @@ impl Walk<'_> {
         if self.flaw == Some(Flaw::ForgetsModes) {
             return 0o700;
         }
-        // A program that runs with its owner's rights is not brought back as one.
+        // The set-user-id and set-group-id bits of files are not restored.
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         stat.st_mode & if is_folder { 0o7777 } else { crate::files::PLAIN_MODE }
     }
@@ -269,7 +269,7 @@ impl Walk<'_> {
         self.compare(path, entry);
     }
 
-    /// A name that is no directory.
+    /// Handles an entry that is not a directory.
     fn meet(&mut self, folder: rustix::fd::BorrowedFd<'_>, name: &OsStr, path: &[u8], stat: &Stat) {
         let (seen, mode) = (Seen::of(stat), self.mode(stat));
         let vouched = |slot: &super::history::Slot| slot.entry.seen.vouches_for(&seen);
@@ -327,7 +327,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What was not met is gone.
+    /// Reports recorded paths that the scan did not find.
     fn find_missing(&mut self) {
         #[cfg(feature = "planted")]
         if self.flaw == Some(Flaw::ForgetsDeleted) {

@@ -1,4 +1,4 @@
-//! A directory of a test, gone with it.
+//! A temporary directory that is removed when the test ends.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! Git on real repositories, hostile ones among them.
+//! Runs git on real repositories, including hostile ones.
 
 use std::path::Path;
 use std::process::Command;
@@ -54,7 +54,7 @@ async fn a_repository_is_read_and_the_view_is_gone_afterwards() {
     let path = repository(&folder, &[]);
     let git = open(&path, &folder).unwrap();
     check(&git).await;
-    // Nobody waits for it to go.
+    // The directory is removed in the background.
     let left = || std::fs::read_dir(folder.path()).unwrap().count();
     for _ in 0..200 {
         if left() > 1 {
@@ -82,7 +82,7 @@ async fn a_repository_without_a_commit_is_read() {
     assert!(matches!(git.log(1).await, Err(GitError::Failed { .. })));
 }
 
-/// Makes the repository start a program from every place we know of. The program leaves a mark.
+/// Configures the repository to start a program in every known way. The program writes to `mark`.
 fn poison(path: &Path, mark: &Path) {
     let program = path.join(".git/evil.sh");
     std::fs::write(&program, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", mark.display())).unwrap();
@@ -148,7 +148,7 @@ async fn nothing_of_a_hostile_repository_is_executed() {
     let mark = folder.path().join("mark");
     poison(&path, &mark);
 
-    // Plain git falls for it, or this test would prove nothing.
+    // Check that plain git starts the program; otherwise this test would prove nothing.
     let plain = |words: &[&str]| {
         let _ =
             Command::new("git").args(words).current_dir(&path).env("GIT_CONFIG_GLOBAL", "/dev/null").output();
@@ -197,14 +197,14 @@ async fn a_linked_work_tree_is_read_and_a_borrowed_one_is_not() {
     assert_eq!(opened.branch().await.unwrap().as_deref(), Some("other"));
     assert_eq!(opened.status().await.unwrap().lines().count(), 1);
 
-    // A folder of a stranger that points at our repository, or at our linked work tree.
+    // Another directory that points at our repository, or at our linked work tree.
     let stranger = folder.path().join("stranger");
     std::fs::create_dir(&stranger).unwrap();
     for target in [path.join(".git"), path.join(".git/worktrees/linked")] {
         std::fs::write(stranger.join(".git"), format!("gitdir: {}\n", target.display())).unwrap();
         assert!(matches!(open(&stranger, &folder), Err(GitError::Foreign(_))), "{target:?}");
     }
-    // A directory that is its own but shares another's objects.
+    // A separate git directory that shares our objects.
     std::fs::remove_file(stranger.join(".git")).unwrap();
     git(&stranger, &["init", "-q"]);
     std::fs::write(stranger.join(".git/commondir"), path.join(".git").to_str().unwrap()).unwrap();

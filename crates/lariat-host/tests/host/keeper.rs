@@ -1,6 +1,6 @@
-//! Programs that a keeper starts are the same as those that we start ourselves, and do without it afterwards.
+//! Programs that a launch helper starts behave like those that this process starts, and run on without the helper.
 //!
-//! The keeper is this program itself.
+//! The launch helper is this test executable itself.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use lariat_host::process::{End, Exit, Keeper, Launch, Supervisor};
 use crate::folder::{Folder, environment};
 
 #[test]
-#[ignore = "it is the keeper"]
+#[ignore = "runs as the launch helper of other tests"]
 fn the_keeper() {
     Keeper::serve()
 }
@@ -20,12 +20,12 @@ fn keeper() -> Keeper {
     Keeper::new(program, ["--exact", "keeper::the_keeper", "--ignored", "--nocapture", "--test-threads=1"])
 }
 
-/// One that starts programs by itself, and one that has them started.
+/// A supervisor that starts programs itself, and one that uses a launch helper.
 pub(crate) async fn supervisors() -> [Supervisor; 2] {
     [Supervisor::new(), kept(keeper()).await]
 }
 
-/// The first program would not need a keeper.
+/// Runs one program first, because the first program does not use the launch helper.
 async fn kept(keeper: Keeper) -> Supervisor {
     let supervisor = Supervisor::with_keeper(keeper);
     let first = Launch::new("true", "/").with_environment(environment());
@@ -39,7 +39,7 @@ async fn says(supervisor: &Supervisor, command: &str) -> String {
     done.output.text().trim().to_owned()
 }
 
-/// The process that started the warden of a command.
+/// Prints the id of the process that started the supervisor process of a command.
 const GRANDPARENT: &str = "ps -o ppid= -p $PPID | tr -d ' '";
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn the_first_program_is_ours_and_all_others_the_keepers() {
     assert_eq!(says(&supervisor, GRANDPARENT).await.trim(), own);
     let keeper = says(&supervisor, GRANDPARENT).await;
     assert_ne!(keeper.trim(), own);
-    assert_eq!(says(&supervisor, GRANDPARENT).await, keeper, "one keeper for all");
+    assert_eq!(says(&supervisor, GRANDPARENT).await, keeper, "all programs use the same launch helper");
     assert_eq!(says(&supervisor, &format!("ps -o ppid= -p {keeper} | tr -d ' \n'")).await, own);
 }
 
@@ -61,7 +61,7 @@ async fn a_keeper_has_none_of_our_variables_and_is_in_nobodys_way() {
     assert_eq!(std::fs::read(place.join("environ")).unwrap(), b"");
     assert_eq!(std::fs::read_link(place.join("cwd")).unwrap(), std::path::Path::new("/"));
     let group = says(&supervisor, &format!("ps -o pgid= -p {} | tr -d ' \n'", keeper.trim())).await;
-    assert_eq!(group, keeper.trim(), "keys of the terminal are not for it");
+    assert_eq!(group, keeper.trim(), "it must not receive signals from the terminal");
 }
 
 #[tokio::test]
@@ -101,6 +101,6 @@ async fn a_keeper_ends_with_its_owner() {
     let supervisor = kept(keeper()).await;
     let keeper = says(&supervisor, GRANDPARENT).await;
     drop(supervisor);
-    // It is waited for, so not even its name is left.
-    assert!(!std::path::Path::new("/proc").join(keeper).exists(), "the keeper lives on");
+    // Dropping waits for the helper to end, so not even a zombie is left.
+    assert!(!std::path::Path::new("/proc").join(keeper).exists(), "the launch helper is still running");
 }

@@ -1,7 +1,7 @@
-//! A process that is killed at any system call with which it changes a file: the file is whole, old or new, and a look at the
-//! workspace leaves nothing else behind.
+//! Kills a process at every system call with which it changes a file. Afterwards the file has either the old or the new
+//! content, and a scan of the workspace removes everything else.
 //!
-//! The process is this program itself, under strace.
+//! The killed process is this test executable itself, under strace.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use crate::folder::Folder;
 
 const HOW: &str = "LARIAT_TEST_HOW";
 const WHERE: &str = "LARIAT_TEST_WHERE";
-const OLD: &str = "old and long enough to be told from the new\n";
+const OLD: &str = "old, and longer than the new content\n";
 const NEW: &str = "new\n";
-/// The calls after which something is different on the disk.
+/// The system calls that change the disk.
 const CALLS: &[&str] = &["write", "fdatasync", "linkat", "renameat", "renameat2", "unlinkat", "fsync"];
 
 #[test]
-#[ignore = "it is the process that is killed"]
+#[ignore = "runs as the process that other tests kill"]
 fn the_writer() {
     let folder = PathBuf::from(std::env::var_os(WHERE).unwrap());
     let workspace = Workspace::open(folder.join("ws")).unwrap();
@@ -55,7 +55,7 @@ fn run(folder: &Path, how: &str, options: &[&str]) -> ExitStatus {
     output.status
 }
 
-/// A workspace with a file in it, and for `undo` a call that changed it.
+/// Creates a workspace with a file and, for `undo`, a tool call that changed it.
 fn ground(how: &str) -> Folder {
     let folder = Folder::new();
     std::fs::create_dir(folder.path().join("ws")).unwrap();
@@ -71,7 +71,7 @@ fn ground(how: &str) -> Folder {
     folder
 }
 
-/// What must hold after a kill.
+/// Checks the workspace after a kill.
 fn assert_whole(folder: &Path, name: &str) {
     let workspace = Workspace::open(folder.join("ws")).unwrap();
     undo(folder, &workspace).before("look").unwrap();
@@ -87,7 +87,7 @@ fn assert_whole(folder: &Path, name: &str) {
     }
 }
 
-/// Kills before every call in turn. Gives how often it was killed.
+/// Kills the writer before each system call in turn. Returns the number of kills.
 fn kill_everywhere(how: &str, options: &[&str]) -> usize {
     let mut kills = 0;
     for call in CALLS {
@@ -128,7 +128,7 @@ fn a_file_that_is_restored() {
     assert!(kill_everywhere("undo", &[]) >= 4);
 }
 
-/// The same on a file system that has no files without a name.
+/// The same on a file system that does not support nameless files.
 #[test]
 fn a_file_that_has_a_name_from_the_beginning() {
     for how in ["add", "replace", "exchange"] {

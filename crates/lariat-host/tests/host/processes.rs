@@ -1,4 +1,4 @@
-//! Programs end, whole trees of them, and what they wrote is there.
+//! Programs and their whole process trees end, and their output is captured.
 
 use std::time::{Duration, Instant};
 
@@ -86,7 +86,7 @@ async fn nothing_but_the_standard_descriptors_is_inherited() {
         let file = std::fs::File::open("/dev/null").unwrap();
         rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
         let done = run(&supervisor, shell(&folder, "ls -1 /proc/self/fd")).await;
-        // The fourth is the listing's own.
+        // The fourth belongs to `ls` itself.
         assert_eq!(done.output.text().split_whitespace().collect::<Vec<_>>(), ["0", "1", "2", "3"]);
     }
 }
@@ -110,7 +110,7 @@ async fn a_command_that_ignores_the_polite_signal_ends_at_its_time() {
 async fn a_daemon_does_not_get_away() {
     for supervisor in supervisors().await {
         let folder = Folder::new();
-        // Two forks, a session of its own, deaf to the polite signal, and holding the output open.
+        // Forks twice, starts its own session, ignores SIGTERM, and keeps the output open.
         let daemon = "(setsid bash -c 'trap \"\" TERM HUP; exec -a daemon-7132 sleep 713' &); echo started";
         let started = Instant::now();
         let done = run(&supervisor, shell(&folder, daemon)).await;

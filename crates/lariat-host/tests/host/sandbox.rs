@@ -1,4 +1,4 @@
-//! Commands stay inside of their sandbox, on every backend that this machine has.
+//! Commands stay inside their sandbox, on every backend that this machine supports.
 
 use lariat_core::cancel::CancellationToken;
 use lariat_host::process::{Exit, Finished, Launch, Supervisor};
@@ -10,11 +10,11 @@ use crate::keeper::supervisors;
 async fn backends() -> Vec<Backend> {
     let folder = Folder::new();
     let found = probe(folder.path(), &environment()).await;
-    assert_eq!(found.refused, [], "both backends work on a machine that tests run on");
+    assert_eq!(found.refused, [], "both backends must work on a machine that runs these tests");
     found.backends
 }
 
-/// Every backend, with programs that are started from here and by a keeper.
+/// Every backend, with programs started by this process and by a launch helper.
 async fn ways() -> Vec<(Backend, Supervisor)> {
     let mut ways = Vec::new();
     for backend in backends().await {
@@ -70,7 +70,7 @@ async fn a_refused_system_call_is_told() {
         assert_eq!(done.exit, Exit::Code(3));
         assert_eq!(
             done.denials.first().map(|denial| denial.to_string()).as_deref(),
-            Some("unshare: the sandbox refuses this system call"),
+            Some("unshare: the sandbox blocks this system call"),
             "{}: {:?}",
             backend.name(),
             done
@@ -132,7 +132,7 @@ async fn a_variable_for_the_loader_reaches_the_command_only() {
     for (backend, supervisor) in ways().await {
         let folder = Folder::new();
         let sandbox = Sandbox::new(Policy::workspace(folder.path(), None), backend.clone());
-        // A library that is not there is complained about by each program that was told to load it.
+        // Each program that tries to load the missing library prints a warning.
         let launch = Launch::shell("echo $LD_PRELOAD", folder.path())
             .with_environment(environment().with("LD_PRELOAD", "/nowhere/evil.so"))
             .with_sandbox(sandbox);
@@ -204,7 +204,7 @@ async fn a_local_socket_is_refused_by_its_path_and_never_connects() {
         let path = outside.path().join("s");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         listener.set_nonblocking(true).unwrap();
-        // The address is swapped under the judge's eyes as fast as threads can, which must not help.
+        // Threads change the address as fast as they can while the judge reads it, which must not help.
         let script = format!(
             r#"
 import ctypes, os, socket, threading, time
@@ -224,7 +224,7 @@ while time.time() < end:
     if c.connect(s.fileno(), box, 110) == 0: print("connected")
 stop = True; thread.join()
 try: s.send(b"hello")
-except BrokenPipeError: print("nobody")
+except BrokenPipeError: print("not connected")
 "#,
             path.display()
         );
@@ -232,8 +232,8 @@ except BrokenPipeError: print("nobody")
         let done =
             run(&folder, (&backend, &supervisor), Policy::workspace(folder.path(), None), "python3 try.py")
                 .await;
-        assert_eq!(done.output.text(), "nobody\n", "{}", backend.name());
-        assert!(listener.accept().is_err(), "{}: somebody came", backend.name());
+        assert_eq!(done.output.text(), "not connected\n", "{}", backend.name());
+        assert!(listener.accept().is_err(), "{}: a connection arrived", backend.name());
         let what = format!("connecting to the local socket {}", path.display());
         let told = done.denials.iter().any(|denial| denial.what == what && denial.rule == Rule::LocalSockets);
         assert!(told, "{}: {:?}", backend.name(), done.denials);
@@ -253,11 +253,11 @@ async fn a_wrapper_that_makes_no_sandbox_is_tried_again_and_then_an_error() {
         .with_environment(environment())
         .with_sandbox(Sandbox::new(Policy::workspace(folder.path(), None), Backend::Bubblewrap(wrapper)));
     let error = Supervisor::new().run(launch, &CancellationToken::new()).await.unwrap_err();
-    assert_eq!(error.to_string(), "the sandbox could not be made: bwrap: a mount is gone");
+    assert_eq!(error.to_string(), "could not create the sandbox: bwrap: a mount is gone");
     assert_eq!(std::fs::read_to_string(tries).unwrap(), "x\n".repeat(8));
 }
 
-/// What a command prints, on every backend, in a policy made of its folder.
+/// Checks what a command prints, on every backend, with a policy for its directory.
 async fn prints(
     policy: impl Fn(&Folder) -> Policy,
     prepare: impl Fn(&Folder),

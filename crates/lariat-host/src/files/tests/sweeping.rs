@@ -22,12 +22,12 @@ fn what_a_killed_write_left_is_swept_and_nothing_else() {
     put(&draft, "hal");
     ground.put("made", "new");
     let made = stat(&ground, "made");
-    // Killed before the exchange, and after it.
+    // The writer was killed before the exchange, and after it.
     let own = temporary::exchanged(&made, old).unwrap();
     fs::rename(ground.at("made"), ground.at(own.to_str().unwrap())).unwrap();
     let replaced = temporary::exchanged(&made, old).unwrap();
     put(&replaced, "old");
-    // Somebody wrote at the same moment; what was there is not known; a patch set it aside.
+    // Another program wrote at the same time; the replaced content is unknown; a patch set the file aside.
     let theirs = temporary::exchanged(&made, old).unwrap();
     put(&theirs, "theirs");
     let unknown = temporary::exchanged(&made, None).unwrap();
@@ -42,7 +42,7 @@ fn what_a_killed_write_left_is_swept_and_nothing_else() {
 
     let writer = temporary::hold(&folder(&ground)).unwrap();
     temporary::sweep(&folder(&ground), &all);
-    assert_eq!(left().len(), all.len(), "a writer is there");
+    assert_eq!(left().len(), all.len(), "a writer is active");
     drop(writer);
     temporary::sweep(&folder(&ground), &all);
     assert_eq!(left(), [&theirs, &unknown, &aside, &other]);
