@@ -71,7 +71,7 @@ fn a_removed_line_that_looks_like_a_file_head_is_a_line() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+#[expect(clippy::disallowed_methods, reason = "the test creates its own files")]
 fn a_file_that_changes_between_the_check_and_the_move_is_not_moved() {
     use lariat_host::files::{Known, Workspace};
 

@@ -1,18 +1,18 @@
-//! What changed between two texts, as a unified diff for people.
+//! Creates unified diffs for users.
 //!
-//! Owns the form and its bound. The common start and end are left out before anything is compared, so that a small change
-//! of a large file costs little.
+//! The output is bounded. The common start and end are skipped before anything is compared, so that a small change in a
+//! large file costs little.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
-/// Lines of context around a change.
+/// Number of context lines around a change.
 const CONTEXT: usize = 3;
-/// Bytes of a diff that are kept.
+/// Maximum size of a diff in bytes.
 const LIMIT: usize = 64 * 1024;
-/// Lines that are compared in every way; more are shown as taken out and put in.
+/// Maximum number of lines to compare; a larger change is shown as one replacement.
 const MOST_COMPARED: usize = 20_000;
 
-/// The unified diff of two versions of a file; empty when they are equal.
+/// Returns the unified diff of two versions of a file; empty if they are equal.
 pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
     if old == new {
         return String::new();
@@ -57,7 +57,7 @@ pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
         }
         if text.len() > LIMIT {
             text.truncate(text.floor_char_boundary(LIMIT));
-            text.push_str("\n[… cut here]\n");
+            text.push_str("\n[… diff cut here]\n");
             break;
         }
     }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The marked words of a piece of code.
+/// The classified words of code.
 fn words<'a>(language: &str, code: &'a str) -> Vec<(&'a str, Token)> {
     highlight(language, code).into_iter().map(|(range, token)| (&code[range], token)).collect()
 }

@@ -1,6 +1,6 @@
-//! Images: what their first bytes say, and the form in which they travel.
+//! Recognises images by their first bytes and encodes them for the model.
 
-/// The media type of an image that models take.
+/// Returns the media type of an image that models accept.
 pub fn kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', ..] => Some("image/png"),
@@ -11,7 +11,7 @@ pub fn kind(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Base64 of RFC 4648, padded.
+/// Encodes bytes as Base64 (RFC 4648, padded).
 pub fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

@@ -1,8 +1,7 @@
-//! A call between two checkpoints of undo.
+//! Records undo checkpoints before and after a tool call.
 //!
-//! Owns the order: what a call may change is kept before it begins, and a call of which that cannot be kept does not
-//! begin. When the second checkpoint fails, or the call is dropped, its changes count as the user's and are never undone
-//! without asking.
+//! The state is saved before a tool call begins; if that fails, the tool call does not run. If the second checkpoint
+//! fails, or the tool call is dropped, its changes are treated as the user's and are never undone without asking.
 
 use lariat_core::tool::{ToolContext, ToolError};
 use lariat_host::undo::{Change, Look, Undo, UndoError};
@@ -10,23 +9,23 @@ use serde_json::{Value, json};
 
 use crate::Workbench;
 
-/// Files that the details of a command's result name at most: they are journaled.
+/// Maximum number of files in the details of a command's result, because details are journaled.
 const FILES: usize = 500;
 
-/// A call that began. Dropping it without an end abandons it.
+/// A tool call between its two checkpoints. Dropping it without ending it abandons the call.
 pub(crate) struct Kept {
     undo: Undo,
     call: String,
 }
 
 impl Kept {
-    /// Keeps what is there before a call changes these files.
+    /// Saves these files before a tool call changes them.
     pub(crate) fn paths(bench: &Workbench, call: &str, paths: &[String]) -> Result<Option<Self>, ToolError> {
         let paths: Vec<_> = paths.iter().map(String::as_str).collect();
         Self::begin(bench, call, |undo| undo.before_paths(call, &paths))
     }
 
-    /// Keeps what is there before a call that may change anything.
+    /// Saves the workspace before a tool call that may change any file.
     pub(crate) async fn everything(
         bench: &Workbench,
         context: &ToolContext,
@@ -45,18 +44,20 @@ impl Kept {
     ) -> Result<Option<Self>, ToolError> {
         let begun = bench.undo().and_then(|undo| undo.map(|undo| before(undo).map(|()| undo)).transpose());
         let undo = begun.map_err(|error| {
-            ToolError::Failed(format!("Nothing was done, because it could not be undone later: {error}."))
+            ToolError::Failed(format!(
+                "The tool call did not run, because its changes could not be undone later: {error}."
+            ))
         })?;
         Ok(undo.map(|undo| Self { undo: undo.clone(), call: call.to_owned() }))
     }
 
-    /// Keeps what the call changed of these files.
+    /// Records what the tool call changed in these files.
     pub(crate) fn end_paths(self, paths: &[String]) {
         let paths: Vec<_> = paths.iter().map(String::as_str).collect();
         let _ = self.undo.after_paths(&self.call, &paths);
     }
 
-    /// Keeps what the call changed, and says which files that are: for the details of its result.
+    /// Records what the tool call changed, and returns the changed files for the details of its result.
     pub(crate) async fn end(self) -> Vec<Value> {
         let changed = blocking(move || {
             let _ = self.undo.after(&self.call);

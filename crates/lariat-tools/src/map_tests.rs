@@ -1,4 +1,4 @@
-//! The table of languages, and sources that nobody could have written.
+//! Tests the table of languages, and the outlines of unusual sources.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn a_source_that_is_given_up_has_no_outline() {
     let long = "fn f() { g(1 + 2); }\n".repeat(20_000);
     let mut outliner = Outliner::new(&grammars);
     assert!(outliner.outline(long.as_bytes(), 0, &|| false).is_none());
-    // The next is not taken for the rest of it.
+    // The next source is parsed from its start.
     assert_eq!(outliner.outline(b"fn one() {}", 0, &|| true).unwrap().definitions.len(), 1);
 }
 
@@ -85,7 +85,7 @@ fn the_definitions_that_are_shown_of_a_large_file_are_those_that_others_use() {
     assert!(page.text.len() <= 600 && page.text.contains("more"), "{}", page.text);
 }
 
-/// A number that follows from another, evenly spread (SplitMix64).
+/// The next pseudorandom number (SplitMix64).
 fn spread(state: &mut u64) -> usize {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mixed = (*state ^ *state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -125,7 +125,7 @@ fn no_mutant_of_a_source_breaks_the_outline() {
             }
         }
         let outline = outliner.outline(&bytes, place, &|| true);
-        let outline = outline.unwrap_or_else(|| panic!("the mutant of seed {seed} has no outline"));
+        let outline = outline.unwrap_or_else(|| panic!("no outline for the mutant of seed {seed}"));
         for defined in &outline.definitions {
             assert!(
                 !defined.signature.contains('\n') && defined.signature.len() < 700,

@@ -8,10 +8,10 @@ fn a_short_text_stays_as_it_is() {
 #[test]
 fn a_long_text_keeps_both_ends_and_says_what_is_missing() {
     let text: String = (0..100).map(|line| format!("line {line}\n")).collect();
-    let short = cut(&text, 100, "Ask for less.");
+    let short = cut(&text, 100, "Request less.");
     assert!(short.starts_with("line 0\nline 1\n"), "{short}");
     assert!(short.ends_with("line 98\nline 99\n"), "{short}");
-    assert!(short.contains("Ask for less.]"), "{short}");
+    assert!(short.contains("Request less.]"), "{short}");
     let kept: usize = short.lines().filter(|line| line.starts_with("line ")).count();
     assert!(short.contains(&format!("{} lines cut", 100 - kept)), "{short}");
 }

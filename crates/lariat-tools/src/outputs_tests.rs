@@ -1,5 +1,5 @@
-//! Bounds of what is kept.
-#![expect(clippy::disallowed_methods, reason = "a test looks at its own files")]
+//! Tests the limits of stored outputs.
+#![expect(clippy::disallowed_methods, reason = "the test checks its own files")]
 
 use lariat_host::files::Workspace;
 

@@ -1,5 +1,5 @@
-//! Documents made by hand, whole, refused, and damaged in every way.
-#![expect(clippy::disallowed_methods, reason = "a test measures that nothing hangs")]
+//! Tests documents made by hand: complete, rejected, and damaged in many ways.
+#![expect(clippy::disallowed_methods, reason = "the test measures time to detect hangs")]
 
 use std::io::Write as _;
 use std::time::Instant;
@@ -30,7 +30,7 @@ fn stream(extra: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body, b"\nendstream"].concat()
 }
 
-/// A document of these objects, the first of which is the catalog, with a table of their places.
+/// A document of these objects, the first of which is the catalog, with a table of their offsets.
 fn document(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let mut bytes = b"%PDF-1.7\n".to_vec();
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
@@ -134,7 +134,7 @@ fn a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked() {
         stream("/Filter [/FlateDecode /FlateDecode]", &twice),
         stream("/Filter 9 0 R", &twice),
         stream("/Filter /LZWDecode", &vec![0x80; 300_000]),
-        // Without the header, as some readers accept it.
+        // Without the zlib header, which some readers accept.
         stream("/Filter /FlateDecode", &zeros[2..]),
     ];
     for (index, bomb) in bombs.into_iter().enumerate() {
@@ -149,9 +149,12 @@ fn forms_that_draw_themselves_and_each_other_end() {
     let document = pages(&[stream("", b"/X1 Do /X1 Do"), stream("", HELLO)], &[form]);
     let all = 1..=2;
     let work = move |stop: &AtomicBool, tell: &SyncSender<News>| work(document, &(1..=2), stop, tell);
-    // Bounded by what it does, however slow the machine is.
+    // The number of operators is limited, so the test does not depend on the speed of the machine.
     let read = watched(work, &all, Duration::from_secs(300), &context(), |_| false).unwrap().unwrap();
-    assert!(read.pages[0].contains("too many pieces") && read.pages[1].starts_with("Hello"), "{read:?}");
+    assert!(
+        read.pages[0].contains("too many text operators") && read.pages[1].starts_with("Hello"),
+        "{read:?}"
+    );
 }
 
 #[test]
@@ -176,7 +179,7 @@ fn what_panics_or_never_ends_stays_behind_the_door() {
     assert!(matches!(watched(waits, &all, patience, &cancelled, |_| false), Err(ToolError::Cancelled)));
 }
 
-/// A number that follows from another, evenly spread (SplitMix64).
+/// The next pseudorandom number (SplitMix64).
 fn spread(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mixed = (*state ^ *state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -184,7 +187,7 @@ fn spread(state: &mut u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// The document with mistakes that follow from a seed.
+/// The document with errors that are determined by a seed.
 fn mutant(document: &[u8], seed: u64) -> Vec<u8> {
     let mut bytes = document.to_vec();
     let mut state = seed;
@@ -202,7 +205,7 @@ fn mutant(document: &[u8], seed: u64) -> Vec<u8> {
             }
             3 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << (seed % 8)),
             4 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = (seed % 256) as u8),
-            // A number becomes another.
+            // Replaces one number by another.
             5 => {
                 let digit = bytes.iter().skip(at).position(u8::is_ascii_digit).map(|more| at + more);
                 let numbers: [&[u8]; 6] = [b"0", b"-1", b"99999999999", b"4294967296", b"7", b"2147483648"];
@@ -229,11 +232,11 @@ fn no_mutant_of_a_document_gets_out_or_hangs() {
         let document = mutant(&whole[seed as usize % 2], seed);
         let started = Instant::now();
         let outcome = std::panic::catch_unwind(|| text(document));
-        let outcome = outcome.unwrap_or_else(|_| panic!("the mutant of seed {seed} got out"));
+        let outcome = outcome.unwrap_or_else(|_| panic!("the mutant of seed {seed} caused a panic"));
         assert!(started.elapsed().as_secs() < 5, "the mutant of seed {seed} took {:?}", started.elapsed());
         assert_ne!(outcome, Err(Refusal::Late), "the mutant of seed {seed} hangs");
         if outcome.is_ok() { read += 1 } else { refused += 1 }
     }
-    // Both must happen, or the mutants are all alike.
+    // Both must happen, otherwise the mutants are too similar.
     assert!(read > MUTANTS / 10 && refused > MUTANTS / 50, "{read} read, {refused} refused");
 }

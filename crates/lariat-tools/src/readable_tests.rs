@@ -1,4 +1,4 @@
-//! Pages made readable.
+//! Tests the conversion of responses to text.
 
 use super::{MOST_HTML, text};
 
@@ -20,7 +20,7 @@ fn a_page_that_nests_without_end_is_stripped_and_one_near_the_bound_converted() 
     assert_eq!(read(&nested(900, "</div>")), "**deep**");
     assert_eq!(read(&nested(5_000, "</div>")).trim(), "deep");
     assert_eq!(read(&nested(300_000, "</div>")).trim(), "deep");
-    // Ends that a parser ignores make the tree deep without seeming so.
+    // End tags that a parser ignores make the tree deep, although few elements seem to be open.
     let hidden = format!("{}<b>deep</b>", "<div></x>".repeat(5_000));
     assert_eq!(read(&hidden).trim(), "deep");
     assert_eq!(read(&format!("<b>deep</b>{}", " ".repeat(MOST_HTML))).trim(), "deep");

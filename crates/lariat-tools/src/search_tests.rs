@@ -1,4 +1,4 @@
-//! Small parts of a search.
+//! Tests parts of a search.
 
 use serde_json::json;
 

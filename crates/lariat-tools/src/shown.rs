@@ -1,13 +1,13 @@
-//! What a model was shown of files, so that asking for the same again costs one line.
+//! Remembers what a model was shown of files, so that requesting the same content again costs only one line.
 //!
-//! Owns, by session and path, the parts of a file that were shown and its state at that time. What the agent knows well
-//! enough to write over it is another question, which the host's `FileMemory` answers: an edit tells that memory about
-//! content that nobody was shown.
+//! For each session and path, it keeps the parts that were shown and the file's state at that time. Whether the agent knows
+//! a file well enough to overwrite it is a different question, which the host's `FileMemory` answers: an edit records
+//! content there that the model was never shown.
 //!
-//! Invariant: a part counts as shown only while the content is the same. Size and times tell, when the last change was
-//! old enough at the time to be told from a later one; the hash of the content tells otherwise.
+//! Invariant: a part is treated as shown only while the content is the same. The stamp proves that if the last change was
+//! old enough that a later one would have a different timestamp; otherwise the hash of the content does.
 //!
-//! Bounded: when it is full, everything is forgotten. Forgetting costs a read, nothing else.
+//! Bounded: when it is full, it is cleared. The only cost is that files are shown again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,22 +17,22 @@ use lariat_core::tool::{ToolContext, ToolResult};
 use lariat_host::files::{Known, Stamp};
 use serde_json::json;
 
-/// Files of all sessions that are remembered.
+/// Maximum number of files of all sessions to remember.
 const MOST_FILES: usize = 20_000;
-/// Parts of one file that are remembered.
+/// Maximum number of parts of one file to remember.
 const MOST_PARTS: usize = 64;
 
-/// In what a part of a file is counted.
+/// The unit in which a part of a file is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Line,
     #[cfg_attr(not(feature = "pdf"), expect(dead_code, reason = "only PDFs have pages"))]
     Page,
-    /// There is one: the whole.
+    /// The whole image, as one unit.
     Image,
 }
 
-/// A part of a file, from the first to the last, counted from 1.
+/// A part of a file, from `first` to `last`, starting at 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) unit: Unit,
@@ -40,7 +40,7 @@ pub(crate) struct Part {
     pub(crate) last: u64,
 }
 
-/// What was shown of files. Cloning shares.
+/// What was shown of files. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShownFiles {
     files: Arc<Mutex<HashMap<(SessionId, String), Shown>>>,
@@ -49,15 +49,15 @@ pub(crate) struct ShownFiles {
 #[derive(Debug)]
 struct Shown {
     known: Known,
-    /// Whether the stamp alone tells that nothing changed.
+    /// Whether the stamp alone proves that nothing changed.
     settled: bool,
-    /// Units of the whole file, when its end was seen.
+    /// Number of units of the whole file, if its end was seen.
     total: Option<u64>,
     parts: VecDeque<(Part, String)>,
 }
 
 impl Shown {
-    /// The part that has all of what is asked for, and the call that showed it.
+    /// Returns the part that contains the requested one, and the tool call that showed it.
     fn covers(&self, asked: Part) -> Option<(Part, String)> {
         let last = self.total.map_or(asked.last, |total| asked.last.min(total));
         let fits = |part: &Part| part.unit == asked.unit && part.first <= asked.first && last <= part.last;
@@ -67,7 +67,7 @@ impl Shown {
 }
 
 impl ShownFiles {
-    /// The answer for a file in this state, if it was shown in the same.
+    /// Returns the result for a file with this stamp, if the requested part was shown with the same stamp.
     pub(crate) fn by_stamp(
         &self,
         context: &ToolContext,
@@ -81,7 +81,7 @@ impl ShownFiles {
         Some((unchanged(path, &covered, stamp.size()), shown.known.clone()))
     }
 
-    /// The answer for a file with this content, if it was shown with the same. It was read at a known time again.
+    /// Returns the result for a file with this content, if the requested part was shown with the same content.
     pub(crate) fn by_content(
         &self,
         context: &ToolContext,
@@ -100,7 +100,7 @@ impl ShownFiles {
         Some(unchanged(path, &covered, known.stamp.size()))
     }
 
-    /// Remembers a part that was shown, of so many in all where that is known.
+    /// Remembers a part that was shown. `total` is the number of units of the file, if known.
     pub(crate) fn remember(
         &self,
         context: &ToolContext,
@@ -154,7 +154,7 @@ fn unchanged(path: &str, (part, call): &(Part, String), size: u64) -> ToolResult
         Unit::Page => format!("pages {first}-{last} were"),
     };
     let text = format!(
-        "`{path}` is unchanged since {what} shown by the call `{call}`. If you no longer see that, read it with `again` set.\n"
+        "`{path}` has not changed since {what} shown by the tool call `{call}`. If you can no longer see that, read it with `again` set.\n"
     );
     ToolResult::text(text).with_details(json!({ "path": path, "bytes": size, "unchanged_since": call }))
 }

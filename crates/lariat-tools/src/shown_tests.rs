@@ -1,5 +1,5 @@
-//! What was shown, and of what that is true.
-#![expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+//! Tests what is remembered of the content that a model was shown.
+#![expect(clippy::disallowed_methods, reason = "the test creates its own files")]
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::id::LoopId;
@@ -17,7 +17,7 @@ fn context(session: &str) -> ToolContext {
     ToolContext::new("call".into(), "read_file", session, running, CancellationToken::new())
 }
 
-/// A file whose last change is long ago by its times, if `settled`.
+/// Creates a file and returns its state.
 fn file(name: &str, content: &[u8]) -> Known {
     let folder = std::env::temp_dir().join(format!("lariat-shown-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -54,7 +54,7 @@ fn parts_of_an_older_content_do_not_count() {
 }
 
 proptest! {
-    /// Whatever is said to be shown was shown by one call: never a line more.
+    /// Content is reported as shown only if one tool call showed all of it.
     #[test]
     fn only_lines_that_one_call_showed_are_called_shown(
         total in 1_u64..30,

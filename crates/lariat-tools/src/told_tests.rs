@@ -1,4 +1,4 @@
-//! Words about commands.
+//! Tests the text about commands.
 
 use super::plain;
 

@@ -1,5 +1,5 @@
-//! The walk against real folders.
-#![expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+//! Tests the walk in real directories.
+#![expect(clippy::disallowed_methods, reason = "the test creates its own files")]
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
-//! Putting prepared steps in place, or taking them back.
+//! Performs the prepared steps of a patch, or undoes them if one fails.
 //!
-//! Owns the order and the way back. A deleted file is first moved aside in its own directory, so that taking it back keeps
-//! its mode, owner and links; it goes for good when everything else is done. A moved file is set aside first, too, which
-//! is where it is seen to be the expected one. Directories that a step made are taken back with it.
+//! A deleted file is first renamed within its directory, so that undoing the deletion keeps its mode, owner and links; it
+//! is removed after all other steps succeeded. A moved file is also renamed first, and then checked to be the expected
+//! one. Undoing a step also removes the directories that it created.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::Workbench;
 use crate::file_tool::failed;
 
-/// One thing to do.
+/// One step of a patch.
 #[derive(Debug)]
 pub(super) enum Step {
     Write { path: String, bytes: Vec<u8>, before: Option<(Vec<u8>, Known)>, details: Value },
@@ -21,7 +21,7 @@ pub(super) enum Step {
     Rename { from: String, to: String, known: Known },
 }
 
-/// One thing that was done.
+/// One step that was performed.
 enum Done {
     Added { path: String, known: Known },
     Replaced { path: String, before: Vec<u8>, known: Known },
@@ -30,7 +30,7 @@ enum Done {
 }
 
 impl Step {
-    /// What a front end shows of it.
+    /// The details that a front end shows.
     pub(super) fn details(&self) -> Value {
         match self {
             Self::Write { details, .. } | Self::Remove { details, .. } => details.clone(),
@@ -39,7 +39,7 @@ impl Step {
     }
 }
 
-/// Does all steps, or none.
+/// Performs all steps, or none.
 pub(super) fn commit(bench: &Workbench, steps: Vec<Step>) -> Result<(), ToolError> {
     let mut done = Vec::new();
     let made = missing_folders(bench, &steps);
@@ -91,7 +91,7 @@ fn perform(bench: &Workbench, step: Step) -> Result<Done, FileError> {
     }
 }
 
-/// The directories that steps will make, the outer ones first.
+/// The directories that the steps will create, outermost first.
 fn missing_folders(bench: &Workbench, steps: &[Step]) -> Vec<String> {
     let mut missing = Vec::new();
     for step in steps {
@@ -107,7 +107,7 @@ fn missing_folders(bench: &Workbench, steps: &[Step]) -> Vec<String> {
     missing
 }
 
-/// Takes back what was done, last first, and says what went wrong, and what could not be taken back.
+/// Undoes the performed steps, last first. Returns what went wrong, and which steps could not be undone.
 fn take_back(bench: &Workbench, done: Vec<Done>, made: &[String], error: &FileError) -> ToolError {
     let workspace = bench.workspace();
     let mut stuck = Vec::new();
@@ -126,14 +126,14 @@ fn take_back(bench: &Workbench, done: Vec<Done>, made: &[String], error: &FileEr
         }
     }
     for folder in made.iter().rev() {
-        // What was never made, or what somebody else has put something into, stays as it is.
+        // Directories that were never created, or are not empty, stay as they are.
         let _ = workspace.remove_folder(folder);
     }
     if stuck.is_empty() {
         return ToolError::Failed(format!("Nothing was changed, because one step failed: {error}"));
     }
     ToolError::Failed(format!(
-        "One step failed: {error}\nTaking back the others failed in part, look at these files:\n- {}",
+        "One step failed: {error}\nUndoing the other steps failed in part. Check these files:\n- {}",
         stuck.join("\n- ")
     ))
 }

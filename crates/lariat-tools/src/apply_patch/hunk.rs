@@ -1,8 +1,8 @@
-//! Where the hunks of a patch belong, and the text with them applied.
+//! Finds where the hunks of a patch belong and applies them to a text.
 //!
-//! Owns the search: exact lines first, then lines that differ in white space at their ends, then in indentation; context
-//! lines stay as the file has them. A unified diff names the line, and the nearest match to it counts; otherwise the
-//! first match after the hunk before.
+//! Searches for exact lines first, then ignores trailing white space, then indentation. Context lines stay as the file has
+//! them. A unified diff names the line, and the nearest match to it is used; otherwise the first match after the previous
+//! hunk.
 
 use lariat_core::patch::{Hunk, Line};
 use lariat_core::tool::ToolError;
@@ -18,7 +18,7 @@ const MEASURES: [SameLine; 3] = [
     |file, patch| file.trim() == patch.trim(),
 ];
 
-/// The text with all hunks applied.
+/// Returns the text with all hunks applied.
 pub(super) fn apply(path: &str, text: &Text, hunks: &[Hunk]) -> Result<Text, ToolError> {
     let whole = text.as_str();
     let lines: Vec<&str> = whole.lines().collect();
@@ -65,7 +65,7 @@ pub(super) fn apply(path: &str, text: &Text, hunks: &[Hunk]) -> Result<Text, Too
     Ok(spliced(text, &lines, &splices, final_newline))
 }
 
-/// Lines taken out and lines put in there.
+/// Replaces the lines from `start` to `end` with new ones.
 struct Splice {
     start: usize,
     end: usize,
@@ -99,7 +99,7 @@ fn splices_of(hunk: &Hunk, at: usize) -> Vec<Splice> {
     splices
 }
 
-/// The text with lines replaced. The end of the last line stays as it is, unless the patch says otherwise.
+/// Replaces lines. Keeps whether the last line ends in a newline, unless the patch changes that.
 fn spliced(text: &Text, lines: &[&str], splices: &[Splice], final_newline: Option<bool>) -> Text {
     let whole = text.as_str();
     let ended = whole.is_empty() || whole.ends_with('\n');
@@ -116,7 +116,7 @@ fn spliced(text: &Text, lines: &[&str], splices: &[Splice], final_newline: Optio
             if splice.start >= lines.len() && !splice.new.is_empty() {
                 new.insert(0, '\n');
             } else if splice.new.is_empty() && range.start > 0 {
-                // Nothing comes after the line before: it is the last one now, and last lines have no end here.
+                // The previous line becomes the last one, and the last line of this file has no newline.
                 range.start -= 1;
             }
         }
@@ -159,7 +159,7 @@ fn search(lines: &[&str], old: &[&str], from: usize, order: Order) -> Option<usi
     })
 }
 
-/// The place of the first wanted line that is in the file, as a hint.
+/// Shows the surroundings of the first wanted line that is in the file, as a hint.
 fn nearby(lines: &[&str], wanted: &[&str]) -> String {
     let found = wanted
         .iter()

@@ -1,9 +1,9 @@
-//! `apply_patch`: changes of several files, all or nothing.
+//! `apply_patch`: changes several files, all or nothing.
 //!
-//! Owns the call and its answer. [`lariat_core::patch`] reads both forms of patches, `hunk` finds the places and makes the
-//! new texts, `commit` puts everything in place or takes it back.
+//! [`lariat_core::patch`] parses both patch formats, `hunk` finds the positions and creates the new texts, `commit` writes
+//! everything or undoes it.
 //!
-//! Invariant: everything is checked and made ready before the first file is touched.
+//! Invariant: all changes are checked and prepared before the first file is touched.
 
 mod commit;
 mod hunk;
@@ -21,10 +21,10 @@ use crate::document::{ADDED, DELETED, Document, MODIFIED, details, encode, told}
 use crate::file_tool::{FileTool, failed};
 use commit::Step;
 
-/// The tool.
+/// The tool `apply_patch`.
 pub(crate) struct ApplyPatch;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     patch: String,
@@ -34,11 +34,11 @@ impl FileTool for ApplyPatch {
     type Arguments = Arguments;
     const NAME: &'static str = "apply_patch";
     const LABEL: &'static str = "Patch";
-    const DESCRIPTION: &'static str = "Adds, changes, deletes and moves files of the workspace by a patch. Everything in it happens or nothing. Two forms are understood. A unified diff \
+    const DESCRIPTION: &'static str = "Add, change, delete and move files of the workspace with a patch. All changes are applied, or none. Two formats are supported. A unified diff \
         (`--- a/path`, `+++ b/path`, `@@ -1,3 +1,4 @@`, `/dev/null` for added and deleted files, `rename from`/`rename to`). Or:\n\
         *** Begin Patch\n*** Add File: path\n+line\n*** Update File: path\n*** Move to: new path\n@@ a line above the change\n context line\n-old line\n+new line\n\
         *** Delete File: path\n*** End Patch\n\
-        Context lines must be as in the file. Line ends, encoding and mode of files stay as they are.";
+        Context lines must match the file. Line endings, encoding and mode of files are preserved.";
     const FIELDS: &'static [Field] = &[Field::required("patch", Kind::Text, "The whole patch.")];
     const EFFECTS: ToolEffects = ToolEffects::READS.and(ToolEffects::WRITES);
 
@@ -66,10 +66,10 @@ impl FileTool for ApplyPatch {
     }
 }
 
-/// Everything that a patch does, made ready, and a line for each change.
+/// Prepares all steps of a patch, and a summary line for each change.
 fn steps(bench: &Workbench, arguments: &Arguments) -> Result<(Vec<Step>, Vec<String>), ToolError> {
     let changes = patch::parse(&arguments.patch).map_err(|error| {
-        ToolError::Failed(format!("The patch cannot be read: {error} Nothing was changed."))
+        ToolError::Failed(format!("Could not parse the patch: {error} Nothing was changed."))
     })?;
     let mut steps = Vec::new();
     let mut told_of = Vec::new();
@@ -87,10 +87,10 @@ fn steps(bench: &Workbench, arguments: &Arguments) -> Result<(Vec<Step>, Vec<Str
         return Ok((steps, told_of));
     }
     let words = mistakes.join("\n- ");
-    Err(ToolError::Failed(format!("Nothing was changed, because the patch does not fit:\n- {words}")))
+    Err(ToolError::Failed(format!("Nothing was changed, because the patch does not apply:\n- {words}")))
 }
 
-/// The steps of a change, and the line that tells of it.
+/// Prepares the steps of a change, and its summary line.
 fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), ToolError> {
     match change {
         Change::Add { path, text } => {
@@ -104,7 +104,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
         Change::Delete { path, hunks } => {
             let document = match Document::open(bench, &path) {
                 Ok(document) => document,
-                // What is not text can still be deleted.
+                // A binary file can be deleted without reading it.
                 Err(_) if hunks.is_empty() => return delete_unseen(bench, path),
                 Err(error) => return Err(error),
             };

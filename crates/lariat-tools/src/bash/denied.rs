@@ -1,7 +1,7 @@
-//! Files that rules deny to read, found before a command starts, so that its sandbox hides them.
+//! Finds the files that permission rules deny reading, before a command starts, so that its sandbox can hide them.
 //!
-//! Owns the walk. It begins where the rules begin, follows no links and is bounded; where the bound is reached the command
-//! does not run, because what was not found would not be hidden.
+//! The search begins where the rules begin, follows no links and is bounded. If it reaches a bound, the command does not
+//! run, because files that were not found would not be hidden.
 
 use std::path::{Path, PathBuf};
 
@@ -9,18 +9,18 @@ use lariat_core::tool::ToolError;
 
 use crate::workbench::Hidden;
 
-/// Entries that are looked at before one command.
+/// Maximum number of entries to check before a command.
 const MOST: usize = 200_000;
-/// Paths that one sandbox hides.
+/// Maximum number of paths that one sandbox hides.
 const MOST_HIDDEN: usize = 512;
-/// Folders that builds and package managers fill. What a rule names at any depth is not looked for in them.
+/// Directories that builds and package managers fill. Rules that match at any depth are not applied inside them.
 const FILLED: &[&str] = &["node_modules", "target", ".venv", ".git/objects"];
 
-/// The paths to hide: of a folder that is denied as a whole, only the folder.
+/// Returns the paths to hide. For a directory that is denied as a whole, returns only the directory.
 pub(super) fn paths(hidden: &Hidden, workspace: &Path) -> Result<Vec<PathBuf>, ToolError> {
     let mut walk = Walk { hidden, found: Vec::new(), left: MOST };
     for start in hidden.starts() {
-        // A rule about the whole machine is looked for where the agent works.
+        // A rule for the whole machine is applied in the workspace.
         let start = if workspace.starts_with(&start) { workspace } else { &start };
         walk.visit(start, true)?;
     }
@@ -65,7 +65,7 @@ impl Walk<'_> {
 
 fn too_many() -> ToolError {
     ToolError::Failed(
-        "The command was not run: rules deny reading more files than the sandbox can hide. Ask the user to deny whole folders instead."
+        "The command was not run: permission rules deny reading more files than the sandbox can hide. Ask the user to deny whole directories instead."
             .to_owned(),
     )
 }

@@ -1,6 +1,6 @@
-//! What the model reads of a command: its output within a bound, then how it ended.
+//! Formats the result of a command for the model: its output within a limit, then how it ended.
 //!
-//! Owns the words. An exit code that is not 0 is a result, not an error of the tool.
+//! A nonzero exit code is a result, not an error of the tool.
 
 use lariat_core::opening::{Blocked, Opening};
 use lariat_core::tool::ToolResult;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::output;
 use crate::outputs::Outputs;
 
-/// A command that ran to its end, with the seconds it was given.
+/// The result of a command that ended. `seconds` is its time limit.
 pub(super) fn finished(outputs: &Outputs, finished: &Finished, seconds: u64) -> ToolResult {
     let (mut text, id) = shown(outputs, &finished.output);
     end_line(&mut text);
@@ -20,7 +20,7 @@ pub(super) fn finished(outputs: &Outputs, finished: &Finished, seconds: u64) -> 
     }
     if finished.end == End::TimedOut {
         text.push_str(&format!(
-            "[Timed out after {seconds} s. It was ended with everything it started. Raise `timeout_seconds`, or set `background`.]\n"
+            "[Timed out after {seconds} s. The command and everything it started were ended. Raise `timeout_seconds`, or set `background`.]\n"
         ));
     } else {
         text.push_str(&ending(finished));
@@ -29,11 +29,11 @@ pub(super) fn finished(outputs: &Outputs, finished: &Finished, seconds: u64) -> 
     ToolResult::text(text).with_details(details(finished, id))
 }
 
-/// What is new about a command in the background.
+/// The new output and state of a background command.
 pub(super) fn news(outputs: &Outputs, new: &str, gap: bool, finished: Option<&Finished>) -> ToolResult {
     let mut text = String::new();
     if gap {
-        text.push_str("[Some output before this is lost: look more often.]\n");
+        text.push_str("[Some output before this was lost. Call `bash_output` more often.]\n");
     }
     let mut id = None;
     if new.len() > output::LIMIT {
@@ -69,7 +69,7 @@ fn how(id: &str) -> String {
     format!("Use `recall` with `id` `{id}` to read it")
 }
 
-/// The output within its bound, and the id of the whole when it was cut.
+/// The output within its limit, and the id of the whole output if it was cut.
 fn shown(outputs: &Outputs, captured: &Captured) -> (String, Option<String>) {
     if captured.missing() == 0 {
         let bytes = [captured.head.as_slice(), captured.tail.as_slice()].concat();
@@ -80,33 +80,34 @@ fn shown(outputs: &Outputs, captured: &Captured) -> (String, Option<String>) {
         let id = outputs.keep(bytes);
         return (output::cut(&text, output::LIMIT, &how(&id)), Some(id));
     }
-    // Head and tail are longer than what is shown, so one cut tells all that is missing.
+    // Head and tail together exceed the limit, so the one note about the cut covers everything that is missing.
     let text = captured.text();
     let id = captured.spill.as_deref().and_then(|path| outputs.keep_file(path));
     let (how, id) = match id {
-        Some(id) if captured.spilled < captured.total => {
-            (format!("{}; of {} bytes the first {} are kept", how(&id), captured.total, captured.spilled), id)
-        }
-        Some(id) => (format!("{}; it has {} bytes in all", how(&id), captured.total), id),
+        Some(id) if captured.spilled < captured.total => (
+            format!("{}; the first {} of {} bytes were kept", how(&id), captured.spilled, captured.total),
+            id,
+        ),
+        Some(id) => (format!("{}; it has {} bytes in total", how(&id), captured.total), id),
         None => {
             let id = outputs.keep(text.as_bytes());
             let missing = captured.missing();
-            (format!("{}, but for {missing} bytes in its middle, which are lost", how(&id)), id)
+            (format!("{}; {missing} bytes in the middle were lost", how(&id)), id)
         }
     };
     (output::cut(&text, output::LIMIT, &how), Some(id))
 }
 
-/// How a command ended, where that is worth a line.
+/// How a command ended; empty for exit code 0.
 fn ending(finished: &Finished) -> String {
     match (finished.end, finished.exit) {
-        (End::TimedOut, _) => "[Its time was over; it was ended with everything it started.]\n".to_owned(),
-        (End::Cancelled, _) => "[Cancelled; it was ended with everything it started.]\n".to_owned(),
+        (End::TimedOut, _) => "[Timed out. The command and everything it started were ended.]\n".to_owned(),
+        (End::Cancelled, _) => "[Cancelled. The command and everything it started were ended.]\n".to_owned(),
         (End::Stopped, _) => "[Stopped, with everything it started.]\n".to_owned(),
         (_, Exit::Code(0)) => String::new(),
         (_, Exit::Code(code)) => format!("[Exit code {code}.]\n"),
         (_, Exit::Signal(signal)) => format!("[Ended by signal {signal}{}.]\n", signal_name(signal)),
-        _ => "[How it ended is not known.]\n".to_owned(),
+        _ => "[It is unknown how the command ended.]\n".to_owned(),
     }
 }
 
@@ -114,7 +115,7 @@ fn signal_name(signal: i32) -> &'static str {
     match signal {
         2 => " (interrupted)",
         6 => " (aborted)",
-        9 => " (killed: perhaps out of memory)",
+        9 => " (killed; possibly out of memory)",
         11 => " (segmentation fault)",
         15 => " (terminated)",
         _ => "",
@@ -122,12 +123,12 @@ fn signal_name(signal: i32) -> &'static str {
 }
 
 fn denials(finished: &Finished) -> String {
-    let mut text: String = finished.denials.iter().map(|denial| format!("[Refused: {denial}.]\n")).collect();
+    let mut text: String = finished.denials.iter().map(|denial| format!("[Blocked: {denial}.]\n")).collect();
     let mut openings: Vec<Opening> =
         finished.denials.iter().filter_map(|denial| denial.blocked().opening).collect();
     openings.sort();
     openings.dedup();
-    // One that did what it should needs nothing more.
+    // A command that succeeded needs no further access.
     if finished.exit != Exit::Code(0) && !openings.is_empty() {
         openings.truncate(MOST_NAMED);
         text.push_str(&super::way_out(&openings));
@@ -135,7 +136,7 @@ fn denials(finished: &Finished) -> String {
     text
 }
 
-/// Openings that a result names.
+/// Maximum number of openings to suggest.
 const MOST_NAMED: usize = 4;
 
 fn details(finished: &Finished, id: Option<String>) -> Value {
@@ -164,7 +165,7 @@ fn details(finished: &Finished, id: Option<String>) -> Value {
     })
 }
 
-/// Text of a terminal without what moves the cursor and colours it.
+/// Removes escape sequences that move the cursor or set colours from terminal output.
 pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();

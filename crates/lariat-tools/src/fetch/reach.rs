@@ -1,8 +1,8 @@
-//! Which addresses may be connected to.
+//! Decides which addresses `fetch` may connect to.
 //!
-//! Owns the check. A name is resolved here and only addresses that pass are handed to the client, so that what is
-//! connected to is what was checked. An address that is written in the URL is checked as it stands. Behind a proxy, the proxy resolves
-//! names: one that leads inwards from here is refused, and one that only the proxy knows is the proxy's to judge.
+//! Names are resolved here, and the client only gets addresses that pass the check, so it connects to exactly what was
+//! checked. An address in the URL is checked as it is. With a proxy, the proxy resolves names: a name that resolves to an
+//! internal address here is denied, and a name that only the proxy can resolve is left to the proxy.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::Egress;
 
-/// What may be reached. Cloning shares.
+/// Which hosts may be reached. Clones share the lists.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     /// Hosts that may be reached although they are internal.
     internal: Arc<[String]>,
-    /// Hosts of proxies: connected to, never fetched from.
+    /// Hosts of proxies: connected to, but never fetched from.
     proxies: Arc<[String]>,
     is_proxied: bool,
 }
@@ -38,14 +38,15 @@ impl Reach {
         self.internal.contains(&host)
     }
 
-    /// Refuses addresses that are not of the web, or are written out and internal.
+    /// Rejects URLs that are not HTTP, and internal addresses in the URL.
     pub(super) async fn admit(&self, url: &Url) -> Result<(), ToolError> {
         if !matches!(url.scheme(), "http" | "https") {
-            let text = format!("`{url}` is not an address of the web: only `http` and `https` are fetched.");
+            let text = format!("`{url}` is not a web address: only `http` and `https` are supported.");
             return Err(ToolError::Failed(text));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            let text = "The address has a user name or password in it; these are not sent.".to_owned();
+            let text =
+                "The address contains a user name or password, which are not sent. Remove them.".to_owned();
             return Err(ToolError::Failed(text));
         }
         let host = url.host_str().unwrap_or_default();
@@ -87,5 +88,5 @@ async fn leads_inwards(host: &str) -> bool {
 }
 
 fn refusal(host: &str) -> String {
-    format!("`{host}` is an address of this machine or of an internal network, which is not fetched")
+    format!("`{host}` is an address of this machine or of an internal network, which `fetch` does not access")
 }

@@ -1,13 +1,13 @@
-//! What a definition is, by grammar.
+//! Defines what a definition is in each language.
 //!
-//! Owns the table: which nodes define something, where their names are, and which files are in which language. Adding a
-//! language is a row, and a line in the tests.
+//! A table lists which syntax nodes define something, where their names are, and which file endings belong to which
+//! language. To add a language, add a row, and a line in the tests.
 
 use std::sync::OnceLock;
 
 use tree_sitter::Language as Grammar;
 
-/// A language that can be mapped.
+/// A supported language.
 pub(super) struct Language {
     pub(super) name: &'static str,
     endings: &'static [&'static str],
@@ -21,7 +21,7 @@ pub(super) struct Definition {
     pub(super) kind: &'static str,
     pub(super) name: Name,
     pub(super) scope: Scope,
-    /// Words of the signature that are outside of the node.
+    /// Words of the signature that are outside the node.
     pub(super) prefix: &'static str,
 }
 
@@ -30,9 +30,9 @@ pub(super) struct Definition {
 pub(super) enum Name {
     /// In this field.
     Field(&'static str),
-    /// In this field, and it is somebody else's name.
+    /// In this field, but it is the name of another definition.
     Other(&'static str),
-    /// At the end of the declarators, as in C; if there is a function among them where that is asked for.
+    /// At the end of the declarators, as in C; with `Only::Functions`, only if one of them is a function.
     Declarator(Only),
     /// In the field `name`, if the field `value` is a function or a class.
     Value,
@@ -40,14 +40,14 @@ pub(super) enum Name {
     WithBody,
 }
 
-/// What of declarators counts.
+/// Which declarators are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Only {
     All,
     Functions,
 }
 
-/// Whether what is defined inside belongs to the outline.
+/// Whether definitions inside this one belong to the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Open,
@@ -122,7 +122,7 @@ const CPP: &[Definition] = &[
     closed("preproc_function_def"),
 ];
 
-/// All of them.
+/// All supported languages.
 pub(super) static LANGUAGES: [Language; 9] = [
     Language {
         name: "Rust",
@@ -201,18 +201,18 @@ pub(super) static LANGUAGES: [Language; 9] = [
     },
 ];
 
-/// The language of a file, by its ending, as a place in the table.
+/// Returns the index of a file's language in the table, by the file's ending.
 pub(super) fn of(path: &str) -> Option<usize> {
     let (_, ending) = path.rsplit_once('.')?;
     LANGUAGES.iter().position(|language| language.endings.contains(&ending))
 }
 
-/// A grammar with its part of the table, by the grammar's own numbers of kinds.
+/// A grammar with its rows of the table, indexed by the grammar's node kinds.
 pub(super) struct Loaded {
     pub(super) grammar: Grammar,
-    /// What a kind of node defines.
+    /// What each kind of node defines.
     pub(super) definitions: Vec<Option<Definition>>,
-    /// Whether a kind of node is a name.
+    /// Whether each kind of node is a name.
     pub(super) names: Vec<bool>,
 }
 
@@ -231,7 +231,7 @@ impl Loaded {
     }
 }
 
-/// Grammars, loaded when the first file needs them.
+/// The grammars, each loaded when first needed.
 #[derive(Default)]
 pub(super) struct Grammars([OnceLock<Loaded>; LANGUAGES.len()]);
 
@@ -242,7 +242,7 @@ impl std::fmt::Debug for Grammars {
 }
 
 impl Grammars {
-    /// The grammar of a language, by its place in the table.
+    /// Returns the grammar of a language by its index in the table.
     pub(super) fn get(&self, language: usize) -> Option<&Loaded> {
         let (cell, language) = (self.0.get(language)?, LANGUAGES.get(language)?);
         Some(cell.get_or_init(|| Loaded::new(language)))

@@ -1,9 +1,10 @@
-//! Outlines of files that did not change.
+//! Caches the outlines of files that did not change.
 //!
-//! Owns when an outline still holds: by the file's state where its last change is old enough to be told from a later one,
-//! else by the hash of its content. Also the grammars, because they are loaded once.
+//! A cached outline is valid if the file's stamp is unchanged and its last change was old enough that a later one would
+//! have a different timestamp, otherwise if the hash of the content is unchanged. Also holds the grammars, so that they
+//! are loaded once.
 //!
-//! Bounded: when it is full, everything is forgotten. Forgetting costs parsing, nothing else.
+//! Bounded: when it is full, it is cleared. The only cost is that files are parsed again.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -15,14 +16,14 @@ use super::language::{self, Grammars};
 use super::outline::Outline;
 use crate::tree::Visited;
 
-/// Files that are remembered.
+/// Maximum number of files to cache.
 const MOST_FILES: usize = 40_000;
-/// Bytes of a line, on average, from which on nobody wrote a file.
+/// Average line length in bytes from which on a file is taken to be generated.
 const LONG_LINES: usize = 300;
-/// Bytes from which on lines are looked at.
+/// Files smaller than this many bytes are never taken to be generated.
 const SHORT: usize = 4 * 1024;
 
-/// Outlines by path. Cloning shares.
+/// Outlines by path. Clones share the cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outlines {
     files: Arc<Mutex<HashMap<String, Remembered>>>,
@@ -33,7 +34,7 @@ pub(crate) struct Outlines {
 struct Remembered {
     known: Known,
     settled: bool,
-    /// Nothing for what is no source.
+    /// `None` for a file that is not source code.
     outline: Option<Arc<Outline>>,
 }
 
@@ -42,8 +43,8 @@ impl Outlines {
         &self.grammars
     }
 
-    /// The outline of a file: the remembered one if it still holds, else what `make` makes of the content. What is given
-    /// up is not remembered.
+    /// Returns the outline of a file: the cached one if it is valid, otherwise what `make` returns for the content. If
+    /// `make` gives up, nothing is cached.
     pub(super) fn outline(
         &self,
         file: &Visited<'_>,
@@ -85,7 +86,7 @@ impl Outlines {
     }
 }
 
-/// Whether a person wrote it: text, in lines.
+/// Whether a file looks like handwritten source: text, in lines.
 fn is_source(bytes: &[u8]) -> bool {
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
     !bytes.contains(&0) && (bytes.len() < SHORT || bytes.len() / lines < LONG_LINES)

@@ -1,7 +1,7 @@
-//! The definitions and mentions of one file.
+//! Extracts the definitions and mentions of one file.
 //!
-//! Owns the walk through its tree, which is a loop and not a recursion: trees nest as deep as a file is long. What is
-//! defined inside of a function is its own affair.
+//! Walks the syntax tree in a loop instead of recursion, because trees can be as deep as the file is long. Definitions
+//! inside a function are left out.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,33 +11,33 @@ use tree_sitter::{Node, ParseOptions, Parser, TreeCursor};
 
 use super::language::{Definition, Grammars, Loaded, Name, Only, Scope};
 
-/// Definitions of one file that are kept.
+/// Maximum number of definitions of one file.
 const MOST_DEFINITIONS: usize = 2_000;
-/// Names that one file mentions.
+/// Maximum number of names that one file mentions.
 const MOST_MENTIONS: usize = 4_000;
-/// Levels of a tree that are entered: a cursor finds its way up again in steps that grow with its depth.
+/// Maximum depth of a tree: moving a cursor up takes time that grows with its depth.
 const DEEPEST: usize = 1_000;
-/// Characters of a signature.
+/// Maximum length of a signature in characters.
 const SIGNATURE: usize = 140;
-/// Letters of a name that says something.
+/// Minimum length of a name; shorter names are too common to be useful.
 const SHORTEST: usize = 3;
 
-/// What one file defines and mentions.
+/// The definitions and mentions of one file.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     pub(super) definitions: Vec<Defined>,
-    /// Names, as hashes, and how often; sorted.
+    /// Hashes of names and how often each occurs; sorted.
     pub(super) mentions: Vec<(u64, u32)>,
 }
 
 /// One definition.
 #[derive(Debug)]
 pub(super) struct Defined {
-    /// Counted from 1.
+    /// Starts at 1.
     pub(super) line: usize,
     pub(super) level: usize,
     pub(super) signature: String,
-    /// Its name, if others can mention it.
+    /// The hash of its name, if other files can mention it.
     pub(super) name: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Outliner<'a> {
         Self { grammars, parser: Parser::new() }
     }
 
-    /// The outline of a source, unless it is given up.
+    /// Returns the outline of a source file; `None` if `goes_on` returns false.
     pub(super) fn outline(
         &mut self,
         source: &[u8],
@@ -60,7 +60,7 @@ impl<'a> Outliner<'a> {
         goes_on: &impl Fn() -> bool,
     ) -> Option<Outline> {
         let loaded = self.grammars.get(language)?;
-        // This also lets go of a parse that was given up.
+        // This also discards a parse that was cancelled.
         self.parser.set_language(&loaded.grammar).ok()?;
         let mut look = |_: &tree_sitter::ParseState| {
             if goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -86,9 +86,9 @@ struct Walking<'s> {
 
 impl Walking<'_> {
     fn run(&mut self, cursor: &mut TreeCursor<'_>) {
-        // Definitions around the node, with their depths in the tree.
+        // Definitions that contain the node, with their depths in the tree.
         let mut around: Vec<(usize, Scope)> = Vec::new();
-        // The cursor knows it too, but counts it each time.
+        // The cursor could compute it, but would count it each time.
         let mut depth = 0;
         loop {
             let node = cursor.node();
@@ -175,7 +175,7 @@ impl Walking<'_> {
     }
 }
 
-/// The node with the name of a definition, if it is one.
+/// Returns the node with the name of a definition, if it is one.
 fn name<'t>(node: Node<'t>, place: Name) -> Option<Node<'t>> {
     const FUNCTIONS: [&str; 4] = ["arrow_function", "function_expression", "generator_function", "class"];
     match place {
@@ -203,7 +203,7 @@ fn name<'t>(node: Node<'t>, place: Name) -> Option<Node<'t>> {
     }
 }
 
-/// A name, as what it is compared by. Short ones are everybody's.
+/// The hash by which names are compared. `None` for short names, which are too common.
 fn hash(name: &[u8]) -> Option<u64> {
     (name.len() >= SHORTEST).then(|| {
         let mut hasher = DefaultHasher::new();

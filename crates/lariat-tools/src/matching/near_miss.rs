@@ -1,18 +1,18 @@
-//! What a text that is not in a file was probably meant to be.
+//! Guesses what a text that is not in a file was meant to be.
 //!
-//! Owns the guesses, in order: the same lines but for something that is easily got wrong, then the most similar lines.
-//! Only words come out of here; nothing is ever replaced on a guess.
+//! First compares lines while ignoring common mistakes, then finds the most similar lines. The guess is only used in the
+//! error message; nothing is ever replaced based on it.
 
 use similar::{Algorithm, capture_diff_slices, diff_ratio};
 
 use crate::document::{numbered, shortened};
 
-/// What is easily got wrong, and how a line looks without it.
+/// A common mistake, and a function that removes it from a line.
 type Blur = (&'static str, fn(&str) -> String);
 
 const BLURS: &[Blur] = &[
-    ("it was copied with the line numbers of `read_file`, which are not part of the file", without_number),
-    ("white space at the ends of lines differs", |line| line.trim_end().to_owned()),
+    ("it includes the line numbers of `read_file`, which are not part of the file", without_number),
+    ("white space at line ends differs", |line| line.trim_end().to_owned()),
     ("indentation differs", |line| line.trim().to_owned()),
     ("white space differs", |line| line.split_whitespace().collect::<Vec<_>>().join(" ")),
     ("upper and lower case differ", |line| line.trim().to_lowercase()),
@@ -22,14 +22,14 @@ const BLURS: &[Blur] = &[
     }),
 ];
 
-/// Lines that are shown.
+/// Maximum number of lines to show.
 const MOST_SHOWN: usize = 30;
-/// Lines of a file that are compared one by one for similarity.
+/// Maximum number of lines to compare for similarity.
 const MOST_COMPARED: usize = 20_000;
-/// A line is called similar from this share of equal characters on.
+/// Minimum share of equal characters for a line to be similar.
 const SIMILAR: f32 = 0.6;
 
-/// Why `old` is not in a text.
+/// Explains why `old` is not in a text.
 pub(super) fn explain(path: &str, text: &str, old: &str) -> String {
     let start = format!("`old_string` was not found in `{path}`. Nothing was changed.");
     let lines: Vec<&str> = text.lines().collect();
@@ -54,7 +54,7 @@ pub(super) fn explain(path: &str, text: &str, old: &str) -> String {
         });
         if let Some(at) = at {
             return format!(
-                "{start} {} what it means, but {words}. The file has:\n{}",
+                "{start} {} the closest match, but {words}. The file has:\n{}",
                 span(at, blurred.len()),
                 show(&lines, at, blurred.len())
             );
@@ -62,11 +62,11 @@ pub(super) fn explain(path: &str, text: &str, old: &str) -> String {
     }
     match most_similar(&lines, &wanted) {
         Some(at) => format!(
-            "{start} {} most like it:\n{}",
+            "{start} {} the most similar:\n{}",
             span(at, wanted.len().min(lines.len() - at)),
             show(&lines, at, wanted.len())
         ),
-        None => format!("{start} Nothing similar is in it. Read the file again before the next try."),
+        None => format!("{start} The file has no similar text. Read the file again before you retry."),
     }
 }
 
@@ -88,7 +88,7 @@ fn show(lines: &[&str], at: usize, count: usize) -> String {
     shown
 }
 
-/// Where the lines begin that have most in common with the wanted ones: equal lines first, else the line most like the
+/// Returns where the most similar lines begin: those with the most equal lines, otherwise the line most similar to the
 /// longest wanted one.
 fn most_similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let (offset, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.trim().len())?;
@@ -115,7 +115,7 @@ fn most_similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     for (at, line) in lines.iter().enumerate().take(MOST_COMPARED) {
         let line: Vec<char> = line.trim().chars().take(200).collect();
         let (short, long) = (line.len().min(longest.len()), line.len().max(longest.len()));
-        // Twice the shorter one is all that two lines can share.
+        // The similarity is at most twice the shorter length divided by the sum.
         if (short * 2) as f32 / ((short + long) as f32) < SIMILAR {
             continue;
         }
@@ -128,7 +128,7 @@ fn most_similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     best.map(|(_, at)| at.saturating_sub(offset))
 }
 
-/// Without what `read_file` puts before a line; a line that has nothing of the kind matches nothing.
+/// Removes the line number that `read_file` adds; a line without a number gets a text that matches nothing.
 fn without_number(line: &str) -> String {
     match line.trim_start().split_once('\t') {
         Some((number, rest)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {

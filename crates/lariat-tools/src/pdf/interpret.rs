@@ -1,7 +1,7 @@
-//! The operators of a page that place text.
+//! Interprets the operators of a PDF page that place text (PDF 32000-1, chapters 8.10 and 9).
 //!
-//! Owns their meaning (PDF 32000-1, chapters 8.10 and 9) and nothing of colour, paths and images, which are passed over
-//! without being unpacked. Every operator counts against a bound, in forms within forms too, so that a page ends.
+//! Colours, paths and images are skipped without unpacking them. Every operator counts towards a limit, including those of
+//! nested forms, so that every page ends.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -19,19 +19,19 @@ use hayro_font::{CMapResolverFn, Font, FontCache, FontGlyph, FontQuery, FontReso
 
 use super::lines::Lines;
 
-/// Operators of one page, those of its forms included.
+/// Maximum number of operators of one page, including its forms.
 const MOST_OPERATORS: u64 = 5_000_000;
-/// Bytes of a page's text.
+/// Maximum size of a page's text in bytes.
 const MOST_TEXT: usize = 1_000_000;
-/// Bytes of a page's own operators.
+/// Maximum size of a page's own operators in bytes.
 const MOST_CONTENT: usize = 64_000_000;
-/// Streams of a page's own operators.
+/// Maximum number of streams of a page's own operators.
 const MOST_STREAMS: usize = 10_000;
-/// Forms within forms.
+/// Maximum depth of nested forms.
 const MOST_LEVELS: usize = 24;
-/// Operators that a form counts as, besides its own.
+/// Cost of a form in operators, in addition to its own.
 const FORM: u64 = 1_000;
-/// States that are kept.
+/// Maximum number of saved states.
 const MOST_STATES: usize = 512;
 
 /// Reads the pages of one document.
@@ -42,7 +42,7 @@ pub(super) struct Reader<'a, 's> {
     maps: CMapResolverFn,
 }
 
-/// What `q` keeps and `Q` brings back.
+/// The graphics state that `q` saves and `Q` restores.
 #[derive(Clone)]
 struct State<'a> {
     place: Affine,
@@ -55,7 +55,7 @@ struct State<'a> {
     rise: f64,
 }
 
-/// A page on the way.
+/// The page that is being interpreted.
 struct Run<'r, 'a, 's> {
     reader: &'r Reader<'a, 's>,
     lines: Lines,
@@ -75,7 +75,7 @@ impl<'a, 's> Reader<'a, 's> {
         Self { stop, fonts: FontCache::new(), programs, maps: Arc::new(load_embedded) }
     }
 
-    /// The text of a page.
+    /// Returns the text of a page.
     pub(super) fn page(&self, page: &Page<'a>) -> String {
         let mut run = Run {
             reader: self,
@@ -89,14 +89,14 @@ impl<'a, 's> Reader<'a, 's> {
         run.operators(&content(page, self.stop), page.resources(), 0);
         let mut text = run.lines.finish();
         if run.left.get() == 0 {
-            text.push_str("[The rest of this page is left out: it is made of too many pieces.]\n");
+            text.push_str("[The rest of this page was left out: it has too many text operators.]\n");
         }
         text
     }
 }
 
-/// The operators of a page, of all its streams. One stream can be named again and again, so the first that is too much
-/// ends it.
+/// Returns the operators of all streams of a page. The same stream can be listed many times, so the first one that exceeds
+/// the limit ends the list.
 fn content(page: &Page<'_>, stop: &AtomicBool) -> Vec<u8> {
     if let Some(stream) = page.raw().get::<Stream<'_>>(keys::CONTENTS) {
         return stream.decoded_data().map(|bytes| bytes.into_owned()).unwrap_or_default();
@@ -130,7 +130,7 @@ impl State<'_> {
 }
 
 impl<'a> Run<'_, 'a, '_> {
-    /// Whether there may be one more operator.
+    /// Counts one operator; false if the limit is reached or the reading was stopped.
     fn goes_on(&self) -> bool {
         let left = self.left.get();
         self.left.set(left.saturating_sub(1));
@@ -201,7 +201,7 @@ impl<'a> Run<'_, 'a, '_> {
         }
     }
 
-    /// A form is operators of its own, with its own place and perhaps its own fonts.
+    /// A form has its own operators, its own position and possibly its own fonts.
     fn form(&mut self, name: &Name<'_>, resources: &Resources<'a>, level: usize) {
         let Some(form) = resources.get_x_object(name).filter(|_| level < MOST_LEVELS) else { return };
         let dictionary = form.dict();
@@ -227,7 +227,7 @@ impl<'a> Run<'_, 'a, '_> {
         self.text = self.line;
     }
 
-    /// Moves on along the line.
+    /// Moves along the line.
     fn shift(&mut self, by: f64) {
         let across = self.state.font.as_ref().is_none_or(|font| font.is_horizontal());
         let step = if across { (by * self.state.stretch, 0.0) } else { (0.0, by) };

@@ -1,11 +1,11 @@
-//! The text of PDFs.
+//! Extracts the text of PDFs.
 //!
-//! - `weigh`: how much a document unpacks to, before anything is unpacked.
+//! - `weigh`: estimates how much a document unpacks to, before anything is unpacked.
 //! - `interpret`: the operators of a page that place text.
-//! - `lines`: placed glyphs as lines.
+//! - `lines`: joins placed glyphs into lines.
 //!
-//! Owns the one door to other people's parsers: they work on a thread of their own with a deep stack, their panics end
-//! there, and nobody waits for it longer than [`PATIENCE`]. A thread that is given up ends at its next operator.
+//! Third-party parsers run on a separate thread with a large stack, where panics are contained. A call waits for the
+//! thread for at most [`PATIENCE`]; an abandoned thread ends at its next operator.
 
 mod interpret;
 mod lines;
@@ -21,41 +21,41 @@ use std::time::Duration;
 use hayro_font::hayro_syntax::{LoadPdfError, Pdf};
 use lariat_core::tool::{ToolContext, ToolError};
 
-/// Bytes of a document.
+/// Maximum size of a document in bytes.
 pub(crate) const LIMIT: u64 = 20 * 1024 * 1024;
-/// How long a call waits in all.
+/// How long a call waits in total.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often it looks whether it is cancelled.
+/// How often to check whether the call was cancelled.
 const LOOK: Duration = Duration::from_millis(50);
-/// Bytes of stack: objects nest 512 deep, each level with a frame of an unoptimised build.
+/// Stack size in bytes: objects nest up to 512 levels, and frames are large in unoptimised builds.
 const STACK: usize = 32 * 1024 * 1024;
 
-/// Pages, counted from 1.
+/// Page numbers, starting at 1.
 pub(crate) type PageRange = RangeInclusive<u64>;
 
-/// The text of pages, and what is missing.
+/// The text of some pages, and why others are missing.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
-    /// Pages of the whole document.
+    /// Number of pages of the whole document.
     pub(crate) total: u64,
-    /// One text for each page from the first that was asked for; empty for a page without.
+    /// One text for each page, starting with the first requested one; empty for a page without text.
     pub(crate) pages: Vec<String>,
-    /// Why not all pages are there that were asked for.
+    /// Why some requested pages are missing.
     pub(crate) stopped: Option<Stopped>,
 }
 
-/// Why a reading ended before its last page.
+/// Why reading ended before the last requested page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stopped {
-    /// The taker has enough.
+    /// The caller has enough.
     Full,
     /// It took too long.
     Late,
-    /// The document is damaged from there on.
+    /// The rest of the document is damaged.
     Damaged,
 }
 
-/// Why a document has no text for us.
+/// Why a document could not be read. The text continues "… is a PDF that".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("is encrypted. Decrypt it first, for example with `qpdf --decrypt`")]
@@ -64,22 +64,22 @@ pub(crate) enum Refusal {
         "is damaged: its structure cannot be read. Repair it (for example with `qpdf` or `mutool clean`), or get another copy"
     )]
     Damaged,
-    #[error("unpacks to more than {} MB, or to nobody knows how much. Convert it with another program (`pdftotext`)", weigh::TOTAL / 1_000_000)]
+    #[error("unpacks to more than {} MB, or to an unknown size. Convert it with another program (`pdftotext`)", weigh::TOTAL / 1_000_000)]
     TooHeavy,
     #[error("took longer than {} s to read. Convert it with another program (`pdftotext`)", PATIENCE.as_secs())]
     Late,
-    #[error("has no such page: it has {0}")]
+    #[error("has only {0} pages, so the requested page does not exist")]
     NoSuchPage(u64),
 }
 
-/// What the thread tells.
+/// A message from the thread.
 enum News {
     Refused(Refusal),
     Total(u64),
     Page(String),
 }
 
-/// Reads pages until `enough` says so of the last text.
+/// Reads pages until `enough` returns true for the last text.
 pub(crate) fn read(
     bytes: Vec<u8>,
     wanted: &PageRange,
@@ -91,7 +91,7 @@ pub(crate) fn read(
     watched(work, wanted, PATIENCE, context, enough)
 }
 
-/// Lets a thread work, and takes its news.
+/// Runs work on a thread and collects its messages.
 fn watched(
     work: impl FnOnce(&AtomicBool, &SyncSender<News>) + Send + 'static,
     wanted: &PageRange,
@@ -103,9 +103,9 @@ fn watched(
     let _stopped = StopOnDrop(Arc::clone(&stop));
     let (tell, news) = sync_channel(1);
     let thread = std::thread::Builder::new().name("pdf".to_owned()).stack_size(STACK);
-    // A panic ends the thread and closes the channel; that is how it is told.
+    // A panic ends the thread and closes the channel, which is reported as `Gone`.
     let started = thread.spawn(move || work(&stop, &tell));
-    started.map_err(|error| ToolError::Failed(format!("No thread can be started for the PDF: {error}")))?;
+    started.map_err(|error| ToolError::Failed(format!("Could not start a thread for the PDF: {error}")))?;
     let mut reading = Reading::default();
     loop {
         match next(&news, &mut patience, context)? {
@@ -138,7 +138,7 @@ fn watched(
     }
 }
 
-/// Tells the thread that nobody waits any more.
+/// Tells the thread to stop when the call ends.
 struct StopOnDrop(Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {
@@ -169,7 +169,7 @@ fn next(news: &Receiver<News>, patience: &mut Duration, context: &ToolContext) -
     }
 }
 
-/// The thread. A receiver that is gone ends it.
+/// The thread's work. It ends when the receiver is dropped.
 fn work(bytes: Vec<u8>, wanted: &PageRange, stop: &AtomicBool, tell: &SyncSender<News>) {
     if let Err(refusal) = weigh::weigh(&bytes, stop) {
         let _ = tell.send(News::Refused(refusal));
@@ -197,7 +197,7 @@ fn work(bytes: Vec<u8>, wanted: &PageRange, stop: &AtomicBool, tell: &SyncSender
     }
 }
 
-/// A range as a model writes it: `7`, `2-5`, `8-`.
+/// Parses a range as a model writes it: `7`, `2-5`, `8-`.
 pub(crate) fn page_range(text: &str) -> Option<PageRange> {
     let number = |text: &str| text.trim().parse::<NonZero<u64>>().ok().map(NonZero::get);
     match text.trim().split_once('-') {

@@ -1,8 +1,8 @@
-//! How much a document unpacks to, told before anything is unpacked into memory.
+//! Computes how much a document unpacks to, before anything is unpacked into memory.
 //!
-//! Owns the bounds. Every place that could begin a stream is looked at, whatever the document's tables say, and what is
-//! packed there is unpacked into nothing while counting. What cannot be counted (packed twice, filters named elsewhere)
-//! is refused; so are encrypted documents, whose streams nobody could look into.
+//! Checks every position that could begin a stream, whatever the document's tables say, and unpacks it only to count the
+//! bytes. Rejects what cannot be counted (packed twice, filters defined elsewhere), and encrypted documents, whose streams
+//! cannot be checked.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,13 +11,13 @@ use memchr::memmem;
 
 use super::Refusal;
 
-/// Bytes that one stream may unpack to.
+/// Maximum unpacked size of one stream in bytes.
 const STREAM: u64 = 64_000_000;
-/// Bytes that all streams may unpack to.
+/// Maximum unpacked size of all streams in bytes.
 pub(super) const TOTAL: u64 = 512_000_000;
-/// Packed bytes of a stream whose unpacked size is not counted: LZW grows by 2,600 at most, by less than 5 in practice.
+/// Maximum packed size of a stream that cannot be counted: LZW expands at most 2,600 times, in practice less than 5.
 const UNCOUNTED: usize = 256 * 1024;
-/// Bytes before a stream in which its dictionary is looked for.
+/// Number of bytes before a stream that are searched for its dictionary.
 const DICTIONARY: usize = 16 * 1024;
 
 /// Checks a document.
@@ -44,7 +44,7 @@ pub(super) fn weigh(bytes: &[u8], stop: &AtomicBool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Bytes that a stream unpacks to, if it is packed at all.
+/// The unpacked size of a stream; 0 if it is not packed.
 fn size(dictionary: &[u8], body: &[u8]) -> Result<u64, Refusal> {
     let names: Vec<Vec<u8>> = names(dictionary).collect();
     let has = |long: &[u8], short: &[u8]| names.iter().filter(|name| *name == long || *name == short).count();
@@ -68,7 +68,7 @@ fn size(dictionary: &[u8], body: &[u8]) -> Result<u64, Refusal> {
     if zlib > 0 || flate == 0 { Ok(zlib) } else { inflated(packed, Header::None) }
 }
 
-/// Whether the filters are an object of their own: `/Filter 7 0 R`.
+/// Whether the filters are a separate object: `/Filter 7 0 R`.
 fn filters_are_elsewhere(dictionary: &[u8]) -> bool {
     memmem::find_iter(dictionary, b"Filter").any(|at| {
         let rest = dictionary.get(at + b"Filter".len()..).unwrap_or_default();
@@ -84,7 +84,7 @@ enum Header {
     None,
 }
 
-/// Bytes that come out, up to where the packed data ends or is damaged.
+/// The unpacked size up to where the packed data ends or is damaged.
 fn inflated(packed: &[u8], header: Header) -> Result<u64, Refusal> {
     let mut room = [0; 16 * 1024];
     let mut unpacking = Decompress::new(header == Header::Zlib);
@@ -107,7 +107,7 @@ fn skip_line_end(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\n").unwrap_or(body)
 }
 
-/// Base 85 up to its end mark, or its first mistake.
+/// Decodes Base 85 up to its end mark or the first invalid character.
 fn ascii85(text: &[u8]) -> Vec<u8> {
     let (mut bytes, mut group, mut count) = (Vec::new(), 0_u64, 0);
     for byte in text.iter().filter(|byte| !byte.is_ascii_whitespace() && **byte != 0) {
@@ -131,7 +131,7 @@ fn ascii85(text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Base 16 up to its end mark, or its first mistake.
+/// Decodes hexadecimal digits up to the end mark or the first invalid character.
 fn hexadecimal(text: &[u8]) -> Vec<u8> {
     let digits = text.iter().filter(|byte| !byte.is_ascii_whitespace() && **byte != 0);
     let digits: Vec<u8> =
@@ -142,7 +142,7 @@ fn hexadecimal(text: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// The names in a piece of a document, without their slashes and escapes.
+/// The names in a part of a document, without slashes and with escapes decoded.
 fn names(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     const LONGEST: usize = 64;
     memchr::memchr_iter(b'/', bytes).map(|at| {

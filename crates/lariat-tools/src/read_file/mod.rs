@@ -1,7 +1,7 @@
-//! `read_file`: text with line numbers, an image, or the text of a PDF.
+//! `read_file`: returns text with line numbers, an image, or the text of a PDF.
 //!
-//! Owns the form of what a model sees of a file and the words about what it does not see. Remembers what was read, and
-//! does not show it twice unless it changed or is asked for again.
+//! Notes in the result say which parts are missing. The tool remembers what the model was shown and does not show it again
+//! unless it changed or the model asks for it.
 
 #[cfg(feature = "pdf")]
 mod pages;
@@ -23,22 +23,22 @@ use crate::file_tool::{FileTool, LARGE, failed};
 use crate::image;
 use crate::shown::{Part, Unit};
 
-/// Bytes of text that one call gives back.
+/// Maximum size of the text of one result in bytes.
 const TEXT_LIMIT: u64 = 1_000_000;
-/// Bytes of an image.
+/// Maximum size of an image in bytes.
 const IMAGE_LIMIT: u64 = 20 * 1024 * 1024;
-/// Lines that one call gives back, unless it asks for others.
+/// Default number of lines to return.
 const LINES: u64 = 2_000;
 
-/// Bytes by which kinds of files are told apart.
+/// Number of bytes that identify the type of a file.
 const MAGIC: usize = 16;
-/// How a PDF begins.
+/// The first bytes of a PDF.
 const PDF: &[u8] = b"%PDF-";
 
-/// The tool.
+/// The tool `read_file`.
 pub(crate) struct ReadFile;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     path: String,
@@ -50,14 +50,14 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The lines that are asked for.
+    /// The requested lines.
     fn lines(&self) -> Part {
         let first = self.offset.unwrap_or(1).max(1);
         let last = (first - 1).saturating_add(self.limit.unwrap_or(LINES));
         Part { unit: Unit::Line, first, last }
     }
 
-    /// What would answer the call, whatever kind of file it is; nothing if it is to be shown again.
+    /// The parts that would answer the call, for each type of file; empty if the content must be shown again.
     fn parts(&self) -> Vec<Part> {
         if self.is_again() {
             return Vec::new();
@@ -79,20 +79,20 @@ impl FileTool for ReadFile {
     type Arguments = Arguments;
     const NAME: &'static str = "read_file";
     const LABEL: &'static str = "Read";
-    const DESCRIPTION: &'static str = "Reads a file of the workspace. Text comes with line numbers (number, tab, line); the numbers are not part \
-        of the file. Without `offset` and `limit` it gives the first 2000 lines; it says how many remain and how to read them. Images (PNG, JPEG, GIF, \
-        WebP) are shown, of PDFs the text by page. Read a file before you overwrite it, and again when it changed. What you were shown before and nobody changed since \
+    const DESCRIPTION: &'static str = "Read a file of the workspace. Text is returned with line numbers (number, tab, line); the numbers are not part \
+        of the file. Without `offset` and `limit` you get the first 2000 lines; a note says how many remain and how to read them. Images (PNG, JPEG, GIF, \
+        WebP) are shown; PDFs are returned as text by page. Read a file before you overwrite it, and again after it changed. Content that you were shown before and that did not change \
         is not shown again unless `again` is set.";
     const FIELDS: &'static [Field] = &[
-        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute beneath it."),
-        Field::optional("offset", Kind::Number(1, i64::MAX), "First line to read, counted from 1."),
-        Field::optional("limit", Kind::Number(1, 100_000), "How many lines to read; 2000 if left out."),
+        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute inside it."),
+        Field::optional("offset", Kind::Number(1, i64::MAX), "First line to read, starting at 1."),
+        Field::optional("limit", Kind::Number(1, 100_000), "Number of lines to read (default 2000)."),
         #[cfg(feature = "pdf")]
-        Field::optional("pages", Kind::Text, "Of a PDF: the pages to read, as `3`, `2-5` or `8-`."),
+        Field::optional("pages", Kind::Text, "Pages of a PDF to read, such as `3`, `2-5` or `8-`."),
         Field::optional(
             "again",
             Kind::Switch,
-            "Show it even if you were shown the same before, because you no longer see that.",
+            "Show the content even if you were shown it before, because you can no longer see it.",
         ),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
@@ -102,7 +102,7 @@ impl FileTool for ReadFile {
     }
 
     fn is_heavy(bench: &Workbench, arguments: &Arguments, stamp: &Stamp, context: &ToolContext) -> bool {
-        // Of what was shown before, nothing is read.
+        // Content that was shown before is not read.
         before(bench, arguments, stamp, context).is_none()
             && (stamp.size() > LARGE || pages::are_in(bench, &arguments.path))
     }
@@ -154,7 +154,7 @@ impl FileTool for ReadFile {
         bench.shown().remember(context, path, &known, Part { unit: Unit::Line, first, last }, Some(total));
         if rest > 0 {
             page.note(&format!(
-                "Lines {first}-{last} of {total}; {rest} remain. Read on with `offset` {next}."
+                "Lines {first}-{last} of {total}; {rest} remain. Continue with `offset` {next}."
             ));
         }
         Ok(ToolResult::text(page.text).with_details(json!({
@@ -167,7 +167,7 @@ impl FileTool for ReadFile {
     }
 }
 
-/// The answer to a call that asks for what was shown before, told by the file's state alone.
+/// Answers a call for content that was shown before, if the file's stamp alone proves that it did not change.
 fn before(
     bench: &Workbench,
     arguments: &Arguments,
@@ -178,7 +178,7 @@ fn before(
     arguments.parts().into_iter().find_map(shown)
 }
 
-/// A file of which only a part fits: an image, or some lines without reading all.
+/// Handles a file that is too large to read whole: an image, a PDF, or a range of lines.
 fn large(
     bench: &Workbench,
     arguments: &Arguments,
@@ -200,7 +200,7 @@ fn large(
     }
     pages::refuse(arguments)?;
     if start.bytes.starts_with(b"\xFF\xFE") || start.bytes.starts_with(b"\xFE\xFF") {
-        let how = "It is UTF-16, of which no ranges can be read: convert it to UTF-8 first.";
+        let how = "It is UTF-16, of which no ranges can be read. Convert it to UTF-8 first.";
         return Err(failed(FileError::TooLarge { path: path.clone(), size, limit: TEXT_LIMIT, how }));
     }
     let skip = arguments.lines().first - 1;
@@ -222,8 +222,8 @@ fn large(
     if range.more {
         let next = if cut && last > first { last } else { page.next };
         page.note(&format!(
-            "Lines {first}-{last}{} of a file of {size} bytes. Read on with `offset` {next}.",
-            if cut { " (the last one in part)" } else { "" }
+            "Lines {first}-{last}{} of a file of {size} bytes. Continue with `offset` {next}.",
+            if cut { " (the last one only in part)" } else { "" }
         ));
     }
     let details = json!({ "path": path, "bytes": size, "form": text.form() });
@@ -243,7 +243,7 @@ impl Page {
 
     fn put(&mut self, line: &str) {
         self.put_number();
-        // No line has more characters than bytes.
+        // A line never has more characters than bytes.
         match if line.len() <= LINE_LIMIT { None } else { line.char_indices().nth(LINE_LIMIT) } {
             None => self.text.push_str(line),
             Some((end, _)) => {
@@ -257,7 +257,7 @@ impl Page {
         self.next += 1;
     }
 
-    /// The number in six places and a tab. By hand, because there are many.
+    /// Writes the number with at least six places and a tab. Formatted by hand, because there are many.
     fn put_number(&mut self) {
         let mut digits = [b' '; 20];
         let (mut rest, mut start) = (self.next, digits.len());
@@ -311,7 +311,7 @@ fn past_the_end(path: &str, offset: u64, total: u64) -> ToolError {
     ))
 }
 
-/// Without the part of a character that a cut left at the end.
+/// Removes an incomplete character at the end.
 fn whole_characters(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => bytes.get(..error.valid_up_to()).unwrap_or(bytes),

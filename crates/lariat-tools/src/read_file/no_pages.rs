@@ -1,4 +1,4 @@
-//! `read_file` of a PDF where the feature `pdf` is off: a refusal.
+//! Rejects PDFs in `read_file` if the feature `pdf` is disabled.
 
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use lariat_host::files::Known;
@@ -33,7 +33,7 @@ pub(super) fn read(
     _: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     Err(ToolError::Failed(format!(
-        "`{}` is a PDF of {} bytes. Reading PDFs is switched off here; convert it to text with another program.",
+        "`{}` is a PDF of {} bytes. This build cannot read PDFs; convert it to text with another program.",
         arguments.path,
         bytes.len()
     )))

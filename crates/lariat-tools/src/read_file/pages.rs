@@ -1,6 +1,4 @@
-//! `read_file` of a PDF: the text of its pages under their numbers.
-//!
-//! Owns the form of pages, their bounds, and the words about documents that give no text.
+//! Reads PDFs in `read_file`: the text of each page under its number.
 
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use lariat_host::files::Known;
@@ -11,13 +9,13 @@ use crate::Workbench;
 use crate::pdf::{self, PageRange, Reading, Refusal, Stopped};
 use crate::shown::{Part, Unit};
 
-/// Bytes of a PDF.
+/// Maximum size of a PDF in bytes.
 pub(super) const LIMIT: u64 = pdf::LIMIT;
 
-/// Bytes at its end in which a whole PDF says that it ends.
+/// A complete PDF has its end mark within this many bytes from the end.
 const END: usize = 1_024;
 
-/// Whether a file is a PDF, whose reading takes long however small it is.
+/// Whether a file is a PDF. Reading a PDF takes long even if it is small.
 pub(super) fn are_in(bench: &Workbench, path: &str) -> bool {
     let start = bench.workspace().read_lines(path, 0, MAGIC as u64, MAGIC);
     start.is_ok_and(|start| start.bytes.starts_with(PDF))
@@ -28,13 +26,13 @@ pub(super) const fn are_named(arguments: &Arguments) -> bool {
     arguments.pages.is_some()
 }
 
-/// The pages that a call asks for: all if it names none.
+/// The requested pages: all if the call names none.
 pub(super) fn asked(arguments: &Arguments) -> Option<Part> {
     let range = pdf::page_range(arguments.pages.as_deref().unwrap_or("1-"))?;
     Some(Part { unit: Unit::Page, first: *range.start(), last: *range.end() })
 }
 
-/// The text of a PDF's pages, under their numbers.
+/// Returns the text of a PDF's pages, under their numbers.
 pub(super) fn read(
     bench: &Workbench,
     arguments: &Arguments,
@@ -49,11 +47,11 @@ pub(super) fn read(
         .is_some_and(|end| memchr::memmem::find(end, b"%%EOF").is_some());
     if arguments.offset.or(arguments.limit).is_some() {
         let words =
-            format!("`{path}` is a PDF: choose pages with `pages`, not lines with `offset` and `limit`.");
+            format!("`{path}` is a PDF: select pages with `pages`, not lines with `offset` and `limit`.");
         return Err(ToolError::InvalidArgs(words));
     }
     let asked = asked(arguments).ok_or_else(|| {
-        ToolError::InvalidArgs("`pages` must be one page or a range, as `3`, `2-5` or `8-`.".to_owned())
+        ToolError::InvalidArgs("`pages` must be one page or a range, such as `3`, `2-5` or `8-`.".to_owned())
     })?;
     bench.memory().remember(path, known.clone());
     if !arguments.is_again()
@@ -82,7 +80,7 @@ fn shown_pages(reading: &Reading, first: u64, last: u64) -> String {
     let (mut text, total) = (String::new(), reading.total);
     for (page, content) in (first..).zip(&reading.pages) {
         if content.is_empty() {
-            text.push_str(&format!("[Page {page} of {total} has no text; it may be a picture.]\n\n"));
+            text.push_str(&format!("[Page {page} of {total} has no text; it may be an image.]\n\n"));
         } else {
             text.push_str(&format!("[Page {page} of {total}]\n{content}\n"));
         }
@@ -90,19 +88,19 @@ fn shown_pages(reading: &Reading, first: u64, last: u64) -> String {
     text.truncate(text.trim_end_matches('\n').len() + 1);
     if text.matches(char::REPLACEMENT_CHARACTER).count() > text.len() / 20 {
         text.push_str(
-            "[The document does not say which letters many of its signs are; those are shown as \u{FFFD}.]\n",
+            "[The document does not define the letters of many glyphs; those are shown as \u{FFFD}.]\n",
         );
     }
     let (next, after) = (last + 1, last + 2);
     let range = shown_range(first, last, total);
     let words = match reading.stopped {
-        Some(Stopped::Late) => format!("page {next} took too long. Read on with `pages` \"{after}-\"."),
-        Some(Stopped::Damaged) => format!("page {next} is damaged. Read on with `pages` \"{after}-\"."),
-        Some(Stopped::Full) => format!("Read on with `pages` \"{next}-\"."),
-        None if last < total => format!("Read on with `pages` \"{next}-\"."),
+        Some(Stopped::Late) => format!("page {next} took too long. Continue with `pages` \"{after}-\"."),
+        Some(Stopped::Damaged) => format!("page {next} is damaged. Continue with `pages` \"{after}-\"."),
+        Some(Stopped::Full) => format!("Continue with `pages` \"{next}-\"."),
+        None if last < total => format!("Continue with `pages` \"{next}-\"."),
         None => return text,
     };
-    text.push_str(&format!("[That was {range}; {words}]\n").replace("; Read", ". Read"));
+    text.push_str(&format!("[Shown: {range}; {words}]\n").replace("; Continue", ". Continue"));
     text
 }
 
@@ -113,11 +111,11 @@ fn refused(path: &str, refusal: Refusal) -> ToolError {
 fn without_text(path: &str, range: &str, ended: bool) -> ToolError {
     ToolError::Failed(if ended {
         format!(
-            "`{path}` is a PDF without text on {range}: probably scanned pictures. Make them readable with another program \
-             (`ocrmypdf`), or turn pages into images and read those (`pdftoppm -r 100 -png`)."
+            "`{path}` is a PDF without text on {range}; the pages are probably scanned images. Run OCR with another program \
+             (`ocrmypdf`), or convert pages to images and read those (`pdftoppm -r 100 -png`)."
         )
     } else {
-        format!("`{path}` is a PDF that is cut off: what is left has no text on {range}. Get another copy.")
+        format!("`{path}` is a truncated PDF: the remaining part has no text on {range}. Get another copy.")
     })
 }
 
@@ -130,12 +128,12 @@ fn shown_range(first: u64, last: u64, total: u64) -> String {
     }
 }
 
-/// Refuses pages of what has none.
+/// Rejects `pages` for a file that is not a PDF.
 pub(super) fn refuse(arguments: &Arguments) -> Result<(), ToolError> {
     let path = &arguments.path;
     if !are_named(arguments) {
         return Ok(());
     }
-    let words = format!("`{path}` is no PDF: choose lines with `offset` and `limit`, not `pages`.");
+    let words = format!("`{path}` is not a PDF: select lines with `offset` and `limit`, not `pages`.");
     Err(ToolError::InvalidArgs(words))
 }

@@ -1,17 +1,17 @@
-//! What is still to be done on a walk, and the order in which what was found counts.
+//! The work queue of a walk, which delivers results in the order of the walk.
 //!
-//! Owns a list of turns in the order of the walk, a stack of jobs whose top is the earliest turn that nobody has taken,
-//! and the end of the part that is finished. Invariant: what was found is handed on turn by turn in that order, each
-//! once. Memory holds what was found by turns that are ahead of an unfinished one.
+//! Holds a list of turns in that order, and a stack of jobs whose top is the earliest turn that no thread has taken.
+//! Invariant: results are delivered turn by turn in that order, each once. Memory holds the results of turns that come
+//! after an unfinished one.
 
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A place in the order of the walk.
+/// A position in the order of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn(usize);
 
-/// Jobs of several threads, and where their findings go.
+/// Jobs for several threads, and the receiver of their results.
 pub(super) struct Agenda<J, F, T> {
     state: Mutex<State<J, F, T>>,
     ready: Condvar,
@@ -20,7 +20,7 @@ pub(super) struct Agenda<J, F, T> {
 struct State<J, F, T> {
     turns: Vec<Line<F>>,
     jobs: Vec<(Turn, J)>,
-    /// The first turn that is not handed on.
+    /// The first turn whose results are not delivered yet.
     cursor: Option<usize>,
     working: usize,
     waiting: usize,
@@ -48,7 +48,7 @@ impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> Agenda<J, F, T> {
         Self { state: Mutex::new(state), ready: Condvar::new() }
     }
 
-    /// The turn that the walk begins with: the caller's.
+    /// The first turn, which belongs to the caller.
     pub(super) const fn first(&self) -> Turn {
         Turn(0)
     }
@@ -57,7 +57,7 @@ impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> Agenda<J, F, T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next job; waits while others may still add some. `None` when there will be none.
+    /// Returns the next job; waits while other threads may still add some. `None` at the end.
     pub(super) fn next(&self) -> Option<(Turn, J)> {
         let mut state = self.lock();
         while !state.stopped && state.jobs.is_empty() && state.working > 0 {
@@ -73,7 +73,7 @@ impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> Agenda<J, F, T> {
         Some(job)
     }
 
-    /// Adds jobs whose turns come right after one that is being worked on.
+    /// Adds jobs whose turns come right after a turn that is being worked on.
     pub(super) fn add(&self, after: Turn, jobs: Vec<J>) {
         let mut state = self.lock();
         let first = state.turns.len();
@@ -92,7 +92,7 @@ impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> Agenda<J, F, T> {
         }
     }
 
-    /// Ends a turn. `Break` when enough was handed on.
+    /// Ends a turn. `Break` if the receiver has enough.
     pub(super) fn done(&self, turn: Turn, found: Vec<F>) -> ControlFlow<()> {
         let mut state = self.lock();
         let state = &mut *state;
@@ -113,7 +113,7 @@ impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> Agenda<J, F, T> {
         if state.stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Lets nobody begin another job.
+    /// Prevents all threads from starting another job.
     pub(super) fn stop(&self) {
         self.lock().stopped = true;
         self.ready.notify_all();

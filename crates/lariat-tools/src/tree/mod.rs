@@ -1,10 +1,10 @@
-//! Walking a tree of files by handle: in order, on several threads where the tree is large.
+//! Walks a tree of files by handle, in order, on several threads if the tree is large.
 //!
-//! - `agenda`: what is still to be done, and the order in which what was found counts.
+//! - `agenda`: the work queue, which delivers results in order.
 //! - `rules`: what git ignores.
 //!
-//! Owns the walk. The files of a directory come first, by name, then its directories, by name; what is found is handed
-//! on in that order however many threads look, so that a bound cuts the same things every time. Links are not followed.
+//! The files of a directory come first, by name, then its directories, by name. Results are delivered in that order however
+//! many threads work, so that a limit always cuts the same things. Links are not followed.
 
 mod agenda;
 mod rules;
@@ -22,31 +22,31 @@ use crate::file_tool::failed;
 use agenda::{Agenda, Turn};
 pub(crate) use rules::Rules;
 
-/// Files that one thread takes at a time.
+/// Number of files that a thread handles at a time.
 const CHUNK: usize = 64;
-/// Files after which other threads join: before, starting one costs more than it saves.
+/// Number of files after which other threads join; before, starting one costs more than it saves.
 const SMALL: usize = 256;
-/// Threads that walk at most.
+/// Maximum number of threads.
 const MOST_THREADS: usize = 12;
-/// Names of one directory that are looked at.
+/// Maximum number of names to read from one directory.
 const MOST_NAMES: usize = 1_000_000;
-/// Levels of directories that are entered.
+/// Maximum depth of directories.
 const MOST_LEVELS: usize = 256;
 
-/// What is done with the files of a tree.
+/// What to do with the files of a tree.
 pub(crate) trait Visit: Sync {
-    /// What is found.
+    /// A result.
     type Found: Send;
-    /// What each thread has for itself.
+    /// State of each thread.
     type Tools;
 
-    /// The tools of a new thread.
+    /// Creates the state of a new thread.
     fn tools(&self) -> Self::Tools;
 
-    /// Whether a file is looked at.
+    /// Whether to visit a file.
     fn wants(&self, path: &str) -> bool;
 
-    /// Looks at a file. After `Break`, the rest of the files at hand is not looked at.
+    /// Visits a file. After `Break`, the remaining files of this job are skipped.
     fn visit(
         &self,
         tools: &mut Self::Tools,
@@ -55,14 +55,14 @@ pub(crate) trait Visit: Sync {
     ) -> ControlFlow<()>;
 }
 
-/// A file on the way.
+/// A file that is being visited.
 pub(crate) struct Visited<'a> {
     pub(crate) folder: &'a Folder,
     pub(crate) name: &'a OsStr,
     pub(crate) path: &'a str,
 }
 
-/// Where a walk begins and what ends it.
+/// Where a walk begins, and what it skips.
 pub(crate) struct Walk<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) path: &'a str,
@@ -70,14 +70,14 @@ pub(crate) struct Walk<'a> {
     pub(crate) cancel: &'a CancellationToken,
 }
 
-/// What a walk came by.
+/// How many files a walk visited, and how many directories it could not read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) files: usize,
     pub(crate) unreadable: usize,
 }
 
-/// A piece of work.
+/// A unit of work.
 enum Job {
     Enter { above: Arc<Folder>, name: OsString, path: String, rules: Rules, level: usize },
     Look { folder: Arc<Folder>, files: Vec<(OsString, String)> },
@@ -93,7 +93,7 @@ struct Team<'a, V: Visit, T> {
 }
 
 impl Walk<'_> {
-    /// Walks, and hands on what is found, in order, until `take` has enough.
+    /// Walks the tree and delivers results in order until `take` returns `Break`.
     pub(crate) fn run<V, T>(self, visit: &V, take: T) -> Result<Seen, ToolError>
     where
         V: Visit,
@@ -159,7 +159,7 @@ where
         self.done(turn, Vec::new());
     }
 
-    /// Reads a directory, leaves what is in it to everybody, and looks at its first files.
+    /// Reads a directory, queues its content for all threads, and visits its first files.
     fn list(
         &self,
         tools: &mut V::Tools,
@@ -221,7 +221,7 @@ where
     }
 }
 
-/// A path and a name beneath it.
+/// Joins a path and a name.
 pub(crate) fn join(path: &str, name: &OsStr) -> String {
     let name = name.to_string_lossy();
     if path.is_empty() { name.into_owned() } else { format!("{}/{name}", path.trim_end_matches('/')) }

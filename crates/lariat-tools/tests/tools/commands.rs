@@ -1,5 +1,8 @@
-//! `bash` and its companions with real commands.
-#![expect(clippy::disallowed_methods, reason = "a test looks at processes and files from outside")]
+//! Tests `bash` and the tools for background commands with real commands.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests check processes and files without going through the tools"
+)]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -57,17 +60,17 @@ async fn where_nothing_may_be_changed_a_command_reads_and_cannot_write() {
     let mut context = context("bash", CancellationToken::new());
     context.access = Access::Reads;
     let refused = open.tool("bash").execute(json!({ "command": "touch x" }), context).await.unwrap_err();
-    assert!(refused.to_string().contains("no sandbox that would see to it"), "{refused}");
+    assert!(refused.to_string().contains("changes are not allowed now"), "{refused}");
     assert!(!open.base.join("ws/x").exists());
 }
 
-/// A ground whose commands run in the first sandbox that works here, with a `/tmp` of their own or without.
+/// A fixture whose commands run in the first sandbox that works here, with or without a private `/tmp`.
 async fn confined(tmp: bool) -> Ground {
     let place = std::env::temp_dir().join(format!("lariat-probe-{}-{tmp}", std::process::id()));
     std::fs::create_dir_all(&place).unwrap();
     let found = probe(&place, &Environment::inherited(std::env::vars_os())).await;
     std::fs::remove_dir_all(&place).unwrap();
-    assert_eq!(found.refused, [], "both backends work on a machine that tests run on");
+    assert_eq!(found.refused, [], "both backends must work on a machine that runs these tests");
     let backend = found.backends.first().cloned().unwrap();
     Ground::with(|bench| {
         let mut policy = Policy::workspace(bench.workspace().path(), None);
@@ -89,7 +92,7 @@ async fn what_the_sandbox_refuses_is_named_with_its_rule() {
     assert_eq!(ground.content("inside").as_deref(), Some("in\n"));
     assert!(!outside.exists());
     assert_eq!(result.details["exit_code"], 1);
-    assert!(text(&result).contains("[Refused: "), "{}", text(&result));
+    assert!(text(&result).contains("[Blocked: "), "{}", text(&result));
     assert_eq!(result.details["denials"].as_array().unwrap().len(), 1);
 }
 
@@ -109,7 +112,7 @@ async fn a_cancelled_command_is_ended_and_shows_what_it_printed() {
     let ground = Ground::new();
     let cancel = CancellationToken::new();
     let mut context = context("bash", cancel.clone());
-    // The first output cancels it.
+    // The first output cancels the command.
     let seen = Arc::new(Mutex::new(String::new()));
     let note = Arc::clone(&seen);
     context.on_update = Some(Arc::new(move |partial| {
@@ -118,7 +121,7 @@ async fn a_cancelled_command_is_ended_and_shows_what_it_printed() {
     }));
     let result =
         ground.tool("bash").execute(json!({ "command": "echo begun; sleep 60" }), context).await.unwrap();
-    assert_eq!(text(&result), "begun\n[Cancelled; it was ended with everything it started.]\n");
+    assert_eq!(text(&result), "begun\n[Cancelled. The command and everything it started were ended.]\n");
     assert_eq!(result.details["end"], "cancelled");
     assert_eq!(*seen.lock().unwrap(), "begun\n");
 }
@@ -136,19 +139,23 @@ async fn a_long_output_is_cut_and_recalled() {
         let next = lines / 2 + 2;
         assert_eq!(
             middle,
-            format!("{}\n{}\n[More follow. Go on with `offset` {next}.]\n", lines / 2, lines / 2 + 1)
+            format!(
+                "{}\n{}\n[More lines follow. Continue with `offset` {next}.]\n",
+                lines / 2,
+                lines / 2 + 1
+            )
         );
         let found = ground.text("recall", json!({ "id": id, "pattern": "^1234.$", "limit": 3 })).await;
         assert_eq!(
             found,
-            "12340: 12340\n12341: 12341\n12342: 12342\n[More follow. Go on with `offset` 12343.]\n"
+            "12340: 12340\n12341: 12341\n12342: 12342\n[More lines follow. Continue with `offset` 12343.]\n"
         );
         let end = ground.text("recall", json!({ "id": id, "offset": lines })).await;
-        assert_eq!(end, format!("{lines}\n[That was the end of the output.]\n"));
+        assert_eq!(end, format!("{lines}\n[End of the output.]\n"));
         let file = std::fs::read_dir(ground.base.join("outputs")).unwrap().count();
         assert_eq!(file, usize::from(spilled));
     }
-    assert!(ground.error("recall", json!({ "id": "o999" })).await.contains("There is no output `o999`"));
+    assert!(ground.error("recall", json!({ "id": "o999" })).await.contains("Unknown id `o999`"));
     assert!(
         ground.error("recall", json!({ "id": "o2", "pattern": "(" })).await.contains("regular expression")
     );
@@ -178,7 +185,7 @@ async fn a_background_command_is_watched_fed_and_stopped() {
     assert!(text(&stopped).contains("[Stopped"), "{}", text(&stopped));
     assert_eq!(stopped.details["end"], "stopped");
     let unknown = ground.error("bash_output", json!({ "id": "b77" })).await;
-    assert!(unknown.contains("no command `b77`") && unknown.contains("`b1` (ended)"), "{unknown}");
+    assert!(unknown.contains("background command `b77`") && unknown.contains("`b1` (ended)"), "{unknown}");
 }
 
 #[tokio::test]
@@ -199,7 +206,7 @@ async fn a_terminal_is_one() {
     }
     assert!(seen.contains("got-word"), "{seen}");
     let error = ground.error("bash", json!({ "command": "true", "terminal": true })).await;
-    assert!(error.contains("needs `background`"), "{error}");
+    assert!(error.contains("requires `background`"), "{error}");
 }
 
 #[tokio::test]
@@ -235,7 +242,7 @@ fn alive(marker: &str) -> bool {
     })
 }
 
-/// A session in which one message was said.
+/// A session with one message.
 struct Said;
 
 impl lariat_core::tool::Earlier for Said {
@@ -271,20 +278,20 @@ async fn what_was_left_out_of_the_conversation_is_recalled_like_an_output() {
         ground.tool("recall").execute(arguments, context).await
     };
     let lines = recall(json!({ "id": "m0123456789ab", "offset": 2, "limit": 1 })).await.unwrap();
-    assert_eq!(text(&lines), "two\n[More follow. Go on with `offset` 3.]\n");
+    assert_eq!(text(&lines), "two\n[More lines follow. Continue with `offset` 3.]\n");
     let found = recall(json!({ "id": "m0123456789ab", "pattern": "^t" })).await.unwrap();
-    assert_eq!(text(&found), "2: two\n3: three\n[That was the end of the output.]\n");
-    // A range comes in pieces, and its lines are counted through them.
+    assert_eq!(text(&found), "2: two\n3: three\n[End of the output.]\n");
+    // A range arrives in pieces, and its lines are counted across them.
     let range = "m0123456789ab..mba9876543210";
     let lines = recall(json!({ "id": range, "offset": 1_998, "limit": 2 })).await.unwrap();
-    assert_eq!(text(&lines), "line 999\n[m1000 user]\n[More follow. Go on with `offset` 2000.]\n");
+    assert_eq!(text(&lines), "line 999\n[m1000 user]\n[More lines follow. Continue with `offset` 2000.]\n");
     let found = recall(json!({ "id": range, "pattern": "^line 77", "limit": 3 })).await.unwrap();
     assert_eq!(
         text(&found),
-        "154: line 77\n1540: line 770\n1542: line 771\n[More follow. Go on with `offset` 1543.]\n"
+        "154: line 77\n1540: line 770\n1542: line 771\n[More lines follow. Continue with `offset` 1543.]\n"
     );
     let last = recall(json!({ "id": range, "pattern": "1000$" })).await.unwrap();
-    assert_eq!(text(&last), "2000: line 1000\n[That was the end of the output.]\n");
+    assert_eq!(text(&last), "2000: line 1000\n[End of the output.]\n");
     let unknown = recall(json!({ "id": "mba9876543210" })).await.unwrap_err();
-    assert!(unknown.to_string().contains("no message has that id"), "{unknown}");
+    assert!(unknown.to_string().contains("no message has it"), "{unknown}");
 }

@@ -1,4 +1,4 @@
-//! `fetch` against a server of our own.
+//! Tests `fetch` with a local server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 use crate::ground::Ground;
 
-/// A server that answers by path, and how often it was asked.
+/// Starts a server that responds by path; also returns the number of requests.
 async fn server() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -82,10 +82,10 @@ async fn a_long_page_is_cut_and_recalled_and_a_huge_one_not_taken_whole() {
     assert!(crate::ground::text(&long).len() < 34_000);
     let id = long.details["output_id"].as_str().unwrap();
     let part = ground.text("recall", json!({ "id": id, "offset": 9_999 })).await;
-    assert!(part.starts_with("a line of text\na line of text\n[That was the end"), "{part}");
+    assert!(part.starts_with("a line of text\na line of text\n[End of the output"), "{part}");
     let huge = ground.call("fetch", at("/huge")).await.unwrap();
     assert_eq!(huge.details["bytes"], 5 * 1024 * 1024);
-    assert!(crate::ground::text(&huge).contains("the rest was not taken"));
+    assert!(crate::ground::text(&huge).contains("the rest was not read"));
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! A folder of its own for a test, and tools on it.
-#![expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+//! A temporary workspace for a test, and tools on it.
+#![expect(clippy::disallowed_methods, reason = "tests create their own files")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// Tools on an empty folder; commands run unconfined.
+    /// Tools on an empty workspace; commands run unsandboxed.
     pub(crate) fn new() -> Self {
         Self::with(|bench| bench.with_commands(Commands::Unconfined))
     }
@@ -62,12 +62,12 @@ impl Ground {
         self.tool(name).execute(arguments, context(name, CancellationToken::new())).await
     }
 
-    /// The text of a call that must succeed.
+    /// Returns the text of a tool call that must succeed.
     pub(crate) async fn text(&self, name: &str, arguments: Value) -> String {
         text(&self.call(name, arguments).await.unwrap())
     }
 
-    /// The message of a call that must fail.
+    /// Returns the message of a tool call that must fail.
     pub(crate) async fn error(&self, name: &str, arguments: Value) -> String {
         self.call(name, arguments).await.unwrap_err().to_string()
     }

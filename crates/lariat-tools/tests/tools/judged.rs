@@ -1,6 +1,6 @@
-//! Files that a call opens are judged by the path that they really have, whatever tool opens them.
+//! Every tool that opens files checks them against the permissions of the tool call, by their real path.
 
-#![expect(clippy::panic, reason = "a test that fails panics")]
+#![expect(clippy::panic, reason = "tests panic when they fail")]
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::ground::{Ground, context, text};
 
-/// Refuses what a function says, and remembers what it was asked.
+/// Denies what a function denies, and records what it was asked.
 struct Refusing<F> {
     refuses: F,
     asked: Mutex<Vec<(PathBuf, FileUse)>>,
@@ -38,7 +38,7 @@ async fn call(ground: &Ground, judge: Arc<dyn FileJudge>, tool: &str, arguments:
     }
 }
 
-/// A call of each tool that opens a file; `None` for tools that open none.
+/// Arguments for each tool that opens a file; `None` for tools that open none.
 fn uses(tool: &str) -> Option<Value> {
     let patch = "--- a/d/secret.rs\n+++ b/d/secret.rs\n@@ -1 +1 @@\n-fn hunter2() {}\n+fn changed() {}\n";
     Some(match tool {
@@ -52,15 +52,15 @@ fn uses(tool: &str) -> Option<Value> {
             json!({ "path": "d/secret.rs", "edits": [{ "old_string": "hunter2", "new_string": "changed" }] })
         }
         "apply_patch" => json!({ "patch": patch }),
-        // These reach files through the sandbox, the network or not at all.
+        // These access files through the sandbox, the network or not at all.
         "bash" | "bash_output" | "bash_input" | "bash_stop" | "fetch" | "todo" | "ask_user" | "recall" => {
             return None;
         }
-        other => panic!("say how `{other}` uses a file, or that it uses none"),
+        other => panic!("add arguments with which `{other}` uses a file, or list it as using none"),
     })
 }
 
-/// S15: every tool that opens files asks, and does nothing with what is refused.
+/// Every tool that opens files asks the judge, and does nothing with a file that it denies.
 #[tokio::test]
 async fn every_tool_asks_about_the_files_that_it_opens() {
     let ground = Ground::new();
@@ -76,7 +76,7 @@ async fn every_tool_asks_about_the_files_that_it_opens() {
         let beneath = ground.base.join("ws/d");
         assert!(asked.iter().any(|(path, _)| path.starts_with(&beneath)), "{}: {asked:?}", tool.name());
         asking += 1;
-        // The control: without a refusal it does what it is for.
+        // The control: nothing was changed.
         if tool.effects().contains(ToolEffects::WRITES) {
             assert_eq!(
                 ground.content("d/secret.rs").as_deref(),
@@ -90,7 +90,7 @@ async fn every_tool_asks_about_the_files_that_it_opens() {
     assert!(asking >= 9, "{asking}");
 }
 
-/// S15: a writer that may read a file is refused when it comes to write it.
+/// A tool that may read a file, but not write it, fails when it writes.
 #[tokio::test]
 async fn every_writer_is_refused_when_only_writing_is() {
     for tool in ["write_file", "edit_file", "multi_edit", "apply_patch"] {
@@ -108,7 +108,7 @@ async fn every_writer_is_refused_when_only_writing_is() {
     }
 }
 
-/// The path that is judged is that of the handle, not the one that was written.
+/// The judge checks the path of the handle, not the path that the model wrote.
 #[tokio::test]
 async fn links_are_judged_by_where_they_lead() {
     let ground = Ground::new();
@@ -148,7 +148,7 @@ async fn what_may_not_be_read_is_left_out_everywhere() {
     }
 }
 
-/// A name that is near to what was asked for is told only where names may be read.
+/// A hint names an existing file only if the tool call may read it.
 #[tokio::test]
 async fn hints_do_not_tell_names_that_may_not_be_read() {
     let ground = Ground::new();

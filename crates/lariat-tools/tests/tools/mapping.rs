@@ -1,4 +1,4 @@
-//! `repo_map` on folders: what it remembers, what it honours.
+//! Tests `repo_map`: its cache, its budget and cancellation.
 
 use std::sync::{Arc, Mutex};
 
@@ -55,7 +55,7 @@ async fn a_cancelled_map_ends() {
     let ground = filled(50);
     let token = CancellationToken::new();
     let mut context = context("repo_map", token.clone());
-    // The first word about progress cancels, in the middle of the work.
+    // The first progress message cancels the call in the middle of the work.
     context.on_progress = Some(Arc::new(move |_| token.cancel()));
     let result = ground.tool("repo_map").execute(json!({}), context).await;
     assert!(matches!(result, Err(ToolError::Cancelled)), "{result:?}");

@@ -1,12 +1,13 @@
-//! Scenario folders: files before, calls, files after. A person can read each and add one without code.
+//! Runs scenario directories: files before, tool calls, files after. They can be read and added without writing code.
 //!
 //! `before/` is the workspace. `call.json` is a list of steps: `{"tool": …, "arguments": …}`, or `{"change": path,
-//! "content": …}` for what somebody else does meanwhile (`"how": "save"` as an editor saves, under a new inode). Every
-//! call but the last must succeed. The last one gives `result.txt`, or `error.txt`; then nothing may have changed by it.
-//! `after/` is the workspace afterwards, when a call changed it. `generate.json` makes files that are too large to keep.
+//! "content": …}` for a change by another program (`"how": "save"` saves as an editor does, under a new inode). Every tool
+//! call except the last must succeed. The last one yields `result.txt`, or `error.txt`; in the latter case it must not
+//! have changed anything. `after/` is the workspace afterwards, if a tool call changed it. `generate.json` creates files
+//! that are too large to commit.
 //!
-//! `LARIAT_BLESS=1` writes what happened as what is expected; look at the difference before you keep it.
-#![expect(clippy::disallowed_methods, reason = "tests look at the files from outside of the workspace")]
+//! `LARIAT_BLESS=1` writes what happened as the expected outcome; check the difference before you commit it.
+#![expect(clippy::disallowed_methods, reason = "tests check the files without going through the workspace")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,10 +22,10 @@ use lariat_host::files::{Sync, Workspace};
 use lariat_tools::{Workbench, default_tools};
 use serde_json::Value;
 
-/// Fewer than this means that they were not found.
+/// If there are fewer, the scenarios were not found.
 const AT_LEAST: usize = 80;
 
-/// A file: a link's target, or mode and content.
+/// A file: the target of a link, or mode and content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Found {
     Link(PathBuf),
@@ -69,10 +70,10 @@ fn run(scenario: &Path) -> Result<(), String> {
     };
     let text = text.replace(&place, "{workspace}");
     if kind == "error.txt" && now != before {
-        return Err(format!("{name}: the call failed and changed files all the same"));
+        return Err(format!("{name}: the tool call failed but changed files"));
     }
     if kind == "error.txt" && empty_now != empty {
-        return Err(format!("{name}: the call failed and left other empty directories: {empty_now:?}"));
+        return Err(format!("{name}: the tool call failed but left other empty directories: {empty_now:?}"));
     }
     if let Some(temporary) = now.keys().find(|path| path.to_string_lossy().contains(".lariat-")) {
         return Err(format!("{name}: left {} behind", temporary.display()));
@@ -82,7 +83,7 @@ fn run(scenario: &Path) -> Result<(), String> {
         return Ok(());
     }
     let expected = fs::read_to_string(scenario.join(kind))
-        .map_err(|_| format!("{name}: there is no {kind}, but it gave:\n{text}"))?;
+        .map_err(|_| format!("{name}: {kind} is missing; the result was:\n{text}"))?;
     if expected != text {
         return Err(format!("{name}: {kind} should be\n{expected}\nbut is\n{text}"));
     }
@@ -98,7 +99,7 @@ fn run(scenario: &Path) -> Result<(), String> {
             let now = now.get(path).map(describe);
             Err(format!("{name}: {} should be\n{}\nbut is\n{now:?}", path.display(), describe(wanted)))
         }
-        None if wanted.len() != now.len() => Err(format!("{name}: there are files that should not be there")),
+        None if wanted.len() != now.len() => Err(format!("{name}: there are unexpected files")),
         None => Ok(()),
     }
 }
@@ -116,7 +117,7 @@ fn describe(found: &Found) -> String {
 }
 
 struct Played {
-    /// The files before the last call.
+    /// The files before the last tool call.
     before: Files,
     empty: BTreeSet<PathBuf>,
     result: Result<ToolResult, ToolError>,
@@ -168,10 +169,10 @@ fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
         }
         result.map_err(|error| format!("step {}: {error}", index + 1))?;
     }
-    Err("the last step must be a call".to_owned())
+    Err("the last step must be a tool call".to_owned())
 }
 
-/// A preview shows exactly the diffs that come of the call; a call that works has a preview that does.
+/// Checks that a preview shows exactly the diffs of the result, and that a successful call has a preview.
 fn foreseen(
     preview: &Result<Option<String>, ToolError>,
     result: &Result<ToolResult, ToolError>,
@@ -180,14 +181,14 @@ fn foreseen(
     let files = done.details["files"].as_array().cloned().unwrap_or_else(|| vec![done.details.clone()]);
     let diffs: String = files.iter().filter_map(|file| file["diff"].as_str()).collect();
     match preview {
-        Err(error) => Err(format!("there was no preview of a call that works: {error}")),
-        Ok(Some(shown)) if !shown.ends_with(&diffs) => Err(format!("foreseen: {shown}\ncame: {diffs}")),
-        Ok(None) if !diffs.is_empty() => Err("a change was not foreseen".to_owned()),
+        Err(error) => Err(format!("the preview of a successful tool call failed: {error}")),
+        Ok(Some(shown)) if !shown.ends_with(&diffs) => Err(format!("preview: {shown}\nresult: {diffs}")),
+        Ok(None) if !diffs.is_empty() => Err("the preview did not show a change".to_owned()),
         Ok(_) => Ok(()),
     }
 }
 
-/// What the model sees, then the diff that a front end shows.
+/// The text for the model, then the diff that a front end shows.
 fn shown(result: &ToolResult) -> String {
     let mut text = String::new();
     for content in &result.content {
@@ -210,7 +211,7 @@ fn shown(result: &ToolResult) -> String {
     if lines.len() <= 40 {
         return text;
     }
-    // Long answers are told apart by their ends.
+    // Of long results, only the start and the end are compared.
     let (head, tail) = (lines[..20].join("\n"), lines[lines.len() - 20..].join("\n"));
     format!("{head}\n{{{} lines}}\n{tail}\n", lines.len() - 40)
 }
@@ -263,12 +264,12 @@ fn files(folder: &Path) -> Files {
             }
         }
     }
-    // Git does not keep a `.git`, and has its own ideas about a `.gitignore`.
+    // Git does not accept a `.git` here, and would apply a `.gitignore`, so the files are named `dot.…`.
     let named = |path: PathBuf| PathBuf::from(path.to_string_lossy().replace("dot.", "."));
     found.into_iter().map(|(path, file)| (named(path), file)).collect()
 }
 
-/// Directories with nothing in them, which git cannot keep.
+/// Empty directories, which git cannot store.
 fn empty_folders(folder: &Path) -> BTreeSet<PathBuf> {
     let inner = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
     let inner: Vec<PathBuf> = inner.collect();
