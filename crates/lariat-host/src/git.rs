@@ -6,8 +6,8 @@
 //! and links to the repository's objects, references and index. Drivers named by the work tree's attributes are not
 //! defined there, so they do nothing.
 //!
-//! The temporary directory exists only while a git command runs. Invariant: no program except git itself is started, and
-//! nothing is written to the repository.
+//! The temporary directory exists only while a git command runs. Invariant: no program except git itself is started,
+//! and nothing is written to the repository.
 //!
 //! Writing (commits, branches, work trees) is not supported here.
 
@@ -24,9 +24,9 @@ use crate::process::{CaptureLimits, Environment, Exit, Launch, Output, ProcessEr
 /// Time limit of a git command.
 const TIME: Duration = Duration::from_secs(30);
 /// Bytes of output to keep, half of them from the start.
-const KEPT: usize = 8 * 1024 * 1024;
+const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
 /// Maximum size of a repository's own files that are read, in bytes.
-const SMALL: u64 = 64 * 1024;
+const SMALL_FILE: u64 = 64 * 1024;
 
 /// The configuration for git, without the repository's format: runs no program and writes nothing.
 const CONFIGURATION: &str = "\
@@ -114,7 +114,7 @@ impl Git {
         Ok(Self {
             work_tree,
             scratch: scratch.to_owned(),
-            environment: harmless(&environment),
+            environment: safe_environment(&environment),
             supervisor: supervisor.clone(),
         })
     }
@@ -182,8 +182,9 @@ impl Git {
     async fn read<T: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = T>) -> Result<String, GitError> {
         let words: Vec<OsString> = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
         let command = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-        let view = View::make(&self.scratch, &Directories::find(&self.work_tree)?)?;
-        let limits = CaptureLimits { head: KEPT / 2, tail: KEPT / 2, ..CaptureLimits::default() };
+        let view = TemporaryGitDir::make(&self.scratch, &Directories::find(&self.work_tree)?)?;
+        let limits =
+            CaptureLimits { head: OUTPUT_LIMIT / 2, tail: OUTPUT_LIMIT / 2, ..CaptureLimits::default() };
         let launch = Launch::new("git", &self.work_tree)
             .with_arguments([
                 "--no-pager",
@@ -210,9 +211,9 @@ impl Git {
 }
 
 /// The temporary git directory; removed on drop.
-struct View(PathBuf);
+struct TemporaryGitDir(PathBuf);
 
-impl View {
+impl TemporaryGitDir {
     fn make(scratch: &Path, directories: &Directories) -> Result<Self, GitError> {
         use rustix::fs::{Mode, symlink};
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -245,7 +246,7 @@ impl View {
     }
 }
 
-impl Drop for View {
+impl Drop for TemporaryGitDir {
     fn drop(&mut self) {
         for name in OWN.iter().chain(SHARED).chain(&["HEAD", "config", "info/exclude"]) {
             let _ = rustix::fs::unlink(self.0.join(name));
@@ -257,7 +258,7 @@ impl Drop for View {
 }
 
 /// Keeps only the variables that git needs to run; sets every variable that controls it.
-fn harmless(environment: &Environment) -> Environment {
+fn safe_environment(environment: &Environment) -> Environment {
     environment
         .keeping(&["PATH", "TZ"])
         .with_trusted_path()
@@ -352,7 +353,7 @@ fn small_file(path: &Path) -> io::Result<String> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let mut text = String::new();
-    file.take(SMALL).read_to_string(&mut text)?;
+    file.take(SMALL_FILE).read_to_string(&mut text)?;
     Ok(text)
 }
 

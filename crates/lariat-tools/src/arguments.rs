@@ -1,7 +1,7 @@
 //! Describes the arguments of a tool in one table, which yields the schema for the model and checks what it sent.
 //!
-//! The error messages name the argument, what was expected, what was sent, and for an unknown name the nearest known one.
-//! Arguments that pass the check can be deserialised.
+//! The error messages name the argument, what was expected, what was sent, and for an unknown name the nearest known
+//! one. Arguments that pass the check can be deserialised.
 
 use lariat_core::nearest::nearest;
 use lariat_core::tool::ToolError;

@@ -29,7 +29,7 @@ fn mistakes(sent: Value) -> String {
 }
 
 #[test]
-fn what_fits_is_read() {
+fn reads_valid_arguments() {
     let sent = json!({ "path": "a", "limit": 7, "mode": "files", "all": false });
     assert_eq!(read::<Sent>(FIELDS, sent).unwrap(), Sent { path: "a".into(), limit: Some(7) });
     let sent = json!({ "path": "a", "limit": null });
@@ -37,7 +37,7 @@ fn what_fits_is_read() {
 }
 
 #[test]
-fn every_mistake_is_named_with_what_was_expected() {
+fn reports_every_invalid_argument() {
     assert_eq!(mistakes(json!({})), "- `path` is missing (a string)");
     assert_eq!(mistakes(json!(null)), "- `path` is missing (a string)");
     assert_eq!(mistakes(json!([1])), "- the arguments must be an object, not a list");
@@ -57,7 +57,7 @@ fn every_mistake_is_named_with_what_was_expected() {
 }
 
 #[test]
-fn an_unknown_name_leads_to_the_nearest_known_one() {
+fn unknown_argument_error_suggests_the_nearest_name() {
     assert_eq!(
         mistakes(json!({ "path": "a", "Limits": 3 })),
         "- unknown argument `Limits`; did you mean `limit`?"
@@ -75,7 +75,7 @@ fn an_unknown_name_leads_to_the_nearest_known_one() {
 }
 
 #[test]
-fn the_schema_says_the_same() {
+fn schema_matches_the_table() {
     let schema = schema(FIELDS);
     assert_eq!(schema["required"], json!(["path"]));
     assert_eq!(schema["properties"]["limit"]["maximum"], 2000);

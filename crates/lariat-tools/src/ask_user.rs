@@ -26,7 +26,8 @@ pub struct Question {
 
 /// Asks the user questions.
 pub trait Asker: Send + Sync {
-    /// Asks and waits for the answer; `None` if the user declines to answer. Dropping the future withdraws the question.
+    /// Asks and waits for the answer; `None` if the user declines to answer. Dropping the future withdraws the
+    /// question.
     fn ask(&self, question: Question) -> BoxFuture<'_, Option<String>>;
 }
 

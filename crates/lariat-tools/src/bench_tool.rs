@@ -1,8 +1,8 @@
 //! Implements [`AgentTool`] for tools that work on a workbench.
 //!
 //! Checks the arguments, does not start a cancelled call, and gives the tool a workbench that checks every opened file
-//! against the permissions of this tool call, so that no tool can forget to. Blocking work runs on a separate thread and
-//! is cancelled when the caller stops waiting.
+//! against the permissions of this tool call, so that no tool can forget to. Blocking work runs on a separate thread
+//! and is cancelled when the caller stops waiting.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -41,17 +41,17 @@ pub(crate) trait BenchTool: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>>;
 }
 
-struct OnBench<T> {
+struct ToolOnBench<T> {
     bench: Workbench,
     tool: PhantomData<T>,
 }
 
 /// Creates a tool for an agent.
 pub(crate) fn tool<T: BenchTool>(bench: &Workbench) -> Arc<dyn AgentTool> {
-    Arc::new(OnBench::<T> { bench: bench.clone(), tool: PhantomData })
+    Arc::new(ToolOnBench::<T> { bench: bench.clone(), tool: PhantomData })
 }
 
-impl<T: BenchTool> AgentTool for OnBench<T> {
+impl<T: BenchTool> AgentTool for ToolOnBench<T> {
     fn name(&self) -> &str {
         T::NAME
     }

@@ -1,7 +1,7 @@
 //! A text file that a tool edits: opened once, changed in memory, and written back in its own encoding.
 //!
-//! A file that changed after the agent read it is not touched. A file that the agent never read may be edited, because the
-//! text to replace must match, but not overwritten.
+//! A file that changed after the agent read it is not touched. A file that the agent never read may be edited, because
+//! the text to replace must match, but not overwritten.
 
 use std::ops::Range;
 
@@ -112,17 +112,17 @@ pub(crate) fn numbered(lines: impl Iterator<Item = impl AsRef<str>>, first: usiz
 }
 
 /// Formats the changed places of a text with three lines around each.
-pub(crate) fn neighbourhood(text: &str, changed: &[Range<usize>]) -> String {
+pub(crate) fn surroundings(text: &str, changed: &[Range<usize>]) -> String {
     const AROUND: usize = 3;
-    const MOST_PLACES: usize = 3;
-    const MOST_LINES: usize = 60;
+    const MAX_PLACES: usize = 3;
+    const MAX_LINES: usize = 60;
 
     let line_of = |at: usize| text.get(..at).unwrap_or(text).matches('\n').count();
     let mut shown = String::new();
     let mut done = 0;
-    for range in changed.iter().take(MOST_PLACES) {
+    for range in changed.iter().take(MAX_PLACES) {
         let first = line_of(range.start).saturating_sub(AROUND).max(done);
-        let last = (line_of(range.end) + AROUND + 1).min(first + MOST_LINES);
+        let last = (line_of(range.end) + AROUND + 1).min(first + MAX_LINES);
         if last <= done {
             continue;
         }
@@ -150,7 +150,7 @@ pub(crate) fn shortened(line: &str) -> String {
 }
 
 /// Creates a result with a text for the model and details for front ends.
-pub(crate) fn told(text: String, details: Value) -> Result<ToolResult, ToolError> {
+pub(crate) fn result(text: String, details: Value) -> Result<ToolResult, ToolError> {
     Ok(ToolResult::text(text).with_details(details))
 }
 

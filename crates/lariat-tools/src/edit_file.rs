@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{Document, neighbourhood, told};
+use crate::document::{Document, result, surroundings};
 use crate::file_tool::FileTool;
 use crate::matching::{ALL, Edit, NEW, OLD, replacements};
 
@@ -51,8 +51,8 @@ impl FileTool for EditFile {
         let document = Document::open(bench, &arguments.path)?;
         let replaced = arguments.edit.apply(&arguments.path, &document.text)?;
         let details = document.save(bench, &replaced.text)?;
-        let shown = neighbourhood(replaced.text.as_str(), &replaced.places);
+        let shown = surroundings(replaced.text.as_str(), &replaced.places);
         let count = replacements(replaced.places.len());
-        told(format!("Edited `{}`: {count}.\n{shown}", arguments.path), details)
+        result(format!("Edited `{}`: {count}.\n{shown}", arguments.path), details)
     }
 }

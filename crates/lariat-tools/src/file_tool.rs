@@ -1,7 +1,7 @@
 //! Implements [`BenchTool`] for tools that work on files with one blocking function.
 //!
-//! Small work runs on the caller's thread, because switching threads costs more than reading 10 KB; large or durable work
-//! runs on a blocking thread. Tools that change files run between two undo checkpoints.
+//! Small work runs on the caller's thread, because switching threads costs more than reading 10 KB; large or durable
+//! work runs on a blocking thread. Tools that change files run between two undo checkpoints.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::Workbench;
 use crate::arguments::Field;
 use crate::bench_tool::{self, BenchTool};
-use crate::kept::Kept;
+use crate::checkpoint::CheckpointGuard;
 
 /// Files larger than this many bytes are handled on a blocking thread.
 pub(crate) const LARGE: u64 = 256 * 1024;
@@ -56,11 +56,11 @@ pub(crate) trait FileTool: Send + Sync + 'static {
 }
 
 /// Adapts a file tool to [`BenchTool`].
-struct OnFiles<T>(PhantomData<T>);
+struct FileToolAdapter<T>(PhantomData<T>);
 
 /// Creates a file tool for an agent.
 pub(crate) fn tool<T: FileTool>(bench: &Workbench) -> Arc<dyn AgentTool> {
-    bench_tool::tool::<OnFiles<T>>(bench)
+    bench_tool::tool::<FileToolAdapter<T>>(bench)
 }
 
 /// Converts a file error for the model.
@@ -68,7 +68,7 @@ pub(crate) fn failed(error: FileError) -> ToolError {
     ToolError::Failed(error.to_string())
 }
 
-impl<T: FileTool> BenchTool for OnFiles<T> {
+impl<T: FileTool> BenchTool for FileToolAdapter<T> {
     type Arguments = T::Arguments;
     const NAME: &'static str = T::NAME;
     const LABEL: &'static str = T::LABEL;
@@ -121,10 +121,10 @@ fn run<T: FileTool>(
         return T::run(bench, arguments, context);
     }
     let paths = T::changes(&arguments);
-    let kept = Kept::paths(bench, context.tool_call_id.as_str(), &paths)?;
+    let guard = CheckpointGuard::paths(bench, context.tool_call_id.as_str(), &paths)?;
     let result = T::run(bench, arguments, context);
-    if let Some(kept) = kept {
-        kept.end_paths(&paths);
+    if let Some(guard) = guard {
+        guard.end_paths(&paths);
     }
     result
 }

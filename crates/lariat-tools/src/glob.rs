@@ -16,7 +16,7 @@ use crate::bench_tool::{BenchTool, blocking};
 use crate::document::counted;
 use crate::output::LIMIT as BYTES;
 use crate::search::Filter;
-use crate::tree::{Rules, Visit, Visited, Walk};
+use crate::tree::{Rules, VisitedFile, Visitor, Walk};
 
 /// Default number of files to show.
 const LIMIT: usize = 200;
@@ -74,14 +74,14 @@ fn glob(
         ));
     }
     let path = arguments.path.as_deref().unwrap_or(".");
-    let naming = Naming(Filter::new(path, Some(&arguments.pattern), None)?);
+    let visitor = NameVisitor(Filter::new(path, Some(&arguments.pattern), None)?);
     let rules = match arguments.all {
         Some(true) => Rules::Nothing,
         _ => Rules::above(bench.workspace(), path),
     };
     let mut files = Vec::new();
     let walk = Walk { workspace: bench.workspace(), path, rules, cancel };
-    walk.run(&naming, |mut found: Vec<(i128, String)>| {
+    walk.run(&visitor, |mut found: Vec<(i128, String)>| {
         files.append(&mut found);
         ControlFlow::Continue(())
     })?;
@@ -111,19 +111,19 @@ fn glob(
     Ok(ToolResult::text(text).with_details(details))
 }
 
-struct Naming(Filter);
+struct NameVisitor(Filter);
 
-impl Visit for Naming {
+impl Visitor for NameVisitor {
     type Found = (i128, String);
-    type Tools = ();
+    type ThreadState = ();
 
-    fn tools(&self) {}
+    fn thread_state(&self) {}
 
     fn wants(&self, path: &str) -> bool {
         self.0.wants(path)
     }
 
-    fn visit(&self, (): &mut (), file: &Visited<'_>, found: &mut Vec<(i128, String)>) -> ControlFlow<()> {
+    fn visit(&self, (): &mut (), file: &VisitedFile<'_>, found: &mut Vec<(i128, String)>) -> ControlFlow<()> {
         if let Ok(stamp) = file.folder.stamp(file.name) {
             found.push((stamp.modified(), file.path.to_owned()));
         }

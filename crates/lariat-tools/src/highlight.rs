@@ -1,7 +1,7 @@
 //! Classifies the words of code for syntax highlighting: keywords, strings, comments.
 //!
-//! Uses tree-sitter grammars for some languages and a simple lexer for the others. Code with syntax errors is classified as
-//! far as possible; code that is too long is not classified.
+//! Uses tree-sitter grammars for some languages and a simple lexer for the others. Code with syntax errors is
+//! classified as far as possible; code that is too long is not classified.
 //!
 //! Invariant: the ranges are in order, do not overlap, and end at character boundaries.
 
@@ -33,27 +33,30 @@ pub enum Token {
 }
 
 /// A language with a grammar, by its names in fenced code blocks.
-struct Known {
+struct KnownLanguage {
     names: &'static [&'static str],
     grammar: fn() -> Language,
 }
 
-static KNOWN: [Known; 9] = [
-    Known { names: &["rust", "rs"], grammar: || tree_sitter_rust::LANGUAGE.into() },
-    Known { names: &["python", "py", "python3", "pyi"], grammar: || tree_sitter_python::LANGUAGE.into() },
-    Known {
+static LANGUAGES: [KnownLanguage; 9] = [
+    KnownLanguage { names: &["rust", "rs"], grammar: || tree_sitter_rust::LANGUAGE.into() },
+    KnownLanguage {
+        names: &["python", "py", "python3", "pyi"],
+        grammar: || tree_sitter_python::LANGUAGE.into(),
+    },
+    KnownLanguage {
         names: &["javascript", "js", "jsx", "mjs", "cjs", "node"],
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
     },
-    Known {
+    KnownLanguage {
         names: &["typescript", "ts", "mts", "cts"],
         grammar: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
     },
-    Known { names: &["tsx"], grammar: || tree_sitter_typescript::LANGUAGE_TSX.into() },
-    Known { names: &["go", "golang"], grammar: || tree_sitter_go::LANGUAGE.into() },
-    Known { names: &["java"], grammar: || tree_sitter_java::LANGUAGE.into() },
-    Known { names: &["c", "h"], grammar: || tree_sitter_c::LANGUAGE.into() },
-    Known {
+    KnownLanguage { names: &["tsx"], grammar: || tree_sitter_typescript::LANGUAGE_TSX.into() },
+    KnownLanguage { names: &["go", "golang"], grammar: || tree_sitter_go::LANGUAGE.into() },
+    KnownLanguage { names: &["java"], grammar: || tree_sitter_java::LANGUAGE.into() },
+    KnownLanguage { names: &["c", "h"], grammar: || tree_sitter_c::LANGUAGE.into() },
+    KnownLanguage {
         names: &["cpp", "c++", "cc", "cxx", "hpp", "hh", "hxx"],
         grammar: || tree_sitter_cpp::LANGUAGE.into(),
     },
@@ -117,7 +120,7 @@ pub fn highlight(language: &str, code: &str) -> Vec<(Range<usize>, Token)> {
     }
     let language = language.to_ascii_lowercase();
     let language = language.as_str();
-    if let Some(known) = KNOWN.iter().find(|known| known.names.contains(&language)) {
+    if let Some(known) = LANGUAGES.iter().find(|known| known.names.contains(&language)) {
         return parsed(&(known.grammar)(), code);
     }
     let lexers: [(&[&str], &str); 4] = [(HASH, "#"), (SLASHES, "//"), (DASHES, "--"), (NONE, "")];
@@ -131,7 +134,7 @@ pub fn highlight(language: &str, code: &str) -> Vec<(Range<usize>, Token)> {
 pub fn is_known(language: &str) -> bool {
     let language = language.to_ascii_lowercase();
     let language = language.as_str();
-    KNOWN.iter().any(|known| known.names.contains(&language))
+    LANGUAGES.iter().any(|known| known.names.contains(&language))
         || [HASH, SLASHES, DASHES, NONE].iter().any(|names| names.contains(&language))
 }
 

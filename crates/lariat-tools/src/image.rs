@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_that_of_the_rfc() {
+    fn base64_matches_the_rfc() {
         let cases = [
             "", "", "f", "Zg==", "fo", "Zm8=", "foo", "Zm9v", "foob", "Zm9vYg==", "fooba", "Zm9vYmE=",
             "foobar", "Zm9vYmFy",
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_known_by_their_first_bytes() {
+    fn recognises_images_by_their_first_bytes() {
         assert_eq!(kind(b"\x89PNG\r\n\x1A\n"), Some("image/png"));
         assert_eq!(kind(b"\xFF\xD8\xFF\xE0"), Some("image/jpeg"));
         assert_eq!(kind(b"GIF89a"), Some("image/gif"));

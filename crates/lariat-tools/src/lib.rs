@@ -1,7 +1,7 @@
 //! The built-in tools with which a coding agent reads, changes, finds and runs things in a workspace.
 //!
-//! All tools share a [`Workbench`] and implement [`lariat_core::tool::AgentTool`]. Names and argument schemas are stable;
-//! descriptions are written for models; output is bounded and says what was cut and how to get the rest.
+//! All tools share a [`Workbench`] and implement [`lariat_core::tool::AgentTool`]. Names and argument schemas are
+//! stable; descriptions are written for models; output is bounded and says what was cut and how to get the rest.
 //!
 //! - [`arguments`]: one table per tool yields its schema and the check of its arguments.
 //! - [`output`]: cuts text to a limit.
@@ -14,6 +14,7 @@ pub mod arguments;
 mod ask_user;
 mod bash;
 mod bench_tool;
+mod checkpoint;
 mod diff;
 mod document;
 mod edit_file;
@@ -25,7 +26,6 @@ mod glob;
 #[cfg(feature = "map")]
 pub mod highlight;
 pub mod image;
-mod kept;
 mod list_files;
 #[cfg(feature = "map")]
 mod map;
@@ -38,7 +38,7 @@ mod pdf;
 mod read_file;
 mod recall;
 mod search;
-mod shown;
+mod shown_files;
 mod todo;
 mod tree;
 mod workbench;

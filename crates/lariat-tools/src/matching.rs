@@ -36,17 +36,17 @@ pub(crate) const ALL: Field = Field::optional(
 
 /// A text after a replacement, and where the new parts are.
 #[derive(Debug)]
-pub(crate) struct Replaced {
+pub(crate) struct Replacement {
     pub(crate) text: Text,
     pub(crate) places: Vec<Range<usize>>,
 }
 
 /// Maximum number of lines to name in a message.
-const MOST_NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 impl Edit {
     /// Applies the replacement to a text.
-    pub(crate) fn apply(&self, path: &str, text: &Text) -> Result<Replaced, ToolError> {
+    pub(crate) fn apply(&self, path: &str, text: &Text) -> Result<Replacement, ToolError> {
         let refuse = |words: String| Err(ToolError::Failed(words));
         let (old, new) = (plain(&self.old_string), plain(&self.new_string));
         if old.is_empty() {
@@ -65,10 +65,10 @@ impl Edit {
             count if count > 1 && self.replace_all != Some(true) => {
                 let lines: Vec<_> = found
                     .iter()
-                    .take(MOST_NAMED)
+                    .take(MAX_NAMED)
                     .map(|range| line_of(text.as_str(), range.start).to_string())
                     .collect();
-                let more = if count > MOST_NAMED { " and more" } else { "" };
+                let more = if count > MAX_NAMED { " and more" } else { "" };
                 refuse(format!(
                     "`old_string` occurs {count} times in `{path}`, at lines {}{more}. Nothing was changed. Add surrounding lines until it \
                      occurs once, or set `replace_all`.",
@@ -84,7 +84,7 @@ impl Edit {
                 });
                 let places = places.collect();
                 let changes: Vec<_> = found.into_iter().map(|range| (range, new.as_str())).collect();
-                Ok(Replaced { text: text.replaced(&changes), places })
+                Ok(Replacement { text: text.replaced(&changes), places })
             }
         }
     }

@@ -8,12 +8,12 @@ use serde::Deserialize;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{Document, counted, told};
+use crate::document::{Document, counted, result};
 use crate::file_tool::FileTool;
 use crate::matching::{ALL, Edit, NEW, OLD, replacements};
 
 /// Maximum number of replacements per call.
-const MOST_EDITS: usize = 200;
+const MAX_EDITS: usize = 200;
 
 /// The tool `multi_edit`.
 pub(crate) struct MultiEdit;
@@ -35,7 +35,7 @@ impl FileTool for MultiEdit {
         Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute inside it."),
         Field::required(
             "edits",
-            Kind::List(&Kind::Object(&[OLD, NEW, ALL]), 1, MOST_EDITS),
+            Kind::List(&Kind::Object(&[OLD, NEW, ALL]), 1, MAX_EDITS),
             "The replacements, in order.",
         ),
     ];
@@ -56,7 +56,7 @@ impl FileTool for MultiEdit {
         let (text, made) = edited(&arguments, &document.text)?;
         let details = document.save(bench, &text)?;
         let edits = counted(arguments.edits.len(), "edit");
-        told(format!("Edited `{}`: {edits}, {}.", arguments.path, replacements(made)), details)
+        result(format!("Edited `{}`: {edits}, {}.", arguments.path, replacements(made)), details)
     }
 }
 

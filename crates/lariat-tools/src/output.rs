@@ -1,7 +1,7 @@
 //! Cuts the text of a result to a limit and says what is missing.
 //!
-//! Keeps the head and the tail, cut at character boundaries, and at line ends where one is near. A note says how much was
-//! cut and how to get it.
+//! Keeps the head and the tail, cut at character boundaries, and at line ends where one is near. A note says how much
+//! was cut and how to get it.
 
 /// Default limit for the text of one result, in bytes.
 pub const LIMIT: usize = 32 * 1024;

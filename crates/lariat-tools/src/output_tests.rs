@@ -1,12 +1,12 @@
 use super::*;
 
 #[test]
-fn a_short_text_stays_as_it_is() {
+fn short_text_is_not_cut() {
     assert_eq!(cut("abc", 3, ""), "abc");
 }
 
 #[test]
-fn a_long_text_keeps_both_ends_and_says_what_is_missing() {
+fn long_text_keeps_both_ends_and_notes_the_cut() {
     let text: String = (0..100).map(|line| format!("line {line}\n")).collect();
     let short = cut(&text, 100, "Request less.");
     assert!(short.starts_with("line 0\nline 1\n"), "{short}");
@@ -17,7 +17,7 @@ fn a_long_text_keeps_both_ends_and_says_what_is_missing() {
 }
 
 #[test]
-fn nothing_is_cut_inside_of_a_character() {
+fn never_cuts_inside_a_character() {
     let text = "ü".repeat(1000);
     for limit in 0..64 {
         let short = cut(&text, limit, "");

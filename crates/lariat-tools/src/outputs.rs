@@ -10,18 +10,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lariat_host::files::{Expected, Workspace};
 
 /// Maximum size of all outputs in memory, in bytes.
-const MOST_BYTES: usize = 32 * 1024 * 1024;
+const MAX_BYTES: usize = 32 * 1024 * 1024;
 /// Maximum number of outputs.
-const MOST_OUTPUTS: usize = 256;
+const MAX_OUTPUTS: usize = 256;
 
 /// Outputs by id. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs {
-    shared: Arc<Mutex<Kept>>,
+    shared: Arc<Mutex<StoredOutputs>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredOutputs {
     next: u64,
     bytes: usize,
     outputs: VecDeque<(u64, Output)>,
@@ -47,10 +47,10 @@ impl Outputs {
 
     /// Returns the path of a file that does not exist yet, for an output that may become long.
     pub(crate) fn place(&self) -> Option<PathBuf> {
-        let mut kept = self.lock();
-        kept.next += 1;
-        let name = format!("output-{}-{}", std::process::id(), kept.next);
-        kept.directory.as_ref().map(|directory| directory.path().join(name))
+        let mut stored = self.lock();
+        stored.next += 1;
+        let name = format!("output-{}-{}", std::process::id(), stored.next);
+        stored.directory.as_ref().map(|directory| directory.path().join(name))
     }
 
     /// Stores bytes and returns their id.
@@ -68,8 +68,8 @@ impl Outputs {
     /// Returns the output with an id.
     pub(crate) fn find(&self, id: &str) -> Option<Output> {
         let number: u64 = id.trim().trim_start_matches('o').parse().ok()?;
-        let kept = self.lock();
-        kept.outputs.iter().find(|(known, _)| *known == number).map(|(_, output)| output.clone())
+        let stored = self.lock();
+        stored.outputs.iter().find(|(known, _)| *known == number).map(|(_, output)| output.clone())
     }
 
     /// The ids of all stored outputs, oldest first.
@@ -78,20 +78,20 @@ impl Outputs {
     }
 
     fn add(&self, output: Output) -> String {
-        let mut kept = self.lock();
-        kept.next += 1;
-        let id = kept.next;
-        kept.bytes += output.bytes_here();
-        kept.outputs.push_back((id, output));
-        while kept.outputs.len() > MOST_OUTPUTS || (kept.bytes > MOST_BYTES && kept.outputs.len() > 1) {
-            let Some((_, oldest)) = kept.outputs.pop_front() else { break };
-            kept.bytes -= oldest.bytes_here();
+        let mut stored = self.lock();
+        stored.next += 1;
+        let id = stored.next;
+        stored.bytes += output.bytes_here();
+        stored.outputs.push_back((id, output));
+        while stored.outputs.len() > MAX_OUTPUTS || (stored.bytes > MAX_BYTES && stored.outputs.len() > 1) {
+            let Some((_, oldest)) = stored.outputs.pop_front() else { break };
+            stored.bytes -= oldest.bytes_here();
             oldest.remove();
         }
         format!("o{id}")
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, StoredOutputs> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -112,7 +112,7 @@ impl Output {
     }
 }
 
-impl Drop for Kept {
+impl Drop for StoredOutputs {
     fn drop(&mut self) {
         for (_, output) in &self.outputs {
             output.remove();

@@ -15,7 +15,7 @@ fn context() -> ToolContext {
     ToolContext::new("call".into(), "read_file", session, running, CancellationToken::new())
 }
 
-fn text(bytes: Vec<u8>) -> Result<Vec<String>, Refusal> {
+fn text(bytes: Vec<u8>) -> Result<Vec<String>, PdfError> {
     Ok(read(bytes, &(1..=u64::MAX), &context(), |_| false).unwrap()?.pages)
 }
 
@@ -86,18 +86,18 @@ fn sample() -> Vec<u8> {
 }
 
 #[test]
-fn lines_words_forms_and_signs_come_out_as_they_are_read() {
+fn extracts_lines_words_forms_and_glyphs() {
     let pages = text(sample()).unwrap();
     assert_eq!(pages, ["Hello, world!\nsecond line\n\nafter a gap\n", "你好\nin a form\n"]);
 }
 
 #[test]
-fn a_range_of_pages_is_read_and_one_past_the_end_refused() {
+fn reads_page_ranges_and_rejects_missing_pages() {
     let read = |first, last| read(sample(), &(first..=last), &context(), |_| false).unwrap();
     let second = read(2, 9).unwrap();
     assert_eq!((second.total, second.pages.len()), (2, 1));
     assert!(second.pages[0].starts_with("你好"));
-    assert_eq!(read(3, 3).unwrap_err(), Refusal::NoSuchPage(2));
+    assert_eq!(read(3, 3).unwrap_err(), PdfError::NoSuchPage(2));
     for (text, range) in [("3", Some(3..=3)), (" 2-5 ", Some(2..=5)), ("8-", Some(8..=u64::MAX))] {
         assert_eq!(page_range(text), range);
     }
@@ -107,22 +107,22 @@ fn a_range_of_pages_is_read_and_one_past_the_end_refused() {
 }
 
 #[test]
-fn reading_ends_when_it_is_enough() {
+fn stops_reading_when_the_caller_has_enough() {
     let reading = read(sample(), &(1..=2), &context(), |_| true).unwrap().unwrap();
-    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(Stopped::Full)));
+    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(StopReason::Full)));
 }
 
 #[test]
-fn encrypted_documents_are_refused_however_they_spell_it() {
+fn rejects_encrypted_documents_however_spelled() {
     for name in ["/Encrypt", "/#45ncrypt", "/Encr#79pt"] {
         let objects =
             [b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(), b"<< /Type /Pages /Kids [] /Count 0 >>".to_vec()];
-        assert_eq!(text(document(&objects, &format!("{name} 9 0 R"))), Err(Refusal::Encrypted), "{name}");
+        assert_eq!(text(document(&objects, &format!("{name} 9 0 R"))), Err(PdfError::Encrypted), "{name}");
     }
 }
 
 #[test]
-fn a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked() {
+fn rejects_decompression_bombs() {
     let zeros = packed(&vec![b' '; 70_000_000]);
     let ascii: Vec<u8> =
         zeros.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).chain(*b">").collect();
@@ -138,19 +138,20 @@ fn a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked() {
         stream("/Filter /FlateDecode", &zeros[2..]),
     ];
     for (index, bomb) in bombs.into_iter().enumerate() {
-        assert_eq!(text(pages(&[bomb], &[])), Err(Refusal::TooHeavy), "bomb {index}");
+        assert_eq!(text(pages(&[bomb], &[])), Err(PdfError::TooHeavy), "bomb {index}");
     }
 }
 
 #[test]
-fn forms_that_draw_themselves_and_each_other_end() {
+fn recursive_forms_end() {
     let form =
         stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources 3 0 R", &b"/X1 Do ".repeat(20));
     let document = pages(&[stream("", b"/X1 Do /X1 Do"), stream("", HELLO)], &[form]);
     let all = 1..=2;
-    let work = move |stop: &AtomicBool, tell: &SyncSender<News>| work(document, &(1..=2), stop, tell);
+    let work =
+        move |stop: &AtomicBool, tell: &SyncSender<ReaderMessage>| work(document, &(1..=2), stop, tell);
     // The number of operators is limited, so the test does not depend on the speed of the machine.
-    let read = watched(work, &all, Duration::from_secs(300), &context(), |_| false).unwrap().unwrap();
+    let read = read_on_thread(work, &all, Duration::from_secs(300), &context(), |_| false).unwrap().unwrap();
     assert!(
         read.pages[0].contains("too many text operators") && read.pages[1].starts_with("Hello"),
         "{read:?}"
@@ -158,25 +159,31 @@ fn forms_that_draw_themselves_and_each_other_end() {
 }
 
 #[test]
-fn what_panics_or_never_ends_stays_behind_the_door() {
+fn contains_panics_and_hangs_of_parsers() {
     let (all, patience, short) = (1..=9, Duration::from_secs(10), Duration::from_millis(200));
-    let panics = |_: &AtomicBool, _: &SyncSender<News>| panic!("planted");
+    let panics = |_: &AtomicBool, _: &SyncSender<ReaderMessage>| panic!("planted");
     assert_eq!(
-        watched(panics, &all, patience, &context(), |_| false).unwrap().unwrap_err(),
-        Refusal::Damaged
+        read_on_thread(panics, &all, patience, &context(), |_| false).unwrap().unwrap_err(),
+        PdfError::Damaged
     );
-    let half = |_: &AtomicBool, tell: &SyncSender<News>| {
-        tell.send(News::Total(9)).unwrap();
-        tell.send(News::Page("one".to_owned())).unwrap();
+    let half = |_: &AtomicBool, tell: &SyncSender<ReaderMessage>| {
+        tell.send(ReaderMessage::Total(9)).unwrap();
+        tell.send(ReaderMessage::Page("one".to_owned())).unwrap();
         panic!("planted");
     };
-    let reading = watched(half, &all, patience, &context(), |_| false).unwrap().unwrap();
-    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(Stopped::Damaged)));
-    let waits = |stop: &AtomicBool, _: &SyncSender<News>| while !stop.load(Ordering::Relaxed) {};
-    assert_eq!(watched(waits, &all, short, &context(), |_| false).unwrap().unwrap_err(), Refusal::Late);
+    let reading = read_on_thread(half, &all, patience, &context(), |_| false).unwrap().unwrap();
+    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(StopReason::Damaged)));
+    let waits = |stop: &AtomicBool, _: &SyncSender<ReaderMessage>| while !stop.load(Ordering::Relaxed) {};
+    assert_eq!(
+        read_on_thread(waits, &all, short, &context(), |_| false).unwrap().unwrap_err(),
+        PdfError::Late
+    );
     let cancelled = context();
     cancelled.cancel.cancel();
-    assert!(matches!(watched(waits, &all, patience, &cancelled, |_| false), Err(ToolError::Cancelled)));
+    assert!(matches!(
+        read_on_thread(waits, &all, patience, &cancelled, |_| false),
+        Err(ToolError::Cancelled)
+    ));
 }
 
 /// The next pseudorandom number (SplitMix64).
@@ -223,7 +230,7 @@ fn mutant(document: &[u8], seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn no_mutant_of_a_document_gets_out_or_hangs() {
+fn mutated_documents_neither_panic_nor_hang() {
     const MUTANTS: u64 = 4_000;
     let (mut read, mut refused) = (0, 0);
     let whole =
@@ -234,7 +241,7 @@ fn no_mutant_of_a_document_gets_out_or_hangs() {
         let outcome = std::panic::catch_unwind(|| text(document));
         let outcome = outcome.unwrap_or_else(|_| panic!("the mutant of seed {seed} caused a panic"));
         assert!(started.elapsed().as_secs() < 5, "the mutant of seed {seed} took {:?}", started.elapsed());
-        assert_ne!(outcome, Err(Refusal::Late), "the mutant of seed {seed} hangs");
+        assert_ne!(outcome, Err(PdfError::Late), "the mutant of seed {seed} hangs");
         if outcome.is_ok() { read += 1 } else { refused += 1 }
     }
     // Both must happen, otherwise the mutants are too similar.

@@ -63,7 +63,7 @@ impl BenchTool for Recall {
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let mut reading = Reading::new(&arguments)?;
+            let mut reading = LineReader::new(&arguments)?;
             if let Some(output) = bench.outputs().find(&arguments.id) {
                 let read = move |cancel: &CancellationToken| {
                     let from: Box<dyn Read> = match &output {
@@ -100,14 +100,14 @@ fn unknown(bench: &Workbench, id: &str) -> ToolError {
 }
 
 /// The lines to show.
-struct Shown {
+struct ShownLines {
     text: String,
     lines: u64,
     last: u64,
     more: bool,
 }
 
-impl Shown {
+impl ShownLines {
     /// Adds a line; false if the limit is reached.
     fn add(&mut self, number: u64, most: u64, lead: &str, line: &str) -> bool {
         if self.lines == most || self.text.len() >= BYTES {
@@ -129,17 +129,17 @@ impl Shown {
 }
 
 /// Reads lines of one output, or of consecutive pieces.
-struct Reading {
+struct LineReader {
     first: u64,
     most: u64,
     matcher: Option<RegexMatcher>,
     /// Number of lines in the previous pieces.
     before: u64,
-    shown: Shown,
+    shown: ShownLines,
     error: Option<io::Error>,
 }
 
-impl Reading {
+impl LineReader {
     fn new(arguments: &Arguments) -> Result<Self, ToolError> {
         let wrong = |error: grep_regex::Error| {
             ToolError::InvalidArgs(format!("`pattern` is not a regular expression: {error}."))
@@ -147,7 +147,7 @@ impl Reading {
         let build = |pattern: &String| RegexMatcherBuilder::new().line_terminator(Some(b'\n')).build(pattern);
         let matcher = arguments.pattern.as_ref().map(build).transpose().map_err(wrong)?;
         let first = arguments.offset.unwrap_or(1);
-        let shown = Shown { text: String::new(), lines: 0, last: first, more: false };
+        let shown = ShownLines { text: String::new(), lines: 0, last: first, more: false };
         Ok(Self { first, most: arguments.limit.unwrap_or(LINES), matcher, before: 0, shown, error: None })
     }
 
@@ -157,7 +157,7 @@ impl Reading {
         }
         let Self { first, most, before, shown, .. } = self;
         let mut lines = 0;
-        let counted = Counted { from, lines: &mut lines, open: false };
+        let counted = LineCounter { from, lines: &mut lines, open: false };
         let read = match &self.matcher {
             Some(matcher) => matching(matcher, counted, (*before, *first, *most), shown, cancel),
             None => range(counted, (*before, *first, *most), shown, cancel),
@@ -173,7 +173,7 @@ impl Reading {
         if cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        let Shown { mut text, lines, last, more } = self.shown;
+        let ShownLines { mut text, lines, last, more } = self.shown;
         if lines == 0 {
             let what = if arguments.pattern.is_some() { "No lines match" } else { "There are no lines" };
             text = format!("{what} from line {} on.\n", self.first);
@@ -188,14 +188,14 @@ impl Reading {
 }
 
 /// Counts the lines that are read.
-struct Counted<'a, R> {
+struct LineCounter<'a, R> {
     from: R,
     lines: &'a mut u64,
     /// Whether the last line has no newline yet.
     open: bool,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for LineCounter<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.from.read(buffer)?;
         let bytes = buffer.get(..read).unwrap_or_default();
@@ -210,12 +210,12 @@ impl<R: Read> Read for Counted<'_, R> {
 }
 
 /// Number of lines before, first wanted line, and maximum number of lines.
-type Wanted = (u64, u64, u64);
+type WantedLines = (u64, u64, u64);
 
 fn range(
     from: impl Read,
-    (before, first, most): Wanted,
-    shown: &mut Shown,
+    (before, first, most): WantedLines,
+    shown: &mut ShownLines,
     cancel: &CancellationToken,
 ) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(64 * 1024, from);
@@ -237,8 +237,8 @@ fn range(
 fn matching(
     matcher: &RegexMatcher,
     from: impl Read,
-    (before, first, most): Wanted,
-    shown: &mut Shown,
+    (before, first, most): WantedLines,
+    shown: &mut ShownLines,
     cancel: &CancellationToken,
 ) -> io::Result<()> {
     let mut searcher = SearcherBuilder::new()

@@ -16,7 +16,7 @@ use crate::Outputs;
 use crate::bash::Background;
 #[cfg(feature = "map")]
 use crate::map::Outlines;
-use crate::shown::ShownFiles;
+use crate::shown_files::ShownFiles;
 
 /// The resources that the tools of one agent share. Clones share them.
 #[derive(Clone, Debug)]
@@ -39,20 +39,20 @@ struct Shared {
     asker: Option<Arc<dyn Asker>>,
     internal_hosts: Vec<String>,
     egress: Egress,
-    hidden: Hidden,
-    undo: Option<Keeping>,
+    hidden: HiddenReads,
+    undo: Option<UndoStore>,
 }
 
 /// The undo store. It is opened before the first change, because opening it scans the whole workspace.
 #[derive(Clone)]
-struct Keeping {
+struct UndoStore {
     open: Arc<OpenUndo>,
     opened: Arc<OnceLock<Undo>>,
 }
 
 type OpenUndo = dyn Fn() -> Result<Undo, UndoError> + Send + Sync;
 
-impl std::fmt::Debug for Keeping {
+impl std::fmt::Debug for UndoStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.opened.fmt(f)
     }
@@ -69,9 +69,9 @@ pub trait DeniedReads: Send + Sync {
 
 /// Files that the sandboxes of commands hide.
 #[derive(Clone, Default)]
-pub(crate) struct Hidden(Option<Arc<dyn DeniedReads>>);
+pub(crate) struct HiddenReads(Option<Arc<dyn DeniedReads>>);
 
-impl Hidden {
+impl HiddenReads {
     pub(crate) fn starts(&self) -> Vec<PathBuf> {
         self.0.as_ref().map(|denied| denied.starts()).unwrap_or_default()
     }
@@ -81,7 +81,7 @@ impl Hidden {
     }
 }
 
-impl std::fmt::Debug for Hidden {
+impl std::fmt::Debug for HiddenReads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.0.is_some() { "by a rule" } else { "none" })
     }
@@ -119,7 +119,7 @@ impl Workbench {
                 asker: None,
                 internal_hosts: Vec::new(),
                 egress: Egress::default(),
-                hidden: Hidden::default(),
+                hidden: HiddenReads::default(),
                 undo: None,
             }),
         }
@@ -170,7 +170,7 @@ impl Workbench {
     /// Sets what the sandboxes of commands hide, because permission rules deny reading it.
     #[must_use]
     pub fn with_denied_reads(self, denied: Arc<dyn DeniedReads>) -> Self {
-        self.with(|shared| shared.hidden = Hidden(Some(denied)))
+        self.with(|shared| shared.hidden = HiddenReads(Some(denied)))
     }
 
     /// Sets the undo store that records what the tools change.
@@ -179,12 +179,12 @@ impl Workbench {
         self.with_undo_by(move || Ok(undo.clone()))
     }
 
-    /// Like [`with_undo`](Self::with_undo), but opens the store before the first tool call that changes something. If it
-    /// cannot be opened, the tool call does not run, and the next one tries again.
+    /// Like [`with_undo`](Self::with_undo), but opens the store before the first tool call that changes something. If
+    /// it cannot be opened, the tool call does not run, and the next one tries again.
     #[must_use]
     pub fn with_undo_by(self, open: impl Fn() -> Result<Undo, UndoError> + Send + Sync + 'static) -> Self {
-        let keeping = Keeping { open: Arc::new(open), opened: Arc::default() };
-        self.with(|shared| shared.undo = Some(keeping))
+        let store = UndoStore { open: Arc::new(open), opened: Arc::default() };
+        self.with(|shared| shared.undo = Some(store))
     }
 
     fn with(mut self, set: impl FnOnce(&mut Shared)) -> Self {
@@ -257,15 +257,15 @@ impl Workbench {
     /// # Errors
     /// If the store cannot be opened.
     pub fn undo(&self) -> Result<Option<&Undo>, UndoError> {
-        let Some(keeping) = &self.shared.undo else { return Ok(None) };
-        if let Some(undo) = keeping.opened.get() {
+        let Some(store) = &self.shared.undo else { return Ok(None) };
+        if let Some(undo) = store.opened.get() {
             return Ok(Some(undo));
         }
-        let undo = (keeping.open)()?;
-        Ok(Some(keeping.opened.get_or_init(|| undo)))
+        let undo = (store.open)()?;
+        Ok(Some(store.opened.get_or_init(|| undo)))
     }
 
-    pub(crate) fn hidden(&self) -> &Hidden {
+    pub(crate) fn hidden(&self) -> &HiddenReads {
         &self.shared.hidden
     }
 

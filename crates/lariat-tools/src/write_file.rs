@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{ADDED, EDIT_LIMIT, MODIFIED, counted, details, encode, told};
+use crate::document::{ADDED, EDIT_LIMIT, MODIFIED, counted, details, encode, result};
 use crate::file_tool::{FileTool, failed};
 
 /// The tool `write_file`.
@@ -58,7 +58,7 @@ impl FileTool for WriteFile {
         let lines = counted(text.as_str().lines().count(), "line");
         let (verb, change) = if old.is_some() { ("Replaced", MODIFIED) } else { ("Created", ADDED) };
         let before = old.as_ref().and_then(|(text, known)| Some((text.as_ref()?, known)));
-        told(
+        result(
             format!("{verb} `{path}`: {lines}, {}.", counted(bytes.len(), "byte")),
             details(path, change, before, Some((&text, &written.known))),
         )
@@ -66,7 +66,7 @@ impl FileTool for WriteFile {
 }
 
 /// Returns the existing version, if any, and the new one.
-fn versions(bench: &Workbench, arguments: &Arguments) -> Result<(Option<Old>, Text), ToolError> {
+fn versions(bench: &Workbench, arguments: &Arguments) -> Result<(Option<ExistingFile>, Text), ToolError> {
     let path = &arguments.path;
     let old = match bench.workspace().stamp(path) {
         Ok(stamp) => Some(read_before(bench, path, &bench.memory().standing(path, &stamp))?),
@@ -81,10 +81,10 @@ fn versions(bench: &Workbench, arguments: &Arguments) -> Result<(Option<Old>, Te
 }
 
 /// An existing file: its text, if it is text, and its state.
-type Old = (Option<Text>, Known);
+type ExistingFile = (Option<Text>, Known);
 
 /// Reads an existing file that the agent has read before.
-fn read_before(bench: &Workbench, path: &str, standing: &Standing) -> Result<Old, ToolError> {
+fn read_before(bench: &Workbench, path: &str, standing: &Standing) -> Result<ExistingFile, ToolError> {
     let known = match standing {
         Standing::Unread => return Err(failed(FileError::Unread(path.to_owned()))),
         Standing::Unchanged(known) | Standing::Touched(known) => known.clone(),

@@ -12,10 +12,10 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat, rename
 use rustix::io::Errno;
 
 use super::error::FileError;
-use super::judged::Walked;
+use super::judge::DirectoryCheck;
 use super::memory::Known;
-use super::path::Mapped;
-use super::resolve::{Link, Missing, Place, is, open_beneath};
+use super::path::MappedPath;
+use super::resolve::{LinkHandling, MissingDirectories, ResolvedPath, has_type, open_beneath};
 use super::stamp::Stamp;
 use super::temporary;
 use super::workspace::Workspace;
@@ -38,7 +38,7 @@ pub struct Entry {
 #[must_use = "otherwise the file stays under its random name"]
 pub struct SetAside {
     path: String,
-    place: Place,
+    place: ResolvedPath,
     aside: OsString,
     stamp: Stamp,
 }
@@ -65,8 +65,8 @@ impl Workspace {
     /// If the path is not a directory beneath a root.
     pub fn list(&self, path: &str, limit: usize) -> Result<(Vec<Entry>, bool), FileError> {
         let handle = self.open_path(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let walked = self.judge.walked(path, &handle)?;
-        entries(&handle, limit, &walked).map_err(|errno| FileError::of(path, errno))
+        let check = self.judge.directory_check(path, &handle)?;
+        entries(&handle, limit, &check).map_err(|errno| FileError::of(path, errno))
     }
 
     /// Returns what type of file a path leads to, following links.
@@ -85,12 +85,13 @@ impl Workspace {
     /// If it does not exist, is a directory, or is not the expected file.
     pub fn remove(&self, path: &str, expected: &Expected) -> Result<(), FileError> {
         let refused = |errno| FileError::of(path, errno);
-        let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Write)?;
+        let place =
+            self.resolve_for_change(path, MissingDirectories::Refuse, LinkHandling::Keep, FileUse::Write)?;
         let gone = match expected {
-            Expected::Unchanged(known) => self.take_aside(path, &place, known)?,
+            Expected::Unchanged(known) => self.rename_aside(path, &place, known)?,
             Expected::Any => {
                 let stat = self.stat_of(path, &place)?;
-                if !is(&stat, FileType::Symlink) {
+                if !has_type(&stat, FileType::Symlink) {
                     self.must_be_regular(path, &stat)?;
                 }
                 place.name.clone()
@@ -98,7 +99,7 @@ impl Workspace {
             Expected::Absent => return Err(FileError::Exists(path.to_owned())),
         };
         unlinkat(&place.directory, &gone, AtFlags::empty()).map_err(refused)?;
-        self.settle(path, &place.directory)
+        self.sync_directory(path, &place.directory)
     }
 
     /// Removes an empty directory.
@@ -106,10 +107,11 @@ impl Workspace {
     /// # Errors
     /// If it does not exist, is not a directory, or is not empty.
     pub fn remove_folder(&self, path: &str) -> Result<(), FileError> {
-        let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Folder)?;
+        let place =
+            self.resolve_for_change(path, MissingDirectories::Refuse, LinkHandling::Keep, FileUse::Folder)?;
         let removed = unlinkat(&place.directory, &place.name, AtFlags::REMOVEDIR);
         removed.map_err(|errno| FileError::of(path, errno))?;
-        self.settle(path, &place.directory)
+        self.sync_directory(path, &place.directory)
     }
 
     /// Renames a file, or a link itself, to a random name in its directory, so that no other program finds it.
@@ -117,8 +119,9 @@ impl Workspace {
     /// # Errors
     /// If it does not exist, is a directory, or is not the expected file.
     pub fn set_aside(&self, path: &str, known: &Known) -> Result<SetAside, FileError> {
-        let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Write)?;
-        let aside = self.take_aside(path, &place, known)?;
+        let place =
+            self.resolve_for_change(path, MissingDirectories::Refuse, LinkHandling::Keep, FileUse::Write)?;
+        let aside = self.rename_aside(path, &place, known)?;
         let stat = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW);
         let stamp = Stamp::of(&stat.map_err(|errno| FileError::of(path, errno))?);
         Ok(SetAside { path: path.to_owned(), place, aside, stamp })
@@ -137,7 +140,7 @@ impl Workspace {
         }
         let removed = unlinkat(&place.directory, &aside, AtFlags::empty());
         removed.map_err(|errno| FileError::of(&path, errno))?;
-        self.settle(&path, &place.directory)
+        self.sync_directory(&path, &place.directory)
     }
 
     /// Gives a file that was set aside its old name again. Never replaces an existing file.
@@ -146,49 +149,50 @@ impl Workspace {
     /// If another file has that name by now.
     pub fn put_back(&self, file: SetAside) -> Result<(), FileError> {
         let SetAside { path, place, aside, .. } = &file;
-        take(&place.directory, aside, &place.name).map_err(|errno| FileError::of(path, errno))?;
-        self.settle(path, &place.directory)
+        rename_within(&place.directory, aside, &place.name).map_err(|errno| FileError::of(path, errno))?;
+        self.sync_directory(path, &place.directory)
     }
 
-    /// Moves a file that was set aside to another path and creates missing directories. Never replaces an existing file;
-    /// if the move fails, the file gets its old name again.
+    /// Moves a file that was set aside to another path and creates missing directories. Never replaces an existing
+    /// file; if the move fails, the file gets its old name again.
     ///
     /// # Errors
     /// If the new path exists, or the old name could not be restored.
     pub fn move_aside(&self, file: SetAside, to: &str) -> Result<(), FileError> {
-        let moved =
-            self.place_to_change(to, Missing::Create, Link::Keep, FileUse::Write).and_then(|target| {
-                give(&file.place.directory, &file.aside, &target, to)?;
-                self.settle(&file.path, &file.place.directory)?;
-                self.settle(to, &target.directory)
+        let moved = self
+            .resolve_for_change(to, MissingDirectories::Create, LinkHandling::Keep, FileUse::Write)
+            .and_then(|target| {
+                rename_to(&file.place.directory, &file.aside, &target, to)?;
+                self.sync_directory(&file.path, &file.place.directory)?;
+                self.sync_directory(to, &target.directory)
             });
         moved.map_err(|error| self.put_back(file).err().unwrap_or(error))
     }
 
     /// Renames a file to a random name; restores its name if it is not the expected file.
-    fn take_aside(&self, path: &str, place: &Place, known: &Known) -> Result<OsString, FileError> {
+    fn rename_aside(&self, path: &str, place: &ResolvedPath, known: &Known) -> Result<OsString, FileError> {
         let refused = |errno| FileError::of(path, errno);
         let stat = self.stat_of(path, place)?;
-        let aside = temporary::aside().map_err(refused)?;
-        if is(&stat, FileType::Symlink) {
+        let aside = temporary::aside_name().map_err(refused)?;
+        if has_type(&stat, FileType::Symlink) {
             // The link's target is not touched.
-            take(&place.directory, &place.name, &aside).map_err(refused)?;
+            rename_within(&place.directory, &place.name, &aside).map_err(refused)?;
             return Ok(aside);
         }
         self.must_be_regular(path, &stat)?;
-        let known = self.still_known(path, place, &stat, known)?;
-        take(&place.directory, &place.name, &aside).map_err(refused)?;
+        let known = self.refresh_known(path, place, &stat, known)?;
+        rename_within(&place.directory, &place.name, &aside).map_err(refused)?;
         let taken = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW).map_err(refused)?;
         if known.stamp.same_content(&Stamp::of(&taken)) {
             return Ok(aside);
         }
-        Err(match take(&place.directory, &aside, &place.name) {
+        Err(match rename_within(&place.directory, &aside, &place.name) {
             Ok(()) => FileError::Changed(path.to_owned()),
             Err(_) => FileError::Kept { path: path.to_owned(), kept: aside.to_string_lossy().into_owned() },
         })
     }
 
-    fn stat_of(&self, path: &str, place: &Place) -> Result<Stat, FileError> {
+    fn stat_of(&self, path: &str, place: &ResolvedPath) -> Result<Stat, FileError> {
         statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|errno| FileError::of(path, errno))
     }
@@ -198,29 +202,31 @@ impl Workspace {
     /// # Errors
     /// If `from` does not exist, or `to` exists.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), FileError> {
-        let source = self.place_to_change(from, Missing::Refuse, Link::Keep, FileUse::Write)?;
-        let target = self.place_to_change(to, Missing::Create, Link::Keep, FileUse::Write)?;
-        give(&source.directory, &source.name, &target, to)?;
-        self.settle(from, &source.directory)?;
-        self.settle(to, &target.directory)
+        let source =
+            self.resolve_for_change(from, MissingDirectories::Refuse, LinkHandling::Keep, FileUse::Write)?;
+        let target =
+            self.resolve_for_change(to, MissingDirectories::Create, LinkHandling::Keep, FileUse::Write)?;
+        rename_to(&source.directory, &source.name, &target, to)?;
+        self.sync_directory(from, &source.directory)?;
+        self.sync_directory(to, &target.directory)
     }
 
     /// A sentence that names the nearest existing name, or the first part of the path that does not exist.
-    pub(super) fn hint(&self, mapped: &Mapped) -> String {
+    pub(super) fn hint(&self, mapped: &MappedPath) -> String {
         let mut wanted = mapped.relative.as_path();
         while let (Some(parent), Some(name)) = (wanted.parent(), wanted.file_name()) {
-            let above = Mapped { root: mapped.root, relative: parent.to_owned() };
+            let above = MappedPath { root: mapped.root, relative: parent.to_owned() };
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
             let Ok(handle) = open_beneath(self.roots(), &above, flags) else {
                 wanted = parent;
                 continue;
             };
             let shown = if parent.as_os_str().is_empty() { ".".into() } else { parent.to_string_lossy() };
-            let Ok(walked) = self.judge.walked("", &handle) else { break };
+            let Ok(check) = self.judge.directory_check("", &handle) else { break };
             if self.judge.handle("", &handle, FileUse::Read).is_err() {
                 break;
             }
-            let Ok((entries, _)) = entries(&handle, HINT_NAMES, &walked) else { break };
+            let Ok((entries, _)) = entries(&handle, HINT_NAMES, &check) else { break };
             let names: Vec<_> = entries.iter().map(|entry| entry.name.to_string_lossy()).collect();
             let near = nearest(&name.to_string_lossy(), names.iter().map(AsRef::as_ref));
             return match near {
@@ -247,7 +253,7 @@ impl Kind {
 }
 
 /// Renames an entry of a directory to `target`, which must not exist.
-fn give(directory: &OwnedFd, name: &OsStr, target: &Place, to: &str) -> Result<(), FileError> {
+fn rename_to(directory: &OwnedFd, name: &OsStr, target: &ResolvedPath, to: &str) -> Result<(), FileError> {
     let flags = RenameFlags::NOREPLACE;
     match renameat_with(directory, name, &target.directory, &target.name, flags) {
         Ok(()) => Ok(()),
@@ -257,7 +263,7 @@ fn give(directory: &OwnedFd, name: &OsStr, target: &Place, to: &str) -> Result<(
 }
 
 /// Renames an entry within its directory; the new name must not exist.
-fn take(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
+fn rename_within(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     match renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS) => {
             match statat(directory, to, AtFlags::SYMLINK_NOFOLLOW) {
@@ -272,14 +278,18 @@ fn take(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
 }
 
 /// Returns the entries of an open directory that may be read. Moves the handle's read position.
-pub(super) fn entries(handle: &OwnedFd, limit: usize, walked: &Walked) -> Result<(Vec<Entry>, bool), Errno> {
+pub(super) fn entries(
+    handle: &OwnedFd,
+    limit: usize,
+    check: &DirectoryCheck,
+) -> Result<(Vec<Entry>, bool), Errno> {
     use std::os::unix::ffi::OsStrExt;
 
     let mut found = Vec::new();
     for entry in Dir::read_from(handle)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name == "." || name == ".." || !walked.has(name) {
+        if name == "." || name == ".." || !check.has(name) {
             continue;
         }
         if found.len() == limit {
@@ -300,7 +310,7 @@ pub(super) fn entries(handle: &OwnedFd, limit: usize, walked: &Walked) -> Result
 }
 
 /// Opens a directory again for reading, because a path-only handle cannot be synced or listed.
-pub(super) fn reopened(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
+pub(super) fn reopen(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(directory, ".", flags, Mode::empty())
 }

@@ -108,7 +108,8 @@ pub enum FileError {
     /// Other programs changed the directories during every attempt.
     #[error("`{0}` kept changing while it was being opened. Try again.")]
     Unsteady(String),
-    /// A write found another file instead of the expected one and could not restore its name, so it stays under another.
+    /// A write found another file instead of the expected one and could not restore its name, so it stays under
+    /// another.
     #[error(
         "another program replaced `{path}` at the same time. Its version was saved as `{kept}` in the same directory."
     )]

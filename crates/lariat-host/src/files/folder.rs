@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::directory::{Entry, entries};
 use super::error::FileError;
-use super::judged::Walked;
+use super::judge::DirectoryCheck;
 use super::read::CONTENT;
 use super::stamp::Stamp;
 use super::workspace::Workspace;
@@ -22,7 +22,7 @@ use super::workspace::Workspace;
 #[derive(Debug)]
 pub struct Folder {
     handle: OwnedFd,
-    walked: Walked,
+    check: DirectoryCheck,
 }
 
 impl Workspace {
@@ -32,8 +32,8 @@ impl Workspace {
     /// If the path is not a directory beneath a root.
     pub fn folder(&self, path: &str) -> Result<Folder, FileError> {
         let handle = self.open_path(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)?;
-        let walked = self.judge.walked(path, &handle)?;
-        Ok(Folder { handle, walked })
+        let check = self.judge.directory_check(path, &handle)?;
+        Ok(Folder { handle, check })
     }
 
     /// Opens a regular file, to read parts of it.
@@ -47,13 +47,13 @@ impl Workspace {
 }
 
 impl Folder {
-    /// Returns at most `limit` entries, sorted, and whether there are more. Leaves out entries that the tool call may not
-    /// read.
+    /// Returns at most `limit` entries, sorted, and whether there are more. Leaves out entries that the tool call may
+    /// not read.
     ///
     /// # Errors
     /// The kernel's error.
     pub fn names(&self, limit: usize) -> std::io::Result<(Vec<Entry>, bool)> {
-        Ok(entries(&self.handle, limit, &self.walked)?)
+        Ok(entries(&self.handle, limit, &self.check)?)
     }
 
     /// Opens a subdirectory.
@@ -62,8 +62,8 @@ impl Folder {
     /// The kernel's error; also if `name` is a link.
     pub fn folder(&self, name: &OsStr) -> std::io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = openat(&self.handle, self.readable(name)?, flags, Mode::empty())?;
-        Ok(Self { handle, walked: self.walked.enter(name) })
+        let handle = openat(&self.handle, self.check_readable(name)?, flags, Mode::empty())?;
+        Ok(Self { handle, check: self.check.enter(name) })
     }
 
     /// Opens a regular file in this directory.
@@ -71,7 +71,8 @@ impl Folder {
     /// # Errors
     /// The kernel's error; also if `name` is a link or another type of file.
     pub fn file(&self, name: &OsStr) -> std::io::Result<(File, Stamp)> {
-        let handle = openat(&self.handle, self.readable(name)?, CONTENT | OFlags::NOFOLLOW, Mode::empty())?;
+        let handle =
+            openat(&self.handle, self.check_readable(name)?, CONTENT | OFlags::NOFOLLOW, Mode::empty())?;
         let stat = fstat(&handle)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Errno::INVAL.into());
@@ -80,9 +81,9 @@ impl Folder {
     }
 
     /// Rejects a path of several names, and a name that the tool call may not read.
-    fn readable<'a>(&self, name: &'a OsStr) -> Result<&'a OsStr, Errno> {
-        let name = single(name)?;
-        if self.walked.has(name) { Ok(name) } else { Err(Errno::ACCESS) }
+    fn check_readable<'a>(&self, name: &'a OsStr) -> Result<&'a OsStr, Errno> {
+        let name = single_name(name)?;
+        if self.check.has(name) { Ok(name) } else { Err(Errno::ACCESS) }
     }
 
     /// Returns the state of an entry; for a link, the state of the link itself.
@@ -90,12 +91,12 @@ impl Folder {
     /// # Errors
     /// The kernel's error.
     pub fn stamp(&self, name: &OsStr) -> std::io::Result<Stamp> {
-        Ok(Stamp::of(&statat(&self.handle, single(name)?, AtFlags::SYMLINK_NOFOLLOW)?))
+        Ok(Stamp::of(&statat(&self.handle, single_name(name)?, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 }
 
 /// Rejects anything that is not exactly one name of this directory.
-fn single(name: &OsStr) -> Result<&OsStr, Errno> {
+fn single_name(name: &OsStr) -> Result<&OsStr, Errno> {
     let plain = !name.is_empty() && name != ".." && name != "." && !name.as_encoded_bytes().contains(&b'/');
     if plain { Ok(name) } else { Err(Errno::INVAL) }
 }

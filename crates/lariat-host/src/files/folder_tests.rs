@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use crate::files::Workspace;
 
 #[test]
-fn names_are_opened_from_the_handle_and_links_are_not_followed() {
+fn walk_opens_names_from_handle_and_follows_no_links() {
     let base = std::env::temp_dir().join(format!("lariat-folder-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&base);
     std::fs::create_dir_all(base.join("ws/inner")).unwrap();

@@ -6,7 +6,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, ResolveFlags, fstatfs, openat2};
 use rustix::io::Errno;
 
-use super::path::Mapped;
+use super::path::MappedPath;
 use super::workspace::Workspace;
 
 /// A deliberate hole in the file access checks.
@@ -49,7 +49,11 @@ impl Workspace {
     }
 
     /// Opens a path the wrong way; `None` if the hole does not affect opening.
-    pub(super) fn open_through_hole(&self, mapped: &Mapped, flags: OFlags) -> Option<Result<OwnedFd, Errno>> {
+    pub(super) fn open_through_hole(
+        &self,
+        mapped: &MappedPath,
+        flags: OFlags,
+    ) -> Option<Result<OwnedFd, Errno>> {
         let root = self.roots().get(mapped.root)?;
         let flags = flags | OFlags::CLOEXEC;
         let named = root.path().join(&mapped.relative);

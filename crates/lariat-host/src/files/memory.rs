@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::stamp::{FileId, Stamp};
 
 /// Maximum number of files to remember.
-const MOST_FILES: usize = 20_000;
+const MAX_FILES: usize = 20_000;
 
 /// The state of a file when it was last read or written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +37,11 @@ pub enum Standing {
 /// The files that an agent has read. Clones share the same memory.
 #[derive(Clone, Debug, Default)]
 pub struct FileMemory {
-    seen: Arc<Mutex<Seen>>,
+    state: Arc<Mutex<MemoryState>>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct MemoryState {
     files: HashMap<FileId, (u64, Known)>,
     paths: HashMap<String, (u64, Known)>,
     clock: u64,
@@ -62,30 +62,30 @@ impl Known {
 impl FileMemory {
     /// Records a file that was read or written.
     pub fn remember(&self, path: &str, known: Known) {
-        let mut seen = self.lock();
-        seen.clock += 1;
-        let now = seen.clock;
-        seen.files.insert(known.stamp.id(), (now, known.clone()));
-        seen.paths.insert(path.to_owned(), (now, known));
-        if seen.files.len().max(seen.paths.len()) > MOST_FILES {
-            let since = now.saturating_sub(MOST_FILES as u64 / 2);
-            seen.files.retain(|_, (when, _)| *when > since);
-            seen.paths.retain(|_, (when, _)| *when > since);
+        let mut state = self.lock();
+        state.clock += 1;
+        let now = state.clock;
+        state.files.insert(known.stamp.id(), (now, known.clone()));
+        state.paths.insert(path.to_owned(), (now, known));
+        if state.files.len().max(state.paths.len()) > MAX_FILES {
+            let since = now.saturating_sub(MAX_FILES as u64 / 2);
+            state.files.retain(|_, (when, _)| *when > since);
+            state.paths.retain(|_, (when, _)| *when > since);
         }
     }
 
     /// Forgets a path, for example because its file was removed.
     pub fn forget(&self, path: &str) {
-        let mut seen = self.lock();
-        if let Some((_, known)) = seen.paths.remove(path) {
-            seen.files.remove(&known.stamp.id());
+        let mut state = self.lock();
+        if let Some((_, known)) = state.paths.remove(path) {
+            state.files.remove(&known.stamp.id());
         }
     }
 
     /// Compares the current state of a file with the state that was read.
     pub fn standing(&self, path: &str, stamp: &Stamp) -> Standing {
-        let seen = self.lock();
-        let known = seen.files.get(&stamp.id()).or_else(|| seen.paths.get(path)).map(|(_, known)| known);
+        let state = self.lock();
+        let known = state.files.get(&stamp.id()).or_else(|| state.paths.get(path)).map(|(_, known)| known);
         match known {
             None => Standing::Unread,
             Some(known) if known.stamp == *stamp => Standing::Unchanged(known.clone()),
@@ -93,7 +93,7 @@ impl FileMemory {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, MemoryState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! - `path`: maps text to a root and a path relative to it.
 //! - `resolve`: opens a handle for that path.
-//! - `judged`: checks the handle's real path against the permissions of the tool call.
+//! - `judge`: checks the handle's real path against the permissions of the tool call.
 //! - `read`, `write`, `directory`: the operations. `folder`: walks directories. `temporary`: names of temporary files.
 //! - `memory`: remembers what the agent has read. [`text`]: preserves encodings and line endings.
 //!
@@ -31,7 +31,7 @@ mod error;
 mod folder;
 #[cfg(feature = "planted")]
 mod hole;
-mod judged;
+mod judge;
 mod memory;
 mod path;
 mod read;

@@ -1,7 +1,7 @@
 //! Reads whole files up to a size limit, and ranges of lines from files of any size.
 //!
-//! Only regular files are read. The type is checked before the file is opened, so that opening never disturbs the writer
-//! of a pipe or a device, and once more afterwards, because the path may have changed meanwhile.
+//! Only regular files are read. The type is checked before the file is opened, so that opening never disturbs the
+//! writer of a pipe or a device, and once more afterwards, because the path may have changed meanwhile.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -67,14 +67,15 @@ impl Workspace {
             return Err(too_large(size));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
-        file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| system(path, &error))?;
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| system_error(path, &error))?;
         if bytes.len() as u64 > limit {
             return Err(too_large(bytes.len() as u64));
         }
         Ok(FileContent { bytes, stamp: Stamp::of(&stat) })
     }
 
-    /// Reads at most `count` lines after the first `skip` lines, and at most `limit` bytes. Never buffers more than that.
+    /// Reads at most `count` lines after the first `skip` lines, and at most `limit` bytes. Never buffers more than
+    /// that.
     ///
     /// # Errors
     /// If it is not a regular file beneath a root.
@@ -90,7 +91,7 @@ impl Workspace {
         let mut range = LineRange { bytes: Vec::new(), skipped: 0, more: false, stamp: Stamp::of(&stat) };
         let mut taken = 0;
         loop {
-            let chunk = reader.fill_buf().map_err(|error| system(path, &error))?;
+            let chunk = reader.fill_buf().map_err(|error| system_error(path, &error))?;
             if chunk.is_empty() {
                 return Ok(range);
             }
@@ -119,7 +120,7 @@ impl Workspace {
     /// Opens a regular file to read its content.
     pub(super) fn open_content(&self, path: &str) -> Result<(File, Stat), FileError> {
         let refused = |errno| FileError::of(path, errno);
-        let handle = self.open_unjudged(path, OFlags::PATH)?;
+        let handle = self.open_unchecked(path, OFlags::PATH)?;
         self.must_be_regular(path, &fstat(&handle).map_err(refused)?)?;
         let handle = self.open_path(path, CONTENT)?;
         let stat = fstat(&handle).map_err(refused)?;
@@ -153,7 +154,7 @@ fn must_be_regular(path: &str, stat: &Stat) -> Result<(), FileError> {
     Err(FileError::Special { path: path.to_owned(), kind })
 }
 
-pub(super) fn system(path: &str, error: &std::io::Error) -> FileError {
+pub(super) fn system_error(path: &str, error: &std::io::Error) -> FileError {
     let errno = rustix::io::Errno::from_io_error(error).unwrap_or(rustix::io::Errno::IO);
     FileError::of(path, errno)
 }

@@ -39,7 +39,7 @@ enum LineEnds {
 }
 
 /// In text of unknown encoding, the maximum percentage of control characters.
-const MOST_CONTROL_PERCENT: usize = 2;
+const MAX_CONTROL_PERCENT: usize = 2;
 
 impl Text {
     /// Decodes bytes as text; `None` if they are not text.
@@ -108,9 +108,9 @@ impl Text {
         (!words.is_empty()).then(|| words.join(", "))
     }
 
-    /// Replaces ranges and preserves the encoding and line endings. A new line gets the line ending of the replaced line,
-    /// otherwise of the line before. The ranges refer to [`as_str`](Self::as_str), must be in order and must not overlap;
-    /// ranges that violate this are skipped.
+    /// Replaces ranges and preserves the encoding and line endings. A new line gets the line ending of the replaced
+    /// line, otherwise of the line before. The ranges refer to [`as_str`](Self::as_str), must be in order and must not
+    /// overlap; ranges that violate this are skipped.
     #[must_use]
     pub fn replaced(&self, changes: &[(Range<usize>, &str)]) -> Self {
         let mut text = String::with_capacity(self.text.len());
@@ -148,7 +148,8 @@ impl Text {
         Self { text, encoding: self.encoding, ends }
     }
 
-    /// Returns other text in the same encoding and with the same line endings; but if `text` has `\r\n`, keeps its endings.
+    /// Returns other text in the same encoding and with the same line endings; but if `text` has `\r\n`, keeps its
+    /// endings.
     #[must_use]
     pub fn rewritten(&self, text: &str) -> Self {
         if text.contains("\r\n") {
@@ -241,7 +242,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
 fn is_mostly_printable(bytes: &[u8]) -> bool {
     let control =
         bytes.iter().filter(|byte| byte.is_ascii_control() && !b"\t\n\r\x0C\x1B".contains(byte)).count();
-    !bytes.contains(&0) && control * 100 <= bytes.len() * MOST_CONTROL_PERCENT
+    !bytes.contains(&0) && control * 100 <= bytes.len() * MAX_CONTROL_PERCENT
 }
 
 #[cfg(test)]

@@ -12,20 +12,20 @@ use rustix::fs::{Mode, OFlags, fstat};
 use super::error::FileError;
 #[cfg(feature = "planted")]
 use super::hole::Hole;
-use super::judged::Judge;
+use super::judge::Judge;
 use super::stamp::FileId;
 
 /// The directories that an agent works in. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<WorkspaceShared>,
     /// Whether errors for missing files name the nearest existing name.
     pub(super) hints: bool,
     pub(super) judge: Judge,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Shared {
+pub(super) struct WorkspaceShared {
     pub(super) roots: Vec<Root>,
     pub(super) sync: Sync,
     #[cfg(feature = "planted")]
@@ -69,7 +69,7 @@ impl Workspace {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let roots = vec![Root::open(path.as_ref(), Access::ReadWrite)?];
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(WorkspaceShared {
                 roots,
                 sync: Sync::default(),
                 #[cfg(feature = "planted")]

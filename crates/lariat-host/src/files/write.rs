@@ -1,8 +1,8 @@
 //! Writes whole files atomically.
 //!
 //! The steps, in order: create a nameless file in the same directory, write its content and permissions, sync it, then
-//! give it its name with one link or rename. An existing file is exchanged with the new one and checked afterwards, when
-//! no other program can reach it by name: if it is not the expected file, both are exchanged back.
+//! give it its name with one link or rename. An existing file is exchanged with the new one and checked afterwards,
+//! when no other program can reach it by name: if it is not the expected file, both are exchanged back.
 //!
 //! Invariants: a reader sees either the old content or the new; nothing that another program wrote is lost; hard links
 //! are broken, never written through; no temporary file outlives the call. A file that replaces another has a temporary
@@ -20,11 +20,11 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::directory::reopened;
+use super::directory::reopen;
 use super::error::FileError;
 use super::memory::Known;
-use super::read::{CONTENT, system};
-use super::resolve::{Link, Missing, Place, is, open_name};
+use super::read::{CONTENT, system_error};
+use super::resolve::{LinkHandling, MissingDirectories, ResolvedPath, has_type, open_name};
 use super::stamp::{FileId, Stamp, size};
 use super::temporary;
 use super::workspace::{Sync, Workspace};
@@ -56,10 +56,10 @@ impl Workspace {
     pub fn write(&self, path: &str, bytes: &[u8], expected: &Expected) -> Result<Written, FileError> {
         let refused = |errno| FileError::of(path, errno);
         let missing = match expected {
-            Expected::Unchanged(_) => Missing::Refuse,
-            Expected::Absent | Expected::Any => Missing::Create,
+            Expected::Unchanged(_) => MissingDirectories::Refuse,
+            Expected::Absent | Expected::Any => MissingDirectories::Create,
         };
-        let place = self.place_to_change(path, missing, Link::Follow, FileUse::Write)?;
+        let place = self.resolve_for_change(path, missing, LinkHandling::Follow, FileUse::Write)?;
         let old = match statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Some(stat),
             Err(Errno::NOENT) => None,
@@ -72,39 +72,39 @@ impl Workspace {
             (Expected::Absent, Some(_)) => return Err(FileError::Exists(path.to_owned())),
             (Expected::Unchanged(_), None) => return Err(FileError::Changed(path.to_owned())),
             (Expected::Unchanged(known), Some(old)) => {
-                Change::Exchange(self.still_known(path, &place, old, known)?)
+                Placement::Exchange(self.refresh_known(path, &place, old, known)?)
             }
-            (Expected::Any, Some(_)) => Change::Replace,
-            (_, None) => Change::Add,
+            (Expected::Any, Some(_)) => Placement::Replace,
+            (_, None) => Placement::Add,
         };
         #[cfg(feature = "planted")]
         if self.has(super::Hole::WritesInPlace) && old.is_some() {
             let flags = OFlags::WRONLY | OFlags::TRUNC;
             let handle = open_name(&place.directory, &place.name, flags, Mode::empty()).map_err(refused)?;
             let mut file = File::from(handle);
-            file.write_all(bytes).map_err(|error| system(path, &error))?;
+            file.write_all(bytes).map_err(|error| system_error(path, &error))?;
             let stamp = Stamp::of(&fstat(&file).map_err(refused)?);
             return Ok(Written { known: Known::of(stamp, bytes) });
         }
         let mut temporary = Temporary::create(&place, old.as_ref()).map_err(refused)?;
-        temporary.file.write_all(bytes).map_err(|error| system(path, &error))?;
+        temporary.file.write_all(bytes).map_err(|error| system_error(path, &error))?;
         if let Some(old) = &old {
-            temporary.take_rights(&place, old).map_err(refused)?;
+            temporary.copy_permissions(&place, old).map_err(refused)?;
         }
         if self.shared.sync == Sync::Durable {
             rustix::fs::fdatasync(&temporary.file).map_err(refused)?;
         }
         temporary.put_in_place(path, &place, &change)?;
-        self.settle(path, &place.directory)?;
+        self.sync_directory(path, &place.directory)?;
         let stamp = Stamp::of(&fstat(&temporary.file).map_err(refused)?);
         Ok(Written { known: Known::of(stamp, bytes) })
     }
 
     /// Updates the known state to the current state if the content is still the same; fails if it changed.
-    pub(super) fn still_known(
+    pub(super) fn refresh_known(
         &self,
         path: &str,
-        place: &Place,
+        place: &ResolvedPath,
         stat: &Stat,
         known: &Known,
     ) -> Result<Known, FileError> {
@@ -117,16 +117,16 @@ impl Workspace {
         match hash_of(&place.directory, &place.name) {
             Ok((now, found)) if found == hash => Ok(Known { stamp: now, hash: Some(hash) }),
             Ok(_) => Err(changed()),
-            Err(error) => Err(system(path, &error)),
+            Err(error) => Err(system_error(path, &error)),
         }
     }
 
     /// Syncs a directory so that its names survive a power failure, unless [`Sync::Fast`] is set.
-    pub(super) fn settle(&self, path: &str, directory: &OwnedFd) -> Result<(), FileError> {
+    pub(super) fn sync_directory(&self, path: &str, directory: &OwnedFd) -> Result<(), FileError> {
         if self.shared.sync == Sync::Fast {
             return Ok(());
         }
-        let synced = reopened(directory).and_then(rustix::fs::fsync);
+        let synced = reopen(directory).and_then(rustix::fs::fsync);
         match synced {
             // Some file systems cannot sync a directory; they preserve names in other ways.
             Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ROFS) => Ok(()),
@@ -136,14 +136,14 @@ impl Workspace {
 }
 
 /// How the new file gets its final name.
-enum Change {
+enum Placement {
     Add,
     Replace,
     Exchange(Known),
 }
 
 /// Maximum size of an extended attribute in bytes; the kernel's limit.
-const MOST_ATTRIBUTE: usize = 64 * 1024;
+const MAX_ATTRIBUTE: usize = 64 * 1024;
 /// All mode bits except set-user-id and set-group-id.
 pub(crate) const PLAIN_MODE: u32 = 0o1777;
 /// Bytes to hash at once.
@@ -161,7 +161,7 @@ struct Temporary<'a> {
 impl<'a> Temporary<'a> {
     /// A new file gets the default permissions (umask, the directory's default ACL). A file that replaces another is
     /// private to this user until it has the old file's permissions.
-    fn create(place: &'a Place, old: Option<&Stat>) -> Result<Self, Errno> {
+    fn create(place: &'a ResolvedPath, old: Option<&Stat>) -> Result<Self, Errno> {
         let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
         let directory = &place.directory;
         let nameless = OFlags::RDWR | OFlags::TMPFILE;
@@ -169,7 +169,7 @@ impl<'a> Temporary<'a> {
             Ok(handle) => Ok(Self { directory, name: None, file: File::from(handle), lock: None }),
             // Not every file system supports nameless files.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {
-                let (lock, name) = (temporary::hold(directory), temporary::draft()?);
+                let (lock, name) = (temporary::lock_shared(directory), temporary::draft_name()?);
                 let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
                 let handle = open_name(directory, &name, flags, mode)?;
                 Ok(Self { directory, name: Some(name), file: File::from(handle), lock })
@@ -180,11 +180,11 @@ impl<'a> Temporary<'a> {
 
     /// Gives the file a name under which it can replace a file with this hash.
     fn rename(&mut self, replaced: Option<blake3::Hash>) -> Result<OsString, Errno> {
-        let name = temporary::exchanged(&fstat(&self.file)?, replaced)?;
+        let name = temporary::exchange_name(&fstat(&self.file)?, replaced)?;
         match &self.name {
             Some(draft) => renameat(self.directory, draft, self.directory, &name)?,
             None => {
-                self.lock = temporary::hold(self.directory);
+                self.lock = temporary::lock_shared(self.directory);
                 self.link(&name)?;
             }
         }
@@ -199,9 +199,9 @@ impl<'a> Temporary<'a> {
         linkat(CWD, own, self.directory, name, AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// Copies owner, group, mode and extended attributes, as far as this process may set them. Does not copy set-user-id,
-    /// set-group-id and capabilities: the content is new, and no user granted it those rights.
-    fn take_rights(&self, place: &Place, old: &Stat) -> Result<(), Errno> {
+    /// Copies owner, group, mode and extended attributes, as far as this process may set them. Does not copy
+    /// set-user-id, set-group-id and capabilities: the content is new, and no user granted it those rights.
+    fn copy_permissions(&self, place: &ResolvedPath, old: &Stat) -> Result<(), Errno> {
         let now = fstat(&self.file)?;
         if (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid) {
             let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
@@ -210,17 +210,17 @@ impl<'a> Temporary<'a> {
                 let _ = fchown(&self.file, None, Some(group));
             }
         }
-        self.take_attributes(place);
+        self.copy_attributes(place);
         fchmod(&self.file, Mode::from_raw_mode(old.st_mode & PLAIN_MODE))
     }
 
-    fn take_attributes(&self, place: &Place) {
+    fn copy_attributes(&self, place: &ResolvedPath) {
         let Ok(old) = open_name(&place.directory, &place.name, CONTENT, Mode::empty()) else { return };
         // Most files have none; asking for the length first is cheap.
         let Ok(length @ 1..) = rustix::fs::flistxattr(&old, [0_u8; 0].as_mut_slice()) else { return };
         let mut names = vec![0; length];
         let Ok(length) = rustix::fs::flistxattr(&old, names.as_mut_slice()) else { return };
-        let mut value = vec![0; MOST_ATTRIBUTE];
+        let mut value = vec![0; MAX_ATTRIBUTE];
         for name in names.get(..length).unwrap_or_default().split(|byte| *byte == 0) {
             if name.is_empty() || name == b"security.capability" {
                 continue;
@@ -232,21 +232,26 @@ impl<'a> Temporary<'a> {
         }
     }
 
-    fn put_in_place(&mut self, path: &str, place: &Place, change: &Change) -> Result<(), FileError> {
+    fn put_in_place(
+        &mut self,
+        path: &str,
+        place: &ResolvedPath,
+        change: &Placement,
+    ) -> Result<(), FileError> {
         let refused = |errno| FileError::of(path, errno);
         let changed = || FileError::Changed(path.to_owned());
         let directory = self.directory;
         let rename = |name: &OsStr, flags| renameat_with(directory, name, directory, &place.name, flags);
         let plain = |name: &OsStr| renameat(directory, name, directory, &place.name);
         let answer = match (change, &self.name) {
-            (Change::Add, None) => self.link(&place.name),
-            (Change::Add, Some(draft)) => match rename(draft, RenameFlags::NOREPLACE) {
+            (Placement::Add, None) => self.link(&place.name),
+            (Placement::Add, Some(draft)) => match rename(draft, RenameFlags::NOREPLACE) {
                 Err(Errno::INVAL | Errno::NOSYS) if !exists(place) => plain(draft),
                 Err(Errno::INVAL | Errno::NOSYS) => Err(Errno::EXIST),
                 answer => answer,
             },
-            (Change::Replace, _) => self.rename(None).and_then(|name| plain(&name)),
-            (Change::Exchange(known), _) => {
+            (Placement::Replace, _) => self.rename(None).and_then(|name| plain(&name)),
+            (Placement::Exchange(known), _) => {
                 let name = self.rename(known.hash).map_err(refused)?;
                 match rename(&name, RenameFlags::EXCHANGE) {
                     Ok(()) => return self.finish_exchange(path, place, known),
@@ -267,8 +272,9 @@ impl<'a> Temporary<'a> {
         Ok(())
     }
 
-    /// After the exchange the old file has the temporary name. Removes it if it is the expected file, else exchanges back.
-    fn finish_exchange(&mut self, path: &str, place: &Place, known: &Known) -> Result<(), FileError> {
+    /// After the exchange the old file has the temporary name. Removes it if it is the expected file, else exchanges
+    /// back.
+    fn finish_exchange(&mut self, path: &str, place: &ResolvedPath, known: &Known) -> Result<(), FileError> {
         let name = self.name.take().unwrap_or_default();
         if self.is_expected(&name, known) {
             return unlinkat(self.directory, &name, AtFlags::empty())
@@ -291,7 +297,7 @@ impl<'a> Temporary<'a> {
             return false;
         };
         let stamp = Stamp::of(&stat);
-        if !is(&stat, FileType::RegularFile) || !known.stamp.same_content(&stamp) {
+        if !has_type(&stat, FileType::RegularFile) || !known.stamp.same_content(&stamp) {
             return false;
         }
         // If the modification time is almost now, a second change may have the same timestamp.
@@ -312,7 +318,7 @@ impl Drop for Temporary<'_> {
     }
 }
 
-fn exists(place: &Place) -> bool {
+fn exists(place: &ResolvedPath) -> bool {
     !matches!(statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
 }
 
@@ -320,7 +326,7 @@ fn exists(place: &Place) -> bool {
 pub(super) fn hash_of(directory: &OwnedFd, name: &OsStr) -> std::io::Result<(Stamp, blake3::Hash)> {
     let mut file = File::from(open_name(directory, name, CONTENT, Mode::empty())?);
     let stat = fstat(&file)?;
-    if !is(&stat, FileType::RegularFile) {
+    if !has_type(&stat, FileType::RegularFile) {
         return Err(Errno::INVAL.into());
     }
     let mut hasher = blake3::Hasher::new();

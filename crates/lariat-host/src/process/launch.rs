@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::capture::CaptureLimits;
-use super::programs::{self, Distrusted};
+use super::programs::{self, UntrustedDirectories};
 use crate::sandbox::Sandbox;
 
 /// Default time limit of a program.
@@ -145,7 +145,7 @@ impl Launch {
 pub struct Environment {
     variables: Vec<(OsString, OsString)>,
     /// Directories from which programs are never started by name.
-    distrusted: Vec<PathBuf>,
+    untrusted: Vec<PathBuf>,
 }
 
 /// Variables that programs inherit, because they need them to find tools and to choose a language. A `*` at the end
@@ -210,7 +210,7 @@ impl Environment {
             .map(|(name, value)| (name.into(), value.into()))
             .filter(|(name, _)| is_inherited(name))
             .collect();
-        Self { variables, distrusted: Vec::new() }
+        Self { variables, untrusted: Vec::new() }
     }
 
     /// Sets a variable; replaces an earlier value.
@@ -234,7 +234,7 @@ impl Environment {
     /// Never starts programs by name from these directories, because an agent can write there.
     #[must_use]
     pub fn distrusting<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Self {
-        self.distrusted.extend(directories.into_iter().map(Into::into));
+        self.untrusted.extend(directories.into_iter().map(Into::into));
         self
     }
 
@@ -244,7 +244,7 @@ impl Environment {
         let kept = |(name, _): &&(OsString, OsString)| names.iter().any(|kept| name == kept);
         Self {
             variables: self.variables.iter().filter(kept).cloned().collect(),
-            distrusted: self.distrusted.clone(),
+            untrusted: self.untrusted.clone(),
         }
     }
 
@@ -269,37 +269,40 @@ impl Environment {
     /// Finds a program by name in `PATH`, skipping untrusted directories; returns a path unchanged. See
     /// `process/programs.rs`.
     pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
-        self.find_beside(program, &[])
+        self.find_outside(program, &[])
     }
 
     /// Like [`find`](Self::find), with additional untrusted directories.
-    pub(crate) fn find_beside(&self, program: &OsStr, more: &[&Path]) -> Option<PathBuf> {
+    pub(crate) fn find_outside(&self, program: &OsStr, more: &[&Path]) -> Option<PathBuf> {
         let path = Path::new(program);
         if path.components().count() > 1 {
             return Some(path.to_owned());
         }
-        let distrusted =
-            Distrusted::new(self.distrusted.iter().map(PathBuf::as_path).chain(more.iter().copied()));
-        self.places().find_map(|place| distrusted.program(&place, path))
+        let untrusted = UntrustedDirectories::new(
+            self.untrusted.iter().map(PathBuf::as_path).chain(more.iter().copied()),
+        );
+        self.path_directories().find_map(|directory| untrusted.program(&directory, path))
     }
 
     /// Whether a shell would start a program of that name from an untrusted directory.
     pub fn is_shadowed(&self, program: &str) -> bool {
-        let distrusted = Distrusted::new(self.distrusted.iter().map(PathBuf::as_path));
-        let first = self.places().find(|place| programs::is_executable(&place.join(program)));
-        first.is_some_and(|place| distrusted.program(&place, Path::new(program)).is_none())
+        let untrusted = UntrustedDirectories::new(self.untrusted.iter().map(PathBuf::as_path));
+        let first =
+            self.path_directories().find(|directory| programs::is_executable(&directory.join(program)));
+        first.is_some_and(|directory| untrusted.program(&directory, Path::new(program)).is_none())
     }
 
     /// Removes untrusted directories from `PATH`.
     #[must_use]
     pub(crate) fn with_trusted_path(self) -> Self {
-        let distrusted = Distrusted::new(self.distrusted.iter().map(PathBuf::as_path));
-        let kept = std::env::join_paths(self.places().filter(|place| distrusted.trusts(place)));
+        let untrusted = UntrustedDirectories::new(self.untrusted.iter().map(PathBuf::as_path));
+        let kept =
+            std::env::join_paths(self.path_directories().filter(|directory| untrusted.trusts(directory)));
         let kept = kept.unwrap_or_default();
         self.with("PATH", kept)
     }
 
-    fn places(&self) -> impl Iterator<Item = PathBuf> {
+    fn path_directories(&self) -> impl Iterator<Item = PathBuf> {
         std::env::split_paths(self.value("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin")))
     }
 }

@@ -11,9 +11,9 @@
 //! nothing that it started is alive.
 
 mod capture;
-mod keeper;
+mod control;
 mod launch;
-mod lifeline;
+mod launch_helper;
 mod order;
 mod programs;
 mod running;
@@ -21,11 +21,11 @@ mod supervisor;
 mod terminal;
 
 pub use capture::{CaptureLimits, Captured};
-pub use keeper::Keeper;
 pub use launch::{Environment, Input, Launch, Output, Size};
+pub use launch_helper::Keeper;
 pub use running::{End, Exit, Finished, Process, ProcessId, Reading};
-/// Prevents other processes of the same user from tracing this process and from reading its memory and environment. Does
-/// not affect programs that are started later.
+/// Prevents other processes of the same user from tracing this process and from reading its memory and environment.
+/// Does not affect programs that are started later.
 pub fn keep_memory_private() {
     // If the kernel does not support this, the process runs as before.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 /// Directories from which programs are not started by name.
-pub(super) struct Distrusted(Vec<PathBuf>);
+pub(super) struct UntrustedDirectories(Vec<PathBuf>);
 
-impl Distrusted {
+impl UntrustedDirectories {
     /// Ignores the root of the file system, because it contains everything.
     pub(super) fn new<'a>(directories: impl Iterator<Item = &'a Path>) -> Self {
         let real = directories.filter_map(|directory| directory.canonicalize().ok());
@@ -31,7 +31,9 @@ impl Distrusted {
     /// Whether only trusted users can have put a file there.
     pub(super) fn trusts(&self, path: &Path) -> bool {
         let Ok(real) = path.canonicalize() else { return false };
-        path.is_absolute() && !is_open(path) && !self.0.iter().any(|directory| real.starts_with(directory))
+        path.is_absolute()
+            && !is_world_writable(path)
+            && !self.0.iter().any(|directory| real.starts_with(directory))
     }
 }
 
@@ -40,6 +42,6 @@ pub(super) fn is_executable(path: &Path) -> bool {
 }
 
 /// Whether every user may write to it.
-fn is_open(path: &Path) -> bool {
+fn is_world_writable(path: &Path) -> bool {
     rustix::fs::stat(path).is_ok_and(|found| found.st_mode & 0o002 != 0)
 }

@@ -13,7 +13,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use super::capture::{Capture, Captured};
-use super::lifeline::Lifeline;
+use super::control::ControlSocket;
 use crate::sandbox::Denial;
 
 /// Identifies a program of a supervisor.
@@ -109,14 +109,14 @@ pub struct Reading {
 /// A started program. Clones share it.
 #[derive(Clone)]
 pub struct Process {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ProcessShared>,
 }
 
-pub(super) struct Shared {
+pub(super) struct ProcessShared {
     pub(super) id: ProcessId,
     pub(super) command: String,
     pub(super) started: Instant,
-    pub(super) lifeline: Lifeline,
+    pub(super) control: ControlSocket,
     pub(super) output: Mutex<Capture>,
     pub(super) errors: Mutex<Capture>,
     pub(super) input: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
@@ -131,16 +131,16 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
+impl ProcessShared {
     /// Asks the supervisor process to end the program. The first reason is kept.
-    pub(super) fn ask_to_end(&self, reason: End) {
+    pub(super) fn request_end(&self, reason: End) {
         if self.exit.borrow().is_none() {
             let mut end = lock(&self.end);
             if *end == End::ByItself {
                 *end = reason;
             }
         }
-        self.lifeline.end();
+        self.control.end();
     }
 }
 
@@ -189,7 +189,7 @@ impl Process {
 
     /// Ends the program and everything it started, and waits until they have ended.
     pub async fn stop(&self) -> Finished {
-        self.shared.ask_to_end(End::Stopped);
+        self.shared.request_end(End::Stopped);
         self.wait().await
     }
 

@@ -8,15 +8,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::filter::{self, Parts};
+use super::creation::CreationRules;
+use super::filter::{self, FilterParts};
 use super::groups::Groups;
-use super::judge::Judge;
-use super::making::Grounds;
-use super::places::{SYSTEM, SYSTEM_FILES};
+use super::judge::SyscallJudge;
+use super::paths::{SYSTEM, SYSTEM_FILES};
 use super::policy::{LocalSockets, Network, Policy};
 use super::view;
 use crate::process::Launch;
-use crate::sys::child::{Identity, Limit, NetworkView, PROXY_PORT, Walls};
+use crate::sys::child::{Identity, Limit, NetworkView, PROXY_PORT, Restrictions};
 
 /// What enforces a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,13 +48,13 @@ pub struct Sandbox {
 /// How one command is confined.
 pub(crate) struct Confinement {
     /// The restrictions that the child applies to itself.
-    pub(crate) walls: Walls,
+    pub(crate) restrictions: Restrictions,
     /// A program that starts the command inside a sandbox.
     pub(crate) wrapper: Option<Wrapper>,
     /// Additional environment variables of the command.
     pub(crate) variables: Vec<(OsString, OsString)>,
     /// What this process keeps until the command ended.
-    pub(crate) guard: Guard,
+    pub(crate) guard: ConfinementGuard,
 }
 
 /// A program that starts the command; the command follows its arguments.
@@ -64,15 +64,15 @@ pub(crate) struct Wrapper {
 }
 
 /// What must stay alive while a command runs.
-pub(crate) struct Guard {
-    pub(crate) judge: Arc<Judge>,
+pub(crate) struct ConfinementGuard {
+    pub(crate) judge: Arc<SyscallJudge>,
     pub(crate) limits: Vec<(Limit, u64)>,
     pub(crate) groups: Groups,
     /// The supervisor process's side of the socket for creation requests; passed to the child.
-    pub(crate) maker: Option<std::os::fd::OwnedFd>,
+    pub(crate) creation_socket: Option<std::os::fd::OwnedFd>,
 }
 
-impl Guard {
+impl ConfinementGuard {
     /// Keeps only the control groups, which must exist as long as a process is in them.
     pub(crate) fn into_groups(self) -> Groups {
         self.groups
@@ -107,8 +107,11 @@ impl Sandbox {
     pub(crate) fn confine(&self, launch: &Launch) -> io::Result<Confinement> {
         let mut policy = self.existing()?;
         let judged = Arc::new(policy.clone());
-        let grounds =
-            if self.backend == Backend::Landlock { Grounds::of(&policy) } else { Grounds::default() };
+        let creation = if self.backend == Backend::Landlock {
+            CreationRules::of(&policy)
+        } else {
+            CreationRules::default()
+        };
         // A link is covered by a mount of itself; its target is on the list as well.
         let (links, protected) = policy.protected.into_iter().partition(|path| path.is_symlink());
         policy.protected = protected;
@@ -118,35 +121,35 @@ impl Sandbox {
                 // The wrapper is started first, then the command.
                 (Some(Wrapper { program: program.clone(), arguments }), None, 2)
             }
-            Backend::Landlock => (None, Some(view::steps(&policy, &grounds.inner)?), 0),
+            Backend::Landlock => (None, Some(view::steps(&policy, &creation.inner)?), 0),
         };
         let network = match policy.network {
             Network::Off => NetworkView::Own,
             Network::Only(_) => NetworkView::Proxied,
             Network::On => NetworkView::Shared,
         };
-        let parts = Parts {
+        let parts = FilterParts {
             local_sockets: policy.local_sockets == LocalSockets::Refused,
             starts: wrapper.is_some(),
             watched: true,
         };
-        let rules = if view.is_some() { landlock_rules(&policy, &grounds)? } else { Vec::new() };
-        let counted = policy.processes.filter(|_| namespaces_count_processes());
+        let rules = if view.is_some() { landlock_rules(&policy, &creation)? } else { Vec::new() };
+        let counted = policy.processes.filter(|_| has_namespace_process_limit());
         let processes = counted.map(|most| most.max(LEAST_PROCESSES).to_string().into_bytes());
         let filter = filter::program(parts);
         let links = links.iter().map(|link: &PathBuf| view::text(link)).collect::<io::Result<_>>()?;
-        let mut judge = Judge::new(judged, starts);
-        let mut maker = None;
-        if grounds.needs_maker() {
-            let (making, theirs) = grounds.maker()?;
-            judge = judge.with_making(making);
-            maker = Some(theirs);
+        let mut judge = SyscallJudge::new(judged, starts);
+        let mut creation_socket = None;
+        if creation.needs_server() {
+            let (creation, theirs) = creation.connect()?;
+            judge = judge.with_creation(creation);
+            creation_socket = Some(theirs);
         }
-        let guarded = grounds.guarded;
+        let guarded = creation.guarded;
         let identity = Some(identity());
-        let walls = Walls { identity, network, links, view, processes, rules, guarded, filter };
+        let restrictions = Restrictions { identity, network, links, view, processes, rules, guarded, filter };
         let limits = [(Limit::Memory, policy.memory), (Limit::Processes, policy.processes)];
-        let guard = Guard {
+        let guard = ConfinementGuard {
             judge: Arc::new(judge),
             limits: limits.into_iter().filter_map(|(limit, most)| Some((limit, most?))).collect(),
             // Joining a control group takes longer than everything else, so it is avoided if another limit works.
@@ -154,9 +157,9 @@ impl Sandbox {
                 policy.processes.filter(|_| counted.is_none() && is_root()),
                 policy.memory_of_all,
             ),
-            maker,
+            creation_socket,
         };
-        Ok(Confinement { walls, wrapper, variables: variables(&policy.network), guard })
+        Ok(Confinement { restrictions, wrapper, variables: variables(&policy.network), guard })
     }
 
     /// Returns the policy with links resolved as of now, because mounts cover the target of a link.
@@ -166,7 +169,7 @@ impl Sandbox {
             *root = root.canonicalize()?;
         }
         let protected = std::mem::take(&mut policy.protected);
-        for path in protected.into_iter().flat_map(followed) {
+        for path in protected.into_iter().flat_map(with_link_targets) {
             if !policy.protected.contains(&path) {
                 policy.protected.push(path);
             }
@@ -203,9 +206,9 @@ impl Sandbox {
 /// Maximum number of links to follow, as in the kernel.
 const LINKS: usize = 40;
 
-/// A path and, if it is a link, its target, and so on. If a target is missing, returns the first missing directory on the
-/// way to it: if that cannot be created, nothing below it can.
-fn followed(path: PathBuf) -> Vec<PathBuf> {
+/// A path and, if it is a link, its target, and so on. If a target is missing, returns the first missing directory on
+/// the way to it: if that cannot be created, nothing below it can.
+fn with_link_targets(path: PathBuf) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut next = Some(path);
     while let Some(path) = next.take().filter(|_| all.len() < LINKS) {
@@ -214,14 +217,14 @@ fn followed(path: PathBuf) -> Vec<PathBuf> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { break };
         let Ok(parent) = parent.canonicalize() else { break };
         let path = parent.join(name);
-        next = path.read_link().ok().map(|target| plain(&parent.join(target)));
+        next = path.read_link().ok().map(|target| without_dots(&parent.join(target)));
         all.push(path);
     }
     all
 }
 
 /// Removes `.` and `..` from the text of a path. Where `..` follows a link, the kernel may resolve it differently.
-fn plain(path: &Path) -> PathBuf {
+fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
@@ -237,7 +240,7 @@ fn plain(path: &Path) -> PathBuf {
 const LEAST_PROCESSES: u64 = 301;
 
 /// Whether process-id namespaces have their own process limit: since Linux 6.14.
-fn namespaces_count_processes() -> bool {
+fn has_namespace_process_limit() -> bool {
     let name = rustix::system::uname();
     let release = name.release().to_string_lossy();
     let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
@@ -340,12 +343,12 @@ fn bubblewrap(policy: &Policy, launch: &Launch) -> Vec<OsString> {
 /// The Landlock rules of a policy, by path as the command sees it: read everything, change what the policy allows.
 fn landlock_rules(
     policy: &Policy,
-    grounds: &Grounds,
+    creation: &CreationRules,
 ) -> io::Result<Vec<(std::ffi::CString, crate::sys::child::Grant)>> {
     use crate::sys::child::Grant;
     let mut rules = vec![(PathBuf::from("/"), Grant::Read), (PathBuf::from("/dev"), Grant::Change)];
     rules.push((PathBuf::from("/proc"), Grant::Change));
-    rules.extend(grounds.rules.iter().cloned());
+    rules.extend(creation.rules.iter().cloned());
     if policy.has_own_tmp() {
         rules.push((PathBuf::from("/tmp"), Grant::Change));
     }

@@ -1,7 +1,7 @@
 //! Builds the seccomp program: which system calls are passed to us for a decision, and which fail at once.
 //!
-//! A call that is passed to us waits until the [`super::judge`] answers; if this process died, it fails. Calls of another
-//! architecture, and x32 calls, kill the process, because their numbers mean something else.
+//! A call that is passed to us waits until the [`super::judge`] answers; if this process died, it fails. Calls of
+//! another architecture, and x32 calls, kill the process, because their numbers mean something else.
 
 use libc::{
     BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W,
@@ -35,7 +35,7 @@ const NAMESPACES: u32 = (libc::CLONE_NEWUSER
 
 /// Which arguments a rule matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum When {
+enum ArgumentMatch {
     /// Any arguments.
     Always,
     /// Argument `0` has one of the bits `1` set.
@@ -48,29 +48,29 @@ enum When {
 
 /// What happens to a matching call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
+enum Action {
     /// It is passed to us for a decision.
     Ask,
     /// It fails with this error number.
     Fail(i32),
 }
 
-struct Line {
+struct SyscallRule {
     call: libc::c_long,
-    when: When,
-    then: Then,
+    when: ArgumentMatch,
+    then: Action,
 }
 
-const fn ask(call: libc::c_long) -> Line {
-    Line { call, when: When::Always, then: Then::Ask }
+const fn ask(call: libc::c_long) -> SyscallRule {
+    SyscallRule { call, when: ArgumentMatch::Always, then: Action::Ask }
 }
 
-const fn fail(call: libc::c_long, error: i32) -> Line {
-    Line { call, when: When::Always, then: Then::Fail(error) }
+const fn fail(call: libc::c_long, error: i32) -> SyscallRule {
+    SyscallRule { call, when: ArgumentMatch::Always, then: Action::Fail(error) }
 }
 
 /// Calls that commands do not need and that could be used to escape, with their names.
-const REFUSED: &[(libc::c_long, &str)] = &[
+const BLOCKED: &[(libc::c_long, &str)] = &[
     (libc::SYS_ptrace, "ptrace"),
     (libc::SYS_process_vm_readv, "process_vm_readv"),
     (libc::SYS_process_vm_writev, "process_vm_writev"),
@@ -118,9 +118,9 @@ const REFUSED: &[(libc::c_long, &str)] = &[
 ];
 
 /// The same, for calls that are blocked only with certain arguments.
-const KERNEL: &[Line] = &[
-    Line { call: libc::SYS_unshare, when: When::Any(0, NAMESPACES), then: Then::Ask },
-    Line { call: libc::SYS_clone, when: When::Any(0, NAMESPACES), then: Then::Ask },
+const KERNEL: &[SyscallRule] = &[
+    SyscallRule { call: libc::SYS_unshare, when: ArgumentMatch::Any(0, NAMESPACES), then: Action::Ask },
+    SyscallRule { call: libc::SYS_clone, when: ArgumentMatch::Any(0, NAMESPACES), then: Action::Ask },
     // Its flags are behind a pointer, which a filter cannot read; libraries fall back to `clone`.
     fail(libc::SYS_clone3, libc::ENOSYS),
     // io_uring executes operations that no filter sees.
@@ -128,16 +128,20 @@ const KERNEL: &[Line] = &[
     fail(libc::SYS_io_uring_enter, libc::ENOSYS),
     fail(libc::SYS_io_uring_register, libc::ENOSYS),
     // Inserts input into a terminal as if it were typed.
-    Line { call: libc::SYS_ioctl, when: When::Is(1, u32::MAX, libc::TIOCSTI as u32), then: Then::Ask },
-    Line { call: libc::SYS_ioctl, when: When::Is(1, u32::MAX, TIOCLINUX), then: Then::Ask },
+    SyscallRule {
+        call: libc::SYS_ioctl,
+        when: ArgumentMatch::Is(1, u32::MAX, libc::TIOCSTI as u32),
+        then: Action::Ask,
+    },
+    SyscallRule { call: libc::SYS_ioctl, when: ArgumentMatch::Is(1, u32::MAX, TIOCLINUX), then: Action::Ask },
     // Its flags are behind a pointer, which a filter cannot read; libraries fall back to `openat`.
     fail(libc::SYS_openat2, libc::ENOSYS),
     // Sets the bits that make a program run with the permissions of the file's owner or group.
-    Line { call: libc::SYS_fchmod, when: When::Any(1, SET_ID), then: Then::Ask },
-    Line { call: libc::SYS_fchmodat, when: When::Any(2, SET_ID), then: Then::Ask },
-    Line { call: libc::SYS_fchmodat2, when: When::Any(2, SET_ID), then: Then::Ask },
+    SyscallRule { call: libc::SYS_fchmod, when: ArgumentMatch::Any(1, SET_ID), then: Action::Ask },
+    SyscallRule { call: libc::SYS_fchmodat, when: ArgumentMatch::Any(2, SET_ID), then: Action::Ask },
+    SyscallRule { call: libc::SYS_fchmodat2, when: ArgumentMatch::Any(2, SET_ID), then: Action::Ask },
     #[cfg(target_arch = "x86_64")]
-    Line { call: libc::SYS_chmod, when: When::Any(1, SET_ID), then: Then::Ask },
+    SyscallRule { call: libc::SYS_chmod, when: ArgumentMatch::Any(1, SET_ID), then: Action::Ask },
 ];
 
 /// The mode bits that make a program run with the permissions of its file's owner or group.
@@ -146,13 +150,25 @@ const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
 const TIOCLINUX: u32 = 0x541c;
 
 /// Local sockets. Datagram sockets need no connection, so they cannot be checked when they are used.
-const LOCAL_SOCKETS: &[Line] = &[
+const LOCAL_SOCKETS: &[SyscallRule] = &[
     ask(libc::SYS_connect),
     ask(libc::SYS_bind),
-    Line { call: libc::SYS_socket, when: When::Is(0, u32::MAX, libc::AF_UNIX as u32), then: Then::Ask },
-    Line { call: libc::SYS_socketpair, when: When::Is(1, 0xf, libc::SOCK_DGRAM as u32), then: Then::Ask },
+    SyscallRule {
+        call: libc::SYS_socket,
+        when: ArgumentMatch::Is(0, u32::MAX, libc::AF_UNIX as u32),
+        then: Action::Ask,
+    },
+    SyscallRule {
+        call: libc::SYS_socketpair,
+        when: ArgumentMatch::Is(1, 0xf, libc::SOCK_DGRAM as u32),
+        then: Action::Ask,
+    },
     // The kernel treats a raw socket of this family as a datagram socket.
-    Line { call: libc::SYS_socketpair, when: When::Is(1, 0xf, libc::SOCK_RAW as u32), then: Then::Ask },
+    SyscallRule {
+        call: libc::SYS_socketpair,
+        when: ArgumentMatch::Is(1, 0xf, libc::SOCK_RAW as u32),
+        then: Action::Ask,
+    },
 ];
 
 /// The only socket families that commands need. Raw packets, virtual machines and rarer ones are not included.
@@ -160,9 +176,9 @@ const FAMILIES: &[u32] =
     &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32, libc::AF_NETLINK as u32];
 
 /// Calls that change paths: denials by the kernel are explained, and files may be created on behalf of the command.
-const WATCHED: &[Line] = &[
+const WATCHED: &[SyscallRule] = &[
     ask(libc::SYS_connect),
-    Line { call: libc::SYS_openat, when: When::Any(2, WRITES), then: Then::Ask },
+    SyscallRule { call: libc::SYS_openat, when: ArgumentMatch::Any(2, WRITES), then: Action::Ask },
     ask(libc::SYS_mkdirat),
     ask(libc::SYS_renameat2),
     ask(libc::SYS_unlinkat),
@@ -180,7 +196,7 @@ const WATCHED: &[Line] = &[
     #[cfg(target_arch = "x86_64")]
     ask(libc::SYS_link),
     #[cfg(target_arch = "x86_64")]
-    Line { call: libc::SYS_open, when: When::Any(1, WRITES), then: Then::Ask },
+    SyscallRule { call: libc::SYS_open, when: ArgumentMatch::Any(1, WRITES), then: Action::Ask },
     #[cfg(target_arch = "x86_64")]
     ask(libc::SYS_mkdir),
     #[cfg(target_arch = "x86_64")]
@@ -193,7 +209,7 @@ const WRITES: u32 = (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRU
 
 /// Which groups of calls a filter contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct FilterParts {
     /// Block local sockets.
     pub(super) local_sockets: bool,
     /// Report program starts, because a wrapper sets up the sandbox before the command.
@@ -216,7 +232,7 @@ pub(super) fn name(call: libc::c_long) -> &'static str {
         (libc::SYS_socket, "socket"),
         (libc::SYS_socketpair, "socketpair"),
     ];
-    REFUSED.iter().chain(&others).find(|(known, _)| *known == call).map_or("a system call", |(_, name)| name)
+    BLOCKED.iter().chain(&others).find(|(known, _)| *known == call).map_or("a system call", |(_, name)| name)
 }
 
 /// Whether a call opens a file and has flags.
@@ -229,10 +245,11 @@ pub(super) fn has_open_flags(call: libc::c_long) -> bool {
 }
 
 /// Builds the seccomp program for these groups.
-pub(super) fn program(parts: Parts) -> Filter {
-    let rare = [Line { call: libc::SYS_socket, when: When::NoneOf(0, FAMILIES), then: Then::Ask }];
+pub(super) fn program(parts: FilterParts) -> Filter {
+    let rare =
+        [SyscallRule { call: libc::SYS_socket, when: ArgumentMatch::NoneOf(0, FAMILIES), then: Action::Ask }];
     let starts = [ask(libc::SYS_execve), ask(libc::SYS_execveat)];
-    let refused: Vec<Line> = REFUSED.iter().map(|(call, _)| ask(*call)).collect();
+    let refused: Vec<SyscallRule> = BLOCKED.iter().map(|(call, _)| ask(*call)).collect();
     let lines = refused
         .iter()
         .chain(KERNEL)
@@ -241,28 +258,28 @@ pub(super) fn program(parts: Parts) -> Filter {
         .chain(starts.iter().filter(|_| parts.starts))
         .chain(WATCHED.iter().filter(|_| parts.watched));
     let mut program =
-        vec![load(ARCH), jump(BPF_JEQ, ARCHITECTURE, 1, 0), give(SECCOMP_RET_KILL_PROCESS), load(NUMBER)];
+        vec![load(ARCH), jump(BPF_JEQ, ARCHITECTURE, 1, 0), ret(SECCOMP_RET_KILL_PROCESS), load(NUMBER)];
     #[cfg(target_arch = "x86_64")]
-    program.extend([jump(BPF_JGE, X32, 0, 1), give(SECCOMP_RET_KILL_PROCESS)]);
+    program.extend([jump(BPF_JGE, X32, 0, 1), ret(SECCOMP_RET_KILL_PROCESS)]);
     for line in lines {
         let action = match line.then {
-            Then::Ask => SECCOMP_RET_USER_NOTIF,
-            Then::Fail(error) => SECCOMP_RET_ERRNO | error as u32,
+            Action::Ask => SECCOMP_RET_USER_NOTIF,
+            Action::Fail(error) => SECCOMP_RET_ERRNO | error as u32,
         };
         let check = match line.when {
-            When::Always => vec![],
-            When::Any(argument, bits) => {
+            ArgumentMatch::Always => vec![],
+            ArgumentMatch::Any(argument, bits) => {
                 vec![load(ARGUMENTS + 8 * argument), jump(BPF_JSET, bits, 0, 1)]
             }
-            When::Is(argument, u32::MAX, value) => {
+            ArgumentMatch::Is(argument, u32::MAX, value) => {
                 vec![load(ARGUMENTS + 8 * argument), jump(BPF_JEQ, value, 0, 1)]
             }
-            When::Is(argument, mask, value) => vec![
+            ArgumentMatch::Is(argument, mask, value) => vec![
                 load(ARGUMENTS + 8 * argument),
                 instruction(BPF_ALU | BPF_AND | BPF_K, mask, 0, 0),
                 jump(BPF_JEQ, value, 0, 1),
             ],
-            When::NoneOf(argument, values) => {
+            ArgumentMatch::NoneOf(argument, values) => {
                 // A match jumps over the remaining values and the action.
                 let rest = (1..=values.len() as u8).rev();
                 let found = values.iter().zip(rest).map(|(value, past)| jump(BPF_JEQ, *value, past, 0));
@@ -274,12 +291,12 @@ pub(super) fn program(parts: Parts) -> Filter {
         program.push(jump(BPF_JEQ, line.call as u32, 0, past));
         let reload = !check.is_empty();
         program.extend(check);
-        program.push(give(action));
+        program.push(ret(action));
         if reload {
             program.push(load(NUMBER));
         }
     }
-    program.push(give(SECCOMP_RET_ALLOW));
+    program.push(ret(SECCOMP_RET_ALLOW));
     program
 }
 
@@ -295,7 +312,7 @@ fn jump(condition: u32, value: u32, yes: u8, no: u8) -> Instruction {
     instruction(BPF_JMP | condition | BPF_K, value, yes, no)
 }
 
-fn give(action: u32) -> Instruction {
+fn ret(action: u32) -> Instruction {
     instruction(BPF_RET | BPF_K, action, 0, 0)
 }
 

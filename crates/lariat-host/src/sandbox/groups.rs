@@ -1,7 +1,7 @@
 //! Limits the processes and memory of a whole command with control groups, where this process may create them.
 //!
-//! Creates groups next to its own, for both versions of the kernel's interface, and removes them. Where it cannot create
-//! groups, only per-process limits remain; those do not apply to root.
+//! Creates groups next to its own, for both versions of the kernel's interface, and removes them. Where it cannot
+//! create groups, only per-process limits remain; those do not apply to root.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ const MOUNT: &str = "/sys/fs/cgroup";
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     made: Vec<PathBuf>,
-    doors: Vec<OwnedFd>,
+    join_files: Vec<OwnedFd>,
 }
 
 /// Controller, and its limit file in version 2 and version 1 of the interface.
@@ -40,8 +40,8 @@ impl Groups {
     }
 
     /// Takes the files through which a process joins the groups.
-    pub(crate) fn doors(&mut self) -> Vec<OwnedFd> {
-        std::mem::take(&mut self.doors)
+    pub(crate) fn join_files(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.join_files)
     }
 
     fn limit(&mut self, parent: &Path, file: &str, most: u64) -> io::Result<()> {
@@ -53,7 +53,7 @@ impl Groups {
         write(&group.join(file), most)?;
         let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CLOEXEC;
         let door = rustix::fs::open(group.join("cgroup.procs"), flags, rustix::fs::Mode::empty())?;
-        self.doors.push(door);
+        self.join_files.push(door);
         Ok(())
     }
 }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_generations_are_found() {
+    fn finds_both_versions_of_control_groups() {
         let own = "8:pids:/a\n4:memory:/b/c\n1:cpu,cpuacct:/\n0::/d\n";
         let found = places(own, "pids", "new", "old");
         let expected = [("/sys/fs/cgroup/pids/a", "old"), ("/sys/fs/cgroup/d", "new")];

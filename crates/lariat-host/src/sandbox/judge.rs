@@ -8,10 +8,10 @@
 //! and the path is known: sockets of other programs are denied by path, but the C library's lookup of user names, which
 //! every `ls -l` makes, is not reported as a denial.
 //!
-//! In a directory where a protected name is missing, files are created on behalf of the command ([`super::making`]).
+//! In a directory where a protected name is missing, files are created on behalf of the command ([`super::creation`]).
 //!
-//! A wrapper that sets up the sandbox needs system calls that the command must not make. So with a wrapper, all calls are
-//! allowed until the command starts; the filter reports every program start.
+//! A wrapper that sets up the sandbox needs system calls that the command must not make. So with a wrapper, all calls
+//! are allowed until the command starts; the filter reports every program start.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -22,33 +22,33 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::creation::CreationClient;
 use super::denial::{Denial, Rule};
 use super::filter;
-use super::making::Making;
 use super::policy::{LocalSockets, Network, Policy};
 use super::proxy;
-use crate::sys::maker::Made;
-use crate::sys::notify::{self, Answer, Notification, Opened};
+use crate::sys::create::CreationResult;
+use crate::sys::notify::{self, Answer, Notification, ReturnedFile};
 
 /// Decides about the system calls of one command.
 #[derive(Debug)]
-pub(crate) struct Judge {
+pub(crate) struct SyscallJudge {
     policy: Arc<Policy>,
     /// Creates names on behalf of the command; `None` if a wrapper sets up the sandbox.
-    making: Option<Making>,
+    creation: Option<CreationClient>,
     /// Number of program starts until the command itself runs.
     starts: watch::Sender<u32>,
 }
 
-impl Judge {
+impl SyscallJudge {
     /// `starts` is the number of program starts up to and including the command's own.
     pub(super) fn new(policy: Arc<Policy>, starts: u32) -> Self {
-        Self { policy, making: None, starts: watch::Sender::new(starts) }
+        Self { policy, creation: None, starts: watch::Sender::new(starts) }
     }
 
     /// Creates new names through this client.
-    pub(super) fn with_making(mut self, making: Making) -> Self {
-        self.making = Some(making);
+    pub(super) fn with_creation(mut self, creation: CreationClient) -> Self {
+        self.creation = Some(creation);
         self
     }
 
@@ -114,7 +114,7 @@ impl Judge {
                 let rule = if local { Rule::LocalSockets } else { Rule::KernelCall };
                 (Answer::Refuse(libc::EPERM), Some(Denial::new(what, rule)))
             }
-            _ => match self.written(call) {
+            _ => match self.changed_path(call) {
                 Some(_) if sets_user_id(call) => {
                     let what = "creating a file with the set-user-id bit".to_owned();
                     (Answer::Refuse(libc::EPERM), Some(Denial::new(what, Rule::KernelCall)))
@@ -128,35 +128,36 @@ impl Judge {
         }
     }
 
-    /// A call that changes a path: done on behalf of the command if it cannot do so itself, otherwise left to the kernel.
-    fn write(&self, call: &Notification, path: &Path, last: Last) -> (Answer, Option<Denial>) {
+    /// A call that changes a path: done on behalf of the command if it cannot do so itself, otherwise left to the
+    /// kernel.
+    fn write(&self, call: &Notification, path: &Path, last: FinalLink) -> (Answer, Option<Denial>) {
         // `mkdir` of an existing directory fails anyway; that is not a denial.
-        let is_there = makes_folder(call) && path.symlink_metadata().is_ok();
+        let is_there = creates_directory(call) && path.symlink_metadata().is_ok();
         let denial = if is_there { None } else { self.explain_write(path, last) };
         let protected = matches!(&denial, Some(Denial { rule: Rule::Protected(_), .. }));
-        let Some(making) = &self.making else {
+        let Some(creation) = &self.creation else {
             // Without Landlock, only this check prevents the creation of a missing protected path.
-            let leads_there = || walked(path, last).is_none_or(|end| self.policy.protects(&end));
+            let leads_there = || follow_links(path, last).is_none_or(|end| self.policy.protects(&end));
             let refused = protected || leads_there();
             return (if refused { Answer::Refuse(libc::EROFS) } else { Answer::Continue }, denial);
         };
-        match making.make(call) {
+        match creation.make(call) {
             None => (Answer::Continue, denial),
-            Some(Made::Done) => (Answer::Done, denial),
-            Some(Made::Opened(file)) => {
-                (Answer::Opened(Opened { file, close_on_exec: closes_on_exec(call) }), denial)
+            Some(CreationResult::Done) => (Answer::Done, denial),
+            Some(CreationResult::Opened(file)) => {
+                (Answer::Opened(ReturnedFile { file, close_on_exec: closes_on_exec(call) }), denial)
             }
-            Some(Made::Failed(error)) => (Answer::Refuse(error), denial),
-            Some(Made::Kernel) => (Answer::Continue, denial),
+            Some(CreationResult::Failed(error)) => (Answer::Refuse(error), denial),
+            Some(CreationResult::Kernel) => (Answer::Continue, denial),
         }
     }
 
-    fn explain_write(&self, path: &Path, last: Last) -> Option<Denial> {
+    fn explain_write(&self, path: &Path, last: FinalLink) -> Option<Denial> {
         // Resolve links as we see them; the command sees the same, except for a private `/tmp`.
         let own = self.policy.has_own_tmp() && path.starts_with("/tmp");
-        let real = if own { None } else { real(path, last) };
+        let real = if own { None } else { resolve(path, last) };
         let real = real.as_deref().unwrap_or(path);
-        let rule = self.policy.refuses_write(real)?;
+        let rule = self.policy.write_denial(real)?;
         let mut what = format!("writing {}", real.display());
         if real != path {
             what.push_str(&format!(" through {}", path.display()));
@@ -191,22 +192,22 @@ impl Judge {
     }
 
     /// The path that a watched call would change; `None` for other calls.
-    fn written(&self, call: &Notification) -> Option<(PathBuf, Last)> {
+    fn changed_path(&self, call: &Notification) -> Option<(PathBuf, FinalLink)> {
         let [first, second, third, fourth, ..] = call.arguments;
         const HERE: u64 = libc::AT_FDCWD as u64;
         let (directory, path, last) = match call.call {
-            libc::SYS_openat => (first, second, Last::Followed),
-            libc::SYS_mkdirat | libc::SYS_unlinkat | libc::SYS_mknodat => (first, second, Last::Itself),
-            libc::SYS_renameat2 | libc::SYS_linkat => (third, fourth, Last::Itself),
-            libc::SYS_symlinkat => (second, third, Last::Itself),
+            libc::SYS_openat => (first, second, FinalLink::Followed),
+            libc::SYS_mkdirat | libc::SYS_unlinkat | libc::SYS_mknodat => (first, second, FinalLink::Itself),
+            libc::SYS_renameat2 | libc::SYS_linkat => (third, fourth, FinalLink::Itself),
+            libc::SYS_symlinkat => (second, third, FinalLink::Itself),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_renameat => (third, fourth, Last::Itself),
+            libc::SYS_renameat => (third, fourth, FinalLink::Itself),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_open | libc::SYS_creat => (HERE, first, Last::Followed),
+            libc::SYS_open | libc::SYS_creat => (HERE, first, FinalLink::Followed),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_mkdir | libc::SYS_unlink | libc::SYS_mknod => (HERE, first, Last::Itself),
+            libc::SYS_mkdir | libc::SYS_unlink | libc::SYS_mknod => (HERE, first, FinalLink::Itself),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_rename | libc::SYS_link | libc::SYS_symlink => (HERE, second, Last::Itself),
+            libc::SYS_rename | libc::SYS_link | libc::SYS_symlink => (HERE, second, FinalLink::Itself),
             _ => return None,
         };
         Some((absolute(call.pid, directory, notify::text(call.pid, path)), last))
@@ -267,7 +268,7 @@ const LINKS: usize = 40;
 
 /// Follows the links of a path by their text; `None` if the path leads through a process's open files or directories,
 /// because only the kernel knows where those are.
-fn walked(path: &Path, last: Last) -> Option<PathBuf> {
+fn follow_links(path: &Path, last: FinalLink) -> Option<PathBuf> {
     let mut rest: VecDeque<OsString> = path.iter().skip(1).map(OsString::from).collect();
     let (mut at, mut links) = (PathBuf::from("/"), 0);
     while let Some(name) = rest.pop_front() {
@@ -280,7 +281,7 @@ fn walked(path: &Path, last: Last) -> Option<PathBuf> {
         if is_open && at.starts_with("/proc") && !rest.is_empty() {
             return None;
         }
-        if rest.is_empty() && last == Last::Itself {
+        if rest.is_empty() && last == FinalLink::Itself {
             break;
         }
         let Ok(target) = at.read_link() else { continue };
@@ -319,7 +320,7 @@ fn sets_user_id(call: &Notification) -> bool {
     }
 }
 
-fn makes_folder(call: &Notification) -> bool {
+fn creates_directory(call: &Notification) -> bool {
     #[cfg(target_arch = "x86_64")]
     if call.call == libc::SYS_mkdir {
         return true;
@@ -336,7 +337,7 @@ fn closes_on_exec(call: &Notification) -> bool {
 
 /// How a call treats a link at the end of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Last {
+enum FinalLink {
     /// It uses the link's target.
     Followed,
     /// It uses the link itself.
@@ -344,8 +345,8 @@ enum Last {
 }
 
 /// Resolves a path; its last part need not exist.
-fn real(path: &Path, last: Last) -> Option<PathBuf> {
-    if let (Last::Followed, Ok(real)) = (last, path.canonicalize()) {
+fn resolve(path: &Path, last: FinalLink) -> Option<PathBuf> {
+    if let (FinalLink::Followed, Ok(real)) = (last, path.canonicalize()) {
         return Some(real);
     }
     Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))

@@ -1,7 +1,7 @@
 //! Applies openings: additional access for one command that the user approved.
 //!
-//! Hidden paths stay hidden and protected paths stay protected, except for the repository's data; of that, only the files
-//! that git executes or obeys stay protected.
+//! Hidden paths stay hidden and protected paths stay protected, except for the repository's data; of that, only the
+//! files that git executes or obeys stay protected.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,8 +67,8 @@ fn open_repository(policy: &mut Policy, workspace: &Path) {
     }
 }
 
-/// Directories of the repository that a workspace belongs to: one, or for a linked work tree its own and the shared one.
-/// They are trusted only if they refer back to the workspace.
+/// Directories of the repository that a workspace belongs to: one, or for a linked work tree its own and the shared
+/// one. They are trusted only if they refer back to the workspace.
 fn repository(workspace: &Path) -> Option<Vec<PathBuf>> {
     let tree = workspace.ancestors().find(|path| path.join(".git").symlink_metadata().is_ok())?;
     let entry = tree.join(".git");

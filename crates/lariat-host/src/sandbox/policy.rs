@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use super::places::{HIDDEN, PROTECTED, STARTS_UP};
+use super::paths::{HIDDEN, PROTECTED, STARTS_UP};
 
 /// What a command may access.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,13 +176,13 @@ impl Policy {
             let (Some(parent), Some(known)) = (root.parent(), root.file_name()) else { return false };
             let below = path.strip_prefix(parent).ok().and_then(|rest| rest.iter().next());
             below.is_some_and(|name| {
-                crate::sys::maker::is_name(&known.as_bytes().to_ascii_lowercase(), name.as_bytes())
+                crate::sys::create::is_name(&known.as_bytes().to_ascii_lowercase(), name.as_bytes())
             })
         })
     }
 
     /// The rule that denies writing to a path; `None` if writing is allowed.
-    pub(crate) fn refuses_write(&self, path: &Path) -> Option<super::Rule> {
+    pub(crate) fn write_denial(&self, path: &Path) -> Option<super::Rule> {
         let beneath = |roots: &[PathBuf]| roots.iter().find(|root| path.starts_with(root)).cloned();
         if let Some(root) = beneath(&self.protected) {
             return Some(super::Rule::Protected(root));

@@ -1,7 +1,7 @@
 //! Finds out which sandbox backends work on this machine, by trying them.
 //!
-//! The trial runs a command that must be able to write in its workspace, but not to a protected path or to a path outside.
-//! A backend that fails the trial is not offered, even if it is installed.
+//! The trial runs a command that must be able to write in its workspace, but not to a protected path or to a path
+//! outside. A backend that fails the trial is not offered, even if it is installed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

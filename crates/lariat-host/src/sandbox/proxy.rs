@@ -63,7 +63,12 @@ async fn handle(mut client: TcpStream, allowed: &[Destination], denied: impl Fn(
     let Ok(head) = tokio::time::timeout(PATIENCE, read_head(&mut client)).await else { return Ok(()) };
     let (head, rest) = head?;
     let Some(request) = parse(&head, &rest) else {
-        return refuse(&mut client, "400 Bad Request", "expected CONNECT or an absolute http URL").await;
+        return respond_with_error(
+            &mut client,
+            "400 Bad Request",
+            "expected CONNECT or an absolute http URL",
+        )
+        .await;
     };
     let addresses = match admit(&request, allowed).await {
         Ok(addresses) => addresses,
@@ -72,12 +77,12 @@ async fn handle(mut client: TcpStream, allowed: &[Destination], denied: impl Fn(
             let denial = Denial::new(what, rule);
             let words = denial.to_string();
             denied(denial);
-            return refuse(&mut client, "403 Forbidden", &words).await;
+            return respond_with_error(&mut client, "403 Forbidden", &words).await;
         }
     };
     let connected = tokio::time::timeout(PATIENCE, connect(&addresses)).await;
     let Ok(Ok(mut server)) = connected else {
-        return refuse(&mut client, "502 Bad Gateway", "could not connect to the host").await;
+        return respond_with_error(&mut client, "502 Bad Gateway", "could not connect to the host").await;
     };
     if request.tunnel {
         client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
@@ -180,7 +185,7 @@ async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-async fn refuse(client: &mut TcpStream, status: &str, words: &str) -> io::Result<()> {
+async fn respond_with_error(client: &mut TcpStream, status: &str, words: &str) -> io::Result<()> {
     let length = words.len() + 1;
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{words}\n"

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::places::{SYSTEM, SYSTEM_FILES};
+use super::paths::{SYSTEM, SYSTEM_FILES};
 use super::policy::Policy;
 use crate::sys::child::{FileSystem, Step};
 
@@ -21,7 +21,7 @@ const EMPTY: &[&str] = &["/run/user"];
 /// Returns the steps for a policy. Skips paths that do not exist; writable roots must exist. The directories in `kept`
 /// get a mount each, because a mount point cannot be moved or removed.
 pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> {
-    let mut view = View::default();
+    let mut view = ViewPlan::default();
     let mut roots = policy.writable.clone();
     // Sorted, so that a nested root comes after the root that contains it.
     roots.sort();
@@ -98,19 +98,19 @@ pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> 
 }
 
 /// A path that is visible if only listed paths are.
-struct Listed {
+struct ListedTree {
     slot: usize,
     is_folder: bool,
     path: PathBuf,
 }
 
 #[derive(Default)]
-struct View {
+struct ViewPlan {
     steps: Vec<Step>,
     slots: usize,
 }
 
-impl View {
+impl ViewPlan {
     fn take(&mut self, path: &Path) -> io::Result<usize> {
         let slot = self.slots;
         self.slots += 1;
@@ -142,22 +142,22 @@ impl View {
     }
 
     /// Takes the trees that are visible if only listed paths are.
-    fn list(&mut self, readable: &[PathBuf]) -> io::Result<Vec<Listed>> {
+    fn list(&mut self, readable: &[PathBuf]) -> io::Result<Vec<ListedTree>> {
         let system = SYSTEM_FILES.iter().map(PathBuf::from);
-        let mut listed: Vec<Listed> = Vec::new();
+        let mut listed: Vec<ListedTree> = Vec::new();
         for path in system.chain(readable.iter().cloned()) {
             let Ok(real) = path.canonicalize() else { continue };
             let in_system = SYSTEM.iter().any(|name| path.starts_with(Path::new("/").join(name)));
             if !in_system && !listed.iter().any(|known| path.starts_with(&known.path)) {
-                listed.push(Listed { slot: self.take(&real)?, is_folder: real.is_dir(), path });
+                listed.push(ListedTree { slot: self.take(&real)?, is_folder: real.is_dir(), path });
             }
         }
         Ok(listed)
     }
 
-    /// Covers everything at the root except the system's directories, then puts the listed trees and creates mount points
-    /// for the writable roots.
-    fn show_only(&mut self, listed: Vec<Listed>, roots: &[PathBuf], own_tmp: bool) -> io::Result<()> {
+    /// Covers everything at the root except the system's directories, then puts the listed trees and creates mount
+    /// points for the writable roots.
+    fn show_only(&mut self, listed: Vec<ListedTree>, roots: &[PathBuf], own_tmp: bool) -> io::Result<()> {
         let entries = Path::new("/").read_dir()?.filter_map(Result::ok);
         let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         let left = ["dev", "proc"];
@@ -184,7 +184,7 @@ impl View {
                 self.steps.push(Step::ReadOnly(text(cover)?));
             }
         }
-        for Listed { slot, path, .. } in listed {
+        for ListedTree { slot, path, .. } in listed {
             self.put(slot, &path)?;
             self.steps.push(Step::ReadOnly(text(&path)?));
         }

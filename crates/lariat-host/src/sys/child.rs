@@ -17,13 +17,13 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
+use super::create::GuardedDirectory;
 use super::landlock;
-use super::maker::Guarded;
 use super::raw::{self, Devices, Filter};
-use super::warden::{self, Maker, Reach};
+use super::supervisor::{self, CreationServer, SignalScope};
 
 pub(crate) use super::raw::PROXY_PORT;
-pub(crate) use super::warden::{END, ENDED};
+pub(crate) use super::supervisor::{END, ENDED};
 
 /// Setup is complete and the program itself starts next. If this was not received, the program did not run.
 pub(crate) const READY: u8 = b'R';
@@ -44,18 +44,18 @@ pub(crate) struct Plan {
     /// Resource limits of the process and its descendants.
     pub(crate) limits: Vec<(Limit, u64)>,
     /// The sandbox restrictions; `None` means unsandboxed.
-    pub(crate) walls: Option<Walls>,
+    pub(crate) restrictions: Option<Restrictions>,
 }
 
 /// The descriptors that a child holds besides its standard streams until its program starts.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldDescriptors {
     /// The child's side of the control socket.
-    pub(crate) lifeline: OwnedFd,
+    pub(crate) control: OwnedFd,
     /// Files of control groups; the child joins a group by writing a zero.
     pub(crate) groups: Vec<OwnedFd>,
     /// The supervisor process's side of the socket over which it is asked to create files.
-    pub(crate) maker: Option<OwnedFd>,
+    pub(crate) creation_socket: Option<OwnedFd>,
 }
 
 /// A resource limit of a process and its descendants.
@@ -78,7 +78,7 @@ impl Limit {
 
 /// The restrictions of a sandboxed program.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Walls {
+pub(crate) struct Restrictions {
     /// The maps of a new user namespace; `None` if the caller has enough privileges without one.
     pub(crate) identity: Option<Identity>,
     /// Which network the program sees.
@@ -92,7 +92,7 @@ pub(crate) struct Walls {
     /// Landlock rules, by path as the program sees it. Empty: Landlock is not used.
     pub(crate) rules: Vec<(CString, Grant)>,
     /// Directories in which the program cannot create names itself, and the names that are not created for it.
-    pub(crate) guarded: Vec<Guarded>,
+    pub(crate) guarded: Vec<GuardedDirectory>,
     /// The seccomp program.
     pub(crate) filter: Filter,
 }
@@ -189,11 +189,11 @@ pub(crate) enum Stage {
     /// The loopback interface and the proxy's socket.
     Network,
     /// Forking the supervisor process.
-    Warden,
+    Supervisor,
     /// The file system view.
     View,
     /// The terminal and the working directory.
-    Place,
+    Directory,
     /// Resource limits.
     Limits,
     /// Dropping capabilities.
@@ -225,42 +225,46 @@ impl Stage {
 
 impl Plan {
     /// Executes the plan in the child when `command` starts.
-    pub(crate) fn attach(self, held: Held, command: &mut Command) {
+    pub(crate) fn attach(self, held: HeldDescriptors, command: &mut Command) {
         // Allocate a slot for every tree now, because the child must not allocate.
-        let slots = self.walls.as_ref().and_then(|walls| walls.view.as_ref()).map_or(0, |steps| steps.len());
+        let slots = self
+            .restrictions
+            .as_ref()
+            .and_then(|restrictions| restrictions.view.as_ref())
+            .map_or(0, |steps| steps.len());
         let mut slots: Vec<Option<OwnedFd>> = std::iter::repeat_with(|| None).take(slots).collect();
         // SAFETY: the closure runs in the child and uses only prepared data, system calls and `fork`.
         unsafe { command.pre_exec(move || self.carry_out(&held, &mut slots)) };
     }
 
-    fn carry_out(&self, held: &Held, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
-        held.at(Stage::Begin, held.begin())?;
-        let Some(walls) = &self.walls else {
-            held.at(Stage::Warden, held.leave_warden(Reach::Descendants, &[]))?;
-            held.at(Stage::Place, self.take_place())?;
-            held.at(Stage::Limits, self.limit())?;
-            raw::tell(held.lifeline.as_raw_fd(), &[READY]);
+    fn carry_out(&self, held: &HeldDescriptors, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
+        held.report(Stage::Begin, held.begin())?;
+        let Some(restrictions) = &self.restrictions else {
+            held.report(Stage::Supervisor, held.fork_supervisor(SignalScope::Descendants, &[]))?;
+            held.report(Stage::Directory, self.enter_directory())?;
+            held.report(Stage::Limits, self.limit())?;
+            raw::send(held.control.as_raw_fd(), &[READY]);
             return Ok(());
         };
-        held.at(Stage::Namespaces, walls.separate())?;
-        held.at(Stage::Network, walls.connect(held.lifeline.as_raw_fd()))?;
+        held.report(Stage::Namespaces, restrictions.separate())?;
+        held.report(Stage::Network, restrictions.connect(held.control.as_raw_fd()))?;
         // The outer supervisor process reads our requests; the inner one is the first process of the namespace.
-        held.at(Stage::Warden, held.leave_warden(Reach::Inner, &[]))?;
-        held.at(Stage::View, walls.enter(slots))?;
-        held.at(Stage::Warden, held.leave_warden(Reach::Namespace, &walls.guarded))?;
-        held.at(Stage::Place, self.take_place())?;
-        held.at(Stage::Limits, self.limit())?;
+        held.report(Stage::Supervisor, held.fork_supervisor(SignalScope::Inner, &[]))?;
+        held.report(Stage::View, restrictions.enter(slots))?;
+        held.report(Stage::Supervisor, held.fork_supervisor(SignalScope::Namespace, &restrictions.guarded))?;
+        held.report(Stage::Directory, self.enter_directory())?;
+        held.report(Stage::Limits, self.limit())?;
         // A wrapper needs capabilities to set up the view, and drops them itself.
-        if walls.view.is_some() {
-            held.at(Stage::Capabilities, give_up_capabilities())?;
+        if restrictions.view.is_some() {
+            held.report(Stage::Capabilities, drop_all_capabilities())?;
         }
-        held.at(Stage::Landlock, walls.restrict())?;
+        held.report(Stage::Landlock, restrictions.restrict())?;
         // Before the last step, because afterwards the filter applies to this message, too.
-        raw::tell(held.lifeline.as_raw_fd(), &[READY]);
-        held.at(Stage::Seccomp, walls.filter(held.lifeline.as_raw_fd()))
+        raw::send(held.control.as_raw_fd(), &[READY]);
+        held.report(Stage::Seccomp, restrictions.filter(held.control.as_raw_fd()))
     }
 
-    fn take_place(&self) -> io::Result<()> {
+    fn enter_directory(&self) -> io::Result<()> {
         rustix::process::setsid()?;
         if self.terminal {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
@@ -280,10 +284,10 @@ impl Plan {
     }
 }
 
-impl Held {
-    fn at(&self, stage: Stage, result: io::Result<()>) -> io::Result<()> {
+impl HeldDescriptors {
+    fn report(&self, stage: Stage, result: io::Result<()>) -> io::Result<()> {
         if result.is_err() {
-            raw::tell(self.lifeline.as_raw_fd(), &[FAILED, stage as u8]);
+            raw::send(self.control.as_raw_fd(), &[FAILED, stage as u8]);
         }
         result
     }
@@ -299,25 +303,26 @@ impl Held {
     }
 
     /// Forks: the calling process becomes the supervisor process and never returns; its child continues.
-    fn leave_warden(&self, reach: Reach, guarded: &[Guarded]) -> io::Result<()> {
+    fn fork_supervisor(&self, scope: SignalScope, guarded: &[GuardedDirectory]) -> io::Result<()> {
         // SAFETY: both sides use only system calls and prepared data.
         match unsafe { raw::fork() }? {
             Some(child) => {
-                let maker = self.maker.as_ref().filter(|_| reach == Reach::Namespace);
-                let maker = maker.map(|line| Maker { line, guarded });
-                if maker.is_some() {
+                let creation_socket =
+                    self.creation_socket.as_ref().filter(|_| scope == SignalScope::Namespace);
+                let creation_socket = creation_socket.map(|socket| CreationServer { socket, guarded });
+                if creation_socket.is_some() {
                     // It creates files for the command with the command's permissions.
                     rustix::process::umask(Mode::empty());
                     let _ = drop_capabilities();
                 }
-                warden::guard(child, reach, self.lifeline.as_raw_fd(), maker)
+                supervisor::supervise(child, scope, self.control.as_raw_fd(), creation_socket)
             }
             None => Ok(()),
         }
     }
 }
 
-impl Walls {
+impl Restrictions {
     fn separate(&self) -> io::Result<()> {
         use rustix::thread::UnshareFlags;
         let mut flags = UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
@@ -340,13 +345,13 @@ impl Walls {
         Ok(())
     }
 
-    fn connect(&self, lifeline: RawFd) -> io::Result<()> {
+    fn connect(&self, control: RawFd) -> io::Result<()> {
         if self.network != NetworkView::Shared {
             raw::loopback_up()?;
         }
         if self.network == NetworkView::Proxied {
             let listener = raw::listen()?;
-            raw::send_descriptor(lifeline, LISTENER, listener.as_raw_fd())?;
+            raw::send_descriptor(control, LISTENER, listener.as_raw_fd())?;
         }
         Ok(())
     }
@@ -364,7 +369,7 @@ impl Walls {
         use rustix::mount::MountPropagationFlags;
         rustix::mount::mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         self.links.iter().try_for_each(|link| cover(link))?;
-        steps.iter().try_for_each(|step| take_step(step, slots))
+        steps.iter().try_for_each(|step| perform_step(step, slots))
     }
 
     fn restrict(&self) -> io::Result<()> {
@@ -372,9 +377,9 @@ impl Walls {
         if self.rules.is_empty() { Ok(()) } else { landlock::restrict(&self.rules) }
     }
 
-    fn filter(&self, lifeline: RawFd) -> io::Result<()> {
+    fn filter(&self, control: RawFd) -> io::Result<()> {
         let notifier = raw::install(&self.filter)?;
-        raw::send_descriptor(lifeline, NOTIFIER, notifier.as_raw_fd())
+        raw::send_descriptor(control, NOTIFIER, notifier.as_raw_fd())
     }
 }
 
@@ -396,7 +401,7 @@ fn cover(link: &CStr) -> io::Result<()> {
     Ok(())
 }
 
-fn take_step(step: &Step, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
+fn perform_step(step: &Step, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
     let no_slot = || io::Error::from_raw_os_error(libc::EBADF);
     match step {
         Step::Take(slot, path) => {
@@ -440,7 +445,7 @@ fn existing(made: rustix::io::Result<()>) -> io::Result<()> {
 }
 
 /// Drops all capabilities for good: not even a set-user-id program of root can regain them.
-fn give_up_capabilities() -> io::Result<()> {
+fn drop_all_capabilities() -> io::Result<()> {
     use rustix::thread::CapabilitiesSecureBits as Bits;
     let bits = Bits::NO_ROOT
         | Bits::NO_ROOT_LOCKED

@@ -27,7 +27,7 @@ const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_CONTR
 const SCOPES: u64 = 3;
 
 /// The file access rights that version `version` of the interface supports.
-fn known(version: i64) -> u64 {
+fn supported_access(version: i64) -> u64 {
     match version {
         1 => (1 << 13) - 1,
         2 => (1 << 14) - 1,
@@ -37,14 +37,14 @@ fn known(version: i64) -> u64 {
 }
 
 #[repr(C)]
-struct Handled {
+struct RulesetAttributes {
     files: u64,
     network: u64,
     scopes: u64,
 }
 
 #[repr(C, packed)]
-struct Beneath {
+struct PathBeneathRule {
     access: u64,
     parent: RawFd,
 }
@@ -59,8 +59,11 @@ pub(crate) fn version() -> io::Result<i64> {
 /// Restricts the calling process to these rules.
 pub(super) fn restrict(rules: &[(CString, Grant)]) -> io::Result<()> {
     let version = version()?;
-    let handled =
-        Handled { files: known(version), network: 0, scopes: if version >= 6 { SCOPES } else { 0 } };
+    let handled = RulesetAttributes {
+        files: supported_access(version),
+        network: 0,
+        scopes: if version >= 6 { SCOPES } else { 0 },
+    };
     // Older kernels expect shorter records.
     let size = if version >= 6 {
         24
@@ -76,10 +79,10 @@ pub(super) fn restrict(rules: &[(CString, Grant)]) -> io::Result<()> {
     for (path, grant) in rules {
         let access = match grant {
             Grant::Read => READ,
-            Grant::Change => known(version),
-            Grant::ChangeWithoutMaking => known(version) & !MAKE,
+            Grant::Change => supported_access(version),
+            Grant::ChangeWithoutMaking => supported_access(version) & !MAKE,
         };
-        add(&ruleset, path, access & known(version))?;
+        add(&ruleset, path, access & supported_access(version))?;
     }
     // SAFETY: takes numbers only.
     check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) }).map(drop)
@@ -94,7 +97,7 @@ fn add(ruleset: &OwnedFd, path: &CStr, access: u64) -> io::Result<()> {
     };
     let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
     let access = if kind == rustix::fs::FileType::Directory { access } else { access & OF_FILES };
-    let rule = Beneath { access, parent: opened.as_raw_fd() };
+    let rule = PathBeneathRule { access, parent: opened.as_raw_fd() };
     const PATH_BENEATH: u32 = 1;
     // SAFETY: the record is of the type that this kind of rule has.
     check(unsafe {

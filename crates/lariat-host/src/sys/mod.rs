@@ -6,10 +6,10 @@
 #![allow(unsafe_code, reason = "fork, seccomp, Landlock and mount attributes have no safe interface")]
 
 pub(crate) mod child;
+pub(crate) mod create;
 mod landlock;
-pub(crate) mod maker;
 pub(crate) mod notify;
 mod raw;
-mod warden;
+mod supervisor;
 
 pub(crate) use raw::{Filter, Instruction, watch};

@@ -36,19 +36,19 @@ pub(crate) enum Answer {
     /// The operation was done on behalf of the program and succeeded.
     Done,
     /// The call returns this open file.
-    Opened(Opened),
+    Opened(ReturnedFile),
 }
 
 /// An open file for the program.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct ReturnedFile {
     pub(crate) file: OwnedFd,
     /// Close it on exec.
     pub(crate) close_on_exec: bool,
 }
 
 #[cfg(test)]
-impl PartialEq for Opened {
+impl PartialEq for ReturnedFile {
     fn eq(&self, other: &Self) -> bool {
         self.file.as_raw_fd() == other.file.as_raw_fd()
     }
@@ -56,7 +56,7 @@ impl PartialEq for Opened {
 
 /// `struct seccomp_notif_addfd`.
 #[repr(C)]
-struct Added {
+struct AddDescriptor {
     id: u64,
     flags: u32,
     from: u32,
@@ -103,14 +103,14 @@ pub(crate) fn answer(
         Answer::Continue => (0, CONTINUE),
         Answer::Done => (0, 0),
         Answer::Refuse(error) => (-error, 0),
-        Answer::Opened(Opened { file, close_on_exec }) => {
-            match give(notifier, notification, &file, close_on_exec) {
+        Answer::Opened(ReturnedFile { file, close_on_exec }) => {
+            match return_file(notifier, notification, &file, close_on_exec) {
                 Ok(()) => return Ok(()),
                 Err(error) => (-error.raw_os_error().unwrap_or(libc::EMFILE), 0),
             }
         }
         Answer::DeadSocket { close_on_exec, nonblocking } => {
-            match give_dead_socket(notifier, notification, close_on_exec, nonblocking) {
+            match return_dead_socket(notifier, notification, close_on_exec, nonblocking) {
                 Ok(()) => return Ok(()),
                 // The descriptor table is full, or the kernel is old: deny the socket.
                 Err(_) => (-libc::EPERM, 0),
@@ -129,7 +129,7 @@ pub(crate) fn answer(
     Ok(())
 }
 
-fn give_dead_socket(
+fn return_dead_socket(
     notifier: BorrowedFd<'_>,
     notification: &Notification,
     close_on_exec: bool,
@@ -140,16 +140,16 @@ fn give_dead_socket(
     flags.set(SocketFlags::NONBLOCK, nonblocking);
     // The other end closes when this function returns.
     let (given, _gone) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    give(notifier, notification, &given, close_on_exec)
+    return_file(notifier, notification, &given, close_on_exec)
 }
 
-fn give(
+fn return_file(
     notifier: BorrowedFd<'_>,
     notification: &Notification,
     given: &OwnedFd,
     close_on_exec: bool,
 ) -> io::Result<()> {
-    let added = Added {
+    let added = AddDescriptor {
         id: notification.id,
         flags: ADD_AND_ANSWER,
         from: given.as_raw_fd() as u32,

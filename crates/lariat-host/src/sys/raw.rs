@@ -83,7 +83,7 @@ pub(super) fn signals() -> io::Result<RawFd> {
 }
 
 /// Consumes the pending signals; returns whether SIGTERM was among them.
-pub(super) fn end_was_asked(signals: RawFd) -> bool {
+pub(super) fn termination_requested(signals: RawFd) -> bool {
     let mut asked = false;
     loop {
         // SAFETY: a plain record that the kernel fills whole or not at all.
@@ -226,7 +226,7 @@ pub(crate) fn send_descriptor(socket: RawFd, tag: u8, fd: RawFd) -> io::Result<(
 }
 
 /// Sends a few bytes; ignores errors.
-pub(super) fn tell(fd: RawFd, bytes: &[u8]) {
+pub(super) fn send(fd: RawFd, bytes: &[u8]) {
     // SAFETY: the buffer has the given length.
     unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
 }

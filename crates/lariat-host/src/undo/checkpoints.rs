@@ -1,7 +1,7 @@
 //! [`Undo`]: records checkpoints around tool calls and restores earlier states.
 //!
-//! A lock serialises all scans and rewinds. A change that is found while a tool call is running belongs to that call (of
-//! several, to the one that began last); a change that is found while none is running belongs to the user.
+//! A lock serialises all scans and rewinds. A change that is found while a tool call is running belongs to that call
+//! (of several, to the one that began last); a change that is found while none is running belongs to the user.
 
 use std::collections::HashMap;
 use std::path::{Component, Path};
@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::entry::RelativePath;
 use super::error::UndoError;
+use super::handle::WorkspaceHandle;
 use super::history::{By, Change, Difference, History, Summary};
 use super::plan::{Conflicts, Plan, Preview, Reason, Rewound};
-use super::reach::Reach;
+use super::scan::{ScanResult, Scanner};
 use super::steps;
-use super::walk::{Eye, Found};
 use crate::files::Workspace;
 
 /// Limits of an undo store.
@@ -57,7 +57,8 @@ impl UndoLimits {
     }
 }
 
-/// Saves what files contained before tool calls changed them, and restores it. Clones share the store. All methods block.
+/// Saves what files contained before tool calls changed them, and restores it. Clones share the store. All methods
+/// block.
 ///
 /// ```
 /// use lariat_host::files::{Expected, Workspace};
@@ -80,7 +81,7 @@ impl UndoLimits {
 #[derive(Clone, Debug)]
 pub struct Undo {
     state: Arc<Mutex<State>>,
-    eye: Eye,
+    scanner: Scanner,
     names: Arc<[std::path::PathBuf]>,
 }
 
@@ -88,8 +89,8 @@ pub struct Undo {
 struct State {
     history: History,
     /// Running tool calls; the one that began last is at the end.
-    under_way: Vec<String>,
-    looks: u64,
+    running: Vec<String>,
+    scans: u64,
 }
 
 impl Undo {
@@ -116,36 +117,36 @@ impl Undo {
         limits: UndoLimits,
         flaw: super::Flaw,
     ) -> Result<Self, UndoError> {
-        Self::open_with(workspace, directory.as_ref(), limits, |eye| eye.flaw = Some(flaw))
+        Self::open_with(workspace, directory.as_ref(), limits, |scanner| scanner.flaw = Some(flaw))
     }
 
     fn open_with(
         workspace: &Workspace,
         directory: &Path,
         limits: UndoLimits,
-        set: impl FnOnce(&mut Eye),
+        set: impl FnOnce(&mut Scanner),
     ) -> Result<Self, UndoError> {
-        super::store::make_folder(directory).map_err(UndoError::store(directory))?;
+        super::store::create_private_directory(directory).map_err(UndoError::store(directory))?;
         let canonical = std::fs::canonicalize(directory).map_err(UndoError::store(directory))?;
         if canonical.starts_with(workspace.path()) {
             return Err(UndoError::Inside(directory.display().to_string()));
         }
         let root = workspace.roots().first().ok_or_else(|| UndoError::Unknown(String::new()))?;
         let handle = rustix::io::fcntl_dupfd_cloexec(root.handle(), 0).map_err(UndoError::workspace)?;
-        let mut eye = Eye {
-            reach: Reach::new(Arc::new(handle)),
+        let mut scanner = Scanner {
+            workspace: WorkspaceHandle::new(Arc::new(handle)),
             #[cfg(feature = "planted")]
             flaw: None,
         };
-        set(&mut eye);
+        set(&mut scanner);
         let history = History::open(&canonical, limits)?;
         let is_new = history.is_new();
-        let state = State { history, under_way: Vec::new(), looks: 0 };
+        let state = State { history, running: Vec::new(), scans: 0 };
         let names = vec![root.path().to_owned()].into();
-        let undo = Self { state: Arc::new(Mutex::new(state)), eye, names };
+        let undo = Self { state: Arc::new(Mutex::new(state)), scanner, names };
         if is_new {
             let mut state = undo.lock();
-            let found = undo.everything(&mut state)?;
+            let found = undo.scan_all(&mut state)?;
             state.history.add(By::Base, true, found)?;
         }
         Ok(undo)
@@ -155,19 +156,19 @@ impl Undo {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn everything(&self, state: &mut State) -> Result<Found, UndoError> {
-        state.looks += 1;
-        let number = state.looks;
-        self.eye.everything(&mut state.history, number)
+    fn scan_all(&self, state: &mut State) -> Result<ScanResult, UndoError> {
+        state.scans += 1;
+        let number = state.scans;
+        self.scanner.scan_all(&mut state.history, number)
     }
 
-    fn look(&self, state: &mut State, paths: Option<&[RelativePath]>) -> Result<Found, UndoError> {
+    fn scan(&self, state: &mut State, paths: Option<&[RelativePath]>) -> Result<ScanResult, UndoError> {
         match paths {
-            None => self.everything(state),
+            None => self.scan_all(state),
             Some(paths) => {
-                state.looks += 1;
-                let number = state.looks;
-                self.eye.at(&mut state.history, number, paths)
+                state.scans += 1;
+                let number = state.scans;
+                self.scanner.scan_paths(&mut state.history, number, paths)
             }
         }
     }
@@ -190,11 +191,11 @@ impl Undo {
 
     fn begin(&self, call: &str, paths: Option<&[RelativePath]>) -> Result<(), UndoError> {
         let state = &mut *self.lock();
-        let found = self.look(state, paths)?;
+        let found = self.scan(state, paths)?;
         let whole = paths.is_none();
-        state.history.add(state.others(), whole, found)?;
+        state.history.add(state.author(), whole, found)?;
         state.history.add(By::Begin(call.to_owned()), whole, Vec::new())?;
-        state.under_way.push(call.to_owned());
+        state.running.push(call.to_owned());
         Ok(())
     }
 
@@ -216,14 +217,14 @@ impl Undo {
 
     fn end(&self, call: &str, paths: Option<&[RelativePath]>) -> Result<(), UndoError> {
         let state = &mut *self.lock();
-        state.under_way.retain(|name| name != call);
-        let found = self.look(state, paths)?;
+        state.running.retain(|name| name != call);
+        let found = self.scan(state, paths)?;
         state.history.add(By::Call(call.to_owned()), paths.is_none(), found)
     }
 
     /// Forgets a running tool call whose end will never be reported. Its changes are treated as the user's.
     pub fn abandon(&self, call: &str) {
-        self.lock().under_way.retain(|name| name != call);
+        self.lock().running.retain(|name| name != call);
     }
 
     /// Lists all checkpoints, oldest first.
@@ -272,8 +273,8 @@ impl Undo {
         Ok(self.plan(state, to)?.preview(to))
     }
 
-    /// Restores the state that a preview showed. Records the current state first, so that the rewind can itself be undone
-    /// by rewinding to before [`Rewound::id`]. Paths that changed since the preview are always kept.
+    /// Restores the state that a preview showed. Records the current state first, so that the rewind can itself be
+    /// undone by rewinding to before [`Rewound::id`]. Paths that changed since the preview are always kept.
     ///
     /// # Errors
     /// If the tool call has no checkpoint, or the current state cannot be saved; then nothing was changed.
@@ -296,22 +297,22 @@ impl Undo {
         state.history.add(By::Begin(id.clone()), true, Vec::new())?;
         let manifest = &state.history.manifest;
         let mode_of = |path: &RelativePath| manifest.get(path).map(|slot| slot.entry.mode);
-        let done = steps::perform(&self.eye.reach, &state.history.store, &wanted, &mode_of);
+        let done = steps::perform(&self.scanner.workspace, &state.history.store, &wanted, &mode_of);
         kept.extend(done.kept);
         let touched: Vec<_> = wanted.into_iter().map(|step| step.path).collect();
-        let found = self.look(state, Some(&touched))?;
+        let found = self.scan(state, Some(&touched))?;
         state.history.add(By::Call(id.clone()), false, found)?;
         Ok(Rewound { id, restored: done.restored, kept, not_restorable: plan.not_restorable })
     }
 
     /// Records the current state and plans the rewind.
     fn plan(&self, state: &mut State, to: &str) -> Result<Plan, UndoError> {
-        let found = self.everything(state)?;
-        state.history.add(state.others(), true, found)?;
+        let found = self.scan_all(state)?;
+        state.history.add(state.author(), true, found)?;
         #[allow(unused_mut, reason = "a planted mistake changes it")]
         let mut plan = Plan::to(&state.history, to)?;
         #[cfg(feature = "planted")]
-        if self.eye.flaw == Some(super::Flaw::OverwritesUsers) {
+        if self.scanner.flaw == Some(super::Flaw::OverwritesUsers) {
             plan.steps.iter_mut().for_each(|step| step.conflict = None);
         }
         Ok(plan)
@@ -340,7 +341,7 @@ impl Undo {
             let Component::Normal(name) = name else { return None };
             plain = plain.join(name);
             // A path that does not exist yet contains no link.
-            if let Ok(stat) = self.eye.reach.stat(&plain)
+            if let Ok(stat) = self.scanner.workspace.stat(&plain)
                 && rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink
             {
                 return None;
@@ -352,8 +353,8 @@ impl Undo {
 
 impl State {
     /// Who is responsible for a change that is found between the begin and end of other tool calls.
-    fn others(&self) -> By {
-        self.under_way.last().map_or(By::User, |call| By::Call(call.clone()))
+    fn author(&self) -> By {
+        self.running.last().map_or(By::User, |call| By::Call(call.clone()))
     }
 
     fn rewinds(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Describes what is recorded about a path.
 //!
-//! Decides when two states of a path are equal, and when a file need not be read again: if its stamp is the recorded one,
-//! and the file was old enough then that a later change would have a different timestamp.
+//! Decides when two states of a path are equal, and when a file need not be read again: if its stamp is the recorded
+//! one, and the file was old enough then that a later change would have a different timestamp.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -17,27 +17,27 @@ const COARSE: i64 = 2_000_000_000;
 
 /// A path beneath the root, as bytes, because names need not be valid UTF-8.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(from = "PathRepr", into = "PathRepr")]
 pub struct RelativePath(Vec<u8>);
 
 /// A path in the log: text if it is valid UTF-8, otherwise bytes.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum PathRepr {
     Text(String),
     Bytes(Vec<u8>),
 }
 
-impl From<Written> for RelativePath {
-    fn from(written: Written) -> Self {
+impl From<PathRepr> for RelativePath {
+    fn from(written: PathRepr) -> Self {
         match written {
-            Written::Text(text) => Self(text.into_bytes()),
-            Written::Bytes(bytes) => Self(bytes),
+            PathRepr::Text(text) => Self(text.into_bytes()),
+            PathRepr::Bytes(bytes) => Self(bytes),
         }
     }
 }
 
-impl From<RelativePath> for Written {
+impl From<RelativePath> for PathRepr {
     fn from(path: RelativePath) -> Self {
         String::from_utf8(path.0).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
     }
@@ -136,12 +136,12 @@ pub enum Look {
 pub(super) struct Entry {
     pub(super) look: Look,
     pub(super) mode: u32,
-    pub(super) seen: Seen,
+    pub(super) seen: RecordedStamp,
 }
 
 /// The stamp of a file when it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(super) struct RecordedStamp {
     pub(super) size: u64,
     pub(super) modified: i64,
     pub(super) changed: i64,
@@ -150,7 +150,7 @@ pub(super) struct Seen {
     pub(super) fresh: bool,
 }
 
-impl Seen {
+impl RecordedStamp {
     #[expect(clippy::useless_conversion, reason = "the widths differ between architectures")]
     pub(super) fn of(stat: &Stat) -> Self {
         let time = |seconds: i64, nanoseconds: i64| {
@@ -171,7 +171,7 @@ impl Seen {
     }
 
     /// Whether a file with the stamp `now` still has the recorded content.
-    pub(super) fn vouches_for(&self, now: &Self) -> bool {
+    pub(super) fn proves_unchanged(&self, now: &Self) -> bool {
         !self.fresh
             && (self.size, self.modified, self.changed, self.inode)
                 == (now.size, now.modified, now.changed, now.inode)

@@ -12,8 +12,8 @@ use super::checkpoints::UndoLimits;
 use super::entry::{Entry, RelativePath, same};
 use super::error::UndoError;
 use super::log::Log;
+use super::scan::ScanResult;
 use super::store::Store;
-use super::walk::Found;
 
 /// What is recorded about every path, and the number of the last scan that found it.
 pub(super) type Manifest = BTreeMap<RelativePath, Slot>;
@@ -98,7 +98,7 @@ impl History {
             for change in &checkpoint.changes {
                 // Each checkpoint needs the content from before; the current content is counted below.
                 if let Some(hash) = change.before.as_ref().and_then(Entry::content) {
-                    store.need(hash);
+                    store.add_reference(hash);
                 }
                 apply(&mut manifest, change);
             }
@@ -108,7 +108,7 @@ impl History {
         }
         for slot in manifest.values() {
             if let Some(hash) = slot.entry.content() {
-                store.need(hash);
+                store.add_reference(hash);
             }
         }
         store.sweep();
@@ -129,7 +129,7 @@ impl History {
     }
 
     /// Adds a checkpoint: compares what a scan found with the recorded state.
-    pub(super) fn add(&mut self, by: By, whole: bool, mut found: Found) -> Result<(), UndoError> {
+    pub(super) fn add(&mut self, by: By, whole: bool, mut found: ScanResult) -> Result<(), UndoError> {
         found.sort_by(|one, other| one.0.cmp(&other.0));
         let mut changes = Vec::new();
         for (path, after) in found {
@@ -151,7 +151,7 @@ impl History {
         self.log.append(&checkpoint)?;
         for change in &checkpoint.changes {
             if let Some(hash) = change.after.as_ref().and_then(Entry::content) {
-                self.store.need(hash);
+                self.store.add_reference(hash);
             }
             apply(&mut self.manifest, change);
         }
@@ -175,7 +175,8 @@ impl History {
 
     fn drop_oldest(&mut self, count: usize) -> Result<(), UndoError> {
         let dropped: Vec<_> = self.checkpoints.drain(..count.min(self.checkpoints.len())).collect();
-        // The log must begin with the state before the first remaining checkpoint: undo them all from the current state.
+        // The log must begin with the state before the first remaining checkpoint: undo them all from the current
+        // state.
         let mut base: BTreeMap<_, _> =
             self.manifest.iter().map(|(path, slot)| (path.clone(), slot.entry.clone())).collect();
         for change in self.checkpoints.iter().rev().flat_map(|checkpoint| checkpoint.changes.iter().rev()) {

@@ -1,7 +1,7 @@
 //! Stores checkpoints in a log file: one line each, preceded by its checksum.
 //!
-//! The log begins with the initial state (`Base`). Opening it cuts off an incomplete line at the end, and everything from
-//! a damaged line on. When old checkpoints are dropped, a new log is written under another name and renamed.
+//! The log begins with the initial state (`Base`). Opening it cuts off an incomplete line at the end, and everything
+//! from a damaged line on. When old checkpoints are dropped, a new log is written under another name and renamed.
 #![expect(
     clippy::disallowed_methods,
     reason = "accesses only the store's directory, outside every workspace"

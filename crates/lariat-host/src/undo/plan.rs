@@ -111,7 +111,7 @@ impl Plan {
     /// Plans a rewind to the state before a tool call. The manifest must be up to date.
     pub(super) fn to(history: &History, call: &str) -> Result<Self, UndoError> {
         let begin = history.begin(call).ok_or_else(|| UndoError::Unknown(call.to_owned()))?;
-        let (then, theirs) = past(history, begin);
+        let (then, user_changes) = state_before(history, begin);
         let now_at = |path: &RelativePath| history.manifest.get(path).map(|slot| &slot.entry);
         let is_closed = |path: &RelativePath| {
             let closed = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.look == Look::Closed);
@@ -138,7 +138,7 @@ impl Plan {
                 plan.not_restorable.push((*path).clone());
                 continue;
             }
-            let conflict = if theirs.contains(*path) {
+            let conflict = if user_changes.contains(*path) {
                 Some(Reason::ChangedByUser)
             } else if now.is_some_and(|now| now.look == Look::File(None)) {
                 Some(Reason::NotKept)
@@ -148,11 +148,11 @@ impl Plan {
             let (now, then) = (now.cloned(), then.cloned());
             plan.steps.push(Step { path: (*path).clone(), now, then, conflict });
         }
-        plan.find_what_is_in_the_way(&|path| now_at(path).is_some());
+        plan.find_blocked_paths(&|path| now_at(path).is_some());
         Ok(plan)
     }
 
-    fn find_what_is_in_the_way(&mut self, is_there: &dyn Fn(&RelativePath) -> bool) {
+    fn find_blocked_paths(&mut self, is_there: &dyn Fn(&RelativePath) -> bool) {
         // A path that is kept needs its parent directories.
         let stays = self.steps.iter().filter(|step| step.conflict.is_some() && step.now.is_some());
         let stays = stays.map(|step| &step.path);
@@ -188,14 +188,14 @@ impl Plan {
     }
 }
 
-type Past<'a> = (BTreeMap<&'a RelativePath, Option<&'a Entry>>, BTreeSet<&'a RelativePath>);
+type PastState<'a> = (BTreeMap<&'a RelativePath, Option<&'a Entry>>, BTreeSet<&'a RelativePath>);
 
 /// Returns what paths were before a position, and which of them the user changed after it.
 ///
-/// A tool call that names its files scans only those. So a change by the user may be found much later: if it may have been
-/// made before the position, it is treated as if it had been, and a rewind restores the user's version.
-fn past(history: &History, begin: usize) -> Past<'_> {
-    let (mut then, mut theirs): Past<'_> = (BTreeMap::new(), BTreeSet::new());
+/// A tool call that names its files scans only those. So a change by the user may be found much later: if it may have
+/// been made before the position, it is treated as if it had been, and a rewind restores the user's version.
+fn state_before(history: &History, begin: usize) -> PastState<'_> {
+    let (mut then, mut user_changes): PastState<'_> = (BTreeMap::new(), BTreeSet::new());
     let mut whole = false;
     for checkpoint in history.checkpoints.range(begin..) {
         for change in &checkpoint.changes {
@@ -205,12 +205,12 @@ fn past(history: &History, begin: usize) -> Past<'_> {
             }
             then.entry(&change.path).or_insert(change.before.as_ref());
             if user {
-                theirs.insert(&change.path);
+                user_changes.insert(&change.path);
             }
         }
         whole |= checkpoint.whole;
     }
-    (then, theirs)
+    (then, user_changes)
 }
 
 /// Whether a change can have been made before the changes that led to `then`.

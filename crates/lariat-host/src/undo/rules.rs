@@ -13,7 +13,7 @@ use rustix::fd::AsFd;
 use rustix::fs::OFlags;
 
 use super::entry::RelativePath;
-use super::reach::open;
+use super::handle::open;
 
 /// Maximum number of bytes to read from a file of rules.
 const LIMIT: u64 = 256 * 1024;

@@ -6,9 +6,9 @@
     reason = "tests check the system without going through the crate"
 )]
 
-mod folder;
 mod git;
-mod keeper;
 mod killed;
+mod launch_helper;
 mod processes;
 mod sandbox;
+mod temp_directory;

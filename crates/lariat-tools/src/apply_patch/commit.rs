@@ -1,8 +1,8 @@
 //! Performs the prepared steps of a patch, or undoes them if one fails.
 //!
-//! A deleted file is first renamed within its directory, so that undoing the deletion keeps its mode, owner and links; it
-//! is removed after all other steps succeeded. A moved file is also renamed first, and then checked to be the expected
-//! one. Undoing a step also removes the directories that it created.
+//! A deleted file is first renamed within its directory, so that undoing the deletion keeps its mode, owner and links;
+//! it is removed after all other steps succeeded. A moved file is also renamed first, and then checked to be the
+//! expected one. Undoing a step also removes the directories that it created.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) enum Step {
 }
 
 /// One step that was performed.
-enum Done {
+enum PerformedStep {
     Added { path: String, known: Known },
     Replaced { path: String, before: Vec<u8>, known: Known },
     Aside { path: String, aside: SetAside },
@@ -46,20 +46,20 @@ pub(super) fn commit(bench: &Workbench, steps: Vec<Step>) -> Result<(), ToolErro
     for step in steps {
         match perform(bench, step) {
             Ok(step) => done.push(step),
-            Err(error) => return Err(take_back(bench, done, &made, &error)),
+            Err(error) => return Err(undo_steps(bench, done, &made, &error)),
         }
     }
     let workspace = bench.workspace();
     for step in done {
         match step {
-            Done::Added { path, known } | Done::Replaced { path, known, .. } => {
+            PerformedStep::Added { path, known } | PerformedStep::Replaced { path, known, .. } => {
                 bench.memory().remember(&path, known)
             }
-            Done::Aside { path, aside } => {
+            PerformedStep::Aside { path, aside } => {
                 bench.memory().forget(&path);
                 workspace.discard(aside).map_err(failed)?;
             }
-            Done::Renamed { from, to, known } => {
+            PerformedStep::Renamed { from, to, known } => {
                 bench.memory().forget(&from);
                 bench.memory().remember(&to, known);
             }
@@ -68,25 +68,25 @@ pub(super) fn commit(bench: &Workbench, steps: Vec<Step>) -> Result<(), ToolErro
     Ok(())
 }
 
-fn perform(bench: &Workbench, step: Step) -> Result<Done, FileError> {
+fn perform(bench: &Workbench, step: Step) -> Result<PerformedStep, FileError> {
     let workspace = bench.workspace();
     match step {
         Step::Write { path, bytes, before: None, .. } => {
             let known = workspace.write(&path, &bytes, &Expected::Absent)?.known;
-            Ok(Done::Added { path, known })
+            Ok(PerformedStep::Added { path, known })
         }
         Step::Write { path, bytes, before: Some((before, known)), .. } => {
             let known = workspace.write(&path, &bytes, &Expected::Unchanged(known))?.known;
-            Ok(Done::Replaced { path, before, known })
+            Ok(PerformedStep::Replaced { path, before, known })
         }
         Step::Remove { path, known, .. } => {
             let aside = workspace.set_aside(&path, &known)?;
-            Ok(Done::Aside { path, aside })
+            Ok(PerformedStep::Aside { path, aside })
         }
         Step::Rename { from, to, known } => {
             let aside = workspace.set_aside(&from, &known)?;
             workspace.move_aside(aside, &to)?;
-            Ok(Done::Renamed { from, to, known })
+            Ok(PerformedStep::Renamed { from, to, known })
         }
     }
 }
@@ -108,32 +108,32 @@ fn missing_folders(bench: &Workbench, steps: &[Step]) -> Vec<String> {
 }
 
 /// Undoes the performed steps, last first. Returns what went wrong, and which steps could not be undone.
-fn take_back(bench: &Workbench, done: Vec<Done>, made: &[String], error: &FileError) -> ToolError {
+fn undo_steps(bench: &Workbench, done: Vec<PerformedStep>, made: &[String], error: &FileError) -> ToolError {
     let workspace = bench.workspace();
-    let mut stuck = Vec::new();
+    let mut failures = Vec::new();
     for step in done.into_iter().rev() {
-        let taken = match step {
-            Done::Added { path, known } => workspace.remove(&path, &Expected::Unchanged(known)),
-            Done::Replaced { path, before, known } => {
+        let undone = match step {
+            PerformedStep::Added { path, known } => workspace.remove(&path, &Expected::Unchanged(known)),
+            PerformedStep::Replaced { path, before, known } => {
                 let written = workspace.write(&path, &before, &Expected::Unchanged(known));
                 written.map(|written| bench.memory().remember(&path, written.known))
             }
-            Done::Aside { aside, .. } => workspace.put_back(aside),
-            Done::Renamed { from, to, .. } => workspace.rename(&to, &from),
+            PerformedStep::Aside { aside, .. } => workspace.put_back(aside),
+            PerformedStep::Renamed { from, to, .. } => workspace.rename(&to, &from),
         };
-        if let Err(error) = taken {
-            stuck.push(error.to_string());
+        if let Err(error) = undone {
+            failures.push(error.to_string());
         }
     }
     for folder in made.iter().rev() {
         // Directories that were never created, or are not empty, stay as they are.
         let _ = workspace.remove_folder(folder);
     }
-    if stuck.is_empty() {
+    if failures.is_empty() {
         return ToolError::Failed(format!("Nothing was changed, because one step failed: {error}"));
     }
     ToolError::Failed(format!(
         "One step failed: {error}\nUndoing the other steps failed in part. Check these files:\n- {}",
-        stuck.join("\n- ")
+        failures.join("\n- ")
     ))
 }

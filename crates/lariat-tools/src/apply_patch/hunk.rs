@@ -1,8 +1,8 @@
 //! Finds where the hunks of a patch belong and applies them to a text.
 //!
-//! Searches for exact lines first, then ignores trailing white space, then indentation. Context lines stay as the file has
-//! them. A unified diff names the line, and the nearest match to it is used; otherwise the first match after the previous
-//! hunk.
+//! Searches for exact lines first, then ignores trailing white space, then indentation. Context lines stay as the file
+//! has them. A unified diff names the line, and the nearest match to it is used; otherwise the first match after the
+//! previous hunk.
 
 use lariat_core::patch::{Hunk, Line};
 use lariat_core::tool::ToolError;
@@ -35,7 +35,7 @@ pub(super) fn apply(path: &str, text: &Text, hunks: &[Hunk]) -> Result<Text, Too
             ))
         };
         for anchor in &hunk.anchors {
-            let found = search(&lines, &[anchor.as_str()], cursor, Order::Forwards);
+            let found = search(&lines, &[anchor.as_str()], cursor, SearchOrder::Forwards);
             cursor = found.ok_or_else(|| missing("the line after `@@`", &[anchor]))? + 1;
         }
         let old: Vec<&str> = hunk.lines.iter().filter_map(Line::old).collect();
@@ -49,9 +49,11 @@ pub(super) fn apply(path: &str, text: &Text, hunks: &[Hunk]) -> Result<Text, Too
         } else if hunk.at_end {
             let last = lines.len().checked_sub(old.len());
             last.filter(|last| *last >= cursor && fits(&lines, &old, *last))
-                .or_else(|| search(&lines, &old, cursor, Order::Forwards))
+                .or_else(|| search(&lines, &old, cursor, SearchOrder::Forwards))
         } else {
-            let order = hunk.at.map_or(Order::Forwards, |at| Order::Around(at.saturating_add_signed(drift)));
+            let order = hunk
+                .at
+                .map_or(SearchOrder::Forwards, |at| SearchOrder::Around(at.saturating_add_signed(drift)));
             search(&lines, &old, cursor, order)
         };
         let at = at.ok_or_else(|| missing("this", &old))?;
@@ -134,7 +136,7 @@ fn spliced(text: &Text, lines: &[&str], splices: &[Splice], final_newline: Optio
     }
 }
 
-enum Order {
+enum SearchOrder {
     Forwards,
     Around(usize),
 }
@@ -148,13 +150,13 @@ fn fits_by(lines: &[&str], old: &[&str], at: usize, same: SameLine) -> bool {
     window.is_some_and(|window| window.iter().zip(old).all(|(file, patch)| same(file, patch)))
 }
 
-fn search(lines: &[&str], old: &[&str], from: usize, order: Order) -> Option<usize> {
+fn search(lines: &[&str], old: &[&str], from: usize, order: SearchOrder) -> Option<usize> {
     let last = lines.len().checked_sub(old.len())?;
     MEASURES.into_iter().find_map(|same| {
         let mut places = (from..=last).filter(|at| fits_by(lines, old, *at, same));
         match order {
-            Order::Forwards => places.next(),
-            Order::Around(at) => places.min_by_key(|place| place.abs_diff(at)),
+            SearchOrder::Forwards => places.next(),
+            SearchOrder::Around(at) => places.min_by_key(|place| place.abs_diff(at)),
         }
     })
 }

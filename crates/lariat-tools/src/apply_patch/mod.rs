@@ -1,7 +1,7 @@
 //! `apply_patch`: changes several files, all or nothing.
 //!
-//! [`lariat_core::patch`] parses both patch formats, `hunk` finds the positions and creates the new texts, `commit` writes
-//! everything or undoes it.
+//! [`lariat_core::patch`] parses both patch formats, `hunk` finds the positions and creates the new texts, `commit`
+//! writes everything or undoes it.
 //!
 //! Invariant: all changes are checked and prepared before the first file is touched.
 
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{ADDED, DELETED, Document, MODIFIED, details, encode, told};
+use crate::document::{ADDED, DELETED, Document, MODIFIED, details, encode, result};
 use crate::file_tool::{FileTool, failed};
 use commit::Step;
 
@@ -52,17 +52,17 @@ impl FileTool for ApplyPatch {
     }
 
     fn preview(bench: &Workbench, arguments: Arguments) -> Result<Option<String>, ToolError> {
-        let (steps, told_of) = steps(bench, &arguments)?;
+        let (steps, summary) = steps(bench, &arguments)?;
         let diffs = steps.iter().filter_map(|step| Some(step.details().get("diff")?.as_str()?.to_owned()));
         let diffs: String = diffs.collect();
-        Ok(Some(format!("{}\n{diffs}", told_of.join("\n"))))
+        Ok(Some(format!("{}\n{diffs}", summary.join("\n"))))
     }
 
     fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
-        let (steps, told_of) = steps(bench, &arguments)?;
+        let (steps, summary) = steps(bench, &arguments)?;
         let shown: Vec<_> = steps.iter().map(Step::details).collect();
         commit::commit(bench, steps)?;
-        told(format!("Applied the patch:\n{}", told_of.join("\n")), json!({ "files": shown }))
+        result(format!("Applied the patch:\n{}", summary.join("\n")), json!({ "files": shown }))
     }
 }
 
@@ -72,19 +72,19 @@ fn steps(bench: &Workbench, arguments: &Arguments) -> Result<(Vec<Step>, Vec<Str
         ToolError::Failed(format!("Could not parse the patch: {error} Nothing was changed."))
     })?;
     let mut steps = Vec::new();
-    let mut told_of = Vec::new();
+    let mut summary = Vec::new();
     let mut mistakes = Vec::new();
     for change in changes {
         match prepare(bench, change) {
             Ok((mut prepared, line)) => {
                 steps.append(&mut prepared);
-                told_of.push(line);
+                summary.push(line);
             }
             Err(error) => mistakes.push(error.to_string()),
         }
     }
     if mistakes.is_empty() {
-        return Ok((steps, told_of));
+        return Ok((steps, summary));
     }
     let words = mistakes.join("\n- ");
     Err(ToolError::Failed(format!("Nothing was changed, because the patch does not apply:\n- {words}")))
@@ -105,7 +105,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
             let document = match Document::open(bench, &path) {
                 Ok(document) => document,
                 // A binary file can be deleted without reading it.
-                Err(_) if hunks.is_empty() => return delete_unseen(bench, path),
+                Err(_) if hunks.is_empty() => return delete_binary(bench, path),
                 Err(error) => return Err(error),
             };
             hunk::apply(&path, &document.text, &hunks)?;
@@ -152,7 +152,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
     }
 }
 
-fn delete_unseen(bench: &Workbench, path: String) -> Result<(Vec<Step>, String), ToolError> {
+fn delete_binary(bench: &Workbench, path: String) -> Result<(Vec<Step>, String), ToolError> {
     let content = bench.workspace().read(&path, crate::document::EDIT_LIMIT).map_err(failed)?;
     let known = lariat_host::files::Known::of(content.stamp, &content.bytes);
     let (line, details) = (format!("D {path}"), json!({ "path": path, "change": DELETED, "bytes": 0 }));

@@ -11,30 +11,30 @@ use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::process::Process;
 use serde::Deserialize;
 
-use super::told;
+use super::format;
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::BenchTool;
 
 /// Maximum number of commands that run in the background at a time.
-const MOST_RUNNING: usize = 16;
+const MAX_RUNNING: usize = 16;
 /// Maximum number of commands in the list, including ended ones.
-const MOST_KNOWN: usize = 64;
+const MAX_LISTED: usize = 64;
 /// How often to check for new output while a tool call waits for it.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long to wait until a program reads what is written to it.
-const WRITE: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The character that ends the input of a terminal: Ctrl-D.
 const END_OF_INPUT: &[u8] = b"\x04";
 
 /// The background commands. Clones share the list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Background {
-    known: Arc<Mutex<BTreeMap<u64, Known>>>,
+    known: Arc<Mutex<BTreeMap<u64, BackgroundCommand>>>,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct BackgroundCommand {
     process: Process,
     terminal: bool,
     /// How much of its output was shown.
@@ -42,34 +42,34 @@ struct Known {
 }
 
 impl Background {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Known>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, BackgroundCommand>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fails if too many commands are running.
     pub(super) fn has_room(&self) -> Result<(), ToolError> {
         let running = self.lock().values().filter(|known| known.process.exit().is_none()).count();
-        if running < MOST_RUNNING {
+        if running < MAX_RUNNING {
             return Ok(());
         }
         Err(ToolError::Failed(format!(
-            "{running} commands are already running in the background; the limit is {MOST_RUNNING}. End one with `bash_stop`."
+            "{running} commands are already running in the background; the limit is {MAX_RUNNING}. End one with `bash_stop`."
         )))
     }
 
     pub(super) fn add(&self, process: Process, terminal: bool) -> String {
         let mut known = self.lock();
-        while known.len() >= MOST_KNOWN {
+        while known.len() >= MAX_LISTED {
             let ended = known.iter().find(|(_, known)| known.process.exit().is_some()).map(|(id, _)| *id);
             let Some(ended) = ended else { break };
             known.remove(&ended);
         }
         let number = known.last_key_value().map_or(1, |(last, _)| last + 1);
-        known.insert(number, Known { process, terminal, mark: 0 });
+        known.insert(number, BackgroundCommand { process, terminal, mark: 0 });
         format!("b{number}")
     }
 
-    fn find(&self, id: &str) -> Result<(u64, Known), ToolError> {
+    fn find(&self, id: &str) -> Result<(u64, BackgroundCommand), ToolError> {
         let known = self.lock();
         let number = id.trim().trim_start_matches('b').parse().ok();
         if let Some((number, found)) = number.and_then(|number: u64| known.get_key_value(&number)) {
@@ -81,30 +81,30 @@ impl Background {
     }
 
     /// Returns the output since the last call, and whether some of it is missing.
-    fn news(&self, number: u64, known: &Known) -> (String, bool) {
+    fn new_output(&self, number: u64, known: &BackgroundCommand) -> (String, bool) {
         let reading = known.process.read(known.mark);
         if let Some(known) = self.lock().get_mut(&number) {
             known.mark = known.mark.max(reading.mark);
         }
         let text = String::from_utf8_lossy(&reading.bytes).into_owned();
-        (if known.terminal { told::plain(&text) } else { text }, reading.gap)
+        (if known.terminal { format::plain(&text) } else { text }, reading.gap)
     }
 }
 
-impl Known {
+impl BackgroundCommand {
     fn state(&self) -> &'static str {
         if self.process.exit().is_some() { "ended" } else { "running" }
     }
 }
 
 /// Returns the new output and state of a command, for the model.
-async fn news(bench: &Workbench, number: u64, known: &Known) -> ToolResult {
+async fn new_output(bench: &Workbench, number: u64, known: &BackgroundCommand) -> ToolResult {
     let finished = match known.process.exit() {
         Some(_) => Some(known.process.wait().await),
         None => None,
     };
-    let (text, gap) = bench.background().news(number, known);
-    told::news(bench.outputs(), &text, gap, finished.as_ref())
+    let (text, gap) = bench.background().new_output(number, known);
+    format::new_output(bench.outputs(), &text, gap, finished.as_ref())
 }
 
 /// The tool `bash_output`.
@@ -112,13 +112,13 @@ pub(crate) struct BashOutput;
 
 /// The arguments of a tool call.
 #[derive(Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct OutputArguments {
     id: String,
     wait_seconds: Option<u64>,
 }
 
 impl BenchTool for BashOutput {
-    type Arguments = Asked;
+    type Arguments = OutputArguments;
     const NAME: &'static str = "bash_output";
     const LABEL: &'static str = "Output";
     const DESCRIPTION: &'static str = "Show what a background command printed since the last call, and whether it is still running. With `wait_seconds`, wait until it prints something or ends.";
@@ -130,14 +130,14 @@ impl BenchTool for BashOutput {
 
     fn run(
         bench: &Workbench,
-        arguments: Asked,
+        arguments: OutputArguments,
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let (number, known) = bench.background().find(&arguments.id)?;
             let printed = async {
                 while known.process.exit().is_none() && known.process.read(known.mark).mark == known.mark {
-                    tokio::time::sleep(LOOK).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             };
             let seconds = arguments.wait_seconds.unwrap_or_default();
@@ -147,7 +147,7 @@ impl BenchTool for BashOutput {
                     () = context.cancel.cancelled() => return Err(ToolError::Cancelled),
                 }
             }
-            Ok(news(bench, number, &known).await)
+            Ok(new_output(bench, number, &known).await)
         })
     }
 }
@@ -157,14 +157,14 @@ pub(crate) struct BashInput;
 
 /// The arguments of a tool call.
 #[derive(Deserialize)]
-pub(crate) struct Typed {
+pub(crate) struct InputArguments {
     id: String,
     text: Option<String>,
     close: Option<bool>,
 }
 
 impl BenchTool for BashInput {
-    type Arguments = Typed;
+    type Arguments = InputArguments;
     const NAME: &'static str = "bash_input";
     const LABEL: &'static str = "Input";
     const DESCRIPTION: &'static str = "Write text to the input of a background command, exactly as given: end each line with a line break. In a terminal, control characters are keys (`\\u0003` is Ctrl-C).";
@@ -177,7 +177,7 @@ impl BenchTool for BashInput {
 
     fn run(
         bench: &Workbench,
-        arguments: Typed,
+        arguments: InputArguments,
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
@@ -189,7 +189,7 @@ impl BenchTool for BashInput {
             if known.process.exit().is_some() {
                 return Err(ToolError::Failed(format!("`{}` has ended; nothing was written.", arguments.id)));
             }
-            let write = tokio::time::timeout(WRITE, known.process.write(text.as_bytes()));
+            let write = tokio::time::timeout(WRITE_TIMEOUT, known.process.write(text.as_bytes()));
             let written = tokio::select! {
                 written = write => written,
                 () = context.cancel.cancelled() => {
@@ -204,7 +204,7 @@ impl BenchTool for BashInput {
                     )));
                 }
                 Err(_) => {
-                    let seconds = WRITE.as_secs();
+                    let seconds = WRITE_TIMEOUT.as_secs();
                     let text = format!("the command did not read all of the text within {seconds} s");
                     return Err(ToolError::Interrupted(text));
                 }
@@ -227,12 +227,12 @@ pub(crate) struct BashStop;
 
 /// The arguments of a tool call.
 #[derive(Deserialize)]
-pub(crate) struct Stopped {
+pub(crate) struct StopArguments {
     id: String,
 }
 
 impl BenchTool for BashStop {
-    type Arguments = Stopped;
+    type Arguments = StopArguments;
     const NAME: &'static str = "bash_stop";
     const LABEL: &'static str = "Stop";
     const DESCRIPTION: &'static str =
@@ -243,13 +243,13 @@ impl BenchTool for BashStop {
 
     fn run(
         bench: &Workbench,
-        arguments: Stopped,
+        arguments: StopArguments,
         _: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let (number, known) = bench.background().find(&arguments.id)?;
             known.process.stop().await;
-            Ok(news(bench, number, &known).await)
+            Ok(new_output(bench, number, &known).await)
         })
     }
 }

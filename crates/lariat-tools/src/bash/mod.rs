@@ -2,14 +2,14 @@
 //!
 //! - `run`: the tool `bash`.
 //! - `background`: commands that continue after their tool call, and the three tools for them.
-//! - `told`: formats the result of a command for the model.
+//! - `format`: formats the result of a command for the model.
 //!
 //! The supervisor of the workbench owns all commands; dropping it ends them.
 
 mod background;
-mod denied;
+mod denied_reads;
+mod format;
 mod run;
-mod told;
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ fn launch(
             };
             // The user allowed this command to run unsandboxed.
             let Some(sandbox) = sandbox else { return Ok(launch) };
-            let denied = denied::paths(bench.hidden(), bench.workspace().path())?;
+            let denied = denied_reads::paths(bench.hidden(), bench.workspace().path())?;
             let sandbox = if denied.is_empty() { sandbox } else { sandbox.with_hidden(denied) };
             let environment = launch.environment.clone();
             let environment = CACHES.iter().fold(environment, |all, (name, value)| all.with(name, value));
@@ -73,7 +73,7 @@ fn launch(
 }
 
 /// Tells the model which openings would have allowed what the sandbox blocked.
-fn way_out(openings: &[Opening]) -> String {
+fn suggest_openings(openings: &[Opening]) -> String {
     let names: Vec<String> = openings.iter().map(|opening| format!("\"{}\"", opening.name())).collect();
     format!(
         "[If the command needs this, call `bash` again with `needs`: [{}]. The user is then asked for approval.]\n",

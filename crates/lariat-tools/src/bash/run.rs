@@ -8,11 +8,11 @@ use lariat_host::process::{Input, Output, Process, Size};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{launch, not_started, told};
+use super::{format, launch, not_started};
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::BenchTool;
-use crate::kept::Kept;
+use crate::checkpoint::CheckpointGuard;
 
 /// Default time limit of a command, in seconds.
 const SECONDS: u64 = 120;
@@ -84,14 +84,14 @@ impl BenchTool for Bash {
             if terminal && !background {
                 return Err(ToolError::InvalidArgs("`terminal` requires `background`: set both.".to_owned()));
             }
-            let kept = Kept::everything(bench, &context).await?;
+            let guard = CheckpointGuard::everything(bench, &context).await?;
             let result = if background {
                 start(bench, &arguments, terminal, &context).await
             } else {
                 run(bench, &arguments, &context).await
             };
-            let Some(kept) = kept else { return result };
-            let files = kept.end().await;
+            let Some(guard) = guard else { return result };
+            let files = guard.end().await;
             result.map(|result| with_files(result, files))
         })
     }
@@ -123,7 +123,7 @@ async fn run(
         .run_observed(launch, &context.cancel, |process| report(process, context))
         .await
         .map_err(not_started)?;
-    Ok(told::finished(bench.outputs(), &finished, seconds))
+    Ok(format::finished(bench.outputs(), &finished, seconds))
 }
 
 /// Reports what a command prints while it runs.

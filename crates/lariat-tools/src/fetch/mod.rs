@@ -1,13 +1,13 @@
 //! `fetch`: gets a web page as text.
 //!
-//! - `reach`: which addresses may be connected to.
+//! - `address_policy`: which addresses may be connected to.
 //! - `readable`: converts a response to text.
 //!
-//! A call makes one GET request and follows at most five redirects, each checked like the first, with limits on time and
-//! bytes. Permission was given for one host: a redirect to another host is reported, not followed, so that it needs
-//! permission like any other address.
+//! A call makes one GET request and follows at most five redirects, each checked like the first, with limits on time
+//! and bytes. Permission was given for one host: a redirect to another host is reported, not followed, so that it
+//! needs permission like any other address.
 
-mod reach;
+mod address_policy;
 mod readable;
 
 use std::time::Duration;
@@ -23,12 +23,12 @@ use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::BenchTool;
 use crate::output;
-use reach::Reach;
+use address_policy::AddressPolicy;
 
 /// Maximum number of bytes to read from a server.
-const MOST_BYTES: usize = 5 * 1024 * 1024;
+const MAX_BYTES: usize = 5 * 1024 * 1024;
 /// Maximum number of redirects to follow.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 /// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Timeout for the whole call.
@@ -81,12 +81,12 @@ async fn fetch(
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     let egress = bench.egress();
-    let reach = Reach::new(bench.internal_hosts(), egress);
+    let policy = AddressPolicy::new(bench.internal_hosts(), egress);
     let builder = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT)
         .user_agent(concat!("lariat/", env!("CARGO_PKG_VERSION")))
-        .dns_resolver(reach.clone());
+        .dns_resolver(policy.clone());
     let client = egress.apply(builder).and_then(reqwest::ClientBuilder::build);
     let client =
         client.map_err(|error| ToolError::Failed(format!("Could not create the HTTP client: {error}.")))?;
@@ -95,13 +95,13 @@ async fn fetch(
             "`url` is not a valid address: {error}. Example: `https://example.org/page`."
         ))
     })?;
-    for _ in 0..=MOST_REDIRECTS {
-        reach.admit(&url).await?;
+    for _ in 0..=MAX_REDIRECTS {
+        policy.admit(&url).await?;
         context.progress(format!("Fetching {url}"));
         let answer = client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
         let answer = answer.map_err(|error| failed(&url, &error))?;
         if !answer.status().is_redirection() {
-            return told(bench, arguments, &url, answer).await;
+            return respond(bench, arguments, &url, answer).await;
         }
         let target = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let next = target.and_then(|target| url.join(target).ok()).ok_or_else(|| {
@@ -117,10 +117,10 @@ async fn fetch(
         }
         url = next;
     }
-    Err(ToolError::Failed(format!("More than {MOST_REDIRECTS} redirects; the last led to `{url}`.")))
+    Err(ToolError::Failed(format!("More than {MAX_REDIRECTS} redirects; the last led to `{url}`.")))
 }
 
-async fn told(
+async fn respond(
     bench: &Workbench,
     arguments: &Arguments,
     url: &Url,
@@ -132,7 +132,7 @@ async fn told(
     let mut body = Vec::new();
     let mut cut = false;
     while let Some(chunk) = answer.chunk().await.map_err(|error| failed(url, &error))? {
-        let room = MOST_BYTES - body.len();
+        let room = MAX_BYTES - body.len();
         body.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
         if chunk.len() > room {
             cut = true;
@@ -161,8 +161,7 @@ async fn told(
         shown.push_str(&text);
     }
     if cut {
-        shown
-            .push_str(&format!("\n[The server sent more than {MOST_BYTES} bytes; the rest was not read.]\n"));
+        shown.push_str(&format!("\n[The server sent more than {MAX_BYTES} bytes; the rest was not read.]\n"));
     }
     if !status.is_success() {
         return Err(ToolError::Failed(format!("The server responded with an error. {shown}")));

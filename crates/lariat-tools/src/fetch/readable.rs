@@ -8,13 +8,13 @@ use std::rc::Rc;
 use htmd::{HtmlToMarkdown, Node};
 
 /// Maximum depth of a tree to convert.
-const MOST_LEVELS: usize = 1_000;
+const MAX_LEVELS: usize = 1_000;
 /// Stack size for the conversion, in bytes; virtual memory until it is used.
 const STACK: usize = 64 * 1024 * 1024;
 /// Maximum size of HTML to parse, in bytes.
-const MOST_HTML: usize = 2 * 1024 * 1024;
+const MAX_HTML: usize = 2 * 1024 * 1024;
 /// Maximum number of elements that seem to be open at a time. Many pages never close theirs.
-const MOST_OPEN: usize = 20_000;
+const MAX_OPEN: usize = 20_000;
 /// Elements without readable content.
 const SKIPPED: &[&str] =
     &["script", "style", "noscript", "iframe", "svg", "template", "head", "nav", "footer"];
@@ -37,7 +37,7 @@ pub(super) fn text(body: &[u8], kind: &str, raw: bool) -> Option<String> {
     if !is_html || raw {
         return Some(text);
     }
-    if text.len() > MOST_HTML || seemingly_open(&text) > MOST_OPEN {
+    if text.len() > MAX_HTML || seemingly_open(&text) > MAX_OPEN {
         return Some(stripped(&text));
     }
     let html = text.clone();
@@ -49,7 +49,7 @@ pub(super) fn text(body: &[u8], kind: &str, raw: bool) -> Option<String> {
 fn markdown(html: &str) -> Option<String> {
     let converter = HtmlToMarkdown::builder().skip_tags(SKIPPED.to_vec()).build();
     let tree = converter.html_to_tree(html).ok()?;
-    (levels(&tree) <= MOST_LEVELS).then(|| converter.tree_to_markdown(&tree))
+    (levels(&tree) <= MAX_LEVELS).then(|| converter.tree_to_markdown(&tree))
 }
 
 /// The depth of a tree, computed without recursion.

@@ -14,12 +14,12 @@ const LIMIT: u64 = 256 * 1024;
 
 /// The ignore rules that apply in a directory. Clones share them.
 #[derive(Clone)]
-pub(super) enum Ignored {
+pub(super) enum IgnoreRules {
     Nothing,
     ByGit(Vec<Arc<Gitignore>>),
 }
 
-impl Ignored {
+impl IgnoreRules {
     /// Ignores nothing.
     pub(super) const fn nothing() -> Self {
         Self::Nothing

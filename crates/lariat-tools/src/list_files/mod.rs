@@ -1,7 +1,7 @@
 //! `list_files`: lists a directory as a tree.
 //!
-//! Walks level by level, so that the limit cuts the deepest levels first. Links are shown but not followed. Every directory
-//! is opened by handle; `ignored` decides what git ignores.
+//! Walks level by level, so that the limit cuts the deepest levels first. Links are shown but not followed. Every
+//! directory is opened by handle; `ignored` decides what git ignores.
 
 mod ignored;
 
@@ -14,16 +14,16 @@ use serde_json::json;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{counted, told};
+use crate::document::{counted, result};
 use crate::file_tool::{FileTool, failed};
-use ignored::Ignored;
+use ignored::IgnoreRules;
 
 /// Default number of levels to show.
 const DEPTH: usize = 3;
 /// Default number of names to show.
 const LIMIT: usize = 500;
 /// Maximum number of names to read from one directory.
-const MOST_NAMES: usize = 20_000;
+const MAX_NAMES: usize = 20_000;
 
 /// The tool `list_files`.
 pub(crate) struct ListFiles;
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 
 /// The content of a directory.
 #[derive(Default)]
-struct Listed {
+struct DirectoryListing {
     names: Vec<(String, EntryKind)>,
     /// Number of names that are not in `names`.
     cut: usize,
@@ -68,8 +68,8 @@ impl FileTool for ListFiles {
         let path = arguments.path.as_deref().unwrap_or(".");
         let (depth, limit) = (arguments.depth.unwrap_or(DEPTH), arguments.limit.unwrap_or(LIMIT));
         let ignored = match arguments.all {
-            Some(true) => Ignored::nothing(),
-            _ => Ignored::of_parents(bench.workspace(), path),
+            Some(true) => IgnoreRules::nothing(),
+            _ => IgnoreRules::of_parents(bench.workspace(), path),
         };
         let mut listed = HashMap::new();
         let mut left = limit;
@@ -79,13 +79,13 @@ impl FileTool for ListFiles {
                 break;
             }
             let here = join(path, &below);
-            let (entries, more) = match bench.workspace().list(&here, MOST_NAMES) {
+            let (entries, more) = match bench.workspace().list(&here, MAX_NAMES) {
                 Ok(found) => found,
                 Err(error) if below.is_empty() => return Err(failed(error)),
                 Err(_) => continue,
             };
             let ignored = ignored.with(bench.workspace(), &here);
-            let mut found = Listed { cut: usize::from(more), ..Listed::default() };
+            let mut found = DirectoryListing { cut: usize::from(more), ..DirectoryListing::default() };
             for entry in entries {
                 let name = entry.name.to_string_lossy().into_owned();
                 let inner = join(&below, &name);
@@ -120,13 +120,13 @@ impl FileTool for ListFiles {
         if tree.skipped > 0 {
             text.push_str("[Cut at `…`: list those directories separately, or raise `depth` or `limit`.]\n");
         }
-        told(text, json!({ "path": path, "names": shown, "ignored": tree.ignored }))
+        result(text, json!({ "path": path, "names": shown, "ignored": tree.ignored }))
     }
 }
 
 struct Tree<'a> {
     text: String,
-    listed: &'a HashMap<String, Listed>,
+    listed: &'a HashMap<String, DirectoryListing>,
     depth: usize,
     skipped: usize,
     ignored: usize,

@@ -32,8 +32,8 @@ pub(super) enum Name {
     Field(&'static str),
     /// In this field, but it is the name of another definition.
     Other(&'static str),
-    /// At the end of the declarators, as in C; with `Only::Functions`, only if one of them is a function.
-    Declarator(Only),
+    /// At the end of the declarators, as in C; with `DeclaratorFilter::Functions`, only if one of them is a function.
+    Declarator(DeclaratorFilter),
     /// In the field `name`, if the field `value` is a function or a class.
     Value,
     /// In the field `name`, if there is a field `body`.
@@ -42,7 +42,7 @@ pub(super) enum Name {
 
 /// Which declarators are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Only {
+pub(super) enum DeclaratorFilter {
     All,
     Functions,
 }
@@ -98,9 +98,9 @@ const TYPED_SCRIPT: &[Definition] = &[
 ];
 
 const C: &[Definition] = &[
-    closed("function_definition").named(Name::Declarator(Only::All)),
-    closed("declaration").named(Name::Declarator(Only::Functions)),
-    closed("type_definition").named(Name::Declarator(Only::All)),
+    closed("function_definition").named(Name::Declarator(DeclaratorFilter::All)),
+    closed("declaration").named(Name::Declarator(DeclaratorFilter::Functions)),
+    closed("type_definition").named(Name::Declarator(DeclaratorFilter::All)),
     closed("struct_specifier").named(Name::WithBody),
     closed("union_specifier").named(Name::WithBody),
     closed("enum_specifier").named(Name::WithBody),
@@ -108,10 +108,10 @@ const C: &[Definition] = &[
 ];
 
 const CPP: &[Definition] = &[
-    closed("function_definition").named(Name::Declarator(Only::All)),
-    closed("declaration").named(Name::Declarator(Only::Functions)),
-    closed("field_declaration").named(Name::Declarator(Only::Functions)),
-    closed("type_definition").named(Name::Declarator(Only::All)),
+    closed("function_definition").named(Name::Declarator(DeclaratorFilter::All)),
+    closed("declaration").named(Name::Declarator(DeclaratorFilter::Functions)),
+    closed("field_declaration").named(Name::Declarator(DeclaratorFilter::Functions)),
+    closed("type_definition").named(Name::Declarator(DeclaratorFilter::All)),
     open("class_specifier").named(Name::WithBody),
     open("struct_specifier").named(Name::WithBody),
     open("union_specifier").named(Name::WithBody),
@@ -208,7 +208,7 @@ pub(super) fn of(path: &str) -> Option<usize> {
 }
 
 /// A grammar with its rows of the table, indexed by the grammar's node kinds.
-pub(super) struct Loaded {
+pub(super) struct LoadedGrammar {
     pub(super) grammar: Grammar,
     /// What each kind of node defines.
     pub(super) definitions: Vec<Option<Definition>>,
@@ -216,7 +216,7 @@ pub(super) struct Loaded {
     pub(super) names: Vec<bool>,
 }
 
-impl Loaded {
+impl LoadedGrammar {
     fn new(language: &Language) -> Self {
         let grammar = (language.grammar)();
         let kinds = (0..grammar.node_kind_count()).map(|id| u16::try_from(id).unwrap_or_default());
@@ -233,7 +233,7 @@ impl Loaded {
 
 /// The grammars, each loaded when first needed.
 #[derive(Default)]
-pub(super) struct Grammars([OnceLock<Loaded>; LANGUAGES.len()]);
+pub(super) struct Grammars([OnceLock<LoadedGrammar>; LANGUAGES.len()]);
 
 impl std::fmt::Debug for Grammars {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -243,8 +243,8 @@ impl std::fmt::Debug for Grammars {
 
 impl Grammars {
     /// Returns the grammar of a language by its index in the table.
-    pub(super) fn get(&self, language: usize) -> Option<&Loaded> {
+    pub(super) fn get(&self, language: usize) -> Option<&LoadedGrammar> {
         let (cell, language) = (self.0.get(language)?, LANGUAGES.get(language)?);
-        Some(cell.get_or_init(|| Loaded::new(language)))
+        Some(cell.get_or_init(|| LoadedGrammar::new(language)))
     }
 }

@@ -14,10 +14,10 @@ use lariat_host::files::Known;
 
 use super::language::{self, Grammars};
 use super::outline::Outline;
-use crate::tree::Visited;
+use crate::tree::VisitedFile;
 
 /// Maximum number of files to cache.
-const MOST_FILES: usize = 40_000;
+const MAX_FILES: usize = 40_000;
 /// Average line length in bytes from which on a file is taken to be generated.
 const LONG_LINES: usize = 300;
 /// Files smaller than this many bytes are never taken to be generated.
@@ -26,12 +26,12 @@ const SHORT: usize = 4 * 1024;
 /// Outlines by path. Clones share the cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outlines {
-    files: Arc<Mutex<HashMap<String, Remembered>>>,
+    files: Arc<Mutex<HashMap<String, CachedOutline>>>,
     grammars: Arc<Grammars>,
 }
 
 #[derive(Clone, Debug)]
-struct Remembered {
+struct CachedOutline {
     known: Known,
     settled: bool,
     /// `None` for a file that is not source code.
@@ -47,7 +47,7 @@ impl Outlines {
     /// `make` gives up, nothing is cached.
     pub(super) fn outline(
         &self,
-        file: &Visited<'_>,
+        file: &VisitedFile<'_>,
         limit: u64,
         make: impl FnOnce(&[u8], usize) -> Option<Outline>,
     ) -> Option<Arc<Outline>> {
@@ -71,17 +71,17 @@ impl Outlines {
             _ => Some(Arc::new(make(&bytes, language::of(file.path)?)?)),
         };
         let settled = known.stamp.is_settled();
-        let remembered = Remembered { known, settled, outline: outline.clone() };
+        let cached = CachedOutline { known, settled, outline: outline.clone() };
         self.with(|files| {
-            if files.len() >= MOST_FILES {
+            if files.len() >= MAX_FILES {
                 files.clear();
             }
-            files.insert(file.path.to_owned(), remembered);
+            files.insert(file.path.to_owned(), cached);
         });
         outline
     }
 
-    fn with<R>(&self, work: impl FnOnce(&mut HashMap<String, Remembered>) -> R) -> R {
+    fn with<R>(&self, work: impl FnOnce(&mut HashMap<String, CachedOutline>) -> R) -> R {
         work(&mut self.files.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

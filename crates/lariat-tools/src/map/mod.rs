@@ -6,8 +6,8 @@
 //! - `rank`: which files and definitions other files mention most.
 //! - `page`: selects what fits into the budget.
 //!
-//! The same files always give the same map: outlines come in the order of the walk, ranks are sums in that order, and ties
-//! are broken by path.
+//! The same files always give the same map: outlines come in the order of the walk, ranks are sums in that order, and
+//! ties are broken by path.
 
 mod language;
 mod memory;
@@ -29,7 +29,7 @@ use serde_json::json;
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::{BenchTool, blocking};
-use crate::tree::{Rules, Visit, Visited, Walk};
+use crate::tree::{Rules, VisitedFile, Visitor, Walk};
 use language::{Grammars, LANGUAGES};
 pub(crate) use memory::Outlines;
 use outline::{Outline, Outliner};
@@ -37,11 +37,11 @@ use outline::{Outline, Outliner};
 /// Default number of tokens of a map.
 const TOKENS: u64 = 2_000;
 /// Maximum number of source files to read.
-const MOST_FILES: usize = 20_000;
+const MAX_FILES: usize = 20_000;
 /// Maximum number of bytes to parse in one call.
-const MOST_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// Maximum size of a file in bytes; larger ones are taken to be generated.
-const MOST_FILE: u64 = 512 * 1024;
+const MAX_FILE_BYTES: u64 = 512 * 1024;
 /// How long to read files before the map is made of what was read.
 const TIME: Duration = Duration::from_secs(30);
 /// Number of files between two progress messages.
@@ -81,8 +81,8 @@ impl BenchTool for RepoMap {
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let (bench, late) = (bench.clone(), Arc::new(AtomicBool::new(false)));
-            let (told, is_late) = (context.clone(), Arc::clone(&late));
-            let work = blocking(&context, move |cancel| map(&bench, &arguments, &told, &is_late, cancel));
+            let (inner, is_late) = (context.clone(), Arc::clone(&late));
+            let work = blocking(&context, move |cancel| map(&bench, &arguments, &inner, &is_late, cancel));
             if tokio::runtime::Handle::try_current().is_err() {
                 return work.await;
             }
@@ -116,7 +116,7 @@ fn map(
 ) -> Result<ToolResult, ToolError> {
     let path = arguments.path.as_deref().unwrap_or(".");
     let outlines = bench.outlines();
-    let outlining = Outlining {
+    let visitor = OutlineVisitor {
         outlines,
         grammars: outlines.grammars(),
         context,
@@ -129,15 +129,15 @@ fn map(
     let rules = Rules::above(bench.workspace(), path);
     let walk = Walk { workspace: bench.workspace(), path, rules, cancel };
     let mut sources: Vec<Source> = Vec::new();
-    walk.run(&outlining, |mut found| {
+    walk.run(&visitor, |mut found| {
         sources.append(&mut found);
-        if sources.len() >= MOST_FILES || outlining.is_over() {
+        if sources.len() >= MAX_FILES || visitor.is_over() {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     })?;
-    let cut = sources.len() >= MOST_FILES || outlining.is_over();
+    let cut = sources.len() >= MAX_FILES || visitor.is_over();
     let left_out = sources.iter().filter(|source| source.outline.is_none()).count();
     let files: Vec<(String, Arc<Outline>)> =
         sources.into_iter().filter_map(|source| Some((source.path, source.outline?))).collect();
@@ -158,12 +158,12 @@ fn map(
             files.len() + left_out
         ));
     }
-    let parsed = outlining.parsed.into_inner();
+    let parsed = visitor.parsed.into_inner();
     let details = json!({ "files": files.len(), "shown": page.shown, "parsed": parsed, "left_out": left_out, "cut": cut });
     Ok(ToolResult::text(page.text).with_details(details))
 }
 
-struct Outlining<'a> {
+struct OutlineVisitor<'a> {
     outlines: &'a Outlines,
     grammars: &'a Grammars,
     context: &'a ToolContext,
@@ -174,17 +174,17 @@ struct Outlining<'a> {
     parsed: AtomicUsize,
 }
 
-impl Outlining<'_> {
+impl OutlineVisitor<'_> {
     fn is_over(&self) -> bool {
-        self.late.load(Ordering::Relaxed) || self.bytes.load(Ordering::Relaxed) > MOST_BYTES
+        self.late.load(Ordering::Relaxed) || self.bytes.load(Ordering::Relaxed) > MAX_BYTES
     }
 }
 
-impl<'a> Visit for Outlining<'a> {
+impl<'a> Visitor for OutlineVisitor<'a> {
     type Found = Source;
-    type Tools = Outliner<'a>;
+    type ThreadState = Outliner<'a>;
 
-    fn tools(&self) -> Outliner<'a> {
+    fn thread_state(&self) -> Outliner<'a> {
         Outliner::new(self.grammars)
     }
 
@@ -195,7 +195,7 @@ impl<'a> Visit for Outlining<'a> {
     fn visit(
         &self,
         outliner: &mut Outliner<'a>,
-        file: &Visited<'_>,
+        file: &VisitedFile<'_>,
         found: &mut Vec<Source>,
     ) -> ControlFlow<()> {
         if self.is_over() {
@@ -204,11 +204,11 @@ impl<'a> Visit for Outlining<'a> {
         if self.files.fetch_add(1, Ordering::Relaxed).is_multiple_of(PROGRESS) {
             self.context.progress(format!("Mapping {}", file.path));
         }
-        let goes_on = || !self.cancel.is_cancelled() && !self.late.load(Ordering::Relaxed);
-        let outline = self.outlines.outline(file, MOST_FILE, |source, language| {
+        let should_continue = || !self.cancel.is_cancelled() && !self.late.load(Ordering::Relaxed);
+        let outline = self.outlines.outline(file, MAX_FILE_BYTES, |source, language| {
             self.bytes.fetch_add(source.len() as u64, Ordering::Relaxed);
             self.parsed.fetch_add(1, Ordering::Relaxed);
-            outliner.outline(source, language, &goes_on)
+            outliner.outline(source, language, &should_continue)
         });
         found.push(Source { path: file.path.to_owned(), outline });
         ControlFlow::Continue(())

@@ -1,12 +1,12 @@
 //! Selects what of a map fits into its budget.
 //!
-//! Shows all definitions of all files if they fit, otherwise the most mentioned ones of each file, otherwise those of the
-//! most mentioned files. Within a file they are in the order of lines.
+//! Shows all definitions of all files if they fit, otherwise the most mentioned ones of each file, otherwise those of
+//! the most mentioned files. Within a file they are in the order of lines.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::outline::{Defined, Outline};
+use super::outline::{FileDefinition, Outline};
 use super::rank::Ranks;
 
 /// Approximate number of bytes per token.
@@ -20,13 +20,13 @@ const FEW: usize = 10;
 
 /// A map.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct MapPage {
     pub(super) text: String,
     /// Number of files in the text.
     pub(super) shown: usize,
 }
 
-pub(super) fn page(files: &[(String, Arc<Outline>)], ranks: &Ranks, tokens: u64) -> Page {
+pub(super) fn page(files: &[(String, Arc<Outline>)], ranks: &Ranks, tokens: u64) -> MapPage {
     let budget = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(TOKEN).saturating_sub(NOTES);
     let mut order: Vec<(f64, &(String, Arc<Outline>))> = ranks.files.iter().copied().zip(files).collect();
     order.sort_by(|(a, (left, _)), (b, (right, _))| descending(*a, *b).then_with(|| left.cmp(right)));
@@ -38,10 +38,10 @@ pub(super) fn page(files: &[(String, Arc<Outline>)], ranks: &Ranks, tokens: u64)
             text.len() <= budget
         });
         if fits {
-            return Page { text, shown: files.len() };
+            return MapPage { text, shown: files.len() };
         }
     }
-    let mut page = Page::default();
+    let mut page = MapPage::default();
     for (_, file) in &order {
         let block = block(FEW, file);
         if page.text.len() + block.len() > budget {
@@ -60,9 +60,10 @@ pub(super) fn page(files: &[(String, Arc<Outline>)], ranks: &Ranks, tokens: u64)
 
 /// Formats a file with its most mentioned definitions.
 fn block(path: &str, outline: &Outline, ranks: &Ranks, limit: usize) -> String {
-    let rank =
-        |defined: &Defined| defined.name.and_then(|name| ranks.names.get(&name)).copied().unwrap_or_default();
-    let mut chosen: Vec<&Defined> = outline.definitions.iter().collect();
+    let rank = |defined: &FileDefinition| {
+        defined.name.and_then(|name| ranks.names.get(&name)).copied().unwrap_or_default()
+    };
+    let mut chosen: Vec<&FileDefinition> = outline.definitions.iter().collect();
     if chosen.len() > limit {
         chosen.sort_by(|a, b| {
             descending(rank(a), rank(b)).then_with(|| a.level.cmp(&b.level)).then_with(|| a.line.cmp(&b.line))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::outline::Outline;
 
 /// Maximum number of files that may define a name.
-const MOST_DEFINERS: usize = 6;
+const MAX_DEFINERS: usize = 6;
 
 /// How much other files mention each file and name.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) fn rank(files: &[(String, Arc<Outline>)]) -> Ranks {
     for (index, (_, outline)) in files.iter().enumerate() {
         for (name, count) in &outline.mentions {
             let Some(defining) = definers.get(name) else { continue };
-            if defining.len() > MOST_DEFINERS || defining.contains(&index) {
+            if defining.len() > MAX_DEFINERS || defining.contains(&index) {
                 continue;
             }
             let weight = f64::from(*count).sqrt() / defining.len() as f64;

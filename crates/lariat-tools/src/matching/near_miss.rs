@@ -1,31 +1,31 @@
 //! Guesses what a text that is not in a file was meant to be.
 //!
-//! First compares lines while ignoring common mistakes, then finds the most similar lines. The guess is only used in the
-//! error message; nothing is ever replaced based on it.
+//! First compares lines while ignoring common mistakes, then finds the most similar lines. The guess is only used in
+//! the error message; nothing is ever replaced based on it.
 
 use similar::{Algorithm, capture_diff_slices, diff_ratio};
 
 use crate::document::{numbered, shortened};
 
 /// A common mistake, and a function that removes it from a line.
-type Blur = (&'static str, fn(&str) -> String);
+type Normalisation = (&'static str, fn(&str) -> String);
 
-const BLURS: &[Blur] = &[
+const NORMALISATIONS: &[Normalisation] = &[
     ("it includes the line numbers of `read_file`, which are not part of the file", without_number),
     ("white space at line ends differs", |line| line.trim_end().to_owned()),
     ("indentation differs", |line| line.trim().to_owned()),
     ("white space differs", |line| line.split_whitespace().collect::<Vec<_>>().join(" ")),
     ("upper and lower case differ", |line| line.trim().to_lowercase()),
-    ("quotation marks, dashes or special spaces differ", |line| typewritten(line.trim())),
+    ("quotation marks, dashes or special spaces differ", |line| with_ascii_punctuation(line.trim())),
     ("characters are escaped (`\\n`, `\\\"`) that are not escaped in the file", |line| {
         unescaped(line.trim())
     }),
 ];
 
 /// Maximum number of lines to show.
-const MOST_SHOWN: usize = 30;
+const MAX_SHOWN: usize = 30;
 /// Maximum number of lines to compare for similarity.
-const MOST_COMPARED: usize = 20_000;
+const MAX_COMPARED: usize = 20_000;
 /// Minimum share of equal characters for a line to be similar.
 const SIMILAR: f32 = 0.6;
 
@@ -37,26 +37,29 @@ pub(super) fn explain(path: &str, text: &str, old: &str) -> String {
     if text.is_empty() {
         return format!("{start} The file is empty.");
     }
-    for (words, blur) in BLURS {
-        let blurred: Vec<String> = wanted.iter().map(|line| blur(line)).collect();
-        if blurred.iter().all(String::is_empty) {
+    for (words, normalise) in NORMALISATIONS {
+        let normalised: Vec<String> = wanted.iter().map(|line| normalise(line)).collect();
+        if normalised.iter().all(String::is_empty) {
             continue;
         }
         let inside = |line: &String, wanted: &String| line.contains(wanted.as_str());
         let file: Vec<String> = lines
             .iter()
-            .map(|line| if wants_number(words) { (*line).to_owned() } else { blur(line) })
+            .map(|line| if wants_number(words) { (*line).to_owned() } else { normalise(line) })
             .collect();
-        let at = file.windows(blurred.len()).position(|window| window == blurred.as_slice()).or_else(|| {
-            (blurred.len() == 1)
-                .then(|| file.iter().position(|line| blurred.iter().all(|wanted| inside(line, wanted))))
-                .flatten()
-        });
+        let at =
+            file.windows(normalised.len()).position(|window| window == normalised.as_slice()).or_else(|| {
+                (normalised.len() == 1)
+                    .then(|| {
+                        file.iter().position(|line| normalised.iter().all(|wanted| inside(line, wanted)))
+                    })
+                    .flatten()
+            });
         if let Some(at) = at {
             return format!(
                 "{start} {} the closest match, but {words}. The file has:\n{}",
-                span(at, blurred.len()),
-                show(&lines, at, blurred.len())
+                span(at, normalised.len()),
+                show(&lines, at, normalised.len())
             );
         }
     }
@@ -81,9 +84,9 @@ fn span(at: usize, count: usize) -> String {
 
 fn show(lines: &[&str], at: usize, count: usize) -> String {
     let mut shown =
-        numbered(lines.iter().skip(at).take(count.min(MOST_SHOWN)).map(|line| shortened(line)), at + 1);
-    if count > MOST_SHOWN {
-        shown.push_str(&format!("[… {} more lines]\n", count - MOST_SHOWN));
+        numbered(lines.iter().skip(at).take(count.min(MAX_SHOWN)).map(|line| shortened(line)), at + 1);
+    if count > MAX_SHOWN {
+        shown.push_str(&format!("[… {} more lines]\n", count - MAX_SHOWN));
     }
     shown
 }
@@ -112,7 +115,7 @@ fn most_similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
         return Some(at);
     }
     let mut best: Option<(f32, usize)> = None;
-    for (at, line) in lines.iter().enumerate().take(MOST_COMPARED) {
+    for (at, line) in lines.iter().enumerate().take(MAX_COMPARED) {
         let line: Vec<char> = line.trim().chars().take(200).collect();
         let (short, long) = (line.len().min(longest.len()), line.len().max(longest.len()));
         // The similarity is at most twice the shorter length divided by the sum.
@@ -138,7 +141,7 @@ fn without_number(line: &str) -> String {
     }
 }
 
-fn typewritten(line: &str) -> String {
+fn with_ascii_punctuation(line: &str) -> String {
     let plain = |character| match character {
         '‘' | '’' | '‚' | '′' => '\'',
         '“' | '”' | '„' | '″' => '"',

@@ -1,7 +1,7 @@
 //! `read_file`: returns text with line numbers, an image, or the text of a PDF.
 //!
-//! Notes in the result say which parts are missing. The tool remembers what the model was shown and does not show it again
-//! unless it changed or the model asks for it.
+//! Notes in the result say which parts are missing. The tool remembers what the model was shown and does not show it
+//! again unless it changed or the model asks for it.
 
 #[cfg(feature = "pdf")]
 mod pages;
@@ -21,7 +21,7 @@ use crate::arguments::{Field, Kind};
 use crate::document::{LINE_LIMIT, counted};
 use crate::file_tool::{FileTool, LARGE, failed};
 use crate::image;
-use crate::shown::{Part, Unit};
+use crate::shown_files::{Part, Unit};
 
 /// Maximum size of the text of one result in bytes.
 const TEXT_LIMIT: u64 = 1_000_000;
@@ -62,8 +62,8 @@ impl Arguments {
         if self.is_again() {
             return Vec::new();
         }
-        let pages = pages::asked(self);
-        let others = [self.lines(), WHOLE_IMAGE].into_iter().filter(|_| !pages::are_named(self));
+        let pages = pages::requested(self);
+        let others = [self.lines(), WHOLE_IMAGE].into_iter().filter(|_| !pages::names_pages(self));
         pages.into_iter().chain(others).collect()
     }
 
@@ -103,15 +103,15 @@ impl FileTool for ReadFile {
 
     fn is_heavy(bench: &Workbench, arguments: &Arguments, stamp: &Stamp, context: &ToolContext) -> bool {
         // Content that was shown before is not read.
-        before(bench, arguments, stamp, context).is_none()
-            && (stamp.size() > LARGE || pages::are_in(bench, &arguments.path))
+        shown_before(bench, arguments, stamp, context).is_none()
+            && (stamp.size() > LARGE || pages::is_pdf(bench, &arguments.path))
     }
 
     fn run(bench: &Workbench, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let path = &arguments.path;
         let workspace = bench.workspace();
         let stamp = workspace.stamp(path).map_err(failed)?;
-        if let Some((answer, known)) = before(bench, &arguments, &stamp, context) {
+        if let Some((answer, known)) = shown_before(bench, &arguments, &stamp, context) {
             bench.memory().remember(path, known);
             return Ok(answer);
         }
@@ -122,28 +122,28 @@ impl FileTool for ReadFile {
         let content = workspace.read(path, TEXT_LIMIT).map_err(failed)?;
         let known = Known::of(content.stamp, &content.bytes);
         if let Some(mime_type) = image::kind(&content.bytes) {
-            return Ok(shown_image(bench, &arguments, context, &content.bytes, known, mime_type));
+            return Ok(image_result(bench, &arguments, context, &content.bytes, known, mime_type));
         }
         if content.bytes.starts_with(PDF) {
             return pages::read(bench, &arguments, content.bytes, known, context);
         }
-        pages::refuse(&arguments)?;
+        pages::reject_pages(&arguments)?;
         let text = readable(path, content.bytes, size)?;
         bench.memory().remember(path, known.clone());
-        let asked = arguments.lines();
+        let requested = arguments.lines();
         if !arguments.is_again()
-            && let Some(answer) = bench.shown().by_content(context, path, &known, asked)
+            && let Some(answer) = bench.shown().by_content(context, path, &known, requested)
         {
             return Ok(answer);
         }
-        let skip = asked.first - 1;
+        let skip = requested.first - 1;
         if text.as_str().is_empty() {
             return Ok(ToolResult::text(format!("`{path}` is empty."))
                 .with_details(json!({ "path": path, "bytes": 0 })));
         }
         let mut lines = text.as_str().lines();
         let passed = lines.by_ref().take(usize::try_from(skip).unwrap_or(usize::MAX)).count() as u64;
-        let mut page = Page::new(skip, text.as_str().len());
+        let mut page = NumberedLines::new(skip, text.as_str().len());
         let count = usize::try_from(arguments.limit.unwrap_or(LINES)).unwrap_or(usize::MAX);
         lines.by_ref().take(count).for_each(|line| page.put(line));
         if page.text.is_empty() {
@@ -168,13 +168,13 @@ impl FileTool for ReadFile {
 }
 
 /// Answers a call for content that was shown before, if the file's stamp alone proves that it did not change.
-fn before(
+fn shown_before(
     bench: &Workbench,
     arguments: &Arguments,
     stamp: &Stamp,
     context: &ToolContext,
 ) -> Option<(ToolResult, Known)> {
-    let shown = |asked| bench.shown().by_stamp(context, &arguments.path, stamp, asked);
+    let shown = |requested| bench.shown().by_stamp(context, &arguments.path, stamp, requested);
     arguments.parts().into_iter().find_map(shown)
 }
 
@@ -191,14 +191,14 @@ fn large(
     if let Some(mime_type) = image::kind(&start.bytes) {
         let content = workspace.read(path, IMAGE_LIMIT).map_err(failed)?;
         let known = Known::of(content.stamp, &content.bytes);
-        return Ok(shown_image(bench, arguments, context, &content.bytes, known, mime_type));
+        return Ok(image_result(bench, arguments, context, &content.bytes, known, mime_type));
     }
     if start.bytes.starts_with(PDF) {
         let content = workspace.read(path, pages::LIMIT).map_err(failed)?;
         let known = Known::of(content.stamp, &content.bytes);
         return pages::read(bench, arguments, content.bytes, known, context);
     }
-    pages::refuse(arguments)?;
+    pages::reject_pages(arguments)?;
     if start.bytes.starts_with(b"\xFF\xFE") || start.bytes.starts_with(b"\xFE\xFF") {
         let how = "It is UTF-16, of which no ranges can be read. Convert it to UTF-8 first.";
         return Err(failed(FileError::TooLarge { path: path.clone(), size, limit: TEXT_LIMIT, how }));
@@ -213,7 +213,7 @@ fn large(
     let text = readable(path, whole_characters(&range.bytes).to_vec(), size)?;
     let known = Known::in_part(range.stamp);
     bench.memory().remember(path, known.clone());
-    let mut page = Page::new(skip, text.as_str().len());
+    let mut page = NumberedLines::new(skip, text.as_str().len());
     text.as_str().lines().for_each(|line| page.put(line));
     let (first, last) = (skip + 1, page.next - 1);
     let cut = range.more && !range.bytes.ends_with(b"\n");
@@ -231,12 +231,12 @@ fn large(
 }
 
 /// Lines with their numbers.
-struct Page {
+struct NumberedLines {
     text: String,
     next: u64,
 }
 
-impl Page {
+impl NumberedLines {
     fn new(skip: u64, capacity: usize) -> Self {
         Self { text: String::with_capacity(capacity + capacity / 4), next: skip + 1 }
     }
@@ -279,7 +279,7 @@ impl Page {
     }
 }
 
-fn shown_image(
+fn image_result(
     bench: &Workbench,
     arguments: &Arguments,
     context: &ToolContext,

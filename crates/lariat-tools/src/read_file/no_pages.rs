@@ -5,23 +5,23 @@ use lariat_host::files::Known;
 
 use super::Arguments;
 use crate::Workbench;
-use crate::shown::Part;
+use crate::shown_files::Part;
 
 pub(super) const LIMIT: u64 = super::IMAGE_LIMIT;
 
-pub(super) const fn are_in(_: &Workbench, _: &str) -> bool {
+pub(super) const fn is_pdf(_: &Workbench, _: &str) -> bool {
     false
 }
 
-pub(super) const fn are_named(_: &Arguments) -> bool {
+pub(super) const fn names_pages(_: &Arguments) -> bool {
     false
 }
 
-pub(super) const fn asked(_: &Arguments) -> Option<Part> {
+pub(super) const fn requested(_: &Arguments) -> Option<Part> {
     None
 }
 
-pub(super) const fn refuse(_: &Arguments) -> Result<(), ToolError> {
+pub(super) const fn reject_pages(_: &Arguments) -> Result<(), ToolError> {
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::{Arguments, LINES, MAGIC, PDF, TEXT_LIMIT};
 use crate::Workbench;
-use crate::pdf::{self, PageRange, Reading, Refusal, Stopped};
-use crate::shown::{Part, Unit};
+use crate::pdf::{self, PageRange, PageTexts, PdfError, StopReason};
+use crate::shown_files::{Part, Unit};
 
 /// Maximum size of a PDF in bytes.
 pub(super) const LIMIT: u64 = pdf::LIMIT;
@@ -16,18 +16,18 @@ pub(super) const LIMIT: u64 = pdf::LIMIT;
 const END: usize = 1_024;
 
 /// Whether a file is a PDF. Reading a PDF takes long even if it is small.
-pub(super) fn are_in(bench: &Workbench, path: &str) -> bool {
+pub(super) fn is_pdf(bench: &Workbench, path: &str) -> bool {
     let start = bench.workspace().read_lines(path, 0, MAGIC as u64, MAGIC);
     start.is_ok_and(|start| start.bytes.starts_with(PDF))
 }
 
 /// Whether a call names pages.
-pub(super) const fn are_named(arguments: &Arguments) -> bool {
+pub(super) const fn names_pages(arguments: &Arguments) -> bool {
     arguments.pages.is_some()
 }
 
 /// The requested pages: all if the call names none.
-pub(super) fn asked(arguments: &Arguments) -> Option<Part> {
+pub(super) fn requested(arguments: &Arguments) -> Option<Part> {
     let range = pdf::page_range(arguments.pages.as_deref().unwrap_or("1-"))?;
     Some(Part { unit: Unit::Page, first: *range.start(), last: *range.end() })
 }
@@ -50,33 +50,33 @@ pub(super) fn read(
             format!("`{path}` is a PDF: select pages with `pages`, not lines with `offset` and `limit`.");
         return Err(ToolError::InvalidArgs(words));
     }
-    let asked = asked(arguments).ok_or_else(|| {
+    let requested = requested(arguments).ok_or_else(|| {
         ToolError::InvalidArgs("`pages` must be one page or a range, such as `3`, `2-5` or `8-`.".to_owned())
     })?;
     bench.memory().remember(path, known.clone());
     if !arguments.is_again()
-        && let Some(answer) = bench.shown().by_content(context, path, &known, asked)
+        && let Some(answer) = bench.shown().by_content(context, path, &known, requested)
     {
         return Ok(answer);
     }
-    let wanted: PageRange = asked.first..=asked.last;
+    let wanted: PageRange = requested.first..=requested.last;
     let (mut lines, mut text_bytes) = (0, 0);
     let reading = pdf::read(bytes, &wanted, context, |page| {
         lines += page.lines().count() as u64;
         text_bytes += page.len() as u64;
         lines >= LINES || text_bytes >= TEXT_LIMIT / 2
     })?;
-    let reading = reading.map_err(|refusal| refused(path, refusal))?;
-    let last = asked.first + reading.pages.len() as u64 - 1;
+    let reading = reading.map_err(|error| unreadable(path, error))?;
+    let last = requested.first + reading.pages.len() as u64 - 1;
     if reading.pages.iter().all(String::is_empty) && reading.stopped.is_none() {
-        return Err(without_text(path, &shown_range(asked.first, last, reading.total), ended));
+        return Err(without_text(path, &shown_range(requested.first, last, reading.total), ended));
     }
-    bench.shown().remember(context, path, &known, Part { last, ..asked }, Some(reading.total));
+    bench.shown().remember(context, path, &known, Part { last, ..requested }, Some(reading.total));
     let details = json!({ "path": path, "bytes": size, "pages": reading.total });
-    Ok(ToolResult::text(shown_pages(&reading, asked.first, last)).with_details(details))
+    Ok(ToolResult::text(shown_pages(&reading, requested.first, last)).with_details(details))
 }
 
-fn shown_pages(reading: &Reading, first: u64, last: u64) -> String {
+fn shown_pages(reading: &PageTexts, first: u64, last: u64) -> String {
     let (mut text, total) = (String::new(), reading.total);
     for (page, content) in (first..).zip(&reading.pages) {
         if content.is_empty() {
@@ -94,9 +94,9 @@ fn shown_pages(reading: &Reading, first: u64, last: u64) -> String {
     let (next, after) = (last + 1, last + 2);
     let range = shown_range(first, last, total);
     let words = match reading.stopped {
-        Some(Stopped::Late) => format!("page {next} took too long. Continue with `pages` \"{after}-\"."),
-        Some(Stopped::Damaged) => format!("page {next} is damaged. Continue with `pages` \"{after}-\"."),
-        Some(Stopped::Full) => format!("Continue with `pages` \"{next}-\"."),
+        Some(StopReason::Late) => format!("page {next} took too long. Continue with `pages` \"{after}-\"."),
+        Some(StopReason::Damaged) => format!("page {next} is damaged. Continue with `pages` \"{after}-\"."),
+        Some(StopReason::Full) => format!("Continue with `pages` \"{next}-\"."),
         None if last < total => format!("Continue with `pages` \"{next}-\"."),
         None => return text,
     };
@@ -104,8 +104,8 @@ fn shown_pages(reading: &Reading, first: u64, last: u64) -> String {
     text
 }
 
-fn refused(path: &str, refusal: Refusal) -> ToolError {
-    ToolError::Failed(format!("`{path}` is a PDF that {refusal}."))
+fn unreadable(path: &str, error: PdfError) -> ToolError {
+    ToolError::Failed(format!("`{path}` is a PDF that {error}."))
 }
 
 fn without_text(path: &str, range: &str, ended: bool) -> ToolError {
@@ -129,9 +129,9 @@ fn shown_range(first: u64, last: u64, total: u64) -> String {
 }
 
 /// Rejects `pages` for a file that is not a PDF.
-pub(super) fn refuse(arguments: &Arguments) -> Result<(), ToolError> {
+pub(super) fn reject_pages(arguments: &Arguments) -> Result<(), ToolError> {
     let path = &arguments.path;
-    if !are_named(arguments) {
+    if !names_pages(arguments) {
         return Ok(());
     }
     let words = format!("`{path}` is not a PDF: select lines with `offset` and `limit`, not `pages`.");

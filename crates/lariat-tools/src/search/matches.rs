@@ -30,12 +30,12 @@ pub(super) struct FileMatches {
     pub(super) path: String,
     /// Number of matching lines, as far as they were counted.
     pub(super) count: usize,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<ReportLine>,
 }
 
 /// A line to show.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum ReportLine {
     Match { number: u64, text: String },
     Context { number: u64, text: String, before: bool },
     Break,
@@ -77,7 +77,7 @@ impl Reader {
         mut file: File,
         size: u64,
     ) -> Option<FileMatches> {
-        let mut sink = Gather {
+        let mut sink = MatchSink {
             matcher: &pattern.matcher,
             mode: pattern.mode,
             binary: false,
@@ -97,7 +97,7 @@ impl Reader {
             self.skipped.truncate(10);
             return None;
         }
-        let Gather { binary, count, lines, .. } = sink;
+        let MatchSink { binary, count, lines, .. } = sink;
         if binary {
             self.skipped.push(format!("{path} is a binary file"));
             self.skipped.truncate(10);
@@ -105,8 +105,8 @@ impl Reader {
         (count > 0 && !binary).then(|| FileMatches { path: path.to_owned(), count, lines })
     }
 
-    /// Fills the buffer and returns the number of bytes. A read that is shorter than requested reached the end, which saves
-    /// another call.
+    /// Fills the buffer and returns the number of bytes. A read that is shorter than requested reached the end, which
+    /// saves another call.
     fn read(&mut self, file: &mut File, size: u64) -> std::io::Result<usize> {
         let room = usize::try_from(size).unwrap_or_default() + 1;
         if self.buffer.len() < room {
@@ -124,15 +124,15 @@ impl Reader {
     }
 }
 
-struct Gather<'a> {
+struct MatchSink<'a> {
     matcher: &'a RegexMatcher,
     mode: Mode,
     binary: bool,
     count: usize,
-    lines: Vec<Line>,
+    lines: Vec<ReportLine>,
 }
 
-impl Sink for Gather<'_> {
+impl Sink for MatchSink<'_> {
     type Error = std::io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
@@ -144,7 +144,7 @@ impl Sink for Gather<'_> {
                     Ok(Some(place)) => place.start(),
                     _ => 0,
                 };
-                self.lines.push(Line::Match { number: index, text: shortened(line, start) });
+                self.lines.push(ReportLine::Match { number: index, text: shortened(line, start) });
             }
         }
         Ok(self.mode != Mode::Files)
@@ -153,12 +153,12 @@ impl Sink for Gather<'_> {
     fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> Result<bool, Self::Error> {
         let number = found.line_number().unwrap_or_default();
         let before = matches!(found.kind(), SinkContextKind::Before);
-        self.lines.push(Line::Context { number, text: shortened(found.bytes(), 0), before });
+        self.lines.push(ReportLine::Context { number, text: shortened(found.bytes(), 0), before });
         Ok(true)
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, Self::Error> {
-        self.lines.push(Line::Break);
+        self.lines.push(ReportLine::Break);
         Ok(true)
     }
 

@@ -22,7 +22,7 @@ use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::{BenchTool, blocking};
 use crate::file_tool::failed;
-use crate::tree::{Rules, Visit, Visited, Walk};
+use crate::tree::{Rules, VisitedFile, Visitor, Walk};
 use matches::{FileMatches, Reader};
 pub(crate) use pattern::Filter;
 use pattern::Pattern;
@@ -155,42 +155,47 @@ fn search(
         Some(true) => Rules::Nothing,
         _ => Rules::above(bench.workspace(), path),
     };
-    let looking = Looking { pattern: &pattern, filter: &filter, context };
+    let visitor = SearchVisitor { pattern: &pattern, filter: &filter, context };
     let walk = Walk { workspace: bench.workspace(), path, rules, cancel };
-    let seen = walk.run(&looking, |found| report.take(found))?;
+    let seen = walk.run(&visitor, |found| report.take(found))?;
     Ok(report.result(arguments, seen.files, &[]))
 }
 
-struct Looking<'a> {
+struct SearchVisitor<'a> {
     pattern: &'a Pattern,
     filter: &'a Filter,
     context: &'a ToolContext,
 }
 
-struct Tools {
+struct SearchState {
     reader: Reader,
     files: usize,
 }
 
-impl Visit for Looking<'_> {
+impl Visitor for SearchVisitor<'_> {
     type Found = FileMatches;
-    type Tools = Tools;
+    type ThreadState = SearchState;
 
-    fn tools(&self) -> Tools {
-        Tools { reader: Reader::new(self.pattern), files: 0 }
+    fn thread_state(&self) -> SearchState {
+        SearchState { reader: Reader::new(self.pattern), files: 0 }
     }
 
     fn wants(&self, path: &str) -> bool {
         self.filter.wants(path)
     }
 
-    fn visit(&self, tools: &mut Tools, file: &Visited<'_>, found: &mut Vec<FileMatches>) -> ControlFlow<()> {
-        tools.files += 1;
-        if tools.files.is_multiple_of(PROGRESS) {
+    fn visit(
+        &self,
+        state: &mut SearchState,
+        file: &VisitedFile<'_>,
+        found: &mut Vec<FileMatches>,
+    ) -> ControlFlow<()> {
+        state.files += 1;
+        if state.files.is_multiple_of(PROGRESS) {
             self.context.progress(format!("Searching {}", file.path));
         }
         let Ok((opened, stamp)) = file.folder.file(file.name) else { return ControlFlow::Continue(()) };
-        found.extend(tools.reader.search(self.pattern, file.path, opened, stamp.size()));
+        found.extend(state.reader.search(self.pattern, file.path, opened, stamp.size()));
         let enough: usize = found.iter().map(|found| self.pattern.weight(found)).sum();
         if enough > self.pattern.enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use lariat_core::tool::ToolResult;
 use serde_json::json;
 
-use super::matches::{FileMatches, Line};
+use super::matches::{FileMatches, ReportLine};
 use super::{Arguments, Mode};
 use crate::document::counted;
 use crate::output::LIMIT as BYTES;
@@ -78,7 +78,7 @@ impl Report {
         let mut follows = false;
         for line in &file.lines {
             match line {
-                Line::Match { number, text } => {
+                ReportLine::Match { number, text } => {
                     if self.skip > 0 {
                         self.skip -= 1;
                         lead.clear();
@@ -98,7 +98,7 @@ impl Report {
                     self.shown += 1;
                     follows = true;
                 }
-                Line::Context { number, text, before } => {
+                ReportLine::Context { number, text, before } => {
                     let text = format!("{number}- {text}\n");
                     match *before {
                         true => lead.push_str(&text),
@@ -106,8 +106,8 @@ impl Report {
                         false => {}
                     }
                 }
-                Line::Break if follows => lead.push_str("--\n"),
-                Line::Break => {}
+                ReportLine::Break if follows => lead.push_str("--\n"),
+                ReportLine::Break => {}
             }
         }
         ControlFlow::Continue(())

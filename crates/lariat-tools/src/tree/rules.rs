@@ -1,7 +1,7 @@
 //! Decides what git would ignore, from ignore files that are read by handle like every other file.
 //!
-//! The ignore file of the deepest directory decides first; in one directory, `.ignore` decides before `.gitignore`. `.git`
-//! itself is always ignored.
+//! The ignore file of the deepest directory decides first; in one directory, `.ignore` decides before `.gitignore`.
+//! `.git` itself is always ignored.
 
 use std::ffi::OsStr;
 use std::io::Read;

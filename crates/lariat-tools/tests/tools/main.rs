@@ -6,11 +6,11 @@
 )]
 
 mod commands;
+mod conversation;
 #[cfg(feature = "fetch")]
-mod fetching;
-mod finding;
-mod ground;
-mod judged;
-mod mapping;
+mod fetch;
+mod file_permissions;
+mod fixture;
+mod repo_map;
 mod scenarios;
-mod talking;
+mod search;

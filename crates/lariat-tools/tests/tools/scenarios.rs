@@ -1,10 +1,10 @@
 //! Runs scenario directories: files before, tool calls, files after. They can be read and added without writing code.
 //!
 //! `before/` is the workspace. `call.json` is a list of steps: `{"tool": …, "arguments": …}`, or `{"change": path,
-//! "content": …}` for a change by another program (`"how": "save"` saves as an editor does, under a new inode). Every tool
-//! call except the last must succeed. The last one yields `result.txt`, or `error.txt`; in the latter case it must not
-//! have changed anything. `after/` is the workspace afterwards, if a tool call changed it. `generate.json` creates files
-//! that are too large to commit.
+//! "content": …}` for a change by another program (`"how": "save"` saves as an editor does, under a new inode). Every
+//! tool call except the last must succeed. The last one yields `result.txt`, or `error.txt`; in the latter case it
+//! must not have changed anything. `after/` is the workspace afterwards, if a tool call changed it. `generate.json`
+//! creates files that are too large to commit.
 //!
 //! `LARIAT_BLESS=1` writes what happened as the expected outcome; check the difference before you commit it.
 #![expect(clippy::disallowed_methods, reason = "tests check the files without going through the workspace")]
@@ -27,15 +27,15 @@ const AT_LEAST: usize = 80;
 
 /// A file: the target of a link, or mode and content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Found {
+enum ScenarioFile {
     Link(PathBuf),
     File(bool, Vec<u8>),
 }
 
-type Files = BTreeMap<PathBuf, Found>;
+type Files = BTreeMap<PathBuf, ScenarioFile>;
 
 #[test]
-fn every_scenario_ends_as_it_is_written_down() {
+fn every_scenario_has_the_expected_outcome() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
     let mut names: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
@@ -52,18 +52,18 @@ fn every_scenario_ends_as_it_is_written_down() {
 
 fn run(scenario: &Path) -> Result<(), String> {
     let name = scenario.file_name().unwrap().to_string_lossy().into_owned();
-    let ground = std::env::temp_dir().join(format!("lariat-scenario-{}-{name}", std::process::id()));
-    let _ = fs::remove_dir_all(&ground);
-    fs::create_dir_all(&ground).unwrap();
-    let ground = fs::canonicalize(ground).unwrap();
-    put(&ground, &files(&scenario.join("before")));
+    let fixture = std::env::temp_dir().join(format!("lariat-scenario-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&fixture);
+    fs::create_dir_all(&fixture).unwrap();
+    let fixture = fs::canonicalize(fixture).unwrap();
+    put(&fixture, &files(&scenario.join("before")));
     let generated = generated(scenario);
-    put(&ground, &generated.before);
-    let outcome = play(scenario, &ground);
-    let (now, empty_now) = (files(&ground), empty_folders(&ground));
-    fs::remove_dir_all(&ground).unwrap();
-    let Played { before, empty, result } = outcome.map_err(|error| format!("{name}: {error}"))?;
-    let place = ground.display().to_string();
+    put(&fixture, &generated.before);
+    let outcome = run_steps(scenario, &fixture);
+    let (now, empty_now) = (files(&fixture), empty_folders(&fixture));
+    fs::remove_dir_all(&fixture).unwrap();
+    let ScenarioRun { before, empty, result } = outcome.map_err(|error| format!("{name}: {error}"))?;
+    let place = fixture.display().to_string();
     let (kind, text) = match result {
         Ok(result) => ("result.txt", shown(&result)),
         Err(error) => ("error.txt", format!("{error}\n")),
@@ -104,10 +104,10 @@ fn run(scenario: &Path) -> Result<(), String> {
     }
 }
 
-fn describe(found: &Found) -> String {
+fn describe(found: &ScenarioFile) -> String {
     match found {
-        Found::Link(target) => format!("a link to {}", target.display()),
-        Found::File(executable, bytes) => {
+        ScenarioFile::Link(target) => format!("a link to {}", target.display()),
+        ScenarioFile::File(executable, bytes) => {
             format!(
                 "executable {executable}, {:?}",
                 String::from_utf8_lossy(bytes).chars().take(400).collect::<String>()
@@ -116,18 +116,18 @@ fn describe(found: &Found) -> String {
     }
 }
 
-struct Played {
+struct ScenarioRun {
     /// The files before the last tool call.
     before: Files,
     empty: BTreeSet<PathBuf>,
     result: Result<ToolResult, ToolError>,
 }
 
-fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
+fn run_steps(scenario: &Path, fixture: &Path) -> Result<ScenarioRun, String> {
     let steps = fs::read_to_string(scenario.join("call.json")).map_err(|error| error.to_string())?;
-    let steps = steps.replace("{workspace}", &ground.display().to_string());
+    let steps = steps.replace("{workspace}", &fixture.display().to_string());
     let steps: Vec<Value> = serde_json::from_str(&steps).map_err(|error| error.to_string())?;
-    let workspace = Workspace::open(ground).map_err(|error| error.to_string())?.with_sync(Sync::Fast);
+    let workspace = Workspace::open(fixture).map_err(|error| error.to_string())?.with_sync(Sync::Fast);
     let tools = default_tools(&Workbench::new(workspace));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -136,12 +136,12 @@ fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
     let count = steps.len();
     for (index, step) in steps.iter().enumerate() {
         if let Some(path) = step["change"].as_str() {
-            let path = ground.join(path);
+            let path = fixture.join(path);
             let content = step["content"].as_str().unwrap_or_default();
             match step["how"].as_str() {
                 Some("save") => {
-                    fs::write(ground.join("saving"), content).unwrap();
-                    fs::rename(ground.join("saving"), path).unwrap();
+                    fs::write(fixture.join("saving"), content).unwrap();
+                    fs::rename(fixture.join("saving"), path).unwrap();
                 }
                 Some("remove") => fs::remove_file(path).unwrap(),
                 _ => fs::write(path, content).unwrap(),
@@ -157,15 +157,15 @@ fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
             LoopId::from("l"),
             CancellationToken::new(),
         );
-        let (before, empty) = (files(ground), empty_folders(ground));
+        let (before, empty) = (files(fixture), empty_folders(fixture));
         let preview = runtime.block_on(tool.preview(&step["arguments"]));
-        if files(ground) != before {
+        if files(fixture) != before {
             return Err(format!("step {}: the preview changed something", index + 1));
         }
         let result = runtime.block_on(tool.execute(step["arguments"].clone(), context));
-        foreseen(&preview, &result).map_err(|words| format!("step {}: {words}", index + 1))?;
+        check_preview(&preview, &result).map_err(|words| format!("step {}: {words}", index + 1))?;
         if index + 1 == count {
-            return Ok(Played { before, empty, result });
+            return Ok(ScenarioRun { before, empty, result });
         }
         result.map_err(|error| format!("step {}: {error}", index + 1))?;
     }
@@ -173,7 +173,7 @@ fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
 }
 
 /// Checks that a preview shows exactly the diffs of the result, and that a successful call has a preview.
-fn foreseen(
+fn check_preview(
     preview: &Result<Option<String>, ToolError>,
     result: &Result<ToolResult, ToolError>,
 ) -> Result<(), String> {
@@ -236,7 +236,7 @@ fn generated(scenario: &Path) -> Generated {
                     let (text, count) = (part[0].as_str().unwrap(), part[1].as_u64().unwrap());
                     (1..=count).map(|index| text.replace("{n}", &index.to_string())).collect::<String>()
                 };
-                (path.into(), Found::File(false, parts.map(part).collect::<String>().into_bytes()))
+                (path.into(), ScenarioFile::File(false, parts.map(part).collect::<String>().into_bytes()))
             })
             .collect()
     };
@@ -255,11 +255,11 @@ fn files(folder: &Path) -> Files {
             if kind.is_dir() {
                 ahead.push(path);
             } else if kind.is_symlink() {
-                found.insert(name, Found::Link(fs::read_link(path).unwrap()));
+                found.insert(name, ScenarioFile::Link(fs::read_link(path).unwrap()));
             } else {
                 found.insert(
                     name,
-                    Found::File(kind.permissions().mode() & 0o100 != 0, fs::read(path).unwrap()),
+                    ScenarioFile::File(kind.permissions().mode() & 0o100 != 0, fs::read(path).unwrap()),
                 );
             }
         }
@@ -285,8 +285,8 @@ fn put(folder: &Path, files: &Files) {
         let path = folder.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         match found {
-            Found::Link(target) => std::os::unix::fs::symlink(target, path).unwrap(),
-            Found::File(executable, bytes) => {
+            ScenarioFile::Link(target) => std::os::unix::fs::symlink(target, path).unwrap(),
+            ScenarioFile::File(executable, bytes) => {
                 fs::write(&path, bytes).unwrap();
                 if *executable {
                     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();

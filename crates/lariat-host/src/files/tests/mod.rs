@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::*;
 
 /// A workspace in a temporary directory, next to a directory outside the workspace.
-struct Ground {
+struct Fixture {
     base: PathBuf,
     workspace: Workspace,
 }
 
-impl Ground {
+impl Fixture {
     fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -57,12 +57,12 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.base);
     }
 }
 
-mod reaching;
-mod sweeping;
-mod writing;
+mod access;
+mod sweep;
+mod writes;

@@ -13,12 +13,12 @@ use crate::Workbench;
 const FILES: usize = 500;
 
 /// A tool call between its two checkpoints. Dropping it without ending it abandons the call.
-pub(crate) struct Kept {
+pub(crate) struct CheckpointGuard {
     undo: Undo,
     call: String,
 }
 
-impl Kept {
+impl CheckpointGuard {
     /// Saves these files before a tool call changes them.
     pub(crate) fn paths(bench: &Workbench, call: &str, paths: &[String]) -> Result<Option<Self>, ToolError> {
         let paths: Vec<_> = paths.iter().map(String::as_str).collect();
@@ -64,7 +64,7 @@ impl Kept {
             Ok(self.undo.changes(&self.call).unwrap_or_default())
         });
         let is_file = |side: &Option<(Look, u32)>| matches!(side, Some((Look::File(_) | Look::Link(_), _)));
-        let told = |change: Change| {
+        let file_entry = |change: Change| {
             let word = match (is_file(&change.before), is_file(&change.after)) {
                 (false, true) => "added",
                 (true, true) => "modified",
@@ -73,11 +73,11 @@ impl Kept {
             };
             Some(json!({ "path": change.path.as_path().display().to_string(), "change": word }))
         };
-        changed.await.unwrap_or_default().into_iter().filter_map(told).take(FILES).collect()
+        changed.await.unwrap_or_default().into_iter().filter_map(file_entry).take(FILES).collect()
     }
 }
 
-impl Drop for Kept {
+impl Drop for CheckpointGuard {
     fn drop(&mut self) {
         self.undo.abandon(&self.call);
     }

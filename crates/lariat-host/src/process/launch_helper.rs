@@ -4,9 +4,9 @@
 //! process lives, every page that the original process writes is copied once more, so the cost grows with the size of
 //! the original. A launch helper is the same executable, freshly started and small, so forking it is cheap.
 //!
-//! The owner sends launch orders with their descriptors over a socket. The outcome comes back over the control socket of
-//! the program itself, so no running program depends on the helper: it may end at any time, and the next order starts
-//! another one. The helper ends when its owner does.
+//! The owner sends launch orders with their descriptors over a socket. The outcome comes back over the control socket
+//! of the program itself, so no running program depends on the helper: it may end at any time, and the next order
+//! starts another one. The helper ends when its owner does.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -25,15 +25,15 @@ use rustix::net::{
 };
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::lifeline;
-use super::order::{Descriptors, Order};
+use super::control;
+use super::order::{Descriptors, LaunchOrder};
 use super::running::lock;
-use crate::sys::child::Held;
+use crate::sys::child::HeldDescriptors;
 
 /// Process name of a launch helper, in `argv[0]` and so in process lists.
 const NAME: &str = "lariat-keeper";
 /// How long to wait for a launch helper to end.
-const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const END_TIMEOUT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// Maximum number of descriptors per order: order text, standard streams, control socket, mount socket, control groups.
 const DESCRIPTORS: usize = 16;
 
@@ -42,7 +42,7 @@ const DESCRIPTORS: usize = 16;
 pub struct Keeper {
     program: PathBuf,
     arguments: Vec<OsString>,
-    line: Arc<Mutex<Option<Line>>>,
+    connection: Arc<Mutex<Option<HelperConnection>>>,
 }
 
 impl Keeper {
@@ -57,7 +57,7 @@ impl Keeper {
         arguments: impl IntoIterator<Item = T>,
     ) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Self { program: program.into(), arguments, line: Arc::default() }
+        Self { program: program.into(), arguments, connection: Arc::default() }
     }
 
     /// Runs as a launch helper and exits, if this process was started as one; otherwise returns.
@@ -71,7 +71,7 @@ impl Keeper {
     pub fn serve() -> ! {
         // The helper must not keep a directory in use.
         let _ = rustix::process::chdir("/");
-        attend(&Arc::default());
+        serve_orders(&Arc::default());
         std::process::exit(0)
     }
 
@@ -79,34 +79,34 @@ impl Keeper {
     ///
     /// # Errors
     /// If no launch helper is available. Then the order was not executed.
-    pub(super) fn give(&self, order: &Order, descriptors: &Descriptors) -> io::Result<()> {
+    pub(super) fn send_order(&self, order: &LaunchOrder, descriptors: &Descriptors) -> io::Result<()> {
         let mut text = std::fs::File::from(rustix::fs::memfd_create(c"order", MemfdFlags::CLOEXEC)?);
         text.write_all(&serde_json::to_vec(order)?)?;
-        let mut line = lock(&self.line);
-        if let Some(open) = line.take() {
+        let mut connection = lock(&self.connection);
+        if let Some(open) = connection.take() {
             let sent = open.send(&text, descriptors);
             // A helper whose queue is full still works.
             if sent.as_ref().map_or_else(|error| error.kind() == io::ErrorKind::WouldBlock, |()| true) {
-                *line = Some(open);
+                *connection = Some(open);
                 return sent;
             }
         }
-        let open = Line::open(self)?;
+        let open = HelperConnection::open(self)?;
         open.send(&text, descriptors)?;
-        *line = Some(open);
+        *connection = Some(open);
         Ok(())
     }
 }
 
 /// A running launch helper.
 #[derive(Debug)]
-struct Line {
+struct HelperConnection {
     /// Closing it tells the helper to end.
     socket: Option<OwnedFd>,
     child: Child,
 }
 
-impl Line {
+impl HelperConnection {
     #[expect(clippy::disallowed_methods, reason = "lariat-host may access the operating system")]
     fn open(keeper: &Keeper) -> io::Result<Self> {
         let (ours, theirs) =
@@ -128,8 +128,8 @@ impl Line {
         let [input, output, errors] = &descriptors.standard;
         let held = &descriptors.held;
         let mut rights: Vec<BorrowedFd<'_>> =
-            vec![text.as_fd(), input.as_fd(), output.as_fd(), errors.as_fd(), held.lifeline.as_fd()];
-        rights.extend(held.maker.iter().map(OwnedFd::as_fd));
+            vec![text.as_fd(), input.as_fd(), output.as_fd(), errors.as_fd(), held.control.as_fd()];
+        rights.extend(held.creation_socket.iter().map(OwnedFd::as_fd));
         rights.extend(held.groups.iter().map(OwnedFd::as_fd));
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -143,12 +143,12 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for HelperConnection {
     /// The helper ends when its socket closes. If it is blocked by a file system, it is killed without waiting for it.
     fn drop(&mut self) {
         self.socket = None;
         if let Ok(process) = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()) {
-            let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&PATIENCE));
+            let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&END_TIMEOUT));
         }
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             let _ = self.child.kill();
@@ -157,7 +157,7 @@ impl Drop for Line {
 }
 
 /// Receives the next order; `None` after the owner closed the socket.
-fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Order, Descriptors)>> {
+fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(LaunchOrder, Descriptors)>> {
     let mut byte = [0_u8; 1];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -180,51 +180,52 @@ fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Order, Descriptors)>> {
     let mut next = || rights.next().ok_or_else(missing);
     let mut text = std::fs::File::from(next()?);
     let standard = [next()?, next()?, next()?];
-    let lifeline = next()?;
+    let control = next()?;
     let mut bytes = Vec::new();
     text.rewind()?;
     text.read_to_end(&mut bytes)?;
-    let order: Order = serde_json::from_slice(&bytes)?;
-    let maker = order.has_maker().then(&mut next).transpose()?;
+    let order: LaunchOrder = serde_json::from_slice(&bytes)?;
+    let creation_socket = order.has_creation_socket().then(&mut next).transpose()?;
     let groups = rights.collect();
-    Ok(Some((order, Descriptors { standard, held: Held { lifeline, groups, maker } })))
+    Ok(Some((order, Descriptors { standard, held: HeldDescriptors { control, groups, creation_socket } })))
 }
 
 /// State that the threads of a launch helper share.
 #[derive(Debug, Default)]
-struct House {
+struct HelperState {
     /// Number of threads that are executing an order.
     busy: AtomicUsize,
     /// Number of threads besides the first.
     others: AtomicUsize,
     /// The supervisor processes that were started. Ended ones are removed before the next is added.
-    wardens: Mutex<Vec<Child>>,
+    supervisors: Mutex<Vec<Child>>,
 }
 
-/// Executes orders. A start may block on a file system that does not respond, so another thread always waits for orders.
-fn attend(house: &Arc<House>) {
+/// Executes orders. A start may block on a file system that does not respond, so another thread always waits for
+/// orders.
+fn serve_orders(state: &Arc<HelperState>) {
     while let Ok(Some((order, descriptors))) = receive(rustix::stdio::stdin()) {
-        let busy = house.busy.fetch_add(1, Ordering::AcqRel);
-        if busy >= house.others.load(Ordering::Acquire) {
-            house.others.fetch_add(1, Ordering::AcqRel);
-            let house = Arc::clone(house);
+        let busy = state.busy.fetch_add(1, Ordering::AcqRel);
+        if busy >= state.others.load(Ordering::Acquire) {
+            state.others.fetch_add(1, Ordering::AcqRel);
+            let state = Arc::clone(state);
             let _ = std::thread::Builder::new().spawn(move || {
-                attend(&house);
+                serve_orders(&state);
                 // The owner closed the socket.
                 std::process::exit(0)
             });
         }
-        carry_out(order, descriptors, house);
-        house.busy.fetch_sub(1, Ordering::AcqRel);
+        execute(order, descriptors, state);
+        state.busy.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-fn carry_out(order: Order, descriptors: Descriptors, house: &House) {
-    let Ok(reply) = descriptors.held.lifeline.try_clone() else { return };
-    let started = order.carry_out(descriptors);
-    lifeline::tell_started(&reply, started.as_ref().map(drop));
+fn execute(order: LaunchOrder, descriptors: Descriptors, state: &HelperState) {
+    let Ok(reply) = descriptors.held.control.try_clone() else { return };
+    let started = order.spawn(descriptors);
+    control::report_started(&reply, started.as_ref().map(drop));
     drop(reply);
-    let mut wardens = lock(&house.wardens);
-    wardens.retain_mut(|warden| !matches!(warden.try_wait(), Ok(Some(_)) | Err(_)));
-    wardens.extend(started);
+    let mut supervisors = lock(&state.supervisors);
+    supervisors.retain_mut(|supervisor| !matches!(supervisor.try_wait(), Ok(Some(_)) | Err(_)));
+    supervisors.extend(started);
 }

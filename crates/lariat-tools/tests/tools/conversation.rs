@@ -8,31 +8,33 @@ use lariat_core::tool::ToolError;
 use lariat_tools::{Asker, Question};
 use serde_json::json;
 
-use crate::ground::{Ground, context};
+use crate::fixture::{Fixture, context};
 
 #[tokio::test]
-async fn a_plan_is_given_back_and_has_one_step_at_most_in_progress() {
-    let ground = Ground::new();
+async fn todo_returns_the_list_and_allows_one_item_in_progress() {
+    let fixture = Fixture::new();
     let items = json!([
         { "content": "look", "status": "completed" },
         { "content": "think", "status": "in_progress" },
         { "content": "act", "status": "pending" },
     ]);
-    let result = ground.call("todo", json!({ "items": items })).await.unwrap();
-    assert_eq!(crate::ground::text(&result), "[x] look\n[>] think\n[ ] act\n");
+    let result = fixture.call("todo", json!({ "items": items })).await.unwrap();
+    assert_eq!(crate::fixture::text(&result), "[x] look\n[>] think\n[ ] act\n");
     assert_eq!(result.details, json!({ "items": items, "completed": 1, "total": 3 }));
     let two =
         json!([{ "content": "a", "status": "in_progress" }, { "content": "b", "status": "in_progress" }]);
-    assert!(ground.error("todo", json!({ "items": two })).await.contains("at most one"));
+    assert!(fixture.error("todo", json!({ "items": two })).await.contains("at most one"));
     let empty = json!([{ "content": " ", "status": "pending" }]);
-    assert!(ground.error("todo", json!({ "items": empty })).await.contains("items[0].content"));
+    assert!(fixture.error("todo", json!({ "items": empty })).await.contains("items[0].content"));
     let odd = json!([{ "content": "a", "status": "done" }]);
-    assert!(ground.error("todo", json!({ "items": odd })).await.contains("`items[0].status` must be one of"));
+    assert!(
+        fixture.error("todo", json!({ "items": odd })).await.contains("`items[0].status` must be one of")
+    );
 }
 
-struct Person;
+struct ScriptedUser;
 
-impl Asker for Person {
+impl Asker for ScriptedUser {
     fn ask(&self, question: Question) -> BoxFuture<'_, Option<String>> {
         Box::pin(async move {
             match question.text.as_str() {
@@ -45,24 +47,30 @@ impl Asker for Person {
 }
 
 #[tokio::test]
-async fn a_question_reaches_a_person_or_says_that_nobody_is_there() {
-    let nobody = Ground::new();
-    assert!(nobody.error("ask_user", json!({ "question": "Which?" })).await.contains("No user is available"));
-    let ground = Ground::with(|bench| bench.with_asker(Arc::new(Person)));
-    let answer = ground.text("ask_user", json!({ "question": "Which?", "options": ["a", "b"] })).await;
+async fn ask_user_returns_the_answer_or_reports_no_user() {
+    let without_user = Fixture::new();
+    assert!(
+        without_user
+            .error("ask_user", json!({ "question": "Which?" }))
+            .await
+            .contains("No user is available")
+    );
+    let fixture = Fixture::with(|bench| bench.with_asker(Arc::new(ScriptedUser)));
+    let answer = fixture.text("ask_user", json!({ "question": "Which?", "options": ["a", "b"] })).await;
     assert_eq!(answer, "b");
-    assert!(ground.text("ask_user", json!({ "question": "Hm?" })).await.contains("declined to answer"));
+    assert!(fixture.text("ask_user", json!({ "question": "Hm?" })).await.contains("declined to answer"));
     let cancel = CancellationToken::new();
-    let asking =
-        ground.tool("ask_user").execute(json!({ "question": "Never?" }), context("ask_user", cancel.clone()));
+    let asking = fixture
+        .tool("ask_user")
+        .execute(json!({ "question": "Never?" }), context("ask_user", cancel.clone()));
     let (answer, ()) = tokio::join!(asking, async { cancel.cancel() });
     assert_eq!(answer.unwrap_err(), ToolError::Cancelled);
 }
 
 #[tokio::test]
-async fn every_tool_has_its_own_name_describes_itself_and_refuses_unknown_arguments() {
-    let ground = Ground::new();
-    let mut names: Vec<_> = ground.tools().iter().map(|tool| tool.name().to_owned()).collect();
+async fn every_tool_has_a_unique_name_and_rejects_unknown_arguments() {
+    let fixture = Fixture::new();
+    let mut names: Vec<_> = fixture.tools().iter().map(|tool| tool.name().to_owned()).collect();
     names.sort();
     let expected = [
         "apply_patch",
@@ -84,12 +92,12 @@ async fn every_tool_has_its_own_name_describes_itself_and_refuses_unknown_argume
     ];
     assert_eq!(names.iter().filter(|name| expected.contains(&name.as_str())).count(), expected.len());
     names.dedup();
-    assert_eq!(names.len(), ground.tools().len());
-    for tool in ground.tools() {
+    assert_eq!(names.len(), fixture.tools().len());
+    for tool in fixture.tools() {
         assert!((40..700).contains(&tool.description().len()), "{}", tool.name());
         let schema = tool.parameters_schema();
         assert_eq!(schema["additionalProperties"], false, "{}", tool.name());
-        let error = ground.error(tool.name(), json!({ "nonsense": 1 })).await;
+        let error = fixture.error(tool.name(), json!({ "nonsense": 1 })).await;
         assert!(error.contains("unknown argument `nonsense`"), "{}: {error}", tool.name());
     }
 }

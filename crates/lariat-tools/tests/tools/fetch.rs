@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::ground::Ground;
+use crate::fixture::Fixture;
 
 /// Starts a server that responds by path; also returns the number of requests.
 async fn server() -> (u16, Arc<AtomicUsize>) {
@@ -54,44 +54,44 @@ fn answer(path: &str, port: u16) -> Vec<u8> {
     }
 }
 
-fn ground() -> Ground {
-    Ground::with(|bench: Workbench| bench.with_internal_host("127.0.0.1"))
+fn fixture() -> Fixture {
+    Fixture::with(|bench: Workbench| bench.with_internal_host("127.0.0.1"))
 }
 
 #[tokio::test]
-async fn a_page_is_fetched_through_redirects_and_made_readable() {
+async fn fetches_a_page_through_redirects_as_markdown() {
     let (port, _) = server().await;
-    let ground = ground();
+    let fixture = fixture();
     let at = |path: &str| json!({ "url": format!("http://127.0.0.1:{port}{path}") });
     for path in ["/page", "/moved"] {
-        let text = ground.text("fetch", at(path)).await;
+        let text = fixture.text("fetch", at(path)).await;
         assert_eq!(text, format!("http://127.0.0.1:{port}/page (200, text/html)\n\n# Hello\n\nthere"));
     }
-    assert!(ground.error("fetch", at("/around")).await.contains("More than 5 redirects"));
-    assert!(ground.error("fetch", at("/image")).await.contains("not text but `image/png`"));
-    let missing = ground.error("fetch", at("/missing")).await;
+    assert!(fixture.error("fetch", at("/around")).await.contains("More than 5 redirects"));
+    assert!(fixture.error("fetch", at("/image")).await.contains("not text but `image/png`"));
+    let missing = fixture.error("fetch", at("/missing")).await;
     assert!(missing.contains("404") && missing.contains("no such page"), "{missing}");
 }
 
 #[tokio::test]
-async fn a_long_page_is_cut_and_recalled_and_a_huge_one_not_taken_whole() {
+async fn cuts_and_recalls_a_long_page_and_limits_a_huge_one() {
     let (port, _) = server().await;
-    let ground = ground();
+    let fixture = fixture();
     let at = |path: &str| json!({ "url": format!("http://127.0.0.1:{port}{path}") });
-    let long = ground.call("fetch", at("/long")).await.unwrap();
-    assert!(crate::ground::text(&long).len() < 34_000);
+    let long = fixture.call("fetch", at("/long")).await.unwrap();
+    assert!(crate::fixture::text(&long).len() < 34_000);
     let id = long.details["output_id"].as_str().unwrap();
-    let part = ground.text("recall", json!({ "id": id, "offset": 9_999 })).await;
+    let part = fixture.text("recall", json!({ "id": id, "offset": 9_999 })).await;
     assert!(part.starts_with("a line of text\na line of text\n[End of the output"), "{part}");
-    let huge = ground.call("fetch", at("/huge")).await.unwrap();
+    let huge = fixture.call("fetch", at("/huge")).await.unwrap();
     assert_eq!(huge.details["bytes"], 5 * 1024 * 1024);
-    assert!(crate::ground::text(&huge).contains("the rest was not read"));
+    assert!(crate::fixture::text(&huge).contains("the rest was not read"));
 }
 
 #[tokio::test]
-async fn a_redirect_to_another_host_is_told_and_not_followed() {
+async fn reports_but_does_not_follow_redirects_to_another_host() {
     let (port, asked) = server().await;
-    let ground = Ground::with(|bench: Workbench| {
+    let fixture = Fixture::with(|bench: Workbench| {
         bench.with_internal_host("127.0.0.1").with_internal_host("localhost")
     });
     for (path, target) in [
@@ -99,16 +99,16 @@ async fn a_redirect_to_another_host_is_told_and_not_followed() {
         ("/metadata", "http://169.254.169.254/latest".to_owned()),
         ("/file", "file:///etc/passwd".to_owned()),
     ] {
-        let error = ground.error("fetch", json!({ "url": format!("http://127.0.0.1:{port}{path}") })).await;
+        let error = fixture.error("fetch", json!({ "url": format!("http://127.0.0.1:{port}{path}") })).await;
         assert!(error.contains("another host") && error.contains(&target), "{path}: {error}");
     }
     assert_eq!(asked.load(Ordering::Relaxed), 3);
 }
 
 #[tokio::test]
-async fn internal_addresses_are_refused_by_number_and_by_name() {
+async fn denies_internal_addresses_by_number_and_name() {
     let (port, asked) = server().await;
-    let strict = Ground::new();
+    let strict = Fixture::new();
     for host in
         ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]", "127.1", "0"]
     {
@@ -116,8 +116,8 @@ async fn internal_addresses_are_refused_by_number_and_by_name() {
         assert!(error.contains("internal network"), "{host}: {error}");
     }
     assert_eq!(asked.load(Ordering::Relaxed), 0);
-    let ground = ground();
+    let fixture = fixture();
     for url in ["file:///etc/passwd", "ftp://example.org/", "http://user:word@example.org/", "no address"] {
-        assert!(!ground.error("fetch", json!({ "url": url })).await.is_empty());
+        assert!(!fixture.error("fetch", json!({ "url": url })).await.is_empty());
     }
 }

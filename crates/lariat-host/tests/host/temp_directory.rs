@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use lariat_host::process::Environment;
 
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct TempDirectory(PathBuf);
 
-impl Folder {
+impl TempDirectory {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("lariat-host-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -21,7 +21,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

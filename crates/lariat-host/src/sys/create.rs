@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 /// A directory, identified by device and inode, in which some names must not be created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Guarded {
+pub(crate) struct GuardedDirectory {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     /// In lower case.
@@ -33,7 +33,7 @@ pub(crate) struct Guarded {
 /// What to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Act {
+pub(crate) enum CreationKind {
     /// A file, which is then opened.
     Open = 1,
     /// A directory.
@@ -48,14 +48,14 @@ pub(crate) enum Act {
     Rename,
 }
 
-impl Act {
+impl CreationKind {
     const ALL: [Self; 6] = [Self::Open, Self::Directory, Self::Node, Self::Symlink, Self::Link, Self::Rename];
 }
 
 /// One request to create a name. The paths start at the first or second descriptor sent with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'a> {
-    pub(crate) act: Act,
+    pub(crate) kind: CreationKind,
     pub(crate) flags: u32,
     pub(crate) mode: u32,
     /// Directory and name of the existing file; for a symbolic link, its target.
@@ -66,7 +66,7 @@ pub(crate) struct Request<'a> {
 
 /// The result of a request.
 #[derive(Debug)]
-pub(crate) enum Made {
+pub(crate) enum CreationResult {
     /// The name was created.
     Done,
     /// The file was created and opened.
@@ -81,7 +81,7 @@ pub(crate) enum Made {
 const ROOM: usize = 16 * 1024;
 /// Bytes before the texts: kind, flags, mode, and four lengths.
 const HEAD: usize = 17;
-/// The reply that means [`Made::Kernel`].
+/// The reply that means [`CreationResult::Kernel`].
 const KERNEL: i32 = i32::MAX;
 
 /// Asks the supervisor process to create something. Blocks until it answers.
@@ -89,10 +89,10 @@ pub(crate) fn ask(
     socket: BorrowedFd<'_>,
     request: &Request<'_>,
     folders: &[BorrowedFd<'_>],
-) -> io::Result<Made> {
+) -> io::Result<CreationResult> {
     let texts = [request.old.0, request.old.1, request.new.0, request.new.1];
     let mut message = Vec::with_capacity(HEAD + 512);
-    message.push(request.act as u8);
+    message.push(request.kind as u8);
     message.extend(request.flags.to_le_bytes());
     message.extend(request.mode.to_le_bytes());
     for text in texts {
@@ -101,7 +101,7 @@ pub(crate) fn ask(
     }
     texts.iter().for_each(|text| message.extend(text.to_bytes_with_nul()));
     if message.len() > ROOM {
-        return Ok(Made::Kernel);
+        return Ok(CreationResult::Kernel);
     }
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -124,15 +124,15 @@ pub(crate) fn ask(
         _ => None,
     });
     Ok(match (i32::from_le_bytes(bytes), opened) {
-        (0, Some(opened)) => Made::Opened(opened),
-        (0, None) => Made::Done,
-        (KERNEL, _) => Made::Kernel,
-        (error, _) => Made::Failed(error),
+        (0, Some(opened)) => CreationResult::Opened(opened),
+        (0, None) => CreationResult::Done,
+        (KERNEL, _) => CreationResult::Kernel,
+        (error, _) => CreationResult::Failed(error),
     })
 }
 
 /// Answers one request. Returns false if the other side closed the socket.
-pub(super) fn serve(socket: BorrowedFd<'_>, guarded: &[Guarded]) -> bool {
+pub(super) fn serve(socket: BorrowedFd<'_>, guarded: &[GuardedDirectory]) -> bool {
     let mut message = [0_u8; ROOM];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -156,13 +156,13 @@ pub(super) fn serve(socket: BorrowedFd<'_>, guarded: &[Guarded]) -> bool {
         (Some(request), Some(first)) => {
             make(&request, first.as_fd(), second.as_ref().unwrap_or(first).as_fd(), guarded)
         }
-        _ => Made::Failed(libc::EINVAL),
+        _ => CreationResult::Failed(libc::EINVAL),
     };
     let (number, opened) = match &made {
-        Made::Done => (0, None),
-        Made::Opened(opened) => (0, Some(opened.as_fd())),
-        Made::Failed(error) => (*error, None),
-        Made::Kernel => (KERNEL, None),
+        CreationResult::Done => (0, None),
+        CreationResult::Opened(opened) => (0, Some(opened.as_fd())),
+        CreationResult::Failed(error) => (*error, None),
+        CreationResult::Kernel => (KERNEL, None),
     };
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -175,7 +175,7 @@ pub(super) fn serve(socket: BorrowedFd<'_>, guarded: &[Guarded]) -> bool {
 
 fn read(message: &[u8]) -> Option<Request<'_>> {
     let (head, mut rest) = message.split_at_checked(HEAD)?;
-    let act = Act::ALL.into_iter().find(|act| Some(&(*act as u8)) == head.first())?;
+    let kind = CreationKind::ALL.into_iter().find(|kind| Some(&(*kind as u8)) == head.first())?;
     let number = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
     let mut text = |index: usize| {
         let length = u16::from_le_bytes(head.get(9 + 2 * index..11 + 2 * index)?.try_into().ok()?);
@@ -185,11 +185,16 @@ fn read(message: &[u8]) -> Option<Request<'_>> {
     };
     let old = (text(0)?, text(1)?);
     let new = (text(2)?, text(3)?);
-    Some(Request { act, flags: number(1)?, mode: number(5)?, old, new })
+    Some(Request { kind, flags: number(1)?, mode: number(5)?, old, new })
 }
 
 /// Creates the name. The last part of each path is looked up in an open directory.
-fn make(request: &Request<'_>, first: BorrowedFd<'_>, second: BorrowedFd<'_>, guarded: &[Guarded]) -> Made {
+fn make(
+    request: &Request<'_>,
+    first: BorrowedFd<'_>,
+    second: BorrowedFd<'_>,
+    guarded: &[GuardedDirectory],
+) -> CreationResult {
     let folder = |from: BorrowedFd<'_>, path: &CStr| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         // A kernel link such as `/proc/self` would refer to this process, not to the command.
@@ -197,68 +202,68 @@ fn make(request: &Request<'_>, first: BorrowedFd<'_>, second: BorrowedFd<'_>, gu
     };
     let (new_folder, new) = match folder(second, request.new.0) {
         Ok(folder) => (folder, request.new.1),
-        Err(_) => return Made::Kernel,
+        Err(_) => return CreationResult::Kernel,
     };
-    match is_refused(&new_folder, new, guarded) {
+    match is_guarded(&new_folder, new, guarded) {
         Ok(false) => {}
-        Ok(true) => return Made::Failed(libc::EROFS),
-        Err(error) => return Made::Failed(error.raw_os_error()),
+        Ok(true) => return CreationResult::Failed(libc::EROFS),
+        Err(error) => return CreationResult::Failed(error.raw_os_error()),
     }
     // Never create files with set-user-id or set-group-id.
     let mode = Mode::from_raw_mode(request.mode & 0o1777);
-    let done = match request.act {
-        Act::Open => {
+    let done = match request.kind {
+        CreationKind::Open => {
             let wanted = OFlags::from_bits_retain(request.flags);
             let flags = wanted | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             return match rustix::fs::openat(&new_folder, new, flags, mode) {
-                Ok(opened) => Made::Opened(opened),
+                Ok(opened) => CreationResult::Opened(opened),
                 // The kernel opens an existing file itself and applies all rules.
-                Err(Errno::EXIST) if !wanted.contains(OFlags::EXCL) => Made::Kernel,
-                Err(error) => Made::Failed(error.raw_os_error()),
+                Err(Errno::EXIST) if !wanted.contains(OFlags::EXCL) => CreationResult::Kernel,
+                Err(error) => CreationResult::Failed(error.raw_os_error()),
             };
         }
-        Act::Directory => rustix::fs::mkdirat(&new_folder, new, mode),
-        Act::Node => {
+        CreationKind::Directory => rustix::fs::mkdirat(&new_folder, new, mode),
+        CreationKind::Node => {
             let kind = FileType::from_raw_mode(request.mode);
             if !matches!(kind, FileType::Fifo | FileType::RegularFile) {
-                return Made::Kernel;
+                return CreationResult::Kernel;
             }
             rustix::fs::mknodat(&new_folder, new, kind, mode, 0)
         }
-        Act::Symlink => rustix::fs::symlinkat(request.old.1, &new_folder, new),
-        Act::Link | Act::Rename => {
-            let Ok(old_folder) = folder(first, request.old.0) else { return Made::Kernel };
+        CreationKind::Symlink => rustix::fs::symlinkat(request.old.1, &new_folder, new),
+        CreationKind::Link | CreationKind::Rename => {
+            let Ok(old_folder) = folder(first, request.old.0) else { return CreationResult::Kernel };
             let old = request.old.1;
-            if request.act == Act::Link {
+            if request.kind == CreationKind::Link {
                 rustix::fs::linkat(&old_folder, old, &new_folder, new, AtFlags::empty())
             } else {
                 let flags = RenameFlags::from_bits_retain(request.flags);
                 // An exchange creates names on both sides.
-                match is_refused(&old_folder, old, guarded) {
+                match is_guarded(&old_folder, old, guarded) {
                     Ok(false) => {}
                     _ if !flags.contains(RenameFlags::EXCHANGE) => {}
-                    _ => return Made::Failed(libc::EROFS),
+                    _ => return CreationResult::Failed(libc::EROFS),
                 }
                 rustix::fs::renameat_with(&old_folder, old, &new_folder, new, flags)
             }
         }
     };
     match done {
-        Ok(()) => Made::Done,
-        Err(error) => Made::Failed(error.raw_os_error()),
+        Ok(()) => CreationResult::Done,
+        Err(error) => CreationResult::Failed(error.raw_os_error()),
     }
 }
 
 /// Whether a name must not be created in a directory.
-fn is_refused(folder: &OwnedFd, name: &CStr, guarded: &[Guarded]) -> Result<bool, Errno> {
+fn is_guarded(folder: &OwnedFd, name: &CStr, guarded: &[GuardedDirectory]) -> Result<bool, Errno> {
     let state = rustix::fs::fstat(folder)?;
-    let of_folder = |known: &&Guarded| known.device == state.st_dev && known.inode == state.st_ino;
+    let of_folder = |known: &&GuardedDirectory| known.device == state.st_dev && known.inode == state.st_ino;
     let mut names = guarded.iter().filter(of_folder).flat_map(|known| &known.names);
     Ok(names.any(|known| is_name(known, name.to_bytes())))
 }
 
-/// Whether some file system treats a name as equal to a known one: file systems differ in how they treat case, invisible
-/// characters, and trailing dots and spaces. Ignores all characters outside ASCII.
+/// Whether some file system treats a name as equal to a known one: file systems differ in how they treat case,
+/// invisible characters, and trailing dots and spaces. Ignores all characters outside ASCII.
 pub(crate) fn is_name(known: &[u8], name: &[u8]) -> bool {
     let end = name.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |last| last + 1);
     let plain = name.iter().take(end).filter(|byte| byte.is_ascii()).map(u8::to_ascii_lowercase);
@@ -270,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_a_file_system_takes_for_the_same_are_the_same() {
+    fn recognises_equivalent_names_of_file_systems() {
         for name in [".git", ".GIT", ".Git ", ".git..", ".g\u{200c}it", "git~1"] {
             assert!(is_name(b".git", name.as_bytes()), "{name:?}");
         }
@@ -280,45 +285,58 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_as_it_was_written_and_a_guarded_name_is_not_made() {
-        let place = std::env::temp_dir().join(format!("lariat-maker-{}", std::process::id()));
+    fn creates_requested_names_except_guarded_ones() {
+        let place = std::env::temp_dir().join(format!("lariat-create-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);
         std::fs::create_dir(&place).unwrap();
         let folder = rustix::fs::open(&place, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
         let state = rustix::fs::fstat(&folder).unwrap();
-        let guarded = [Guarded { device: state.st_dev, inode: state.st_ino, names: vec![b".git".to_vec()] }];
+        let guarded =
+            [GuardedDirectory { device: state.st_dev, inode: state.st_ino, names: vec![b".git".to_vec()] }];
         use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
-        let maker = std::thread::spawn(move || {
+        let creation_socket = std::thread::spawn(move || {
             while {
                 let mut polled = [rustix::event::PollFd::new(&theirs, rustix::event::PollFlags::IN)];
                 rustix::event::poll(&mut polled, None).unwrap();
                 serve(theirs.as_fd(), &guarded)
             } {}
         });
-        let ask = |act: Act, flags: OFlags, old: &CStr, new: &CStr| {
+        let ask = |kind: CreationKind, flags: OFlags, old: &CStr, new: &CStr| {
             let request =
-                Request { act, flags: flags.bits(), mode: 0o6755, old: (c".", old), new: (c".", new) };
+                Request { kind, flags: flags.bits(), mode: 0o6755, old: (c".", old), new: (c".", new) };
             ask(ours.as_fd(), &request, &[folder.as_fd(), folder.as_fd()]).unwrap()
         };
-        assert!(matches!(ask(Act::Directory, OFlags::empty(), c"", c"sub"), Made::Done));
-        assert!(matches!(ask(Act::Directory, OFlags::empty(), c"", c".Git"), Made::Failed(libc::EROFS)));
-        assert!(matches!(ask(Act::Open, OFlags::WRONLY, c"", c"file"), Made::Opened(_)));
-        assert!(matches!(ask(Act::Open, OFlags::WRONLY, c"", c"file"), Made::Kernel));
+        assert!(matches!(ask(CreationKind::Directory, OFlags::empty(), c"", c"sub"), CreationResult::Done));
         assert!(matches!(
-            ask(Act::Open, OFlags::WRONLY | OFlags::EXCL, c"", c"file"),
-            Made::Failed(libc::EEXIST)
+            ask(CreationKind::Directory, OFlags::empty(), c"", c".Git"),
+            CreationResult::Failed(libc::EROFS)
         ));
-        for act in [Act::Open, Act::Node, Act::Symlink, Act::Link, Act::Rename] {
+        assert!(matches!(ask(CreationKind::Open, OFlags::WRONLY, c"", c"file"), CreationResult::Opened(_)));
+        assert!(matches!(ask(CreationKind::Open, OFlags::WRONLY, c"", c"file"), CreationResult::Kernel));
+        assert!(matches!(
+            ask(CreationKind::Open, OFlags::WRONLY | OFlags::EXCL, c"", c"file"),
+            CreationResult::Failed(libc::EEXIST)
+        ));
+        for kind in [
+            CreationKind::Open,
+            CreationKind::Node,
+            CreationKind::Symlink,
+            CreationKind::Link,
+            CreationKind::Rename,
+        ] {
             assert!(
-                matches!(ask(act, OFlags::WRONLY, c"file", c".git"), Made::Failed(libc::EROFS)),
-                "{act:?}"
+                matches!(ask(kind, OFlags::WRONLY, c"file", c".git"), CreationResult::Failed(libc::EROFS)),
+                "{kind:?}"
             );
         }
-        assert!(matches!(ask(Act::Rename, OFlags::empty(), c"file", c"other"), Made::Done));
+        assert!(matches!(
+            ask(CreationKind::Rename, OFlags::empty(), c"file", c"other"),
+            CreationResult::Done
+        ));
         drop(ours);
-        maker.join().unwrap();
+        creation_socket.join().unwrap();
         assert!(place.join("sub").is_dir() && place.join("other").is_file());
         use std::os::unix::fs::PermissionsExt as _;
         assert_eq!(place.join("sub").metadata().unwrap().permissions().mode() & 0o6000, 0);

@@ -1,24 +1,24 @@
 //! Finds the files that permission rules deny reading, before a command starts, so that its sandbox can hide them.
 //!
-//! The search begins where the rules begin, follows no links and is bounded. If it reaches a bound, the command does not
-//! run, because files that were not found would not be hidden.
+//! The search begins where the rules begin, follows no links and is bounded. If it reaches a bound, the command does
+//! not run, because files that were not found would not be hidden.
 
 use std::path::{Path, PathBuf};
 
 use lariat_core::tool::ToolError;
 
-use crate::workbench::Hidden;
+use crate::workbench::HiddenReads;
 
 /// Maximum number of entries to check before a command.
-const MOST: usize = 200_000;
+const MAX_ENTRIES: usize = 200_000;
 /// Maximum number of paths that one sandbox hides.
-const MOST_HIDDEN: usize = 512;
+const MAX_HIDDEN: usize = 512;
 /// Directories that builds and package managers fill. Rules that match at any depth are not applied inside them.
-const FILLED: &[&str] = &["node_modules", "target", ".venv", ".git/objects"];
+const GENERATED: &[&str] = &["node_modules", "target", ".venv", ".git/objects"];
 
 /// Returns the paths to hide. For a directory that is denied as a whole, returns only the directory.
-pub(super) fn paths(hidden: &Hidden, workspace: &Path) -> Result<Vec<PathBuf>, ToolError> {
-    let mut walk = Walk { hidden, found: Vec::new(), left: MOST };
+pub(super) fn paths(hidden: &HiddenReads, workspace: &Path) -> Result<Vec<PathBuf>, ToolError> {
+    let mut walk = Walk { hidden, found: Vec::new(), left: MAX_ENTRIES };
     for start in hidden.starts() {
         // A rule for the whole machine is applied in the workspace.
         let start = if workspace.starts_with(&start) { workspace } else { &start };
@@ -30,7 +30,7 @@ pub(super) fn paths(hidden: &Hidden, workspace: &Path) -> Result<Vec<PathBuf>, T
 }
 
 struct Walk<'a> {
-    hidden: &'a Hidden,
+    hidden: &'a HiddenReads,
     found: Vec<PathBuf>,
     left: usize,
 }
@@ -40,10 +40,10 @@ impl Walk<'_> {
         let Ok(state) = path.symlink_metadata() else { return Ok(()) };
         if self.hidden.denies(path) {
             self.found.push(path.to_owned());
-            return if self.found.len() > MOST_HIDDEN { Err(too_many()) } else { Ok(()) };
+            return if self.found.len() > MAX_HIDDEN { Err(too_many()) } else { Ok(()) };
         }
-        let is_filled = FILLED.iter().any(|filled| path.ends_with(filled));
-        if !state.is_dir() || (is_filled && !is_start) {
+        let is_generated = GENERATED.iter().any(|filled| path.ends_with(filled));
+        if !state.is_dir() || (is_generated && !is_start) {
             return Ok(());
         }
         let Ok(listed) = path.read_dir() else { return Ok(()) };
@@ -54,7 +54,7 @@ impl Walk<'_> {
                 self.visit(&path, false)?;
             } else if self.hidden.denies(&path) {
                 self.found.push(path);
-                if self.found.len() > MOST_HIDDEN {
+                if self.found.len() > MAX_HIDDEN {
                     return Err(too_many());
                 }
             }

@@ -15,7 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::entry::{Entry, RelativePath, Seen};
+use super::entry::{Entry, RecordedStamp, RelativePath};
 use crate::files::temporary;
 
 const PLAIN: ResolveFlags =
@@ -25,26 +25,26 @@ const ATTEMPTS: usize = 64;
 
 /// The root directory of a workspace.
 #[derive(Clone, Debug)]
-pub(super) struct Reach {
+pub(super) struct WorkspaceHandle {
     root: Arc<OwnedFd>,
 }
 
 /// What to create under a name.
-pub(super) enum New<'a> {
+pub(super) enum NewEntry<'a> {
     File(&'a [u8], u32),
     Link(&'a OsStr),
 }
 
 /// Why a step was not done.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Missed {
+pub(super) enum StepError {
     /// The current state is not the recorded one.
     Changed,
     /// The operating system returned an error.
     Refused(Errno),
 }
 
-impl From<Errno> for Missed {
+impl From<Errno> for StepError {
     fn from(errno: Errno) -> Self {
         match errno {
             // The path disappeared, was replaced or is not empty: another process changed it first.
@@ -56,7 +56,7 @@ impl From<Errno> for Missed {
     }
 }
 
-impl Reach {
+impl WorkspaceHandle {
     pub(super) fn new(root: Arc<OwnedFd>) -> Self {
         Self { root }
     }
@@ -78,16 +78,16 @@ impl Reach {
     pub(super) fn put(
         &self,
         path: &RelativePath,
-        new: &New<'_>,
+        new: &NewEntry<'_>,
         expected: Option<&Entry>,
-    ) -> Result<(), Missed> {
+    ) -> Result<(), StepError> {
         let (parent, name) = path.split();
         let folder = self.folder(parent)?;
-        let _lock = temporary::hold(&folder);
+        let _lock = temporary::lock_shared(&folder);
         let draft = create(&folder, new)?;
         let placed = match expected {
             None => {
-                renameat_with(&folder, &draft, &folder, name, RenameFlags::NOREPLACE).map_err(Missed::from)
+                renameat_with(&folder, &draft, &folder, name, RenameFlags::NOREPLACE).map_err(StepError::from)
             }
             Some(expected) => replace(&folder, &draft, name, expected),
         };
@@ -98,32 +98,32 @@ impl Reach {
     }
 
     /// Removes a file, a link or an empty directory.
-    pub(super) fn remove(&self, path: &RelativePath, expected: &Seen) -> Result<(), Missed> {
+    pub(super) fn remove(&self, path: &RelativePath, expected: &RecordedStamp) -> Result<(), StepError> {
         let (parent, name) = path.split();
         let folder = self.folder(parent)?;
         let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             return Ok(unlinkat(&folder, name, AtFlags::REMOVEDIR)?);
         }
-        if !expected.same_content(&Seen::of(&stat)) {
-            return Err(Missed::Changed);
+        if !expected.same_content(&RecordedStamp::of(&stat)) {
+            return Err(StepError::Changed);
         }
         Ok(unlinkat(&folder, name, AtFlags::empty())?)
     }
 
     /// Creates a directory.
-    pub(super) fn create_folder(&self, path: &RelativePath) -> Result<(), Missed> {
+    pub(super) fn create_folder(&self, path: &RelativePath) -> Result<(), StepError> {
         let (parent, name) = path.split();
         Ok(rustix::fs::mkdirat(self.folder(parent)?, name, Mode::from_raw_mode(0o700))?)
     }
 
     /// Sets the mode of a file or directory. Uses a path-only handle, so that unreadable files can be changed, and its
     /// link in `/proc`, because `fchmod` does not accept such a handle.
-    pub(super) fn set_mode(&self, path: &RelativePath, mode: u32) -> Result<(), Missed> {
+    pub(super) fn set_mode(&self, path: &RelativePath, mode: u32) -> Result<(), StepError> {
         let (parent, name) = path.split();
         let handle = open(&self.folder(parent)?, name, OFlags::PATH | OFlags::NOFOLLOW)?;
         if FileType::from_raw_mode(fstat(&handle)?.st_mode) == FileType::Symlink {
-            return Err(Missed::Changed);
+            return Err(StepError::Changed);
         }
         let own = format!("/proc/self/fd/{}", handle.as_raw_fd());
         Ok(rustix::fs::chmod(own, Mode::from_raw_mode(mode))?)
@@ -131,19 +131,19 @@ impl Reach {
 }
 
 /// Exchanges the new file with an existing one and removes that, if it is the expected one.
-fn replace(folder: &OwnedFd, draft: &OsStr, name: &OsStr, expected: &Entry) -> Result<(), Missed> {
+fn replace(folder: &OwnedFd, draft: &OsStr, name: &OsStr, expected: &Entry) -> Result<(), StepError> {
     let is_expected = |name: &OsStr| {
         statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
             FileType::from_raw_mode(stat.st_mode) != FileType::Directory
-                && expected.seen.same_content(&Seen::of(&stat))
+                && expected.seen.same_content(&RecordedStamp::of(&stat))
         })
     };
     if !is_expected(name) {
-        return Err(Missed::Changed);
+        return Err(StepError::Changed);
     }
     let content = expected.content().and_then(|hash| blake3::Hash::from_hex(hash).ok());
     let made = statat(folder, draft, AtFlags::SYMLINK_NOFOLLOW)?;
-    let temporary = temporary::exchanged(&made, content)?;
+    let temporary = temporary::exchange_name(&made, content)?;
     renameat_with(folder, draft, folder, &temporary, RenameFlags::empty())?;
     let placed = exchange(folder, &temporary, name, is_expected);
     if placed.is_err() {
@@ -157,7 +157,7 @@ fn exchange(
     temporary: &OsStr,
     name: &OsStr,
     is_expected: impl Fn(&OsStr) -> bool,
-) -> Result<(), Missed> {
+) -> Result<(), StepError> {
     match renameat_with(folder, temporary, folder, name, RenameFlags::EXCHANGE) {
         Ok(()) => {}
         // Not every file system supports exchanging.
@@ -170,14 +170,14 @@ fn exchange(
         return Ok(unlinkat(folder, temporary, AtFlags::empty())?);
     }
     renameat_with(folder, temporary, folder, name, RenameFlags::EXCHANGE)?;
-    Err(Missed::Changed)
+    Err(StepError::Changed)
 }
 
-fn create(folder: &OwnedFd, new: &New<'_>) -> Result<OsString, Errno> {
-    let name = temporary::draft()?;
+fn create(folder: &OwnedFd, new: &NewEntry<'_>) -> Result<OsString, Errno> {
+    let name = temporary::draft_name()?;
     match new {
-        New::Link(target) => rustix::fs::symlinkat(*target, folder, &name)?,
-        New::File(bytes, mode) => {
+        NewEntry::Link(target) => rustix::fs::symlinkat(*target, folder, &name)?,
+        NewEntry::File(bytes, mode) => {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let handle = rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o600))?;
             let mut file = File::from(handle);

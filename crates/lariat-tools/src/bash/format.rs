@@ -13,7 +13,7 @@ use crate::outputs::Outputs;
 
 /// The result of a command that ended. `seconds` is its time limit.
 pub(super) fn finished(outputs: &Outputs, finished: &Finished, seconds: u64) -> ToolResult {
-    let (mut text, id) = shown(outputs, &finished.output);
+    let (mut text, id) = cut_output(outputs, &finished.output);
     end_line(&mut text);
     if text.is_empty() {
         text.push_str("[No output.]\n");
@@ -23,14 +23,14 @@ pub(super) fn finished(outputs: &Outputs, finished: &Finished, seconds: u64) -> 
             "[Timed out after {seconds} s. The command and everything it started were ended. Raise `timeout_seconds`, or set `background`.]\n"
         ));
     } else {
-        text.push_str(&ending(finished));
+        text.push_str(&exit_note(finished));
     }
     text.push_str(&denials(finished));
     ToolResult::text(text).with_details(details(finished, id))
 }
 
 /// The new output and state of a background command.
-pub(super) fn news(outputs: &Outputs, new: &str, gap: bool, finished: Option<&Finished>) -> ToolResult {
+pub(super) fn new_output(outputs: &Outputs, new: &str, gap: bool, finished: Option<&Finished>) -> ToolResult {
     let mut text = String::new();
     if gap {
         text.push_str("[Some output before this was lost. Call `bash_output` more often.]\n");
@@ -51,9 +51,9 @@ pub(super) fn news(outputs: &Outputs, new: &str, gap: bool, finished: Option<&Fi
         text.push_str("[Still running.]\n");
         return ToolResult::text(text).with_details(json!({ "running": true, "output_id": id }));
     };
-    text.push_str(&match ending(finished) {
-        ending if ending.is_empty() => "[Exit code 0.]\n".to_owned(),
-        ending => ending,
+    text.push_str(&match exit_note(finished) {
+        exit_note if exit_note.is_empty() => "[Exit code 0.]\n".to_owned(),
+        exit_note => exit_note,
     });
     text.push_str(&denials(finished));
     ToolResult::text(text).with_details(details(finished, id))
@@ -70,7 +70,7 @@ fn how(id: &str) -> String {
 }
 
 /// The output within its limit, and the id of the whole output if it was cut.
-fn shown(outputs: &Outputs, captured: &Captured) -> (String, Option<String>) {
+fn cut_output(outputs: &Outputs, captured: &Captured) -> (String, Option<String>) {
     if captured.missing() == 0 {
         let bytes = [captured.head.as_slice(), captured.tail.as_slice()].concat();
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -99,7 +99,7 @@ fn shown(outputs: &Outputs, captured: &Captured) -> (String, Option<String>) {
 }
 
 /// How a command ended; empty for exit code 0.
-fn ending(finished: &Finished) -> String {
+fn exit_note(finished: &Finished) -> String {
     match (finished.end, finished.exit) {
         (End::TimedOut, _) => "[Timed out. The command and everything it started were ended.]\n".to_owned(),
         (End::Cancelled, _) => "[Cancelled. The command and everything it started were ended.]\n".to_owned(),
@@ -130,14 +130,14 @@ fn denials(finished: &Finished) -> String {
     openings.dedup();
     // A command that succeeded needs no further access.
     if finished.exit != Exit::Code(0) && !openings.is_empty() {
-        openings.truncate(MOST_NAMED);
-        text.push_str(&super::way_out(&openings));
+        openings.truncate(MAX_SUGGESTED);
+        text.push_str(&super::suggest_openings(&openings));
     }
     text
 }
 
 /// Maximum number of openings to suggest.
-const MOST_NAMED: usize = 4;
+const MAX_SUGGESTED: usize = 4;
 
 fn details(finished: &Finished, id: Option<String>) -> Value {
     let (code, signal) = match finished.exit {
@@ -194,5 +194,5 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "../told_tests.rs"]
+#[path = "../bash_format_tests.rs"]
 mod tests;

@@ -1,7 +1,8 @@
 //! The control socket between this process and the supervisor process of a program.
 //!
-//! The supervisor process reports over it that the command ended or that its start failed, and at which stage, and sends
-//! descriptors. A launch helper reports whether it started the program. This process sends one request: end the program.
+//! The supervisor process reports over it that the command ended or that its start failed, and at which stage, and
+//! sends descriptors. A launch helper reports whether it started the program. This process sends one request: end the
+//! program.
 //!
 //! Invariant: no other process holds our side of the socket, so it closes when this process ends.
 
@@ -18,13 +19,13 @@ use crate::sys::child::{END, ENDED, FAILED, LISTENER, NOTIFIER, READY};
 
 /// Our side of the control socket.
 #[derive(Debug)]
-pub(super) struct Lifeline {
+pub(super) struct ControlSocket {
     socket: AsyncFd<OwnedFd>,
 }
 
 /// A message from the supervisor process, from the child before it runs the program, or from a launch helper.
 #[derive(Debug)]
-pub(super) enum Word {
+pub(super) enum Message {
     /// The program ended.
     Ended {
         /// Its wait status.
@@ -46,7 +47,7 @@ pub(super) enum Word {
     Gone,
 }
 
-impl Lifeline {
+impl ControlSocket {
     /// Creates both sides; the second is for the child.
     pub(super) fn new() -> io::Result<(Self, OwnedFd)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -61,13 +62,13 @@ impl Lifeline {
     }
 
     /// Waits for the next message.
-    pub(super) async fn hear(&self) -> Word {
-        let heard = self.socket.async_io(Interest::READABLE, receive).await;
-        heard.unwrap_or(Word::Gone)
+    pub(super) async fn next_message(&self) -> Message {
+        let message = self.socket.async_io(Interest::READABLE, receive).await;
+        message.unwrap_or(Message::Gone)
     }
 }
 
-fn receive(socket: &OwnedFd) -> io::Result<Word> {
+fn receive(socket: &OwnedFd) -> io::Result<Message> {
     let mut bytes = [0_u8; 8];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -77,19 +78,21 @@ fn receive(socket: &OwnedFd) -> io::Result<Word> {
         RecvAncillaryMessage::ScmRights(mut rights) => rights.next(),
         _ => None,
     });
-    let word = match (bytes.get(..received.bytes), descriptor.take()) {
-        (Some([ENDED, status @ .., alone]), _) => Word::Ended { status: number(status), alone: *alone == 1 },
-        (Some([READY]), None) => Word::Ready,
-        (Some([FAILED, stage]), _) => Word::Failed(*stage),
-        (Some([STARTED, error @ ..]), _) => Word::Started(match number(error) {
+    let message = match (bytes.get(..received.bytes), descriptor.take()) {
+        (Some([ENDED, status @ .., alone]), _) => {
+            Message::Ended { status: number(status), alone: *alone == 1 }
+        }
+        (Some([READY]), None) => Message::Ready,
+        (Some([FAILED, stage]), _) => Message::Failed(*stage),
+        (Some([STARTED, error @ ..]), _) => Message::Started(match number(error) {
             0 => Ok(()),
             error => Err(io::Error::from_raw_os_error(error)),
         }),
-        (Some([LISTENER]), Some(socket)) => Word::Listener(socket),
-        (Some([NOTIFIER]), Some(notifier)) => Word::Notifier(notifier),
-        _ => Word::Gone,
+        (Some([LISTENER]), Some(socket)) => Message::Listener(socket),
+        (Some([NOTIFIER]), Some(notifier)) => Message::Notifier(notifier),
+        _ => Message::Gone,
     };
-    Ok(word)
+    Ok(message)
 }
 
 fn number(bytes: &[u8]) -> i32 {
@@ -102,7 +105,7 @@ fn number(bytes: &[u8]) -> i32 {
 const STARTED: u8 = b'O';
 
 /// Reports the outcome of an order, as a launch helper.
-pub(super) fn tell_started(theirs: &OwnedFd, started: Result<(), &io::Error>) {
+pub(super) fn report_started(theirs: &OwnedFd, started: Result<(), &io::Error>) {
     let error = started.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
     let [a, b, c, d] = error.to_le_bytes();
     let _ = rustix::net::send(theirs, &[STARTED, a, b, c, d], SendFlags::NOSIGNAL);

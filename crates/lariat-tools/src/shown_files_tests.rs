@@ -28,7 +28,7 @@ fn file(name: &str, content: &[u8]) -> Known {
 }
 
 #[test]
-fn a_file_that_was_just_written_is_not_known_by_its_times() {
+fn fresh_file_is_not_recognised_by_its_stamp() {
     let (shown, known) = (ShownFiles::default(), file("fresh", b"one\n"));
     shown.remember(&context("s"), "a", &known, lines(1, 1), Some(1));
     assert!(shown.by_stamp(&context("s"), "a", &known.stamp, lines(1, 1)).is_none());
@@ -36,7 +36,7 @@ fn a_file_that_was_just_written_is_not_known_by_its_times() {
 }
 
 #[test]
-fn another_session_was_shown_nothing() {
+fn shown_content_is_per_session() {
     let (shown, known) = (ShownFiles::default(), file("session", b"one\n"));
     shown.remember(&context("s"), "a", &known, lines(1, 1), Some(1));
     assert!(shown.by_content(&context("t"), "a", &known, lines(1, 1)).is_none());
@@ -44,7 +44,7 @@ fn another_session_was_shown_nothing() {
 }
 
 #[test]
-fn parts_of_an_older_content_do_not_count() {
+fn forgets_parts_of_older_content() {
     let shown = ShownFiles::default();
     let (old, new) = (file("old", b"one\ntwo\n"), file("new", b"one\n2\n"));
     shown.remember(&context("s"), "a", &old, lines(1, 1), Some(2));
@@ -56,7 +56,7 @@ fn parts_of_an_older_content_do_not_count() {
 proptest! {
     /// Content is reported as shown only if one tool call showed all of it.
     #[test]
-    fn only_lines_that_one_call_showed_are_called_shown(
+    fn reports_lines_as_shown_only_if_one_call_showed_them(
         total in 1_u64..30,
         seen in prop::collection::vec((1_u64..30, 0_u64..30), 0..5),
         first in 1_u64..40,
@@ -73,18 +73,19 @@ proptest! {
         }
         let last = (first + more).min(total);
         let expected = first <= total && calls.iter().any(|call| call.contains(&first) && call.contains(&last));
-        let told = shown.by_content(&context("s"), "a", &known, lines(first, first + more)).is_some();
-        prop_assert_eq!(told, expected);
+        let is_shown = shown.by_content(&context("s"), "a", &known, lines(first, first + more)).is_some();
+        prop_assert_eq!(is_shown, expected);
     }
 }
 
 #[test]
-fn a_file_that_rests_is_known_by_its_times_alone() {
+fn settled_file_is_recognised_by_its_stamp() {
     let here = Workspace::open(env!("CARGO_MANIFEST_DIR")).unwrap();
     let (stamp, other) = (here.stamp("Cargo.toml").unwrap(), here.stamp("src/lib.rs").unwrap());
     let shown = ShownFiles::default();
     shown.remember(&context("s"), "a", &Known::in_part(stamp), lines(3, 9), None);
-    let told = |stamp, first, last| shown.by_stamp(&context("s"), "a", stamp, lines(first, last)).is_some();
-    assert!(told(&stamp, 3, 9) && told(&stamp, 4, 4));
-    assert!(!told(&stamp, 3, 10) && !told(&stamp, 2, 9) && !told(&other, 3, 9));
+    let is_shown =
+        |stamp, first, last| shown.by_stamp(&context("s"), "a", stamp, lines(first, last)).is_some();
+    assert!(is_shown(&stamp, 3, 9) && is_shown(&stamp, 4, 4));
+    assert!(!is_shown(&stamp, 3, 10) && !is_shown(&stamp, 2, 9) && !is_shown(&other, 3, 9));
 }

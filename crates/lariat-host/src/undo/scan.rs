@@ -1,8 +1,8 @@
 //! Scans the workspace and compares it with the recorded state.
 //!
-//! Scans everything beneath the root except `.git`, directories that git ignores, pipes, sockets and devices. A file with
-//! an unchanged stamp is not read. Directories are read by handle, without following links. Along the way, the scan removes
-//! leftovers of killed writes.
+//! Scans everything beneath the root except `.git`, directories that git ignores, pipes, sockets and devices. A file
+//! with an unchanged stamp is not read. Directories are read by handle, without following links. Along the way, the
+//! scan removes leftovers of killed writes.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,43 +15,43 @@ use rustix::io::Errno;
 
 #[cfg(feature = "planted")]
 use super::Flaw;
-use super::entry::{Entry, Look, RelativePath, Seen};
+use super::entry::{Entry, Look, RecordedStamp, RelativePath};
 use super::error::UndoError;
+use super::handle::{WorkspaceHandle, open};
 use super::history::{History, Manifest};
-use super::reach::{Reach, open};
 use super::rules::Rules;
 use crate::files::temporary;
 
 /// Maximum depth of directories.
-const MOST_LEVELS: usize = 256;
+const MAX_LEVELS: usize = 256;
 
 /// One scan.
-pub(super) struct Walk<'a> {
-    reach: &'a Reach,
+pub(super) struct Scan<'a> {
+    workspace: &'a WorkspaceHandle,
     manifest: &'a mut Manifest,
     number: u64,
     /// Changed paths, except for files that must be read.
     found: Vec<(RelativePath, Option<Entry>)>,
-    unread: Vec<(RelativePath, Seen, u32)>,
+    unread: Vec<(RelativePath, RecordedStamp, u32)>,
     #[cfg(feature = "planted")]
     flaw: Option<Flaw>,
 }
 
 /// The result of a scan: paths and their current state.
-pub(super) type Found = Vec<(RelativePath, Option<Entry>)>;
+pub(super) type ScanResult = Vec<(RelativePath, Option<Entry>)>;
 
 /// Scans the workspace.
 #[derive(Clone, Debug)]
-pub(super) struct Eye {
-    pub(super) reach: Reach,
+pub(super) struct Scanner {
+    pub(super) workspace: WorkspaceHandle,
     #[cfg(feature = "planted")]
     pub(super) flaw: Option<Flaw>,
 }
 
-impl Eye {
-    fn walk<'a>(&'a self, manifest: &'a mut Manifest, number: u64) -> Walk<'a> {
-        Walk {
-            reach: &self.reach,
+impl Scanner {
+    fn scan<'a>(&'a self, manifest: &'a mut Manifest, number: u64) -> Scan<'a> {
+        Scan {
+            workspace: &self.workspace,
             manifest,
             number,
             found: Vec::new(),
@@ -62,28 +62,28 @@ impl Eye {
     }
 
     /// Scans the whole workspace.
-    pub(super) fn everything(&self, history: &mut History, number: u64) -> Result<Found, UndoError> {
-        let root = self.reach.folder(b"").map_err(UndoError::workspace)?;
-        let mut walk = self.walk(&mut history.manifest, number);
-        let rules = walk.rules_of_the_root();
-        walk.enter(&root, &mut Vec::new(), &rules, 0).map_err(UndoError::workspace)?;
-        walk.find_missing();
-        let (found, unread) = (walk.found, walk.unread);
+    pub(super) fn scan_all(&self, history: &mut History, number: u64) -> Result<ScanResult, UndoError> {
+        let root = self.workspace.folder(b"").map_err(UndoError::workspace)?;
+        let mut scan = self.scan(&mut history.manifest, number);
+        let rules = scan.root_rules();
+        scan.enter(&root, &mut Vec::new(), &rules, 0).map_err(UndoError::workspace)?;
+        scan.find_missing();
+        let (found, unread) = (scan.found, scan.unread);
         self.read(history, found, unread)
     }
 
     /// Scans some paths and the directories above them.
-    pub(super) fn at(
+    pub(super) fn scan_paths(
         &self,
         history: &mut History,
         number: u64,
         paths: &[RelativePath],
-    ) -> Result<Found, UndoError> {
-        let mut walk = self.walk(&mut history.manifest, number);
+    ) -> Result<ScanResult, UndoError> {
+        let mut scan = self.scan(&mut history.manifest, number);
         for path in paths {
-            walk.look_at(path);
+            scan.scan_path(path);
         }
-        let (mut found, mut unread) = (walk.found, walk.unread);
+        let (mut found, mut unread) = (scan.found, scan.unread);
         found.sort_by(|one, other| one.0.cmp(&other.0));
         found.dedup_by(|one, other| one.0 == other.0);
         unread.sort_by(|one, other| one.0.cmp(&other.0));
@@ -95,9 +95,9 @@ impl Eye {
     fn read(
         &self,
         history: &mut History,
-        mut found: Found,
-        unread: Vec<(RelativePath, Seen, u32)>,
-    ) -> Result<Found, UndoError> {
+        mut found: ScanResult,
+        unread: Vec<(RelativePath, RecordedStamp, u32)>,
+    ) -> Result<ScanResult, UndoError> {
         let limit = history.limits().file;
         let sizes = unread.iter().map(|(_, seen, _)| seen.size).filter(|size| *size <= limit);
         history.make_room(sizes.sum())?;
@@ -124,15 +124,15 @@ impl Eye {
     }
 
     /// Reads the content of a file.
-    fn content(&self, path: &RelativePath, limit: u64) -> Result<(Vec<u8>, Seen), Errno> {
+    fn content(&self, path: &RelativePath, limit: u64) -> Result<(Vec<u8>, RecordedStamp), Errno> {
         let (parent, name) = path.split();
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let handle = open(self.reach.folder(parent)?, name, flags)?;
+        let handle = open(self.workspace.folder(parent)?, name, flags)?;
         let before = fstat(&handle)?;
         if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
             return Err(Errno::NOENT);
         }
-        let mut seen = Seen::of(&before);
+        let mut seen = RecordedStamp::of(&before);
         if seen.size > limit {
             return Err(Errno::FBIG);
         }
@@ -143,16 +143,16 @@ impl Eye {
         if content.len() as u64 > limit {
             return Err(Errno::FBIG);
         }
-        let after = Seen::of(&fstat(&file)?);
+        let after = RecordedStamp::of(&fstat(&file)?);
         // The file is being written: the next scan reads it again.
         seen.fresh |= (after.size, after.modified, after.changed) != (seen.size, seen.modified, seen.changed);
         Ok((content, seen))
     }
 }
 
-impl Walk<'_> {
-    fn rules_of_the_root(&self) -> Rules {
-        match self.reach.folder(b".git/info") {
+impl Scan<'_> {
+    fn root_rules(&self) -> Rules {
+        match self.workspace.folder(b".git/info") {
             Ok(folder) => Rules::default().with(folder, "exclude", &RelativePath::new("")),
             Err(_) => Rules::default(),
         }
@@ -194,29 +194,29 @@ impl Walk<'_> {
             let name = OsStr::from_bytes(&name);
             let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-                self.meet(folder.as_fd(), name, path, &stat);
+                self.visit(folder.as_fd(), name, path, &stat);
                 continue;
             }
-            let closed = level >= MOST_LEVELS || rules.ignore(&RelativePath::new(path.clone()));
+            let closed = level >= MAX_LEVELS || rules.ignore(&RelativePath::new(path.clone()));
             let inner = open(folder, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW);
             let entered = match inner {
                 Ok(inner) if !closed => self.enter(&inner, path, &rules, level + 1).is_ok(),
                 _ => false,
             };
             path.truncate(length + usize::from(length > 0) + name.len());
-            self.meet_folder(path, &stat, if entered { Look::Folder } else { Look::Closed });
+            self.visit_directory(path, &stat, if entered { Look::Folder } else { Look::Closed });
         }
         path.truncate(length);
         Ok(())
     }
 
     /// Scans one path, down from the root.
-    fn look_at(&mut self, path: &RelativePath) {
-        let mut rules = self.rules_of_the_root();
+    fn scan_path(&mut self, path: &RelativePath) {
+        let mut rules = self.root_rules();
         let mut here = RelativePath::new("");
         let names: Vec<_> = path.as_path().iter().collect();
         for (index, name) in names.iter().enumerate() {
-            let Ok(folder) = self.reach.folder(here.as_bytes()) else { return };
+            let Ok(folder) = self.workspace.folder(here.as_bytes()) else { return };
             rules = rules.with(&folder, ".gitignore", &here);
             here = here.join(name);
             if *name == ".git" || temporary::is_temporary(name) {
@@ -227,17 +227,17 @@ impl Walk<'_> {
                     if rules.ignore(&here) {
                         return;
                     }
-                    self.meet_folder(here.as_bytes(), &stat, Look::Folder);
+                    self.visit_directory(here.as_bytes(), &stat, Look::Folder);
                 }
                 Ok(stat) => {
-                    self.lost_beneath(&here);
+                    self.report_missing_beneath(&here);
                     if index + 1 == names.len() {
-                        self.meet(folder.as_fd(), name, here.as_bytes(), &stat);
+                        self.visit(folder.as_fd(), name, here.as_bytes(), &stat);
                     }
                     return;
                 }
                 Err(_) => {
-                    self.lost_beneath(&here);
+                    self.report_missing_beneath(&here);
                     if self.manifest.contains_key(&here) {
                         self.found.push((here, None));
                     }
@@ -247,7 +247,7 @@ impl Walk<'_> {
         }
     }
 
-    fn lost_beneath(&mut self, path: &RelativePath) {
+    fn report_missing_beneath(&mut self, path: &RelativePath) {
         let (first, last) = path.beneath();
         let beneath = self.manifest.range(first..last);
         self.found.extend(beneath.map(|(path, _)| (path.clone(), None)));
@@ -264,21 +264,21 @@ impl Walk<'_> {
         stat.st_mode & if is_folder { 0o7777 } else { crate::files::PLAIN_MODE }
     }
 
-    fn meet_folder(&mut self, path: &[u8], stat: &Stat, look: Look) {
-        let entry = Entry { look, mode: self.mode(stat), seen: Seen::of(stat) };
+    fn visit_directory(&mut self, path: &[u8], stat: &Stat, look: Look) {
+        let entry = Entry { look, mode: self.mode(stat), seen: RecordedStamp::of(stat) };
         self.compare(path, entry);
     }
 
     /// Handles an entry that is not a directory.
-    fn meet(&mut self, folder: rustix::fd::BorrowedFd<'_>, name: &OsStr, path: &[u8], stat: &Stat) {
-        let (seen, mode) = (Seen::of(stat), self.mode(stat));
-        let vouched = |slot: &super::history::Slot| slot.entry.seen.vouches_for(&seen);
+    fn visit(&mut self, folder: rustix::fd::BorrowedFd<'_>, name: &OsStr, path: &[u8], stat: &Stat) {
+        let (seen, mode) = (RecordedStamp::of(stat), self.mode(stat));
+        let is_unchanged = |slot: &super::history::Slot| slot.entry.seen.proves_unchanged(&seen);
         #[cfg(feature = "planted")]
-        let vouched = |slot: &super::history::Slot| match self.flaw {
+        let is_unchanged = |slot: &super::history::Slot| match self.flaw {
             Some(Flaw::TrustsSizeAndTime) => {
                 (slot.entry.seen.size, slot.entry.seen.modified) == (seen.size, seen.modified)
             }
-            _ => vouched(slot),
+            _ => is_unchanged(slot),
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
@@ -286,7 +286,7 @@ impl Walk<'_> {
                 match self.manifest.get_mut(path) {
                     Some(slot)
                         if matches!(slot.entry.look, Look::File(_))
-                            && vouched(slot)
+                            && is_unchanged(slot)
                             && slot.entry.mode == mode =>
                     {
                         slot.visited = number;

@@ -1,8 +1,8 @@
 //! Decides which addresses `fetch` may connect to.
 //!
 //! Names are resolved here, and the client only gets addresses that pass the check, so it connects to exactly what was
-//! checked. An address in the URL is checked as it is. With a proxy, the proxy resolves names: a name that resolves to an
-//! internal address here is denied, and a name that only the proxy can resolve is left to the proxy.
+//! checked. An address in the URL is checked as it is. With a proxy, the proxy resolves names: a name that resolves to
+//! an internal address here is denied, and a name that only the proxy can resolve is left to the proxy.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::Egress;
 
 /// Which hosts may be reached. Clones share the lists.
 #[derive(Clone, Debug)]
-pub(super) struct Reach {
+pub(super) struct AddressPolicy {
     /// Hosts that may be reached although they are internal.
     internal: Arc<[String]>,
     /// Hosts of proxies: connected to, but never fetched from.
@@ -24,7 +24,7 @@ pub(super) struct Reach {
     is_proxied: bool,
 }
 
-impl Reach {
+impl AddressPolicy {
     pub(super) fn new(internal: &[String], egress: &Egress) -> Self {
         Self {
             internal: internal.iter().map(|host| host.to_ascii_lowercase()).collect(),
@@ -53,27 +53,27 @@ impl Reach {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         match host.parse::<IpAddr>() {
             Ok(address) if is_internal(address) && !self.is_known(host) => {
-                Err(ToolError::Failed(refusal(host)))
+                Err(ToolError::Failed(denial(host)))
             }
-            Err(_) if self.is_proxied && !self.is_known(host) && leads_inwards(host).await => {
-                Err(ToolError::Failed(refusal(host)))
+            Err(_) if self.is_proxied && !self.is_known(host) && resolves_to_internal(host).await => {
+                Err(ToolError::Failed(denial(host)))
             }
             _ => Ok(()),
         }
     }
 }
 
-impl Resolve for Reach {
+impl Resolve for AddressPolicy {
     fn resolve(&self, name: Name) -> Resolving {
-        let reach = self.clone();
+        let policy = self.clone();
         Box::pin(async move {
             let host = name.as_str().to_owned();
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
-            let known = reach.is_known(&host) || reach.proxies.contains(&host.to_ascii_lowercase());
+            let known = policy.is_known(&host) || policy.proxies.contains(&host.to_ascii_lowercase());
             let admitted: Vec<_> =
                 found.into_iter().filter(|address| known || !is_internal(address.ip())).collect();
             if admitted.is_empty() {
-                return Err(refusal(&host).into());
+                return Err(denial(&host).into());
             }
             let addresses: Addrs = Box::new(admitted.into_iter());
             Ok(addresses)
@@ -82,11 +82,11 @@ impl Resolve for Reach {
 }
 
 /// Whether a name resolves to an internal address here. A name that does not resolve here is left to the proxy.
-async fn leads_inwards(host: &str) -> bool {
+async fn resolves_to_internal(host: &str) -> bool {
     let found = tokio::net::lookup_host((host, 0)).await;
     found.is_ok_and(|mut addresses| addresses.any(|address| is_internal(address.ip())))
 }
 
-fn refusal(host: &str) -> String {
+fn denial(host: &str) -> String {
     format!("`{host}` is an address of this machine or of an internal network, which `fetch` does not access")
 }

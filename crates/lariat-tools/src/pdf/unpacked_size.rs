@@ -1,15 +1,15 @@
 //! Computes how much a document unpacks to, before anything is unpacked into memory.
 //!
-//! Checks every position that could begin a stream, whatever the document's tables say, and unpacks it only to count the
-//! bytes. Rejects what cannot be counted (packed twice, filters defined elsewhere), and encrypted documents, whose streams
-//! cannot be checked.
+//! Checks every position that could begin a stream, whatever the document's tables say, and unpacks it only to count
+//! the bytes. Rejects what cannot be counted (packed twice, filters defined elsewhere), and encrypted documents, whose
+//! streams cannot be checked.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::{Decompress, FlushDecompress, Status};
 use memchr::memmem;
 
-use super::Refusal;
+use super::PdfError;
 
 /// Maximum unpacked size of one stream in bytes.
 const STREAM: u64 = 64_000_000;
@@ -21,14 +21,14 @@ const UNCOUNTED: usize = 256 * 1024;
 const DICTIONARY: usize = 16 * 1024;
 
 /// Checks a document.
-pub(super) fn weigh(bytes: &[u8], stop: &AtomicBool) -> Result<(), Refusal> {
+pub(super) fn check(bytes: &[u8], stop: &AtomicBool) -> Result<(), PdfError> {
     if names(bytes).any(|name| name == b"Encrypt") {
-        return Err(Refusal::Encrypted);
+        return Err(PdfError::Encrypted);
     }
     let mut total = 0;
     for at in memmem::find_iter(bytes, b"stream") {
         if stop.load(Ordering::Relaxed) {
-            return Err(Refusal::Late);
+            return Err(PdfError::Late);
         }
         let before = bytes.get(at.saturating_sub(DICTIONARY)..at).unwrap_or_default();
         if before.ends_with(b"end") {
@@ -38,30 +38,30 @@ pub(super) fn weigh(bytes: &[u8], stop: &AtomicBool) -> Result<(), Refusal> {
         let body = bytes.get(at + b"stream".len()..).unwrap_or_default();
         total += size(before.get(object..).unwrap_or(before), skip_line_end(body))?;
         if total > TOTAL {
-            return Err(Refusal::TooHeavy);
+            return Err(PdfError::TooHeavy);
         }
     }
     Ok(())
 }
 
 /// The unpacked size of a stream; 0 if it is not packed.
-fn size(dictionary: &[u8], body: &[u8]) -> Result<u64, Refusal> {
+fn size(dictionary: &[u8], body: &[u8]) -> Result<u64, PdfError> {
     let names: Vec<Vec<u8>> = names(dictionary).collect();
     let has = |long: &[u8], short: &[u8]| names.iter().filter(|name| *name == long || *name == short).count();
     let (flate, lzw) = (has(b"FlateDecode", b"Fl"), has(b"LZWDecode", b"LZW"));
     let run = has(b"RunLengthDecode", b"RL");
     if flate + lzw + run > 1 || filters_are_elsewhere(dictionary) {
-        return Err(Refusal::TooHeavy);
+        return Err(PdfError::TooHeavy);
     }
     if lzw + run > 0 {
         let end = memmem::find(body, b"endstream").unwrap_or(body.len());
-        return if end > UNCOUNTED { Err(Refusal::TooHeavy) } else { Ok(end as u64) };
+        return if end > UNCOUNTED { Err(PdfError::TooHeavy) } else { Ok(end as u64) };
     }
     let decoded = match (has(b"ASCII85Decode", b"A85"), has(b"ASCIIHexDecode", b"AHx")) {
         (0, 0) => None,
         (1, 0) => Some(ascii85(body)),
         (0, 1) => Some(hexadecimal(body)),
-        _ => return Err(Refusal::TooHeavy),
+        _ => return Err(PdfError::TooHeavy),
     };
     let packed = decoded.as_deref().unwrap_or(body);
     let zlib = inflated(packed, Header::Zlib)?;
@@ -85,7 +85,7 @@ enum Header {
 }
 
 /// The unpacked size up to where the packed data ends or is damaged.
-fn inflated(packed: &[u8], header: Header) -> Result<u64, Refusal> {
+fn inflated(packed: &[u8], header: Header) -> Result<u64, PdfError> {
     let mut room = [0; 16 * 1024];
     let mut unpacking = Decompress::new(header == Header::Zlib);
     loop {
@@ -93,7 +93,7 @@ fn inflated(packed: &[u8], header: Header) -> Result<u64, Refusal> {
         let rest = packed.get(usize::try_from(fed).unwrap_or(usize::MAX)..).unwrap_or_default();
         let status = unpacking.decompress(rest, &mut room, FlushDecompress::None);
         if unpacking.total_out() > STREAM {
-            return Err(Refusal::TooHeavy);
+            return Err(PdfError::TooHeavy);
         }
         let stuck = (fed, made) == (unpacking.total_in(), unpacking.total_out());
         if stuck || !matches!(status, Ok(Status::Ok | Status::BufError)) {

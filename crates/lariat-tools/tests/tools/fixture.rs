@@ -14,12 +14,12 @@ use lariat_host::process::Environment;
 use lariat_tools::{Commands, Outputs, Workbench, default_tools};
 use serde_json::Value;
 
-pub(crate) struct Ground {
+pub(crate) struct Fixture {
     pub(crate) base: PathBuf,
     tools: Vec<Arc<dyn AgentTool>>,
 }
 
-impl Ground {
+impl Fixture {
     /// Tools on an empty workspace; commands run unsandboxed.
     pub(crate) fn new() -> Self {
         Self::with(|bench| bench.with_commands(Commands::Unconfined))
@@ -73,7 +73,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Fixture {
     fn drop(&mut self) {
         self.tools.clear();
         let _ = std::fs::remove_dir_all(&self.base);

@@ -1,11 +1,11 @@
 //! Remembers what a model was shown of files, so that requesting the same content again costs only one line.
 //!
-//! For each session and path, it keeps the parts that were shown and the file's state at that time. Whether the agent knows
-//! a file well enough to overwrite it is a different question, which the host's `FileMemory` answers: an edit records
-//! content there that the model was never shown.
+//! For each session and path, it keeps the parts that were shown and the file's state at that time. Whether the agent
+//! knows a file well enough to overwrite it is a different question, which the host's `FileMemory` answers: an edit
+//! records content there that the model was never shown.
 //!
-//! Invariant: a part is treated as shown only while the content is the same. The stamp proves that if the last change was
-//! old enough that a later one would have a different timestamp; otherwise the hash of the content does.
+//! Invariant: a part is treated as shown only while the content is the same. The stamp proves that if the last change
+//! was old enough that a later one would have a different timestamp; otherwise the hash of the content does.
 //!
 //! Bounded: when it is full, it is cleared. The only cost is that files are shown again.
 
@@ -18,9 +18,9 @@ use lariat_host::files::{Known, Stamp};
 use serde_json::json;
 
 /// Maximum number of files of all sessions to remember.
-const MOST_FILES: usize = 20_000;
+const MAX_FILES: usize = 20_000;
 /// Maximum number of parts of one file to remember.
-const MOST_PARTS: usize = 64;
+const MAX_PARTS: usize = 64;
 
 /// The unit in which a part of a file is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +43,11 @@ pub(crate) struct Part {
 /// What was shown of files. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShownFiles {
-    files: Arc<Mutex<HashMap<(SessionId, String), Shown>>>,
+    files: Arc<Mutex<HashMap<(SessionId, String), ShownFile>>>,
 }
 
 #[derive(Debug)]
-struct Shown {
+struct ShownFile {
     known: Known,
     /// Whether the stamp alone proves that nothing changed.
     settled: bool,
@@ -56,13 +56,14 @@ struct Shown {
     parts: VecDeque<(Part, String)>,
 }
 
-impl Shown {
+impl ShownFile {
     /// Returns the part that contains the requested one, and the tool call that showed it.
-    fn covers(&self, asked: Part) -> Option<(Part, String)> {
-        let last = self.total.map_or(asked.last, |total| asked.last.min(total));
-        let fits = |part: &Part| part.unit == asked.unit && part.first <= asked.first && last <= part.last;
-        let found = self.parts.iter().find(|(part, _)| asked.first <= last && fits(part));
-        found.map(|(part, call)| (Part { first: asked.first, last, ..*part }, call.clone()))
+    fn covers(&self, requested: Part) -> Option<(Part, String)> {
+        let last = self.total.map_or(requested.last, |total| requested.last.min(total));
+        let fits =
+            |part: &Part| part.unit == requested.unit && part.first <= requested.first && last <= part.last;
+        let found = self.parts.iter().find(|(part, _)| requested.first <= last && fits(part));
+        found.map(|(part, call)| (Part { first: requested.first, last, ..*part }, call.clone()))
     }
 }
 
@@ -73,11 +74,11 @@ impl ShownFiles {
         context: &ToolContext,
         path: &str,
         stamp: &Stamp,
-        asked: Part,
+        requested: Part,
     ) -> Option<(ToolResult, Known)> {
         let files = self.lock();
         let shown = files.get(&key(context, path))?;
-        let covered = (shown.settled && shown.known.stamp == *stamp).then(|| shown.covers(asked))??;
+        let covered = (shown.settled && shown.known.stamp == *stamp).then(|| shown.covers(requested))??;
         Some((unchanged(path, &covered, stamp.size()), shown.known.clone()))
     }
 
@@ -87,14 +88,14 @@ impl ShownFiles {
         context: &ToolContext,
         path: &str,
         known: &Known,
-        asked: Part,
+        requested: Part,
     ) -> Option<ToolResult> {
         let mut files = self.lock();
         let shown = files.get_mut(&key(context, path))?;
         if known.hash.is_none() || shown.known.hash != known.hash {
             return None;
         }
-        let covered = shown.covers(asked)?;
+        let covered = shown.covers(requested)?;
         shown.settled = known.stamp.is_settled();
         shown.known = known.clone();
         Some(unchanged(path, &covered, known.stamp.size()))
@@ -110,12 +111,12 @@ impl ShownFiles {
         total: Option<u64>,
     ) {
         let mut files = self.lock();
-        if files.len() >= MOST_FILES {
+        if files.len() >= MAX_FILES {
             files.clear();
         }
         let call = context.tool_call_id.to_string();
         let settled = known.stamp.is_settled();
-        let shown = files.entry(key(context, path)).or_insert_with(|| Shown {
+        let shown = files.entry(key(context, path)).or_insert_with(|| ShownFile {
             known: known.clone(),
             settled,
             total,
@@ -132,10 +133,10 @@ impl ShownFiles {
         (shown.settled, shown.known) = (settled, known.clone());
         shown.total = total.or(shown.total);
         shown.parts.push_front((part, call));
-        shown.parts.truncate(MOST_PARTS);
+        shown.parts.truncate(MAX_PARTS);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(SessionId, String), Shown>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(SessionId, String), ShownFile>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -160,5 +161,5 @@ fn unchanged(path: &str, (part, call): &(Part, String), size: u64) -> ToolResult
 }
 
 #[cfg(test)]
-#[path = "shown_tests.rs"]
+#[path = "shown_files_tests.rs"]
 mod tests;

@@ -10,29 +10,29 @@ use lariat_core::file_judge::{FileJudge, FileUse};
 use lariat_core::tool::{ToolEffects, ToolError};
 use serde_json::{Value, json};
 
-use crate::ground::{Ground, context, text};
+use crate::fixture::{Fixture, context, text};
 
 /// Denies what a function denies, and records what it was asked.
-struct Refusing<F> {
-    refuses: F,
+struct DenyingJudge<F> {
+    denies: F,
     asked: Mutex<Vec<(PathBuf, FileUse)>>,
 }
 
-impl<F: Fn(&Path, FileUse) -> bool + Send + Sync> FileJudge for Refusing<F> {
+impl<F: Fn(&Path, FileUse) -> bool + Send + Sync> FileJudge for DenyingJudge<F> {
     fn judge(&self, path: &Path, used: FileUse) -> Result<(), String> {
         self.asked.lock().unwrap().push((path.to_owned(), used));
-        if (self.refuses)(path, used) { Err("it is refused".to_owned()) } else { Ok(()) }
+        if (self.denies)(path, used) { Err("access is denied".to_owned()) } else { Ok(()) }
     }
 }
 
-fn refusing<F: Fn(&Path, FileUse) -> bool + Send + Sync>(refuses: F) -> Arc<Refusing<F>> {
-    Arc::new(Refusing { refuses, asked: Mutex::default() })
+fn denying<F: Fn(&Path, FileUse) -> bool + Send + Sync>(denies: F) -> Arc<DenyingJudge<F>> {
+    Arc::new(DenyingJudge { denies, asked: Mutex::default() })
 }
 
-async fn call(ground: &Ground, judge: Arc<dyn FileJudge>, tool: &str, arguments: Value) -> String {
+async fn call(fixture: &Fixture, judge: Arc<dyn FileJudge>, tool: &str, arguments: Value) -> String {
     let mut context = context(tool, CancellationToken::new());
     context.files = Some(judge);
-    match ground.tool(tool).execute(arguments, context).await {
+    match fixture.tool(tool).execute(arguments, context).await {
         Ok(result) => text(&result),
         Err(error) => error.to_string(),
     }
@@ -62,29 +62,29 @@ fn uses(tool: &str) -> Option<Value> {
 
 /// Every tool that opens files asks the judge, and does nothing with a file that it denies.
 #[tokio::test]
-async fn every_tool_asks_about_the_files_that_it_opens() {
-    let ground = Ground::new();
-    ground.put("d/secret.rs", "fn hunter2() {}\n");
+async fn every_tool_checks_the_files_that_it_opens() {
+    let fixture = Fixture::new();
+    fixture.put("d/secret.rs", "fn hunter2() {}\n");
     let mut asking = 0;
-    for tool in ground.tools() {
+    for tool in fixture.tools() {
         let Some(arguments) = uses(tool.name()) else { continue };
-        let judge = refusing(|_, _| true);
-        let said = call(&ground, judge.clone(), tool.name(), arguments.clone()).await;
-        assert!(said.contains("it is refused"), "{}: {said}", tool.name());
+        let judge = denying(|_, _| true);
+        let said = call(&fixture, judge.clone(), tool.name(), arguments.clone()).await;
+        assert!(said.contains("access is denied"), "{}: {said}", tool.name());
         assert!(!said.contains("hunter2") || tool.name() == "search", "{}: {said}", tool.name());
         let asked = judge.asked.lock().unwrap();
-        let beneath = ground.base.join("ws/d");
+        let beneath = fixture.base.join("ws/d");
         assert!(asked.iter().any(|(path, _)| path.starts_with(&beneath)), "{}: {asked:?}", tool.name());
         asking += 1;
         // The control: nothing was changed.
         if tool.effects().contains(ToolEffects::WRITES) {
             assert_eq!(
-                ground.content("d/secret.rs").as_deref(),
+                fixture.content("d/secret.rs").as_deref(),
                 Some("fn hunter2() {}\n"),
                 "{}",
                 tool.name()
             );
-            assert_eq!(ground.content("d/new.rs"), None);
+            assert_eq!(fixture.content("d/new.rs"), None);
         }
     }
     assert!(asking >= 9, "{asking}");
@@ -92,28 +92,28 @@ async fn every_tool_asks_about_the_files_that_it_opens() {
 
 /// A tool that may read a file, but not write it, fails when it writes.
 #[tokio::test]
-async fn every_writer_is_refused_when_only_writing_is() {
+async fn every_writing_tool_is_denied_if_only_writing_is() {
     for tool in ["write_file", "edit_file", "multi_edit", "apply_patch"] {
-        let ground = Ground::new();
-        ground.put("d/secret.rs", "fn hunter2() {}\n");
+        let fixture = Fixture::new();
+        fixture.put("d/secret.rs", "fn hunter2() {}\n");
         let arguments = uses(tool).unwrap();
-        let refused = refusing(|_, used| used != FileUse::Read);
-        let said = call(&ground, refused, tool, arguments.clone()).await;
-        assert!(said.contains("it is refused"), "{tool}: {said}");
-        assert_eq!(ground.content("d/secret.rs").as_deref(), Some("fn hunter2() {}\n"), "{tool}");
-        assert_eq!(ground.content("d/new.rs"), None, "{tool}");
-        call(&ground, refusing(|_, _| false), tool, arguments).await;
-        let changed = ground.content("d/secret.rs").as_deref() != Some("fn hunter2() {}\n");
-        assert!(changed || ground.content("d/new.rs").is_some(), "{tool} changes nothing");
+        let judge = denying(|_, used| used != FileUse::Read);
+        let said = call(&fixture, judge, tool, arguments.clone()).await;
+        assert!(said.contains("access is denied"), "{tool}: {said}");
+        assert_eq!(fixture.content("d/secret.rs").as_deref(), Some("fn hunter2() {}\n"), "{tool}");
+        assert_eq!(fixture.content("d/new.rs"), None, "{tool}");
+        call(&fixture, denying(|_, _| false), tool, arguments).await;
+        let changed = fixture.content("d/secret.rs").as_deref() != Some("fn hunter2() {}\n");
+        assert!(changed || fixture.content("d/new.rs").is_some(), "{tool} changes nothing");
     }
 }
 
 /// The judge checks the path of the handle, not the path that the model wrote.
 #[tokio::test]
-async fn links_are_judged_by_where_they_lead() {
-    let ground = Ground::new();
-    ground.put(".git/config", "[core]\n");
-    std::os::unix::fs::symlink(".git", ground.base.join("ws/d")).unwrap();
+async fn links_are_checked_by_their_target() {
+    let fixture = Fixture::new();
+    fixture.put(".git/config", "[core]\n");
+    std::os::unix::fs::symlink(".git", fixture.base.join("ws/d")).unwrap();
     for (tool, arguments) in [
         ("edit_file", json!({ "path": "d/config", "old_string": "[core]", "new_string": "[evil]" })),
         ("write_file", json!({ "path": "d/hooks/pre-commit", "content": "x" })),
@@ -121,19 +121,19 @@ async fn links_are_judged_by_where_they_lead() {
         ("apply_patch", json!({ "patch": "rename from d/config\nrename to stolen\n" })),
     ] {
         let judge =
-            refusing(|path: &Path, used| used != FileUse::Read && path.iter().any(|name| name == ".git"));
-        let said = call(&ground, judge, tool, arguments).await;
-        assert!(said.contains("/.git/") && said.contains("it is refused"), "{tool}: {said}");
-        assert_eq!(ground.content(".git/config").as_deref(), Some("[core]\n"));
-        assert!(!ground.base.join("ws/.git/hooks").exists() && !ground.base.join("ws/stolen").exists());
+            denying(|path: &Path, used| used != FileUse::Read && path.iter().any(|name| name == ".git"));
+        let said = call(&fixture, judge, tool, arguments).await;
+        assert!(said.contains("/.git/") && said.contains("access is denied"), "{tool}: {said}");
+        assert_eq!(fixture.content(".git/config").as_deref(), Some("[core]\n"));
+        assert!(!fixture.base.join("ws/.git/hooks").exists() && !fixture.base.join("ws/stolen").exists());
     }
 }
 
 #[tokio::test]
-async fn what_may_not_be_read_is_left_out_everywhere() {
-    let ground = Ground::new();
+async fn leaves_out_unreadable_files_everywhere() {
+    let fixture = Fixture::new();
     for path in [".env", "sub/.env", "private/key.rs", "open.rs"] {
-        ground.put(path, "fn secret() {} // KEY=hunter2\n");
+        fixture.put(path, "fn secret() {} // KEY=hunter2\n");
     }
     for (tool, arguments) in [
         ("search", json!({ "pattern": "hunter2", "all": true })),
@@ -141,8 +141,8 @@ async fn what_may_not_be_read_is_left_out_everywhere() {
         ("list_files", json!({ "all": true, "depth": 5 })),
         ("repo_map", json!({})),
     ] {
-        let judge = refusing(|path: &Path, _| path.iter().any(|name| name == ".env" || name == "private"));
-        let said = call(&ground, judge, tool, arguments).await;
+        let judge = denying(|path: &Path, _| path.iter().any(|name| name == ".env" || name == "private"));
+        let said = call(&fixture, judge, tool, arguments).await;
         assert!(said.contains("open.rs"), "{tool}: {said}");
         assert!(!said.contains(".env") && !said.contains("key.rs"), "{tool}: {said}");
     }
@@ -150,12 +150,12 @@ async fn what_may_not_be_read_is_left_out_everywhere() {
 
 /// A hint names an existing file only if the tool call may read it.
 #[tokio::test]
-async fn hints_do_not_tell_names_that_may_not_be_read() {
-    let ground = Ground::new();
-    ground.put("private/launch-codes", "x");
-    let judge = refusing(|path: &Path, _| path.iter().any(|name| name == "private"));
-    let said = call(&ground, judge, "read_file", json!({ "path": "private/launch-code" })).await;
+async fn hints_do_not_reveal_unreadable_names() {
+    let fixture = Fixture::new();
+    fixture.put("private/launch-codes", "x");
+    let judge = denying(|path: &Path, _| path.iter().any(|name| name == "private"));
+    let said = call(&fixture, judge, "read_file", json!({ "path": "private/launch-code" })).await;
     assert!(!said.contains("codes"), "{said}");
-    let open = ground.call("read_file", json!({ "path": "private/launch-code" })).await;
+    let open = fixture.call("read_file", json!({ "path": "private/launch-code" })).await;
     assert!(matches!(open, Err(ToolError::Failed(words)) if words.contains("launch-codes")));
 }

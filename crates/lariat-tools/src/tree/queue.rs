@@ -12,13 +12,13 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub(super) struct Turn(usize);
 
 /// Jobs for several threads, and the receiver of their results.
-pub(super) struct Agenda<J, F, T> {
+pub(super) struct WorkQueue<J, F, T> {
     state: Mutex<State<J, F, T>>,
     ready: Condvar,
 }
 
 struct State<J, F, T> {
-    turns: Vec<Line<F>>,
+    turns: Vec<TurnSlot<F>>,
     jobs: Vec<(Turn, J)>,
     /// The first turn whose results are not delivered yet.
     cursor: Option<usize>,
@@ -28,14 +28,14 @@ struct State<J, F, T> {
     take: T,
 }
 
-struct Line<F> {
+struct TurnSlot<F> {
     next: Option<usize>,
     found: Option<Vec<F>>,
 }
 
-impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> Agenda<J, F, T> {
+impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> WorkQueue<J, F, T> {
     pub(super) fn new(take: T) -> Self {
-        let first = Line { next: None, found: None };
+        let first = TurnSlot { next: None, found: None };
         let state = State {
             turns: vec![first],
             jobs: Vec::new(),
@@ -81,7 +81,7 @@ impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> Agenda<J, F, T> {
         let next = state.turns.get(after.0).and_then(|line| line.next);
         for index in first..first + count {
             let next = if index + 1 < first + count { Some(index + 1) } else { next };
-            state.turns.push(Line { next, found: None });
+            state.turns.push(TurnSlot { next, found: None });
         }
         if let Some(line) = state.turns.get_mut(after.0).filter(|_| count > 0) {
             line.next = Some(first);

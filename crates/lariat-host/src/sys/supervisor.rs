@@ -1,15 +1,15 @@
 //! The supervisor process: a small process between us and a command that ends the command's whole process tree.
 //!
-//! It lives as long as any process of the command. It notices that its owner died when the control socket closes, because
-//! only the owner holds the other side; so a killed owner leaves nothing running. It is the subreaper of the command, so
-//! orphans become its children and a double fork does not escape.
+//! It lives as long as any process of the command. It notices that its owner died when the control socket closes,
+//! because only the owner holds the other side; so a killed owner leaves nothing running. It is the subreaper of the
+//! command, so orphans become its children and a double fork does not escape.
 //!
 //! Runs after `fork` without `exec`: nothing here allocates, locks or panics.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 
-use super::maker::{self, Guarded};
+use super::create::{self, GuardedDirectory};
 use super::raw;
 
 /// Milliseconds between SIGTERM and SIGKILL when the owner wants the tree to end. Owners are promised an end within a
@@ -18,7 +18,7 @@ const GRACE_ENDING: u64 = 500;
 /// The same for processes that a command left behind when it ended by itself.
 const GRACE_LEFT: u64 = 300;
 /// Milliseconds between repeated SIGKILLs.
-const AGAIN: u64 = 10;
+const KILL_INTERVAL: u64 = 10;
 
 /// Sent by the owner to end the tree at once.
 pub(crate) const END: u8 = b'T';
@@ -27,7 +27,7 @@ pub(crate) const ENDED: u8 = b'S';
 
 /// Which processes the supervisor process signals.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum SignalScope {
     /// All processes of this process-id namespace, of which it is the first process.
     Namespace,
     /// Its descendants, as listed in `/proc`.
@@ -38,78 +38,86 @@ pub(super) enum Reach {
 
 /// The directories with guarded names, and the socket over which creations are requested.
 #[derive(Clone, Copy)]
-pub(super) struct Maker<'a> {
-    pub(super) line: &'a OwnedFd,
-    pub(super) guarded: &'a [Guarded],
+pub(super) struct CreationServer<'a> {
+    pub(super) socket: &'a OwnedFd,
+    pub(super) guarded: &'a [GuardedDirectory],
 }
 
 /// Supervises `main` until none of its processes is left, then ends the calling process.
-pub(super) fn guard(main: libc::pid_t, reach: Reach, lifeline: RawFd, mut maker: Option<Maker<'_>>) -> ! {
-    raw::close_all_but(lifeline, maker.map_or(lifeline, |maker| maker.line.as_raw_fd()));
+pub(super) fn supervise(
+    main: libc::pid_t,
+    scope: SignalScope,
+    control: RawFd,
+    mut creation_socket: Option<CreationServer<'_>>,
+) -> ! {
+    raw::close_all_but(
+        control,
+        creation_socket.map_or(control, |creation_socket| creation_socket.socket.as_raw_fd()),
+    );
     let Ok(signals) = raw::signals() else {
-        end(main, reach, libc::SIGKILL);
+        signal_tree(main, scope, libc::SIGKILL);
         raw::exit(1)
     };
     // In a namespace, the outer supervisor process listens to the owner and signals this one.
-    let owner = if reach == Reach::Namespace { -1 } else { lifeline };
+    let owner = if scope == SignalScope::Namespace { -1 } else { control };
     let mut last_signal: Option<u64> = None;
     loop {
         // Checks before it waits: a short command may have ended before the signal descriptor existed.
-        let asked = raw::end_was_asked(signals) | owner_wants_an_end(owner);
+        let asked = raw::termination_requested(signals) | owner_requests_end(owner);
         match reap(main) {
-            Reaped::NothingLeft => raw::exit(0),
-            Reaped::Main(status) => {
+            ReapResult::NothingLeft => raw::exit(0),
+            ReapResult::Main(status) => {
                 let alone = !children_left();
-                if reach != Reach::Inner {
+                if scope != SignalScope::Inner {
                     let [a, b, c, d] = status.to_le_bytes();
-                    raw::tell(lifeline, &[ENDED, a, b, c, d, u8::from(alone)]);
+                    raw::send(control, &[ENDED, a, b, c, d, u8::from(alone)]);
                 }
                 if alone {
                     raw::exit(0);
                 }
                 if last_signal.is_none() {
-                    ask(main, reach);
+                    terminate(main, scope);
                     last_signal = Some(now() + GRACE_LEFT);
                 }
             }
-            Reaped::Others if asked && last_signal.is_none() => {
-                ask(main, reach);
+            ReapResult::Others if asked && last_signal.is_none() => {
+                terminate(main, scope);
                 last_signal = Some(now() + GRACE_ENDING);
             }
-            Reaped::Others => {}
+            ReapResult::Others => {}
         }
         if last_signal.is_some_and(|at| at <= now()) {
-            end(main, reach, libc::SIGKILL);
-            last_signal = Some(now() + AGAIN);
+            signal_tree(main, scope, libc::SIGKILL);
+            last_signal = Some(now() + KILL_INTERVAL);
         }
-        let asked = maker.map_or(-1, |maker| maker.line.as_raw_fd());
-        if wait_for_news(signals, owner, asked, last_signal)
-            && let Some(Maker { line, guarded }) = maker
-            && !maker::serve(line.as_fd(), guarded)
+        let asked = creation_socket.map_or(-1, |creation_socket| creation_socket.socket.as_raw_fd());
+        if wait_for_event(signals, owner, asked, last_signal)
+            && let Some(CreationServer { socket, guarded }) = creation_socket
+            && !create::serve(socket.as_fd(), guarded)
         {
-            maker = None;
+            creation_socket = None;
         }
     }
 }
 
-enum Reaped {
+enum ReapResult {
     NothingLeft,
     Main(i32),
     Others,
 }
 
 /// Reaps every child that ended.
-fn reap(main: libc::pid_t) -> Reaped {
-    let mut result = Reaped::Others;
+fn reap(main: libc::pid_t) -> ReapResult {
+    let mut result = ReapResult::Others;
     loop {
         let mut status = 0;
         // SAFETY: the status is a local number.
         let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) };
         match pid {
             0 => return result,
-            -1 if matches!(result, Reaped::Others) => return Reaped::NothingLeft,
+            -1 if matches!(result, ReapResult::Others) => return ReapResult::NothingLeft,
             -1 => return result,
-            pid if pid == main => result = Reaped::Main(status),
+            pid if pid == main => result = ReapResult::Main(status),
             _ => {}
         }
     }
@@ -125,50 +133,50 @@ fn children_left() -> bool {
 }
 
 /// Sends SIGTERM. A stopped process handles it only after SIGCONT.
-fn ask(main: libc::pid_t, reach: Reach) {
-    end(main, reach, libc::SIGTERM);
+fn terminate(main: libc::pid_t, scope: SignalScope) {
+    signal_tree(main, scope, libc::SIGTERM);
     // An inner supervisor process forwards signals, and is never stopped itself.
-    if reach != Reach::Inner {
-        end(main, reach, libc::SIGCONT);
+    if scope != SignalScope::Inner {
+        signal_tree(main, scope, libc::SIGCONT);
     }
 }
 
-fn end(main: libc::pid_t, reach: Reach, signal: i32) {
+fn signal_tree(main: libc::pid_t, scope: SignalScope, signal: i32) {
     let send = |pid: libc::pid_t| {
         // SAFETY: takes numbers only.
         let _ = unsafe { libc::kill(pid, signal) };
     };
-    match reach {
+    match scope {
         // With -1, the first process of a namespace signals exactly the processes in it.
-        Reach::Namespace => send(-1),
-        Reach::Inner => send(main),
-        Reach::Descendants => each_descendant(send),
+        SignalScope::Namespace => send(-1),
+        SignalScope::Inner => send(main),
+        SignalScope::Descendants => each_descendant(send),
     }
 }
 
-fn owner_wants_an_end(lifeline: RawFd) -> bool {
-    if lifeline < 0 {
+fn owner_requests_end(control: RawFd) -> bool {
+    if control < 0 {
         return false;
     }
     let mut byte = 0_u8;
     // SAFETY: one byte of this stack.
-    let read = unsafe { libc::recv(lifeline, (&raw mut byte).cast(), 1, libc::MSG_DONTWAIT) };
+    let read = unsafe { libc::recv(control, (&raw mut byte).cast(), 1, libc::MSG_DONTWAIT) };
     // End of file means that the owner died.
     read == 0 || (read == 1 && byte == END)
 }
 
 /// Waits for an event; returns true if a creation request arrived.
-fn wait_for_news(signals: RawFd, owner: RawFd, maker: RawFd, until: Option<u64>) -> bool {
-    let mut news = [
+fn wait_for_event(signals: RawFd, owner: RawFd, creation_socket: RawFd, until: Option<u64>) -> bool {
+    let mut events_polled = [
         libc::pollfd { fd: signals, events: libc::POLLIN, revents: 0 },
         // Once the tree is being ended, nothing from the owner matters.
         libc::pollfd { fd: if until.is_some() { -1 } else { owner }, events: libc::POLLIN, revents: 0 },
-        libc::pollfd { fd: maker, events: libc::POLLIN, revents: 0 },
+        libc::pollfd { fd: creation_socket, events: libc::POLLIN, revents: 0 },
     ];
     let timeout = until.map_or(-1, |until| until.saturating_sub(now()) as i32);
     // SAFETY: the records live on this stack.
-    unsafe { libc::poll(news.as_mut_ptr(), news.len() as libc::nfds_t, timeout) };
-    let [.., asked] = news;
+    unsafe { libc::poll(events_polled.as_mut_ptr(), events_polled.len() as libc::nfds_t, timeout) };
+    let [.., asked] = events_polled;
     asked.revents != 0
 }
 
@@ -179,7 +187,7 @@ fn now() -> u64 {
 }
 
 /// Maximum number of entries in the process table. Further processes are found in the next round.
-const ROOM: usize = 16 * 1024;
+const MAX_ENTRIES: usize = 16 * 1024;
 
 /// Calls `visit` for every descendant. The table uses memory mapped directly from the kernel, not the allocator.
 fn each_descendant(visit: impl Fn(libc::pid_t)) {
@@ -206,7 +214,7 @@ struct Table {
 
 impl Table {
     fn read() -> io::Result<Self> {
-        let size = ROOM * size_of::<Entry>();
+        let size = MAX_ENTRIES * size_of::<Entry>();
         // SAFETY: new private memory of that size; zeroed pages are valid entries.
         let entries = unsafe {
             let memory = libc::mmap(
@@ -220,7 +228,7 @@ impl Table {
             if memory == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
-            std::slice::from_raw_parts_mut(memory.cast::<Entry>(), ROOM)
+            std::slice::from_raw_parts_mut(memory.cast::<Entry>(), MAX_ENTRIES)
         };
         let mut table = Self { entries, length: 0 };
         table.fill();
@@ -260,7 +268,7 @@ impl Table {
     fn is_below(&self, entry: &Entry, top: libc::pid_t) -> bool {
         let mut parent = entry.parent;
         // Chains are never deeper, because each step is a living process.
-        for _ in 0..ROOM {
+        for _ in 0..MAX_ENTRIES {
             if parent == top {
                 return true;
             }

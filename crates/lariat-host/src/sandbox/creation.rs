@@ -1,8 +1,8 @@
 //! Creates names on behalf of a command in directories where a protected name is missing.
 //!
-//! Decides in which directories Landlock lets the command create names itself, and asks the supervisor process to create
-//! the rest (see [`crate::sys::maker`]). A wrong guess about where a path leads is never an escape: Landlock applies to
-//! everything that the kernel does, and the supervisor process checks its own copy of the arguments.
+//! Decides in which directories Landlock lets the command create names itself, and asks the supervisor process to
+//! create the rest (see [`crate::sys::create`]). A wrong guess about where a path leads is never an escape: Landlock
+//! applies to everything that the kernel does, and the supervisor process checks its own copy of the arguments.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -17,19 +17,19 @@ use rustix::fs::{Mode, OFlags};
 
 use super::policy::Policy;
 use crate::sys::child::Grant;
-use crate::sys::maker::{self, Act, Guarded, Made, Request};
+use crate::sys::create::{self as server, CreationKind, CreationResult, GuardedDirectory, Request};
 use crate::sys::notify::{self, Notification};
 
 /// Maximum number of Landlock rules per writable root. In directories beyond that, names are created for the command.
-const MOST_RULES: usize = 256;
+const MAX_RULES: usize = 256;
 
 /// What Landlock allows, and which names must not be created.
 #[derive(Debug, Default)]
-pub(super) struct Grounds {
+pub(super) struct CreationRules {
     /// Directories beneath writable roots, and what is allowed there.
     pub(super) rules: Vec<(PathBuf, Grant)>,
     /// Directories with missing protected names.
-    pub(super) guarded: Vec<Guarded>,
+    pub(super) guarded: Vec<GuardedDirectory>,
     /// Those of them that are not writable roots themselves.
     pub(super) inner: Vec<PathBuf>,
     /// Directories in which a command creates names itself, with device and inode; `None` for directories where it
@@ -37,10 +37,10 @@ pub(super) struct Grounds {
     known: BTreeMap<PathBuf, Option<(u64, u64)>>,
 }
 
-impl Grounds {
+impl CreationRules {
     /// Computes the rules for a policy whose links are resolved.
     pub(super) fn of(policy: &Policy) -> Self {
-        let mut grounds = Self::default();
+        let mut creation = Self::default();
         let mut missing: BTreeMap<PathBuf, Vec<Vec<u8>>> = BTreeMap::new();
         let (there, gone): (Vec<&PathBuf>, Vec<_>) =
             policy.protected.iter().partition(|path| path.symlink_metadata().is_ok());
@@ -52,16 +52,16 @@ impl Grounds {
         for (folder, names) in &missing {
             let Ok(state) = folder.symlink_metadata() else { continue };
             let (device, inode) = (state.dev(), state.ino());
-            grounds.guarded.push(Guarded { device, inode, names: names.clone() });
+            creation.guarded.push(GuardedDirectory { device, inode, names: names.clone() });
             if !policy.writable.contains(folder) {
-                grounds.inner.push(folder.clone());
+                creation.inner.push(folder.clone());
             }
         }
         let folders: Vec<&PathBuf> = missing.keys().collect();
         for root in &policy.writable {
-            grounds.grant(root, &folders);
+            creation.grant(root, &folders);
         }
-        grounds
+        creation
     }
 
     /// Allows everything beneath a directory, except creating names on the way to guarded directories and in them.
@@ -76,7 +76,7 @@ impl Grounds {
         self.known.insert(folder.to_owned(), None);
         let Ok(listed) = folder.read_dir() else { return };
         for entry in listed.filter_map(Result::ok) {
-            if self.rules.len() >= MOST_RULES {
+            if self.rules.len() >= MAX_RULES {
                 return;
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -86,29 +86,29 @@ impl Grounds {
     }
 
     /// Whether names must be created on behalf of the command.
-    pub(super) fn needs_maker(&self) -> bool {
+    pub(super) fn needs_server(&self) -> bool {
         !self.guarded.is_empty()
     }
 
     /// Returns the client and the supervisor process's side of its socket, for the child.
-    pub(super) fn maker(&self) -> io::Result<(Making, OwnedFd)> {
+    pub(super) fn connect(&self) -> io::Result<(CreationClient, OwnedFd)> {
         use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        Ok((Making { line: Mutex::new(ours), known: self.known.clone() }, theirs))
+        Ok((CreationClient { socket: Mutex::new(ours), known: self.known.clone() }, theirs))
     }
 }
 
 /// Asks the supervisor process to create names.
 #[derive(Debug)]
-pub(super) struct Making {
-    line: Mutex<OwnedFd>,
+pub(super) struct CreationClient {
+    socket: Mutex<OwnedFd>,
     known: BTreeMap<PathBuf, Option<(u64, u64)>>,
 }
 
-impl Making {
+impl CreationClient {
     /// Whether a command cannot create a name in this directory itself. The path must not contain links.
-    fn is_for_us(&self, folder: &Path) -> bool {
+    fn needs_server_in(&self, folder: &Path) -> bool {
         let nearest = folder.ancestors().find_map(|path| Some((path, self.known.get(path)?)));
         match nearest {
             None => false,
@@ -121,50 +121,56 @@ impl Making {
     }
 
     /// Creates what a call would create, if the command cannot; `None` if the kernel should execute the call.
-    pub(super) fn make(&self, call: &Notification) -> Option<Made> {
+    pub(super) fn make(&self, call: &Notification) -> Option<CreationResult> {
         let creation = Creation::of(call)?;
         // A file cannot be created under a name that ends in a slash.
-        if creation.act == Act::Open && creation.new.1.ends_with(b"/") {
+        if creation.kind == CreationKind::Open && creation.new.1.ends_with(b"/") {
             return None;
         }
-        let old = creation.old.as_ref().map(|(folder, path)| Place::of(call.pid, *folder, path));
-        let (old_place, new_place) = match (creation.act, old) {
-            (Act::Symlink, _) | (_, None) => (None, Place::of(call.pid, creation.new.0, &creation.new.1)?),
-            (_, Some(old)) => (Some(old?), Place::of(call.pid, creation.new.0, &creation.new.1)?),
+        let old = creation.old.as_ref().map(|(folder, path)| CommandPath::of(call.pid, *folder, path));
+        let (old_place, new_place) = match (creation.kind, old) {
+            (CreationKind::Symlink, _) | (_, None) => {
+                (None, CommandPath::of(call.pid, creation.new.0, &creation.new.1)?)
+            }
+            (_, Some(old)) => (Some(old?), CommandPath::of(call.pid, creation.new.0, &creation.new.1)?),
         };
         let places = [old_place.as_ref(), Some(&new_place)];
-        if !places.into_iter().flatten().any(|place| self.is_for_us(&place.real)) {
+        if !places.into_iter().flatten().any(|place| self.needs_server_in(&place.real)) {
             return None;
         }
         let mask =
-            if matches!(creation.act, Act::Open | Act::Directory | Act::Node) { umask(call.pid)? } else { 0 };
-        let target = match (creation.act, &creation.old) {
-            (Act::Symlink, Some((_, target))) => CString::new(target.clone()).ok()?,
+            if matches!(creation.kind, CreationKind::Open | CreationKind::Directory | CreationKind::Node) {
+                umask(call.pid)?
+            } else {
+                0
+            };
+        let target = match (creation.kind, &creation.old) {
+            (CreationKind::Symlink, Some((_, target))) => CString::new(target.clone()).ok()?,
             _ => CString::default(),
         };
         let old =
             old_place.as_ref().map_or((c".", target.as_c_str()), |place| (&*place.folder, &*place.name));
         let request = Request {
-            act: creation.act,
+            kind: creation.kind,
             flags: creation.flags,
             mode: creation.mode & !mask,
             old,
             new: (&new_place.folder, &new_place.name),
         };
         let first = old_place.as_ref().unwrap_or(&new_place);
-        let line = self.line.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match maker::ask(line.as_fd(), &request, &[first.from.as_fd(), new_place.from.as_fd()]) {
-            Ok(Made::Kernel) => None,
+        let socket = self.socket.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match server::ask(socket.as_fd(), &request, &[first.from.as_fd(), new_place.from.as_fd()]) {
+            Ok(CreationResult::Kernel) => None,
             Ok(made) => Some(made),
             // The supervisor process has ended, and so has the command.
-            Err(_) => Some(Made::Failed(libc::EROFS)),
+            Err(_) => Some(CreationResult::Failed(libc::EROFS)),
         }
     }
 }
 
 /// A call that creates a name: the directory's descriptor and the path, as the command passed them.
 struct Creation {
-    act: Act,
+    kind: CreationKind,
     flags: u32,
     mode: u32,
     old: Option<(i32, Vec<u8>)>,
@@ -177,59 +183,63 @@ impl Creation {
         let [first, second, third, fourth, fifth, _] = call.arguments;
         const HERE: u64 = libc::AT_FDCWD as u64;
         let text = |address: u64| notify::text(call.pid, address);
-        let one = |act, folder: u64, path: u64, flags: u64, mode: u64| {
+        let one = |kind, folder: u64, path: u64, flags: u64, mode: u64| {
             Some(Self {
-                act,
+                kind,
                 flags: flags as u32,
                 mode: mode as u32,
                 old: None,
                 new: (folder as i32, text(path)),
             })
         };
-        let two = |act, old: (u64, u64), new: (u64, u64), flags: u64| {
+        let two = |kind, old: (u64, u64), new: (u64, u64), flags: u64| {
             let (old, new) = ((old.0 as i32, text(old.1)), (new.0 as i32, text(new.1)));
-            Some(Self { act, flags: flags as u32, mode: 0, old: Some(old), new })
+            Some(Self { kind, flags: flags as u32, mode: 0, old: Some(old), new })
         };
         match call.call {
-            libc::SYS_openat => opened(third).and_then(|flags| one(Act::Open, first, second, flags, fourth)),
-            libc::SYS_mkdirat => one(Act::Directory, first, second, 0, third),
-            libc::SYS_mknodat => one(Act::Node, first, second, 0, third),
-            libc::SYS_symlinkat => two(Act::Symlink, (HERE, first), (second, third), 0),
+            libc::SYS_openat => {
+                creating_flags(third).and_then(|flags| one(CreationKind::Open, first, second, flags, fourth))
+            }
+            libc::SYS_mkdirat => one(CreationKind::Directory, first, second, 0, third),
+            libc::SYS_mknodat => one(CreationKind::Node, first, second, 0, third),
+            libc::SYS_symlinkat => two(CreationKind::Symlink, (HERE, first), (second, third), 0),
             // With flags (through a link or a descriptor), only the command itself can do this.
-            libc::SYS_linkat if fifth == 0 => two(Act::Link, (first, second), (third, fourth), 0),
-            libc::SYS_renameat2 => two(Act::Rename, (first, second), (third, fourth), fifth),
+            libc::SYS_linkat if fifth == 0 => two(CreationKind::Link, (first, second), (third, fourth), 0),
+            libc::SYS_renameat2 => two(CreationKind::Rename, (first, second), (third, fourth), fifth),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_renameat => two(Act::Rename, (first, second), (third, fourth), 0),
+            libc::SYS_renameat => two(CreationKind::Rename, (first, second), (third, fourth), 0),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_open => opened(second).and_then(|flags| one(Act::Open, HERE, first, flags, third)),
+            libc::SYS_open => {
+                creating_flags(second).and_then(|flags| one(CreationKind::Open, HERE, first, flags, third))
+            }
             #[cfg(target_arch = "x86_64")]
             libc::SYS_creat => {
                 let flags = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) as u64;
-                one(Act::Open, HERE, first, flags, second)
+                one(CreationKind::Open, HERE, first, flags, second)
             }
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_mkdir => one(Act::Directory, HERE, first, 0, second),
+            libc::SYS_mkdir => one(CreationKind::Directory, HERE, first, 0, second),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_mknod => one(Act::Node, HERE, first, 0, second),
+            libc::SYS_mknod => one(CreationKind::Node, HERE, first, 0, second),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_symlink => two(Act::Symlink, (HERE, first), (HERE, second), 0),
+            libc::SYS_symlink => two(CreationKind::Symlink, (HERE, first), (HERE, second), 0),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_link => two(Act::Link, (HERE, first), (HERE, second), 0),
+            libc::SYS_link => two(CreationKind::Link, (HERE, first), (HERE, second), 0),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_rename => two(Act::Rename, (HERE, first), (HERE, second), 0),
+            libc::SYS_rename => two(CreationKind::Rename, (HERE, first), (HERE, second), 0),
             _ => None,
         }
     }
 }
 
 /// Returns the flags of an open call that may create a file.
-fn opened(flags: u64) -> Option<u64> {
+fn creating_flags(flags: u64) -> Option<u64> {
     let others = (libc::O_DIRECTORY | libc::O_PATH | libc::O_TMPFILE) as u64;
     (flags & libc::O_CREAT as u64 != 0 && flags & others == 0).then_some(flags)
 }
 
 /// A path of a command: an open directory to start from, the path from there, and the last name.
-struct Place {
+struct CommandPath {
     from: OwnedFd,
     folder: CString,
     name: CString,
@@ -237,7 +247,7 @@ struct Place {
     real: PathBuf,
 }
 
-impl Place {
+impl CommandPath {
     fn of(pid: u32, folder: i32, path: &[u8]) -> Option<Self> {
         let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
         let (way, name) = match path.get(..end)?.iter().rposition(|byte| *byte == b'/') {

@@ -23,7 +23,7 @@ pub(super) struct Judge(Option<Arc<dyn FileJudge>>);
 
 /// An open directory and the check for its entries. `None` if every entry may be read.
 #[derive(Debug)]
-pub(super) struct Walked(Option<(Judge, PathBuf)>);
+pub(super) struct DirectoryCheck(Option<(Judge, PathBuf)>);
 
 impl Judge {
     pub(super) fn by(judge: Arc<dyn FileJudge>) -> Self {
@@ -55,13 +55,17 @@ impl Judge {
     }
 
     /// Returns the check for the entries of an open directory.
-    pub(super) fn walked(&self, named: &str, directory: &OwnedFd) -> Result<Walked, FileError> {
-        let Some(judge) = &self.0 else { return Ok(Walked(None)) };
+    pub(super) fn directory_check(
+        &self,
+        named: &str,
+        directory: &OwnedFd,
+    ) -> Result<DirectoryCheck, FileError> {
+        let Some(judge) = &self.0 else { return Ok(DirectoryCheck(None)) };
         let real = real_path(directory).ok_or_else(|| FileError::Unsteady(named.to_owned()))?;
         if judge.reads_everything_in(&real) {
-            return Ok(Walked(None));
+            return Ok(DirectoryCheck(None));
         }
-        Ok(Walked(Some((self.clone(), real))))
+        Ok(DirectoryCheck(Some((self.clone(), real))))
     }
 
     fn path(&self, named: &str, real: &Path, used: FileUse) -> Result<(), FileError> {
@@ -74,15 +78,15 @@ impl Judge {
     }
 }
 
-impl Walked {
+impl DirectoryCheck {
     /// Whether an entry of the directory may be read.
     pub(super) fn has(&self, name: &OsStr) -> bool {
         let Some((judge, path)) = &self.0 else { return true };
         judge.path("", &path.join(name), FileUse::Read).is_ok()
     }
 
-    /// The same check for a subdirectory. Uses the path that this directory had when it was opened: if a handle is moved
-    /// meanwhile, its content is still what was checked.
+    /// The same check for a subdirectory. Uses the path that this directory had when it was opened: if a handle is
+    /// moved meanwhile, its content is still what was checked.
     pub(super) fn enter(&self, name: &OsStr) -> Self {
         Self(self.0.as_ref().map(|(judge, path)| (judge.clone(), path.join(name))))
     }
