@@ -1,15 +1,15 @@
-//! The one way git is run: to read, with nothing of the repository's that executes.
+//! Runs git to read a repository, without letting the repository execute code.
 //!
 //! A repository can make git start programs from dozens of places: hooks, filters, text conversions, file system
-//! monitors, pagers, signature checks, submodules with all of these again. Switching them off by name misses the next
-//! one. So git is not shown the repository's configuration at all: it gets a directory of its own, with a configuration
-//! that we wrote and links to the repository's objects, references and index. Drivers that the work tree's attributes
-//! name do not exist there, so they do nothing.
+//! monitors, pagers, signature checks, and submodules with all of these again. Turning them off by name would miss the
+//! next one. So git never sees the repository's configuration: it gets a temporary git directory with our configuration
+//! and links to the repository's objects, references and index. Drivers named by the work tree's attributes are not
+//! defined there, so they do nothing.
 //!
-//! Owns that directory, which is there while git is asked. Invariant: no program but git itself is started, and nothing is
-//! written to the repository.
+//! The temporary directory exists only while a git command runs. Invariant: no program except git itself is started,
+//! and nothing is written to the repository.
 //!
-//! Writing (commits, branches, work trees) is not offered here.
+//! Writing (commits, branches, work trees) is not supported here.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -21,14 +21,14 @@ use lariat_core::cancel::CancellationToken;
 
 use crate::process::{CaptureLimits, Environment, Exit, Launch, Output, ProcessError, Supervisor};
 
-/// How long a reading command may take.
+/// Time limit of a git command.
 const TIME: Duration = Duration::from_secs(30);
-/// Bytes of output that are kept, half of them from the start.
-const KEPT: usize = 8 * 1024 * 1024;
-/// Bytes of the longest file that is read of a repository's own files.
-const SMALL: u64 = 64 * 1024;
+/// Bytes of output to keep, half of them from the start.
+const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
+/// Maximum size of a repository's own files that are read, in bytes.
+const SMALL_FILE: u64 = 64 * 1024;
 
-/// What git is told of a repository, beside its format: nothing that runs a program, nothing that writes.
+/// The configuration for git, without the repository's format: runs no program and writes nothing.
 const CONFIGURATION: &str = "\
 [core]
 \tbare = false
@@ -53,23 +53,23 @@ const CONFIGURATION: &str = "\
 \tallow = never
 ";
 
-/// What is linked: a work tree's own, and what it shares with others of the repository. `HEAD` is copied, since git does
-/// not take a link for it.
+/// What is linked: files of the work tree itself, and files that it shares with other work trees of the repository.
+/// `HEAD` is copied, because git does not accept a link for it.
 const OWN: &[&str] = &["index", "logs", "ORIG_HEAD"];
 const SHARED: &[&str] = &["objects", "refs", "packed-refs", "reftable", "shallow"];
 
-/// Why git could not be asked.
+/// Why a git command failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitError {
-    /// There is no repository here.
-    #[error("{0} is not the top of a git work tree")]
+    /// The directory is not a repository.
+    #[error("`{0}` is not the top directory of a git work tree")]
     NotARepository(PathBuf),
-    /// What is here claims to be part of a repository that does not know it.
-    #[error("{0} names a git directory that does not belong to it")]
+    /// The directory refers to a repository that does not list it as a work tree.
+    #[error("`{0}` refers to a git directory that does not belong to it")]
     Foreign(PathBuf),
-    /// Its format is one that this version does not know.
-    #[error("the repository uses an extension that is not supported: {0}")]
+    /// This version does not support the repository's format.
+    #[error("unsupported git repository extension: {0}")]
     Format(String),
     /// Git could not be started.
     #[error(transparent)]
@@ -77,17 +77,17 @@ pub enum GitError {
     /// Git failed.
     #[error("git {command} failed: {message}")]
     Failed {
-        /// The command.
+        /// The git subcommand.
         command: String,
-        /// What git said.
+        /// Git's error output.
         message: String,
     },
-    /// The file system refused.
-    #[error("git's view of the repository could not be made: {0}")]
+    /// A file operation failed.
+    #[error("could not create the temporary git directory: {0}")]
     Io(#[from] io::Error),
 }
 
-/// A repository to read.
+/// A git repository, for reading.
 #[derive(Debug)]
 pub struct Git {
     work_tree: PathBuf,
@@ -97,10 +97,10 @@ pub struct Git {
 }
 
 impl Git {
-    /// The repository whose work tree has its top at `work_tree`. `scratch` is a directory of ours, outside of it.
+    /// Opens the repository whose work tree has its top at `work_tree`. `scratch` must be a directory outside it.
     ///
     /// # Errors
-    /// [`GitError`] when there is none, or it is not what it claims to be.
+    /// [`GitError`] if there is no repository, or it refers to a git directory that does not belong to it.
     pub fn open(
         work_tree: &Path,
         scratch: &Path,
@@ -114,12 +114,12 @@ impl Git {
         Ok(Self {
             work_tree,
             scratch: scratch.to_owned(),
-            environment: harmless(&environment),
+            environment: safe_environment(&environment),
             supervisor: supervisor.clone(),
         })
     }
 
-    /// The branch that is checked out; `None` when none is.
+    /// Returns the branch that is checked out; `None` if `HEAD` is detached.
     ///
     /// # Errors
     /// [`GitError`].
@@ -131,7 +131,7 @@ impl Git {
         }
     }
 
-    /// Changed and new files, in git's short form.
+    /// Returns changed and new files, in git's short format.
     ///
     /// # Errors
     /// [`GitError`].
@@ -146,7 +146,7 @@ impl Git {
         .await
     }
 
-    /// The difference between a commit (or the index, when there is none) and the work tree.
+    /// Returns the difference between a commit (or the index, if `None`) and the work tree.
     ///
     /// # Errors
     /// [`GitError`].
@@ -158,7 +158,7 @@ impl Git {
         self.read(words).await
     }
 
-    /// The last commits, one line each.
+    /// Returns the last commits, one line each.
     ///
     /// # Errors
     /// [`GitError`].
@@ -175,15 +175,16 @@ impl Git {
         .await
     }
 
-    /// Runs a reading command and gives what it printed.
+    /// Runs a reading command and returns its output.
     ///
     /// # Errors
     /// [`GitError`].
     async fn read<T: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = T>) -> Result<String, GitError> {
         let words: Vec<OsString> = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
         let command = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-        let view = View::make(&self.scratch, &Directories::find(&self.work_tree)?)?;
-        let limits = CaptureLimits { head: KEPT / 2, tail: KEPT / 2, ..CaptureLimits::default() };
+        let view = TemporaryGitDir::make(&self.scratch, &Directories::find(&self.work_tree)?)?;
+        let limits =
+            CaptureLimits { head: OUTPUT_LIMIT / 2, tail: OUTPUT_LIMIT / 2, ..CaptureLimits::default() };
         let launch = Launch::new("git", &self.work_tree)
             .with_arguments([
                 "--no-pager",
@@ -199,7 +200,7 @@ impl Git {
             .with_capture(limits)
             .with_time(Some(TIME));
         let finished = self.supervisor.run(launch, &CancellationToken::new()).await;
-        // Nobody waits for it to be gone.
+        // The caller need not wait until the directory is removed.
         drop(tokio::task::spawn_blocking(move || drop(view)));
         let finished = finished?;
         match finished.exit {
@@ -209,10 +210,10 @@ impl Git {
     }
 }
 
-/// What git is shown of a repository; gone when it is dropped.
-struct View(PathBuf);
+/// The temporary git directory; removed on drop.
+struct TemporaryGitDir(PathBuf);
 
-impl View {
+impl TemporaryGitDir {
     fn make(scratch: &Path, directories: &Directories) -> Result<Self, GitError> {
         use rustix::fs::{Mode, symlink};
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -232,11 +233,11 @@ impl View {
                 symlink(&target, view.0.join(name)).map_err(io::Error::from)?;
             }
         }
-        // An empty repository may have neither yet; git asks for them.
+        // An empty repository may have neither yet; git requires them.
         for name in ["objects", "refs"] {
             let _ = rustix::fs::mkdir(view.0.join(name), Mode::from_raw_mode(0o700));
         }
-        // What people do not want listed is text, nothing more.
+        // The user's ignore list is plain text and executes nothing.
         if let Ok(exclude) = small_file(&directories.common.join("info/exclude")) {
             rustix::fs::mkdir(view.0.join("info"), Mode::from_raw_mode(0o700)).map_err(io::Error::from)?;
             write(&view.0.join("info/exclude"), &exclude)?;
@@ -245,7 +246,7 @@ impl View {
     }
 }
 
-impl Drop for View {
+impl Drop for TemporaryGitDir {
     fn drop(&mut self) {
         for name in OWN.iter().chain(SHARED).chain(&["HEAD", "config", "info/exclude"]) {
             let _ = rustix::fs::unlink(self.0.join(name));
@@ -256,8 +257,8 @@ impl Drop for View {
     }
 }
 
-/// Only what git needs to run and to speak: whatever steers it comes from us.
-fn harmless(environment: &Environment) -> Environment {
+/// Keeps only the variables that git needs to run; sets every variable that controls it.
+fn safe_environment(environment: &Environment) -> Environment {
     environment
         .keeping(&["PATH", "TZ"])
         .with_trusted_path()
@@ -277,7 +278,7 @@ fn harmless(environment: &Environment) -> Environment {
         .with_git_setting("safe.bareRepository", "explicit")
 }
 
-/// Where a work tree keeps what is its own, and what it shares with others of the same repository.
+/// Where a work tree keeps its own files, and those shared with other work trees of the same repository.
 struct Directories {
     own: PathBuf,
     common: PathBuf,
@@ -290,7 +291,7 @@ impl Directories {
             return Err(GitError::NotARepository(work_tree.to_owned()));
         };
         if found.is_dir() {
-            // One that shares another's objects by a file inside is not a plain repository.
+            // A git directory that shares another's objects through this file is not a plain repository.
             if dot.join("commondir").symlink_metadata().is_ok() {
                 return Err(GitError::Foreign(dot));
             }
@@ -303,14 +304,14 @@ impl Directories {
         let named = text.strip_prefix("gitdir:").map(str::trim).filter(|path| !path.is_empty());
         let own = named.map(|path| work_tree.join(path)).and_then(|path| path.canonicalize().ok());
         let Some(own) = own else { return Err(GitError::Foreign(dot)) };
-        // A linked work tree's directory names the work tree back; another repository's does not.
+        // The directory of a linked work tree names the work tree; the directory of an unrelated repository does not.
         let back = small_file(&own.join("gitdir")).ok().map(|path| PathBuf::from(path.trim()));
         if back.and_then(|back| back.canonicalize().ok()).as_ref() != dot.canonicalize().ok().as_ref() {
             return Err(GitError::Foreign(dot));
         }
         let common = small_file(&own.join("commondir"))?;
         let common = own.join(common.trim()).canonicalize()?;
-        // And lives where its repository keeps such directories.
+        // And it is where the repository keeps such directories.
         if own.parent() != Some(common.join("worktrees").as_path()) {
             return Err(GitError::Foreign(dot));
         }
@@ -318,8 +319,8 @@ impl Directories {
     }
 }
 
-/// The repository's format, as lines for our configuration. Only what changes how objects and references are read is
-/// taken, and only values that are known.
+/// Returns the repository's format as lines for our configuration. Accepts only known settings that change how objects
+/// and references are read, and only known values.
 fn extensions(configuration: &str) -> Result<String, GitError> {
     let mut section = String::new();
     let mut lines = String::new();
@@ -336,7 +337,7 @@ fn extensions(configuration: &str) -> Result<String, GitError> {
             ("objectformat", "sha1" | "sha256") | ("refstorage", "files" | "reftable") => {
                 lines.push_str(&format!("\t{name} = {value}\n"));
             }
-            // Do not change how anything is read.
+            // These do not change how objects or references are read.
             ("worktreeconfig" | "relativeworktrees" | "noop" | "partialclone" | "preciousobjects", _) => {}
             _ => return Err(GitError::Format(name)),
         }
@@ -352,7 +353,7 @@ fn small_file(path: &Path) -> io::Result<String> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let mut text = String::new();
-    file.take(SMALL).read_to_string(&mut text)?;
+    file.take(SMALL_FILE).read_to_string(&mut text)?;
     Ok(text)
 }
 

@@ -1,21 +1,26 @@
-//! What Lariat does to the world. The only crate that touches the operating system on behalf of an agent.
+//! Gives an agent access to the operating system: files, processes, the sandbox, git and undo.
 //!
-//! - [`files`]: a [`Workspace`] is open directories; every path is resolved beneath one of them by the kernel.
+//! Only this crate touches the operating system on behalf of an agent.
+//!
+//! - [`files`]: a [`Workspace`] holds open directories; the kernel resolves every path beneath one of them.
 //! - [`process`]: a [`Supervisor`] starts every process, owns its whole tree, and leaves nothing running.
-//! - [`sandbox`]: a [`Policy`] says what a command may reach; a backend makes the kernel hold it to that.
-//! - [`git`]: the one way git is run, with everything switched off that a repository could make it execute.
-//! - [`undo`]: what files looked like before a tool changed them, and the way back.
+//! - [`sandbox`]: a [`Policy`] says what a command may access; a backend makes the kernel enforce it.
+//! - [`git`]: runs git with every feature turned off that would let a repository execute code.
+//! - [`undo`]: saves what files contained before a tool call changed them, and restores it.
 //!
-//! Deciding whether something may happen is not done here: that is the guard's. This crate does what it is told, inside
-//! of what it was given, or says exactly why not.
+//! This crate does not decide whether an action is allowed: the guard does. It performs the action within the given
+//! limits, or returns the exact reason why it did not.
 //!
-//! Linux is the platform these promises are tested on. [`sandbox`] says what is missing elsewhere.
+//! These guarantees are tested on Linux. [`sandbox`] lists what is missing on other platforms.
 //!
 //! [`Workspace`]: files::Workspace
 //! [`Supervisor`]: process::Supervisor
 //! [`Policy`]: sandbox::Policy
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests look at the world from outside"))]
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests check the system without going through this crate")
+)]
 
 pub mod files;
 pub mod git;

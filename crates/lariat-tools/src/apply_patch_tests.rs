@@ -16,7 +16,7 @@ fn hunks(patch: &str) -> Vec<Hunk> {
 }
 
 #[test]
-fn a_hunk_goes_to_the_nearest_place_that_fits() {
+fn applies_a_hunk_at_the_nearest_match() {
     let text = "a\nx\nb\nx\nc\nx\n";
     let at = |line: usize| hunks(&format!("--- a/f\n+++ b/f\n@@ -{line},1 +{line},1 @@\n-x\n+y\n"));
     assert_eq!(patched(text, &at(2)), "a\ny\nb\nx\nc\nx\n");
@@ -25,14 +25,14 @@ fn a_hunk_goes_to_the_nearest_place_that_fits() {
 }
 
 #[test]
-fn hunks_that_moved_stay_together() {
+fn shifted_hunks_stay_together() {
     let text = "new\nnew\na\nx\nb\nx\n";
     let both = hunks("--- a/f\n+++ b/f\n@@ -2,1 +2,1 @@\n-x\n+y\n@@ -4,1 +4,1 @@\n-x\n+z\n");
     assert_eq!(patched(text, &both), "new\nnew\na\ny\nb\nz\n");
 }
 
 #[test]
-fn the_end_of_the_last_line_stays_unless_the_patch_says_so() {
+fn keeps_the_final_newline_unless_the_patch_changes_it() {
     let update =
         |body: &str| hunks(&format!("*** Begin Patch\n*** Update File: f\n@@\n{body}\n*** End Patch"));
     assert_eq!(patched("a\nb", &update("-b\n+c")), "a\nc");
@@ -55,7 +55,7 @@ fn context_keeps_the_white_space_of_the_file() {
 }
 
 #[test]
-fn lines_are_put_in_without_context() {
+fn inserts_lines_without_context() {
     let end = hunks("*** Begin Patch\n*** Update File: f\n@@\n+z\n*** End Patch");
     assert_eq!(patched("a\n", &end), "a\nz\n");
     let after = hunks("*** Begin Patch\n*** Update File: f\n@@ a\n+z\n*** End Patch");
@@ -65,14 +65,14 @@ fn lines_are_put_in_without_context() {
 }
 
 #[test]
-fn a_removed_line_that_looks_like_a_file_head_is_a_line() {
+fn removed_line_that_looks_like_a_file_header_is_a_line() {
     let sql = hunks("--- a/f\n+++ b/f\n@@ -1,2 +1,1 @@\n a\n--- note\n");
     assert_eq!(patched("a\n-- note\nb\n", &sql), "a\nb\n");
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
-fn a_file_that_changes_between_the_check_and_the_move_is_not_moved() {
+#[expect(clippy::disallowed_methods, reason = "the test creates its own files")]
+fn does_not_move_a_file_that_changed_after_the_check() {
     use lariat_host::files::{Known, Workspace};
 
     let folder = std::env::temp_dir().join(format!("lariat-move-{}", std::process::id()));

@@ -1,14 +1,14 @@
-//! Arguments of a tool call: one table gives the schema a model sees and the check of what it sent.
+//! Describes the arguments of a tool in one table, which yields the schema for the model and checks what it sent.
 //!
-//! Owns the kinds of values, the JSON Schema made from them, and messages a model can act on: they name the argument,
-//! what was expected, what came, and for an unknown name the nearest known one. What passes the check deserialises.
+//! The error messages name the argument, what was expected, what was sent, and for an unknown name the nearest known
+//! one. Arguments that pass the check can be deserialised.
 
 use lariat_core::nearest::nearest;
 use lariat_core::tool::ToolError;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-/// One argument.
+/// One argument of a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     name: &'static str,
@@ -17,43 +17,43 @@ pub struct Field {
     description: &'static str,
 }
 
-/// Whether an argument may be left out.
+/// Whether an argument may be omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
     Required,
     Optional,
 }
 
-/// What an argument holds.
+/// The type of an argument.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Any text.
     Text,
-    /// One of these words.
+    /// One of these strings.
     Word(&'static [&'static str]),
-    /// A whole number within these bounds, both included.
+    /// An integer within these bounds, inclusive.
     Number(i64, i64),
     /// True or false.
     Switch,
-    /// A list of at least this many and at most that many.
+    /// A list; the numbers are the minimum and maximum length.
     List(&'static Kind, usize, usize),
     /// An object with these fields.
     Object(&'static [Field]),
 }
 
 impl Field {
-    /// An argument that must be given.
+    /// An argument that must be present.
     pub const fn required(name: &'static str, kind: Kind, description: &'static str) -> Self {
         Self { name, kind, need: Need::Required, description }
     }
 
-    /// An argument that may be left out, or be null.
+    /// An argument that may be omitted or null.
     pub const fn optional(name: &'static str, kind: Kind, description: &'static str) -> Self {
         Self { name, kind, need: Need::Optional, description }
     }
 }
 
-/// The JSON Schema of an object with these fields and no others.
+/// Returns the JSON Schema of an object with exactly these fields.
 pub fn schema(fields: &[Field]) -> Value {
     let properties: Map<String, Value> = fields
         .iter()
@@ -83,10 +83,10 @@ fn kind_schema(kind: &Kind) -> Value {
     }
 }
 
-/// Checks what a model sent against the table and reads it.
+/// Checks the arguments that a model sent, and deserialises them.
 ///
 /// # Errors
-/// [`ToolError::InvalidArgs`] with every mistake that was found, one per line.
+/// [`ToolError::InvalidArgs`] with all errors, one per line.
 pub fn read<T: DeserializeOwned>(fields: &[Field], sent: Value) -> Result<T, ToolError> {
     let sent = if sent.is_null() { json!({}) } else { sent };
     let mut mistakes = Vec::new();
@@ -118,10 +118,10 @@ fn check_object(fields: &[Field], place: &str, sent: &Value, mistakes: &mut Vec<
         let known: Vec<_> = fields.iter().map(|field| field.name).collect();
         let nearest = nearest(name, known.iter().copied());
         let hint = nearest.map_or_else(
-            || format!("known are `{}`", known.join("`, `")),
+            || format!("known arguments: `{}`", known.join("`, `")),
             |name| format!("did you mean `{name}`?"),
         );
-        mistakes.push(format!("`{}` is not known; {hint}", join(place, name)));
+        mistakes.push(format!("unknown argument `{}`; {hint}", join(place, name)));
     }
 }
 
@@ -153,11 +153,11 @@ fn expected(kind: &Kind) -> String {
     match kind {
         Kind::Text => "a string".to_owned(),
         Kind::Word(words) => format!("one of `{}`", words.join("`, `")),
-        Kind::Number(least, i64::MAX) => format!("a whole number from {least} on"),
-        Kind::Number(least, most) => format!("a whole number from {least} to {most}"),
+        Kind::Number(least, i64::MAX) => format!("an integer of at least {least}"),
+        Kind::Number(least, most) => format!("an integer from {least} to {most}"),
         Kind::Switch => "true or false".to_owned(),
-        Kind::List(_, least, usize::MAX) => format!("a list of at least {least}"),
-        Kind::List(_, least, most) => format!("a list of {least} to {most}"),
+        Kind::List(_, least, usize::MAX) => format!("a list of at least {least} items"),
+        Kind::List(_, least, most) => format!("a list of {least} to {most} items"),
         Kind::Object(_) => "an object".to_owned(),
     }
 }
@@ -173,12 +173,12 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// The value itself where it is short enough to help, else its kind.
+/// The value itself if it is short, otherwise its type.
 fn shown(value: &Value) -> String {
     match value {
         Value::Bool(_) | Value::Number(_) => value.to_string(),
         Value::String(text) if text.chars().count() <= 40 => format!("{text:?}"),
-        Value::Array(values) => format!("a list of {}", values.len()),
+        Value::Array(values) => format!("a list of {} items", values.len()),
         _ => kind_of(value).to_owned(),
     }
 }

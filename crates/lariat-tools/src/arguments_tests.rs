@@ -4,14 +4,14 @@ use serde_json::json;
 use super::*;
 
 const EDIT: &[Field] = &[
-    Field::required("old_string", Kind::Text, "What is there."),
-    Field::required("new_string", Kind::Text, "What comes there."),
+    Field::required("old_string", Kind::Text, "The text to replace."),
+    Field::required("new_string", Kind::Text, "The new text."),
 ];
 const FIELDS: &[Field] = &[
     Field::required("path", Kind::Text, "The file."),
-    Field::optional("limit", Kind::Number(1, 2000), "Lines."),
-    Field::optional("mode", Kind::Word(&["files", "lines"]), "What is shown."),
-    Field::optional("all", Kind::Switch, "Everywhere."),
+    Field::optional("limit", Kind::Number(1, 2000), "Number of lines."),
+    Field::optional("mode", Kind::Word(&["files", "lines"]), "What to show."),
+    Field::optional("all", Kind::Switch, "Search everywhere."),
     Field::optional("edits", Kind::List(&Kind::Object(EDIT), 1, 3), "Changes."),
 ];
 
@@ -29,7 +29,7 @@ fn mistakes(sent: Value) -> String {
 }
 
 #[test]
-fn what_fits_is_read() {
+fn reads_valid_arguments() {
     let sent = json!({ "path": "a", "limit": 7, "mode": "files", "all": false });
     assert_eq!(read::<Sent>(FIELDS, sent).unwrap(), Sent { path: "a".into(), limit: Some(7) });
     let sent = json!({ "path": "a", "limit": null });
@@ -37,13 +37,13 @@ fn what_fits_is_read() {
 }
 
 #[test]
-fn every_mistake_is_named_with_what_was_expected() {
+fn reports_every_invalid_argument() {
     assert_eq!(mistakes(json!({})), "- `path` is missing (a string)");
     assert_eq!(mistakes(json!(null)), "- `path` is missing (a string)");
     assert_eq!(mistakes(json!([1])), "- the arguments must be an object, not a list");
     assert_eq!(
         mistakes(json!({ "path": 3, "limit": 0, "mode": "words" })),
-        "- `path` must be a string, not 3\n- `limit` must be a whole number from 1 to 2000, not 0\n\
+        "- `path` must be a string, not 3\n- `limit` must be an integer from 1 to 2000, not 0\n\
          - `mode` must be one of `files`, `lines`, not \"words\""
     );
     assert_eq!(
@@ -52,30 +52,30 @@ fn every_mistake_is_named_with_what_was_expected() {
     );
     assert_eq!(
         mistakes(json!({ "path": "a", "edits": [] })),
-        "- `edits` must be a list of 1 to 3, not a list of 0"
+        "- `edits` must be a list of 1 to 3 items, not a list of 0 items"
     );
 }
 
 #[test]
-fn an_unknown_name_leads_to_the_nearest_known_one() {
+fn unknown_argument_error_suggests_the_nearest_name() {
     assert_eq!(
         mistakes(json!({ "path": "a", "Limits": 3 })),
-        "- `Limits` is not known; did you mean `limit`?"
+        "- unknown argument `Limits`; did you mean `limit`?"
     );
     assert_eq!(
         mistakes(json!({ "path": "a", "zzzzzz": 3 })),
-        "- `zzzzzz` is not known; known are `path`, `limit`, `mode`, `all`, `edits`"
+        "- unknown argument `zzzzzz`; known arguments: `path`, `limit`, `mode`, `all`, `edits`"
     );
     assert_eq!(
         mistakes(
             json!({ "path": "a", "edits": [{ "oldString": "x", "old_string": "x", "new_string": "" }] })
         ),
-        "- `edits[0].oldString` is not known; did you mean `old_string`?"
+        "- unknown argument `edits[0].oldString`; did you mean `old_string`?"
     );
 }
 
 #[test]
-fn the_schema_says_the_same() {
+fn schema_matches_the_table() {
     let schema = schema(FIELDS);
     assert_eq!(schema["required"], json!(["path"]));
     assert_eq!(schema["properties"]["limit"]["maximum"], 2000);

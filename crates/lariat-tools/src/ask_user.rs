@@ -1,6 +1,6 @@
-//! `ask_user`: a question to the person an agent works for.
+//! `ask_user`: asks the user a question.
 //!
-//! Owns the contract [`Asker`] that a front end fulfils. Without one, nobody can answer and the model is told so.
+//! A front end implements [`Asker`]. Without one, the tool tells the model that no user is available.
 
 use std::fmt;
 
@@ -14,20 +14,20 @@ use crate::arguments::{Field, Kind};
 use crate::bench_tool::BenchTool;
 use crate::output;
 
-/// A question.
+/// A question for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Question {
-    /// What is asked.
+    /// The text of the question.
     pub text: String,
-    /// Answers to choose from; another one may be given all the same. Empty for a free answer.
+    /// Answers to choose from; the user may give another answer. Empty for a free answer.
     pub options: Vec<String>,
 }
 
-/// Who can put a question to a person.
+/// Asks the user questions.
 pub trait Asker: Send + Sync {
-    /// Asks and waits for the answer; `None` when the person does not want to answer. Dropping the future takes the
-    /// question back.
+    /// Asks and waits for the answer; `None` if the user declines to answer. Dropping the future withdraws the
+    /// question.
     fn ask(&self, question: Question) -> BoxFuture<'_, Option<String>>;
 }
 
@@ -37,10 +37,10 @@ impl fmt::Debug for dyn Asker {
     }
 }
 
-/// The tool.
+/// The tool `ask_user`.
 pub(crate) struct AskUser;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     question: String,
@@ -52,13 +52,13 @@ impl BenchTool for AskUser {
     type Arguments = Arguments;
     const NAME: &'static str = "ask_user";
     const LABEL: &'static str = "Ask";
-    const DESCRIPTION: &'static str = "Asks the user a question and waits for the answer. Only for decisions that are theirs and that you cannot find out yourself; one question per call.";
+    const DESCRIPTION: &'static str = "Ask the user a question and wait for the answer. Use it only for decisions that belong to the user and that you cannot find out yourself. Ask one question per call.";
     const FIELDS: &'static [Field] = &[
-        Field::required("question", Kind::Text, "The question, understandable by itself."),
+        Field::required("question", Kind::Text, "The question. It must be understandable without context."),
         Field::optional(
             "options",
             Kind::List(&Kind::Text, 2, 8),
-            "Answers to choose from. The user may answer otherwise.",
+            "Answers to choose from. The user may give another answer.",
         ),
     ];
     const EFFECTS: ToolEffects = ToolEffects::NONE;
@@ -71,7 +71,7 @@ impl BenchTool for AskUser {
         Box::pin(async move {
             let Some(asker) = bench.asker() else {
                 return Err(ToolError::Failed(
-                    "Nobody is here to answer. Decide yourself, and say in your final answer what you assumed.".to_owned(),
+                    "No user is available to answer. Decide yourself, and state your assumptions in your final answer.".to_owned(),
                 ));
             };
             let options = arguments.options.unwrap_or_default();
@@ -82,7 +82,7 @@ impl BenchTool for AskUser {
                         let text = output::cut(&answer, output::LIMIT, "The answer was too long.");
                         Ok(ToolResult::text(text).with_details(json!({ "answered": true })))
                     }
-                    None => Ok(ToolResult::text("The user did not want to answer. Decide yourself, or stop.")
+                    None => Ok(ToolResult::text("The user declined to answer. Decide yourself, or stop.")
                         .with_details(json!({ "answered": false }))),
                 },
                 () = context.cancel.cancelled() => Err(ToolError::Cancelled),

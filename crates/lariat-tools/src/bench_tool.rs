@@ -1,8 +1,8 @@
-//! What all tools have in common: one table, one future.
+//! Implements [`AgentTool`] for tools that work on a workbench.
 //!
-//! Owns the way from [`AgentTool`] to that future: arguments are checked, a cancelled call does not begin, and the bench
-//! that a tool works on judges every file it opens for this call, so that no tool can forget to. Work that
-//! blocks is done on a thread that may, and learns when nobody waits for it any more.
+//! Checks the arguments, does not start a cancelled call, and gives the tool a workbench that checks every opened file
+//! against the permissions of this tool call, so that no tool can forget to. Blocking work runs on a separate thread
+//! and is cancelled when the caller stops waiting.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use serde_json::Value;
 use crate::Workbench;
 use crate::arguments::{self, Field};
 
-/// A tool that stands on a bench.
+/// A tool that works on a workbench.
 pub(crate) trait BenchTool: Send + Sync + 'static {
-    /// What a call says.
+    /// The arguments of a tool call.
     type Arguments: DeserializeOwned + Send + 'static;
     const NAME: &'static str;
     const LABEL: &'static str;
     const DESCRIPTION: &'static str;
     const FIELDS: &'static [Field];
     const EFFECTS: ToolEffects;
-    /// It changes something, and changes nothing when its context says so.
+    /// Whether a tool that can make changes makes none if the context does not allow them.
     const KEEPS_TO_READING: bool = false;
 
-    /// What a call would change.
+    /// Describes what a tool call would change.
     fn preview(_: &Workbench, _: Self::Arguments) -> Result<Option<String>, ToolError> {
         Ok(None)
     }
 
-    /// Does it.
+    /// Executes a tool call.
     fn run(
         bench: &Workbench,
         arguments: Self::Arguments,
@@ -41,17 +41,17 @@ pub(crate) trait BenchTool: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>>;
 }
 
-struct OnBench<T> {
+struct ToolOnBench<T> {
     bench: Workbench,
     tool: PhantomData<T>,
 }
 
-/// A tool, ready for an agent.
+/// Creates a tool for an agent.
 pub(crate) fn tool<T: BenchTool>(bench: &Workbench) -> Arc<dyn AgentTool> {
-    Arc::new(OnBench::<T> { bench: bench.clone(), tool: PhantomData })
+    Arc::new(ToolOnBench::<T> { bench: bench.clone(), tool: PhantomData })
 }
 
-impl<T: BenchTool> AgentTool for OnBench<T> {
+impl<T: BenchTool> AgentTool for ToolOnBench<T> {
     fn name(&self) -> &str {
         T::NAME
     }
@@ -96,7 +96,7 @@ impl<T: BenchTool> AgentTool for OnBench<T> {
     }
 }
 
-/// Cancels work that nobody waits for any more.
+/// Cancels the token when dropped.
 struct CancelOnDrop(CancellationToken);
 
 impl Drop for CancelOnDrop {
@@ -105,7 +105,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Does work on a thread that may block. The token it gets is cancelled with the call, and when the call is dropped.
+/// Runs work on a thread that may block. Its token is cancelled with the tool call, and when the future is dropped.
 pub(crate) async fn blocking<R: Send + 'static>(
     context: &ToolContext,
     work: impl FnOnce(&CancellationToken) -> Result<R, ToolError> + Send + 'static,

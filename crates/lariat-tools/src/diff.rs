@@ -1,18 +1,18 @@
-//! What changed between two texts, as a unified diff for people.
+//! Creates unified diffs for users.
 //!
-//! Owns the form and its bound. The common start and end are left out before anything is compared, so that a small change
-//! of a large file costs little.
+//! The output is bounded. The common start and end are skipped before anything is compared, so that a small change in a
+//! large file costs little.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
-/// Lines of context around a change.
+/// Number of context lines around a change.
 const CONTEXT: usize = 3;
-/// Bytes of a diff that are kept.
+/// Maximum size of a diff in bytes.
 const LIMIT: usize = 64 * 1024;
-/// Lines that are compared in every way; more are shown as taken out and put in.
-const MOST_COMPARED: usize = 20_000;
+/// Maximum number of lines to compare; a larger change is shown as one replacement.
+const MAX_COMPARED: usize = 20_000;
 
-/// The unified diff of two versions of a file; empty when they are equal.
+/// Returns the unified diff of two versions of a file; empty if they are equal.
 pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
     if old == new {
         return String::new();
@@ -25,7 +25,7 @@ pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
     let middle = |lines: &[&str]| start..lines.len() - end;
     let (from, to) = (middle(&old), middle(&new));
     let mut ops = vec![DiffOp::Equal { old_index: 0, new_index: 0, len: start }];
-    if from.len() + to.len() > MOST_COMPARED {
+    if from.len() + to.len() > MAX_COMPARED {
         ops.push(DiffOp::Replace {
             old_index: start,
             old_len: from.len(),
@@ -34,7 +34,7 @@ pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
         });
     } else {
         let (from, to) = (old.get(from).unwrap_or_default(), new.get(to).unwrap_or_default());
-        ops.extend(capture_diff_slices(Algorithm::Myers, from, to).into_iter().map(|op| moved(op, start)));
+        ops.extend(capture_diff_slices(Algorithm::Myers, from, to).into_iter().map(|op| shift_op(op, start)));
     }
     ops.push(DiffOp::Equal { old_index: old.len() - end, new_index: new.len() - end, len: end });
     ops.retain(|op| !op.old_range().is_empty() || !op.new_range().is_empty());
@@ -57,14 +57,14 @@ pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
         }
         if text.len() > LIMIT {
             text.truncate(text.floor_char_boundary(LIMIT));
-            text.push_str("\n[… cut here]\n");
+            text.push_str("\n[… diff cut here]\n");
             break;
         }
     }
     text
 }
 
-fn moved(op: DiffOp, by: usize) -> DiffOp {
+fn shift_op(op: DiffOp, by: usize) -> DiffOp {
     match op {
         DiffOp::Equal { old_index, new_index, len } => {
             DiffOp::Equal { old_index: old_index + by, new_index: new_index + by, len }

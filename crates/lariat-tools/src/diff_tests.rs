@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_change_is_shown_with_its_neighbours_and_its_place() {
+fn diff_has_context_and_line_numbers() {
     let old: String = (1..=20).map(|line| format!("{line}\n")).collect();
     let new = old.replace("10\n", "ten\n").replace("20\n", "20");
     assert_eq!(
@@ -12,14 +12,14 @@ fn a_change_is_shown_with_its_neighbours_and_its_place() {
 }
 
 #[test]
-fn a_new_file_and_an_emptied_one_have_no_lines_on_one_side() {
+fn diff_of_new_and_emptied_files_has_one_side() {
     assert_eq!(unified("f", "", "a\n"), "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+a\n");
     assert_eq!(unified("f", "a\nb\n", ""), "--- a/f\n+++ b/f\n@@ -1,2 +0,0 @@\n-a\n-b\n");
     assert_eq!(unified("f", "a", "a"), "");
 }
 
 #[test]
-fn a_diff_is_bounded() {
+fn diff_is_limited() {
     let new = "x\n".repeat(100_000);
     assert!(unified("f", "", &new).len() < LIMIT + 100);
 }

@@ -1,7 +1,7 @@
-//! A text file that a tool changes: opened once, changed in memory, written back in its own form.
+//! A text file that a tool edits: opened once, changed in memory, and written back in its own encoding.
 //!
-//! Owns the rules of the file memory: a file that changed after the agent read it is not touched; one that it never read
-//! may be edited, because the text to be replaced must be in it, but not overwritten.
+//! A file that changed after the agent read it is not touched. A file that the agent never read may be edited, because
+//! the text to replace must match, but not overwritten.
 
 use std::ops::Range;
 
@@ -14,10 +14,10 @@ use crate::Workbench;
 use crate::diff::unified;
 use crate::file_tool::failed;
 
-/// Bytes of a file that can be edited.
+/// Maximum size of a file that can be edited, in bytes.
 pub(crate) const EDIT_LIMIT: u64 = 16 * 1024 * 1024;
 
-/// A text file and what is known of it.
+/// A text file and its state when it was opened.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) path: String,
@@ -41,17 +41,17 @@ impl Document {
         Ok(Self { path: path.to_owned(), text, known })
     }
 
-    /// The bytes of a changed version.
+    /// Encodes a changed version.
     pub(crate) fn encode(&self, text: &Text) -> Result<Vec<u8>, ToolError> {
         encode(&self.path, text)
     }
 
-    /// What a changed version changes.
+    /// The diff between the file and a changed version.
     pub(crate) fn difference(&self, text: &Text) -> String {
         unified(&self.path, self.text.as_str(), text.as_str())
     }
 
-    /// Writes a changed version back.
+    /// Writes a changed version back. Returns the details for the result.
     pub(crate) fn save(self, bench: &Workbench, text: &Text) -> Result<Value, ToolError> {
         let bytes = self.encode(text)?;
         let expected = Expected::Unchanged(self.known.clone());
@@ -62,7 +62,7 @@ impl Document {
     }
 }
 
-/// The bytes of a text.
+/// Encodes a text in its own encoding.
 pub(crate) fn encode(path: &str, text: &Text) -> Result<Vec<u8>, ToolError> {
     text.encode().map_err(|character| {
         let (path, encoding) = (path.to_owned(), text.encoding().name());
@@ -70,14 +70,14 @@ pub(crate) fn encode(path: &str, text: &Text) -> Result<Vec<u8>, ToolError> {
     })
 }
 
-/// A file that was not there before, as `change` in a result's details says it.
+/// The value of `change` in a result's details for a new file.
 pub(crate) const ADDED: &str = "added";
-/// A file with another content.
+/// For a file with new content.
 pub(crate) const MODIFIED: &str = "modified";
-/// A file that is not there any more.
+/// For a file that was removed.
 pub(crate) const DELETED: &str = "deleted";
 
-/// What a front end shows of a change. A file that was written as it was is not changed.
+/// The details of a change, for front ends. `change` is null if the content did not change.
 pub(crate) fn details(
     path: &str,
     change: &str,
@@ -100,7 +100,7 @@ pub(crate) fn details(
     })
 }
 
-/// Lines of a text with their numbers, as `cat -n` shows them.
+/// Formats lines with their numbers, as `cat -n` does.
 pub(crate) fn numbered(lines: impl Iterator<Item = impl AsRef<str>>, first: usize) -> String {
     use std::fmt::Write as _;
 
@@ -111,18 +111,18 @@ pub(crate) fn numbered(lines: impl Iterator<Item = impl AsRef<str>>, first: usiz
     shown
 }
 
-/// The changed places of a text with three lines around them.
-pub(crate) fn neighbourhood(text: &str, changed: &[Range<usize>]) -> String {
+/// Formats the changed places of a text with three lines around each.
+pub(crate) fn surroundings(text: &str, changed: &[Range<usize>]) -> String {
     const AROUND: usize = 3;
-    const MOST_PLACES: usize = 3;
-    const MOST_LINES: usize = 60;
+    const MAX_PLACES: usize = 3;
+    const MAX_LINES: usize = 60;
 
     let line_of = |at: usize| text.get(..at).unwrap_or(text).matches('\n').count();
     let mut shown = String::new();
     let mut done = 0;
-    for range in changed.iter().take(MOST_PLACES) {
+    for range in changed.iter().take(MAX_PLACES) {
         let first = line_of(range.start).saturating_sub(AROUND).max(done);
-        let last = (line_of(range.end) + AROUND + 1).min(first + MOST_LINES);
+        let last = (line_of(range.end) + AROUND + 1).min(first + MAX_LINES);
         if last <= done {
             continue;
         }
@@ -135,10 +135,10 @@ pub(crate) fn neighbourhood(text: &str, changed: &[Range<usize>]) -> String {
     shown
 }
 
-/// Characters of a line that are shown.
+/// Maximum number of characters of a line to show.
 pub(crate) const LINE_LIMIT: usize = 2_000;
 
-/// A line that is not longer than a model wants to see.
+/// Cuts a line at the limit and notes how much is missing.
 pub(crate) fn shortened(line: &str) -> String {
     match line.char_indices().nth(LINE_LIMIT) {
         None => line.to_owned(),
@@ -149,8 +149,8 @@ pub(crate) fn shortened(line: &str) -> String {
     }
 }
 
-/// A result that says what was done, with its details.
-pub(crate) fn told(text: String, details: Value) -> Result<ToolResult, ToolError> {
+/// Creates a result with a text for the model and details for front ends.
+pub(crate) fn result(text: String, details: Value) -> Result<ToolResult, ToolError> {
     Ok(ToolResult::text(text).with_details(details))
 }
 

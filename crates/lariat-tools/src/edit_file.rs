@@ -1,20 +1,20 @@
-//! `edit_file`: one text replaced by another.
+//! `edit_file`: replaces a text in a file.
 //!
-//! Owns the call and its answer; matching is in `matching`, the way back to the disk in `document`.
+//! `matching` finds the text; `document` writes the file.
 
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use serde::Deserialize;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{Document, neighbourhood, told};
+use crate::document::{Document, result, surroundings};
 use crate::file_tool::FileTool;
 use crate::matching::{ALL, Edit, NEW, OLD, replacements};
 
-/// The tool.
+/// The tool `edit_file`.
 pub(crate) struct EditFile;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     path: String,
@@ -26,11 +26,11 @@ impl FileTool for EditFile {
     type Arguments = Arguments;
     const NAME: &'static str = "edit_file";
     const LABEL: &'static str = "Edit";
-    const DESCRIPTION: &'static str = "Replaces a text in a file of the workspace. `old_string` must be in the file exactly once, white space and all, unless `replace_all` is \
-        set. Line ends, encoding and mode of the file stay as they are; write `\\n` for every line end. Several changes of one file: `multi_edit`; of several \
-        files: `apply_patch`.";
+    const DESCRIPTION: &'static str = "Replace a text in a file of the workspace. `old_string` must occur exactly once in the file, including white space, unless `replace_all` is \
+        set. Line endings, encoding and mode of the file are preserved; write `\\n` for every line ending. For several changes to one file use `multi_edit`; for several \
+        files use `apply_patch`.";
     const FIELDS: &'static [Field] = &[
-        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute beneath it."),
+        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute inside it."),
         OLD,
         NEW,
         ALL,
@@ -51,8 +51,8 @@ impl FileTool for EditFile {
         let document = Document::open(bench, &arguments.path)?;
         let replaced = arguments.edit.apply(&arguments.path, &document.text)?;
         let details = document.save(bench, &replaced.text)?;
-        let shown = neighbourhood(replaced.text.as_str(), &replaced.places);
+        let shown = surroundings(replaced.text.as_str(), &replaced.places);
         let count = replacements(replaced.places.len());
-        told(format!("Edited `{}`: {count}.\n{shown}", arguments.path), details)
+        result(format!("Edited `{}`: {count}.\n{shown}", arguments.path), details)
     }
 }

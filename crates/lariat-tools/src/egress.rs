@@ -1,35 +1,35 @@
-//! How requests leave this machine: which proxy they take and which certificates they trust.
+//! Configures how HTTP requests leave this machine: proxies and trusted certificates.
 //!
-//! Owns the data and how an HTTP client is built from it. Reads no environment: the program says what it found there.
+//! Reads no environment variables: the embedding program passes what it found there.
 
-/// How requests leave this machine.
+/// Proxies and certificates for outgoing requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Egress {
     /// Proxy for all requests: `http://`, `https://` or `socks5://`.
     pub proxy: Option<String>,
-    /// Proxy for `http://` addresses, where it differs.
+    /// Proxy for `http://` addresses, if it differs.
     pub http_proxy: Option<String>,
-    /// Hosts that are reached without a proxy, comma-separated.
+    /// Hosts to connect to without a proxy, comma-separated.
     pub no_proxy: Option<String>,
-    /// Certificates (PEM) that are trusted besides the system's.
+    /// Trusted certificates (PEM) besides those of the system.
     pub certificates: Vec<Vec<u8>>,
 }
 
 #[cfg(feature = "fetch")]
 impl Egress {
-    /// Whether a proxy may carry requests.
+    /// Whether requests may go through a proxy.
     pub(crate) fn has_proxy(&self) -> bool {
         self.proxy.is_some() || self.http_proxy.is_some()
     }
 
-    /// The hosts of the proxies: their names may be internal.
+    /// The host names of the proxies, which may be internal.
     pub(crate) fn proxy_hosts(&self) -> impl Iterator<Item = String> {
         let proxies = self.proxy.iter().chain(&self.http_proxy);
         proxies.filter_map(|proxy| reqwest::Url::parse(proxy).ok()?.host_str().map(str::to_ascii_lowercase))
     }
 
-    /// A client builder that goes this way.
+    /// Applies the settings to a client builder.
     pub(crate) fn apply(
         &self,
         mut builder: reqwest::ClientBuilder,

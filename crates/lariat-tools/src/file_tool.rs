@@ -1,8 +1,7 @@
-//! What the file tools have in common: one table, one blocking function.
+//! Implements [`BenchTool`] for tools that work on files with one blocking function.
 //!
-//! Owns on which thread that function runs: small work is done at once on the caller's (a change of threads costs more
-//! than reading 10 KB), large or durable work on one that may block; and what is kept for undo around it. The way from
-//! [`AgentTool`] is that of all tools on a bench.
+//! Small work runs on the caller's thread, because switching threads costs more than reading 10 KB; large or durable
+//! work runs on a blocking thread. Tools that change files run between two undo checkpoints.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -15,14 +14,14 @@ use serde::de::DeserializeOwned;
 use crate::Workbench;
 use crate::arguments::Field;
 use crate::bench_tool::{self, BenchTool};
-use crate::kept::Kept;
+use crate::checkpoint::CheckpointGuard;
 
-/// Bytes of a file from which on work with it leaves the caller's thread.
+/// Files larger than this many bytes are handled on a blocking thread.
 pub(crate) const LARGE: u64 = 256 * 1024;
 
 /// A tool that works on files.
 pub(crate) trait FileTool: Send + Sync + 'static {
-    /// What a call says.
+    /// The arguments of a tool call.
     type Arguments: DeserializeOwned + Send + 'static;
     const NAME: &'static str;
     const LABEL: &'static str;
@@ -30,25 +29,25 @@ pub(crate) trait FileTool: Send + Sync + 'static {
     const FIELDS: &'static [Field];
     const EFFECTS: ToolEffects;
 
-    /// The file that decides how long a call takes; `None` for many files.
+    /// The file whose size determines how long a call takes; `None` for several files.
     fn subject(arguments: &Self::Arguments) -> Option<&str>;
 
-    /// The files that a call changes, if it changes any.
+    /// The files that a call changes, if any.
     fn changes(arguments: &Self::Arguments) -> Vec<String> {
         Self::subject(arguments).map(str::to_owned).into_iter().collect()
     }
 
-    /// Whether a call that reads a file in this state may take longer than a change of threads.
+    /// Whether a call on a file in this state may take longer than switching threads.
     fn is_heavy(_: &Workbench, _: &Self::Arguments, stamp: &Stamp, _: &ToolContext) -> bool {
         stamp.size() > LARGE
     }
 
-    /// What a call would change, as a diff.
+    /// Returns what a call would change, as a diff.
     fn preview(_: &Workbench, _: Self::Arguments) -> Result<Option<String>, ToolError> {
         Ok(None)
     }
 
-    /// Does it.
+    /// Executes a tool call.
     fn run(
         bench: &Workbench,
         arguments: Self::Arguments,
@@ -56,20 +55,20 @@ pub(crate) trait FileTool: Send + Sync + 'static {
     ) -> Result<ToolResult, ToolError>;
 }
 
-/// A file tool as one of the tools that stand on a bench.
-struct OnFiles<T>(PhantomData<T>);
+/// Adapts a file tool to [`BenchTool`].
+struct FileToolAdapter<T>(PhantomData<T>);
 
-/// A file tool, ready for an agent.
+/// Creates a file tool for an agent.
 pub(crate) fn tool<T: FileTool>(bench: &Workbench) -> Arc<dyn AgentTool> {
-    bench_tool::tool::<OnFiles<T>>(bench)
+    bench_tool::tool::<FileToolAdapter<T>>(bench)
 }
 
-/// A refusal of the host, as the model reads it.
+/// Converts a file error for the model.
 pub(crate) fn failed(error: FileError) -> ToolError {
     ToolError::Failed(error.to_string())
 }
 
-impl<T: FileTool> BenchTool for OnFiles<T> {
+impl<T: FileTool> BenchTool for FileToolAdapter<T> {
     type Arguments = T::Arguments;
     const NAME: &'static str = T::NAME;
     const LABEL: &'static str = T::LABEL;
@@ -99,7 +98,7 @@ impl<T: FileTool> BenchTool for OnFiles<T> {
     }
 }
 
-/// Whether a call may take longer than a change of threads.
+/// Whether a call may take longer than switching threads.
 fn is_heavy<T: FileTool>(bench: &Workbench, arguments: &T::Arguments, context: &ToolContext) -> bool {
     let waits = bench.workspace().sync() == Durability::Durable || bench.keeps_undo();
     match T::subject(arguments) {
@@ -112,7 +111,7 @@ fn is_heavy<T: FileTool>(bench: &Workbench, arguments: &T::Arguments, context: &
     }
 }
 
-/// Runs a call, between two checkpoints if it changes files.
+/// Executes a call, between two checkpoints if it changes files.
 fn run<T: FileTool>(
     bench: &Workbench,
     arguments: T::Arguments,
@@ -122,10 +121,10 @@ fn run<T: FileTool>(
         return T::run(bench, arguments, context);
     }
     let paths = T::changes(&arguments);
-    let kept = Kept::paths(bench, context.tool_call_id.as_str(), &paths)?;
+    let guard = CheckpointGuard::paths(bench, context.tool_call_id.as_str(), &paths)?;
     let result = T::run(bench, arguments, context);
-    if let Some(kept) = kept {
-        kept.end_paths(&paths);
+    if let Some(guard) = guard {
+        guard.end_paths(&paths);
     }
     result
 }

@@ -1,6 +1,6 @@
-//! `glob`: files by name, the newest first.
+//! `glob`: finds files by name, newest first.
 //!
-//! Owns the call and its order: time of change, then path.
+//! Sorts by modification time, then by path.
 
 use std::ops::ControlFlow;
 
@@ -16,15 +16,15 @@ use crate::bench_tool::{BenchTool, blocking};
 use crate::document::counted;
 use crate::output::LIMIT as BYTES;
 use crate::search::Filter;
-use crate::tree::{Rules, Visit, Visited, Walk};
+use crate::tree::{Rules, VisitedFile, Visitor, Walk};
 
-/// Files that are shown, unless a call asks for others.
+/// Default number of files to show.
 const LIMIT: usize = 200;
 
-/// The tool.
+/// The tool `glob`.
 pub(crate) struct Glob;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     pattern: String,
@@ -37,17 +37,17 @@ impl BenchTool for Glob {
     type Arguments = Arguments;
     const NAME: &'static str = "glob";
     const LABEL: &'static str = "Find files";
-    const DESCRIPTION: &'static str = "Finds files by name: `*.rs` anywhere, `src/**/*.{js,ts}` beneath `src`. The most recently changed come first. What git ignores is left out unless \
+    const DESCRIPTION: &'static str = "Find files by name: `*.rs` anywhere, `src/**/*.{js,ts}` inside `src`. The most recently changed come first. Files that git ignores are left out unless \
         `all` is set. To find files by content, use `search`.";
     const FIELDS: &'static [Field] = &[
         Field::required(
             "pattern",
             Kind::Text,
-            "A glob. Without `/` it is compared with names at every depth, with `/` with paths beneath `path`.",
+            "A glob. Without `/` it matches names at any depth; with `/` it matches paths relative to `path`.",
         ),
-        Field::optional("path", Kind::Text, "The directory to look in; the workspace if left out."),
-        Field::optional("limit", Kind::Number(1, 5_000), "Files to show; 200 if left out."),
-        Field::optional("all", Kind::Switch, "Find what git ignores, too."),
+        Field::optional("path", Kind::Text, "The directory to search (default: the workspace)."),
+        Field::optional("limit", Kind::Number(1, 5_000), "Maximum number of files to show (default 200)."),
+        Field::optional("all", Kind::Switch, "Include files that git ignores."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 
@@ -70,18 +70,18 @@ fn glob(
 ) -> Result<ToolResult, ToolError> {
     if arguments.pattern.starts_with('!') {
         return Err(ToolError::InvalidArgs(
-            "`pattern` must name what to find; it cannot begin with `!`.".to_owned(),
+            "`pattern` must match the files to find; it cannot begin with `!`.".to_owned(),
         ));
     }
     let path = arguments.path.as_deref().unwrap_or(".");
-    let naming = Naming(Filter::new(path, Some(&arguments.pattern), None)?);
+    let visitor = NameVisitor(Filter::new(path, Some(&arguments.pattern), None)?);
     let rules = match arguments.all {
         Some(true) => Rules::Nothing,
         _ => Rules::above(bench.workspace(), path),
     };
     let mut files = Vec::new();
     let walk = Walk { workspace: bench.workspace(), path, rules, cancel };
-    walk.run(&naming, |mut found: Vec<(i128, String)>| {
+    walk.run(&visitor, |mut found: Vec<(i128, String)>| {
         files.append(&mut found);
         ControlFlow::Continue(())
     })?;
@@ -99,11 +99,11 @@ fn glob(
     if files.is_empty() {
         text = format!("No file matches `{}`.\n", arguments.pattern);
         if arguments.all != Some(true) {
-            text.push_str("[What git ignores was left out; set `all` to find it, too.]\n");
+            text.push_str("[Files that git ignores were left out; set `all` to include them.]\n");
         }
     } else if shown < files.len() {
         text.push_str(&format!(
-            "[{shown} of {} shown, the newest first. Narrow the pattern or `path`, or raise `limit`.]\n",
+            "[{shown} of {} shown, newest first. Narrow `pattern` or `path`, or raise `limit`.]\n",
             counted(files.len(), "file"),
         ));
     }
@@ -111,19 +111,19 @@ fn glob(
     Ok(ToolResult::text(text).with_details(details))
 }
 
-struct Naming(Filter);
+struct NameVisitor(Filter);
 
-impl Visit for Naming {
+impl Visitor for NameVisitor {
     type Found = (i128, String);
-    type Tools = ();
+    type ThreadState = ();
 
-    fn tools(&self) {}
+    fn thread_state(&self) {}
 
     fn wants(&self, path: &str) -> bool {
         self.0.wants(path)
     }
 
-    fn visit(&self, (): &mut (), file: &Visited<'_>, found: &mut Vec<(i128, String)>) -> ControlFlow<()> {
+    fn visit(&self, (): &mut (), file: &VisitedFile<'_>, found: &mut Vec<(i128, String)>) -> ControlFlow<()> {
         if let Ok(stamp) = file.folder.stamp(file.name) {
             found.push((stamp.modified(), file.path.to_owned()));
         }

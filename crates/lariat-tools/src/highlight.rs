@@ -1,29 +1,30 @@
-//! What the words of a piece of code are: keywords, strings, comments.
+//! Classifies the words of code for syntax highlighting: keywords, strings, comments.
 //!
-//! Owns the table of languages that have a grammar, and a plain lexer for the rest. It is for reading: code that does not
-//! parse is marked as far as it goes, and code that is too long is not marked.
-//! Invariant: the ranges are in order, do not overlap, and lie between letters.
+//! Uses tree-sitter grammars for some languages and a simple lexer for the others. Code with syntax errors is
+//! classified as far as possible; code that is too long is not classified.
+//!
+//! Invariant: the ranges are in order, do not overlap, and end at character boundaries.
 
 use std::ops::Range;
 
 use tree_sitter::{Language, Node, Parser};
 
-/// Bytes from which on code is not marked.
+/// Maximum size of code to classify, in bytes.
 const LIMIT: usize = 64 * 1024;
 
-/// What a word of code is.
+/// The class of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Token {
-    /// A word of the language.
+    /// A keyword of the language.
     Keyword,
     /// The name of a type.
     Type,
     /// The name of a function where it is defined or called.
     Function,
-    /// A string or a letter.
+    /// A string or character literal.
     String,
-    /// A number, or another word for a value.
+    /// A number or another literal, such as `true`.
     Number,
     /// A comment.
     Comment,
@@ -31,28 +32,31 @@ pub enum Token {
     Plain,
 }
 
-/// A language with a grammar, by the names people give it in fenced code.
-struct Known {
+/// A language with a grammar, by its names in fenced code blocks.
+struct KnownLanguage {
     names: &'static [&'static str],
     grammar: fn() -> Language,
 }
 
-static KNOWN: [Known; 9] = [
-    Known { names: &["rust", "rs"], grammar: || tree_sitter_rust::LANGUAGE.into() },
-    Known { names: &["python", "py", "python3", "pyi"], grammar: || tree_sitter_python::LANGUAGE.into() },
-    Known {
+static LANGUAGES: [KnownLanguage; 9] = [
+    KnownLanguage { names: &["rust", "rs"], grammar: || tree_sitter_rust::LANGUAGE.into() },
+    KnownLanguage {
+        names: &["python", "py", "python3", "pyi"],
+        grammar: || tree_sitter_python::LANGUAGE.into(),
+    },
+    KnownLanguage {
         names: &["javascript", "js", "jsx", "mjs", "cjs", "node"],
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
     },
-    Known {
+    KnownLanguage {
         names: &["typescript", "ts", "mts", "cts"],
         grammar: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
     },
-    Known { names: &["tsx"], grammar: || tree_sitter_typescript::LANGUAGE_TSX.into() },
-    Known { names: &["go", "golang"], grammar: || tree_sitter_go::LANGUAGE.into() },
-    Known { names: &["java"], grammar: || tree_sitter_java::LANGUAGE.into() },
-    Known { names: &["c", "h"], grammar: || tree_sitter_c::LANGUAGE.into() },
-    Known {
+    KnownLanguage { names: &["tsx"], grammar: || tree_sitter_typescript::LANGUAGE_TSX.into() },
+    KnownLanguage { names: &["go", "golang"], grammar: || tree_sitter_go::LANGUAGE.into() },
+    KnownLanguage { names: &["java"], grammar: || tree_sitter_java::LANGUAGE.into() },
+    KnownLanguage { names: &["c", "h"], grammar: || tree_sitter_c::LANGUAGE.into() },
+    KnownLanguage {
         names: &["cpp", "c++", "cc", "cxx", "hpp", "hh", "hxx"],
         grammar: || tree_sitter_cpp::LANGUAGE.into(),
     },
@@ -100,8 +104,7 @@ const DASHES: &[&str] = &["sql", "lua", "haskell", "hs", "elm", "ada", "vhdl"];
 /// Languages without comments.
 const NONE: &[&str] = &["json", "jsonl", "ndjson"];
 
-/// The words of a piece of code that are something, in order. Empty for a language nobody knows and for code that is too
-/// long.
+/// Returns the classified words of code, in order. Empty if the language is unknown or the code is too long.
 ///
 /// ```
 /// use lariat_tools::highlight::{Token, highlight};
@@ -117,7 +120,7 @@ pub fn highlight(language: &str, code: &str) -> Vec<(Range<usize>, Token)> {
     }
     let language = language.to_ascii_lowercase();
     let language = language.as_str();
-    if let Some(known) = KNOWN.iter().find(|known| known.names.contains(&language)) {
+    if let Some(known) = LANGUAGES.iter().find(|known| known.names.contains(&language)) {
         return parsed(&(known.grammar)(), code);
     }
     let lexers: [(&[&str], &str); 4] = [(HASH, "#"), (SLASHES, "//"), (DASHES, "--"), (NONE, "")];
@@ -127,15 +130,15 @@ pub fn highlight(language: &str, code: &str) -> Vec<(Range<usize>, Token)> {
     }
 }
 
-/// Whether [`highlight`] knows a language.
+/// Whether [`highlight`] supports a language.
 pub fn is_known(language: &str) -> bool {
     let language = language.to_ascii_lowercase();
     let language = language.as_str();
-    KNOWN.iter().any(|known| known.names.contains(&language))
+    LANGUAGES.iter().any(|known| known.names.contains(&language))
         || [HASH, SLASHES, DASHES, NONE].iter().any(|names| names.contains(&language))
 }
 
-/// The leaves of a tree, by their kinds and those of their parents.
+/// Classifies the leaves of a syntax tree by their kinds and those of their parents.
 fn parsed(grammar: &Language, code: &str) -> Vec<(Range<usize>, Token)> {
     let mut parser = Parser::new();
     if parser.set_language(grammar).is_err() {
@@ -163,7 +166,7 @@ fn parsed(grammar: &Language, code: &str) -> Vec<(Range<usize>, Token)> {
     }
 }
 
-/// Nodes that are one thing, whatever they are made of.
+/// Classifies nodes that are one word, whatever their children are.
 fn whole(node: &Node<'_>) -> Option<Token> {
     let kind = node.kind();
     if !node.is_named() {
@@ -186,7 +189,7 @@ fn whole(node: &Node<'_>) -> Option<Token> {
         | "escape_sequence"
         | "system_lib_string"
         | "regex" => {
-            // What is put into a string is code again.
+            // An interpolation inside a string is code again.
             let is_mixed = (0..node.named_child_count())
                 .filter_map(|at| node.named_child(u32::try_from(at).unwrap_or(u32::MAX)))
                 .any(|child| matches!(child.kind(), "interpolation" | "template_substitution"));
@@ -227,7 +230,7 @@ fn leaf(node: &Node<'_>, code: &str) -> Token {
     }
 }
 
-/// What a name is, by where it stands.
+/// Classifies a name by its position.
 fn named(node: &Node<'_>, code: &str) -> Token {
     let Some(parent) = node.parent() else { return Token::Plain };
     let is_field = |name: &str| parent.child_by_field_name(name).is_some_and(|child| child.id() == node.id());
@@ -285,7 +288,7 @@ fn is_called(node: &Node<'_>) -> bool {
     })
 }
 
-/// Strings, numbers and comments of a language without a grammar. Strings end with their line.
+/// Classifies strings, numbers and comments of a language without a grammar. Strings end with their line.
 fn lexed(code: &str, comment: &str) -> Vec<(Range<usize>, Token)> {
     let mut words = Vec::new();
     let mut start = 0;
@@ -305,7 +308,7 @@ fn lex_line(code: &str, line: Range<usize>, comment: &str, words: &mut Vec<(Rang
         let Some(letter) = rest.chars().next() else { return };
         let starts_word = !(before.is_alphanumeric() || before == '_');
         let opens_comment = !comment.is_empty() && rest.starts_with(comment);
-        // In shells a `#` within a word is no comment, and `//` is no comment in an address.
+        // In shells a `#` within a word starts no comment, and neither does `//` in a URL.
         if opens_comment && starts_word && before != ':' && before != '$' {
             words.push((at..line.end, Token::Comment));
             return;
@@ -324,7 +327,7 @@ fn lex_line(code: &str, line: Range<usize>, comment: &str, words: &mut Vec<(Rang
     }
 }
 
-/// Bytes of a string with its quotes; of the quote alone when it never ends.
+/// Length of a string with its quotes in bytes; of the quote alone if the string never ends.
 fn quoted(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, letter) in rest.char_indices().skip(1) {

@@ -2,13 +2,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The marked words of a piece of code.
+/// The classified words of code.
 fn words<'a>(language: &str, code: &'a str) -> Vec<(&'a str, Token)> {
     highlight(language, code).into_iter().map(|(range, token)| (&code[range], token)).collect()
 }
 
 #[test]
-fn every_grammar_finds_a_keyword_a_function_a_string_a_number_and_a_comment() {
+fn every_grammar_classifies_common_tokens() {
     for (language, code, keyword, function, string) in [
         ("rust", "// c\nfn main() { run(\"s\", 1); }", "fn", "main", "\"s\""),
         ("python", "# c\ndef main():\n    return run('s', 1)", "def", "main", "'s'"),
@@ -35,7 +35,7 @@ fn every_grammar_finds_a_keyword_a_function_a_string_a_number_and_a_comment() {
 }
 
 #[test]
-fn types_and_called_members_are_found() {
+fn classifies_types_and_called_members() {
     let found = words("Rust", "struct A; impl A { fn f(&self) -> u32 { self.b.go(); std::mem::take(x) } }");
     for expected in
         [("A", Token::Type), ("u32", Token::Type), ("go", Token::Function), ("take", Token::Function)]
@@ -47,7 +47,7 @@ fn types_and_called_members_are_found() {
 }
 
 #[test]
-fn what_has_no_grammar_is_lexed() {
+fn lexes_languages_without_a_grammar() {
     assert_eq!(
         words("json", r#"{"a\"b": [1.5, true, null]}"#),
         [
@@ -81,14 +81,14 @@ fn what_has_no_grammar_is_lexed() {
 }
 
 #[test]
-fn code_that_is_too_long_is_not_marked() {
+fn does_not_classify_code_that_is_too_long() {
     assert_eq!(highlight("rust", &"fn ".repeat(LIMIT)), []);
     assert!(is_known("Rust") && is_known("yml") && !is_known("brainfuck") && !is_known(""));
 }
 
 proptest! {
     #[test]
-    fn ranges_are_in_order_and_lie_between_letters(code in "(\\PC|[\"'#/\n\t{}()-]|fn |let |1\\.5|é){0,60}", at in 0usize..13) {
+    fn ranges_are_in_order_and_at_character_boundaries(code in "(\\PC|[\"'#/\n\t{}()-]|fn |let |1\\.5|é){0,60}", at in 0usize..13) {
         let language = ["rust", "py", "js", "ts", "tsx", "go", "java", "c", "cpp", "json", "toml", "sh", "sql"][at];
         let mut end = 0;
         for (range, token) in highlight(language, &code) {

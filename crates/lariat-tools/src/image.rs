@@ -1,6 +1,6 @@
-//! Images: what their first bytes say, and the form in which they travel.
+//! Recognises images by their first bytes and encodes them for the model.
 
-/// The media type of an image that models take.
+/// Returns the media type of an image that models accept.
 pub fn kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', ..] => Some("image/png"),
@@ -11,7 +11,7 @@ pub fn kind(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Base64 of RFC 4648, padded.
+/// Encodes bytes as Base64 (RFC 4648, padded).
 pub fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_that_of_the_rfc() {
+    fn base64_matches_the_rfc() {
         let cases = [
             "", "", "f", "Zg==", "fo", "Zm8=", "foo", "Zm9v", "foob", "Zm9vYg==", "fooba", "Zm9vYmE=",
             "foobar", "Zm9vYmFy",
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_known_by_their_first_bytes() {
+    fn recognises_images_by_their_first_bytes() {
         assert_eq!(kind(b"\x89PNG\r\n\x1A\n"), Some("image/png"));
         assert_eq!(kind(b"\xFF\xD8\xFF\xE0"), Some("image/jpeg"));
         assert_eq!(kind(b"GIF89a"), Some("image/gif"));

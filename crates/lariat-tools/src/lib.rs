@@ -1,13 +1,12 @@
-//! The built-in tools: what a coding agent needs to read, change, find and run things in a workspace.
+//! The built-in tools with which a coding agent reads, changes, finds and runs things in a workspace.
 //!
-//! Every tool stands on a shared [`Workbench`] and implements [`lariat_core::tool::AgentTool`]. Names and argument
-//! schemas are stable; descriptions are written for models; output is bounded and says what was cut and how to get the
-//! rest.
+//! All tools share a [`Workbench`] and implement [`lariat_core::tool::AgentTool`]. Names and argument schemas are
+//! stable; descriptions are written for models; output is bounded and says what was cut and how to get the rest.
 //!
-//! - [`arguments`]: one table per tool gives both its schema and the check of its arguments.
-//! - [`output`]: text with a bound.
-//! - [`image`]: pictures that models take.
-//! - `highlight`, with the feature `map`: what the words of a piece of code are, for people.
+//! - [`arguments`]: one table per tool yields its schema and the check of its arguments.
+//! - [`output`]: cuts text to a limit.
+//! - [`image`]: recognises images that models accept.
+//! - `highlight`, with the feature `map`: classifies the words of code for syntax highlighting.
 //! - one module per tool.
 
 mod apply_patch;
@@ -15,6 +14,7 @@ pub mod arguments;
 mod ask_user;
 mod bash;
 mod bench_tool;
+mod checkpoint;
 mod diff;
 mod document;
 mod edit_file;
@@ -26,7 +26,6 @@ mod glob;
 #[cfg(feature = "map")]
 pub mod highlight;
 pub mod image;
-mod kept;
 mod list_files;
 #[cfg(feature = "map")]
 mod map;
@@ -39,7 +38,7 @@ mod pdf;
 mod read_file;
 mod recall;
 mod search;
-mod shown;
+mod shown_files;
 mod todo;
 mod tree;
 mod workbench;
@@ -54,7 +53,7 @@ pub use egress::Egress;
 pub use outputs::Outputs;
 pub use workbench::{Commands, DeniedReads, Workbench};
 
-/// Every tool: those for files, search and commands, and `todo`, `ask_user` and `recall`.
+/// All tools: those for files, search and commands, and `todo`, `ask_user` and `recall`.
 pub fn default_tools(bench: &Workbench) -> Vec<Arc<dyn AgentTool>> {
     let rest = [
         bench_tool::tool::<todo::Todo>(bench),

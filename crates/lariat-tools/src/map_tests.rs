@@ -1,4 +1,4 @@
-//! The table of languages, and sources that nobody could have written.
+//! Tests the table of languages, and the outlines of unusual sources.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn outlined(source: &[u8], language: &str) -> Outline {
 }
 
 #[test]
-fn every_row_of_the_table_is_a_kind_of_its_grammar() {
+fn every_table_row_is_a_node_kind_of_its_grammar() {
     let grammars = Grammars::default();
     for (place, language) in LANGUAGES.iter().enumerate() {
         let loaded = grammars.get(place).unwrap();
@@ -26,7 +26,7 @@ fn every_row_of_the_table_is_a_kind_of_its_grammar() {
 }
 
 #[test]
-fn a_source_that_nests_without_end_is_outlined() {
+fn outlines_deeply_nested_source() {
     let deep = format!("fn f() {{ {}1{} }}\nfn g() {{}}\n", "(".repeat(100_000), ")".repeat(100_000));
     let signatures: Vec<_> =
         outlined(deep.as_bytes(), "Rust").definitions.into_iter().map(|defined| defined.signature).collect();
@@ -34,12 +34,12 @@ fn a_source_that_nests_without_end_is_outlined() {
 }
 
 #[test]
-fn a_source_that_is_given_up_has_no_outline() {
+fn cancelled_source_has_no_outline() {
     let grammars = Grammars::default();
     let long = "fn f() { g(1 + 2); }\n".repeat(20_000);
     let mut outliner = Outliner::new(&grammars);
     assert!(outliner.outline(long.as_bytes(), 0, &|| false).is_none());
-    // The next is not taken for the rest of it.
+    // The next source is parsed from its start.
     assert_eq!(outliner.outline(b"fn one() {}", 0, &|| true).unwrap().definitions.len(), 1);
 }
 
@@ -50,7 +50,7 @@ fn files(sources: &[(&str, &str)]) -> Vec<(String, Arc<Outline>)> {
 }
 
 #[test]
-fn a_file_counts_by_what_other_files_mention_and_not_by_itself() {
+fn rank_counts_only_mentions_in_other_files() {
     let files = files(&[
         ("loud.py", "def echo():\n    echo(echo(echo()))\n"),
         ("used.py", "def helper():\n    pass\n"),
@@ -63,7 +63,7 @@ fn a_file_counts_by_what_other_files_mention_and_not_by_itself() {
 }
 
 #[test]
-fn a_name_that_many_files_define_says_nothing() {
+fn ignores_names_that_many_files_define() {
     let defining = "def common_name():\n    pass\n";
     let mut sources: Vec<_> =
         ["a.py", "b.py", "c.py", "d.py", "e.py", "f.py", "g.py"].map(|path| (path, defining)).to_vec();
@@ -73,7 +73,7 @@ fn a_name_that_many_files_define_says_nothing() {
 }
 
 #[test]
-fn the_definitions_that_are_shown_of_a_large_file_are_those_that_others_use() {
+fn shows_the_most_used_definitions_of_a_large_file() {
     let large: String = (0..100).map(|number| format!("def function_{number:03}():\n    pass\n")).collect();
     let files = files(&[("large.py", &large), ("user.py", "function_042()\nfunction_077()\n")]);
     let page = page::page(&files, &rank::rank(&files), 150);
@@ -85,7 +85,7 @@ fn the_definitions_that_are_shown_of_a_large_file_are_those_that_others_use() {
     assert!(page.text.len() <= 600 && page.text.contains("more"), "{}", page.text);
 }
 
-/// A number that follows from another, evenly spread (SplitMix64).
+/// The next pseudorandom number (SplitMix64).
 fn spread(state: &mut u64) -> usize {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mixed = (*state ^ *state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -94,7 +94,7 @@ fn spread(state: &mut u64) -> usize {
 }
 
 #[test]
-fn no_mutant_of_a_source_breaks_the_outline() {
+fn outlines_every_mutated_source() {
     let sources: [(&str, &[u8]); 9] = [
         ("Rust", include_bytes!("../tests/scenarios/map_rust/before/src/lib.rs")),
         ("Python", include_bytes!("../tests/scenarios/map_python/before/shop/cart.py")),
@@ -125,7 +125,7 @@ fn no_mutant_of_a_source_breaks_the_outline() {
             }
         }
         let outline = outliner.outline(&bytes, place, &|| true);
-        let outline = outline.unwrap_or_else(|| panic!("the mutant of seed {seed} has no outline"));
+        let outline = outline.unwrap_or_else(|| panic!("no outline for the mutant of seed {seed}"));
         for defined in &outline.definitions {
             assert!(
                 !defined.signature.contains('\n') && defined.signature.len() < 700,

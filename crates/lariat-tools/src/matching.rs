@@ -1,7 +1,6 @@
-//! Where a text to be replaced is in a file, or why it is not clear.
+//! Finds the text to replace in a file, or explains why it is missing or ambiguous.
 //!
-//! Owns exact matching and the words about no match or too many. What the text was probably meant to be is in
-//! `near_miss`.
+//! Matches exactly. `near_miss` guesses what a text that does not match was meant to be.
 
 mod near_miss;
 
@@ -14,7 +13,7 @@ use serde::Deserialize;
 use crate::arguments::{Field, Kind};
 use crate::document::counted;
 
-/// One replacement, as a model asks for it.
+/// One replacement, as a model requests it.
 #[derive(Deserialize)]
 pub(crate) struct Edit {
     pub(crate) old_string: String,
@@ -25,39 +24,39 @@ pub(crate) struct Edit {
 pub(crate) const OLD: Field = Field::required(
     "old_string",
     Kind::Text,
-    "The text to replace, exactly as in the file (without line numbers), with enough lines around it to be there only once.",
+    "The exact text to replace (without line numbers), with enough lines around it to occur only once.",
 );
 pub(crate) const NEW: Field =
-    Field::required("new_string", Kind::Text, "What comes in its place. May be empty.");
+    Field::required("new_string", Kind::Text, "The replacement text. May be empty.");
 pub(crate) const ALL: Field = Field::optional(
     "replace_all",
     Kind::Switch,
     "Replace every occurrence. Otherwise there must be exactly one.",
 );
 
-/// A text after a replacement, and where the new parts are in it.
+/// A text after a replacement, and where the new parts are.
 #[derive(Debug)]
-pub(crate) struct Replaced {
+pub(crate) struct Replacement {
     pub(crate) text: Text,
     pub(crate) places: Vec<Range<usize>>,
 }
 
-/// Lines that are named in a message.
-const MOST_NAMED: usize = 10;
+/// Maximum number of lines to name in a message.
+const MAX_NAMED: usize = 10;
 
 impl Edit {
-    /// Does it to a text.
-    pub(crate) fn apply(&self, path: &str, text: &Text) -> Result<Replaced, ToolError> {
+    /// Applies the replacement to a text.
+    pub(crate) fn apply(&self, path: &str, text: &Text) -> Result<Replacement, ToolError> {
         let refuse = |words: String| Err(ToolError::Failed(words));
         let (old, new) = (plain(&self.old_string), plain(&self.new_string));
         if old.is_empty() {
             return refuse(format!(
-                "`old_string` is empty. Give the text to replace in `{path}`, or write the whole file with `write_file`."
+                "`old_string` is empty. Set it to the text to replace in `{path}`, or write the whole file with `write_file`."
             ));
         }
         if old == new {
             return refuse(format!(
-                "`old_string` and `new_string` are equal: nothing to change in `{path}`."
+                "`old_string` and `new_string` are equal: there is nothing to change in `{path}`."
             ));
         }
         let found: Vec<_> = text.as_str().match_indices(&old).map(|(at, _)| at..at + old.len()).collect();
@@ -66,13 +65,13 @@ impl Edit {
             count if count > 1 && self.replace_all != Some(true) => {
                 let lines: Vec<_> = found
                     .iter()
-                    .take(MOST_NAMED)
+                    .take(MAX_NAMED)
                     .map(|range| line_of(text.as_str(), range.start).to_string())
                     .collect();
-                let more = if count > MOST_NAMED { " and further down" } else { "" };
+                let more = if count > MAX_NAMED { " and more" } else { "" };
                 refuse(format!(
-                    "`old_string` is in `{path}` {count} times, at lines {}{more}. Nothing was changed. Add lines around it until it is \
-                     there once, or set `replace_all`.",
+                    "`old_string` occurs {count} times in `{path}`, at lines {}{more}. Nothing was changed. Add surrounding lines until it \
+                     occurs once, or set `replace_all`.",
                     lines.join(", ")
                 ))
             }
@@ -85,7 +84,7 @@ impl Edit {
                 });
                 let places = places.collect();
                 let changes: Vec<_> = found.into_iter().map(|range| (range, new.as_str())).collect();
-                Ok(Replaced { text: text.replaced(&changes), places })
+                Ok(Replacement { text: text.replaced(&changes), places })
             }
         }
     }
@@ -100,7 +99,7 @@ fn plain(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// The line of a place, counted from 1.
+/// The line number of an offset, starting at 1.
 fn line_of(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or(text).matches('\n').count() + 1
 }

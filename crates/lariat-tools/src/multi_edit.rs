@@ -1,6 +1,6 @@
-//! `multi_edit`: several texts of one file replaced, all or nothing.
+//! `multi_edit`: makes several replacements in one file, all or nothing.
 //!
-//! Owns the order: each replacement sees the file as the ones before it left it.
+//! Each replacement applies to the result of the previous ones.
 
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::text::Text;
@@ -8,17 +8,17 @@ use serde::Deserialize;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{Document, counted, told};
+use crate::document::{Document, counted, result};
 use crate::file_tool::FileTool;
 use crate::matching::{ALL, Edit, NEW, OLD, replacements};
 
-/// Replacements of one call.
-const MOST_EDITS: usize = 200;
+/// Maximum number of replacements per call.
+const MAX_EDITS: usize = 200;
 
-/// The tool.
+/// The tool `multi_edit`.
 pub(crate) struct MultiEdit;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     path: String,
@@ -29,13 +29,13 @@ impl FileTool for MultiEdit {
     type Arguments = Arguments;
     const NAME: &'static str = "multi_edit";
     const LABEL: &'static str = "Edit";
-    const DESCRIPTION: &'static str = "Makes several replacements in one file of the workspace, one after the other, as `edit_file` does. All of them are made or none. Each sees \
-        the file as the ones before it left it.";
+    const DESCRIPTION: &'static str = "Make several replacements in one file of the workspace, one after the other, like `edit_file`. All of them are made, or none. Each applies \
+        to the result of the previous ones.";
     const FIELDS: &'static [Field] = &[
-        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute beneath it."),
+        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute inside it."),
         Field::required(
             "edits",
-            Kind::List(&Kind::Object(&[OLD, NEW, ALL]), 1, MOST_EDITS),
+            Kind::List(&Kind::Object(&[OLD, NEW, ALL]), 1, MAX_EDITS),
             "The replacements, in order.",
         ),
     ];
@@ -56,17 +56,17 @@ impl FileTool for MultiEdit {
         let (text, made) = edited(&arguments, &document.text)?;
         let details = document.save(bench, &text)?;
         let edits = counted(arguments.edits.len(), "edit");
-        told(format!("Edited `{}`: {edits}, {}.", arguments.path, replacements(made)), details)
+        result(format!("Edited `{}`: {edits}, {}.", arguments.path, replacements(made)), details)
     }
 }
 
-/// A text after all edits, and how many replacements that took.
+/// Applies all edits. Returns the new text and the number of replacements.
 fn edited(arguments: &Arguments, text: &Text) -> Result<(Text, usize), ToolError> {
     let mut text = text.clone();
     let mut made = 0;
     for (index, edit) in arguments.edits.iter().enumerate() {
         let replaced = edit.apply(&arguments.path, &text).map_err(|error| {
-            let rest = if index == 0 { "" } else { " (after the edits before it)" };
+            let rest = if index == 0 { "" } else { " (after the previous edits)" };
             ToolError::Failed(format!("Edit {} of {}{rest}: {error}", index + 1, arguments.edits.len()))
         })?;
         made += replaced.places.len();

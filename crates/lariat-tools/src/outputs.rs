@@ -1,7 +1,7 @@
-//! Outputs that were too long to be shown whole, kept for `recall`.
+//! Keeps outputs that were too long to show, for `recall`.
 //!
-//! Owns their ids and the bounds: so many bytes in memory, so many outputs, the oldest forgotten first. What a command
-//! spilled into a file of the directory stays there until it is forgotten; then the file goes, too.
+//! Bounded by bytes in memory and number of outputs; the oldest are dropped first. Output that a command spilled into a
+//! file stays in that file until it is dropped; then the file is removed.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -9,89 +9,89 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lariat_host::files::{Expected, Workspace};
 
-/// Bytes of all outputs in memory.
-const MOST_BYTES: usize = 32 * 1024 * 1024;
-/// Outputs that are kept.
-const MOST_OUTPUTS: usize = 256;
+/// Maximum size of all outputs in memory, in bytes.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Maximum number of outputs.
+const MAX_OUTPUTS: usize = 256;
 
-/// Outputs by id. Cloning shares.
+/// Outputs by id. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs {
-    shared: Arc<Mutex<Kept>>,
+    shared: Arc<Mutex<StoredOutputs>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredOutputs {
     next: u64,
     bytes: usize,
     outputs: VecDeque<(u64, Output)>,
     directory: Option<Workspace>,
 }
 
-/// Where an output is.
+/// Where an output is stored.
 #[derive(Clone, Debug)]
 pub(crate) enum Output {
-    /// Here.
+    /// In memory.
     Memory(Arc<[u8]>),
     /// In a file of a directory.
     File(Workspace, String),
 }
 
 impl Outputs {
-    /// Outputs that commands may spill into files of a directory.
+    /// Lets commands spill long outputs into files of a directory.
     pub fn in_directory(directory: Workspace) -> Self {
         let outputs = Self::default();
         outputs.lock().directory = Some(directory);
         outputs
     }
 
-    /// A file that does not exist yet, for an output that may come to be long.
+    /// Returns the path of a file that does not exist yet, for an output that may become long.
     pub(crate) fn place(&self) -> Option<PathBuf> {
-        let mut kept = self.lock();
-        kept.next += 1;
-        let name = format!("output-{}-{}", std::process::id(), kept.next);
-        kept.directory.as_ref().map(|directory| directory.path().join(name))
+        let mut stored = self.lock();
+        stored.next += 1;
+        let name = format!("output-{}-{}", std::process::id(), stored.next);
+        stored.directory.as_ref().map(|directory| directory.path().join(name))
     }
 
-    /// Keeps bytes and answers with their id.
+    /// Stores bytes and returns their id.
     pub(crate) fn keep(&self, bytes: impl Into<Arc<[u8]>>) -> String {
         self.add(Output::Memory(bytes.into()))
     }
 
-    /// Keeps what is in a file that [`place`](Self::place) named.
+    /// Stores a reference to a file that [`place`](Self::place) named, and returns its id.
     pub(crate) fn keep_file(&self, path: &std::path::Path) -> Option<String> {
         let directory = self.lock().directory.clone()?;
         let name = path.file_name()?.to_str()?.to_owned();
         Some(self.add(Output::File(directory, name)))
     }
 
-    /// The output of an id.
+    /// Returns the output with an id.
     pub(crate) fn find(&self, id: &str) -> Option<Output> {
         let number: u64 = id.trim().trim_start_matches('o').parse().ok()?;
-        let kept = self.lock();
-        kept.outputs.iter().find(|(known, _)| *known == number).map(|(_, output)| output.clone())
+        let stored = self.lock();
+        stored.outputs.iter().find(|(known, _)| *known == number).map(|(_, output)| output.clone())
     }
 
-    /// The ids that are kept, the oldest first.
+    /// The ids of all stored outputs, oldest first.
     pub(crate) fn ids(&self) -> Vec<String> {
         self.lock().outputs.iter().map(|(id, _)| format!("o{id}")).collect()
     }
 
     fn add(&self, output: Output) -> String {
-        let mut kept = self.lock();
-        kept.next += 1;
-        let id = kept.next;
-        kept.bytes += output.bytes_here();
-        kept.outputs.push_back((id, output));
-        while kept.outputs.len() > MOST_OUTPUTS || (kept.bytes > MOST_BYTES && kept.outputs.len() > 1) {
-            let Some((_, oldest)) = kept.outputs.pop_front() else { break };
-            kept.bytes -= oldest.bytes_here();
+        let mut stored = self.lock();
+        stored.next += 1;
+        let id = stored.next;
+        stored.bytes += output.bytes_here();
+        stored.outputs.push_back((id, output));
+        while stored.outputs.len() > MAX_OUTPUTS || (stored.bytes > MAX_BYTES && stored.outputs.len() > 1) {
+            let Some((_, oldest)) = stored.outputs.pop_front() else { break };
+            stored.bytes -= oldest.bytes_here();
             oldest.remove();
         }
         format!("o{id}")
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, StoredOutputs> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -106,13 +106,13 @@ impl Output {
 
     fn remove(&self) {
         if let Self::File(directory, name) = self {
-            // A file that is gone already need not be removed.
+            // The file may already have been removed.
             let _ = directory.remove(name, &Expected::Any);
         }
     }
 }
 
-impl Drop for Kept {
+impl Drop for StoredOutputs {
     fn drop(&mut self) {
         for (_, output) in &self.outputs {
             output.remove();

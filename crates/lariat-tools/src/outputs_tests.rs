@@ -1,28 +1,28 @@
-//! Bounds of what is kept.
-#![expect(clippy::disallowed_methods, reason = "a test looks at its own files")]
+//! Tests the limits of stored outputs.
+#![expect(clippy::disallowed_methods, reason = "the test checks its own files")]
 
 use lariat_host::files::Workspace;
 
-use super::{MOST_BYTES, MOST_OUTPUTS, Outputs};
+use super::{MAX_BYTES, MAX_OUTPUTS, Outputs};
 
 #[test]
-fn the_oldest_output_goes_when_there_are_too_many_or_they_are_too_large() {
+fn drops_the_oldest_output_beyond_the_limits() {
     let outputs = Outputs::default();
     let first = outputs.keep(*b"first");
-    for _ in 1..MOST_OUTPUTS {
+    for _ in 1..MAX_OUTPUTS {
         outputs.keep(*b"x");
     }
     assert!(outputs.find(&first).is_some());
     outputs.keep(*b"one more");
     assert!(outputs.find(&first).is_none());
-    let large = outputs.keep(vec![0; MOST_BYTES]);
+    let large = outputs.keep(vec![0; MAX_BYTES]);
     assert_eq!(outputs.ids(), [large]);
-    let larger = outputs.keep(vec![0; MOST_BYTES + 1]);
+    let larger = outputs.keep(vec![0; MAX_BYTES + 1]);
     assert_eq!(outputs.ids(), [larger]);
 }
 
 #[test]
-fn files_of_outputs_go_with_them() {
+fn removes_output_files_on_drop() {
     let folder = std::env::temp_dir().join(format!("lariat-outputs-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let outputs = Outputs::in_directory(Workspace::open(&folder).unwrap());

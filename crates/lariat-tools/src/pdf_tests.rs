@@ -1,5 +1,5 @@
-//! Documents made by hand, whole, refused, and damaged in every way.
-#![expect(clippy::disallowed_methods, reason = "a test measures that nothing hangs")]
+//! Tests documents made by hand: complete, rejected, and damaged in many ways.
+#![expect(clippy::disallowed_methods, reason = "the test measures time to detect hangs")]
 
 use std::io::Write as _;
 use std::time::Instant;
@@ -15,7 +15,7 @@ fn context() -> ToolContext {
     ToolContext::new("call".into(), "read_file", session, running, CancellationToken::new())
 }
 
-fn text(bytes: Vec<u8>) -> Result<Vec<String>, Refusal> {
+fn text(bytes: Vec<u8>) -> Result<Vec<String>, PdfError> {
     Ok(read(bytes, &(1..=u64::MAX), &context(), |_| false).unwrap()?.pages)
 }
 
@@ -30,7 +30,7 @@ fn stream(extra: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body, b"\nendstream"].concat()
 }
 
-/// A document of these objects, the first of which is the catalog, with a table of their places.
+/// A document of these objects, the first of which is the catalog, with a table of their offsets.
 fn document(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let mut bytes = b"%PDF-1.7\n".to_vec();
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
@@ -86,18 +86,18 @@ fn sample() -> Vec<u8> {
 }
 
 #[test]
-fn lines_words_forms_and_signs_come_out_as_they_are_read() {
+fn extracts_lines_words_forms_and_glyphs() {
     let pages = text(sample()).unwrap();
     assert_eq!(pages, ["Hello, world!\nsecond line\n\nafter a gap\n", "你好\nin a form\n"]);
 }
 
 #[test]
-fn a_range_of_pages_is_read_and_one_past_the_end_refused() {
+fn reads_page_ranges_and_rejects_missing_pages() {
     let read = |first, last| read(sample(), &(first..=last), &context(), |_| false).unwrap();
     let second = read(2, 9).unwrap();
     assert_eq!((second.total, second.pages.len()), (2, 1));
     assert!(second.pages[0].starts_with("你好"));
-    assert_eq!(read(3, 3).unwrap_err(), Refusal::NoSuchPage(2));
+    assert_eq!(read(3, 3).unwrap_err(), PdfError::NoSuchPage(2));
     for (text, range) in [("3", Some(3..=3)), (" 2-5 ", Some(2..=5)), ("8-", Some(8..=u64::MAX))] {
         assert_eq!(page_range(text), range);
     }
@@ -107,22 +107,22 @@ fn a_range_of_pages_is_read_and_one_past_the_end_refused() {
 }
 
 #[test]
-fn reading_ends_when_it_is_enough() {
+fn stops_reading_when_the_caller_has_enough() {
     let reading = read(sample(), &(1..=2), &context(), |_| true).unwrap().unwrap();
-    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(Stopped::Full)));
+    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(StopReason::Full)));
 }
 
 #[test]
-fn encrypted_documents_are_refused_however_they_spell_it() {
+fn rejects_encrypted_documents_however_spelled() {
     for name in ["/Encrypt", "/#45ncrypt", "/Encr#79pt"] {
         let objects =
             [b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(), b"<< /Type /Pages /Kids [] /Count 0 >>".to_vec()];
-        assert_eq!(text(document(&objects, &format!("{name} 9 0 R"))), Err(Refusal::Encrypted), "{name}");
+        assert_eq!(text(document(&objects, &format!("{name} 9 0 R"))), Err(PdfError::Encrypted), "{name}");
     }
 }
 
 #[test]
-fn a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked() {
+fn rejects_decompression_bombs() {
     let zeros = packed(&vec![b' '; 70_000_000]);
     let ascii: Vec<u8> =
         zeros.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).chain(*b">").collect();
@@ -134,49 +134,59 @@ fn a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked() {
         stream("/Filter [/FlateDecode /FlateDecode]", &twice),
         stream("/Filter 9 0 R", &twice),
         stream("/Filter /LZWDecode", &vec![0x80; 300_000]),
-        // Without the header, as some readers accept it.
+        // Without the zlib header, which some readers accept.
         stream("/Filter /FlateDecode", &zeros[2..]),
     ];
     for (index, bomb) in bombs.into_iter().enumerate() {
-        assert_eq!(text(pages(&[bomb], &[])), Err(Refusal::TooHeavy), "bomb {index}");
+        assert_eq!(text(pages(&[bomb], &[])), Err(PdfError::TooHeavy), "bomb {index}");
     }
 }
 
 #[test]
-fn forms_that_draw_themselves_and_each_other_end() {
+fn recursive_forms_end() {
     let form =
         stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources 3 0 R", &b"/X1 Do ".repeat(20));
     let document = pages(&[stream("", b"/X1 Do /X1 Do"), stream("", HELLO)], &[form]);
     let all = 1..=2;
-    let work = move |stop: &AtomicBool, tell: &SyncSender<News>| work(document, &(1..=2), stop, tell);
-    // Bounded by what it does, however slow the machine is.
-    let read = watched(work, &all, Duration::from_secs(300), &context(), |_| false).unwrap().unwrap();
-    assert!(read.pages[0].contains("too many pieces") && read.pages[1].starts_with("Hello"), "{read:?}");
+    let work =
+        move |stop: &AtomicBool, tell: &SyncSender<ReaderMessage>| work(document, &(1..=2), stop, tell);
+    // The number of operators is limited, so the test does not depend on the speed of the machine.
+    let read = read_on_thread(work, &all, Duration::from_secs(300), &context(), |_| false).unwrap().unwrap();
+    assert!(
+        read.pages[0].contains("too many text operators") && read.pages[1].starts_with("Hello"),
+        "{read:?}"
+    );
 }
 
 #[test]
-fn what_panics_or_never_ends_stays_behind_the_door() {
+fn contains_panics_and_hangs_of_parsers() {
     let (all, patience, short) = (1..=9, Duration::from_secs(10), Duration::from_millis(200));
-    let panics = |_: &AtomicBool, _: &SyncSender<News>| panic!("planted");
+    let panics = |_: &AtomicBool, _: &SyncSender<ReaderMessage>| panic!("planted");
     assert_eq!(
-        watched(panics, &all, patience, &context(), |_| false).unwrap().unwrap_err(),
-        Refusal::Damaged
+        read_on_thread(panics, &all, patience, &context(), |_| false).unwrap().unwrap_err(),
+        PdfError::Damaged
     );
-    let half = |_: &AtomicBool, tell: &SyncSender<News>| {
-        tell.send(News::Total(9)).unwrap();
-        tell.send(News::Page("one".to_owned())).unwrap();
+    let half = |_: &AtomicBool, tell: &SyncSender<ReaderMessage>| {
+        tell.send(ReaderMessage::Total(9)).unwrap();
+        tell.send(ReaderMessage::Page("one".to_owned())).unwrap();
         panic!("planted");
     };
-    let reading = watched(half, &all, patience, &context(), |_| false).unwrap().unwrap();
-    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(Stopped::Damaged)));
-    let waits = |stop: &AtomicBool, _: &SyncSender<News>| while !stop.load(Ordering::Relaxed) {};
-    assert_eq!(watched(waits, &all, short, &context(), |_| false).unwrap().unwrap_err(), Refusal::Late);
+    let reading = read_on_thread(half, &all, patience, &context(), |_| false).unwrap().unwrap();
+    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(StopReason::Damaged)));
+    let waits = |stop: &AtomicBool, _: &SyncSender<ReaderMessage>| while !stop.load(Ordering::Relaxed) {};
+    assert_eq!(
+        read_on_thread(waits, &all, short, &context(), |_| false).unwrap().unwrap_err(),
+        PdfError::Late
+    );
     let cancelled = context();
     cancelled.cancel.cancel();
-    assert!(matches!(watched(waits, &all, patience, &cancelled, |_| false), Err(ToolError::Cancelled)));
+    assert!(matches!(
+        read_on_thread(waits, &all, patience, &cancelled, |_| false),
+        Err(ToolError::Cancelled)
+    ));
 }
 
-/// A number that follows from another, evenly spread (SplitMix64).
+/// The next pseudorandom number (SplitMix64).
 fn spread(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mixed = (*state ^ *state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -184,7 +194,7 @@ fn spread(state: &mut u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// The document with mistakes that follow from a seed.
+/// The document with errors that are determined by a seed.
 fn mutant(document: &[u8], seed: u64) -> Vec<u8> {
     let mut bytes = document.to_vec();
     let mut state = seed;
@@ -202,7 +212,7 @@ fn mutant(document: &[u8], seed: u64) -> Vec<u8> {
             }
             3 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << (seed % 8)),
             4 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = (seed % 256) as u8),
-            // A number becomes another.
+            // Replaces one number by another.
             5 => {
                 let digit = bytes.iter().skip(at).position(u8::is_ascii_digit).map(|more| at + more);
                 let numbers: [&[u8]; 6] = [b"0", b"-1", b"99999999999", b"4294967296", b"7", b"2147483648"];
@@ -220,7 +230,7 @@ fn mutant(document: &[u8], seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn no_mutant_of_a_document_gets_out_or_hangs() {
+fn mutated_documents_neither_panic_nor_hang() {
     const MUTANTS: u64 = 4_000;
     let (mut read, mut refused) = (0, 0);
     let whole =
@@ -229,11 +239,11 @@ fn no_mutant_of_a_document_gets_out_or_hangs() {
         let document = mutant(&whole[seed as usize % 2], seed);
         let started = Instant::now();
         let outcome = std::panic::catch_unwind(|| text(document));
-        let outcome = outcome.unwrap_or_else(|_| panic!("the mutant of seed {seed} got out"));
+        let outcome = outcome.unwrap_or_else(|_| panic!("the mutant of seed {seed} caused a panic"));
         assert!(started.elapsed().as_secs() < 5, "the mutant of seed {seed} took {:?}", started.elapsed());
-        assert_ne!(outcome, Err(Refusal::Late), "the mutant of seed {seed} hangs");
+        assert_ne!(outcome, Err(PdfError::Late), "the mutant of seed {seed} hangs");
         if outcome.is_ok() { read += 1 } else { refused += 1 }
     }
-    // Both must happen, or the mutants are all alike.
+    // Both must happen, otherwise the mutants are too similar.
     assert!(read > MUTANTS / 10 && refused > MUTANTS / 50, "{read} read, {refused} refused");
 }

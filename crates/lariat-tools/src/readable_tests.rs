@@ -1,9 +1,9 @@
-//! Pages made readable.
+//! Tests the conversion of responses to text.
 
-use super::{MOST_HTML, text};
+use super::{MAX_HTML, text};
 
 #[test]
-fn a_page_becomes_markdown_without_its_scripts() {
+fn converts_html_to_markdown_without_scripts() {
     let page = "<html><head><title>T</title><style>p{}</style></head><body><h1>Title</h1><script>bad()</script>\
         <p>Some <b>bold</b> <a href=\"/x\">link</a></p><ul><li>one<li>two</ul></body></html>";
     let read = text(page.as_bytes(), "text/html; charset=utf-8", false).unwrap();
@@ -13,21 +13,21 @@ fn a_page_becomes_markdown_without_its_scripts() {
 }
 
 #[test]
-fn a_page_that_nests_without_end_is_stripped_and_one_near_the_bound_converted() {
+fn strips_tags_of_too_deep_pages_and_converts_others() {
     let nested =
         |levels: usize, end: &str| format!("{}<b>deep</b>{}", "<div>".repeat(levels), end.repeat(levels));
     let read = |page: &str| text(page.as_bytes(), "text/html", false).unwrap();
     assert_eq!(read(&nested(900, "</div>")), "**deep**");
     assert_eq!(read(&nested(5_000, "</div>")).trim(), "deep");
     assert_eq!(read(&nested(300_000, "</div>")).trim(), "deep");
-    // Ends that a parser ignores make the tree deep without seeming so.
+    // End tags that a parser ignores make the tree deep, although few elements seem to be open.
     let hidden = format!("{}<b>deep</b>", "<div></x>".repeat(5_000));
     assert_eq!(read(&hidden).trim(), "deep");
-    assert_eq!(read(&format!("<b>deep</b>{}", " ".repeat(MOST_HTML))).trim(), "deep");
+    assert_eq!(read(&format!("<b>deep</b>{}", " ".repeat(MAX_HTML))).trim(), "deep");
 }
 
 #[test]
-fn other_text_stays_and_what_is_no_text_is_refused() {
+fn keeps_other_text_and_rejects_binary_content() {
     assert_eq!(text(b"{\"a\":1}", "application/json", false).unwrap(), "{\"a\":1}");
     assert_eq!(text(b"caf\xe9", "text/plain; charset=iso-8859-1", false).unwrap(), "café");
     assert!(text(b"\x89PNG", "image/png", false).is_none());

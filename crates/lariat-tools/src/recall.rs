@@ -1,7 +1,7 @@
-//! `recall`: an earlier output that was cut, and what compaction left out of the conversation.
+//! `recall`: returns earlier output that was cut, and messages that compaction removed from the conversation.
 //!
-//! Owns the two ways into both: by line, and by what lines must match. Outputs have ids of their own (`o3`); messages are
-//! found by the session.
+//! Both can be read by line number, or by a pattern that lines must match. Outputs have ids of their own (`o3`); the
+//! session finds messages.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -21,17 +21,17 @@ use crate::file_tool::failed;
 use crate::output::LIMIT as BYTES;
 use crate::outputs::Output;
 
-/// Lines that are shown, unless a call asks for others.
+/// Default number of lines to show.
 const LINES: u64 = 500;
-/// Bytes of a line that are shown.
+/// Maximum number of bytes of a line to show.
 const LINE: usize = 2_000;
-/// Bytes that one line may take in memory.
+/// Maximum number of bytes of one line in memory.
 const HEAP: usize = 16 * 1024 * 1024;
 
-/// The tool.
+/// The tool `recall`.
 pub(crate) struct Recall;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     id: String,
@@ -44,16 +44,16 @@ impl BenchTool for Recall {
     type Arguments = Arguments;
     const NAME: &'static str = "recall";
     const LABEL: &'static str = "Recall";
-    const DESCRIPTION: &'static str = "Reads an earlier output that was cut or cleared, or messages that were left out, by the id that was given with it: a range of its lines, or with `pattern` the lines that match, with their numbers.";
+    const DESCRIPTION: &'static str = "Read an earlier output that was cut or cleared, or messages that were left out, by the id that was given with it. Returns a range of its lines or, with `pattern`, the matching lines with their numbers.";
     const FIELDS: &'static [Field] = &[
         Field::required(
             "id",
             Kind::Text,
             "The id, such as `o3`, `m0123456789ab` or `m0123456789ab..mba9876543210`.",
         ),
-        Field::optional("offset", Kind::Number(1, i64::MAX), "The line to begin with; 1 if left out."),
-        Field::optional("limit", Kind::Number(1, 5_000), "Lines to show; 500 if left out."),
-        Field::optional("pattern", Kind::Text, "A regular expression: only lines that match."),
+        Field::optional("offset", Kind::Number(1, i64::MAX), "First line to read (default 1)."),
+        Field::optional("limit", Kind::Number(1, 5_000), "Maximum number of lines to show (default 500)."),
+        Field::optional("pattern", Kind::Text, "A regular expression; only matching lines are shown."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 
@@ -63,7 +63,7 @@ impl BenchTool for Recall {
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let mut reading = Reading::new(&arguments)?;
+            let mut reading = LineReader::new(&arguments)?;
             if let Some(output) = bench.outputs().find(&arguments.id) {
                 let read = move |cancel: &CancellationToken| {
                     let from: Box<dyn Read> = match &output {
@@ -75,7 +75,7 @@ impl BenchTool for Recall {
                 };
                 return blocking(&context, read).await;
             }
-            // Piece by piece: what was left out can be as long as the session.
+            // Piece by piece, because what was left out can be as long as the session.
             let found = match &context.earlier {
                 Some(earlier) => {
                     let mut take = |piece: &str| reading.read(piece.as_bytes(), &context.cancel);
@@ -93,22 +93,22 @@ impl BenchTool for Recall {
 
 fn unknown(bench: &Workbench, id: &str) -> ToolError {
     let ids = bench.outputs().ids();
-    let known = if ids.is_empty() { "none is".to_owned() } else { format!("`{}` are", ids.join("`, `")) };
+    let known = if ids.is_empty() { "none".to_owned() } else { format!("`{}`", ids.join("`, `")) };
     ToolError::Failed(format!(
-        "There is no output `{id}`: {known} kept, and no message has that id. Old outputs are forgotten; repeat the call that made it."
+        "Unknown id `{id}`: no message has it, and the stored outputs are: {known}. Old outputs are dropped; repeat the tool call that produced it."
     ))
 }
 
-/// What is shown so far.
-struct Shown {
+/// The lines to show.
+struct ShownLines {
     text: String,
     lines: u64,
     last: u64,
     more: bool,
 }
 
-impl Shown {
-    /// Adds a line; false when there is no room.
+impl ShownLines {
+    /// Adds a line; false if the limit is reached.
     fn add(&mut self, number: u64, most: u64, lead: &str, line: &str) -> bool {
         if self.lines == most || self.text.len() >= BYTES {
             self.more = true;
@@ -128,18 +128,18 @@ impl Shown {
     }
 }
 
-/// Reads lines, of one output or of pieces that follow each other.
-struct Reading {
+/// Reads lines of one output, or of consecutive pieces.
+struct LineReader {
     first: u64,
     most: u64,
     matcher: Option<RegexMatcher>,
-    /// Lines of the pieces before.
+    /// Number of lines in the previous pieces.
     before: u64,
-    shown: Shown,
+    shown: ShownLines,
     error: Option<io::Error>,
 }
 
-impl Reading {
+impl LineReader {
     fn new(arguments: &Arguments) -> Result<Self, ToolError> {
         let wrong = |error: grep_regex::Error| {
             ToolError::InvalidArgs(format!("`pattern` is not a regular expression: {error}."))
@@ -147,7 +147,7 @@ impl Reading {
         let build = |pattern: &String| RegexMatcherBuilder::new().line_terminator(Some(b'\n')).build(pattern);
         let matcher = arguments.pattern.as_ref().map(build).transpose().map_err(wrong)?;
         let first = arguments.offset.unwrap_or(1);
-        let shown = Shown { text: String::new(), lines: 0, last: first, more: false };
+        let shown = ShownLines { text: String::new(), lines: 0, last: first, more: false };
         Ok(Self { first, most: arguments.limit.unwrap_or(LINES), matcher, before: 0, shown, error: None })
     }
 
@@ -157,7 +157,7 @@ impl Reading {
         }
         let Self { first, most, before, shown, .. } = self;
         let mut lines = 0;
-        let counted = Counted { from, lines: &mut lines, open: false };
+        let counted = LineCounter { from, lines: &mut lines, open: false };
         let read = match &self.matcher {
             Some(matcher) => matching(matcher, counted, (*before, *first, *most), shown, cancel),
             None => range(counted, (*before, *first, *most), shown, cancel),
@@ -168,19 +168,19 @@ impl Reading {
 
     fn result(self, arguments: &Arguments, cancel: &CancellationToken) -> Result<ToolResult, ToolError> {
         if let Some(error) = self.error {
-            return Err(ToolError::Failed(format!("The output cannot be read: {error}.")));
+            return Err(ToolError::Failed(format!("Could not read the output: {error}.")));
         }
         if cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        let Shown { mut text, lines, last, more } = self.shown;
+        let ShownLines { mut text, lines, last, more } = self.shown;
         if lines == 0 {
-            let what = if arguments.pattern.is_some() { "No line matches" } else { "There are no lines" };
+            let what = if arguments.pattern.is_some() { "No lines match" } else { "There are no lines" };
             text = format!("{what} from line {} on.\n", self.first);
         } else if more {
-            text.push_str(&format!("[More follow. Go on with `offset` {}.]\n", last + 1));
+            text.push_str(&format!("[More lines follow. Continue with `offset` {}.]\n", last + 1));
         } else {
-            text.push_str("[That was the end of the output.]\n");
+            text.push_str("[End of the output.]\n");
         }
         let details = json!({ "id": arguments.id, "lines": lines, "more": more });
         Ok(ToolResult::text(text).with_details(details))
@@ -188,14 +188,14 @@ impl Reading {
 }
 
 /// Counts the lines that are read.
-struct Counted<'a, R> {
+struct LineCounter<'a, R> {
     from: R,
     lines: &'a mut u64,
-    /// The last line has no end.
+    /// Whether the last line has no newline yet.
     open: bool,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for LineCounter<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.from.read(buffer)?;
         let bytes = buffer.get(..read).unwrap_or_default();
@@ -209,20 +209,20 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Lines before, the first line that is wanted, and how many.
-type Wanted = (u64, u64, u64);
+/// Number of lines before, first wanted line, and maximum number of lines.
+type WantedLines = (u64, u64, u64);
 
 fn range(
     from: impl Read,
-    (before, first, most): Wanted,
-    shown: &mut Shown,
+    (before, first, most): WantedLines,
+    shown: &mut ShownLines,
     cancel: &CancellationToken,
 ) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(64 * 1024, from);
     let mut line = Vec::new();
     for number in before + 1.. {
         line.clear();
-        // A line without an end does not take more than its share.
+        // A line without a newline must not use more than its share of memory.
         let read = reader.by_ref().take(HEAP as u64).read_until(b'\n', &mut line)?;
         if read == 0 || cancel.is_cancelled() {
             break;
@@ -237,8 +237,8 @@ fn range(
 fn matching(
     matcher: &RegexMatcher,
     from: impl Read,
-    (before, first, most): Wanted,
-    shown: &mut Shown,
+    (before, first, most): WantedLines,
+    shown: &mut ShownLines,
     cancel: &CancellationToken,
 ) -> io::Result<()> {
     let mut searcher = SearcherBuilder::new()

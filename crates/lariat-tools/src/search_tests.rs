@@ -1,8 +1,8 @@
-//! Small parts of a search.
+//! Tests parts of a search.
 
 use serde_json::json;
 
-use super::matches::{FileMatches, Line};
+use super::matches::{FileMatches, ReportLine};
 use super::pattern::{Filter, Pattern};
 use super::report::Report;
 use super::{Arguments, BenchTool, Mode, Search};
@@ -14,7 +14,7 @@ fn arguments(value: serde_json::Value) -> Arguments {
 
 fn file(path: &str, count: usize) -> FileMatches {
     let lines =
-        (0..count).map(|line| Line::Match { number: line as u64 + 1, text: "x".to_owned() }).collect();
+        (0..count).map(|line| ReportLine::Match { number: line as u64 + 1, text: "x".to_owned() }).collect();
     FileMatches { path: path.to_owned(), count, lines }
 }
 
@@ -26,7 +26,7 @@ fn text(report: Report, arguments: &Arguments) -> String {
 }
 
 #[test]
-fn pages_of_a_report_join_without_a_gap_or_a_repetition() {
+fn report_pages_join_without_gaps_or_repetition() {
     for size in 1..9 {
         let mut seen = Vec::new();
         let mut offset = 0;
@@ -53,7 +53,7 @@ fn pages_of_a_report_join_without_a_gap_or_a_repetition() {
 }
 
 #[test]
-fn a_pattern_that_cannot_be_read_says_what_to_do() {
+fn invalid_pattern_error_says_what_to_do() {
     let refused =
         |pattern: &str| Pattern::new(&arguments(json!({ "pattern": pattern })), 1).err().unwrap().to_string();
     assert!(refused("fn (").contains("escape"), "{}", refused("fn ("));
@@ -61,7 +61,7 @@ fn a_pattern_that_cannot_be_read_says_what_to_do() {
 }
 
 #[test]
-fn globs_choose_names_at_every_depth_and_paths_beneath_the_start() {
+fn globs_match_names_at_any_depth_and_paths_beneath_the_start() {
     let wants =
         |start: &str, glob: &str, path: &str| Filter::new(start, Some(glob), None).unwrap().wants(path);
     assert!(wants(".", "*.rs", "a/b/c.rs"));
@@ -76,7 +76,7 @@ fn globs_choose_names_at_every_depth_and_paths_beneath_the_start() {
 }
 
 #[test]
-fn an_unknown_type_leads_to_a_known_one() {
+fn unknown_type_error_suggests_a_known_one() {
     assert!(Filter::new(".", None, Some("rust")).unwrap().wants("a/b.rs"));
     assert!(!Filter::new(".", None, Some("rust")).unwrap().wants("a/b.py"));
     let error = Filter::new(".", None, Some("rustt")).err().unwrap().to_string();

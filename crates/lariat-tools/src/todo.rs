@@ -1,6 +1,6 @@
-//! `todo`: the plan of an agent, for itself and for people who watch.
+//! `todo`: the agent's list of tasks, for itself and for users who watch.
 //!
-//! Owns the form of a list. Every call replaces the whole list, so the last result is the state and nothing is kept here.
+//! Every call replaces the whole list, so the last result is the current state, and nothing is stored here.
 
 use lariat_core::BoxFuture;
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
@@ -11,10 +11,10 @@ use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::BenchTool;
 
-/// The tool.
+/// The tool `todo`.
 pub(crate) struct Todo;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     items: Vec<Item>,
@@ -38,17 +38,17 @@ impl BenchTool for Todo {
     type Arguments = Arguments;
     const NAME: &'static str = "todo";
     const LABEL: &'static str = "Plan";
-    const DESCRIPTION: &'static str = "Replaces your list of tasks, which people watch. Use it for work of three steps or more. Send the whole list each time; have at most one item `in_progress`; set \
-        an item `completed` as soon as it is done, and only then.";
+    const DESCRIPTION: &'static str = "Replace your list of tasks, which the user can see. Use it for work with three or more steps. Send the whole list each time. Keep at most one item `in_progress`. Set \
+        an item to `completed` as soon as it is done, and not before.";
     const FIELDS: &'static [Field] = &[Field::required(
         "items",
         Kind::List(
             &Kind::Object(&[
-                Field::required("content", Kind::Text, "What is to be done."),
+                Field::required("content", Kind::Text, "The task."),
                 Field::required(
                     "status",
                     Kind::Word(&["pending", "in_progress", "completed"]),
-                    "How far it is.",
+                    "The state of the task.",
                 ),
             ]),
             0,
@@ -70,11 +70,11 @@ impl BenchTool for Todo {
 fn plan(items: &[Item]) -> Result<ToolResult, ToolError> {
     let count = |status| items.iter().filter(|item| item.status == status).count();
     if let Some(empty) = items.iter().position(|item| item.content.trim().is_empty()) {
-        return Err(ToolError::InvalidArgs(format!("`items[{empty}].content` must say what is to be done.")));
+        return Err(ToolError::InvalidArgs(format!("`items[{empty}].content` must not be empty.")));
     }
     if count(Status::InProgress) > 1 {
         return Err(ToolError::InvalidArgs(format!(
-            "{} items are `in_progress`; at most one may be. Set the others `pending`.",
+            "{} items are `in_progress`; at most one is allowed. Set the others to `pending`.",
             count(Status::InProgress)
         )));
     }

@@ -1,5 +1,5 @@
-//! The walk against real folders.
-#![expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+//! Tests the walk in real directories.
+#![expect(clippy::disallowed_methods, reason = "the test creates its own files")]
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -8,21 +8,21 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::tool::ToolError;
 use lariat_host::files::Workspace;
 
-use super::{Rules, Visit, Visited, Walk};
+use super::{Rules, VisitedFile, Visitor, Walk};
 
 struct Names;
 
-impl Visit for Names {
+impl Visitor for Names {
     type Found = String;
-    type Tools = ();
+    type ThreadState = ();
 
-    fn tools(&self) {}
+    fn thread_state(&self) {}
 
     fn wants(&self, path: &str) -> bool {
         !path.ends_with(".no")
     }
 
-    fn visit(&self, (): &mut (), file: &Visited<'_>, found: &mut Vec<String>) -> ControlFlow<()> {
+    fn visit(&self, (): &mut (), file: &VisitedFile<'_>, found: &mut Vec<String>) -> ControlFlow<()> {
         found.push(file.path.to_owned());
         ControlFlow::Continue(())
     }
@@ -55,7 +55,7 @@ fn walked(base: &PathBuf, path: &str, most: usize) -> Vec<String> {
 }
 
 #[test]
-fn files_come_before_directories_and_both_by_name() {
+fn walks_files_before_directories_by_name() {
     let base =
         folder("order", &[("b/x", ""), ("a/y", ""), ("a/b/z", ""), ("c", ""), ("a.no", ""), ("0/0", "")]);
     assert_eq!(walked(&base, ".", 100), ["c", "0/0", "a/y", "a/b/z", "b/x"]);
@@ -64,7 +64,7 @@ fn files_come_before_directories_and_both_by_name() {
 }
 
 #[test]
-fn the_order_of_a_large_tree_is_the_same_on_every_walk_and_a_bound_cuts_its_end() {
+fn walk_order_is_stable_and_a_limit_cuts_the_end() {
     let names: Vec<String> = (0..60)
         .flat_map(|folder| (0..20).map(move |file| format!("d{folder:02}/e{}/f{file:02}", folder % 3)))
         .collect();
@@ -87,7 +87,7 @@ fn the_order_of_a_large_tree_is_the_same_on_every_walk_and_a_bound_cuts_its_end(
 }
 
 #[test]
-fn ignore_files_of_the_walk_and_above_it_hold_and_the_deepest_decides() {
+fn applies_ignore_files_and_the_deepest_decides() {
     let base = folder(
         "ignored",
         &[
@@ -122,7 +122,7 @@ fn links_are_not_followed() {
 }
 
 #[test]
-fn a_cancelled_walk_says_so() {
+fn cancelled_walk_returns_cancelled() {
     let base = folder("cancelled", &[("a", ""), ("b", "")]);
     let workspace = Workspace::open(&base).unwrap();
     let cancel = CancellationToken::new();

@@ -1,7 +1,5 @@
-//! What the tools of one agent share.
-//!
-//! Owns nothing but the handles: the workspace and what has been read of it, who starts commands and what confines them,
-//! outputs that were cut, what can be undone, and who can ask a person. Cloning shares.
+//! What the tools of one agent share: the workspace and what was read of it, the supervisor and sandbox of commands,
+//! outputs that were cut, undo, and who can ask the user.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -18,9 +16,9 @@ use crate::Outputs;
 use crate::bash::Background;
 #[cfg(feature = "map")]
 use crate::map::Outlines;
-use crate::shown::ShownFiles;
+use crate::shown_files::ShownFiles;
 
-/// The handles that the tools of one agent share. Cloning shares them.
+/// The resources that the tools of one agent share. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Workbench {
     workspace: Workspace,
@@ -41,39 +39,39 @@ struct Shared {
     asker: Option<Arc<dyn Asker>>,
     internal_hosts: Vec<String>,
     egress: Egress,
-    hidden: Hidden,
-    undo: Option<Keeping>,
+    hidden: HiddenReads,
+    undo: Option<UndoStore>,
 }
 
-/// Where is kept what the tools change: opened when something is about to be changed, because that looks at everything.
+/// The undo store. It is opened before the first change, because opening it scans the whole workspace.
 #[derive(Clone)]
-struct Keeping {
+struct UndoStore {
     open: Arc<OpenUndo>,
     opened: Arc<OnceLock<Undo>>,
 }
 
 type OpenUndo = dyn Fn() -> Result<Undo, UndoError> + Send + Sync;
 
-impl std::fmt::Debug for Keeping {
+impl std::fmt::Debug for UndoStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.opened.fmt(f)
     }
 }
 
-/// What rules deny to read, for sandboxes, which must know it before a command starts.
+/// What permission rules deny reading. Sandboxes must know it before a command starts.
 pub trait DeniedReads: Send + Sync {
-    /// Folders and files at which everything begins that is denied.
+    /// Directories and files that contain everything that is denied.
     fn starts(&self) -> Vec<PathBuf>;
 
-    /// Whether an absolute path that has no links in it is denied.
+    /// Whether an absolute path without links is denied.
     fn denies(&self, path: &Path) -> bool;
 }
 
-/// Files that sandboxes of commands hide.
+/// Files that the sandboxes of commands hide.
 #[derive(Clone, Default)]
-pub(crate) struct Hidden(Option<Arc<dyn DeniedReads>>);
+pub(crate) struct HiddenReads(Option<Arc<dyn DeniedReads>>);
 
-impl Hidden {
+impl HiddenReads {
     pub(crate) fn starts(&self) -> Vec<PathBuf> {
         self.0.as_ref().map(|denied| denied.starts()).unwrap_or_default()
     }
@@ -83,28 +81,28 @@ impl Hidden {
     }
 }
 
-impl std::fmt::Debug for Hidden {
+impl std::fmt::Debug for HiddenReads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.0.is_some() { "by a rule" } else { "none" })
     }
 }
 
-/// Whether commands are run, and what confines them.
+/// Whether commands may run, and in which sandbox.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Commands {
-    /// They are not run: nobody chose a sandbox, or to do without.
+    /// Commands do not run, because neither a sandbox nor unsandboxed execution was chosen.
     #[default]
     Refused,
-    /// In a sandbox.
+    /// Commands run in this sandbox.
     Confined(Sandbox),
-    /// With everything that we may do ourselves.
+    /// Commands run unsandboxed, with all permissions of this process.
     Unconfined,
 }
 
 impl Workbench {
-    /// A bench in a workspace of which nothing has been read. Commands are refused until
-    /// [`with_commands`](Self::with_commands) says how they are confined.
+    /// Creates a workbench for a workspace of which nothing has been read. Commands are denied until
+    /// [`with_commands`](Self::with_commands) sets how they run.
     pub fn new(workspace: Workspace) -> Self {
         Self {
             workspace,
@@ -121,72 +119,72 @@ impl Workbench {
                 asker: None,
                 internal_hosts: Vec::new(),
                 egress: Egress::default(),
-                hidden: Hidden::default(),
+                hidden: HiddenReads::default(),
                 undo: None,
             }),
         }
     }
 
-    /// Sets whether commands are run, and what confines them.
+    /// Sets whether commands may run, and in which sandbox.
     #[must_use]
     pub fn with_commands(self, commands: Commands) -> Self {
         self.with(|shared| shared.commands = commands)
     }
 
-    /// Sets the variables that commands get.
+    /// Sets the environment variables of commands.
     #[must_use]
     pub fn with_environment(self, environment: Environment) -> Self {
         self.with(|shared| shared.environment = environment)
     }
 
-    /// Sets who starts commands, and ends them when the last bench that has it is gone.
+    /// Sets the supervisor that starts commands. They end when the last workbench with it is dropped.
     #[must_use]
     pub fn with_supervisor(self, supervisor: Supervisor) -> Self {
         self.with(|shared| shared.supervisor = supervisor)
     }
 
-    /// Sets where long outputs are kept.
+    /// Sets where long outputs are stored.
     #[must_use]
     pub fn with_outputs(self, outputs: Outputs) -> Self {
         self.with(|shared| shared.outputs = outputs)
     }
 
-    /// Sets who can ask a person.
+    /// Sets who asks the user questions.
     #[must_use]
     pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
         self.with(|shared| shared.asker = Some(asker))
     }
 
-    /// Adds a host name or address that `fetch` may reach although it is this machine or in an internal network.
+    /// Adds a host name or address that `fetch` may access although it is this machine or in an internal network.
     #[must_use]
     pub fn with_internal_host(self, host: impl Into<String>) -> Self {
         self.with(|shared| shared.internal_hosts.push(host.into()))
     }
 
-    /// Sets how `fetch` leaves this machine: proxies and certificates.
+    /// Sets the proxies and certificates of `fetch`.
     #[must_use]
     pub fn with_egress(self, egress: Egress) -> Self {
         self.with(|shared| shared.egress = egress)
     }
 
-    /// Sets what the sandboxes of commands hide, because rules deny to read it.
+    /// Sets what the sandboxes of commands hide, because permission rules deny reading it.
     #[must_use]
     pub fn with_denied_reads(self, denied: Arc<dyn DeniedReads>) -> Self {
-        self.with(|shared| shared.hidden = Hidden(Some(denied)))
+        self.with(|shared| shared.hidden = HiddenReads(Some(denied)))
     }
 
-    /// Sets where is kept what the tools change, so that it can be undone.
+    /// Sets the undo store that records what the tools change.
     #[must_use]
     pub fn with_undo(self, undo: Undo) -> Self {
         self.with_undo_by(move || Ok(undo.clone()))
     }
 
-    /// As [`with_undo`](Self::with_undo), opened when the first call is about to change something. A call for which it cannot be
-    /// opened does not run, and the next one tries again.
+    /// Like [`with_undo`](Self::with_undo), but opens the store before the first tool call that changes something. If
+    /// it cannot be opened, the tool call does not run, and the next one tries again.
     #[must_use]
     pub fn with_undo_by(self, open: impl Fn() -> Result<Undo, UndoError> + Send + Sync + 'static) -> Self {
-        let keeping = Keeping { open: Arc::new(open), opened: Arc::default() };
-        self.with(|shared| shared.undo = Some(keeping))
+        let store = UndoStore { open: Arc::new(open), opened: Arc::default() };
+        self.with(|shared| shared.undo = Some(store))
     }
 
     fn with(mut self, set: impl FnOnce(&mut Shared)) -> Self {
@@ -194,12 +192,12 @@ impl Workbench {
         self
     }
 
-    /// Where the agent works.
+    /// The workspace of the agent.
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
     }
 
-    /// The bench of one call: every file that is opened on it is judged for that call.
+    /// The workbench of one tool call: every opened file is checked against the permissions of that call.
     pub(crate) fn of_call(&self, context: &ToolContext) -> Self {
         match &context.files {
             Some(judge) => {
@@ -214,17 +212,17 @@ impl Workbench {
         &self.shared.memory
     }
 
-    /// Who starts commands.
+    /// The supervisor that starts commands.
     pub fn supervisor(&self) -> &Supervisor {
         &self.shared.supervisor
     }
 
-    /// What confines commands.
+    /// Whether commands may run, and in which sandbox.
     pub fn commands(&self) -> &Commands {
         &self.shared.commands
     }
 
-    /// The variables that commands get.
+    /// The environment variables of commands.
     pub fn environment(&self) -> &Environment {
         &self.shared.environment
     }
@@ -234,40 +232,40 @@ impl Workbench {
         &self.shared.outputs
     }
 
-    /// Who can ask a person.
+    /// Who asks the user questions.
     pub fn asker(&self) -> Option<&Arc<dyn Asker>> {
         self.shared.asker.as_ref()
     }
 
-    /// Hosts that `fetch` may reach although they are internal.
+    /// Hosts that `fetch` may access although they are internal.
     pub fn internal_hosts(&self) -> &[String] {
         &self.shared.internal_hosts
     }
 
-    /// How `fetch` leaves this machine.
+    /// The proxies and certificates of `fetch`.
     pub fn egress(&self) -> &Egress {
         &self.shared.egress
     }
 
-    /// Whether what the tools change can be undone.
+    /// Whether the tools' changes can be undone.
     pub fn keeps_undo(&self) -> bool {
         self.shared.undo.is_some()
     }
 
-    /// Where is kept what the tools change; none where that was not asked for. Looks at the whole workspace the first time.
+    /// The undo store; `None` if undo was not requested. The first call scans the whole workspace.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If the store cannot be opened.
     pub fn undo(&self) -> Result<Option<&Undo>, UndoError> {
-        let Some(keeping) = &self.shared.undo else { return Ok(None) };
-        if let Some(undo) = keeping.opened.get() {
+        let Some(store) = &self.shared.undo else { return Ok(None) };
+        if let Some(undo) = store.opened.get() {
             return Ok(Some(undo));
         }
-        let undo = (keeping.open)()?;
-        Ok(Some(keeping.opened.get_or_init(|| undo)))
+        let undo = (store.open)()?;
+        Ok(Some(store.opened.get_or_init(|| undo)))
     }
 
-    pub(crate) fn hidden(&self) -> &Hidden {
+    pub(crate) fn hidden(&self) -> &HiddenReads {
         &self.shared.hidden
     }
 

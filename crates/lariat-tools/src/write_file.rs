@@ -1,7 +1,7 @@
-//! `write_file`: a whole new content.
+//! `write_file`: writes a whole file.
 //!
-//! Owns the rule that an existing file is replaced only by somebody who read it as it is. An existing text keeps its
-//! encoding, byte-order mark and line ends.
+//! Replaces an existing file only if the agent has read its current content. An existing text file keeps its encoding,
+//! byte-order mark and line endings.
 
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::text::Text;
@@ -10,13 +10,13 @@ use serde::Deserialize;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{ADDED, EDIT_LIMIT, MODIFIED, counted, details, encode, told};
+use crate::document::{ADDED, EDIT_LIMIT, MODIFIED, counted, details, encode, result};
 use crate::file_tool::{FileTool, failed};
 
-/// The tool.
+/// The tool `write_file`.
 pub(crate) struct WriteFile;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     path: String,
@@ -27,10 +27,10 @@ impl FileTool for WriteFile {
     type Arguments = Arguments;
     const NAME: &'static str = "write_file";
     const LABEL: &'static str = "Write";
-    const DESCRIPTION: &'static str = "Writes a whole file of the workspace, with the directories it needs. An existing file must have been read before and be \
-        unchanged since; it keeps its mode, encoding and line ends. For a change of a part, use `edit_file`.";
+    const DESCRIPTION: &'static str = "Write a whole file of the workspace and create missing directories. You must have read an existing file before, and it must be \
+        unchanged since; it keeps its mode, encoding and line endings. To change a part of a file, use `edit_file`.";
     const FIELDS: &'static [Field] = &[
-        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute beneath it."),
+        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute inside it."),
         Field::required("content", Kind::Text, "The whole content."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS.and(ToolEffects::WRITES);
@@ -58,15 +58,15 @@ impl FileTool for WriteFile {
         let lines = counted(text.as_str().lines().count(), "line");
         let (verb, change) = if old.is_some() { ("Replaced", MODIFIED) } else { ("Created", ADDED) };
         let before = old.as_ref().and_then(|(text, known)| Some((text.as_ref()?, known)));
-        told(
+        result(
             format!("{verb} `{path}`: {lines}, {}.", counted(bytes.len(), "byte")),
             details(path, change, before, Some((&text, &written.known))),
         )
     }
 }
 
-/// What is there, if anything is, and what would be.
-fn versions(bench: &Workbench, arguments: &Arguments) -> Result<(Option<Old>, Text), ToolError> {
+/// Returns the existing version, if any, and the new one.
+fn versions(bench: &Workbench, arguments: &Arguments) -> Result<(Option<ExistingFile>, Text), ToolError> {
     let path = &arguments.path;
     let old = match bench.workspace().stamp(path) {
         Ok(stamp) => Some(read_before(bench, path, &bench.memory().standing(path, &stamp))?),
@@ -80,11 +80,11 @@ fn versions(bench: &Workbench, arguments: &Arguments) -> Result<(Option<Old>, Te
     Ok((old, text))
 }
 
-/// A file that is there: its text, if it is one, and its state.
-type Old = (Option<Text>, Known);
+/// An existing file: its text, if it is text, and its state.
+type ExistingFile = (Option<Text>, Known);
 
-/// An existing file that was read: its text, if it is one, and its state.
-fn read_before(bench: &Workbench, path: &str, standing: &Standing) -> Result<Old, ToolError> {
+/// Reads an existing file that the agent has read before.
+fn read_before(bench: &Workbench, path: &str, standing: &Standing) -> Result<ExistingFile, ToolError> {
     let known = match standing {
         Standing::Unread => return Err(failed(FileError::Unread(path.to_owned()))),
         Standing::Unchanged(known) | Standing::Touched(known) => known.clone(),

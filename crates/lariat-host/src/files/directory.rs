@@ -1,7 +1,7 @@
-//! Directories: what is in them, taking names away and giving others.
+//! Lists directories, and removes and renames their entries.
 //!
-//! Owns listing, removing and renaming. Invariant: a file is removed only after it was taken out of everybody's sight and
-//! seen to be the expected one; otherwise it is put back.
+//! Invariant: before a file is removed, it is renamed to a random name and checked to be the expected one; otherwise it
+//! gets its name back.
 
 use std::ffi::{OsStr, OsString};
 
@@ -12,38 +12,38 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat, rename
 use rustix::io::Errno;
 
 use super::error::FileError;
-use super::judged::Walked;
+use super::judge::DirectoryCheck;
 use super::memory::Known;
-use super::path::Mapped;
-use super::resolve::{Link, Missing, Place, is, open_beneath};
+use super::path::MappedPath;
+use super::resolve::{LinkHandling, MissingDirectories, ResolvedPath, has_type, open_beneath};
 use super::stamp::Stamp;
 use super::temporary;
 use super::workspace::Workspace;
 use super::write::Expected;
 
-/// Names that are looked at for a hint.
+/// How many names of a directory are compared to find a near name for a hint.
 const HINT_NAMES: usize = 2_000;
 
-/// One name of a directory.
+/// One entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// The name.
+    /// The file name, without a path.
     pub name: OsString,
-    /// What it is the name of.
+    /// The type of file.
     pub kind: Kind,
 }
 
-/// A file that was taken out of sight, to be removed, moved or put back by the handle of its directory.
+/// A file that was renamed to a random name in its directory, to be removed, moved or put back.
 #[derive(Debug)]
-#[must_use = "it stays under its random name otherwise"]
+#[must_use = "otherwise the file stays under its random name"]
 pub struct SetAside {
     path: String,
-    place: Place,
+    place: ResolvedPath,
     aside: OsString,
     stamp: Stamp,
 }
 
-/// What a name stands for.
+/// The type of file that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Kind {
@@ -51,46 +51,47 @@ pub enum Kind {
     File,
     /// A directory.
     Directory,
-    /// A symbolic link, wherever it leads.
+    /// A symbolic link, whatever it points to.
     Link,
     /// A pipe, socket or device.
     Special,
 }
 
 impl Workspace {
-    /// At most `limit` names of a directory, sorted, and whether there are more. Names that the call may not read are left
-    /// out.
+    /// Returns at most `limit` entries of a directory, sorted, and whether there are more. Leaves out entries that the
+    /// tool call may not read.
     ///
     /// # Errors
-    /// When it is not a directory beneath a root.
+    /// If the path is not a directory beneath a root.
     pub fn list(&self, path: &str, limit: usize) -> Result<(Vec<Entry>, bool), FileError> {
         let handle = self.open_path(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let walked = self.judge.walked(path, &handle)?;
-        entries(&handle, limit, &walked).map_err(|errno| FileError::of(path, errno))
+        let check = self.judge.directory_check(path, &handle)?;
+        entries(&handle, limit, &check).map_err(|errno| FileError::of(path, errno))
     }
 
-    /// What a path leads to.
+    /// Returns what type of file a path leads to, following links.
     ///
     /// # Errors
-    /// When nothing is there, or it is outside of the roots.
+    /// If the path does not exist, or is outside the roots.
     pub fn kind(&self, path: &str) -> Result<Kind, FileError> {
         let handle = self.open_path(path, OFlags::PATH)?;
         let stat = rustix::fs::fstat(&handle).map_err(|errno| FileError::of(path, errno))?;
         Ok(Kind::of(FileType::from_raw_mode(stat.st_mode)))
     }
 
-    /// Removes a file, or a link itself.
+    /// Removes a file, or a link itself (not its target).
     ///
     /// # Errors
-    /// When it is not there, is a directory, or is not the expected file.
+    /// If it does not exist, is a directory, or is not the expected file.
     pub fn remove(&self, path: &str, expected: &Expected) -> Result<(), FileError> {
         let refused = |errno| FileError::of(path, errno);
-        let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Write)?;
+        let place =
+            self.resolve_for_change(path, MissingDirectories::Refuse, LinkHandling::Keep, FileUse::Write)?;
         let gone = match expected {
-            Expected::Unchanged(known) => self.take_aside(path, &place, known)?,
+            Expected::Unchanged(known) => self.rename_aside(path, &place, known)?,
             Expected::Any => {
                 let stat = self.stat_of(path, &place)?;
-                if !is(&stat, FileType::Symlink) {
+                if !has_type(&stat, FileType::Symlink) {
                     self.must_be_regular(path, &stat)?;
                 }
                 place.name.clone()
@@ -98,36 +99,38 @@ impl Workspace {
             Expected::Absent => return Err(FileError::Exists(path.to_owned())),
         };
         unlinkat(&place.directory, &gone, AtFlags::empty()).map_err(refused)?;
-        self.settle(path, &place.directory)
+        self.sync_directory(path, &place.directory)
     }
 
-    /// Removes a directory that is empty.
+    /// Removes an empty directory.
     ///
     /// # Errors
-    /// When it is not there, is no directory, or has something in it.
+    /// If it does not exist, is not a directory, or is not empty.
     pub fn remove_folder(&self, path: &str) -> Result<(), FileError> {
-        let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Folder)?;
+        let place =
+            self.resolve_for_change(path, MissingDirectories::Refuse, LinkHandling::Keep, FileUse::Folder)?;
         let removed = unlinkat(&place.directory, &place.name, AtFlags::REMOVEDIR);
         removed.map_err(|errno| FileError::of(path, errno))?;
-        self.settle(path, &place.directory)
+        self.sync_directory(path, &place.directory)
     }
 
-    /// Takes a file, or a link itself, out of sight: it gets a random name in its directory.
+    /// Renames a file, or a link itself, to a random name in its directory, so that no other program finds it.
     ///
     /// # Errors
-    /// When it is not there, is a directory, or is not the expected file.
+    /// If it does not exist, is a directory, or is not the expected file.
     pub fn set_aside(&self, path: &str, known: &Known) -> Result<SetAside, FileError> {
-        let place = self.place_to_change(path, Missing::Refuse, Link::Keep, FileUse::Write)?;
-        let aside = self.take_aside(path, &place, known)?;
+        let place =
+            self.resolve_for_change(path, MissingDirectories::Refuse, LinkHandling::Keep, FileUse::Write)?;
+        let aside = self.rename_aside(path, &place, known)?;
         let stat = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW);
         let stamp = Stamp::of(&stat.map_err(|errno| FileError::of(path, errno))?);
         Ok(SetAside { path: path.to_owned(), place, aside, stamp })
     }
 
-    /// Removes a file that was set aside.
+    /// Removes a file that [`set_aside`](Self::set_aside) renamed.
     ///
     /// # Errors
-    /// When it was changed meanwhile, by a program that has it open; it stays under its random name then.
+    /// If another program that has it open changed it meanwhile; then it stays under its random name.
     pub fn discard(&self, file: SetAside) -> Result<(), FileError> {
         let SetAside { path, place, aside, stamp } = file;
         let stat = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW);
@@ -137,90 +140,93 @@ impl Workspace {
         }
         let removed = unlinkat(&place.directory, &aside, AtFlags::empty());
         removed.map_err(|errno| FileError::of(&path, errno))?;
-        self.settle(&path, &place.directory)
+        self.sync_directory(&path, &place.directory)
     }
 
-    /// Gives a file that was set aside its name back. Nothing is replaced.
+    /// Gives a file that was set aside its old name again. Never replaces an existing file.
     ///
     /// # Errors
-    /// When something has that name by now.
+    /// If another file has that name by now.
     pub fn put_back(&self, file: SetAside) -> Result<(), FileError> {
         let SetAside { path, place, aside, .. } = &file;
-        take(&place.directory, aside, &place.name).map_err(|errno| FileError::of(path, errno))?;
-        self.settle(path, &place.directory)
+        rename_within(&place.directory, aside, &place.name).map_err(|errno| FileError::of(path, errno))?;
+        self.sync_directory(path, &place.directory)
     }
 
-    /// Gives a file that was set aside another path, with the directories that are missing. Nothing is replaced; when it
-    /// fails, the file is put back.
+    /// Moves a file that was set aside to another path and creates missing directories. Never replaces an existing
+    /// file; if the move fails, the file gets its old name again.
     ///
     /// # Errors
-    /// When something has the new path, or the old name could not be given back.
+    /// If the new path exists, or the old name could not be restored.
     pub fn move_aside(&self, file: SetAside, to: &str) -> Result<(), FileError> {
-        let moved =
-            self.place_to_change(to, Missing::Create, Link::Keep, FileUse::Write).and_then(|target| {
-                give(&file.place.directory, &file.aside, &target, to)?;
-                self.settle(&file.path, &file.place.directory)?;
-                self.settle(to, &target.directory)
+        let moved = self
+            .resolve_for_change(to, MissingDirectories::Create, LinkHandling::Keep, FileUse::Write)
+            .and_then(|target| {
+                rename_to(&file.place.directory, &file.aside, &target, to)?;
+                self.sync_directory(&file.path, &file.place.directory)?;
+                self.sync_directory(to, &target.directory)
             });
         moved.map_err(|error| self.put_back(file).err().unwrap_or(error))
     }
 
-    /// Takes a file out of everybody's sight; puts it back if it is not the expected one.
-    fn take_aside(&self, path: &str, place: &Place, known: &Known) -> Result<OsString, FileError> {
+    /// Renames a file to a random name; restores its name if it is not the expected file.
+    fn rename_aside(&self, path: &str, place: &ResolvedPath, known: &Known) -> Result<OsString, FileError> {
         let refused = |errno| FileError::of(path, errno);
         let stat = self.stat_of(path, place)?;
-        let aside = temporary::aside().map_err(refused)?;
-        if is(&stat, FileType::Symlink) {
-            // What it leads to is not touched.
-            take(&place.directory, &place.name, &aside).map_err(refused)?;
+        let aside = temporary::aside_name().map_err(refused)?;
+        if has_type(&stat, FileType::Symlink) {
+            // The link's target is not touched.
+            rename_within(&place.directory, &place.name, &aside).map_err(refused)?;
             return Ok(aside);
         }
         self.must_be_regular(path, &stat)?;
-        let known = self.still_known(path, place, &stat, known)?;
-        take(&place.directory, &place.name, &aside).map_err(refused)?;
+        let known = self.refresh_known(path, place, &stat, known)?;
+        rename_within(&place.directory, &place.name, &aside).map_err(refused)?;
         let taken = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW).map_err(refused)?;
         if known.stamp.same_content(&Stamp::of(&taken)) {
             return Ok(aside);
         }
-        Err(match take(&place.directory, &aside, &place.name) {
+        Err(match rename_within(&place.directory, &aside, &place.name) {
             Ok(()) => FileError::Changed(path.to_owned()),
             Err(_) => FileError::Kept { path: path.to_owned(), kept: aside.to_string_lossy().into_owned() },
         })
     }
 
-    fn stat_of(&self, path: &str, place: &Place) -> Result<Stat, FileError> {
+    fn stat_of(&self, path: &str, place: &ResolvedPath) -> Result<Stat, FileError> {
         statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|errno| FileError::of(path, errno))
     }
 
-    /// Gives a file another name, with the directories that are missing. Nothing is replaced.
+    /// Renames a file and creates missing directories. Never replaces an existing file.
     ///
     /// # Errors
-    /// When there is nothing to rename, or something has the new name.
+    /// If `from` does not exist, or `to` exists.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), FileError> {
-        let source = self.place_to_change(from, Missing::Refuse, Link::Keep, FileUse::Write)?;
-        let target = self.place_to_change(to, Missing::Create, Link::Keep, FileUse::Write)?;
-        give(&source.directory, &source.name, &target, to)?;
-        self.settle(from, &source.directory)?;
-        self.settle(to, &target.directory)
+        let source =
+            self.resolve_for_change(from, MissingDirectories::Refuse, LinkHandling::Keep, FileUse::Write)?;
+        let target =
+            self.resolve_for_change(to, MissingDirectories::Create, LinkHandling::Keep, FileUse::Write)?;
+        rename_to(&source.directory, &source.name, &target, to)?;
+        self.sync_directory(from, &source.directory)?;
+        self.sync_directory(to, &target.directory)
     }
 
-    /// A sentence about the nearest name where a path ends to exist.
-    pub(super) fn hint(&self, mapped: &Mapped) -> String {
+    /// A sentence that names the nearest existing name, or the first part of the path that does not exist.
+    pub(super) fn hint(&self, mapped: &MappedPath) -> String {
         let mut wanted = mapped.relative.as_path();
         while let (Some(parent), Some(name)) = (wanted.parent(), wanted.file_name()) {
-            let above = Mapped { root: mapped.root, relative: parent.to_owned() };
+            let above = MappedPath { root: mapped.root, relative: parent.to_owned() };
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
             let Ok(handle) = open_beneath(self.roots(), &above, flags) else {
                 wanted = parent;
                 continue;
             };
             let shown = if parent.as_os_str().is_empty() { ".".into() } else { parent.to_string_lossy() };
-            let Ok(walked) = self.judge.walked("", &handle) else { break };
+            let Ok(check) = self.judge.directory_check("", &handle) else { break };
             if self.judge.handle("", &handle, FileUse::Read).is_err() {
                 break;
             }
-            let Ok((entries, _)) = entries(&handle, HINT_NAMES, &walked) else { break };
+            let Ok((entries, _)) = entries(&handle, HINT_NAMES, &check) else { break };
             let names: Vec<_> = entries.iter().map(|entry| entry.name.to_string_lossy()).collect();
             let near = nearest(&name.to_string_lossy(), names.iter().map(AsRef::as_ref));
             return match near {
@@ -246,8 +252,8 @@ impl Kind {
     }
 }
 
-/// Gives a name of a directory to another place that nothing is at.
-fn give(directory: &OwnedFd, name: &OsStr, target: &Place, to: &str) -> Result<(), FileError> {
+/// Renames an entry of a directory to `target`, which must not exist.
+fn rename_to(directory: &OwnedFd, name: &OsStr, target: &ResolvedPath, to: &str) -> Result<(), FileError> {
     let flags = RenameFlags::NOREPLACE;
     match renameat_with(directory, name, &target.directory, &target.name, flags) {
         Ok(()) => Ok(()),
@@ -256,8 +262,8 @@ fn give(directory: &OwnedFd, name: &OsStr, target: &Place, to: &str) -> Result<(
     }
 }
 
-/// Gives a name of a directory another name that nothing has.
-fn take(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
+/// Renames an entry within its directory; the new name must not exist.
+fn rename_within(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     match renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS) => {
             match statat(directory, to, AtFlags::SYMLINK_NOFOLLOW) {
@@ -271,15 +277,19 @@ fn take(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     }
 }
 
-/// Names of an open directory that may be read. The handle's position moves.
-pub(super) fn entries(handle: &OwnedFd, limit: usize, walked: &Walked) -> Result<(Vec<Entry>, bool), Errno> {
+/// Returns the entries of an open directory that may be read. Moves the handle's read position.
+pub(super) fn entries(
+    handle: &OwnedFd,
+    limit: usize,
+    check: &DirectoryCheck,
+) -> Result<(Vec<Entry>, bool), Errno> {
     use std::os::unix::ffi::OsStrExt;
 
     let mut found = Vec::new();
     for entry in Dir::read_from(handle)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name == "." || name == ".." || !walked.has(name) {
+        if name == "." || name == ".." || !check.has(name) {
             continue;
         }
         if found.len() == limit {
@@ -299,8 +309,8 @@ pub(super) fn entries(handle: &OwnedFd, limit: usize, walked: &Walked) -> Result
     Ok((found, false))
 }
 
-/// Opens a directory handle anew, so that it can be synced.
-pub(super) fn reopened(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
+/// Opens a directory again for reading, because a path-only handle cannot be synced or listed.
+pub(super) fn reopen(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(directory, ".", flags, Mode::empty())
 }

@@ -1,146 +1,148 @@
-//! Why a file operation did not happen, in words a model can act on.
+//! Defines why a file operation failed, in words that a model can act on.
 //!
-//! Owns the kinds of refusal. Each text says what is wrong and what to do next; none of them shows anything of what
-//! lies outside of the roots.
+//! Each text says what is wrong and what to do next. No text reveals anything about files outside the roots.
 
 use rustix::io::Errno;
 
-/// Why a file operation did not happen.
+/// Why a file operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The path leads out of every root.
-    #[error("`{path}` is outside of the workspace. Paths must lie beneath {roots}.")]
+    /// The path leads outside every root.
+    #[error("`{path}` is outside the workspace. Use a path beneath {roots}.")]
     Outside {
-        /// As it was written.
+        /// The path as the caller wrote it.
         path: String,
-        /// The roots, for people and models.
+        /// The paths of the roots, for users and models.
         roots: String,
     },
-    /// The text is not a path that can be used.
+    /// The text is not a usable path.
     #[error("`{path}` cannot be used as a path: {reason}.")]
     Malformed {
-        /// As it was written, without what makes it unprintable.
+        /// The path as the caller wrote it, shortened and with unprintable characters replaced.
         path: String,
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("`{path}` does not exist.{hint}")]
     NotFound {
-        /// As it was written.
+        /// The path as the caller wrote it.
         path: String,
-        /// A sentence about the nearest name, or nothing.
+        /// A sentence that names the nearest existing name, or an empty string.
         hint: String,
     },
-    /// Something is there already.
-    #[error("`{0}` exists already. Read it before you replace it.")]
+    /// The path exists already.
+    #[error("`{0}` already exists. Read it before you replace it.")]
     Exists(String),
-    /// A directory where a file was asked for.
+    /// The path is a directory, but a file was expected.
     #[error("`{0}` is a directory, not a file. List it instead.")]
     IsDirectory(String),
-    /// A file where a directory was asked for.
+    /// The path is a file, but a directory was expected.
     #[error("`{0}` is not a directory, or a part of the path before its last name is a file.")]
     NotADirectory(String),
-    /// Neither a file nor a directory.
+    /// The path is neither a file nor a directory.
     #[error("`{path}` is a {kind}. Only regular files are read and written.")]
     Special {
-        /// As it was written.
+        /// The path as the caller wrote it.
         path: String,
         /// For example "named pipe".
         kind: &'static str,
     },
-    /// More bytes than one operation takes.
-    #[error("`{path}` has {size} bytes; at most {limit} are taken at once. {how}")]
+    /// The file has more bytes than one operation accepts.
+    #[error("`{path}` has {size} bytes; the limit for one call is {limit}. {how}")]
     TooLarge {
-        /// As it was written.
+        /// The path as the caller wrote it.
         path: String,
-        /// Bytes it has.
+        /// Size of the file in bytes.
         size: u64,
-        /// Bytes that are allowed.
+        /// Maximum size in bytes.
         limit: u64,
-        /// How to get a part of it.
+        /// How to access a part of it.
         how: &'static str,
     },
-    /// Somebody changed it after it was read.
+    /// Another program changed the file after it was read.
     #[error(
         "`{0}` has changed since it was read. Nothing was written. Read it again, then repeat the change."
     )]
     Changed(String),
-    /// It would be replaced without having been read.
-    #[error("`{0}` exists and has not been read yet. Read it first, so that nothing in it is lost unseen.")]
+    /// The write would replace a file that has not been read.
+    #[error("`{0}` exists and has not been read yet. Read it first, so that no content is lost unseen.")]
     Unread(String),
-    /// Not text.
+    /// The file is not text.
     #[error("`{path}` is a binary file ({size} bytes): it cannot be shown or edited as text.")]
     Binary {
-        /// As it was written.
+        /// The path as the caller wrote it.
         path: String,
-        /// Bytes it has.
+        /// Size of the file in bytes.
         size: u64,
     },
-    /// A character that the file's encoding does not have.
-    #[error("`{path}` is {encoding}, which has no character {character:?}. Use characters that it has.")]
+    /// The new text has a character that the file's encoding cannot represent.
+    #[error("`{path}` is encoded as {encoding}, which cannot represent {character:?}. Use other characters.")]
     Unencodable {
-        /// As it was written.
+        /// The path as the caller wrote it.
         path: String,
         /// Name of the encoding.
         encoding: &'static str,
-        /// The first one that does not fit.
+        /// The first character that cannot be encoded.
         character: char,
     },
-    /// The root may only be read.
-    #[error("`{0}` may be read but not changed: it lies beneath a read-only root.")]
+    /// The root allows reads only.
+    #[error("`{0}` cannot be changed: it is beneath a read-only root.")]
     ReadOnly(String),
-    /// The gate does not let the call use what the path really leads to.
-    #[error("`{path}` was not used: it leads to `{real}` ({reason}).")]
+    /// The permission check does not allow the tool call to use the file that the path really leads to.
+    #[error("permission denied for `{path}`: it leads to `{real}` ({reason}).")]
     Refused {
-        /// As it was written.
+        /// The path as the caller wrote it.
         path: String,
-        /// Where it really leads.
+        /// The path it really leads to.
         real: String,
-        /// Why it is refused.
+        /// Why access is denied.
         reason: String,
     },
-    /// Links that lead in a circle, too many of them, or one of the kernel's own (`/proc/self/root`).
+    /// Links that form a loop, too many links, or a link of the kernel (`/proc/self/root`).
     #[error(
-        "`{0}` leads through symbolic links that are not followed: too many, a circle, or one made by the kernel."
+        "`{0}` leads through symbolic links that are not followed: too many links, a loop, or a link made by the kernel."
     )]
     Links(String),
-    /// The directories changed under every attempt.
-    #[error("`{0}` kept changing while it was opened. Try again.")]
+    /// Other programs changed the directories during every attempt.
+    #[error("`{0}` kept changing while it was being opened. Try again.")]
     Unsteady(String),
-    /// What was found in place of the expected file could not be put back under its name, so it was kept beside it.
+    /// A write found another file instead of the expected one and could not restore its name, so it stays under
+    /// another.
     #[error(
-        "`{path}` was replaced by somebody at the same moment. Their version is kept as `{kept}` in the same directory."
+        "another program replaced `{path}` at the same time. Its version was saved as `{kept}` in the same directory."
     )]
     Kept {
-        /// As it was written.
+        /// The path as the caller wrote it.
         path: String,
-        /// Name of the file that holds it.
+        /// Name under which the other program's version was saved.
         kept: String,
     },
-    /// The kernel cannot resolve beneath a directory.
-    #[error("This kernel has no openat2 (Linux 5.6), so files cannot be reached safely. Nothing was done.")]
+    /// The kernel cannot resolve paths beneath a directory.
+    #[error(
+        "this kernel has no openat2 (added in Linux 5.6), so files cannot be accessed safely. Nothing was changed."
+    )]
     Unsupported,
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("`{path}`: {reason}.")]
     System {
-        /// As it was written.
+        /// The path as the caller wrote it.
         path: String,
-        /// The system's words.
+        /// The operating system's message.
         reason: String,
-        /// The system's number.
+        /// The operating system's error number.
         code: i32,
     },
 }
 
 impl FileError {
-    /// True when the same call may succeed later without being changed.
+    /// Returns true if the same operation may succeed later without changes.
     pub const fn is_retryable(&self) -> bool {
         matches!(self, Self::Unsteady(_) | Self::Kept { .. })
     }
 
-    /// What the kernel's answer means for a path. `ENOENT` and `EXDEV` are the caller's, who knows more.
+    /// Translates the kernel's error for a path. Callers handle `ENOENT` and `EXDEV`, because they know more.
     pub(super) fn of(path: &str, errno: Errno) -> Self {
         let path = path.to_owned();
         match errno {
@@ -151,7 +153,7 @@ impl FileError {
             Errno::LOOP => Self::Links(path),
             Errno::EXIST => Self::Exists(path),
             Errno::AGAIN => Self::Unsteady(path),
-            Errno::NXIO => Self::Special { path, kind: "socket or pipe that nobody serves" },
+            Errno::NXIO => Self::Special { path, kind: "socket or pipe without a process at the other end" },
             Errno::NAMETOOLONG => Self::Malformed { path: shortened(&path), reason: "it is too long" },
             Errno::ROFS => Self::ReadOnly(path),
             errno => Self::System { path, reason: reason(errno), code: errno.raw_os_error() },
@@ -159,7 +161,7 @@ impl FileError {
     }
 }
 
-/// The system's words without its number.
+/// The operating system's message without its error number.
 fn reason(errno: Errno) -> String {
     let text = std::io::Error::from(errno).to_string();
     match text.split_once(" (os error") {
@@ -168,7 +170,7 @@ fn reason(errno: Errno) -> String {
     }
 }
 
-/// The start of a path that nobody wants to see whole.
+/// The first 80 characters of a path, for messages.
 pub(super) fn shortened(path: &str) -> String {
     match path.char_indices().nth(80) {
         None => path.to_owned(),

@@ -1,8 +1,8 @@
-//! Walking by handle: a directory that is open, and what its names lead to without links.
+//! Walks directories by handle, without following links.
 //!
-//! Owns the steps of a walk. A folder is reached by a path once; from there each step is one name, opened without
-//! following links from the handle of the folder that has it. So a walk stays where it began, whatever other processes
-//! do to the directories meanwhile.
+//! The caller opens the first directory by path. From there each step opens one name, without following links, from the
+//! handle of the directory that contains it. So a walk never leaves the directory where it began, even if other
+//! processes move or replace directories meanwhile.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,33 +13,33 @@ use rustix::io::Errno;
 
 use super::directory::{Entry, entries};
 use super::error::FileError;
-use super::judged::Walked;
+use super::judge::DirectoryCheck;
 use super::read::CONTENT;
 use super::stamp::Stamp;
 use super::workspace::Workspace;
 
-/// An open directory.
+/// An open directory to walk from.
 #[derive(Debug)]
 pub struct Folder {
     handle: OwnedFd,
-    walked: Walked,
+    check: DirectoryCheck,
 }
 
 impl Workspace {
     /// Opens a directory to walk from.
     ///
     /// # Errors
-    /// When it is not a directory beneath a root.
+    /// If the path is not a directory beneath a root.
     pub fn folder(&self, path: &str) -> Result<Folder, FileError> {
         let handle = self.open_path(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)?;
-        let walked = self.judge.walked(path, &handle)?;
-        Ok(Folder { handle, walked })
+        let check = self.judge.directory_check(path, &handle)?;
+        Ok(Folder { handle, check })
     }
 
-    /// Opens a regular file for reading parts of it.
+    /// Opens a regular file, to read parts of it.
     ///
     /// # Errors
-    /// When the path leads to anything else.
+    /// If the path does not lead to a regular file.
     pub fn file(&self, path: &str) -> Result<(File, Stamp), FileError> {
         let (file, stat) = self.open_content(path)?;
         Ok((file, Stamp::of(&stat)))
@@ -47,30 +47,32 @@ impl Workspace {
 }
 
 impl Folder {
-    /// At most `limit` of its names, sorted, and whether there are more. Names that the call may not read are left out.
+    /// Returns at most `limit` entries, sorted, and whether there are more. Leaves out entries that the tool call may
+    /// not read.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn names(&self, limit: usize) -> std::io::Result<(Vec<Entry>, bool)> {
-        Ok(entries(&self.handle, limit, &self.walked)?)
+        Ok(entries(&self.handle, limit, &self.check)?)
     }
 
-    /// Opens a directory of it.
+    /// Opens a subdirectory.
     ///
     /// # Errors
-    /// What the kernel says; a link is refused.
+    /// The kernel's error; also if `name` is a link.
     pub fn folder(&self, name: &OsStr) -> std::io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = openat(&self.handle, self.readable(name)?, flags, Mode::empty())?;
-        Ok(Self { handle, walked: self.walked.enter(name) })
+        let handle = openat(&self.handle, self.check_readable(name)?, flags, Mode::empty())?;
+        Ok(Self { handle, check: self.check.enter(name) })
     }
 
-    /// Opens a regular file of it.
+    /// Opens a regular file in this directory.
     ///
     /// # Errors
-    /// What the kernel says; links and everything else that is no regular file are refused.
+    /// The kernel's error; also if `name` is a link or another type of file.
     pub fn file(&self, name: &OsStr) -> std::io::Result<(File, Stamp)> {
-        let handle = openat(&self.handle, self.readable(name)?, CONTENT | OFlags::NOFOLLOW, Mode::empty())?;
+        let handle =
+            openat(&self.handle, self.check_readable(name)?, CONTENT | OFlags::NOFOLLOW, Mode::empty())?;
         let stat = fstat(&handle)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Errno::INVAL.into());
@@ -78,23 +80,23 @@ impl Folder {
         Ok((File::from(handle), Stamp::of(&stat)))
     }
 
-    /// Refuses what is more than one name, and what the call may not read.
-    fn readable<'a>(&self, name: &'a OsStr) -> Result<&'a OsStr, Errno> {
-        let name = single(name)?;
-        if self.walked.has(name) { Ok(name) } else { Err(Errno::ACCESS) }
+    /// Rejects a path of several names, and a name that the tool call may not read.
+    fn check_readable<'a>(&self, name: &'a OsStr) -> Result<&'a OsStr, Errno> {
+        let name = single_name(name)?;
+        if self.check.has(name) { Ok(name) } else { Err(Errno::ACCESS) }
     }
 
-    /// The state of what a name stands for; of a link, its own.
+    /// Returns the state of an entry; for a link, the state of the link itself.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn stamp(&self, name: &OsStr) -> std::io::Result<Stamp> {
-        Ok(Stamp::of(&statat(&self.handle, single(name)?, AtFlags::SYMLINK_NOFOLLOW)?))
+        Ok(Stamp::of(&statat(&self.handle, single_name(name)?, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 }
 
-/// Refuses what is more than one name, or leads up.
-fn single(name: &OsStr) -> Result<&OsStr, Errno> {
+/// Rejects anything that is not exactly one name of this directory.
+fn single_name(name: &OsStr) -> Result<&OsStr, Errno> {
     let plain = !name.is_empty() && name != ".." && name != "." && !name.as_encoded_bytes().contains(&b'/');
     if plain { Ok(name) } else { Err(Errno::INVAL) }
 }

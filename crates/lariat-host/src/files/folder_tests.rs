@@ -1,4 +1,4 @@
-//! A walk stays where it began.
+//! A walk stays in the directory where it began.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use crate::files::Workspace;
 
 #[test]
-fn names_are_opened_from_the_handle_and_links_are_not_followed() {
+fn walk_opens_names_from_handle_and_follows_no_links() {
     let base = std::env::temp_dir().join(format!("lariat-folder-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&base);
     std::fs::create_dir_all(base.join("ws/inner")).unwrap();
@@ -26,7 +26,7 @@ fn names_are_opened_from_the_handle_and_links_are_not_followed() {
         assert!(top.stamp(name(hostile)).is_err(), "{hostile}");
     }
     let inner = top.folder(name("inner")).unwrap();
-    // The directory is swapped for a link; the handle stays what it was.
+    // Replace the directory with a link; the open handle still refers to the old directory.
     std::fs::rename(base.join("ws/inner"), base.join("ws/moved")).unwrap();
     symlink(base.join("out"), base.join("ws/inner")).unwrap();
     let (mut file, stamp) = inner.file(name("a")).unwrap();

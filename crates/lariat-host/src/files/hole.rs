@@ -1,4 +1,4 @@
-//! Holes made on purpose, to prove that the checks notice them. Only with the feature `planted`.
+//! Planted mistakes: deliberate holes that the proofs must catch. Only with the feature `planted`.
 
 use std::sync::Arc;
 
@@ -6,27 +6,27 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, ResolveFlags, fstatfs, openat2};
 use rustix::io::Errno;
 
-use super::path::Mapped;
+use super::path::MappedPath;
 use super::workspace::Workspace;
 
-/// A hole made on purpose.
+/// A deliberate hole in the file access checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hole {
-    /// Whether a path is inside is decided by its text.
+    /// Compares the text of paths to decide whether a path is inside a root.
     ComparesText,
-    /// The kernel's own links are followed.
+    /// Follows the kernel's links, such as `/proc/self/root`.
     FollowsMagicLinks,
-    /// A path is made canonical, compared, and opened by its text afterwards.
+    /// Makes a path canonical, compares it, and then opens it by its text.
     ChecksThenOpens,
-    /// Pipes and devices are opened as if they were files.
+    /// Opens pipes and devices as if they were files.
     OpensAnything,
-    /// Existing files are written in place, and so through their hard links.
+    /// Writes existing files in place, and so also through their hard links.
     WritesInPlace,
 }
 
 impl Hole {
-    /// Every hole.
+    /// All holes.
     pub const ALL: &[Self] = &[
         Self::ComparesText,
         Self::FollowsMagicLinks,
@@ -37,7 +37,7 @@ impl Hole {
 }
 
 impl Workspace {
-    /// Makes a hole.
+    /// Adds a hole to this workspace.
     #[must_use]
     pub fn with_hole(mut self, hole: Hole) -> Self {
         Arc::make_mut(&mut self.shared).hole = Some(hole);
@@ -48,8 +48,12 @@ impl Workspace {
         self.shared.hole == Some(hole)
     }
 
-    /// Opens a path the wrong way; `None` where the hole is elsewhere.
-    pub(super) fn open_through_hole(&self, mapped: &Mapped, flags: OFlags) -> Option<Result<OwnedFd, Errno>> {
+    /// Opens a path the wrong way; `None` if the hole does not affect opening.
+    pub(super) fn open_through_hole(
+        &self,
+        mapped: &MappedPath,
+        flags: OFlags,
+    ) -> Option<Result<OwnedFd, Errno>> {
         let root = self.roots().get(mapped.root)?;
         let flags = flags | OFlags::CLOEXEC;
         let named = root.path().join(&mapped.relative);

@@ -1,90 +1,91 @@
-//! What an agent has read.
+//! Remembers which files an agent has read.
 //!
-//! Owns, by file, the state and the hash of the content it was shown. A file that was saved by an editor under the same
-//! name is another file; the path tells that it was read once.
+//! For each file it keeps the state and the hash of the content that the agent saw. An editor that saves a file creates
+//! a new file under the same name; the path then shows that the agent read an earlier version.
 //!
-//! Bounded: when it is full, the half that was read longest ago is forgotten. Forgetting costs a read, nothing else.
+//! Bounded: when it is full, it forgets the half that was read longest ago. The only cost is that the file must be read
+//! again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::stamp::{FileId, Stamp};
 
-/// Files that are remembered.
-const MOST_FILES: usize = 20_000;
+/// Maximum number of files to remember.
+const MAX_FILES: usize = 20_000;
 
-/// What is known of a file.
+/// The state of a file when it was last read or written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Its state when it was read or written.
+    /// Identity, size and times at that moment.
     pub stamp: Stamp,
-    /// Of its whole content, when that was seen.
+    /// Hash of the whole content; `None` if only a part was read.
     pub hash: Option<blake3::Hash>,
 }
 
-/// How a file stands to what was read of it.
+/// How the current state of a file compares with the state that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It was never read.
+    /// The file was never read.
     Unread,
-    /// It is in the state in which it was read.
+    /// The file has the same state as when it was read.
     Unchanged(Known),
-    /// Its state differs; whether its content does, only the hash tells.
+    /// The state differs; only the hash shows whether the content does.
     Touched(Known),
 }
 
-/// What an agent has read. Cloning shares.
+/// The files that an agent has read. Clones share the same memory.
 #[derive(Clone, Debug, Default)]
 pub struct FileMemory {
-    seen: Arc<Mutex<Seen>>,
+    state: Arc<Mutex<MemoryState>>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct MemoryState {
     files: HashMap<FileId, (u64, Known)>,
     paths: HashMap<String, (u64, Known)>,
     clock: u64,
 }
 
 impl Known {
-    /// A file with this content in this state.
+    /// For a file whose whole content was read or written.
     pub fn of(stamp: Stamp, content: &[u8]) -> Self {
         Self { stamp, hash: Some(blake3::hash(content)) }
     }
 
-    /// A file of which only a part was seen.
+    /// For a file of which only a part was read.
     pub const fn in_part(stamp: Stamp) -> Self {
         Self { stamp, hash: None }
     }
 }
 
 impl FileMemory {
-    /// Remembers a file that was read or written.
+    /// Records a file that was read or written.
     pub fn remember(&self, path: &str, known: Known) {
-        let mut seen = self.lock();
-        seen.clock += 1;
-        let now = seen.clock;
-        seen.files.insert(known.stamp.id(), (now, known.clone()));
-        seen.paths.insert(path.to_owned(), (now, known));
-        if seen.files.len().max(seen.paths.len()) > MOST_FILES {
-            let since = now.saturating_sub(MOST_FILES as u64 / 2);
-            seen.files.retain(|_, (when, _)| *when > since);
-            seen.paths.retain(|_, (when, _)| *when > since);
+        let mut state = self.lock();
+        state.clock += 1;
+        let now = state.clock;
+        state.files.insert(known.stamp.id(), (now, known.clone()));
+        state.paths.insert(path.to_owned(), (now, known));
+        if state.files.len().max(state.paths.len()) > MAX_FILES {
+            let since = now.saturating_sub(MAX_FILES as u64 / 2);
+            state.files.retain(|_, (when, _)| *when > since);
+            state.paths.retain(|_, (when, _)| *when > since);
         }
     }
 
-    /// Forgets a path, because its file is gone.
+    /// Forgets a path, for example because its file was removed.
     pub fn forget(&self, path: &str) {
-        let mut seen = self.lock();
-        if let Some((_, known)) = seen.paths.remove(path) {
-            seen.files.remove(&known.stamp.id());
+        let mut state = self.lock();
+        if let Some((_, known)) = state.paths.remove(path) {
+            state.files.remove(&known.stamp.id());
         }
     }
 
-    /// How a file stands to what was read.
+    /// Compares the current state of a file with the state that was read.
     pub fn standing(&self, path: &str, stamp: &Stamp) -> Standing {
-        let seen = self.lock();
-        let known = seen.files.get(&stamp.id()).or_else(|| seen.paths.get(path)).map(|(_, known)| known);
+        let state = self.lock();
+        let known = state.files.get(&stamp.id()).or_else(|| state.paths.get(path)).map(|(_, known)| known);
         match known {
             None => Standing::Unread,
             Some(known) if known.stamp == *stamp => Standing::Unchanged(known.clone()),
@@ -92,7 +93,7 @@ impl FileMemory {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, MemoryState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

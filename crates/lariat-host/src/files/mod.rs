@@ -1,17 +1,17 @@
-//! Files by directory handle.
+//! Reads and writes files by directory handle.
 //!
-//! Owns how a path that a model wrote becomes a file: [`Workspace`] holds open directories ([`Root`]), and every
-//! operation resolves beneath one of them in the kernel (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS`).
-//! Text of paths is never compared to decide whether something is inside; it only chooses the root to ask.
+//! A [`Workspace`] holds open directories ([`Root`]). The kernel resolves every path that a model wrote beneath one of
+//! them (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS`). The text of a path never decides whether a file is
+//! inside a root; it only selects the root to resolve beneath.
 //!
-//! Invariant: no operation of this module opens, creates, changes or removes anything outside of its roots, whatever
-//! other processes do to the directories meanwhile.
+//! Invariant: no operation of this module opens, creates, changes or removes anything outside its roots, even if other
+//! processes change the directories at the same time.
 //!
-//! - `path`: from text to a root and a path relative to it.
-//! - `resolve`: from there to an open handle.
-//! - `judged`: the handle's real path, judged for the call that opens it.
-//! - `read`, `write`, `directory`: what is done with it. `folder`: walking on from it. `temporary`: names for a moment.
-//! - `memory`: what the agent has read. [`text`]: encodings and line endings, kept.
+//! - `path`: maps text to a root and a path relative to it.
+//! - `resolve`: opens a handle for that path.
+//! - `judge`: checks the handle's real path against the permissions of the tool call.
+//! - `read`, `write`, `directory`: the operations. `folder`: walks directories. `temporary`: names of temporary files.
+//! - `memory`: remembers what the agent has read. [`text`]: preserves encodings and line endings.
 //!
 //! ```
 //! use lariat_host::files::{Expected, Workspace};
@@ -31,7 +31,7 @@ mod error;
 mod folder;
 #[cfg(feature = "planted")]
 mod hole;
-mod judged;
+mod judge;
 mod memory;
 mod path;
 mod read;

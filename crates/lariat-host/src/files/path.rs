@@ -1,23 +1,23 @@
-//! From the text a model wrote to a root and a path relative to it.
+//! Maps the text of a path that a model wrote to a root and a path relative to it.
 //!
-//! Owns the choice of the root, nothing about safety: whatever comes out is resolved beneath that root by the kernel.
-//! A relative path belongs to the first root; an absolute one to the root with the longest path that begins it, as the
-//! root was given or as it is called canonically.
+//! This only selects the root and provides no safety: the kernel resolves the result beneath that root. A relative path
+//! belongs to the first root. An absolute path belongs to the root with the longest matching prefix, compared with the
+//! root's path as given and its canonical path.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::error::{FileError, shortened};
 use super::workspace::Root;
 
-/// A root and a path beneath it, not looked at yet.
+/// A root and a path relative to it, not resolved yet.
 #[derive(Clone, Debug)]
-pub(super) struct Mapped {
+pub(super) struct MappedPath {
     pub(super) root: usize,
     pub(super) relative: PathBuf,
 }
 
-/// Maps a path of a model.
-pub(super) fn map(roots: &[Root], text: &str) -> Result<Mapped, FileError> {
+/// Maps a path that a model wrote.
+pub(super) fn map(roots: &[Root], text: &str) -> Result<MappedPath, FileError> {
     if text.is_empty() {
         return Err(FileError::Malformed { path: String::new(), reason: "it is empty" });
     }
@@ -31,28 +31,29 @@ pub(super) fn map(roots: &[Root], text: &str) -> Result<Mapped, FileError> {
     }
     let path = Path::new(text);
     if path.is_relative() {
-        return Ok(Mapped { root: 0, relative: path.to_owned() });
+        return Ok(MappedPath { root: 0, relative: path.to_owned() });
     }
-    map_absolute(roots, path).ok_or_else(|| FileError::Outside { path: shortened(text), roots: names(roots) })
+    map_absolute(roots, path)
+        .ok_or_else(|| FileError::Outside { path: shortened(text), roots: root_names(roots) })
 }
 
-/// Maps an absolute path: as it is, else without its `.` and `..`. The second is a guess about links, and harmless: it
-/// only chooses a root.
-pub(super) fn map_absolute(roots: &[Root], path: &Path) -> Option<Mapped> {
-    longest(roots, path).or_else(|| longest(roots, &lexically_plain(path)))
+/// Maps an absolute path as it is, otherwise without its `.` and `..`. Removing them ignores links, which is harmless,
+/// because the result only selects a root.
+pub(super) fn map_absolute(roots: &[Root], path: &Path) -> Option<MappedPath> {
+    longest_prefix(roots, path).or_else(|| longest_prefix(roots, &without_dots(path)))
 }
 
-fn longest(roots: &[Root], path: &Path) -> Option<Mapped> {
+fn longest_prefix(roots: &[Root], path: &Path) -> Option<MappedPath> {
     let beneath = |(root, named): (usize, &Path)| {
         let relative = path.strip_prefix(named).ok()?;
-        Some((named.components().count(), Mapped { root, relative: relative.to_owned() }))
+        Some((named.components().count(), MappedPath { root, relative: relative.to_owned() }))
     };
     let named =
         roots.iter().enumerate().flat_map(|(index, root)| root.names().map(move |name| (index, name)));
     named.filter_map(beneath).max_by_key(|(length, _)| *length).map(|(_, mapped)| mapped)
 }
 
-fn lexically_plain(path: &Path) -> PathBuf {
+fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
@@ -64,8 +65,8 @@ fn lexically_plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// The roots, for a message.
-pub(super) fn names(roots: &[Root]) -> String {
+/// The paths of the roots, for a message.
+pub(super) fn root_names(roots: &[Root]) -> String {
     let names: Vec<_> = roots.iter().map(|root| format!("`{}`", root.path().display())).collect();
     names.join(" or ")
 }

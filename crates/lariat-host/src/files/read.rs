@@ -1,7 +1,7 @@
-//! Reading: whole files up to a bound, and lines out of files of any size.
+//! Reads whole files up to a size limit, and ranges of lines from files of any size.
 //!
-//! Owns the rule that only regular files have content. What a path leads to is looked at before it is opened, so that a
-//! pipe's writer or a device never notices, and looked at again after.
+//! Only regular files are read. The type is checked before the file is opened, so that opening never disturbs the
+//! writer of a pipe or a device, and once more afterwards, because the path may have changed meanwhile.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -12,37 +12,37 @@ use super::error::FileError;
 use super::stamp::{Stamp, size};
 use super::workspace::Workspace;
 
-/// What a file held.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileContent {
-    /// All of it.
+    /// The whole content.
     pub bytes: Vec<u8>,
-    /// Its state before it was read.
+    /// The state of the file before it was read.
     pub stamp: Stamp,
 }
 
-/// Some lines of a file.
+/// A range of lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineRange {
-    /// The lines with their ends.
+    /// The lines, including their line endings.
     pub bytes: Vec<u8>,
-    /// Lines that were passed over before them. Fewer than asked for when the file ended there.
+    /// Number of lines skipped before them. Less than requested if the file has fewer lines.
     pub skipped: u64,
-    /// Whether something follows.
+    /// Whether the file has more content after these lines.
     pub more: bool,
-    /// Its state before it was read.
+    /// The state of the file before it was read.
     pub stamp: Stamp,
 }
 
-/// How a file is opened for its content: without waiting for anybody, without becoming anybody's terminal.
+/// Flags for reading: never block, and never make the file this process's controlling terminal.
 pub(super) const CONTENT: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 impl Workspace {
-    /// The state of a regular file. Costs one open of the path and one stat.
+    /// Returns the state of a regular file. Opens the path once and calls stat once.
     ///
     /// # Errors
-    /// When the path leads to anything else.
+    /// If the path does not lead to a regular file.
     pub fn stamp(&self, path: &str) -> Result<Stamp, FileError> {
         let handle = self.open_path(path, OFlags::PATH)?;
         let stat = fstat(&handle).map_err(|errno| FileError::of(path, errno))?;
@@ -50,10 +50,10 @@ impl Workspace {
         Ok(Stamp::of(&stat))
     }
 
-    /// Reads a file whole.
+    /// Reads a whole file.
     ///
     /// # Errors
-    /// When it has more than `limit` bytes, or is not a regular file beneath a root.
+    /// If the file has more than `limit` bytes, or is not a regular file beneath a root.
     pub fn read(&self, path: &str, limit: u64) -> Result<FileContent, FileError> {
         let (file, stat) = self.open_content(path)?;
         let size = size(&stat);
@@ -67,17 +67,18 @@ impl Workspace {
             return Err(too_large(size));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
-        file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| system(path, &error))?;
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| system_error(path, &error))?;
         if bytes.len() as u64 > limit {
             return Err(too_large(bytes.len() as u64));
         }
         Ok(FileContent { bytes, stamp: Stamp::of(&stat) })
     }
 
-    /// Reads at most `count` lines after the first `skip` ones, and at most `limit` bytes of them, without holding more.
+    /// Reads at most `count` lines after the first `skip` lines, and at most `limit` bytes. Never buffers more than
+    /// that.
     ///
     /// # Errors
-    /// When it is not a regular file beneath a root.
+    /// If it is not a regular file beneath a root.
     pub fn read_lines(
         &self,
         path: &str,
@@ -90,7 +91,7 @@ impl Workspace {
         let mut range = LineRange { bytes: Vec::new(), skipped: 0, more: false, stamp: Stamp::of(&stat) };
         let mut taken = 0;
         loop {
-            let chunk = reader.fill_buf().map_err(|error| system(path, &error))?;
+            let chunk = reader.fill_buf().map_err(|error| system_error(path, &error))?;
             if chunk.is_empty() {
                 return Ok(range);
             }
@@ -116,10 +117,10 @@ impl Workspace {
         }
     }
 
-    /// Opens a regular file for its content.
+    /// Opens a regular file to read its content.
     pub(super) fn open_content(&self, path: &str) -> Result<(File, Stat), FileError> {
         let refused = |errno| FileError::of(path, errno);
-        let handle = self.open_unjudged(path, OFlags::PATH)?;
+        let handle = self.open_unchecked(path, OFlags::PATH)?;
         self.must_be_regular(path, &fstat(&handle).map_err(refused)?)?;
         let handle = self.open_path(path, CONTENT)?;
         let stat = fstat(&handle).map_err(refused)?;
@@ -136,7 +137,7 @@ impl Workspace {
     }
 }
 
-/// Bytes that are read at once.
+/// Bytes to read at once.
 const CHUNK: usize = 64 * 1024;
 
 fn must_be_regular(path: &str, stat: &Stat) -> Result<(), FileError> {
@@ -148,12 +149,12 @@ fn must_be_regular(path: &str, stat: &Stat) -> Result<(), FileError> {
         FileType::Socket => "socket",
         FileType::CharacterDevice => "character device",
         FileType::BlockDevice => "block device",
-        _ => "thing of an unknown kind",
+        _ => "file of an unknown type",
     };
     Err(FileError::Special { path: path.to_owned(), kind })
 }
 
-pub(super) fn system(path: &str, error: &std::io::Error) -> FileError {
+pub(super) fn system_error(path: &str, error: &std::io::Error) -> FileError {
     let errno = rustix::io::Errno::from_io_error(error).unwrap_or(rustix::io::Errno::IO);
     FileError::of(path, errno)
 }

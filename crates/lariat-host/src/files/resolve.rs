@@ -1,11 +1,12 @@
-//! From a mapped path to an open handle, in the kernel.
+//! Opens a handle for a mapped path, resolved by the kernel.
 //!
-//! Owns every open of this crate's file operations. A path is opened by `openat2` beneath its root. Only when the kernel
-//! answers that a link leaves the root is the path walked by hand, one handle after the other, because an absolute link
-//! may well lead back beneath a root; what the walk finds is opened beneath a root like everything else.
+//! Every open of the file operations goes through here. `openat2` opens a path beneath its root. If the kernel answers
+//! that a link leaves the root, this module walks the path itself, one handle at a time, because an absolute link may
+//! lead back beneath a root. The path that the walk finds is then opened beneath a root like any other.
 //!
 //! Invariant: a handle that leaves this module was opened with `RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS` from a root's
-//! handle, or by one name without links from such a handle; and where a call is judged, so was the path it really has.
+//! handle, or by one name without following links from such a handle. If the tool call has a judge, the judge also
+//! allowed the handle's real path.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -18,53 +19,53 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, fst
 use rustix::io::Errno;
 
 use super::error::{FileError, shortened};
-use super::path::{Mapped, map, map_absolute, names};
+use super::path::{MappedPath, map, map_absolute, root_names};
 use super::stamp::FileId;
 use super::workspace::{Access, Root, Workspace};
 
-/// Links that one path may lead through, as in the kernel.
-const MOST_LINKS: usize = 40;
-/// Attempts at a path that others change while it is resolved.
+/// Maximum number of links in one path, as in the kernel.
+const MAX_LINKS: usize = 40;
+/// How often to retry a path that other processes change while it is resolved.
 const ATTEMPTS: usize = 64;
-/// Directories above a place that are looked at; the kernel's paths are no deeper than 2,048 names.
-const MOST_PARENTS: usize = 2_048;
+/// Maximum number of parent directories to check; paths in the kernel have at most 2,048 names.
+const MAX_PARENTS: usize = 2_048;
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
-/// A name in an open directory; what carries it is not a link.
+/// A name in an open directory. The entry with that name is not a link, or does not exist.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ResolvedPath {
     pub(super) directory: OwnedFd,
     pub(super) name: OsString,
     pub(super) root: usize,
 }
 
-/// What becomes of directories that are missing on the way.
+/// What to do if directories of the path are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum MissingDirectories {
     Refuse,
     Create,
 }
 
-/// What a link at the end of a path stands for.
+/// What to do if the path ends in a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link {
-    /// What it leads to.
+pub(super) enum LinkHandling {
+    /// Use the link's target.
     Follow,
-    /// Itself.
+    /// Use the link itself.
     Keep,
 }
 
 impl Workspace {
-    /// Opens what a path leads to, if the call may read it.
+    /// Opens the file that a path leads to, if the tool call may read it.
     pub(super) fn open_path(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
-        let handle = self.open_unjudged(path, flags)?;
+        let handle = self.open_unchecked(path, flags)?;
         self.judge.handle(path, &handle, FileUse::Read)?;
         Ok(handle)
     }
 
-    /// Opens what a path leads to, to look at what it is and nothing more.
-    pub(super) fn open_unjudged(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
+    /// Opens the file that a path leads to without a permission check, only to check its type.
+    pub(super) fn open_unchecked(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
         let roots = self.roots();
         let mapped = map(roots, path)?;
         #[cfg(feature = "planted")]
@@ -77,7 +78,7 @@ impl Workspace {
             Err(errno) => return Err(self.explain(path, &mapped, errno)),
         }
         for _ in 0..ATTEMPTS {
-            let plain = self.walk(path, &mapped)?;
+            let plain = self.follow(path, &mapped)?;
             match open_beneath(roots, &plain, flags) {
                 Ok(handle) => return Ok(handle),
                 Err(Errno::XDEV) => {}
@@ -87,11 +88,16 @@ impl Workspace {
         Err(FileError::Unsteady(path.to_owned()))
     }
 
-    /// The directory and the name that a path leads to. The name need not exist.
-    fn place(&self, path: &str, missing: Missing, link: Link) -> Result<Place, FileError> {
+    /// Resolves a path to an open directory and a name in it. The name need not exist.
+    fn resolve(
+        &self,
+        path: &str,
+        missing: MissingDirectories,
+        link: LinkHandling,
+    ) -> Result<ResolvedPath, FileError> {
         let roots = self.roots();
         let mapped = map(roots, path)?;
-        if ends_in_a_directory(path) {
+        if names_a_directory(path) {
             return Err(FileError::IsDirectory(path.to_owned()));
         }
         let mut plain = mapped.clone();
@@ -99,26 +105,26 @@ impl Workspace {
             let Some((parent, name)) = split(&plain.relative) else {
                 return Err(FileError::IsDirectory(path.to_owned()));
             };
-            let above = Mapped { root: plain.root, relative: parent.to_owned() };
+            let above = MappedPath { root: plain.root, relative: parent.to_owned() };
             let flags = OFlags::PATH | OFlags::DIRECTORY;
             let directory = match open_beneath(roots, &above, flags) {
                 Ok(directory) => directory,
                 Err(Errno::XDEV) => {
-                    plain = self.walk(path, &mapped)?;
+                    plain = self.follow(path, &mapped)?;
                     continue;
                 }
-                Err(Errno::NOENT) if missing == Missing::Create => {
+                Err(Errno::NOENT) if missing == MissingDirectories::Create => {
                     self.create_directories(path, &above)?;
                     continue;
                 }
                 Err(errno) => return Err(self.explain(path, &plain, errno)),
             };
             match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) if is(&stat, FileType::Symlink) && link == Link::Follow => {
-                    plain = self.walk(path, &mapped)?
+                Ok(stat) if has_type(&stat, FileType::Symlink) && link == LinkHandling::Follow => {
+                    plain = self.follow(path, &mapped)?
                 }
                 Ok(_) | Err(Errno::NOENT) => {
-                    return Ok(Place { directory, name: name.to_owned(), root: plain.root });
+                    return Ok(ResolvedPath { directory, name: name.to_owned(), root: plain.root });
                 }
                 Err(errno) => return Err(FileError::of(path, errno)),
             }
@@ -126,21 +132,21 @@ impl Workspace {
         Err(FileError::Unsteady(path.to_owned()))
     }
 
-    /// As [`place`](Self::place), for changing what is there, if the call may.
-    pub(super) fn place_to_change(
+    /// Like [`resolve`](Self::resolve), for changing the entry, if the tool call may do so.
+    pub(super) fn resolve_for_change(
         &self,
         path: &str,
-        missing: Missing,
-        link: Link,
+        missing: MissingDirectories,
+        link: LinkHandling,
         used: FileUse,
-    ) -> Result<Place, FileError> {
-        let place = self.place(path, missing, link)?;
+    ) -> Result<ResolvedPath, FileError> {
+        let place = self.resolve(path, missing, link)?;
         self.must_be_writable(path, place.root, &place.directory)?;
         self.judge.name(path, &place.directory, &place.name, used)?;
         Ok(place)
     }
 
-    /// Refuses a directory that was reached by a read-only root, or lies in one.
+    /// Fails if the directory was reached through a read-only root, or is inside one.
     fn must_be_writable(&self, path: &str, root: usize, directory: &OwnedFd) -> Result<(), FileError> {
         if self.roots().get(root).is_some_and(Root::is_writable) && !self.is_in_read_only_root(directory) {
             return Ok(());
@@ -148,7 +154,7 @@ impl Workspace {
         Err(FileError::ReadOnly(path.to_owned()))
     }
 
-    /// Whether a read-only root lies between a directory and the writable root it was reached by.
+    /// Whether a read-only root lies between a directory and the writable root through which it was reached.
     fn is_in_read_only_root(&self, directory: &OwnedFd) -> bool {
         let closed: Vec<FileId> =
             self.roots().iter().filter(|root| !root.is_writable()).map(|root| root.id).collect();
@@ -158,7 +164,7 @@ impl Workspace {
         let open: Vec<FileId> =
             self.roots().iter().filter(|root| root.is_writable()).map(|root| root.id).collect();
         let mut above = None;
-        for _ in 0..MOST_PARENTS {
+        for _ in 0..MAX_PARENTS {
             let here = above.as_ref().unwrap_or(directory);
             let Ok(stat) = fstat(here) else { return true };
             let id = FileId::of(&stat);
@@ -177,13 +183,13 @@ impl Workspace {
         true
     }
 
-    /// Creates the directories of a mapped path that are missing, each beneath its root.
-    fn create_directories(&self, path: &str, mapped: &Mapped) -> Result<(), FileError> {
-        let plain = self.walk(path, mapped)?;
+    /// Creates the missing directories of a mapped path, each beneath its root.
+    fn create_directories(&self, path: &str, mapped: &MappedPath) -> Result<(), FileError> {
+        let plain = self.follow(path, mapped)?;
         let roots = self.roots();
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let mut next = Mapped { root: plain.root, relative: PathBuf::new() };
-        let open = |next: &Mapped| open_beneath(roots, next, flags);
+        let mut next = MappedPath { root: plain.root, relative: PathBuf::new() };
+        let open = |next: &MappedPath| open_beneath(roots, next, flags);
         let mut here = open(&next).map_err(|errno| FileError::of(path, errno))?;
         for name in plain.relative.iter() {
             next.relative.push(name);
@@ -201,79 +207,79 @@ impl Workspace {
         Ok(())
     }
 
-    /// Follows a path name by name, with handles, to a root and a path without links and dots. Names that do not exist
-    /// are kept as they are.
-    fn walk(&self, path: &str, mapped: &Mapped) -> Result<Mapped, FileError> {
+    /// Follows a path name by name, by handle, and returns a root and a path without links and dots. Keeps names that
+    /// do not exist as they are.
+    fn follow(&self, path: &str, mapped: &MappedPath) -> Result<MappedPath, FileError> {
         let roots = self.roots();
         let mut links = 0;
-        let mut at = Walk::new(mapped.clone());
-        while let Some(name) = at.ahead.pop_front() {
+        let mut walk = Walk::new(mapped.clone());
+        while let Some(name) = walk.remaining.pop_front() {
             if name == ".." {
-                if at.names.pop().is_some() {
-                    at.handles.pop();
+                if walk.names.pop().is_some() {
+                    walk.handles.pop();
                     continue;
                 }
-                // Above a root: the rest may lead back beneath one.
-                let root = roots.get(at.root).ok_or_else(|| self.outside(path))?;
+                // Above a root: the rest of the path may lead back beneath one.
+                let root = roots.get(walk.root).ok_or_else(|| self.outside(path))?;
                 let mut target = root.path().parent().ok_or_else(|| self.outside(path))?.to_owned();
-                target.extend(at.ahead.iter());
+                target.extend(walk.remaining.iter());
                 links += 1;
-                at = self.jump(path, &target, links)?;
+                walk = self.continue_at(path, &target, links)?;
                 continue;
             }
-            let root = roots.get(at.root).ok_or_else(|| self.outside(path))?;
-            let here = at
+            let root = roots.get(walk.root).ok_or_else(|| self.outside(path))?;
+            let here = walk
                 .handles
                 .last()
                 .map_or_else(|| Some(root.handle.as_fd()), |handle| handle.as_ref().map(AsFd::as_fd));
             let Some(here) = here else {
-                at.enter(name, None);
+                walk.enter(name, None);
                 continue;
             };
             let handle = match openat2(here, name.as_os_str(), STEP, Mode::empty(), BENEATH) {
                 Ok(handle) => handle,
                 Err(Errno::NOENT) => {
-                    at.enter(name, None);
+                    walk.enter(name, None);
                     continue;
                 }
                 Err(errno) => return Err(FileError::of(path, errno)),
             };
             let stat = fstat(&handle).map_err(|errno| FileError::of(path, errno))?;
-            if !is(&stat, FileType::Symlink) {
-                at.enter(name, Some(handle));
+            if !has_type(&stat, FileType::Symlink) {
+                walk.enter(name, Some(handle));
                 continue;
             }
             links += 1;
-            if links > MOST_LINKS || is_of_the_kernel(&handle) {
+            if links > MAX_LINKS || is_kernel_link(&handle) {
                 return Err(FileError::Links(path.to_owned()));
             }
             let target = rustix::fs::readlinkat(&handle, c"", Vec::new())
                 .map_err(|errno| FileError::of(path, errno))?;
             let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
             if target.is_absolute() {
-                let whole = target.join(at.ahead.iter().collect::<PathBuf>());
-                at = self.jump(path, &whole, links)?;
+                let whole = target.join(walk.remaining.iter().collect::<PathBuf>());
+                walk = self.continue_at(path, &whole, links)?;
             } else {
-                at.put_ahead(&target);
+                walk.push_front_path(&target);
             }
         }
-        Ok(Mapped { root: at.root, relative: at.names.iter().collect() })
+        Ok(MappedPath { root: walk.root, relative: walk.names.iter().collect() })
     }
 
-    /// Goes on at an absolute path, if a root has it.
-    fn jump(&self, path: &str, target: &Path, links: usize) -> Result<Walk, FileError> {
-        if links > MOST_LINKS {
+    /// Continues a walk at an absolute path, if it is beneath a root.
+    fn continue_at(&self, path: &str, target: &Path, links: usize) -> Result<Walk, FileError> {
+        if links > MAX_LINKS {
             return Err(FileError::Links(path.to_owned()));
         }
         map_absolute(self.roots(), target).map(Walk::new).ok_or_else(|| self.outside(path))
     }
 
     pub(super) fn outside(&self, path: &str) -> FileError {
-        FileError::Outside { path: shortened(path), roots: names(self.roots()) }
+        FileError::Outside { path: shortened(path), roots: root_names(self.roots()) }
     }
 
-    /// The kernel's answer in words, with the nearest name for what does not exist.
-    pub(super) fn explain(&self, path: &str, mapped: &Mapped, errno: Errno) -> FileError {
+    /// Translates the kernel's error for a path; if the path does not exist, adds a hint with the nearest name.
+    pub(super) fn explain(&self, path: &str, mapped: &MappedPath, errno: Errno) -> FileError {
         match errno {
             Errno::XDEV => self.outside(path),
             Errno::NOENT => {
@@ -285,31 +291,31 @@ impl Workspace {
     }
 }
 
-/// One step of a walk: a handle to whatever has the name, be it a link.
+/// Flags for one step of a walk: a handle to the entry itself, even if it is a link.
 const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// How far a walk has come.
+/// The progress of a walk.
 struct Walk {
     root: usize,
     names: Vec<OsString>,
-    /// One per name; none from the first name on that does not exist.
+    /// One per name; `None` from the first name on that does not exist.
     handles: Vec<Option<OwnedFd>>,
-    ahead: VecDeque<OsString>,
+    remaining: VecDeque<OsString>,
 }
 
 impl Walk {
-    fn new(mapped: Mapped) -> Self {
+    fn new(mapped: MappedPath) -> Self {
         let mut walk =
-            Self { root: mapped.root, names: Vec::new(), handles: Vec::new(), ahead: VecDeque::new() };
-        walk.put_ahead(&mapped.relative);
+            Self { root: mapped.root, names: Vec::new(), handles: Vec::new(), remaining: VecDeque::new() };
+        walk.push_front_path(&mapped.relative);
         walk
     }
 
-    fn put_ahead(&mut self, path: &Path) {
+    fn push_front_path(&mut self, path: &Path) {
         for component in path.components().rev() {
             match component {
-                Component::Normal(name) => self.ahead.push_front(name.to_owned()),
-                Component::ParentDir => self.ahead.push_front(OsString::from("..")),
+                Component::Normal(name) => self.remaining.push_front(name.to_owned()),
+                Component::ParentDir => self.remaining.push_front(OsString::from("..")),
                 Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
             }
         }
@@ -327,33 +333,33 @@ impl Root {
     }
 }
 
-pub(super) fn is(stat: &Stat, kind: FileType) -> bool {
+pub(super) fn has_type(stat: &Stat, kind: FileType) -> bool {
     FileType::from_raw_mode(stat.st_mode) == kind
 }
 
-/// Whether a link is one of `/proc`, whose text is not where it leads.
-fn is_of_the_kernel(link: &OwnedFd) -> bool {
+/// Whether a link belongs to `/proc`, where the text of a link is not its real target.
+fn is_kernel_link(link: &OwnedFd) -> bool {
     const PROC: u64 = 0x9FA0;
     fstatfs(link).is_ok_and(|system| u64::try_from(system.f_type) == Ok(PROC))
 }
 
-/// Whether only a directory can be meant.
-fn ends_in_a_directory(path: &str) -> bool {
+/// Whether the path can only mean a directory.
+fn names_a_directory(path: &str) -> bool {
     path == "." || path == ".." || ["/", "/.", "/.."].iter().any(|end| path.ends_with(end))
 }
 
-/// Parent and last name; nothing for the root itself.
+/// Splits off the last name; `None` for the root itself.
 fn split(relative: &Path) -> Option<(&Path, &OsStr)> {
     Some((relative.parent()?, relative.file_name()?))
 }
 
-/// The one open of a path: beneath its root, in the kernel.
-pub(super) fn open_beneath(roots: &[Root], mapped: &Mapped, flags: OFlags) -> Result<OwnedFd, Errno> {
+/// Opens a path beneath its root, resolved by the kernel. Every open by path goes through here.
+pub(super) fn open_beneath(roots: &[Root], mapped: &MappedPath, flags: OFlags) -> Result<OwnedFd, Errno> {
     let root = roots.get(mapped.root).ok_or(Errno::XDEV)?;
     let relative = mapped.relative.as_os_str();
     let relative = if relative.is_empty() { OsStr::new(".") } else { relative };
     for _ in 0..ATTEMPTS {
-        // The kernel answers EAGAIN when a rename anywhere may have moved what `..` means.
+        // The kernel answers EAGAIN if a concurrent rename may have changed what `..` means.
         match openat2(&root.handle, relative, flags | OFlags::CLOEXEC, Mode::empty(), BENEATH) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             opened => return opened,
@@ -362,7 +368,7 @@ pub(super) fn open_beneath(roots: &[Root], mapped: &Mapped, flags: OFlags) -> Re
     Err(Errno::AGAIN)
 }
 
-/// Opens one name of a directory, never through a link.
+/// Opens one entry of a directory, never through a link.
 pub(super) fn open_name(
     directory: &OwnedFd,
     name: &OsStr,

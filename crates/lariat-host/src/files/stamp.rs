@@ -1,14 +1,14 @@
-//! Which file it is and in which state: what one stat tells.
+//! Identifies a file and its state by one stat.
 //!
-//! Owns the comparison of two states. Invariant: equal stamps of a file that was not written within the clock's
-//! granularity mean equal content; where that cannot be told, the content's hash decides (see `write`).
+//! Invariant: equal stamps mean equal content, unless the file was written within the granularity of the clock; in that
+//! case the hash of the content decides (see `write`).
 
 use rustix::fs::Stat;
 
-/// Nanoseconds within which two changes of a file may leave the same times.
+/// Nanoseconds within which two changes of a file may have the same timestamp.
 const GRANULARITY: i128 = 1_000_000_000;
 
-/// Which file: device and inode.
+/// Identifies a file: device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
     device: u64,
@@ -34,22 +34,22 @@ impl Stamp {
         }
     }
 
-    /// Which file it was.
+    /// Identity of the file.
     pub const fn id(&self) -> FileId {
         self.id
     }
 
-    /// Bytes it had.
+    /// Size in bytes.
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Nanoseconds since 1970 at which its content was changed last.
+    /// Time of the last change of its content, in nanoseconds since 1970.
     pub const fn modified(&self) -> i128 {
         self.modified
     }
 
-    /// Whether its last change is so long ago that its times would tell another one.
+    /// Whether the last change is long enough ago that another change would have a different timestamp.
     #[expect(clippy::disallowed_methods, reason = "this is the host")]
     pub fn is_settled(&self) -> bool {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -57,13 +57,13 @@ impl Stamp {
         now - self.changed.max(self.modified) >= GRANULARITY
     }
 
-    /// Whether the other is the same file with the same content times. A rename moves the time of change, so that is
-    /// left out.
+    /// Whether the other stamp has the same file, size and modification time. Ignores the change time, because a rename
+    /// updates it.
     pub(super) fn same_content(&self, other: &Self) -> bool {
         (self.id, self.size, self.modified) == (other.id, other.size, other.modified)
     }
 
-    /// Whether it was modified so shortly before the other that its time may not tell a second change.
+    /// Whether the file was modified so shortly before `now` that a second change may have the same timestamp.
     pub(super) const fn is_recent(&self, now: &Self) -> bool {
         now.modified - self.modified < GRANULARITY
     }

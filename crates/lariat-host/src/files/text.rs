@@ -1,11 +1,11 @@
-//! The form of a text file: encoding, line ends, final newline.
+//! Decodes and encodes text files and preserves their encoding, line endings and final newline.
 //!
-//! Owns the way from bytes to what a model sees (Unicode, lines ended by `\n`) and back. Invariant: what is decoded and
-//! encoded again unchanged is the same bytes; after a change, every untouched line is.
+//! The model sees Unicode with lines that end in `\n`. Invariant: decoding and encoding unchanged text yields the same
+//! bytes; after a change, every untouched line still has the same bytes.
 
 use std::ops::Range;
 
-/// A text file, as a model sees it, with what is needed to write it back.
+/// A text file as a model sees it, together with what is needed to write it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     text: String,
@@ -13,11 +13,11 @@ pub struct Text {
     ends: LineEnds,
 }
 
-/// How characters are stored.
+/// A character encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Encoding {
-    /// Without a mark.
+    /// Without a byte-order mark.
     Utf8,
     /// With a byte-order mark.
     Utf8Bom,
@@ -29,25 +29,25 @@ pub enum Encoding {
     Latin1,
 }
 
-/// How lines end.
+/// Which line endings a text has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LineEnds {
     Lf,
     Crlf,
-    /// For each line end, whether it is `\r\n`.
+    /// For each line, whether it ends in `\r\n`.
     Mixed(Vec<bool>),
 }
 
-/// Of a hundred bytes, so many may be control characters in a text without a known encoding.
-const MOST_CONTROL_PERCENT: usize = 2;
+/// In text of unknown encoding, the maximum percentage of control characters.
+const MAX_CONTROL_PERCENT: usize = 2;
 
 impl Text {
-    /// Reads bytes as text; `None` when they are something else.
+    /// Decodes bytes as text; `None` if they are not text.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         Self::from_bytes(bytes.to_vec())
     }
 
-    /// As [`decode`](Self::decode), without a copy of plain UTF-8.
+    /// Like [`decode`](Self::decode), without copying plain UTF-8.
     pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         let (encoding, raw) = if let Some(rest) = bytes.strip_prefix(b"\xEF\xBB\xBF") {
             (Encoding::Utf8Bom, String::from_utf8(rest.to_vec()).ok()?)
@@ -71,18 +71,18 @@ impl Text {
         Some(Self { text, encoding, ends })
     }
 
-    /// A new text: UTF-8, its line ends as they are written.
+    /// Creates a new text: UTF-8, with the line endings that `text` has.
     pub fn new(text: impl Into<String>) -> Self {
         let (text, ends) = split_ends(text.into());
         Self { text, encoding: Encoding::Utf8, ends }
     }
 
-    /// What a model sees.
+    /// The text as a model sees it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// How it is stored.
+    /// The encoding of the file.
     pub const fn encoding(&self) -> Encoding {
         self.encoding
     }
@@ -96,7 +96,7 @@ impl Text {
         }
     }
 
-    /// A short name of the form, when it is not plain UTF-8 with `\n`.
+    /// Describes encoding and line endings; `None` for plain UTF-8 with `\n`.
     pub fn form(&self) -> Option<String> {
         let ends = match &self.ends {
             LineEnds::Lf => None,
@@ -108,8 +108,9 @@ impl Text {
         (!words.is_empty()).then(|| words.join(", "))
     }
 
-    /// The text with ranges replaced, in the form it has. New line ends take over those of the replaced ones, then of
-    /// the line before. Ranges are of [`as_str`](Self::as_str), in order, and do not overlap; others are left out.
+    /// Replaces ranges and preserves the encoding and line endings. A new line gets the line ending of the replaced
+    /// line, otherwise of the line before. The ranges refer to [`as_str`](Self::as_str), must be in order and must not
+    /// overlap; ranges that violate this are skipped.
     #[must_use]
     pub fn replaced(&self, changes: &[(Range<usize>, &str)]) -> Self {
         let mut text = String::with_capacity(self.text.len());
@@ -147,7 +148,8 @@ impl Text {
         Self { text, encoding: self.encoding, ends }
     }
 
-    /// Other text in the same form. Line ends that are written as `\r\n` are a wish, and kept.
+    /// Returns other text in the same encoding and with the same line endings; but if `text` has `\r\n`, keeps its
+    /// endings.
     #[must_use]
     pub fn rewritten(&self, text: &str) -> Self {
         if text.contains("\r\n") {
@@ -157,10 +159,10 @@ impl Text {
         Self { text: text.to_owned(), encoding: self.encoding, ends }
     }
 
-    /// The bytes of the file.
+    /// Encodes the text as the bytes of the file.
     ///
     /// # Errors
-    /// The first character that the encoding does not have.
+    /// The first character that the encoding cannot represent.
     pub fn encode(&self) -> Result<Vec<u8>, char> {
         let whole = self.with_ends();
         Ok(match self.encoding {
@@ -202,7 +204,7 @@ impl Text {
 }
 
 impl Encoding {
-    /// Its name.
+    /// The name for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "UTF-8",
@@ -215,7 +217,7 @@ impl Encoding {
 }
 
 fn split_ends(raw: String) -> (String, LineEnds) {
-    // One character is searched for much faster than two.
+    // Searching for one character is much faster than for two.
     if !raw.contains('\r') || !raw.contains("\r\n") {
         return (raw, LineEnds::Lf);
     }
@@ -240,7 +242,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
 fn is_mostly_printable(bytes: &[u8]) -> bool {
     let control =
         bytes.iter().filter(|byte| byte.is_ascii_control() && !b"\t\n\r\x0C\x1B".contains(byte)).count();
-    !bytes.contains(&0) && control * 100 <= bytes.len() * MOST_CONTROL_PERCENT
+    !bytes.contains(&0) && control * 100 <= bytes.len() * MAX_CONTROL_PERCENT
 }
 
 #[cfg(test)]

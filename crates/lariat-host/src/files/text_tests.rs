@@ -7,7 +7,7 @@ fn decoded(bytes: &[u8]) -> Text {
 }
 
 #[test]
-fn every_encoding_is_recognised_and_written_back() {
+fn recognises_and_preserves_every_encoding() {
     let utf16 = |unit: fn(u16) -> [u8; 2]| -> Vec<u8> {
         "\u{feff}aä😀\r\n".encode_utf16().flat_map(unit).collect()
     };
@@ -26,7 +26,7 @@ fn every_encoding_is_recognised_and_written_back() {
 }
 
 #[test]
-fn what_is_not_text_is_not_read_as_text() {
+fn rejects_binary_content() {
     for bytes in [
         b"a\0b".as_slice(),
         b"\x7FELF\x02\x01\x01\0\xFF",
@@ -39,7 +39,7 @@ fn what_is_not_text_is_not_read_as_text() {
 }
 
 #[test]
-fn mixed_line_ends_stay_with_their_lines() {
+fn keeps_mixed_line_endings_per_line() {
     let text = decoded(b"a\r\nb\nc\r\nd\n");
     assert_eq!(text.as_str(), "a\nb\nc\nd\n");
     let changed = text.replaced(&[(2..3, "B\nB2"), (6..7, "")]);
@@ -49,7 +49,7 @@ fn mixed_line_ends_stay_with_their_lines() {
 }
 
 #[test]
-fn new_lines_of_a_crlf_file_end_in_crlf_however_they_are_written() {
+fn new_lines_in_a_crlf_file_end_in_crlf() {
     let text = decoded(b"a\r\nb");
     assert_eq!(text.replaced(&[(2..3, "x\ny\r\nz")]).encode().unwrap(), b"a\r\nx\r\ny\r\nz");
     assert_eq!(text.rewritten("p\nq\n").encode().unwrap(), b"p\r\nq\r\n");
@@ -57,14 +57,14 @@ fn new_lines_of_a_crlf_file_end_in_crlf_however_they_are_written() {
 }
 
 #[test]
-fn a_character_that_does_not_fit_is_named() {
+fn encode_reports_the_unencodable_character() {
     let text = decoded(b"\xFC\n");
     assert_eq!(text.replaced(&[(0..2, "→")]).encode(), Err('→'));
 }
 
 proptest! {
     #[test]
-    fn whatever_decodes_comes_back_as_the_same_bytes(bytes in bytes()) {
+    fn decode_then_encode_yields_the_same_bytes(bytes in bytes()) {
         if let Some(text) = Text::decode(&bytes) {
             prop_assert_eq!(text.encode().unwrap(), bytes);
         }

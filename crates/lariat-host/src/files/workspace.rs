@@ -1,7 +1,6 @@
-//! Where an agent works: open directories.
+//! Holds the open directories that an agent works in.
 //!
-//! Owns the roots and their settings. Cloning shares the handles. A root that is moved or replaced after it was opened
-//! stays the directory that it was.
+//! Clones share the handles. A root that is moved or replaced after it was opened still refers to the same directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,27 +12,27 @@ use rustix::fs::{Mode, OFlags, fstat};
 use super::error::FileError;
 #[cfg(feature = "planted")]
 use super::hole::Hole;
-use super::judged::Judge;
+use super::judge::Judge;
 use super::stamp::FileId;
 
-/// Where an agent works. Cheap to clone.
+/// The directories that an agent works in. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    pub(super) shared: Arc<Shared>,
-    /// Whether who asks for what does not exist is told of the nearest name.
+    pub(super) shared: Arc<WorkspaceShared>,
+    /// Whether errors for missing files name the nearest existing name.
     pub(super) hints: bool,
     pub(super) judge: Judge,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Shared {
+pub(super) struct WorkspaceShared {
     pub(super) roots: Vec<Root>,
     pub(super) sync: Sync,
     #[cfg(feature = "planted")]
     pub(super) hole: Option<Hole>,
 }
 
-/// A directory beneath which files are reached.
+/// An open directory. Files are accessed only beneath roots.
 #[derive(Clone, Debug)]
 pub struct Root {
     pub(super) handle: Arc<OwnedFd>,
@@ -43,34 +42,34 @@ pub struct Root {
     access: Access,
 }
 
-/// What may be done beneath a root.
+/// What is allowed beneath a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reading.
+    /// Reads only.
     ReadOnly,
-    /// Reading and changing.
+    /// Reads and changes.
     ReadWrite,
 }
 
-/// When a write counts as done.
+/// When a write returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sync {
-    /// When it survives a power cut.
+    /// After it survives a power failure.
     #[default]
     Durable,
-    /// When every process sees it.
+    /// After every process sees it.
     Fast,
 }
 
 impl Workspace {
-    /// Opens a directory to read and write in.
+    /// Opens a directory for reading and writing.
     ///
     /// # Errors
-    /// When it is not a directory that can be opened.
+    /// If the path is not a directory or cannot be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let roots = vec![Root::open(path.as_ref(), Access::ReadWrite)?];
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(WorkspaceShared {
                 roots,
                 sync: Sync::default(),
                 #[cfg(feature = "planted")]
@@ -81,42 +80,42 @@ impl Workspace {
         })
     }
 
-    /// Adds a directory beneath which absolute paths, and links to it, are reached.
+    /// Adds a directory; absolute paths and links may lead beneath it.
     ///
     /// # Errors
-    /// When it is not a directory that can be opened.
+    /// If the path is not a directory or cannot be opened.
     pub fn with_root(mut self, path: impl AsRef<Path>, access: Access) -> Result<Self, FileError> {
         let root = Root::open(path.as_ref(), access)?;
         Arc::make_mut(&mut self.shared).roots.push(root);
         Ok(self)
     }
 
-    /// Chooses when a write counts as done.
+    /// Sets when a write returns.
     #[must_use]
     pub fn with_sync(mut self, sync: Sync) -> Self {
         Arc::make_mut(&mut self.shared).sync = sync;
         self
     }
 
-    /// When a write counts as done.
+    /// When a write returns.
     pub fn sync(&self) -> Sync {
         self.shared.sync
     }
 
-    /// The directories, the one that relative paths belong to first.
+    /// The directories; relative paths belong to the first one.
     pub fn roots(&self) -> &[Root] {
         &self.shared.roots
     }
 
-    /// The same, for who asks for what is often not there: no directory is read to find the nearest name.
+    /// Disables hints, for callers that often look up missing files: no directory is read to find the nearest name.
     #[must_use]
     pub fn without_hints(mut self) -> Self {
         self.hints = false;
         self
     }
 
-    /// The same, for one call: every file that is opened is judged by the path that its handle really has, and not used if
-    /// the judge refuses. See [`FileJudge`].
+    /// Restricts the workspace to what one tool call may use: after every open, the judge checks the real path of the
+    /// handle and may deny access. See [`FileJudge`].
     #[must_use]
     pub fn judged_by(mut self, judge: Arc<dyn FileJudge>) -> Self {
         self.judge = Judge::by(judge);
@@ -141,17 +140,17 @@ impl Root {
         Ok(Self { handle: Arc::new(handle), id, given: absolute, canonical, access })
     }
 
-    /// Its canonical path when it was opened.
+    /// The canonical path that it had when it was opened.
     pub fn path(&self) -> &Path {
         &self.canonical
     }
 
-    /// The handle, open for resolving beneath it.
+    /// The handle, opened for resolving paths beneath it.
     pub fn handle(&self) -> &OwnedFd {
         &self.handle
     }
 
-    /// What may be done beneath it.
+    /// What is allowed beneath it.
     pub const fn access(&self) -> Access {
         self.access
     }

@@ -1,12 +1,12 @@
-//! Writing: a whole file at once, or nothing.
+//! Writes whole files atomically.
 //!
-//! Owns the order of steps: a file without a name in the same directory, its content and rights, the disk, then one link
-//! or rename. An existing file is exchanged with the new one and looked at afterwards, where nobody else can reach it any
-//! more: when it is not the expected one, both are exchanged back.
+//! The steps, in order: create a nameless file in the same directory, write its content and permissions, sync it, then
+//! give it its name with one link or rename. An existing file is exchanged with the new one and checked afterwards,
+//! when no other program can reach it by name: if it is not the expected file, both are exchanged back.
 //!
-//! Invariants: a reader sees the old content or the new; nothing that somebody else wrote is lost; hard links are broken,
-//! never written through; no temporary file outlives the call. A file that takes another's place has a name of its own for
-//! as long as a few system calls take, on file systems without nameless files for longer; see `temporary`.
+//! Invariants: a reader sees either the old content or the new; nothing that another program wrote is lost; hard links
+//! are broken, never written through; no temporary file outlives the call. A file that replaces another has a temporary
+//! name for the duration of a few system calls; on file systems without nameless files, for longer (see `temporary`).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,47 +20,46 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::directory::reopened;
+use super::directory::reopen;
 use super::error::FileError;
 use super::memory::Known;
-use super::read::{CONTENT, system};
-use super::resolve::{Link, Missing, Place, is, open_name};
+use super::read::{CONTENT, system_error};
+use super::resolve::{LinkHandling, MissingDirectories, ResolvedPath, has_type, open_name};
 use super::stamp::{FileId, Stamp, size};
 use super::temporary;
 use super::workspace::{Sync, Workspace};
 
-/// What must be there for a write to happen.
+/// What must exist at the path for a write to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expected {
-    /// Nothing.
+    /// The path must not exist.
     Absent,
-    /// This file, in this state.
+    /// The file must still have this state.
     Unchanged(Known),
-    /// Whatever; it is replaced unseen.
+    /// Anything; an existing file is replaced without a check.
     Any,
 }
 
-/// What a write did.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The file as it is now.
+    /// The new state of the file.
     pub known: Known,
 }
 
 impl Workspace {
-    /// Writes a file whole, through a link at the end of its path. Directories that are missing are created for a new
-    /// file.
+    /// Writes a whole file; if the path ends in a link, writes its target. Creates missing directories for a new file.
     ///
     /// # Errors
-    /// When what is there is not what was expected, or not a regular file; nothing has changed then.
+    /// If the existing file is not the expected one or not a regular file; then nothing was changed.
     pub fn write(&self, path: &str, bytes: &[u8], expected: &Expected) -> Result<Written, FileError> {
         let refused = |errno| FileError::of(path, errno);
         let missing = match expected {
-            Expected::Unchanged(_) => Missing::Refuse,
-            Expected::Absent | Expected::Any => Missing::Create,
+            Expected::Unchanged(_) => MissingDirectories::Refuse,
+            Expected::Absent | Expected::Any => MissingDirectories::Create,
         };
-        let place = self.place_to_change(path, missing, Link::Follow, FileUse::Write)?;
+        let place = self.resolve_for_change(path, missing, LinkHandling::Follow, FileUse::Write)?;
         let old = match statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Some(stat),
             Err(Errno::NOENT) => None,
@@ -73,39 +72,39 @@ impl Workspace {
             (Expected::Absent, Some(_)) => return Err(FileError::Exists(path.to_owned())),
             (Expected::Unchanged(_), None) => return Err(FileError::Changed(path.to_owned())),
             (Expected::Unchanged(known), Some(old)) => {
-                Change::Exchange(self.still_known(path, &place, old, known)?)
+                Placement::Exchange(self.refresh_known(path, &place, old, known)?)
             }
-            (Expected::Any, Some(_)) => Change::Replace,
-            (_, None) => Change::Add,
+            (Expected::Any, Some(_)) => Placement::Replace,
+            (_, None) => Placement::Add,
         };
         #[cfg(feature = "planted")]
         if self.has(super::Hole::WritesInPlace) && old.is_some() {
             let flags = OFlags::WRONLY | OFlags::TRUNC;
             let handle = open_name(&place.directory, &place.name, flags, Mode::empty()).map_err(refused)?;
             let mut file = File::from(handle);
-            file.write_all(bytes).map_err(|error| system(path, &error))?;
+            file.write_all(bytes).map_err(|error| system_error(path, &error))?;
             let stamp = Stamp::of(&fstat(&file).map_err(refused)?);
             return Ok(Written { known: Known::of(stamp, bytes) });
         }
         let mut temporary = Temporary::create(&place, old.as_ref()).map_err(refused)?;
-        temporary.file.write_all(bytes).map_err(|error| system(path, &error))?;
+        temporary.file.write_all(bytes).map_err(|error| system_error(path, &error))?;
         if let Some(old) = &old {
-            temporary.take_rights(&place, old).map_err(refused)?;
+            temporary.copy_permissions(&place, old).map_err(refused)?;
         }
         if self.shared.sync == Sync::Durable {
             rustix::fs::fdatasync(&temporary.file).map_err(refused)?;
         }
         temporary.put_in_place(path, &place, &change)?;
-        self.settle(path, &place.directory)?;
+        self.sync_directory(path, &place.directory)?;
         let stamp = Stamp::of(&fstat(&temporary.file).map_err(refused)?);
         Ok(Written { known: Known::of(stamp, bytes) })
     }
 
-    /// What is known of a file, brought to the state it is in, if its content is still the same.
-    pub(super) fn still_known(
+    /// Updates the known state to the current state if the content is still the same; fails if it changed.
+    pub(super) fn refresh_known(
         &self,
         path: &str,
-        place: &Place,
+        place: &ResolvedPath,
         stat: &Stat,
         known: &Known,
     ) -> Result<Known, FileError> {
@@ -118,59 +117,59 @@ impl Workspace {
         match hash_of(&place.directory, &place.name) {
             Ok((now, found)) if found == hash => Ok(Known { stamp: now, hash: Some(hash) }),
             Ok(_) => Err(changed()),
-            Err(error) => Err(system(path, &error)),
+            Err(error) => Err(system_error(path, &error)),
         }
     }
 
-    /// Waits until a directory's names survive a power cut, where that is asked for.
-    pub(super) fn settle(&self, path: &str, directory: &OwnedFd) -> Result<(), FileError> {
+    /// Syncs a directory so that its names survive a power failure, unless [`Sync::Fast`] is set.
+    pub(super) fn sync_directory(&self, path: &str, directory: &OwnedFd) -> Result<(), FileError> {
         if self.shared.sync == Sync::Fast {
             return Ok(());
         }
-        let synced = reopened(directory).and_then(rustix::fs::fsync);
+        let synced = reopen(directory).and_then(rustix::fs::fsync);
         match synced {
-            // Some file systems cannot sync a directory; they keep names in other ways.
+            // Some file systems cannot sync a directory; they preserve names in other ways.
             Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ROFS) => Ok(()),
             Err(errno) => Err(FileError::of(path, errno)),
         }
     }
 }
 
-/// How the new file gets its name.
-enum Change {
+/// How the new file gets its final name.
+enum Placement {
     Add,
     Replace,
     Exchange(Known),
 }
 
-/// Bytes of an extended attribute, by the kernel's own limit.
-const MOST_ATTRIBUTE: usize = 64 * 1024;
-/// A mode without set-user-id and set-group-id.
+/// Maximum size of an extended attribute in bytes; the kernel's limit.
+const MAX_ATTRIBUTE: usize = 64 * 1024;
+/// All mode bits except set-user-id and set-group-id.
 pub(crate) const PLAIN_MODE: u32 = 0o1777;
-/// Bytes that are hashed at once.
+/// Bytes to hash at once.
 const CHUNK: u64 = 64 * 1024;
 
-/// A file without its final name. Dropping it removes the name it has, if it has one.
+/// A file that does not have its final name yet. Dropping it removes its temporary name, if it has one.
 struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: Option<OsString>,
     file: File,
-    /// Held while it has a name.
+    /// Held while the file has a temporary name.
     lock: Option<OwnedFd>,
 }
 
 impl<'a> Temporary<'a> {
-    /// A new file gets the rights of the kernel's choice (umask, the directory's defaults); one that takes another's
-    /// place is nobody else's until it has that one's rights.
-    fn create(place: &'a Place, old: Option<&Stat>) -> Result<Self, Errno> {
+    /// A new file gets the default permissions (umask, the directory's default ACL). A file that replaces another is
+    /// private to this user until it has the old file's permissions.
+    fn create(place: &'a ResolvedPath, old: Option<&Stat>) -> Result<Self, Errno> {
         let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
         let directory = &place.directory;
         let nameless = OFlags::RDWR | OFlags::TMPFILE;
         match open_name(directory, OsStr::new("."), nameless, mode) {
             Ok(handle) => Ok(Self { directory, name: None, file: File::from(handle), lock: None }),
-            // Not every file system has files without a name.
+            // Not every file system supports nameless files.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {
-                let (lock, name) = (temporary::hold(directory), temporary::draft()?);
+                let (lock, name) = (temporary::lock_shared(directory), temporary::draft_name()?);
                 let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
                 let handle = open_name(directory, &name, flags, mode)?;
                 Ok(Self { directory, name: Some(name), file: File::from(handle), lock })
@@ -179,13 +178,13 @@ impl<'a> Temporary<'a> {
         }
     }
 
-    /// Gives it a name under which it can take the place of something of this content.
+    /// Gives the file a name under which it can replace a file with this hash.
     fn rename(&mut self, replaced: Option<blake3::Hash>) -> Result<OsString, Errno> {
-        let name = temporary::exchanged(&fstat(&self.file)?, replaced)?;
+        let name = temporary::exchange_name(&fstat(&self.file)?, replaced)?;
         match &self.name {
             Some(draft) => renameat(self.directory, draft, self.directory, &name)?,
             None => {
-                self.lock = temporary::hold(self.directory);
+                self.lock = temporary::lock_shared(self.directory);
                 self.link(&name)?;
             }
         }
@@ -193,35 +192,35 @@ impl<'a> Temporary<'a> {
         Ok(name)
     }
 
-    /// Gives it its first name, which nothing has.
+    /// Gives the nameless file its first name; fails if the name exists.
     fn link(&self, name: &OsStr) -> Result<(), Errno> {
-        // The way to a file without a name that needs no privilege.
+        // Linking a nameless file this way needs no privileges.
         let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         linkat(CWD, own, self.directory, name, AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// Owner, group, mode, and extended attributes as far as this process may set them. What lets a program run with the
-    /// rights of its owner is not taken over: the content is new, and nobody gave it those rights.
-    fn take_rights(&self, place: &Place, old: &Stat) -> Result<(), Errno> {
+    /// Copies owner, group, mode and extended attributes, as far as this process may set them. Does not copy
+    /// set-user-id, set-group-id and capabilities: the content is new, and no user granted it those rights.
+    fn copy_permissions(&self, place: &ResolvedPath, old: &Stat) -> Result<(), Errno> {
         let now = fstat(&self.file)?;
         if (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid) {
             let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
             if fchown(&self.file, Some(owner), Some(group)).is_err() {
-                // Only root gives files away; the group may still be one of ours.
+                // Only root can change the owner; the group may still be one of this user's groups.
                 let _ = fchown(&self.file, None, Some(group));
             }
         }
-        self.take_attributes(place);
+        self.copy_attributes(place);
         fchmod(&self.file, Mode::from_raw_mode(old.st_mode & PLAIN_MODE))
     }
 
-    fn take_attributes(&self, place: &Place) {
+    fn copy_attributes(&self, place: &ResolvedPath) {
         let Ok(old) = open_name(&place.directory, &place.name, CONTENT, Mode::empty()) else { return };
-        // Most files have none, and asking for the length alone tells.
+        // Most files have none; asking for the length first is cheap.
         let Ok(length @ 1..) = rustix::fs::flistxattr(&old, [0_u8; 0].as_mut_slice()) else { return };
         let mut names = vec![0; length];
         let Ok(length) = rustix::fs::flistxattr(&old, names.as_mut_slice()) else { return };
-        let mut value = vec![0; MOST_ATTRIBUTE];
+        let mut value = vec![0; MAX_ATTRIBUTE];
         for name in names.get(..length).unwrap_or_default().split(|byte| *byte == 0) {
             if name.is_empty() || name == b"security.capability" {
                 continue;
@@ -233,21 +232,26 @@ impl<'a> Temporary<'a> {
         }
     }
 
-    fn put_in_place(&mut self, path: &str, place: &Place, change: &Change) -> Result<(), FileError> {
+    fn put_in_place(
+        &mut self,
+        path: &str,
+        place: &ResolvedPath,
+        change: &Placement,
+    ) -> Result<(), FileError> {
         let refused = |errno| FileError::of(path, errno);
         let changed = || FileError::Changed(path.to_owned());
         let directory = self.directory;
         let rename = |name: &OsStr, flags| renameat_with(directory, name, directory, &place.name, flags);
         let plain = |name: &OsStr| renameat(directory, name, directory, &place.name);
         let answer = match (change, &self.name) {
-            (Change::Add, None) => self.link(&place.name),
-            (Change::Add, Some(draft)) => match rename(draft, RenameFlags::NOREPLACE) {
+            (Placement::Add, None) => self.link(&place.name),
+            (Placement::Add, Some(draft)) => match rename(draft, RenameFlags::NOREPLACE) {
                 Err(Errno::INVAL | Errno::NOSYS) if !exists(place) => plain(draft),
                 Err(Errno::INVAL | Errno::NOSYS) => Err(Errno::EXIST),
                 answer => answer,
             },
-            (Change::Replace, _) => self.rename(None).and_then(|name| plain(&name)),
-            (Change::Exchange(known), _) => {
+            (Placement::Replace, _) => self.rename(None).and_then(|name| plain(&name)),
+            (Placement::Exchange(known), _) => {
                 let name = self.rename(known.hash).map_err(refused)?;
                 match rename(&name, RenameFlags::EXCHANGE) {
                     Ok(()) => return self.finish_exchange(path, place, known),
@@ -268,8 +272,9 @@ impl<'a> Temporary<'a> {
         Ok(())
     }
 
-    /// The old file has the temporary name now. Either it is the expected one and goes, or both go back.
-    fn finish_exchange(&mut self, path: &str, place: &Place, known: &Known) -> Result<(), FileError> {
+    /// After the exchange the old file has the temporary name. Removes it if it is the expected file, else exchanges
+    /// back.
+    fn finish_exchange(&mut self, path: &str, place: &ResolvedPath, known: &Known) -> Result<(), FileError> {
         let name = self.name.take().unwrap_or_default();
         if self.is_expected(&name, known) {
             return unlinkat(self.directory, &name, AtFlags::empty())
@@ -292,10 +297,10 @@ impl<'a> Temporary<'a> {
             return false;
         };
         let stamp = Stamp::of(&stat);
-        if !is(&stat, FileType::RegularFile) || !known.stamp.same_content(&stamp) {
+        if !has_type(&stat, FileType::RegularFile) || !known.stamp.same_content(&stamp) {
             return false;
         }
-        // A time that is almost now may not tell a second change.
+        // If the modification time is almost now, a second change may have the same timestamp.
         match known.hash {
             Some(hash) if stamp.is_recent(&Stamp::of(&own)) => {
                 hash_of(self.directory, name).is_ok_and(|(_, found)| found == hash)
@@ -313,15 +318,15 @@ impl Drop for Temporary<'_> {
     }
 }
 
-fn exists(place: &Place) -> bool {
+fn exists(place: &ResolvedPath) -> bool {
     !matches!(statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
 }
 
-/// State and hash of a file of a directory.
+/// State and hash of a file in a directory.
 pub(super) fn hash_of(directory: &OwnedFd, name: &OsStr) -> std::io::Result<(Stamp, blake3::Hash)> {
     let mut file = File::from(open_name(directory, name, CONTENT, Mode::empty())?);
     let stat = fstat(&file)?;
-    if !is(&stat, FileType::RegularFile) {
+    if !has_type(&stat, FileType::RegularFile) {
         return Err(Errno::INVAL.into());
     }
     let mut hasher = blake3::Hasher::new();

@@ -1,33 +1,32 @@
-//! Output with a bound: the start, the end, and the whole in a file.
+//! Captures the output of a program: start and end in memory, all of it in a file.
 //!
-//! Owns how much is kept in memory and on disk. Invariant: memory stays below head plus twice the tail, whatever a
-//! program prints.
+//! Invariant: memory use stays below the head limit plus twice the tail limit, however much a program prints.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// How much of an output is kept.
+/// How much of a program's output to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureLimits {
-    /// Bytes kept from the start.
+    /// Bytes to keep from the start.
     pub head: usize,
-    /// Bytes kept from the end.
+    /// Bytes to keep from the end.
     pub tail: usize,
-    /// The file that gets all of it, made when there is more than head and tail hold.
+    /// File for the whole output; created only when the output exceeds head and tail.
     pub spill: Option<PathBuf>,
-    /// Bytes after which the file does not grow any more.
+    /// Maximum size of that file in bytes.
     pub spill_limit: u64,
 }
 
 impl Default for CaptureLimits {
-    /// 256 KB in memory, half of it from the start; 256 MB on disk where there is a place.
+    /// 256 KB in memory, half of it from the start; 256 MB on disk if `spill` is set.
     fn default() -> Self {
         Self { head: 128 * 1024, tail: 128 * 1024, spill: None, spill_limit: 256 * 1024 * 1024 }
     }
 }
 
-/// What was kept of an output.
+/// The captured output of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Captured {
@@ -35,21 +34,21 @@ pub struct Captured {
     pub head: Vec<u8>,
     /// The last bytes, after those of the head.
     pub tail: Vec<u8>,
-    /// Bytes in all.
+    /// Number of bytes that the program wrote.
     pub total: u64,
-    /// The file with all of it, when it is longer than head and tail.
+    /// File with the whole output, if it did not fit into head and tail.
     pub spill: Option<PathBuf>,
     /// Bytes in that file.
     pub spilled: u64,
 }
 
 impl Captured {
-    /// Bytes between head and tail that are not here.
+    /// Number of bytes between head and tail that were dropped from memory.
     pub fn missing(&self) -> u64 {
         self.total - (self.head.len() + self.tail.len()) as u64
     }
 
-    /// Everything that is here as one text; a gap is named.
+    /// Head and tail as one text, with a note where bytes are missing.
     pub fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.head).into_owned();
         if self.missing() > 0 {
@@ -60,7 +59,7 @@ impl Captured {
     }
 }
 
-/// Takes an output as it comes.
+/// Collects output as it arrives.
 #[derive(Debug)]
 pub(super) struct Capture {
     limits: CaptureLimits,
@@ -72,11 +71,11 @@ pub(super) struct Capture {
 
 #[derive(Debug)]
 enum Spill {
-    /// Nothing is on disk yet.
+    /// Nothing was written to disk yet.
     None,
-    /// A file with so many bytes.
+    /// The file and the number of bytes written to it.
     File(File, u64),
-    /// There is no place, or it failed.
+    /// No file was requested, or writing failed.
     Off,
 }
 
@@ -106,7 +105,7 @@ impl Capture {
         self.total
     }
 
-    /// The bytes from a place on, as far as they are here, and whether some before them are not.
+    /// Returns the bytes after `mark` that are still in memory, and whether some of them are missing.
     pub(super) fn since(&self, mark: u64) -> (Vec<u8>, bool) {
         let tail_start = self.total - self.tail.len() as u64;
         let mut bytes = Vec::new();
@@ -134,7 +133,7 @@ impl Capture {
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the host")]
+    #[expect(clippy::disallowed_methods, reason = "lariat-host may access the operating system")]
     fn open_spill(&mut self) {
         let Some(path) = &self.limits.spill else { return };
         let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
@@ -142,7 +141,7 @@ impl Capture {
             Ok(file) => Spill::File(file, 0),
             Err(_) => Spill::Off,
         };
-        // Until now, head and tail hold everything.
+        // So far, head and tail contain everything.
         let (head, tail) = (std::mem::take(&mut self.head), std::mem::take(&mut self.tail));
         self.write_spill(&head);
         self.write_spill(&tail);

@@ -4,10 +4,10 @@ fn limits(spill: Option<PathBuf>) -> CaptureLimits {
     CaptureLimits { head: 10, tail: 20, spill, spill_limit: 1000 }
 }
 
-/// A place for a file that is not there, gone with the test.
-struct Place(PathBuf);
+/// Path of a file that does not exist yet; removed when the test ends.
+struct SpillPath(PathBuf);
 
-impl Place {
+impl SpillPath {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("lariat-capture-{name}-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
@@ -15,7 +15,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SpillPath {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
@@ -26,54 +26,54 @@ fn bytes(count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_fits_is_whole_and_not_on_disk() {
-    let place = Place::new("fits");
-    let mut capture = Capture::new(limits(Some(place.0.clone())));
+fn short_output_is_complete_and_not_on_disk() {
+    let spill = SpillPath::new("fits");
+    let mut capture = Capture::new(limits(Some(spill.0.clone())));
     bytes(30).chunks(7).for_each(|chunk| capture.take(chunk));
     let captured = capture.captured();
     assert_eq!([captured.head.clone(), captured.tail.clone()].concat(), bytes(30));
     assert_eq!((captured.missing(), captured.spill.clone()), (0, None));
-    assert!(!place.0.exists());
+    assert!(!spill.0.exists());
 }
 
 #[test]
-fn both_ends_are_kept_and_the_file_has_the_whole_however_it_arrives() {
+fn keeps_both_ends_and_spills_all_output_to_the_file() {
     for chunk in [1, 3, 10, 29, 30, 31, 500] {
-        let place = Place::new(&format!("whole-{chunk}"));
-        let mut capture = Capture::new(limits(Some(place.0.clone())));
+        let spill = SpillPath::new(&format!("whole-{chunk}"));
+        let mut capture = Capture::new(limits(Some(spill.0.clone())));
         let all = bytes(500);
         all.chunks(chunk).for_each(|chunk| capture.take(chunk));
         let captured = capture.captured();
         assert_eq!(captured.head, all[..10]);
         assert_eq!(captured.tail, all[480..]);
         assert_eq!((captured.total, captured.missing(), captured.spilled), (500, 470, 500));
-        assert_eq!(std::fs::read(&place.0).unwrap(), all, "chunks of {chunk}");
+        assert_eq!(std::fs::read(&spill.0).unwrap(), all, "chunks of {chunk}");
         assert!(captured.text().contains("[… 470 bytes not shown …]"));
     }
 }
 
 #[test]
-fn the_file_stops_growing_at_its_limit() {
-    let place = Place::new("limit");
-    let mut capture = Capture::new(limits(Some(place.0.clone())));
+fn spill_file_stops_growing_at_its_limit() {
+    let spill = SpillPath::new("limit");
+    let mut capture = Capture::new(limits(Some(spill.0.clone())));
     (0..100).for_each(|_| capture.take(&bytes(50)));
     assert_eq!((capture.captured().total, capture.captured().spilled), (5000, 1000));
-    assert_eq!(std::fs::metadata(&place.0).unwrap().len(), 1000);
+    assert_eq!(std::fs::metadata(&spill.0).unwrap().len(), 1000);
     assert!(capture.tail.len() <= 2 * 20 + 50);
 }
 
 #[test]
-fn a_file_that_is_there_already_is_not_touched() {
-    let place = Place::new("there");
-    std::fs::write(&place.0, "mine").unwrap();
-    let mut capture = Capture::new(limits(Some(place.0.clone())));
+fn never_overwrites_an_existing_spill_file() {
+    let spill = SpillPath::new("there");
+    std::fs::write(&spill.0, "mine").unwrap();
+    let mut capture = Capture::new(limits(Some(spill.0.clone())));
     capture.take(&bytes(500));
     assert_eq!(capture.captured().spill, None);
-    assert_eq!(std::fs::read(&place.0).unwrap(), b"mine");
+    assert_eq!(std::fs::read(&spill.0).unwrap(), b"mine");
 }
 
 #[test]
-fn reading_goes_on_where_it_stopped() {
+fn reading_continues_at_the_mark() {
     let mut capture = Capture::new(limits(None));
     let all = bytes(25);
     capture.take(&all);

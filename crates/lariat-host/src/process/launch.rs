@@ -1,17 +1,16 @@
-//! What is to be started: a program, its arguments, its place, its environment, its limits.
+//! Describes a program to start: its arguments, working directory, environment and limits.
 //!
-//! Owns the list of variables that programs may inherit. Keys of model services are not among them, whatever their
-//! names: what is not on the list stays out.
+//! Programs inherit only the environment variables on a fixed list. Provider keys are not on it, whatever their names.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::capture::CaptureLimits;
-use super::programs::{self, Distrusted};
+use super::programs::{self, UntrustedDirectories};
 use crate::sandbox::Sandbox;
 
-/// How long a program may run unless it is told otherwise.
+/// Default time limit of a program.
 pub(crate) const TIME: Duration = Duration::from_secs(120);
 
 /// A program to start.
@@ -20,33 +19,33 @@ pub(crate) const TIME: Duration = Duration::from_secs(120);
 pub struct Launch {
     /// The program: a path, or a name to be found in the environment's `PATH`.
     pub program: OsString,
-    /// Its arguments.
+    /// The arguments, without the program's name.
     pub arguments: Vec<OsString>,
-    /// Its working directory.
+    /// The working directory.
     pub directory: PathBuf,
-    /// Its environment, whole.
+    /// The complete environment.
     pub environment: Environment,
-    /// What it reads.
+    /// What the program reads from standard input.
     pub input: Input,
-    /// Where what it writes goes.
+    /// Where its output goes.
     pub output: Output,
-    /// How long it may run; `None` for as long as its supervisor lives.
+    /// Time limit; `None` means until its supervisor is dropped.
     pub time: Option<Duration>,
-    /// How much of its output is kept.
+    /// How much of its output to keep.
     pub capture: CaptureLimits,
-    /// What confines it.
+    /// The sandbox to run it in; `None` means unsandboxed.
     pub sandbox: Option<Sandbox>,
 }
 
-/// What a program reads.
+/// Where a program's standard input comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Input {
-    /// Nothing.
+    /// No input.
     Empty,
-    /// These bytes, then nothing more.
+    /// These bytes, then end of file.
     Bytes(Vec<u8>),
-    /// What is written to it while it runs.
+    /// What the caller writes with [`Process::write`](super::Process::write) while the program runs.
     Written,
 }
 
@@ -54,18 +53,18 @@ pub enum Input {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Output {
-    /// Standard output and standard error into one stream, in the order they were written.
+    /// Standard output and standard error in one stream, in the order in which they were written.
     Merged,
-    /// Each by itself.
+    /// Two separate streams.
     Separate,
-    /// A terminal of this size; input is what is typed.
+    /// A terminal of this size; the input is what is typed into it.
     Terminal(Size),
 }
 
 /// Size of a terminal, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Lines.
+    /// Number of lines.
     pub rows: u16,
     /// Characters per line.
     pub columns: u16,
@@ -78,7 +77,7 @@ impl Default for Size {
 }
 
 impl Launch {
-    /// A program with an empty environment, 120 seconds of time, and its output in one stream.
+    /// A program with an empty environment, a time limit of 120 seconds, and merged output.
     pub fn new(program: impl Into<OsString>, directory: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -104,13 +103,13 @@ impl Launch {
         self
     }
 
-    /// Sets the environment.
+    /// Sets the complete environment.
     pub fn with_environment(mut self, environment: Environment) -> Self {
         self.environment = environment;
         self
     }
 
-    /// Sets what the program reads.
+    /// Sets what the program reads from standard input.
     pub fn with_input(mut self, input: Input) -> Self {
         self.input = input;
         self
@@ -122,35 +121,35 @@ impl Launch {
         self
     }
 
-    /// Sets how long it may run.
+    /// Sets the time limit; `None` means until the supervisor is dropped.
     pub fn with_time(mut self, time: Option<Duration>) -> Self {
         self.time = time;
         self
     }
 
-    /// Sets how much output is kept.
+    /// Sets how much output to keep.
     pub fn with_capture(mut self, capture: CaptureLimits) -> Self {
         self.capture = capture;
         self
     }
 
-    /// Confines the program.
+    /// Runs the program in a sandbox.
     pub fn with_sandbox(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Some(sandbox);
         self
     }
 }
 
-/// The variables a program gets.
+/// The environment variables of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     variables: Vec<(OsString, OsString)>,
-    /// Directories whose programs are never started by their names.
-    distrusted: Vec<PathBuf>,
+    /// Directories from which programs are never started by name.
+    untrusted: Vec<PathBuf>,
 }
 
-/// Variables that programs inherit, because they find tools and speak a language by them. A `*` at the end stands for
-/// any rest. Nothing here holds a secret.
+/// Variables that programs inherit, because they need them to find tools and to choose a language. A `*` at the end
+/// matches any suffix. None of these contains a secret.
 const INHERITED: &[&str] = &[
     "PATH",
     "HOME",
@@ -204,17 +203,17 @@ const INHERITED: &[&str] = &[
 ];
 
 impl Environment {
-    /// Of all variables those that programs may inherit.
+    /// Keeps those variables that programs may inherit.
     pub fn inherited<N: Into<OsString>, V: Into<OsString>>(all: impl IntoIterator<Item = (N, V)>) -> Self {
         let variables = all
             .into_iter()
             .map(|(name, value)| (name.into(), value.into()))
             .filter(|(name, _)| is_inherited(name))
             .collect();
-        Self { variables, distrusted: Vec::new() }
+        Self { variables, untrusted: Vec::new() }
     }
 
-    /// Sets a variable.
+    /// Sets a variable; replaces an earlier value.
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         let name = name.into();
         self.variables.retain(|(known, _)| *known != name);
@@ -232,24 +231,24 @@ impl Environment {
         self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// Takes no program by its name from these directories: an agent can write there.
+    /// Never starts programs by name from these directories, because an agent can write there.
     #[must_use]
     pub fn distrusting<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Self {
-        self.distrusted.extend(directories.into_iter().map(Into::into));
+        self.untrusted.extend(directories.into_iter().map(Into::into));
         self
     }
 
-    /// Only these variables, with the same distrust.
+    /// Keeps only these variables, and the same untrusted directories.
     #[must_use]
     pub(crate) fn keeping(&self, names: &[&str]) -> Self {
         let kept = |(name, _): &&(OsString, OsString)| names.iter().any(|kept| name == kept);
         Self {
             variables: self.variables.iter().filter(kept).cloned().collect(),
-            distrusted: self.distrusted.clone(),
+            untrusted: self.untrusted.clone(),
         }
     }
 
-    /// Adds a setting of git that counts more than those of any file.
+    /// Adds a git setting that overrides every configuration file.
     #[must_use]
     pub fn with_git_setting(self, name: &str, value: &str) -> Self {
         let count = self.value("GIT_CONFIG_COUNT").and_then(|count| count.to_str()?.parse::<u32>().ok());
@@ -258,7 +257,7 @@ impl Environment {
             self.value(&format!("GIT_CONFIG_KEY_{number}")) == Some(OsStr::new(name))
                 && self.value(&format!("GIT_CONFIG_VALUE_{number}")) == Some(OsStr::new(value))
         };
-        // The last of several counts, so only there it is as good as set.
+        // Git uses the last of several values, so the setting may only be skipped if it is already the last one.
         if count.checked_sub(1).is_some_and(is_set) {
             return self;
         }
@@ -267,40 +266,43 @@ impl Environment {
             .with("GIT_CONFIG_COUNT", count.saturating_add(1).to_string())
     }
 
-    /// Where a program of that name is, by `PATH`, in a directory that is not distrusted; a path stays as it is. See
+    /// Finds a program by name in `PATH`, skipping untrusted directories; returns a path unchanged. See
     /// `process/programs.rs`.
     pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
-        self.find_beside(program, &[])
+        self.find_outside(program, &[])
     }
 
-    /// As [`find`](Self::find), with more directories that are distrusted.
-    pub(crate) fn find_beside(&self, program: &OsStr, more: &[&Path]) -> Option<PathBuf> {
+    /// Like [`find`](Self::find), with additional untrusted directories.
+    pub(crate) fn find_outside(&self, program: &OsStr, more: &[&Path]) -> Option<PathBuf> {
         let path = Path::new(program);
         if path.components().count() > 1 {
             return Some(path.to_owned());
         }
-        let distrusted =
-            Distrusted::new(self.distrusted.iter().map(PathBuf::as_path).chain(more.iter().copied()));
-        self.places().find_map(|place| distrusted.program(&place, path))
+        let untrusted = UntrustedDirectories::new(
+            self.untrusted.iter().map(PathBuf::as_path).chain(more.iter().copied()),
+        );
+        self.path_directories().find_map(|directory| untrusted.program(&directory, path))
     }
 
-    /// Whether a shell would take a program of that name from a directory that is distrusted.
+    /// Whether a shell would start a program of that name from an untrusted directory.
     pub fn is_shadowed(&self, program: &str) -> bool {
-        let distrusted = Distrusted::new(self.distrusted.iter().map(PathBuf::as_path));
-        let first = self.places().find(|place| programs::is_executable(&place.join(program)));
-        first.is_some_and(|place| distrusted.program(&place, Path::new(program)).is_none())
+        let untrusted = UntrustedDirectories::new(self.untrusted.iter().map(PathBuf::as_path));
+        let first =
+            self.path_directories().find(|directory| programs::is_executable(&directory.join(program)));
+        first.is_some_and(|directory| untrusted.program(&directory, Path::new(program)).is_none())
     }
 
-    /// With a `PATH` of those directories that are not distrusted.
+    /// Removes untrusted directories from `PATH`.
     #[must_use]
     pub(crate) fn with_trusted_path(self) -> Self {
-        let distrusted = Distrusted::new(self.distrusted.iter().map(PathBuf::as_path));
-        let kept = std::env::join_paths(self.places().filter(|place| distrusted.trusts(place)));
+        let untrusted = UntrustedDirectories::new(self.untrusted.iter().map(PathBuf::as_path));
+        let kept =
+            std::env::join_paths(self.path_directories().filter(|directory| untrusted.trusts(directory)));
         let kept = kept.unwrap_or_default();
         self.with("PATH", kept)
     }
 
-    fn places(&self) -> impl Iterator<Item = PathBuf> {
+    fn path_directories(&self) -> impl Iterator<Item = PathBuf> {
         std::env::split_paths(self.value("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin")))
     }
 }

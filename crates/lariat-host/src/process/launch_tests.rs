@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn keys_are_not_inherited_and_paths_are() {
+fn inherits_paths_but_no_keys() {
     let all = [
         ("PATH", "/bin"),
         ("LC_ALL", "C"),
@@ -18,24 +18,24 @@ fn keys_are_not_inherited_and_paths_are() {
 }
 
 #[test]
-fn a_variable_that_is_set_again_has_its_last_value() {
+fn setting_a_variable_again_replaces_its_value() {
     let environment = Environment::default().with("A", "1").with("A", "2");
     assert_eq!(environment.iter().count(), 1);
     assert_eq!(environment.value("A"), Some(OsStr::new("2")));
 }
 
 #[test]
-fn a_program_is_found_by_its_name() {
+fn finds_a_program_by_name() {
     let environment = Environment::default().with("PATH", "/nowhere:/usr/bin:/bin");
     assert!(environment.find(OsStr::new("bash")).unwrap().ends_with("bin/bash"));
     assert_eq!(environment.find(OsStr::new("./bash")).as_deref(), Some(Path::new("./bash")));
     assert_eq!(environment.find(OsStr::new("no-such-program")), None);
 }
 
-/// S18: an active virtual environment puts a folder of the project first in PATH.
+/// An active virtual environment puts a directory of the project first in `PATH`.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
-fn a_program_is_not_taken_from_where_the_agent_can_write() {
+#[expect(clippy::disallowed_methods, reason = "the test creates its own files")]
+fn skips_programs_in_directories_the_agent_can_write() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     let base = std::env::temp_dir().join(format!("lariat-programs-{}", std::process::id()));
@@ -76,7 +76,7 @@ fn a_program_is_not_taken_from_where_the_agent_can_write() {
 }
 
 #[test]
-fn settings_of_git_are_added_to_those_that_are_there() {
+fn adds_git_settings_to_existing_ones() {
     let one = Environment::default().with_git_setting("safe.bareRepository", "explicit");
     assert_eq!(one.value("GIT_CONFIG_COUNT"), Some(OsStr::new("1")));
     assert_eq!(one.clone().with_git_setting("safe.bareRepository", "explicit"), one);

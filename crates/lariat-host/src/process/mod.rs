@@ -1,19 +1,19 @@
-//! Processes with an owner.
+//! Starts processes and ends everything they started.
 //!
-//! - [`Launch`]: what to start, where, with which environment, for how long.
-//! - [`Supervisor`]: starts it, and owns everything that comes of it.
-//! - [`Process`]: one that runs or ran: its output, its input, its end.
-//! - [`Keeper`]: a small process that starts programs in place of a large one.
-//! - [`Captured`]: the start and the end of an output; the whole is in a file beside.
+//! - [`Launch`]: what to start, where, with which environment and time limit.
+//! - [`Supervisor`]: starts programs and owns their process trees.
+//! - [`Process`]: a program that runs or ran: its output, its input, how it ended.
+//! - [`Keeper`]: the launch helper, a small process that starts programs on behalf of a large one.
+//! - [`Captured`]: the start and the end of an output; the whole output may be in a file.
 //!
-//! Between us and every program sits a warden, a process that is told when we want an end and notices when we are gone.
-//! Invariant: two seconds after a program ended, was stopped, ran out of time, or lost its supervisor, nothing that it
-//! started is alive.
+//! Every program runs beneath a supervisor process (see `sys`) that ends its process tree when we ask, or when this
+//! process dies. Invariant: two seconds after a program ended, was stopped, timed out, or lost its [`Supervisor`],
+//! nothing that it started is alive.
 
 mod capture;
-mod keeper;
+mod control;
 mod launch;
-mod lifeline;
+mod launch_helper;
 mod order;
 mod programs;
 mod running;
@@ -21,13 +21,13 @@ mod supervisor;
 mod terminal;
 
 pub use capture::{CaptureLimits, Captured};
-pub use keeper::Keeper;
 pub use launch::{Environment, Input, Launch, Output, Size};
+pub use launch_helper::Keeper;
 pub use running::{End, Exit, Finished, Process, ProcessId, Reading};
-/// Keeps other processes of the same user from reading this one's memory and environment, and from tracing it. Programs
-/// that are started are not affected.
+/// Prevents other processes of the same user from tracing this process and from reading its memory and environment.
+/// Does not affect programs that are started later.
 pub fn keep_memory_private() {
-    // A kernel that cannot is as before.
+    // If the kernel does not support this, the process runs as before.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 

@@ -1,19 +1,19 @@
-//! Which directories programs are taken from by their names.
+//! Decides which directories of `PATH` may provide programs by name.
 //!
-//! `PATH` is made for people: it may name a folder of the project, such as that of an active virtual environment, and the
-//! agent can write there. What it writes must not run in place of git or of a shell. Owns the check: a directory is passed
-//! over when it is relative, when everybody may write in it, or when it or the program in it lies, links followed, in a
-//! directory that is distrusted.
+//! `PATH` may contain a directory of the project, for example of an active virtual environment, and the agent can write
+//! there. A file that the agent writes must not run in place of git or a shell. So a directory is skipped if it is
+//! relative, if every user may write to it, or if it or the program in it lies, after following links, inside an
+//! untrusted directory.
 
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// Directories that programs are not taken from.
-pub(super) struct Distrusted(Vec<PathBuf>);
+/// Directories from which programs are not started by name.
+pub(super) struct UntrustedDirectories(Vec<PathBuf>);
 
-impl Distrusted {
-    /// The root of the file system is passed over: everything lies in it.
+impl UntrustedDirectories {
+    /// Ignores the root of the file system, because it contains everything.
     pub(super) fn new<'a>(directories: impl Iterator<Item = &'a Path>) -> Self {
         let real = directories.filter_map(|directory| directory.canonicalize().ok());
         Self(real.filter(|directory| directory.parent().is_some()).collect())
@@ -28,10 +28,12 @@ impl Distrusted {
         (self.trusts(directory) && self.trusts(&found)).then_some(found)
     }
 
-    /// Whether only people who may do everything can have put something there.
+    /// Whether only trusted users can have put a file there.
     pub(super) fn trusts(&self, path: &Path) -> bool {
         let Ok(real) = path.canonicalize() else { return false };
-        path.is_absolute() && !is_open(path) && !self.0.iter().any(|directory| real.starts_with(directory))
+        path.is_absolute()
+            && !is_world_writable(path)
+            && !self.0.iter().any(|directory| real.starts_with(directory))
     }
 }
 
@@ -39,7 +41,7 @@ pub(super) fn is_executable(path: &Path) -> bool {
     access(path, Access::EXEC_OK).is_ok() && !path.is_dir()
 }
 
-/// Whether everybody may write it.
-fn is_open(path: &Path) -> bool {
+/// Whether every user may write to it.
+fn is_world_writable(path: &Path) -> bool {
     rustix::fs::stat(path).is_ok_and(|found| found.st_mode & 0o002 != 0)
 }

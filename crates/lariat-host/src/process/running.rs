@@ -1,7 +1,6 @@
-//! A program that runs or ran.
+//! A program that runs or ran: its state, its output so far, its input, and why it was ended.
 //!
-//! Owns its state, its output so far, its input, and who asked for its end. Handles are shared; the supervisor's is one
-//! of them.
+//! Handles share the same program; the supervisor holds one of them.
 
 use std::fmt;
 use std::io;
@@ -14,15 +13,15 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use super::capture::{Capture, Captured};
-use super::lifeline::Lifeline;
+use super::control::ControlSocket;
 use crate::sandbox::Denial;
 
-/// Identity of a program among those of its supervisor.
+/// Identifies a program of a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessId(pub(super) u64);
 
 impl ProcessId {
-    /// The id of a number that was shown before.
+    /// Parses back a number that was shown to a user or model.
     pub fn of(number: u64) -> Self {
         Self(number)
     }
@@ -38,11 +37,11 @@ impl fmt::Display for ProcessId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exit {
-    /// With this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// A signal ended it.
     Signal(i32),
-    /// Nobody knows: its warden was killed.
+    /// Unknown, because its supervisor process was killed.
     Unknown,
 }
 
@@ -57,7 +56,7 @@ impl Exit {
         }
     }
 
-    /// True for code 0.
+    /// Whether it exited with code 0.
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
     }
@@ -67,91 +66,91 @@ impl Exit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum End {
-    /// By itself.
+    /// It ended by itself.
     ByItself,
-    /// Its time was over.
+    /// It exceeded its time limit.
     TimedOut,
-    /// The call that it belongs to was cancelled.
+    /// The tool call that started it was cancelled.
     Cancelled,
-    /// It was told to.
+    /// It was asked to stop.
     Stopped,
 }
 
-/// Everything about a program that ended.
+/// The result of a program that ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Finished {
-    /// How.
+    /// How it ended.
     pub exit: Exit,
-    /// Why.
+    /// Why it ended.
     pub end: End,
-    /// Standard output, with standard error where they were merged.
+    /// Standard output, including standard error if they were merged.
     pub output: Captured,
-    /// Standard error where it was kept apart.
+    /// Standard error, if it was separate.
     pub errors: Captured,
     /// How long it ran.
     pub elapsed: Duration,
-    /// What the sandbox refused.
+    /// What the sandbox denied.
     pub denials: Vec<Denial>,
 }
 
-/// New output of a program.
+/// Output of a program since an earlier read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reading {
-    /// The bytes since the mark, as far as they are kept.
+    /// The bytes after the mark that are still in memory.
     pub bytes: Vec<u8>,
-    /// True when bytes between the mark and these are not here any more.
+    /// Whether some bytes after the mark are missing.
     pub gap: bool,
-    /// Where the next reading goes on.
+    /// The mark for the next read.
     pub mark: u64,
 }
 
-/// A program that was started. Handles share it.
+/// A started program. Clones share it.
 #[derive(Clone)]
 pub struct Process {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ProcessShared>,
 }
 
-pub(super) struct Shared {
+pub(super) struct ProcessShared {
     pub(super) id: ProcessId,
     pub(super) command: String,
     pub(super) started: Instant,
-    pub(super) lifeline: Lifeline,
+    pub(super) control: ControlSocket,
     pub(super) output: Mutex<Capture>,
     pub(super) errors: Mutex<Capture>,
     pub(super) input: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
     pub(super) denials: Mutex<Vec<Denial>>,
     pub(super) end: Mutex<End>,
-    /// `None` while it runs.
+    /// `None` while the program runs.
     pub(super) exit: watch::Sender<Option<(Exit, Duration)>>,
 }
 
-/// The value of a lock, whatever happened to who held it: nothing here is left half done.
+/// Locks a mutex and ignores poisoning: no code here leaves a value half updated.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
-    /// Asks for the end, for this reason unless there was one before.
-    pub(super) fn ask_to_end(&self, reason: End) {
+impl ProcessShared {
+    /// Asks the supervisor process to end the program. The first reason is kept.
+    pub(super) fn request_end(&self, reason: End) {
         if self.exit.borrow().is_none() {
             let mut end = lock(&self.end);
             if *end == End::ByItself {
                 *end = reason;
             }
         }
-        self.lifeline.end();
+        self.control.end();
     }
 }
 
 impl Process {
-    /// Its identity.
+    /// Identifies it among the programs of its supervisor.
     pub fn id(&self) -> ProcessId {
         self.shared.id
     }
 
-    /// What was started, in words.
+    /// The command line, for display.
     pub fn command(&self) -> &str {
         &self.shared.command
     }
@@ -161,17 +160,17 @@ impl Process {
         self.shared.exit.borrow().map(|(exit, _)| exit)
     }
 
-    /// What it wrote since a mark; 0 is the beginning.
+    /// Returns the output since `mark`; 0 is the beginning.
     pub fn read(&self, mark: u64) -> Reading {
         let output = lock(&self.shared.output);
         let (bytes, gap) = output.since(mark);
         Reading { bytes, gap, mark: output.total() }
     }
 
-    /// Writes to its input.
+    /// Writes to its standard input.
     ///
     /// # Errors
-    /// [`io::ErrorKind::BrokenPipe`] when it has no input, or does not read any more.
+    /// [`io::ErrorKind::BrokenPipe`] if it has no input or no longer reads it.
     pub async fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let input = self.shared.input.lock().await;
         let input = input.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -183,18 +182,18 @@ impl Process {
         Ok(())
     }
 
-    /// Closes its input.
+    /// Closes its standard input.
     pub async fn close_input(&self) {
         *self.shared.input.lock().await = None;
     }
 
-    /// Ends it and everything it started, and waits for that.
+    /// Ends the program and everything it started, and waits until they have ended.
     pub async fn stop(&self) -> Finished {
-        self.shared.ask_to_end(End::Stopped);
+        self.shared.request_end(End::Stopped);
         self.wait().await
     }
 
-    /// Waits until nothing of it is left.
+    /// Waits until the program and everything it started have ended.
     pub async fn wait(&self) -> Finished {
         let mut exit = self.shared.exit.subscribe();
         let ended = exit.wait_for(Option::is_some).await.ok().and_then(|ended| *ended);

@@ -1,7 +1,7 @@
-//! The supervisor: starts every program and owns everything that comes of it.
+//! Starts every program and ends everything that the programs started.
 //!
-//! Owns the list of what runs, and the tasks that tend it. When the last handle of a supervisor goes, so does
-//! everything it started. Programs that ended stay listed until they are forgotten, the oldest first past a bound.
+//! Dropping the last clone of a supervisor ends all its programs. Programs that ended stay listed until they are
+//! forgotten; beyond a limit, the oldest are dropped first.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,90 +19,90 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::capture::Capture;
-use super::keeper::Keeper;
+use super::control::{ControlSocket, Message};
 use super::launch::{Input, Launch, Output};
-use super::lifeline::{Lifeline, Word};
-use super::order::{Beside, Descriptors, Order};
-use super::running::{End, Exit, Finished, Process, ProcessId, Shared, lock};
+use super::launch_helper::Keeper;
+use super::order::{Descriptors, LaunchContext, LaunchOrder};
+use super::running::{End, Exit, Finished, Process, ProcessId, ProcessShared, lock};
 use super::terminal;
-use crate::sandbox::Guard;
-use crate::sys::child::{Held, Stage};
+use crate::sandbox::ConfinementGuard;
+use crate::sys::child::{HeldDescriptors, Stage};
 
-/// The program that is started first.
+/// Id of the first program.
 const FIRST: ProcessId = ProcessId(1);
-/// Programs that ended and are still listed.
-const REMEMBERED: usize = 64;
-/// How long readers may go on after nothing of a program is left: somebody else holds its output open.
+/// Maximum number of programs in the list, if enough of them have ended.
+const MAX_LISTED: usize = 64;
+/// How long to keep reading after all processes of a program ended, if another process still holds its output open.
 const DRAIN: Duration = Duration::from_millis(200);
-/// How often a sandbox is made before that it cannot be made is believed. The command has not started by then.
+/// How often to try to create a sandbox before reporting an error. The command has not started at that point.
 const SANDBOX_TRIES: u32 = 8;
-/// Bytes read at once.
+/// Bytes to read at once.
 const CHUNK: usize = 64 * 1024;
 
 /// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProcessError {
-    /// There is no such program.
-    #[error("there is no program `{program}` to start: {source}")]
+    /// The program does not exist.
+    #[error("program `{program}` was not found: {source}")]
     NotFound {
-        /// The program.
+        /// The program's name or path.
         program: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel refused a step of the start.
-    #[error("`{program}` could not be started ({stage}): {source}")]
+    /// The kernel rejected a step of the start.
+    #[error("could not start `{program}` ({stage}): {source}")]
     Start {
-        /// The program.
+        /// The program's name or path.
         program: String,
-        /// The step.
+        /// The step that failed.
         stage: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The sandbox could not be made.
-    #[error("the sandbox could not be made: {0}")]
+    /// The sandbox could not be created.
+    #[error("could not create the sandbox: {0}")]
     Sandbox(#[source] io::Error),
 }
 
-/// Starts programs and owns them. Cloning shares; with the last clone everything ends.
+/// Starts programs and owns them. Clones share the list; dropping the last clone ends all programs.
 #[derive(Clone)]
 pub struct Supervisor {
-    list: Arc<List>,
+    table: Arc<ProcessTable>,
 }
 
-struct List {
+struct ProcessTable {
     keeper: Option<Keeper>,
     next: AtomicU64,
     processes: Mutex<BTreeMap<ProcessId, Process>>,
 }
 
-/// One line of the list of programs.
+/// One entry of the list of programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Its identity.
+    /// Identifies the program.
     pub id: ProcessId,
-    /// What was started.
+    /// The command line, for display.
     pub command: String,
     /// How it ended; `None` while it runs.
     pub exit: Option<Exit>,
-    /// Since when it runs, or how long it ran.
+    /// How long it has been running, or ran.
     pub elapsed: Duration,
 }
 
-impl Drop for List {
+impl Drop for ProcessTable {
     fn drop(&mut self) {
         for process in lock(&self.processes).values() {
-            process.shared.ask_to_end(End::Stopped);
+            process.shared.request_end(End::Stopped);
         }
     }
 }
 
 impl fmt::Debug for Supervisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(lock(&self.list.processes).values()).finish()
+        f.debug_list().entries(lock(&self.table.processes).values()).finish()
     }
 }
 
@@ -113,33 +113,33 @@ impl Default for Supervisor {
 }
 
 impl Supervisor {
-    /// One that has started nothing yet.
+    /// Creates a supervisor without programs.
     pub fn new() -> Self {
         Self::with(None)
     }
 
-    /// The same; from the second program on, `keeper` starts them.
+    /// Creates a supervisor that uses `keeper` from the second program on.
     pub fn with_keeper(keeper: Keeper) -> Self {
         Self::with(Some(keeper))
     }
 
     fn with(keeper: Option<Keeper>) -> Self {
-        let list = List { keeper, next: AtomicU64::new(FIRST.0), processes: Mutex::default() };
-        Self { list: Arc::new(list) }
+        let table = ProcessTable { keeper, next: AtomicU64::new(FIRST.0), processes: Mutex::default() };
+        Self { table: Arc::new(table) }
     }
 
-    /// Runs a program to its end. A cancelled call, and one that nobody awaits any more, ends it.
+    /// Runs a program until it ends. Cancelling the token, or dropping the future, ends the program.
     ///
     /// # Errors
-    /// [`ProcessError`] when it could not be started. How it ended is not an error.
+    /// [`ProcessError`] if it could not be started. A program that fails is not an error.
     pub async fn run(&self, launch: Launch, cancel: &CancellationToken) -> Result<Finished, ProcessError> {
         self.run_observed(launch, cancel, |_| std::future::ready(())).await
     }
 
-    /// As [`run`](Self::run), with something beside it that looks at the program until it ended.
+    /// Like [`run`](Self::run), and polls `observe` with the program until it ends.
     ///
     /// # Errors
-    /// As those of `run`.
+    /// The same as those of `run`.
     pub async fn run_observed<F: Future<Output = ()>>(
         &self,
         launch: Launch,
@@ -156,7 +156,7 @@ impl Supervisor {
             finished = process.wait() => finished,
             finished = observed => finished,
             () = cancel.cancelled() => {
-                process.shared.ask_to_end(End::Cancelled);
+                process.shared.request_end(End::Cancelled);
                 process.wait().await
             }
         };
@@ -168,15 +168,15 @@ impl Supervisor {
     /// Starts a program and returns while it runs.
     ///
     /// # Errors
-    /// [`ProcessError`] when it could not be started.
+    /// [`ProcessError`] if it could not be started.
     pub async fn start(&self, launch: Launch) -> Result<Process, ProcessError> {
-        let id = ProcessId(self.list.next.fetch_add(1, Ordering::Relaxed));
-        // Who starts one program only needs no keeper for it.
-        let mut keeper = self.list.keeper.as_ref().filter(|_| id != FIRST);
+        let id = ProcessId(self.table.next.fetch_add(1, Ordering::Relaxed));
+        // A process that starts only one program needs no launch helper.
+        let mut keeper = self.table.keeper.as_ref().filter(|_| id != FIRST);
         let mut tries = 1;
         let process = loop {
-            match begin(id, launch.clone(), keeper).await {
-                // A wrapper looks at the machine's mounts, then works on them: one that went meanwhile is its failure.
+            match launch_process(id, launch.clone(), keeper).await {
+                // A wrapper reads the mount table and then changes mounts; it fails if a mount disappeared in between.
                 Err(ProcessError::Sandbox(_)) if tries < SANDBOX_TRIES => tries += 1,
                 begun => match begun? {
                     Some(process) => break process,
@@ -184,9 +184,9 @@ impl Supervisor {
                 },
             }
         };
-        let mut processes = lock(&self.list.processes);
+        let mut processes = lock(&self.table.processes);
         processes.insert(id, process.clone());
-        while processes.len() > REMEMBERED {
+        while processes.len() > MAX_LISTED {
             let Some(oldest) = processes.values().find(|one| one.exit().is_some()).map(Process::id) else {
                 break;
             };
@@ -195,20 +195,20 @@ impl Supervisor {
         Ok(process)
     }
 
-    /// The program of an id.
+    /// Returns the program with this id.
     pub fn find(&self, id: ProcessId) -> Option<Process> {
-        lock(&self.list.processes).get(&id).cloned()
+        lock(&self.table.processes).get(&id).cloned()
     }
 
-    /// Takes a program that ended off the list.
+    /// Removes an ended program from the list.
     pub fn forget(&self, id: ProcessId) {
-        let mut processes = lock(&self.list.processes);
+        let mut processes = lock(&self.table.processes);
         if processes.get(&id).is_some_and(|process| process.exit().is_some()) {
             processes.remove(&id);
         }
     }
 
-    /// All programs, the oldest first.
+    /// Lists all programs, oldest first.
     pub fn list(&self) -> Vec<Summary> {
         let summary = |process: &Process| {
             let ended = *process.shared.exit.borrow();
@@ -219,14 +219,14 @@ impl Supervisor {
                 elapsed: ended.map_or_else(|| process.shared.started.elapsed(), |(_, elapsed)| elapsed),
             }
         };
-        lock(&self.list.processes).values().map(summary).collect()
+        lock(&self.table.processes).values().map(summary).collect()
     }
 
-    /// Ends every program and waits for that.
+    /// Ends every program and waits until they have ended.
     pub async fn stop_all(&self) {
-        let processes: Vec<_> = lock(&self.list.processes).values().cloned().collect();
+        let processes: Vec<_> = lock(&self.table.processes).values().cloned().collect();
         for process in &processes {
-            process.shared.ask_to_end(End::Stopped);
+            process.shared.request_end(End::Stopped);
         }
         for process in processes {
             process.wait().await;
@@ -234,18 +234,18 @@ impl Supervisor {
     }
 }
 
-/// Ends a program whose run is not awaited any more.
+/// Ends a program when its future is dropped.
 struct EndOnDrop<'a>(&'a Process);
 
 impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         if self.0.exit().is_none() {
-            self.0.shared.ask_to_end(End::Cancelled);
+            self.0.shared.request_end(End::Cancelled);
         }
     }
 }
 
-/// The descriptors of a new program, and ours.
+/// The descriptors of a new program, and our ends of them.
 struct Streams {
     child: [OwnedFd; 3],
     output: OwnedFd,
@@ -271,14 +271,14 @@ impl Streams {
             }
             Input::Bytes(_) | Input::Written => {
                 let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-                (read, Some(without_waiting(write)?))
+                (read, Some(set_nonblocking(write)?))
             }
         };
         let (output, out) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        let output = without_waiting(output)?;
+        let output = set_nonblocking(output)?;
         let (errors, err) = if launch.output == Output::Separate {
             let (errors, err) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-            (Some(without_waiting(errors)?), err)
+            (Some(set_nonblocking(errors)?), err)
         } else {
             (None, out.try_clone()?)
         };
@@ -286,14 +286,14 @@ impl Streams {
     }
 }
 
-fn without_waiting(fd: OwnedFd) -> io::Result<OwnedFd> {
+fn set_nonblocking(fd: OwnedFd) -> io::Result<OwnedFd> {
     rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? | OFlags::NONBLOCK)?;
     Ok(fd)
 }
 
-/// Starts a program; `None` when a keeper went with the order, before the program began.
-#[expect(clippy::disallowed_methods, reason = "this is the host")]
-async fn begin(
+/// Starts a program; `None` if a launch helper died with the order before the program started.
+#[expect(clippy::disallowed_methods, reason = "lariat-host may access the operating system")]
+async fn launch_process(
     id: ProcessId,
     launch: Launch,
     keeper: Option<&Keeper>,
@@ -302,25 +302,25 @@ async fn begin(
     let failed = |source| ProcessError::Start { program: program.clone(), stage: "preparing", source };
     let started = Instant::now();
     let streams = Streams::open(&launch).map_err(failed)?;
-    let (lifeline, theirs) = Lifeline::new().map_err(failed)?;
+    let (control, theirs) = ControlSocket::new().map_err(failed)?;
     let confinement = launch
         .sandbox
         .as_ref()
         .map(|sandbox| sandbox.confine(&launch))
         .transpose()
         .map_err(ProcessError::Sandbox)?;
-    let (order, beside) = Order::new(&launch, confinement).map_err(failed)?;
-    let Beside { mut guard, wrapped } = beside;
-    let groups = guard.as_mut().map(|guard| guard.groups.doors()).unwrap_or_default();
-    let maker = guard.as_mut().and_then(|guard| guard.maker.take());
-    let held = Held { lifeline: theirs, groups, maker };
+    let (order, context) = LaunchOrder::new(&launch, confinement).map_err(failed)?;
+    let LaunchContext { mut guard, wrapped } = context;
+    let groups = guard.as_mut().map(|guard| guard.groups.join_files()).unwrap_or_default();
+    let creation_socket = guard.as_mut().and_then(|guard| guard.creation_socket.take());
+    let held = HeldDescriptors { control: theirs, groups, creation_socket };
     let descriptors = Descriptors { standard: streams.child, held };
 
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ProcessShared {
         id,
-        command: words(&launch),
+        command: command_line(&launch),
         started,
-        lifeline,
+        control,
         output: Mutex::new(Capture::new(launch.capture.clone())),
         errors: Mutex::new(Capture::new(super::CaptureLimits { spill: None, ..launch.capture.clone() })),
         input: tokio::sync::Mutex::new(
@@ -334,25 +334,25 @@ async fn begin(
         end: Mutex::new(End::ByItself),
         exit: watch::Sender::new(None),
     });
-    let mut notices = Notices::new(&shared, guard.as_ref().map(|guard| guard.judge.clone()));
-    let child = match keeper.map(|keeper| keeper.give(&order, &descriptors)) {
+    let mut state = LaunchState::new(&shared, guard.as_ref().map(|guard| guard.judge.clone()));
+    let child = match keeper.map(|keeper| keeper.send_order(&order, &descriptors)) {
         Some(Ok(())) => {
             drop(descriptors);
-            match heard_start(&shared, &mut notices).await {
-                Ok(Heard::Started) => Ok(None),
-                Ok(Heard::Lost) => return Ok(None),
+            match await_start(&shared, &mut state).await {
+                Ok(HelperOutcome::Started) => Ok(None),
+                Ok(HelperOutcome::Lost) => return Ok(None),
                 Err(error) => Err(error),
             }
         }
-        // Without a keeper the program is started from here.
+        // Without a launch helper, this process starts the program.
         Some(Err(_)) | None => {
-            // A start waits for the child to come as far as its program. A wrapper's start is handed to us, and must
-            // be answered meanwhile.
-            let mut starting = tokio::task::spawn_blocking(move || order.carry_out(descriptors));
+            // Spawning blocks until the child runs its program. The sandbox hands a wrapper's exec to us for a
+            // decision, so messages must be answered meanwhile.
+            let mut starting = tokio::task::spawn_blocking(move || order.spawn(descriptors));
             loop {
                 tokio::select! {
                     child = &mut starting => break child.unwrap_or_else(|error| Err(io::Error::other(error))).map(Some),
-                    word = shared.lifeline.hear(), if !notices.gone => notices.take(word),
+                    message = shared.control.next_message(), if !state.gone => state.receive(message),
                 }
             }
         }
@@ -360,11 +360,11 @@ async fn begin(
     let child = match child {
         Ok(child) => child,
         Err(source) => {
-            while !notices.gone && notices.failed.is_none() {
-                notices.take(shared.lifeline.hear().await);
+            while !state.gone && state.failed.is_none() {
+                state.receive(shared.control.next_message().await);
             }
-            let stage = notices.failed.map_or("starting", Stage::name);
-            return Err(match (notices.failed, source.kind()) {
+            let stage = state.failed.map_or("starting", Stage::name);
+            return Err(match (state.failed, source.kind()) {
                 (None, io::ErrorKind::NotFound) => ProcessError::NotFound { program, source },
                 _ => ProcessError::Start { program, stage, source },
             });
@@ -377,23 +377,26 @@ async fn begin(
     if let Input::Bytes(bytes) = launch.input {
         let process = Process { shared: Arc::clone(&shared) };
         tokio::spawn(async move {
-            // One that does not read all of it is free not to.
+            // The program need not read all of its input.
             let _ = process.write(&bytes).await;
             process.close_input().await;
         });
     }
     let time = launch.time;
     let judge = guard.as_ref().map(|guard| Arc::clone(&guard.judge));
-    tokio::spawn(tend(Arc::clone(&shared), child, notices, readers, time, guard));
+    tokio::spawn(supervise(Arc::clone(&shared), child, state, readers, time, guard));
     let process = Process { shared };
     match judge {
-        Some(judge) if wrapped => behind_wrapper(process, &judge).await.map(Some),
+        Some(judge) if wrapped => await_wrapped_start(process, &judge).await.map(Some),
         _ => Ok(Some(process)),
     }
 }
 
-/// The program, once its wrapper started it. A wrapper that ends before that made no sandbox, and nothing has run.
-async fn behind_wrapper(process: Process, judge: &crate::sandbox::Judge) -> Result<Process, ProcessError> {
+/// Waits until the wrapper has started the program. If the wrapper ends first, there is no sandbox and nothing ran.
+async fn await_wrapped_start(
+    process: Process,
+    judge: &crate::sandbox::SyscallJudge,
+) -> Result<Process, ProcessError> {
     let owned = EndOnDrop(&process);
     let finished = tokio::select! {
         biased;
@@ -410,54 +413,54 @@ async fn behind_wrapper(process: Process, judge: &crate::sandbox::Judge) -> Resu
     }
 }
 
-fn words(launch: &Launch) -> String {
+fn command_line(launch: &Launch) -> String {
     let words = std::iter::once(&launch.program).chain(&launch.arguments);
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// What became of an order that a keeper was given.
-enum Heard {
-    /// The program began.
+/// What became of an order that was sent to a launch helper.
+enum HelperOutcome {
+    /// The program started.
     Started,
-    /// The keeper is gone, and the program did not begin.
+    /// The launch helper died, and the program did not start.
     Lost,
 }
 
-/// Waits until a keeper said what came of an order.
-async fn heard_start(shared: &Shared, notices: &mut Notices) -> io::Result<Heard> {
+/// Waits until the launch helper reports the outcome of an order.
+async fn await_start(shared: &ProcessShared, state: &mut LaunchState) -> io::Result<HelperOutcome> {
     loop {
-        if let Some(started) = notices.started.take() {
-            return started.map(|()| Heard::Started);
+        if let Some(started) = state.started.take() {
+            return started.map(|()| HelperOutcome::Started);
         }
-        if notices.gone {
-            return match (notices.ready, notices.ended.is_some() && notices.failed.is_none()) {
-                (false, _) => Ok(Heard::Lost),
-                // One that ended had begun; its keeper did not come to say so.
-                (true, true) => Ok(Heard::Started),
-                (true, false) => Err(io::Error::other("the keeper is gone")),
+        if state.gone {
+            return match (state.ready, state.ended.is_some() && state.failed.is_none()) {
+                (false, _) => Ok(HelperOutcome::Lost),
+                // A program that ended must have started; its launch helper died before reporting it.
+                (true, true) => Ok(HelperOutcome::Started),
+                (true, false) => Err(io::Error::other("the launch helper died")),
             };
         }
-        notices.take(shared.lifeline.hear().await);
+        state.receive(shared.control.next_message().await);
     }
 }
 
-/// What a warden told so far, and the tasks that came of it.
-struct Notices {
-    shared: std::sync::Weak<Shared>,
-    judge: Option<Arc<crate::sandbox::Judge>>,
+/// The messages received so far, and the tasks that they started.
+struct LaunchState {
+    shared: std::sync::Weak<ProcessShared>,
+    judge: Option<Arc<crate::sandbox::SyscallJudge>>,
     failed: Option<u8>,
-    /// The program may have begun.
+    /// The program may have started.
     ready: bool,
     started: Option<io::Result<()>>,
     ended: Option<i32>,
-    /// Nothing of the program is left but its warden.
+    /// Only the supervisor process is left.
     alone: bool,
     gone: bool,
     tasks: Vec<JoinHandle<()>>,
 }
 
-impl Notices {
-    fn new(shared: &Arc<Shared>, judge: Option<Arc<crate::sandbox::Judge>>) -> Self {
+impl LaunchState {
+    fn new(shared: &Arc<ProcessShared>, judge: Option<Arc<crate::sandbox::SyscallJudge>>) -> Self {
         Self {
             shared: Arc::downgrade(shared),
             judge,
@@ -471,14 +474,14 @@ impl Notices {
         }
     }
 
-    fn take(&mut self, word: Word) {
-        match (word, &self.judge) {
-            (Word::Ended { status, alone }, _) => (self.ended, self.alone) = (Some(status), alone),
-            (Word::Started(started), _) => self.started = Some(started),
-            (Word::Ready, _) => self.ready = true,
-            (Word::Failed(stage), _) => self.failed = Some(stage),
-            (Word::Gone, _) => self.gone = true,
-            (Word::Notifier(notifier), Some(judge)) => {
+    fn receive(&mut self, message: Message) {
+        match (message, &self.judge) {
+            (Message::Ended { status, alone }, _) => (self.ended, self.alone) = (Some(status), alone),
+            (Message::Started(started), _) => self.started = Some(started),
+            (Message::Ready, _) => self.ready = true,
+            (Message::Failed(stage), _) => self.failed = Some(stage),
+            (Message::Gone, _) => self.gone = true,
+            (Message::Notifier(notifier), Some(judge)) => {
                 let (judge, shared) = (Arc::clone(judge), self.shared.clone());
                 self.tasks.push(tokio::task::spawn_blocking(move || {
                     judge.answer(&notifier, |denial| {
@@ -488,7 +491,7 @@ impl Notices {
                     });
                 }));
             }
-            (Word::Listener(socket), Some(judge)) => {
+            (Message::Listener(socket), Some(judge)) => {
                 let (judge, shared) = (Arc::clone(judge), self.shared.clone());
                 self.tasks.push(tokio::spawn(async move {
                     judge
@@ -500,19 +503,19 @@ impl Notices {
                         .await;
                 }));
             }
-            (Word::Notifier(_) | Word::Listener(_), None) => {}
+            (Message::Notifier(_) | Message::Listener(_), None) => {}
         }
     }
 }
 
-/// Waits for the end of everything, then says so. `guard` is what must stay in place until then.
-async fn tend(
-    shared: Arc<Shared>,
+/// Waits until everything has ended, then publishes the result. `guard` must stay alive until then.
+async fn supervise(
+    shared: Arc<ProcessShared>,
     child: Option<std::process::Child>,
-    mut notices: Notices,
+    mut state: LaunchState,
     mut readers: Vec<JoinHandle<()>>,
     time: Option<Duration>,
-    guard: Option<Guard>,
+    guard: Option<ConfinementGuard>,
 ) {
     let out_of_time = async {
         match time {
@@ -522,12 +525,12 @@ async fn tend(
     };
     tokio::pin!(out_of_time);
     let mut timed = false;
-    while !notices.gone && !notices.alone {
+    while !state.gone && !state.alone {
         tokio::select! {
-            word = shared.lifeline.hear() => notices.take(word),
+            message = shared.control.next_message() => state.receive(message),
             () = &mut out_of_time, if !timed => {
                 timed = true;
-                shared.ask_to_end(End::TimedOut);
+                shared.request_end(End::TimedOut);
             }
         }
     }
@@ -537,20 +540,20 @@ async fn tend(
         }
     };
     let _ = tokio::time::timeout(DRAIN, drained).await;
-    for task in readers.iter().chain(&notices.tasks) {
+    for task in readers.iter().chain(&state.tasks) {
         task.abort();
     }
-    // The program's control groups stay until its warden left them.
-    let groups = guard.map(Guard::into_groups);
+    // The control groups must exist until the supervisor process has left them.
+    let groups = guard.map(ConfinementGuard::into_groups);
     *shared.input.lock().await = None;
-    let exit = notices.ended.map_or(Exit::Unknown, Exit::of);
+    let exit = state.ended.map_or(Exit::Unknown, Exit::of);
     shared.exit.send_replace(Some((exit, shared.started.elapsed())));
-    while !notices.gone {
-        notices.take(shared.lifeline.hear().await);
+    while !state.gone {
+        state.receive(shared.control.next_message().await);
     }
-    // The warden closed its side as its last act, so this does not wait. A keeper waits for its own.
-    if let Some(mut warden) = child {
-        let _ = warden.wait();
+    // The supervisor process closes its side last, so this does not block. A launch helper reaps its own children.
+    if let Some(mut supervisor) = child {
+        let _ = supervisor.wait();
     }
     drop(groups);
 }
@@ -561,13 +564,13 @@ enum Stream {
     Errors,
 }
 
-/// Takes what a program writes until nobody can write any more.
-async fn read(shared: Arc<Shared>, from: OwnedFd, stream: Stream) {
+/// Reads what a program writes until no process holds the other end.
+async fn read(shared: Arc<ProcessShared>, from: OwnedFd, stream: Stream) {
     let Ok(from) = crate::sys::watch(from, Interest::READABLE) else { return };
     let mut buffer = vec![0_u8; CHUNK];
     loop {
         let read = from.async_io(Interest::READABLE, |fd| Ok(rustix::io::read(fd, &mut buffer[..])?)).await;
-        // A terminal says EIO when its program is gone.
+        // A terminal reports EIO when its program has ended.
         let Ok(1..) = read else { return };
         let bytes = buffer.get(..read.unwrap_or(0)).unwrap_or_default();
         match stream {

@@ -1,4 +1,4 @@
-//! A terminal of our own for a program that wants one.
+//! Creates a pseudoterminal for a program.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use rustix::termios::Winsize;
 
 use super::launch::Size;
 
-/// Both sides of a new terminal: ours, and the program's.
+/// Returns both sides of a new pseudoterminal: ours, and the program's.
 pub(super) fn open(size: Size) -> io::Result<(OwnedFd, OwnedFd)> {
     let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     rustix::pty::grantpt(&ours)?;

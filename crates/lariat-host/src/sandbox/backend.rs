@@ -1,35 +1,35 @@
-//! A policy made into walls, by the backend that this machine has.
+//! Turns a policy into restrictions for a command, by one of the available backends.
 //!
-//! Owns what differs between backends. Both get the same seccomp filter, the same network namespace and the same
-//! judge; they differ in who makes the view of files and processes.
+//! Both backends use the same seccomp filter, network namespace and judge. They differ in who sets up the view of files
+//! and processes.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::filter::{self, Parts};
+use super::creation::CreationRules;
+use super::filter::{self, FilterParts};
 use super::groups::Groups;
-use super::judge::Judge;
-use super::making::Grounds;
-use super::places::{SYSTEM, SYSTEM_FILES};
+use super::judge::SyscallJudge;
+use super::paths::{SYSTEM, SYSTEM_FILES};
 use super::policy::{LocalSockets, Network, Policy};
 use super::view;
 use crate::process::Launch;
-use crate::sys::child::{Identity, Limit, NetworkView, PROXY_PORT, Walls};
+use crate::sys::child::{Identity, Limit, NetworkView, PROXY_PORT, Restrictions};
 
-/// Who makes the walls.
+/// What enforces a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {
-    /// The program `bwrap`, at this path.
+    /// The program `bwrap` at this path.
     Bubblewrap(PathBuf),
-    /// Namespaces that we make ourselves, with Landlock as a second wall.
+    /// Namespaces that this crate creates itself, with Landlock as a second layer.
     Landlock,
 }
 
 impl Backend {
-    /// Its name, for people.
+    /// The name for users.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Bubblewrap(_) => "bubblewrap",
@@ -38,68 +38,68 @@ impl Backend {
     }
 }
 
-/// A policy and who enforces it. Cloning shares.
+/// A policy and the backend that enforces it. Clones share the policy.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     pub(super) policy: Arc<Policy>,
     pub(super) backend: Backend,
 }
 
-/// What is put around one command.
+/// How one command is confined.
 pub(crate) struct Confinement {
-    /// For the child.
-    pub(crate) walls: Walls,
-    /// A program that starts the command.
+    /// The restrictions that the child applies to itself.
+    pub(crate) restrictions: Restrictions,
+    /// A program that starts the command inside a sandbox.
     pub(crate) wrapper: Option<Wrapper>,
-    /// Variables that the command gets besides its own.
+    /// Additional environment variables of the command.
     pub(crate) variables: Vec<(OsString, OsString)>,
-    /// For us, until it ended.
-    pub(crate) guard: Guard,
+    /// What this process keeps until the command ended.
+    pub(crate) guard: ConfinementGuard,
 }
 
-/// A program that starts the command: the command follows its arguments.
+/// A program that starts the command; the command follows its arguments.
 pub(crate) struct Wrapper {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
 }
 
-/// What must stay as it is while a command runs.
-pub(crate) struct Guard {
-    pub(crate) judge: Arc<Judge>,
+/// What must stay alive while a command runs.
+pub(crate) struct ConfinementGuard {
+    pub(crate) judge: Arc<SyscallJudge>,
     pub(crate) limits: Vec<(Limit, u64)>,
     pub(crate) groups: Groups,
-    /// The warden's end of the line to it, for the child.
-    pub(crate) maker: Option<std::os::fd::OwnedFd>,
+    /// The supervisor process's side of the socket for creation requests; passed to the child.
+    pub(crate) creation_socket: Option<std::os::fd::OwnedFd>,
 }
 
-impl Guard {
-    /// What must stay for as long as a process is in it; everything else is taken down.
+impl ConfinementGuard {
+    /// Keeps only the control groups, which must exist as long as a process is in them.
     pub(crate) fn into_groups(self) -> Groups {
         self.groups
     }
 }
 
 impl Sandbox {
-    /// A sandbox of a backend that [`super::probe`] found.
+    /// Creates a sandbox with a backend that [`super::probe`] found.
     pub fn new(policy: Policy, backend: Backend) -> Self {
         Self { policy: Arc::new(policy), backend }
     }
 
-    /// The same, but nothing can be written, except in a temporary directory of the command's own, and nothing reached.
+    /// The same sandbox without network and without write access, except for the command's own temporary directory.
     pub fn read_only(&self) -> Self {
         let mut policy = (*self.policy).clone();
-        // Not just taken off the list: a `/tmp` of its own would hide a workspace that is in it.
+        // Keep the writable roots as protected paths: otherwise a private `/tmp` would hide a workspace inside it.
         policy.protected.clone_from(&policy.writable);
         policy.network = Network::Off;
         Self { policy: Arc::new(policy), backend: self.backend.clone() }
     }
 
-    /// What is enforced.
+    /// The policy that is enforced.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Who enforces it.
+    /// The backend that enforces it.
     pub fn backend(&self) -> &Backend {
         &self.backend
     }
@@ -107,71 +107,74 @@ impl Sandbox {
     pub(crate) fn confine(&self, launch: &Launch) -> io::Result<Confinement> {
         let mut policy = self.existing()?;
         let judged = Arc::new(policy.clone());
-        let grounds =
-            if self.backend == Backend::Landlock { Grounds::of(&policy) } else { Grounds::default() };
-        // What is a link is covered by itself; what it leads to is on the list as well.
+        let creation = if self.backend == Backend::Landlock {
+            CreationRules::of(&policy)
+        } else {
+            CreationRules::default()
+        };
+        // A link is covered by a mount of itself; its target is on the list as well.
         let (links, protected) = policy.protected.into_iter().partition(|path| path.is_symlink());
         policy.protected = protected;
         let (wrapper, view, starts) = match &self.backend {
             Backend::Bubblewrap(program) => {
                 let arguments = bubblewrap(&policy, launch);
-                // Its own start, then the command's.
+                // The wrapper is started first, then the command.
                 (Some(Wrapper { program: program.clone(), arguments }), None, 2)
             }
-            Backend::Landlock => (None, Some(view::steps(&policy, &grounds.inner)?), 0),
+            Backend::Landlock => (None, Some(view::steps(&policy, &creation.inner)?), 0),
         };
         let network = match policy.network {
             Network::Off => NetworkView::Own,
             Network::Only(_) => NetworkView::Proxied,
             Network::On => NetworkView::Shared,
         };
-        let parts = Parts {
+        let parts = FilterParts {
             local_sockets: policy.local_sockets == LocalSockets::Refused,
             starts: wrapper.is_some(),
             watched: true,
         };
-        let rules = if view.is_some() { landlock_rules(&policy, &grounds)? } else { Vec::new() };
-        let counted = policy.processes.filter(|_| namespaces_count_processes());
+        let rules = if view.is_some() { landlock_rules(&policy, &creation)? } else { Vec::new() };
+        let counted = policy.processes.filter(|_| has_namespace_process_limit());
         let processes = counted.map(|most| most.max(LEAST_PROCESSES).to_string().into_bytes());
         let filter = filter::program(parts);
         let links = links.iter().map(|link: &PathBuf| view::text(link)).collect::<io::Result<_>>()?;
-        let mut judge = Judge::new(judged, starts);
-        let mut maker = None;
-        if grounds.needs_maker() {
-            let (making, theirs) = grounds.maker()?;
-            judge = judge.with_making(making);
-            maker = Some(theirs);
+        let mut judge = SyscallJudge::new(judged, starts);
+        let mut creation_socket = None;
+        if creation.needs_server() {
+            let (creation, theirs) = creation.connect()?;
+            judge = judge.with_creation(creation);
+            creation_socket = Some(theirs);
         }
-        let guarded = grounds.guarded;
+        let guarded = creation.guarded;
         let identity = Some(identity());
-        let walls = Walls { identity, network, links, view, processes, rules, guarded, filter };
+        let restrictions = Restrictions { identity, network, links, view, processes, rules, guarded, filter };
         let limits = [(Limit::Memory, policy.memory), (Limit::Processes, policy.processes)];
-        let guard = Guard {
+        let guard = ConfinementGuard {
             judge: Arc::new(judge),
             limits: limits.into_iter().filter_map(|(limit, most)| Some((limit, most?))).collect(),
-            // Joining a group takes longer than all the rest; where there is another way, that is taken.
+            // Joining a control group takes longer than everything else, so it is avoided if another limit works.
             groups: Groups::make(
                 policy.processes.filter(|_| counted.is_none() && is_root()),
                 policy.memory_of_all,
             ),
-            maker,
+            creation_socket,
         };
-        Ok(Confinement { walls, wrapper, variables: variables(&policy.network), guard })
+        Ok(Confinement { restrictions, wrapper, variables: variables(&policy.network), guard })
     }
 
-    /// The policy with the paths as they are now: links resolved, since mounts cover what a link leads to.
+    /// Returns the policy with links resolved as of now, because mounts cover the target of a link.
     fn existing(&self) -> io::Result<Policy> {
         let mut policy = (*self.policy).clone();
         for root in &mut policy.writable {
             *root = root.canonicalize()?;
         }
         let protected = std::mem::take(&mut policy.protected);
-        for path in protected.into_iter().flat_map(followed) {
+        for path in protected.into_iter().flat_map(with_link_targets) {
             if !policy.protected.contains(&path) {
                 policy.protected.push(path);
             }
         }
-        // A link that leads out of what is writable leads to what is read-only anyway.
+        // A link that leads outside the writable roots leads to a read-only path anyway.
         let writable = policy.writable.clone();
         policy.protected.retain(|path| writable.iter().any(|root| path.starts_with(root)));
         if let Some(temporary) = &mut policy.temporary {
@@ -180,9 +183,9 @@ impl Sandbox {
         policy.hidden = policy.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
         policy.hidden.sort();
         policy.hidden.dedup();
-        // Who works in a hidden place wants to see it.
+        // A workspace inside a hidden path must stay visible.
         policy.hidden.retain(|path| !writable.iter().any(|root| root.starts_with(path)));
-        // What is below a hidden folder is hidden with it.
+        // A hidden directory hides everything below it.
         let folders: Vec<PathBuf> = policy.hidden.iter().filter(|path| path.is_dir()).cloned().collect();
         let below = |path: &PathBuf| folders.iter().any(|folder| folder != path && path.starts_with(folder));
         policy.hidden.retain(|path| !below(path));
@@ -192,7 +195,7 @@ impl Sandbox {
             policy.hidden.retain(|path| seen.iter().any(|root| path.starts_with(root)));
         }
         if policy.temporary.is_some() {
-            // Another `/tmp` hides all that is in this one.
+            // A private `/tmp` hides everything in the real one.
             let seen = |path: &PathBuf| writable.iter().any(|root| path.starts_with(root));
             policy.hidden.retain(|path| !path.starts_with("/tmp") || seen(path));
         }
@@ -200,12 +203,12 @@ impl Sandbox {
     }
 }
 
-/// Links in a row that are followed; the kernel follows as many.
+/// Maximum number of links to follow, as in the kernel.
 const LINKS: usize = 40;
 
-/// A path, and if it is a link, what it leads to, and so on. Where that is missing, the first missing directory on the
-/// way to it: what is not there cannot be brought into being below it.
-fn followed(path: PathBuf) -> Vec<PathBuf> {
+/// A path and, if it is a link, its target, and so on. If a target is missing, returns the first missing directory on
+/// the way to it: if that cannot be created, nothing below it can.
+fn with_link_targets(path: PathBuf) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut next = Some(path);
     while let Some(path) = next.take().filter(|_| all.len() < LINKS) {
@@ -214,14 +217,14 @@ fn followed(path: PathBuf) -> Vec<PathBuf> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { break };
         let Ok(parent) = parent.canonicalize() else { break };
         let path = parent.join(name);
-        next = path.read_link().ok().map(|target| plain(&parent.join(target)));
+        next = path.read_link().ok().map(|target| without_dots(&parent.join(target)));
         all.push(path);
     }
     all
 }
 
-/// A path without dots, by text: of a link that leads through other links and up again, the kernel may see another one.
-fn plain(path: &Path) -> PathBuf {
+/// Removes `.` and `..` from the text of a path. Where `..` follows a link, the kernel may resolve it differently.
+fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
@@ -233,18 +236,18 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// The kernel's least bound of a process-id namespace.
+/// The smallest limit that the kernel accepts for a process-id namespace.
 const LEAST_PROCESSES: u64 = 301;
 
-/// Whether process-id namespaces have a bound of their own: from Linux 6.14 on.
-fn namespaces_count_processes() -> bool {
+/// Whether process-id namespaces have their own process limit: since Linux 6.14.
+fn has_namespace_process_limit() -> bool {
     let name = rustix::system::uname();
     let release = name.release().to_string_lossy();
     let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 14)
 }
 
-/// Limits of single processes do not bind root.
+/// Per-process limits do not apply to root.
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -270,8 +273,8 @@ fn variables(network: &Network) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
-/// Variables by which the system's loader and library are steered. They are for the command, not for bubblewrap: what it
-/// loads runs before there is a sandbox.
+/// Variables that control the dynamic loader and the C library. They are passed to the command, not to bubblewrap,
+/// because anything bubblewrap loads runs before the sandbox exists.
 pub(crate) fn steers_loader(name: &std::ffi::OsStr) -> bool {
     let name = name.as_encoded_bytes();
     let starts: [&[u8]; 6] = [b"LD_", b"GLIBC_", b"GCONV_", b"MALLOC_", b"LOCPATH", b"NLSPATH"];
@@ -313,7 +316,7 @@ fn bubblewrap(policy: &Policy, launch: &Launch) -> Vec<OsString> {
         }
     }
     say(&[&"--dev", &"/dev", &"--proc", &"/proc"]);
-    // Root's own files there, `core_pattern` among them, obey whoever has root's number.
+    // Some files there, such as `core_pattern`, are writable for root's user id even inside the sandbox.
     say(&[&"--remount-ro", &"/proc"]);
     if let Some(temporary) = &policy.temporary {
         say(&[&"--bind", temporary, &"/tmp"]);
@@ -337,15 +340,15 @@ fn bubblewrap(policy: &Policy, launch: &Launch) -> Vec<OsString> {
     words
 }
 
-/// What Landlock lets a command do, by path as the command sees it: reading everywhere, changing where the policy says.
+/// The Landlock rules of a policy, by path as the command sees it: read everything, change what the policy allows.
 fn landlock_rules(
     policy: &Policy,
-    grounds: &Grounds,
+    creation: &CreationRules,
 ) -> io::Result<Vec<(std::ffi::CString, crate::sys::child::Grant)>> {
     use crate::sys::child::Grant;
     let mut rules = vec![(PathBuf::from("/"), Grant::Read), (PathBuf::from("/dev"), Grant::Change)];
     rules.push((PathBuf::from("/proc"), Grant::Change));
-    rules.extend(grounds.rules.iter().cloned());
+    rules.extend(creation.rules.iter().cloned());
     if policy.has_own_tmp() {
         rules.push((PathBuf::from("/tmp"), Grant::Change));
     }

@@ -1,52 +1,52 @@
-//! What a command was refused, in words for a model and for a person.
+//! Describes what the sandbox denied a command, in words for models and users.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use lariat_core::opening::{Blocked, BlockedBy, Opening};
 
-/// Denials that are kept of one command; the rest is the same again.
+/// Maximum number of denials to keep per command.
 const KEPT: usize = 32;
 
-/// One thing that a command was refused.
+/// One action that the sandbox denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Denial {
-    /// What it tried.
+    /// What the command tried to do.
     pub what: String,
-    /// The rule that refused it.
+    /// The rule that denied it.
     pub rule: Rule,
-    /// The path it was about, where it was about one.
+    /// The path that it concerned, if any.
     pub path: Option<PathBuf>,
 }
 
-/// The rule of a policy that refused something.
+/// The rule of a policy that denied an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rule {
-    /// The path is beneath no writable root.
+    /// The path is outside all writable roots.
     NotWritable,
-    /// The path is protected: agents and tools obey or execute what is there.
+    /// The path is protected, because agents or tools obey or execute its content.
     Protected(PathBuf),
-    /// The network is off.
+    /// The network is disabled.
     NetworkOff,
-    /// The destination is not on the list.
+    /// The destination is not on the allow-list.
     NotListed,
-    /// The destination is on the list, but its address belongs to this machine or its network.
+    /// The destination is on the allow-list, but its address belongs to this machine or an internal network.
     InternalAddress,
-    /// Sockets of other programs on this machine.
+    /// Sockets of other programs on this machine are blocked.
     LocalSockets,
-    /// A call into the kernel that no command needs and escapes are made of.
+    /// A system call that commands do not need and that could be used to escape.
     KernelCall,
 }
 
 impl Denial {
-    /// A denial that is not about a path.
+    /// A denial that does not concern a path.
     pub(crate) fn new(what: impl Into<String>, rule: Rule) -> Self {
         Self { what: what.into(), rule, path: None }
     }
 
-    /// What was blocked, with the opening that would have let it through.
+    /// What was blocked, and the opening that would have allowed it.
     pub fn blocked(&self) -> Blocked {
         let (by, opening) = match &self.rule {
             Rule::NotWritable => {
@@ -64,7 +64,7 @@ impl Denial {
         Blocked::new(self.to_string(), by, opening)
     }
 
-    /// Adds a denial to a list, once.
+    /// Adds a denial to a list, unless it is already there.
     pub(crate) fn note(list: &mut Vec<Self>, denial: Self) {
         if list.len() < KEPT && !list.contains(&denial) {
             list.push(denial);
@@ -82,24 +82,22 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotWritable => {
-                f.write_str("the sandbox lets commands write only in the workspace and in /tmp")
+                f.write_str("the sandbox allows commands to write only in the workspace and in /tmp")
             }
             Self::Protected(path) => {
                 write!(
                     f,
-                    "the sandbox protects {}: what is there steers agents or is executed",
+                    "the sandbox protects {}: agents or tools obey or execute its content",
                     path.display()
                 )
             }
-            Self::NetworkOff => f.write_str("the network is off in the sandbox"),
-            Self::NotListed => f.write_str("the host is not on the sandbox's list of allowed hosts"),
+            Self::NetworkOff => f.write_str("the sandbox has no network access"),
+            Self::NotListed => f.write_str("the host is not on the sandbox's allow-list"),
             Self::InternalAddress => f.write_str(
-                "the host is allowed, but its address is one of this machine or of an internal network",
+                "the host is allowed, but its address belongs to this machine or to an internal network",
             ),
-            Self::LocalSockets => {
-                f.write_str("the sandbox refuses sockets of other programs on this machine")
-            }
-            Self::KernelCall => f.write_str("the sandbox refuses this system call"),
+            Self::LocalSockets => f.write_str("the sandbox blocks sockets of other programs on this machine"),
+            Self::KernelCall => f.write_str("the sandbox blocks this system call"),
         }
     }
 }

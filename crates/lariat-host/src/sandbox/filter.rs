@@ -1,7 +1,7 @@
-//! The seccomp program: which system calls are handed to us, and which fail at once.
+//! Builds the seccomp program: which system calls are passed to us for a decision, and which fail at once.
 //!
-//! Owns the list. A call that is handed over waits until the [`super::judge`] answers; if nobody listens any more, it
-//! fails. Calls of another architecture, and x32 calls, end the process: the list would not mean the same there.
+//! A call that is passed to us waits until the [`super::judge`] answers; if this process died, it fails. Calls of
+//! another architecture, and x32 calls, kill the process, because their numbers mean something else.
 
 use libc::{
     BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W,
@@ -24,7 +24,7 @@ const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const ARGUMENTS: u32 = 16;
 
-/// Flags of `clone` and `unshare` that make a namespace.
+/// Flags of `clone` and `unshare` that create a namespace.
 const NAMESPACES: u32 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
@@ -33,44 +33,44 @@ const NAMESPACES: u32 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP) as u32;
 
-/// When a listed call is meant.
+/// Which arguments a rule matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum When {
-    /// Whatever its arguments are.
+enum ArgumentMatch {
+    /// Any arguments.
     Always,
-    /// One of these bits is set in an argument.
+    /// Argument `0` has one of the bits `1` set.
     Any(u32, u32),
-    /// An argument, cut to these bits, is this value.
+    /// Argument `0`, masked by `1`, equals `2`.
     Is(u32, u32, u32),
-    /// An argument is none of these values.
+    /// Argument `0` is none of these values.
     NoneOf(u32, &'static [u32]),
 }
 
-/// What happens to a listed call.
+/// What happens to a matching call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
-    /// It is handed to us.
+enum Action {
+    /// It is passed to us for a decision.
     Ask,
-    /// It fails with this error.
+    /// It fails with this error number.
     Fail(i32),
 }
 
-struct Line {
+struct SyscallRule {
     call: libc::c_long,
-    when: When,
-    then: Then,
+    when: ArgumentMatch,
+    then: Action,
 }
 
-const fn ask(call: libc::c_long) -> Line {
-    Line { call, when: When::Always, then: Then::Ask }
+const fn ask(call: libc::c_long) -> SyscallRule {
+    SyscallRule { call, when: ArgumentMatch::Always, then: Action::Ask }
 }
 
-const fn fail(call: libc::c_long, error: i32) -> Line {
-    Line { call, when: When::Always, then: Then::Fail(error) }
+const fn fail(call: libc::c_long, error: i32) -> SyscallRule {
+    SyscallRule { call, when: ArgumentMatch::Always, then: Action::Fail(error) }
 }
 
-/// Calls that escapes are made of and commands do not need, with their names.
-const REFUSED: &[(libc::c_long, &str)] = &[
+/// Calls that commands do not need and that could be used to escape, with their names.
+const BLOCKED: &[(libc::c_long, &str)] = &[
     (libc::SYS_ptrace, "ptrace"),
     (libc::SYS_process_vm_readv, "process_vm_readv"),
     (libc::SYS_process_vm_writev, "process_vm_writev"),
@@ -117,52 +117,68 @@ const REFUSED: &[(libc::c_long, &str)] = &[
     (libc::SYS_vhangup, "vhangup"),
 ];
 
-/// The same of calls that are refused only with some arguments.
-const KERNEL: &[Line] = &[
-    Line { call: libc::SYS_unshare, when: When::Any(0, NAMESPACES), then: Then::Ask },
-    Line { call: libc::SYS_clone, when: When::Any(0, NAMESPACES), then: Then::Ask },
-    // Its flags are behind a pointer; without it, libraries take `clone`.
+/// The same, for calls that are blocked only with certain arguments.
+const KERNEL: &[SyscallRule] = &[
+    SyscallRule { call: libc::SYS_unshare, when: ArgumentMatch::Any(0, NAMESPACES), then: Action::Ask },
+    SyscallRule { call: libc::SYS_clone, when: ArgumentMatch::Any(0, NAMESPACES), then: Action::Ask },
+    // Its flags are behind a pointer, which a filter cannot read; libraries fall back to `clone`.
     fail(libc::SYS_clone3, libc::ENOSYS),
-    // Rings do calls that no filter sees.
+    // io_uring executes operations that no filter sees.
     fail(libc::SYS_io_uring_setup, libc::ENOSYS),
     fail(libc::SYS_io_uring_enter, libc::ENOSYS),
     fail(libc::SYS_io_uring_register, libc::ENOSYS),
-    // Input for a terminal as if it were typed.
-    Line { call: libc::SYS_ioctl, when: When::Is(1, u32::MAX, libc::TIOCSTI as u32), then: Then::Ask },
-    Line { call: libc::SYS_ioctl, when: When::Is(1, u32::MAX, TIOCLINUX), then: Then::Ask },
-    // Its flags are behind a pointer; without it, libraries take `openat`.
+    // Inserts input into a terminal as if it were typed.
+    SyscallRule {
+        call: libc::SYS_ioctl,
+        when: ArgumentMatch::Is(1, u32::MAX, libc::TIOCSTI as u32),
+        then: Action::Ask,
+    },
+    SyscallRule { call: libc::SYS_ioctl, when: ArgumentMatch::Is(1, u32::MAX, TIOCLINUX), then: Action::Ask },
+    // Its flags are behind a pointer, which a filter cannot read; libraries fall back to `openat`.
     fail(libc::SYS_openat2, libc::ENOSYS),
-    // Files that run with the rights of their owner or group.
-    Line { call: libc::SYS_fchmod, when: When::Any(1, SET_ID), then: Then::Ask },
-    Line { call: libc::SYS_fchmodat, when: When::Any(2, SET_ID), then: Then::Ask },
-    Line { call: libc::SYS_fchmodat2, when: When::Any(2, SET_ID), then: Then::Ask },
+    // Sets the bits that make a program run with the permissions of the file's owner or group.
+    SyscallRule { call: libc::SYS_fchmod, when: ArgumentMatch::Any(1, SET_ID), then: Action::Ask },
+    SyscallRule { call: libc::SYS_fchmodat, when: ArgumentMatch::Any(2, SET_ID), then: Action::Ask },
+    SyscallRule { call: libc::SYS_fchmodat2, when: ArgumentMatch::Any(2, SET_ID), then: Action::Ask },
     #[cfg(target_arch = "x86_64")]
-    Line { call: libc::SYS_chmod, when: When::Any(1, SET_ID), then: Then::Ask },
+    SyscallRule { call: libc::SYS_chmod, when: ArgumentMatch::Any(1, SET_ID), then: Action::Ask },
 ];
 
-/// The bits of a mode by which a program gets the rights of its file's owner or group.
+/// The mode bits that make a program run with the permissions of its file's owner or group.
 const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
 
 const TIOCLINUX: u32 = 0x541c;
 
-/// Sockets in the file system. Those for packets need no connection, so they cannot be told from their use.
-const LOCAL_SOCKETS: &[Line] = &[
+/// Local sockets. Datagram sockets need no connection, so they cannot be checked when they are used.
+const LOCAL_SOCKETS: &[SyscallRule] = &[
     ask(libc::SYS_connect),
     ask(libc::SYS_bind),
-    Line { call: libc::SYS_socket, when: When::Is(0, u32::MAX, libc::AF_UNIX as u32), then: Then::Ask },
-    Line { call: libc::SYS_socketpair, when: When::Is(1, 0xf, libc::SOCK_DGRAM as u32), then: Then::Ask },
-    // To the kernel, a raw socket of this family is one for packets.
-    Line { call: libc::SYS_socketpair, when: When::Is(1, 0xf, libc::SOCK_RAW as u32), then: Then::Ask },
+    SyscallRule {
+        call: libc::SYS_socket,
+        when: ArgumentMatch::Is(0, u32::MAX, libc::AF_UNIX as u32),
+        then: Action::Ask,
+    },
+    SyscallRule {
+        call: libc::SYS_socketpair,
+        when: ArgumentMatch::Is(1, 0xf, libc::SOCK_DGRAM as u32),
+        then: Action::Ask,
+    },
+    // The kernel treats a raw socket of this family as a datagram socket.
+    SyscallRule {
+        call: libc::SYS_socketpair,
+        when: ArgumentMatch::Is(1, 0xf, libc::SOCK_RAW as u32),
+        then: Action::Ask,
+    },
 ];
 
-/// The only sockets that commands need. Raw packets, virtual machines and rarer ones are not among them.
+/// The only socket families that commands need. Raw packets, virtual machines and rarer ones are not included.
 const FAMILIES: &[u32] =
     &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32, libc::AF_NETLINK as u32];
 
-/// Calls that change paths: a refusal by the kernel is explained, and what a command cannot make itself is made for it.
-const WATCHED: &[Line] = &[
+/// Calls that change paths: denials by the kernel are explained, and files may be created on behalf of the command.
+const WATCHED: &[SyscallRule] = &[
     ask(libc::SYS_connect),
-    Line { call: libc::SYS_openat, when: When::Any(2, WRITES), then: Then::Ask },
+    SyscallRule { call: libc::SYS_openat, when: ArgumentMatch::Any(2, WRITES), then: Action::Ask },
     ask(libc::SYS_mkdirat),
     ask(libc::SYS_renameat2),
     ask(libc::SYS_unlinkat),
@@ -180,7 +196,7 @@ const WATCHED: &[Line] = &[
     #[cfg(target_arch = "x86_64")]
     ask(libc::SYS_link),
     #[cfg(target_arch = "x86_64")]
-    Line { call: libc::SYS_open, when: When::Any(1, WRITES), then: Then::Ask },
+    SyscallRule { call: libc::SYS_open, when: ArgumentMatch::Any(1, WRITES), then: Action::Ask },
     #[cfg(target_arch = "x86_64")]
     ask(libc::SYS_mkdir),
     #[cfg(target_arch = "x86_64")]
@@ -191,18 +207,18 @@ const WATCHED: &[Line] = &[
 
 const WRITES: u32 = (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC) as u32;
 
-/// Which parts of the list a sandbox takes.
+/// Which groups of calls a filter contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Parts {
-    /// Sockets of other programs are refused.
+pub(super) struct FilterParts {
+    /// Block local sockets.
     pub(super) local_sockets: bool,
-    /// Starts of programs are handed over: a wrapper sets the sandbox up before the command.
+    /// Report program starts, because a wrapper sets up the sandbox before the command.
     pub(super) starts: bool,
-    /// Calls are looked at to explain what the kernel refuses.
+    /// Report calls that change paths, to explain what the kernel denies.
     pub(super) watched: bool,
 }
 
-/// The name of a call that is refused.
+/// The name of a blocked call.
 pub(super) fn name(call: libc::c_long) -> &'static str {
     let others = [
         (libc::SYS_unshare, "unshare"),
@@ -216,10 +232,10 @@ pub(super) fn name(call: libc::c_long) -> &'static str {
         (libc::SYS_socket, "socket"),
         (libc::SYS_socketpair, "socketpair"),
     ];
-    REFUSED.iter().chain(&others).find(|(known, _)| *known == call).map_or("a system call", |(_, name)| name)
+    BLOCKED.iter().chain(&others).find(|(known, _)| *known == call).map_or("a system call", |(_, name)| name)
 }
 
-/// Whether a call opens a file with flags.
+/// Whether a call opens a file and has flags.
 pub(super) fn has_open_flags(call: libc::c_long) -> bool {
     #[cfg(target_arch = "x86_64")]
     if call == libc::SYS_open {
@@ -228,11 +244,12 @@ pub(super) fn has_open_flags(call: libc::c_long) -> bool {
     call == libc::SYS_openat
 }
 
-/// The seccomp program of these parts.
-pub(super) fn program(parts: Parts) -> Filter {
-    let rare = [Line { call: libc::SYS_socket, when: When::NoneOf(0, FAMILIES), then: Then::Ask }];
+/// Builds the seccomp program for these groups.
+pub(super) fn program(parts: FilterParts) -> Filter {
+    let rare =
+        [SyscallRule { call: libc::SYS_socket, when: ArgumentMatch::NoneOf(0, FAMILIES), then: Action::Ask }];
     let starts = [ask(libc::SYS_execve), ask(libc::SYS_execveat)];
-    let refused: Vec<Line> = REFUSED.iter().map(|(call, _)| ask(*call)).collect();
+    let refused: Vec<SyscallRule> = BLOCKED.iter().map(|(call, _)| ask(*call)).collect();
     let lines = refused
         .iter()
         .chain(KERNEL)
@@ -241,45 +258,45 @@ pub(super) fn program(parts: Parts) -> Filter {
         .chain(starts.iter().filter(|_| parts.starts))
         .chain(WATCHED.iter().filter(|_| parts.watched));
     let mut program =
-        vec![load(ARCH), jump(BPF_JEQ, ARCHITECTURE, 1, 0), give(SECCOMP_RET_KILL_PROCESS), load(NUMBER)];
+        vec![load(ARCH), jump(BPF_JEQ, ARCHITECTURE, 1, 0), ret(SECCOMP_RET_KILL_PROCESS), load(NUMBER)];
     #[cfg(target_arch = "x86_64")]
-    program.extend([jump(BPF_JGE, X32, 0, 1), give(SECCOMP_RET_KILL_PROCESS)]);
+    program.extend([jump(BPF_JGE, X32, 0, 1), ret(SECCOMP_RET_KILL_PROCESS)]);
     for line in lines {
         let action = match line.then {
-            Then::Ask => SECCOMP_RET_USER_NOTIF,
-            Then::Fail(error) => SECCOMP_RET_ERRNO | error as u32,
+            Action::Ask => SECCOMP_RET_USER_NOTIF,
+            Action::Fail(error) => SECCOMP_RET_ERRNO | error as u32,
         };
         let check = match line.when {
-            When::Always => vec![],
-            When::Any(argument, bits) => {
+            ArgumentMatch::Always => vec![],
+            ArgumentMatch::Any(argument, bits) => {
                 vec![load(ARGUMENTS + 8 * argument), jump(BPF_JSET, bits, 0, 1)]
             }
-            When::Is(argument, u32::MAX, value) => {
+            ArgumentMatch::Is(argument, u32::MAX, value) => {
                 vec![load(ARGUMENTS + 8 * argument), jump(BPF_JEQ, value, 0, 1)]
             }
-            When::Is(argument, mask, value) => vec![
+            ArgumentMatch::Is(argument, mask, value) => vec![
                 load(ARGUMENTS + 8 * argument),
                 instruction(BPF_ALU | BPF_AND | BPF_K, mask, 0, 0),
                 jump(BPF_JEQ, value, 0, 1),
             ],
-            When::NoneOf(argument, values) => {
-                // One that is found jumps over the rest of them and the action.
+            ArgumentMatch::NoneOf(argument, values) => {
+                // A match jumps over the remaining values and the action.
                 let rest = (1..=values.len() as u8).rev();
                 let found = values.iter().zip(rest).map(|(value, past)| jump(BPF_JEQ, *value, past, 0));
                 std::iter::once(load(ARGUMENTS + 8 * argument)).chain(found).collect()
             }
         };
-        // Not this call: past the check, the action, and the number that is loaded again for the next line.
+        // If this is another call, jump over the check, the action, and the reload of the number for the next rule.
         let past = check.len() as u8 + 1 + u8::from(!check.is_empty());
         program.push(jump(BPF_JEQ, line.call as u32, 0, past));
         let reload = !check.is_empty();
         program.extend(check);
-        program.push(give(action));
+        program.push(ret(action));
         if reload {
             program.push(load(NUMBER));
         }
     }
-    program.push(give(SECCOMP_RET_ALLOW));
+    program.push(ret(SECCOMP_RET_ALLOW));
     program
 }
 
@@ -295,7 +312,7 @@ fn jump(condition: u32, value: u32, yes: u8, no: u8) -> Instruction {
     instruction(BPF_JMP | condition | BPF_K, value, yes, no)
 }
 
-fn give(action: u32) -> Instruction {
+fn ret(action: u32) -> Instruction {
     instruction(BPF_RET | BPF_K, action, 0, 0)
 }
 

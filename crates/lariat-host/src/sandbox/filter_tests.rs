@@ -1,6 +1,6 @@
 use super::*;
 
-/// What a program says to a call, by interpreting it as the kernel does.
+/// Evaluates a program for a call as the kernel does.
 fn verdict(program: &[Instruction], number: u32, arch: u32, arguments: [u64; 6]) -> u32 {
     let mut data = [0_u32; 16];
     (data[0], data[1]) = (number, arch);
@@ -27,7 +27,7 @@ fn verdict(program: &[Instruction], number: u32, arch: u32, arguments: [u64; 6])
 }
 
 fn all() -> Filter {
-    program(Parts { local_sockets: true, starts: true, watched: true })
+    program(FilterParts { local_sockets: true, starts: true, watched: true })
 }
 
 fn says(call: libc::c_long, arguments: [u64; 6]) -> u32 {
@@ -35,15 +35,15 @@ fn says(call: libc::c_long, arguments: [u64; 6]) -> u32 {
 }
 
 #[test]
-fn ordinary_calls_pass() {
+fn allows_ordinary_calls() {
     for call in [libc::SYS_read, libc::SYS_write, libc::SYS_mmap, libc::SYS_futex, libc::SYS_getdents64] {
         assert_eq!(says(call, [u64::MAX; 6]), SECCOMP_RET_ALLOW, "{call}");
     }
 }
 
 #[test]
-fn every_refused_call_is_handed_over_whatever_its_arguments_are() {
-    for (call, name) in REFUSED {
+fn reports_every_blocked_call_for_any_arguments() {
+    for (call, name) in BLOCKED {
         for arguments in [[0; 6], [u64::MAX; 6]] {
             assert_eq!(says(*call, arguments), SECCOMP_RET_USER_NOTIF, "{name}");
         }
@@ -51,7 +51,7 @@ fn every_refused_call_is_handed_over_whatever_its_arguments_are() {
 }
 
 #[test]
-fn arguments_decide_where_they_must() {
+fn checks_arguments_of_calls() {
     let first = |value: i32| [value as u64, 0, 0, 0, 0, 0];
     assert_eq!(says(libc::SYS_clone, first(libc::SIGCHLD)), SECCOMP_RET_ALLOW);
     assert_eq!(says(libc::SYS_clone, first(libc::CLONE_NEWUSER | libc::SIGCHLD)), SECCOMP_RET_USER_NOTIF);
@@ -81,7 +81,7 @@ fn arguments_decide_where_they_must() {
     let open = |flags: i32| [0, 0, flags as u64, 0, 0, 0];
     assert_eq!(says(libc::SYS_openat, open(libc::O_RDONLY | libc::O_CLOEXEC)), SECCOMP_RET_ALLOW);
     assert_eq!(says(libc::SYS_openat, open(libc::O_WRONLY)), SECCOMP_RET_USER_NOTIF);
-    // The kernel looks at 32 bits of these; what is above them must not hide anything.
+    // The kernel uses only 32 bits of these arguments; the upper bits must not hide anything.
     assert_eq!(
         says(libc::SYS_socket, [(1 << 32) | libc::AF_UNIX as u64, 0, 0, 0, 0, 0]),
         SECCOMP_RET_USER_NOTIF
@@ -90,14 +90,14 @@ fn arguments_decide_where_they_must() {
 }
 
 #[test]
-fn calls_that_no_filter_can_judge_are_not_there() {
+fn calls_that_no_filter_can_check_fail_as_missing() {
     for call in [libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter] {
         assert_eq!(says(call, [0; 6]), SECCOMP_RET_ERRNO | libc::ENOSYS as u32);
     }
 }
 
 #[test]
-fn another_architecture_ends_the_process() {
+fn kills_the_process_for_another_architecture() {
     let read = libc::SYS_read as u32;
     assert_eq!(verdict(&all(), read, 0x4000_0003, [0; 6]), SECCOMP_RET_KILL_PROCESS);
     #[cfg(target_arch = "x86_64")]
@@ -105,8 +105,8 @@ fn another_architecture_ends_the_process() {
 }
 
 #[test]
-fn parts_that_are_off_are_off() {
-    let program = program(Parts { local_sockets: false, starts: false, watched: false });
+fn disabled_parts_are_not_in_the_filter() {
+    let program = program(FilterParts { local_sockets: false, starts: false, watched: false });
     let unix = [libc::AF_UNIX as u64, 0, 0, 0, 0, 0];
     assert_eq!(verdict(&program, libc::SYS_socket as u32, ARCHITECTURE, unix), SECCOMP_RET_ALLOW);
     assert_eq!(verdict(&program, libc::SYS_execve as u32, ARCHITECTURE, [0; 6]), SECCOMP_RET_ALLOW);

@@ -1,29 +1,29 @@
-//! Control groups: a bound on the processes and the memory of a whole command, where this process may make groups.
+//! Limits the processes and memory of a whole command with control groups, where this process may create them.
 //!
-//! Owns making them beside our own, for both generations of the kernel's interface, and removing them. Where none can
-//! be made, limits of single processes remain; those do not bind root.
+//! Creates groups next to its own, for both versions of the kernel's interface, and removes them. Where it cannot
+//! create groups, only per-process limits remain; those do not apply to root.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where the kernel shows control groups.
+/// Where control groups are mounted.
 const MOUNT: &str = "/sys/fs/cgroup";
 
-/// The groups of one command; dropping removes them, once nothing is left in them.
+/// The control groups of one command; dropping it removes them, unless processes are left in them.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     made: Vec<PathBuf>,
-    doors: Vec<OwnedFd>,
+    join_files: Vec<OwnedFd>,
 }
 
-/// What is limited: the controller, and its file in the second and in the first generation.
+/// Controller, and its limit file in version 2 and version 1 of the interface.
 const PROCESSES: (&str, &str, &str) = ("pids", "pids.max", "pids.max");
 const MEMORY: (&str, &str, &str) = ("memory", "memory.max", "memory.limit_in_bytes");
 
 impl Groups {
-    /// As many of these limits as can be had.
+    /// Creates groups for as many of these limits as possible.
     pub(super) fn make(processes: Option<u64>, memory: Option<u64>) -> Self {
         let mut groups = Self::default();
         let Ok(own) = read(Path::new("/proc/self/cgroup")) else { return groups };
@@ -39,9 +39,9 @@ impl Groups {
         groups
     }
 
-    /// The files to join by; they are given away once.
-    pub(crate) fn doors(&mut self) -> Vec<OwnedFd> {
-        std::mem::take(&mut self.doors)
+    /// Takes the files through which a process joins the groups.
+    pub(crate) fn join_files(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.join_files)
     }
 
     fn limit(&mut self, parent: &Path, file: &str, most: u64) -> io::Result<()> {
@@ -53,7 +53,7 @@ impl Groups {
         write(&group.join(file), most)?;
         let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CLOEXEC;
         let door = rustix::fs::open(group.join("cgroup.procs"), flags, rustix::fs::Mode::empty())?;
-        self.doors.push(door);
+        self.join_files.push(door);
         Ok(())
     }
 }
@@ -66,7 +66,7 @@ impl Drop for Groups {
     }
 }
 
-/// Where a group with that controller may be made, by the lines of `/proc/self/cgroup`.
+/// Where a group with this controller may be created, according to `/proc/self/cgroup`.
 fn places<'a>(own: &str, controller: &str, new: &'a str, old: &'a str) -> Vec<(PathBuf, &'a str)> {
     let lines = own.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':');
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_generations_are_found() {
+    fn finds_both_versions_of_control_groups() {
         let own = "8:pids:/a\n4:memory:/b/c\n1:cpu,cpuacct:/\n0::/d\n";
         let found = places(own, "pids", "new", "old");
         let expected = [("/sys/fs/cgroup/pids/a", "old"), ("/sys/fs/cgroup/d", "new")];

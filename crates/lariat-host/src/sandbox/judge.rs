@@ -1,17 +1,17 @@
-//! Answers what the seccomp filter hands over.
+//! Decides about the system calls that the seccomp filter passes to us.
 //!
-//! Owns two questions. May this call be made? That is decided from its number and registers alone, so nothing can
-//! change under the answer. And: will the kernel refuse it, and why? That is told as a [`Denial`], from memory of the
-//! program, and never lets anything through that the kernel would not: memory may change a moment later.
+//! It answers two questions. May the call be made? This is decided from its number and registers alone, so nothing can
+//! change after the decision. And will the kernel deny it, and why? That is reported as a [`Denial`], based on the
+//! program's memory. Memory may change a moment later, so it never allows anything that the kernel would deny.
 //!
-//! A program that wants a local socket gets one that can never be connected. So what it wants it for is known when it
-//! connects: a program of the user is refused by its path, and the C library's own question for a user's name, which
-//! every `ls -l` asks, is no denial.
+//! A program that creates a local socket gets one that can never be connected. So the decision is made when it connects
+//! and the path is known: sockets of other programs are denied by path, but the C library's lookup of user names, which
+//! every `ls -l` makes, is not reported as a denial.
 //!
-//! What a command makes in a folder where a protected name is missing is made for it ([`super::making`]).
+//! In a directory where a protected name is missing, files are created on behalf of the command ([`super::creation`]).
 //!
-//! A wrapper that makes the sandbox needs calls that its command must not have. So with a wrapper, calls are let
-//! through until the command is started, and the filter hands over every start.
+//! A wrapper that sets up the sandbox needs system calls that the command must not make. So with a wrapper, all calls
+//! are allowed until the command starts; the filter reports every program start.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -22,47 +22,47 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::creation::CreationClient;
 use super::denial::{Denial, Rule};
 use super::filter;
-use super::making::Making;
 use super::policy::{LocalSockets, Network, Policy};
 use super::proxy;
-use crate::sys::maker::Made;
-use crate::sys::notify::{self, Answer, Notification, Opened};
+use crate::sys::create::CreationResult;
+use crate::sys::notify::{self, Answer, Notification, ReturnedFile};
 
-/// Judges the calls of one command.
+/// Decides about the system calls of one command.
 #[derive(Debug)]
-pub(crate) struct Judge {
+pub(crate) struct SyscallJudge {
     policy: Arc<Policy>,
-    /// Who makes new names for the command; none where a wrapper makes the sandbox.
-    making: Option<Making>,
-    /// Starts of programs that are still to come, the command's own among them.
+    /// Creates names on behalf of the command; `None` if a wrapper sets up the sandbox.
+    creation: Option<CreationClient>,
+    /// Number of program starts until the command itself runs.
     starts: watch::Sender<u32>,
 }
 
-impl Judge {
-    /// A judge of a command that is started after so many other starts.
+impl SyscallJudge {
+    /// `starts` is the number of program starts up to and including the command's own.
     pub(super) fn new(policy: Arc<Policy>, starts: u32) -> Self {
-        Self { policy, making: None, starts: watch::Sender::new(starts) }
+        Self { policy, creation: None, starts: watch::Sender::new(starts) }
     }
 
-    /// Has new names made by this.
-    pub(super) fn with_making(mut self, making: Making) -> Self {
-        self.making = Some(making);
+    /// Creates new names through this client.
+    pub(super) fn with_creation(mut self, creation: CreationClient) -> Self {
+        self.creation = Some(creation);
         self
     }
 
-    /// True when the command was started, and not only what makes its sandbox.
+    /// Whether the command itself was started, not only the wrapper.
     pub(crate) fn has_started(&self) -> bool {
         *self.starts.borrow() == 0
     }
 
-    /// Waits for the start of the command.
+    /// Waits until the command itself starts.
     pub(crate) async fn started(&self) {
         let _ = self.starts.subscribe().wait_for(|starts| *starts == 0).await;
     }
 
-    /// Answers until nobody can ask any more. Blocks: the kernel has no other way to wait for a question.
+    /// Answers notifications until no process can send one. Blocks, because the kernel offers no other way to wait.
     pub(crate) fn answer(&self, notifier: &OwnedFd, denied: impl Fn(Denial)) {
         loop {
             let call = match notify::receive(notifier.as_fd()) {
@@ -78,7 +78,7 @@ impl Judge {
         }
     }
 
-    /// Serves the proxy of an allow-list.
+    /// Runs the allow-list proxy.
     pub(crate) async fn serve(&self, listener: OwnedFd, denied: impl Fn(Denial) + Clone + Send + 'static) {
         let destinations = match &self.policy.network {
             Network::Only(destinations) => destinations.clone(),
@@ -114,9 +114,9 @@ impl Judge {
                 let rule = if local { Rule::LocalSockets } else { Rule::KernelCall };
                 (Answer::Refuse(libc::EPERM), Some(Denial::new(what, rule)))
             }
-            _ => match self.written(call) {
+            _ => match self.changed_path(call) {
                 Some(_) if sets_user_id(call) => {
-                    let what = "making a file with the set-user-id bit".to_owned();
+                    let what = "creating a file with the set-user-id bit".to_owned();
                     (Answer::Refuse(libc::EPERM), Some(Denial::new(what, Rule::KernelCall)))
                 }
                 Some((path, last)) => self.write(call, &path, last),
@@ -128,35 +128,36 @@ impl Judge {
         }
     }
 
-    /// A call that changes a path: made in the command's place where it cannot do so itself, else left to the kernel.
-    fn write(&self, call: &Notification, path: &Path, last: Last) -> (Answer, Option<Denial>) {
-        // A folder that is there is not made again, and that is no refusal.
-        let is_there = makes_folder(call) && path.symlink_metadata().is_ok();
+    /// A call that changes a path: done on behalf of the command if it cannot do so itself, otherwise left to the
+    /// kernel.
+    fn write(&self, call: &Notification, path: &Path, last: FinalLink) -> (Answer, Option<Denial>) {
+        // `mkdir` of an existing directory fails anyway; that is not a denial.
+        let is_there = creates_directory(call) && path.symlink_metadata().is_ok();
         let denial = if is_there { None } else { self.explain_write(path, last) };
         let protected = matches!(&denial, Some(Denial { rule: Rule::Protected(_), .. }));
-        let Some(making) = &self.making else {
-            // Without Landlock nothing but this keeps a missing protected path from being made.
-            let leads_there = || walked(path, last).is_none_or(|end| self.policy.protects(&end));
+        let Some(creation) = &self.creation else {
+            // Without Landlock, only this check prevents the creation of a missing protected path.
+            let leads_there = || follow_links(path, last).is_none_or(|end| self.policy.protects(&end));
             let refused = protected || leads_there();
             return (if refused { Answer::Refuse(libc::EROFS) } else { Answer::Continue }, denial);
         };
-        match making.make(call) {
+        match creation.make(call) {
             None => (Answer::Continue, denial),
-            Some(Made::Done) => (Answer::Done, denial),
-            Some(Made::Opened(file)) => {
-                (Answer::Opened(Opened { file, close_on_exec: closes_on_exec(call) }), denial)
+            Some(CreationResult::Done) => (Answer::Done, denial),
+            Some(CreationResult::Opened(file)) => {
+                (Answer::Opened(ReturnedFile { file, close_on_exec: closes_on_exec(call) }), denial)
             }
-            Some(Made::Failed(error)) => (Answer::Refuse(error), denial),
-            Some(Made::Kernel) => (Answer::Continue, denial),
+            Some(CreationResult::Failed(error)) => (Answer::Refuse(error), denial),
+            Some(CreationResult::Kernel) => (Answer::Continue, denial),
         }
     }
 
-    fn explain_write(&self, path: &Path, last: Last) -> Option<Denial> {
-        // Where links lead: as we see them, which is how the command does, but for a `/tmp` of its own.
+    fn explain_write(&self, path: &Path, last: FinalLink) -> Option<Denial> {
+        // Resolve links as we see them; the command sees the same, except for a private `/tmp`.
         let own = self.policy.has_own_tmp() && path.starts_with("/tmp");
-        let real = if own { None } else { real(path, last) };
+        let real = if own { None } else { resolve(path, last) };
         let real = real.as_deref().unwrap_or(path);
-        let rule = self.policy.refuses_write(real)?;
+        let rule = self.policy.write_denial(real)?;
         let mut what = format!("writing {}", real.display());
         if real != path {
             what.push_str(&format!(" through {}", path.display()));
@@ -172,14 +173,14 @@ impl Judge {
             Network::Off => Rule::NetworkOff,
             Network::Only(_) => Rule::NotListed,
         };
-        // Its own loopback interface works; but who looks up names there looks for a machine elsewhere.
+        // The private loopback interface works; but a name lookup there is for a host elsewhere.
         let is_lookup = to.port() == 53;
         let what =
             if is_lookup { format!("looking up a host name at {to}") } else { format!("connecting to {to}") };
         (is_lookup || !to.ip().is_loopback()).then(|| Denial::new(what, rule))
     }
 
-    /// The address of a local socket that a call is about, as far as it is refused.
+    /// The address of the local socket that a call uses, if such sockets are blocked.
     fn local_socket(&self, call: &Notification) -> Option<Vec<u8>> {
         let [_, address, length, ..] = call.arguments;
         if self.policy.local_sockets == LocalSockets::Allowed {
@@ -190,35 +191,35 @@ impl Judge {
         (i32::from(u16::from_ne_bytes(*family)) == libc::AF_UNIX).then(|| path.to_vec())
     }
 
-    /// The path that a watched call is about to change; `None` for other calls.
-    fn written(&self, call: &Notification) -> Option<(PathBuf, Last)> {
+    /// The path that a watched call would change; `None` for other calls.
+    fn changed_path(&self, call: &Notification) -> Option<(PathBuf, FinalLink)> {
         let [first, second, third, fourth, ..] = call.arguments;
         const HERE: u64 = libc::AT_FDCWD as u64;
         let (directory, path, last) = match call.call {
-            libc::SYS_openat => (first, second, Last::Followed),
-            libc::SYS_mkdirat | libc::SYS_unlinkat | libc::SYS_mknodat => (first, second, Last::Itself),
-            libc::SYS_renameat2 | libc::SYS_linkat => (third, fourth, Last::Itself),
-            libc::SYS_symlinkat => (second, third, Last::Itself),
+            libc::SYS_openat => (first, second, FinalLink::Followed),
+            libc::SYS_mkdirat | libc::SYS_unlinkat | libc::SYS_mknodat => (first, second, FinalLink::Itself),
+            libc::SYS_renameat2 | libc::SYS_linkat => (third, fourth, FinalLink::Itself),
+            libc::SYS_symlinkat => (second, third, FinalLink::Itself),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_renameat => (third, fourth, Last::Itself),
+            libc::SYS_renameat => (third, fourth, FinalLink::Itself),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_open | libc::SYS_creat => (HERE, first, Last::Followed),
+            libc::SYS_open | libc::SYS_creat => (HERE, first, FinalLink::Followed),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_mkdir | libc::SYS_unlink | libc::SYS_mknod => (HERE, first, Last::Itself),
+            libc::SYS_mkdir | libc::SYS_unlink | libc::SYS_mknod => (HERE, first, FinalLink::Itself),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_rename | libc::SYS_link | libc::SYS_symlink => (HERE, second, Last::Itself),
+            libc::SYS_rename | libc::SYS_link | libc::SYS_symlink => (HERE, second, FinalLink::Itself),
             _ => return None,
         };
         Some((absolute(call.pid, directory, notify::text(call.pid, path)), last))
     }
 }
 
-/// Where C libraries ask for the names of users and hosts by themselves. They go on without an answer.
+/// Sockets that C libraries use to look up users and hosts. They continue without an answer.
 const LOOKUPS: &[&str] =
     &["/var/run/nscd/", "/run/nscd/", "/run/systemd/userdb/", "/run/systemd/resolve/", "/var/lib/sss/pipes/"];
 
 fn explain_local(call: &Notification, path: &[u8]) -> Option<Denial> {
-    // A name that starts with NUL is in no folder; it is written with an `@`.
+    // An abstract socket name starts with NUL; it is written with an `@`.
     let (mark, path) = match path.split_first() {
         Some((0, rest)) => ("@", rest),
         _ => ("", path),
@@ -228,7 +229,7 @@ fn explain_local(call: &Notification, path: &[u8]) -> Option<Denial> {
     if LOOKUPS.iter().any(|lookup| path.starts_with(lookup)) {
         return None;
     }
-    let verb = if call.call == libc::SYS_bind { "making" } else { "connecting to" };
+    let verb = if call.call == libc::SYS_bind { "creating" } else { "connecting to" };
     Some(Denial::new(format!("{verb} the local socket {mark}{path}"), Rule::LocalSockets))
 }
 
@@ -240,7 +241,7 @@ fn family(call: &Notification) -> String {
     }
 }
 
-/// A path of another process in whole, by text only: for words, not for decisions.
+/// The absolute path of another process's path, from its text only: for messages, not for decisions.
 pub(super) fn absolute(pid: u32, directory: u64, path: Vec<u8>) -> PathBuf {
     use std::os::unix::ffi::OsStringExt;
     let path = PathBuf::from(std::ffi::OsString::from_vec(path));
@@ -262,12 +263,12 @@ pub(super) fn absolute(pid: u32, directory: u64, path: Vec<u8>) -> PathBuf {
     whole
 }
 
-/// Links in a row that are followed; the kernel follows as many.
+/// Maximum number of links to follow, as in the kernel.
 const LINKS: usize = 40;
 
-/// Where a path leads by the text of its links; `None` where it leads through what a process has open or is in, because
-/// only the kernel knows where that is.
-fn walked(path: &Path, last: Last) -> Option<PathBuf> {
+/// Follows the links of a path by their text; `None` if the path leads through a process's open files or directories,
+/// because only the kernel knows where those are.
+fn follow_links(path: &Path, last: FinalLink) -> Option<PathBuf> {
     let mut rest: VecDeque<OsString> = path.iter().skip(1).map(OsString::from).collect();
     let (mut at, mut links) = (PathBuf::from("/"), 0);
     while let Some(name) = rest.pop_front() {
@@ -280,7 +281,7 @@ fn walked(path: &Path, last: Last) -> Option<PathBuf> {
         if is_open && at.starts_with("/proc") && !rest.is_empty() {
             return None;
         }
-        if rest.is_empty() && last == Last::Itself {
+        if rest.is_empty() && last == FinalLink::Itself {
             break;
         }
         let Ok(target) = at.read_link() else { continue };
@@ -303,7 +304,7 @@ fn walked(path: &Path, last: Last) -> Option<PathBuf> {
     Some(at)
 }
 
-/// Whether a call would make a file that runs with its owner's or group's rights. All of it is in registers.
+/// Whether a call would create a set-user-id or set-group-id file. Uses registers only.
 fn sets_user_id(call: &Notification) -> bool {
     const BITS: u64 = (libc::S_ISUID | libc::S_ISGID) as u64;
     let [_, second, third, fourth, ..] = call.arguments;
@@ -319,7 +320,7 @@ fn sets_user_id(call: &Notification) -> bool {
     }
 }
 
-fn makes_folder(call: &Notification) -> bool {
+fn creates_directory(call: &Notification) -> bool {
     #[cfg(target_arch = "x86_64")]
     if call.call == libc::SYS_mkdir {
         return true;
@@ -330,22 +331,22 @@ fn makes_folder(call: &Notification) -> bool {
 fn closes_on_exec(call: &Notification) -> bool {
     let [_, second, third, ..] = call.arguments;
     let flags = if call.call == libc::SYS_openat { third } else { second };
-    // `creat` has no flags in that place.
+    // `creat` has no flags in that argument.
     flags & libc::O_CLOEXEC as u64 != 0 && filter::has_open_flags(call.call)
 }
 
-/// What a call does with a link at the end of its path.
+/// How a call treats a link at the end of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Last {
-    /// It is about what the link leads to.
+enum FinalLink {
+    /// It uses the link's target.
     Followed,
-    /// It is about the link.
+    /// It uses the link itself.
     Itself,
 }
 
-/// Where a path leads; the last part of it need not exist.
-fn real(path: &Path, last: Last) -> Option<PathBuf> {
-    if let (Last::Followed, Ok(real)) = (last, path.canonicalize()) {
+/// Resolves a path; its last part need not exist.
+fn resolve(path: &Path, last: FinalLink) -> Option<PathBuf> {
+    if let (FinalLink::Followed, Ok(real)) = (last, path.canonicalize()) {
         return Some(real);
     }
     Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
@@ -358,7 +359,7 @@ fn link(path: &str) -> PathBuf {
     PathBuf::from(std::ffi::OsString::from_vec(target))
 }
 
-/// An internet address as the kernel lays it out.
+/// Parses an internet address in the kernel's layout.
 fn address_of(bytes: &[u8]) -> Option<SocketAddr> {
     let family = i32::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
     let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);

@@ -4,19 +4,19 @@ fn call(number: libc::c_long, arguments: [u64; 6]) -> Notification {
     Notification::test(std::process::id(), number, arguments)
 }
 
-fn judge(starts: u32) -> Judge {
-    Judge::new(Arc::new(Policy::workspace(Path::new("/w"), None)), starts)
+fn judge(starts: u32) -> SyscallJudge {
+    SyscallJudge::new(Arc::new(Policy::workspace(Path::new("/w"), None)), starts)
 }
 
 #[test]
-fn a_kernel_call_is_refused_by_name() {
+fn blocked_call_is_denied_by_name() {
     let (answer, denial) = judge(0).judge(&call(libc::SYS_ptrace, [0; 6]));
     assert_eq!(answer, Answer::Refuse(libc::EPERM));
     assert_eq!(denial, Some(Denial::new("ptrace", Rule::KernelCall)));
 }
 
 #[test]
-fn a_wrapper_may_do_what_its_command_may_not() {
+fn wrapper_may_make_calls_that_its_command_may_not() {
     let judge = judge(2);
     let mount = call(libc::SYS_mount, [0; 6]);
     let start = call(libc::SYS_execve, [0; 6]);
@@ -29,7 +29,7 @@ fn a_wrapper_may_do_what_its_command_may_not() {
 }
 
 #[test]
-fn a_write_outside_is_explained_and_left_to_the_kernel() {
+fn explains_a_write_outside_and_leaves_it_to_the_kernel() {
     let explain = |path: &'static std::ffi::CStr| {
         let arguments = [libc::AT_FDCWD as u64, path.as_ptr() as u64, libc::O_WRONLY as u64, 0, 0, 0];
         judge(0).judge(&call(libc::SYS_openat, arguments))
@@ -43,7 +43,7 @@ fn a_write_outside_is_explained_and_left_to_the_kernel() {
 }
 
 #[test]
-fn a_connection_out_is_explained() {
+fn explains_an_outgoing_connection() {
     let explain = |first: u8| {
         let mut address = [0_u8; 16];
         address[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
@@ -57,7 +57,7 @@ fn a_connection_out_is_explained() {
 }
 
 #[test]
-fn a_local_stream_socket_is_given_dead_and_refused_by_its_path() {
+fn local_stream_socket_is_disconnected_and_denied_by_path() {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     let socket =
         |kind: i32| judge(0).judge(&call(libc::SYS_socket, [libc::AF_UNIX as u64, kind as u64, 0, 0, 0, 0]));
@@ -72,7 +72,7 @@ fn a_local_stream_socket_is_given_dead_and_refused_by_its_path() {
     for (number, path, what) in [
         (libc::SYS_connect, &b"/run/docker.sock\0"[..], "connecting to the local socket /run/docker.sock"),
         (libc::SYS_connect, &b"\0bus"[..], "connecting to the local socket @bus"),
-        (libc::SYS_bind, &b"/w/s"[..], "making the local socket /w/s"),
+        (libc::SYS_bind, &b"/w/s"[..], "creating the local socket /w/s"),
     ] {
         let (answer, denial) = local(number, path);
         assert_eq!(answer, Answer::Refuse(libc::EPERM));

@@ -1,28 +1,28 @@
-//! The sandbox: what a command may reach, held by the kernel.
+//! Restricts what a command may access, enforced by the kernel.
 //!
-//! - [`Policy`]: readable, writable, protected and hidden paths, the network, memory and processes. Plain data.
-//! - [`Sandbox`]: a policy and a backend that was seen to hold it ([`probe`]).
-//! - [`Denial`]: what a command was refused, and by which rule; seen where it was refused, not guessed from output.
+//! - [`Policy`]: readable, writable, protected and hidden paths, network, memory and processes. Plain data.
+//! - [`Sandbox`]: a policy and a backend that was tested to enforce it ([`probe`]).
+//! - [`Denial`]: what was denied to a command and by which rule; recorded when it happens, not guessed from output.
 //!
-//! Backends, in the order they are tried: `landlock` (we make the view of files and processes with namespaces, and Landlock
-//! is a second wall: quicker, and it holds named pipes too), `bubblewrap` (the program makes the view: for systems that let
-//! only programs they know make namespaces). Both carry the same seccomp filter and the same network.
-//! Where neither works, [`probe`] says why, and running without is the caller's explicit choice. On macOS the same
-//! policy becomes a Seatbelt profile ([`seatbelt`]); Windows has no backend yet.
+//! Backends, in the order in which they are tried: `landlock` (this crate sets up the view of files and processes with
+//! namespaces, and Landlock is a second layer; it is faster, and also controls named pipes) and `bubblewrap` (the
+//! program sets up the view; for systems that let only known programs create namespaces). Both use the same seccomp
+//! filter and the same network. If neither works, [`probe`] says why, and the caller must explicitly choose to run
+//! unsandboxed. On macOS the same policy becomes a Seatbelt profile ([`seatbelt`]); Windows has no backend yet.
 //!
-//! Invariant: a program of a sandbox writes only beneath writable roots, never to protected paths (also those that did
-//! not exist), and sends nothing to the network that the policy does not name. Nothing of the sandbox itself is ever seen
-//! in the user's folders.
+//! Invariant: a sandboxed program writes only beneath writable roots, never to protected paths (even those that did not
+//! exist), and sends nothing to the network that the policy does not allow. The sandbox itself never leaves anything in
+//! the user's directories.
 
 mod backend;
+mod creation;
 mod denial;
 mod filter;
 mod groups;
 mod judge;
 mod machine;
-mod making;
 mod opening;
-mod places;
+mod paths;
 mod policy;
 mod probe;
 mod proxy;
@@ -30,9 +30,9 @@ pub mod seatbelt;
 mod view;
 
 pub use backend::{Backend, Sandbox};
-pub(crate) use backend::{Confinement, Guard, steers_loader};
+pub(crate) use backend::{Confinement, ConfinementGuard, steers_loader};
 pub use denial::{Denial, Rule};
-pub(crate) use judge::Judge;
+pub(crate) use judge::SyscallJudge;
 pub use machine::{is_writable, machine_memory};
 pub use policy::{Destination, LocalSockets, Network, Policy, is_internal};
 pub use probe::{Found, NoSandbox, probe};

@@ -1,7 +1,7 @@
-//! Openings: one thing more that a command may do, because a person said so.
+//! Applies openings: additional access for one command that the user approved.
 //!
-//! Owns what each opening changes in a policy. Hidden paths stay hidden, and what is protected stays protected, but for the
-//! data of the repository, of which only what git executes or obeys stays so.
+//! Hidden paths stay hidden and protected paths stay protected, except for the repository's data; of that, only the
+//! files that git executes or obeys stay protected.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use lariat_core::opening::Opening;
 use super::backend::Sandbox;
 use super::policy::{Network, Policy};
 
-/// What of a repository git executes or obeys, or what leads it to another place.
+/// Files of a repository that git executes or obeys, or that lead it to another repository.
 const OBEYED: &[&str] =
     &["config", "config.worktree", "commondir", "gitdir", "hooks", "info/attributes", "modules", "worktrees"];
 
 impl Sandbox {
-    /// The same with these openings, for a command in a workspace; `None` when it runs outside.
+    /// Returns the sandbox with these openings, for a command in a workspace; `None` if it runs unsandboxed.
     pub fn opened(&self, openings: &[Opening], workspace: &Path) -> Option<Self> {
         let mut policy = self.policy().clone();
         for opening in openings {
@@ -25,21 +25,21 @@ impl Sandbox {
                 Opening::Network => policy.network = Network::On,
                 Opening::Write(path) if Path::new(path).exists() => policy.writable.push(path.into()),
                 Opening::Git => open_repository(&mut policy, workspace),
-                // What is not there cannot be opened, and what we do not know stays closed.
+                // A missing path cannot be opened, and an unknown opening changes nothing.
                 _ => {}
             }
         }
         Some(Self { policy: Arc::new(policy), backend: self.backend.clone() })
     }
 
-    /// The same, with more that can be written.
+    /// Returns the sandbox with more writable paths.
     pub fn with_writable(&self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut policy = self.policy().clone();
         policy.writable.extend(paths);
         Self { policy: Arc::new(policy), backend: self.backend.clone() }
     }
 
-    /// The same, with more that cannot be read.
+    /// Returns the sandbox with more hidden paths.
     pub fn with_hidden(&self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut policy = self.policy().clone();
         policy.hidden.extend(paths);
@@ -54,7 +54,7 @@ fn open_repository(policy: &mut Policy, workspace: &Path) {
         policy.protected.extend(OBEYED.iter().map(|name| folder.join(name)));
         policy.writable.push(folder);
     }
-    // A working tree's own folder lies among those of the others: the others stay protected one by one.
+    // A work tree's own directory lies next to those of the others, which must stay protected one by one.
     let own: Vec<PathBuf> = policy.writable.clone();
     let trees = policy.protected.iter().filter(|path| path.ends_with("worktrees"));
     let shared: Vec<PathBuf> =
@@ -67,8 +67,8 @@ fn open_repository(policy: &mut Policy, workspace: &Path) {
     }
 }
 
-/// The folders of the repository that a workspace belongs to: one, or for a linked working tree its own and the one it
-/// shares. They are believed only if they know of the workspace, too.
+/// Directories of the repository that a workspace belongs to: one, or for a linked work tree its own and the shared
+/// one. They are trusted only if they refer back to the workspace.
 fn repository(workspace: &Path) -> Option<Vec<PathBuf>> {
     let tree = workspace.ancestors().find(|path| path.join(".git").symlink_metadata().is_ok())?;
     let entry = tree.join(".git");
@@ -93,7 +93,7 @@ fn is_repository(folder: &Path) -> bool {
     folder.join("HEAD").exists() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
 }
 
-/// The one line of a small file.
+/// Reads the only line of a small file.
 fn line(path: &Path) -> Option<String> {
     use std::io::Read as _;
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NONBLOCK;

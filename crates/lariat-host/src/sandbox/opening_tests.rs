@@ -1,9 +1,9 @@
 use super::super::backend::Backend;
 use super::*;
 
-struct Folder(PathBuf);
+struct TempDirectory(PathBuf);
 
-impl Folder {
+impl TempDirectory {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("lariat-opening-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -26,15 +26,15 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 #[test]
-fn a_repository_is_opened_but_for_what_git_obeys() {
-    let folder = Folder::new("plain");
+fn git_opening_keeps_files_protected_that_git_obeys() {
+    let folder = TempDirectory::new("plain");
     let git = folder.repository(".git");
     let policy = folder.opened(&folder.0, &[Opening::Git]).unwrap();
     assert!(policy.writable.contains(&git) && !policy.protected.contains(&git));
@@ -45,8 +45,8 @@ fn a_repository_is_opened_but_for_what_git_obeys() {
 }
 
 #[test]
-fn a_file_that_leads_to_a_repository_which_does_not_know_it_opens_nothing() {
-    let folder = Folder::new("planted");
+fn git_file_to_an_unrelated_repository_opens_nothing() {
+    let folder = TempDirectory::new("planted");
     let other = folder.repository("other");
     std::fs::create_dir(folder.0.join("work")).unwrap();
     std::fs::write(folder.0.join("work/.git"), format!("gitdir: {}\n", other.display())).unwrap();
@@ -55,8 +55,8 @@ fn a_file_that_leads_to_a_repository_which_does_not_know_it_opens_nothing() {
 }
 
 #[test]
-fn a_linked_working_tree_opens_its_own_folder_and_the_shared_one() {
-    let folder = Folder::new("linked");
+fn linked_work_tree_opens_its_own_and_the_shared_directory() {
+    let folder = TempDirectory::new("linked");
     let shared = folder.repository("main.git");
     let (own, other) = (shared.join("worktrees/w"), shared.join("worktrees/other"));
     std::fs::create_dir_all(&own).unwrap();
@@ -72,8 +72,8 @@ fn a_linked_working_tree_opens_its_own_folder_and_the_shared_one() {
 }
 
 #[test]
-fn outside_is_no_sandbox_and_the_network_is_on_only_when_it_was_opened() {
-    let folder = Folder::new("other");
+fn outside_opening_removes_the_sandbox_and_network_opening_enables_the_network() {
+    let folder = TempDirectory::new("other");
     assert_eq!(folder.opened(&folder.0, &[Opening::Network, Opening::Outside]), None);
     assert_eq!(folder.opened(&folder.0, &[Opening::Network]).unwrap().network, Network::On);
     assert_eq!(folder.opened(&folder.0, &[Opening::Git]).unwrap().network, Network::Off);

@@ -1,67 +1,67 @@
-//! What a command may reach, as data.
+//! Defines what a command may access, as data.
 //!
-//! Owns the defaults: everything is readable but the places of keys, the workspace is writable but for the paths that
-//! steer agents and tools, the network is off. Paths are absolute; what of them exists is found out at each start.
+//! The defaults: everything is readable except where keys are kept; the workspace is writable except for paths that
+//! control agents and tools; the network is disabled. Paths are absolute. Whether they exist is checked at each start.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use super::places::{HIDDEN, PROTECTED, STARTS_UP};
+use super::paths::{HIDDEN, PROTECTED, STARTS_UP};
 
-/// What a command may reach.
+/// What a command may access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
-    /// Directories and files that may be changed.
+    /// Directories and files that the command may change.
     pub writable: Vec<PathBuf>,
-    /// Paths beneath those that may not be changed, nor created where they do not exist.
+    /// Paths beneath those that it may neither change nor create.
     pub protected: Vec<PathBuf>,
-    /// Paths that may not even be read.
+    /// Paths that it may not read.
     pub hidden: Vec<PathBuf>,
-    /// What may be read besides the system's programs and libraries and what is writable; everything when there is no
-    /// list.
+    /// Paths that it may read besides the system's programs and libraries and the writable paths; `None` means
+    /// everything.
     pub readable: Option<Vec<PathBuf>>,
-    /// The network.
+    /// Network access.
     pub network: Network,
-    /// Sockets of other programs on this machine: the Docker daemon's, for example.
+    /// Sockets of other programs on this machine, such as the Docker daemon.
     pub local_sockets: LocalSockets,
-    /// What `/tmp` is for the command: a directory of its own.
+    /// A private directory that the command sees as `/tmp`.
     pub temporary: Option<PathBuf>,
-    /// Bytes of memory that each process may have.
+    /// Maximum memory of each process, in bytes.
     pub memory: Option<u64>,
-    /// Bytes of memory that all processes of a command may have together, where control groups can be made.
+    /// Maximum memory of all processes of a command together, in bytes, if control groups can be created.
     pub memory_of_all: Option<u64>,
-    /// Processes that may exist at a time.
+    /// Maximum number of processes at a time.
     pub processes: Option<u64>,
 }
 
-/// What a command may reach of the network.
+/// Network access of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Network {
-    /// Nothing but a loopback interface of its own.
+    /// Only a private loopback interface.
     Off,
-    /// These, through our proxy.
+    /// Only these destinations, through our proxy.
     Only(Vec<Destination>),
-    /// All of it.
+    /// Everything.
     On,
 }
 
-/// Whether a command may speak to other programs on this machine through sockets in the file system.
+/// Whether a command may connect to other programs on this machine through local sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalSockets {
-    /// It may not. It cannot make such sockets for itself either.
+    /// It may not, and cannot create such sockets for itself either.
     Refused,
     /// It may.
     Allowed,
 }
 
-/// Where a command may connect to.
+/// A host that a command may connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// A host name, or `*.` and a domain for every name below it.
+    /// A host name, or `*.` and a domain for all names below it.
     pub host: String,
-    /// A port; any when there is none.
+    /// The port; `None` means any.
     pub port: Option<u16>,
 }
 
@@ -71,7 +71,7 @@ impl Destination {
         Self { host: host.into(), port: None }
     }
 
-    /// True when this names that host and port. Names compare without case and without a final dot.
+    /// Whether this destination includes that host and port. Compares names without case and without a trailing dot.
     pub fn admits(&self, host: &str, port: u16) -> bool {
         let plain = |name: &str| name.trim_end_matches('.').to_ascii_lowercase();
         let (host, known) = (plain(host), plain(&self.host));
@@ -86,14 +86,14 @@ impl Destination {
 }
 
 impl Policy {
-    /// The default for a workspace: it is writable but for what steers agents, keys below `home` are hidden, the
-    /// network is off.
+    /// The default for a workspace: writable except for paths that control agents; keys below `home` are hidden; the
+    /// network is disabled.
     pub fn workspace(workspace: &Path, home: Option<&Path>) -> Self {
         let below = |home: Option<&Path>, names: &[&str]| -> Vec<PathBuf> {
             home.map(|home| names.iter().map(|name| home.join(name)).collect()).unwrap_or_default()
         };
         let mut protected: Vec<PathBuf> = PROTECTED.iter().map(|name| workspace.join(name)).collect();
-        // A workspace that holds the home directory holds what starts up, too, and keys that are not there yet.
+        // If the home directory is inside the workspace, also protect startup files and keys that do not exist yet.
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let held = home.filter(|home| real(home).starts_with(real(workspace)));
         protected.extend(below(held, STARTS_UP));
@@ -112,8 +112,8 @@ impl Policy {
         }
     }
 
-    /// For one tenant of many: a command sees its workspace, the system's programs and libraries, and what
-    /// [`with_readable`](Self::with_readable) adds. Everything else is not there.
+    /// For one tenant of many: a command sees only its workspace, the system's programs and libraries, and what
+    /// [`with_readable`](Self::with_readable) adds.
     ///
     /// ```
     /// use std::path::Path;
@@ -126,7 +126,7 @@ impl Policy {
         Self { readable: Some(Vec::new()), ..Self::workspace(workspace, None) }
     }
 
-    /// Adds paths that may be read. Where everything may be read already, that stays so.
+    /// Adds readable paths. Has no effect if everything is readable.
     pub fn with_readable<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         if let Some(readable) = &mut self.readable {
             readable.extend(paths.into_iter().map(Into::into));
@@ -134,19 +134,19 @@ impl Policy {
         self
     }
 
-    /// Sets how many bytes of memory each process may have.
+    /// Sets the maximum memory of each process, in bytes.
     pub fn with_memory(mut self, bytes: Option<u64>) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// Nothing is writable: for plan mode.
+    /// Allows no writes: for plan mode.
     pub fn read_only(home: Option<&Path>) -> Self {
         let policy = Self::workspace(Path::new("/"), home);
         Self { writable: Vec::new(), protected: Vec::new(), ..policy }
     }
 
-    /// Sets the network.
+    /// Sets network access.
     pub fn with_network(mut self, network: Network) -> Self {
         self.network = network;
         self
@@ -158,31 +158,31 @@ impl Policy {
         self
     }
 
-    /// Sets the directory that is `/tmp` for commands.
+    /// Sets the directory that commands see as `/tmp`.
     pub fn with_temporary(mut self, path: impl Into<PathBuf>) -> Self {
         self.temporary = Some(path.into());
         self
     }
 
-    /// Whether `/tmp` is another one than ours.
+    /// Whether the command has a private `/tmp`.
     pub(crate) fn has_own_tmp(&self) -> bool {
         self.temporary.is_some() || self.readable.is_some()
     }
 
-    /// Whether a path is protected, or lies in what is, also under a name that some file system takes for the same.
+    /// Whether a path is protected or inside a protected one, also by a name that some file system treats as equal.
     pub(crate) fn protects(&self, path: &Path) -> bool {
         use std::os::unix::ffi::OsStrExt as _;
         self.protected.iter().any(|root| {
             let (Some(parent), Some(known)) = (root.parent(), root.file_name()) else { return false };
             let below = path.strip_prefix(parent).ok().and_then(|rest| rest.iter().next());
             below.is_some_and(|name| {
-                crate::sys::maker::is_name(&known.as_bytes().to_ascii_lowercase(), name.as_bytes())
+                crate::sys::create::is_name(&known.as_bytes().to_ascii_lowercase(), name.as_bytes())
             })
         })
     }
 
-    /// Why a path may not be written; `None` where it may.
-    pub(crate) fn refuses_write(&self, path: &Path) -> Option<super::Rule> {
+    /// The rule that denies writing to a path; `None` if writing is allowed.
+    pub(crate) fn write_denial(&self, path: &Path) -> Option<super::Rule> {
         let beneath = |roots: &[PathBuf]| roots.iter().find(|root| path.starts_with(root)).cloned();
         if let Some(root) = beneath(&self.protected) {
             return Some(super::Rule::Protected(root));
@@ -193,8 +193,8 @@ impl Policy {
     }
 }
 
-/// True for an address that is not out on the internet: this machine, its networks, and the addresses at which clouds
-/// hand out credentials.
+/// Whether an address is not on the public internet: this machine, its networks, and addresses where clouds serve
+/// credentials.
 pub fn is_internal(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -208,7 +208,7 @@ pub fn is_internal(address: IpAddr) -> bool {
                 || v4.is_documentation()
                 || a == 0
                 || a >= 240
-                // Carrier-grade NAT, where one cloud keeps its metadata service, and benchmarking networks.
+                // Carrier-grade NAT, where one cloud has its metadata service, and benchmarking networks.
                 || (a == 100 && (64..128).contains(&b))
                 || (a == 198 && (18..20).contains(&b))
                 || (a == 192 && b == 0)
@@ -230,7 +230,7 @@ pub fn is_internal(address: IpAddr) -> bool {
                 || (first & 0xffc0) == 0xfe80
                 || (first & 0xffc0) == 0xfec0
                 || (first == 0x2001 && second == 0xdb8)
-                // NAT64 and 6to4 carry an IPv4 address inside.
+                // NAT64 and 6to4 addresses contain an IPv4 address.
                 || (first == 0x64 && second == 0xff9b && {
                     let [.., high, low] = v6.segments();
                     embedded(high, low)

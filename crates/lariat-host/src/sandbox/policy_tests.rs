@@ -2,7 +2,7 @@ use super::*;
 use crate::sandbox::Rule;
 
 #[test]
-fn a_destination_admits_its_host_and_nothing_that_only_looks_like_it() {
+fn destination_matches_its_host_but_no_lookalikes() {
     let one = Destination::host("crates.io");
     assert!(one.admits("crates.io", 443));
     assert!(one.admits("CRATES.io.", 80));
@@ -20,7 +20,7 @@ fn a_destination_admits_its_host_and_nothing_that_only_looks_like_it() {
 }
 
 #[test]
-fn addresses_of_this_machine_and_its_networks_are_internal() {
+fn recognises_internal_addresses() {
     let internal = [
         "127.0.0.1",
         "10.1.2.3",
@@ -62,13 +62,13 @@ fn addresses_of_this_machine_and_its_networks_are_internal() {
 }
 
 #[test]
-fn a_refused_write_names_its_rule() {
+fn denied_write_names_its_rule() {
     let policy = Policy::workspace(Path::new("/w"), Some(Path::new("/h"))).with_temporary("/x");
-    assert_eq!(policy.refuses_write(Path::new("/w/src/main.rs")), None);
-    assert_eq!(policy.refuses_write(Path::new("/tmp/a")), None);
-    assert_eq!(policy.refuses_write(Path::new("/etc/passwd")), Some(Rule::NotWritable));
-    assert_eq!(policy.refuses_write(Path::new("/w2/a")), Some(Rule::NotWritable));
+    assert_eq!(policy.write_denial(Path::new("/w/src/main.rs")), None);
+    assert_eq!(policy.write_denial(Path::new("/tmp/a")), None);
+    assert_eq!(policy.write_denial(Path::new("/etc/passwd")), Some(Rule::NotWritable));
+    assert_eq!(policy.write_denial(Path::new("/w2/a")), Some(Rule::NotWritable));
     let git = Some(Rule::Protected("/w/.git".into()));
-    assert_eq!(policy.refuses_write(Path::new("/w/.git/hooks/pre-commit")), git);
-    assert_eq!(policy.refuses_write(Path::new("/w/.github/x")), None);
+    assert_eq!(policy.write_denial(Path::new("/w/.git/hooks/pre-commit")), git);
+    assert_eq!(policy.write_denial(Path::new("/w/.github/x")), None);
 }

@@ -1,7 +1,7 @@
-//! Which backend this machine has, found by trying.
+//! Finds out which sandbox backends work on this machine, by trying them.
 //!
-//! Owns the trial: a command that must be able to write where it may, and must not be able to write a protected path, a
-//! path outside, or reach a listener of ours. A backend that does not pass is not offered, whatever is installed.
+//! The trial runs a command that must be able to write in its workspace, but not to a protected path or to a path
+//! outside. A backend that fails the trial is not offered, even if it is installed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,30 +12,30 @@ use super::backend::{Backend, Sandbox};
 use super::policy::Policy;
 use crate::process::{Environment, Launch, Supervisor};
 
-/// Where `bwrap` may be.
+/// Possible paths of `bwrap`.
 const BUBBLEWRAP: &[&str] = &["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
 
-/// What a machine has.
+/// The result of probing a machine.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Found {
-    /// The backends that passed the trial, the preferred one first.
+    /// The backends that passed the trial, in order of preference.
     pub backends: Vec<Backend>,
-    /// The others by name, with the reason.
+    /// The names of the others, with the reason.
     pub refused: Vec<(&'static str, String)>,
 }
 
-/// Why there is no sandbox.
+/// Why no sandbox is available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no sandbox works on this machine ({}); install bubblewrap, or choose to run commands without one",
+#[error("no sandbox works on this machine ({}); install bubblewrap, or choose to run commands unsandboxed",
     .0.iter().map(|(name, reason)| format!("{name}: {reason}")).collect::<Vec<_>>().join("; "))]
 pub struct NoSandbox(pub Vec<(&'static str, String)>);
 
 impl Sandbox {
-    /// A policy, enforced by the first backend that passes its trial in `scratch`, a directory that is ours to use.
+    /// Creates a sandbox with the first backend that passes its trial in `scratch`, a directory that we may use.
     ///
     /// # Errors
-    /// [`NoSandbox`] with the reason of each backend.
+    /// [`NoSandbox`] with the reason for each backend.
     pub async fn find(policy: Policy, scratch: &Path, environment: &Environment) -> Result<Self, NoSandbox> {
         let found = probe(scratch, environment).await;
         match found.backends.into_iter().next() {
@@ -45,7 +45,7 @@ impl Sandbox {
     }
 }
 
-/// Tries every backend in a directory that is ours to use and is left as it was.
+/// Tries every backend in a directory that we may use; leaves the directory as it was.
 pub async fn probe(directory: &Path, environment: &Environment) -> Found {
     let mut found = Found { backends: Vec::new(), refused: Vec::new() };
     attempt(Backend::Landlock, directory, environment, &mut found).await;
@@ -63,7 +63,7 @@ async fn attempt(backend: Backend, directory: &Path, environment: &Environment, 
     }
 }
 
-/// What the trial's command does. Every line that must fail ends the command with its own code when it does not.
+/// The script of the trial. Each line that must fail exits with its own code if it succeeds.
 const TRIAL: &str = r#"
 echo mine > inside || exit 11
 rm inside
@@ -73,7 +73,7 @@ rm inside
 exit 10
 "#;
 
-#[expect(clippy::disallowed_methods, reason = "this is the host")]
+#[expect(clippy::disallowed_methods, reason = "lariat-host may access the operating system")]
 async fn trial(backend: &Backend, directory: &Path, environment: &Environment) -> Result<(), String> {
     let inside = directory.join("workspace");
     let _ = std::fs::remove_dir_all(&inside);
@@ -89,8 +89,8 @@ async fn trial(backend: &Backend, directory: &Path, environment: &Environment) -
     match finished.exit {
         crate::process::Exit::Code(10) => Ok(()),
         crate::process::Exit::Code(11) => Err("a command cannot write in its workspace".to_owned()),
-        crate::process::Exit::Code(12 | 13) => Err("a command can write protected paths".to_owned()),
-        crate::process::Exit::Code(14) => Err("a command can write outside of its workspace".to_owned()),
+        crate::process::Exit::Code(12 | 13) => Err("a command can write to protected paths".to_owned()),
+        crate::process::Exit::Code(14) => Err("a command can write outside its workspace".to_owned()),
         _ => Err(format!("a command cannot be started: {}", finished.output.text().trim())),
     }
 }

@@ -1,8 +1,7 @@
-//! The proxy of an allow-list: the only way out of a sandbox whose network is `Only`.
+//! The allow-list proxy: the only way to the network from a sandbox whose network is `Only`.
 //!
-//! Owns reading the request for a connection, the decision by name, and the decision by address: what a name resolves
-//! to is checked, and that very address is connected to. Speaks HTTP `CONNECT`, and plain HTTP for requests that name
-//! their host. Never reads what is inside of a tunnel.
+//! It checks the host name of a request, resolves it, checks the addresses, and connects to exactly one of those. It
+//! supports HTTP `CONNECT`, and plain HTTP requests that name their host. It never reads the content of a tunnel.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -16,11 +15,11 @@ use tokio::net::{TcpListener, TcpStream};
 use super::denial::{Denial, Rule};
 use super::policy::{Destination, is_internal};
 
-/// Bytes of the longest request head.
+/// Maximum size of a request head in bytes.
 const HEAD: usize = 16 * 1024;
-/// How long a request may take to arrive, and a connection to come about.
+/// Timeout for receiving a request, and for connecting.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Connections at a time; further ones wait.
+/// Maximum number of connections at a time; further ones wait.
 const CONNECTIONS: usize = 256;
 
 /// Serves until the task is aborted.
@@ -41,7 +40,7 @@ pub(super) async fn serve(
                 let Ok((stream, _)) = accepted else { return };
                 let (allowed, denied) = (Arc::clone(&allowed), denied.clone());
                 connections.spawn(async move {
-                    // A client that misbehaves, or hangs up, hurts itself only.
+                    // An error affects only this client.
                     let _ = handle(stream, &allowed, denied).await;
                 });
             }
@@ -50,12 +49,12 @@ pub(super) async fn serve(
     }
 }
 
-/// What a client asked for.
+/// A client's request.
 #[derive(Debug, PartialEq, Eq)]
 struct Request {
     host: String,
     port: u16,
-    /// What is passed on before everything else: nothing for a tunnel.
+    /// Bytes to forward first; for a tunnel, only what arrived after the head.
     first: Vec<u8>,
     tunnel: bool,
 }
@@ -64,7 +63,12 @@ async fn handle(mut client: TcpStream, allowed: &[Destination], denied: impl Fn(
     let Ok(head) = tokio::time::timeout(PATIENCE, read_head(&mut client)).await else { return Ok(()) };
     let (head, rest) = head?;
     let Some(request) = parse(&head, &rest) else {
-        return refuse(&mut client, "400 Bad Request", "a request for a connection was expected").await;
+        return respond_with_error(
+            &mut client,
+            "400 Bad Request",
+            "expected CONNECT or an absolute http URL",
+        )
+        .await;
     };
     let addresses = match admit(&request, allowed).await {
         Ok(addresses) => addresses,
@@ -73,12 +77,12 @@ async fn handle(mut client: TcpStream, allowed: &[Destination], denied: impl Fn(
             let denial = Denial::new(what, rule);
             let words = denial.to_string();
             denied(denial);
-            return refuse(&mut client, "403 Forbidden", &words).await;
+            return respond_with_error(&mut client, "403 Forbidden", &words).await;
         }
     };
     let connected = tokio::time::timeout(PATIENCE, connect(&addresses)).await;
     let Ok(Ok(mut server)) = connected else {
-        return refuse(&mut client, "502 Bad Gateway", "the host could not be reached").await;
+        return respond_with_error(&mut client, "502 Bad Gateway", "could not connect to the host").await;
     };
     if request.tunnel {
         client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
@@ -88,7 +92,7 @@ async fn handle(mut client: TcpStream, allowed: &[Destination], denied: impl Fn(
     Ok(())
 }
 
-/// The head of a request, and what came with it already.
+/// Reads the head of a request; also returns what arrived after it.
 async fn read_head(client: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut head = Vec::new();
     loop {
@@ -119,7 +123,7 @@ fn parse(head: &[u8], rest: &[u8]) -> Option<Request> {
     let (host, path) = target.split_at(slash);
     let (host, port) = authority(host, Some(80))?;
     let path = if path.is_empty() { "/" } else { path };
-    // One request per connection: the next one might name another host.
+    // One request per connection, because the next might name another host.
     let fields: Vec<_> = fields
         .split("\r\n")
         .filter(|field| !field.is_empty())
@@ -135,7 +139,7 @@ fn parse(head: &[u8], rest: &[u8]) -> Option<Request> {
     Some(Request { host, port, first, tunnel: false })
 }
 
-/// Host and port. A host is what names and addresses are made of, and nothing else.
+/// Parses host and port. A host may only contain characters of names and addresses.
 fn authority(text: &str, default: Option<u16>) -> Option<(String, u16)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -155,12 +159,12 @@ fn authority(text: &str, default: Option<u16>) -> Option<(String, u16)> {
     (!host.is_empty() && host.len() <= 255 && host.bytes().all(plain)).then(|| (host.to_owned(), port))
 }
 
-/// The addresses that a request may be connected to.
+/// Returns the addresses to which a request may be connected.
 async fn admit(request: &Request, allowed: &[Destination]) -> Result<Vec<SocketAddr>, Rule> {
     if !allowed.iter().any(|destination| destination.admits(&request.host, request.port)) {
         return Err(Rule::NotListed);
     }
-    // An address that is itself on the list was meant.
+    // The user listed this address explicitly, so internal addresses are allowed.
     if let Ok(address) = request.host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, request.port)]);
     }
@@ -181,7 +185,7 @@ async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-async fn refuse(client: &mut TcpStream, status: &str, words: &str) -> io::Result<()> {
+async fn respond_with_error(client: &mut TcpStream, status: &str, words: &str) -> io::Result<()> {
     let length = words.len() + 1;
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{words}\n"

@@ -7,7 +7,7 @@ fn asked(head: &str) -> Option<(String, u16, bool)> {
 }
 
 #[test]
-fn requests_for_a_connection_are_read() {
+fn parses_connection_requests() {
     assert_eq!(asked("CONNECT a.b:443 HTTP/1.1\r\n\r\n"), Some(("a.b".into(), 443, true)));
     assert_eq!(asked("CONNECT [::1]:443 HTTP/1.1\r\n\r\n"), Some(("::1".into(), 443, true)));
     assert_eq!(asked("GET http://a.b/x HTTP/1.1\r\nHost: a.b\r\n\r\n"), Some(("a.b".into(), 80, false)));
@@ -29,14 +29,14 @@ fn requests_for_a_connection_are_read() {
 }
 
 #[test]
-fn a_passed_on_request_loses_what_was_for_the_proxy() {
+fn forwarded_request_loses_proxy_headers() {
     let head = "GET http://a.b/x?y HTTP/1.1\r\nHost: a.b\r\nProxy-Authorization: k\r\nConnection: keep-alive\r\n\r\n";
     let request = parse(head.as_bytes(), b"body").unwrap();
     let first = String::from_utf8(request.first).unwrap();
     assert_eq!(first, "GET /x?y HTTP/1.1\r\nHost: a.b\r\nConnection: close\r\n\r\nbody");
 }
 
-/// Asks a proxy with this list for a connection, and says what came back.
+/// Sends a request to a proxy with this allow-list; returns the response and the denials.
 async fn through(allowed: &[Destination], ask: &str) -> (String, Vec<Denial>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let proxy = listener.local_addr().unwrap();
@@ -54,7 +54,7 @@ async fn through(allowed: &[Destination], ask: &str) -> (String, Vec<Denial>) {
     (String::from_utf8_lossy(&answer).into_owned(), denials)
 }
 
-/// A server that says one thing to everybody.
+/// Starts a server that sends the same text to every client.
 async fn server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -67,7 +67,7 @@ async fn server() -> u16 {
 }
 
 #[tokio::test]
-async fn a_listed_address_is_connected_to() {
+async fn connects_to_a_listed_address() {
     let port = server().await;
     let list = [Destination::host("127.0.0.1")];
     let (answer, denials) = through(&list, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n")).await;
@@ -76,7 +76,7 @@ async fn a_listed_address_is_connected_to() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_listed_is_refused_and_told() {
+async fn denies_and_reports_an_unlisted_host() {
     let port = server().await;
     let list = [Destination::host("example.com")];
     let (answer, denials) = through(&list, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n")).await;
@@ -85,7 +85,7 @@ async fn a_host_that_is_not_listed_is_refused_and_told() {
 }
 
 #[tokio::test]
-async fn a_listed_name_that_leads_inside_is_refused() {
+async fn denies_a_listed_name_with_an_internal_address() {
     let port = server().await;
     let list = [Destination::host("localhost")];
     let (answer, denials) = through(&list, &format!("CONNECT localhost:{port} HTTP/1.1\r\n\r\n")).await;

@@ -1,13 +1,13 @@
-//! The same policy for macOS, as a Seatbelt profile for `sandbox-exec`.
+//! Translates a policy into a Seatbelt profile for `sandbox-exec` on macOS.
 //!
-//! Owns the text of the profile. The last rule that matches wins there, so what is refused follows what is allowed.
+//! In a profile the last matching rule wins, so denials follow allowances.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use super::policy::{LocalSockets, Network, Policy};
 
-/// The profile of a policy. With an allow-list, only our proxy's port is open.
+/// Returns the profile for a policy. With an allow-list, only the proxy's port is open.
 pub fn profile(policy: &Policy, proxy: Option<u16>) -> String {
     let mut profile = String::from(
         "(version 1)\n(deny default)\n(allow process*)\n(allow signal (target same-sandbox))\n(allow sysctl-read)\n\

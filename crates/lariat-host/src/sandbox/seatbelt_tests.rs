@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_is_protected_is_refused_after_what_is_writable_is_allowed() {
+fn denies_protected_paths_after_allowing_writable_ones() {
     let policy = Policy::workspace(Path::new("/w"), Some(Path::new("/Users/me")));
     let profile = profile(&policy, None);
     let at = |text: &str| profile.find(text).unwrap_or_else(|| panic!("{text} is not in\n{profile}"));
@@ -12,7 +12,7 @@ fn what_is_protected_is_refused_after_what_is_writable_is_allowed() {
 }
 
 #[test]
-fn an_allow_list_leaves_only_the_proxy() {
+fn allow_list_allows_only_the_proxy() {
     let policy = Policy::workspace(Path::new("/w"), None).with_network(Network::Only(Vec::new()));
     let profile = profile(&policy, Some(3128));
     assert!(profile.contains("(allow network-outbound (remote ip \"localhost:3128\"))"));
@@ -20,7 +20,7 @@ fn an_allow_list_leaves_only_the_proxy() {
 }
 
 #[test]
-fn a_path_cannot_end_its_own_quotes() {
+fn quotes_in_a_path_are_escaped() {
     let policy = Policy::workspace(Path::new("/w\") (allow file-write* (subpath \"/"), None);
     let profile = profile(&policy, None);
     assert!(profile.contains(r#"(subpath "/w\") (allow file-write* (subpath \"/")"#));

@@ -1,29 +1,29 @@
-//! The file system as a command sees it, as steps for the child to take.
+//! Plans the file system view of a command, as steps that the child executes.
 //!
-//! Owns their order: what stays writable is taken first, then everything becomes read-only and deaf to devices, then
-//! fresh `/dev`, `/proc` and `/tmp` come, then what was taken is put back, then what is protected or hidden is covered.
+//! The order: take writable trees, make everything read-only without devices, mount new `/dev`, `/proc` and `/tmp`, put
+//! the taken trees back, then cover protected and hidden paths.
 
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::places::{SYSTEM, SYSTEM_FILES};
+use super::paths::{SYSTEM, SYSTEM_FILES};
 use super::policy::Policy;
 use crate::sys::child::{FileSystem, Step};
 
-/// The device files every program expects.
+/// Device files that every program expects.
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 
-/// Places where a socket, a lock or a key of another program may lie, and that a command needs nothing of.
+/// Directories that may contain sockets, locks or keys of other programs and that commands do not need.
 const EMPTY: &[&str] = &["/run/user"];
 
-/// The steps of a policy. Paths that do not exist are left out; writable roots must be there. Folders of `kept` stay where
-/// they are: what has a mount on it cannot be moved or removed.
+/// Returns the steps for a policy. Skips paths that do not exist; writable roots must exist. The directories in `kept`
+/// get a mount each, because a mount point cannot be moved or removed.
 pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> {
-    let mut view = View::default();
+    let mut view = ViewPlan::default();
     let mut roots = policy.writable.clone();
-    // What lies inside of another comes after it.
+    // Sorted, so that a nested root comes after the root that contains it.
     roots.sort();
     let taken: Vec<_> = roots.iter().map(|root| view.take(root)).collect::<io::Result<_>>()?;
     let temporary = policy.temporary.as_deref().map(|place| view.take(place)).transpose()?;
@@ -59,7 +59,7 @@ pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> 
         view.steps.push(Step::Link(text(&Path::new("/dev").join(name))?, text(Path::new(target))?));
     }
     view.fresh(FileSystem::Processes, "/proc", "")?;
-    // Root's own files there, `core_pattern` among them, obey whoever has root's number.
+    // Some files there, such as `core_pattern`, are writable for root's user id even inside the sandbox.
     view.steps.push(Step::ReadOnly(text(Path::new("/proc"))?));
     if let Some(slot) = temporary {
         view.put(slot, Path::new("/tmp"))?;
@@ -79,7 +79,7 @@ pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> 
         view.put(slot, path)?;
         view.steps.push(Step::ReadOnly(text(path)?));
     }
-    // Where only a list is seen, these are not.
+    // With an allow-list of readable paths, these are not visible anyway.
     let empty = EMPTY.iter().map(PathBuf::from).filter(|path| policy.readable.is_none() && path.exists());
     for path in policy.hidden.iter().cloned().chain(empty) {
         if path.is_dir() {
@@ -97,20 +97,20 @@ pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> 
     Ok(view.steps)
 }
 
-/// Something that is seen where only a list is.
-struct Listed {
+/// A path that is visible if only listed paths are.
+struct ListedTree {
     slot: usize,
     is_folder: bool,
     path: PathBuf,
 }
 
 #[derive(Default)]
-struct View {
+struct ViewPlan {
     steps: Vec<Step>,
     slots: usize,
 }
 
-impl View {
+impl ViewPlan {
     fn take(&mut self, path: &Path) -> io::Result<usize> {
         let slot = self.slots;
         self.slots += 1;
@@ -128,7 +128,7 @@ impl View {
         Ok(())
     }
 
-    /// Makes what a path beneath a fresh file system lies on.
+    /// Creates the mount point for a path beneath a new file system, with its parent directories.
     fn make(&mut self, path: &Path, top: &Path, is_folder: bool) -> io::Result<()> {
         let parents: Vec<_> =
             path.ancestors().filter(|above| above.starts_with(top) && *above != top).collect();
@@ -141,23 +141,23 @@ impl View {
         Ok(())
     }
 
-    /// Takes what is seen of a system of which only a list is: what it is, where it is seen, and its slot.
-    fn list(&mut self, readable: &[PathBuf]) -> io::Result<Vec<Listed>> {
+    /// Takes the trees that are visible if only listed paths are.
+    fn list(&mut self, readable: &[PathBuf]) -> io::Result<Vec<ListedTree>> {
         let system = SYSTEM_FILES.iter().map(PathBuf::from);
-        let mut listed: Vec<Listed> = Vec::new();
+        let mut listed: Vec<ListedTree> = Vec::new();
         for path in system.chain(readable.iter().cloned()) {
             let Ok(real) = path.canonicalize() else { continue };
             let in_system = SYSTEM.iter().any(|name| path.starts_with(Path::new("/").join(name)));
             if !in_system && !listed.iter().any(|known| path.starts_with(&known.path)) {
-                listed.push(Listed { slot: self.take(&real)?, is_folder: real.is_dir(), path });
+                listed.push(ListedTree { slot: self.take(&real)?, is_folder: real.is_dir(), path });
             }
         }
         Ok(listed)
     }
 
-    /// Covers everything at the root but the system's folders, then shows what is on the list, and makes room for the
-    /// writable roots.
-    fn show_only(&mut self, listed: Vec<Listed>, roots: &[PathBuf], own_tmp: bool) -> io::Result<()> {
+    /// Covers everything at the root except the system's directories, then puts the listed trees and creates mount
+    /// points for the writable roots.
+    fn show_only(&mut self, listed: Vec<ListedTree>, roots: &[PathBuf], own_tmp: bool) -> io::Result<()> {
         let entries = Path::new("/").read_dir()?.filter_map(Result::ok);
         let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         let left = ["dev", "proc"];
@@ -179,12 +179,12 @@ impl View {
             {
                 self.make(path, cover, is_folder)?;
             }
-            // A `/tmp` that is only here is the command's to write.
+            // A private `/tmp` must stay writable for the command.
             if !(own_tmp && cover == Path::new("/tmp")) {
                 self.steps.push(Step::ReadOnly(text(cover)?));
             }
         }
-        for Listed { slot, path, .. } in listed {
+        for ListedTree { slot, path, .. } in listed {
             self.put(slot, &path)?;
             self.steps.push(Step::ReadOnly(text(&path)?));
         }
@@ -192,7 +192,7 @@ impl View {
     }
 }
 
-/// A path for the kernel.
+/// Converts a path for the kernel.
 pub(super) fn text(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
 }

@@ -1,9 +1,9 @@
-//! What a child process does between `fork` and the start of its program, as data.
+//! Sets up a child process between `fork` and the start of its program.
 //!
-//! Owns the order of the steps: descriptors, session, namespaces, the warden's fork, mounts, limits, capabilities,
-//! Landlock, seccomp. A [`Plan`] is plain data, made before `fork` (in another process, where a keeper starts the
-//! program) and only read after it. The stage that failed is told over the lifeline, the error itself the way every
-//! failed start is told.
+//! The steps, in order: descriptors, session, namespaces, fork of the supervisor process, mounts, limits, capabilities,
+//! Landlock, seccomp. A [`Plan`] is plain data, created before `fork` (possibly in another process, if a launch helper
+//! starts the program) and only read after it. The child reports a failed stage over the control socket, and the error
+//! itself in the way that `Command::spawn` reports errors.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -17,53 +17,53 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
+use super::create::GuardedDirectory;
 use super::landlock;
-use super::maker::Guarded;
 use super::raw::{self, Devices, Filter};
-use super::warden::{self, Maker, Reach};
+use super::supervisor::{self, CreationServer, SignalScope};
 
 pub(crate) use super::raw::PROXY_PORT;
-pub(crate) use super::warden::{END, ENDED};
+pub(crate) use super::supervisor::{END, ENDED};
 
-/// All is prepared: the program itself is started next. Who does not hear it knows that nothing was.
+/// Setup is complete and the program itself starts next. If this was not received, the program did not run.
 pub(crate) const READY: u8 = b'R';
 /// Precedes the stage at which a start failed.
 pub(crate) const FAILED: u8 = b'F';
-/// Accompanies the listening socket of the proxy.
+/// Sent together with the listening socket of the proxy.
 pub(crate) const LISTENER: u8 = b'L';
-/// Accompanies the descriptor at which seccomp notifies.
+/// Sent together with the descriptor on which seccomp sends notifications.
 pub(crate) const NOTIFIER: u8 = b'N';
 
-/// Everything a child needs to know; nothing is allocated after `fork`.
+/// Everything that a child needs to know. Nothing is allocated after `fork`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     /// The working directory, as the program will see it.
     pub(crate) directory: CString,
     /// Whether standard input is a terminal that the program should control.
     pub(crate) terminal: bool,
-    /// Limits of the process and those it starts.
+    /// Resource limits of the process and its descendants.
     pub(crate) limits: Vec<(Limit, u64)>,
-    /// The walls, where there are any.
-    pub(crate) walls: Option<Walls>,
+    /// The sandbox restrictions; `None` means unsandboxed.
+    pub(crate) restrictions: Option<Restrictions>,
 }
 
-/// What a child holds besides its standard descriptors, until its program starts.
+/// The descriptors that a child holds besides its standard streams until its program starts.
 #[derive(Debug)]
-pub(crate) struct Held {
-    /// The child's end of the lifeline.
-    pub(crate) lifeline: OwnedFd,
-    /// Files to write a zero into: joins a control group.
+pub(crate) struct HeldDescriptors {
+    /// The child's side of the control socket.
+    pub(crate) control: OwnedFd,
+    /// Files of control groups; the child joins a group by writing a zero.
     pub(crate) groups: Vec<OwnedFd>,
-    /// The warden's end of the line by which it is asked to make something.
-    pub(crate) maker: Option<OwnedFd>,
+    /// The supervisor process's side of the socket over which it is asked to create files.
+    pub(crate) creation_socket: Option<OwnedFd>,
 }
 
-/// What can be limited of a process and those it starts.
+/// A resource limit of a process and its descendants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Limit {
-    /// Bytes of memory of one process.
+    /// Memory of one process, in bytes.
     Memory,
-    /// Processes of the user.
+    /// Number of processes of the user.
     Processes,
 }
 
@@ -76,39 +76,39 @@ impl Limit {
     }
 }
 
-/// What confines a program.
+/// The restrictions of a sandboxed program.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Walls {
-    /// A user namespace with these maps; none when the caller is privileged enough without.
+pub(crate) struct Restrictions {
+    /// The maps of a new user namespace; `None` if the caller has enough privileges without one.
     pub(crate) identity: Option<Identity>,
-    /// What the program sees of the network.
+    /// Which network the program sees.
     pub(crate) network: NetworkView,
-    /// Symbolic links that must stay as they are: each is covered by itself.
+    /// Symbolic links that the program must not replace: each is covered by a mount of itself.
     pub(crate) links: Vec<CString>,
-    /// Its own view of the file system; without, another program makes it.
+    /// The steps to set up the file system view; `None` if a wrapper program does it.
     pub(crate) view: Option<Vec<Step>>,
-    /// Processes that may exist at a time, where the kernel can bound that for a process-id namespace.
+    /// Maximum number of processes, if the kernel supports a limit per process-id namespace.
     pub(crate) processes: Option<Vec<u8>>,
-    /// What Landlock grants, by path as the program will see it. None: no Landlock.
+    /// Landlock rules, by path as the program sees it. Empty: Landlock is not used.
     pub(crate) rules: Vec<(CString, Grant)>,
-    /// Folders in which the program makes nothing by itself, and the names that are not made for it.
-    pub(crate) guarded: Vec<Guarded>,
-    /// A seccomp program.
+    /// Directories in which the program cannot create names itself, and the names that are not created for it.
+    pub(crate) guarded: Vec<GuardedDirectory>,
+    /// The seccomp program.
     pub(crate) filter: Filter,
 }
 
-/// What Landlock grants beneath a path.
+/// What Landlock allows beneath a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Grant {
-    /// Reading and executing.
+    /// Reads and executes.
     Read,
-    /// That, and changing.
+    /// Also changes and creates.
     Change,
-    /// The same, but for making new names.
+    /// Also changes, but does not create new names.
     ChangeWithoutMaking,
 }
 
-/// Who the program is, as lines of the kernel's maps.
+/// The user and group ids of the program, as lines of the kernel's maps.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Identity {
     /// For `uid_map`.
@@ -117,46 +117,46 @@ pub(crate) struct Identity {
     pub(crate) groups: Vec<u8>,
 }
 
-/// What a program sees of the network.
+/// Which network a program sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NetworkView {
-    /// The machine's.
+    /// The network of the machine.
     Shared,
-    /// A loopback interface of its own, and nothing else.
+    /// Only a private loopback interface.
     Own,
-    /// The same, with a listening socket for our proxy.
+    /// A private loopback interface with a listening socket for our proxy.
     Proxied,
 }
 
-/// One step of making a view of the file system. Slots hold trees that were taken and not put yet.
+/// One step of setting up a file system view. A slot holds a mount tree between `Take` and `Put`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Step {
-    /// Takes a tree as it is now, to put it somewhere later.
+    /// Copies the mount tree at a path into a slot.
     Take(usize, CString),
-    /// Puts a taken tree.
+    /// Mounts the tree of a slot at a path.
     Put(usize, CString),
-    /// Makes all mounts from a path on read-only.
+    /// Makes all mounts at and below a path read-only.
     ReadOnly(CString),
-    /// The same, and device files there stop working.
+    /// Makes them read-only and disables device files.
     ReadOnlyWithoutDevices(CString),
     /// Mounts a new file system.
     Fresh(FileSystem, CString, CString),
-    /// Makes a directory; one that is there is fine.
+    /// Creates a directory, unless it exists.
     Directory(CString),
-    /// Makes an empty file; one that is there is fine.
+    /// Creates an empty file, unless it exists.
     File(CString),
-    /// Makes a symbolic link: from, to.
+    /// Creates a symbolic link: from, to.
     Link(CString, CString),
 }
 
-/// What a new mount can be.
+/// The type of a new mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FileSystem {
-    /// Files in memory.
+    /// `tmpfs`: files in memory.
     Memory,
-    /// Terminals.
+    /// `devpts`: terminals.
     Terminals,
-    /// Processes.
+    /// `proc`: processes.
     Processes,
 }
 
@@ -171,14 +171,14 @@ impl FileSystem {
 
     fn flags(self) -> MountFlags {
         match self {
-            // A terminal's device files are devices.
+            // Terminals are device files, so devices must work.
             Self::Terminals => MountFlags::NOSUID,
             Self::Memory | Self::Processes => MountFlags::NOSUID | MountFlags::NODEV,
         }
     }
 }
 
-/// Where a start can fail.
+/// The stages of a start, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Stage {
@@ -186,17 +186,17 @@ pub(crate) enum Stage {
     Begin = 1,
     /// New namespaces and their maps.
     Namespaces,
-    /// The loopback interface, the proxy's socket.
+    /// The loopback interface and the proxy's socket.
     Network,
-    /// The warden's own process.
-    Warden,
-    /// Its view of the file system.
+    /// Forking the supervisor process.
+    Supervisor,
+    /// The file system view.
     View,
-    /// The terminal, the working directory.
-    Place,
+    /// The terminal and the working directory.
+    Directory,
     /// Resource limits.
     Limits,
-    /// Giving up capabilities.
+    /// Dropping capabilities.
     Capabilities,
     /// Landlock.
     Landlock,
@@ -205,17 +205,17 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// The stage of a number, in words.
+    /// Describes the stage with this number.
     pub(crate) fn name(number: u8) -> &'static str {
         match number {
             1 => "preparing the process",
-            2 => "making namespaces",
+            2 => "creating namespaces",
             3 => "preparing the network",
-            4 => "starting the warden",
-            5 => "preparing the view of the file system",
+            4 => "starting the supervisor process",
+            5 => "preparing the file system view",
             6 => "entering the working directory",
             7 => "setting limits",
-            8 => "giving up capabilities",
+            8 => "dropping capabilities",
             9 => "applying Landlock",
             10 => "applying seccomp",
             _ => "starting",
@@ -224,43 +224,47 @@ impl Stage {
 }
 
 impl Plan {
-    /// Has the plan carried out when `command` starts.
-    pub(crate) fn attach(self, held: Held, command: &mut Command) {
-        // Room for every tree that is held at one time: pushing in the child must not allocate.
-        let slots = self.walls.as_ref().and_then(|walls| walls.view.as_ref()).map_or(0, |steps| steps.len());
+    /// Executes the plan in the child when `command` starts.
+    pub(crate) fn attach(self, held: HeldDescriptors, command: &mut Command) {
+        // Allocate a slot for every tree now, because the child must not allocate.
+        let slots = self
+            .restrictions
+            .as_ref()
+            .and_then(|restrictions| restrictions.view.as_ref())
+            .map_or(0, |steps| steps.len());
         let mut slots: Vec<Option<OwnedFd>> = std::iter::repeat_with(|| None).take(slots).collect();
-        // SAFETY: the closure runs in the child and keeps to prepared data, system calls and `fork`.
+        // SAFETY: the closure runs in the child and uses only prepared data, system calls and `fork`.
         unsafe { command.pre_exec(move || self.carry_out(&held, &mut slots)) };
     }
 
-    fn carry_out(&self, held: &Held, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
-        held.at(Stage::Begin, held.begin())?;
-        let Some(walls) = &self.walls else {
-            held.at(Stage::Warden, held.leave_warden(Reach::Descendants, &[]))?;
-            held.at(Stage::Place, self.take_place())?;
-            held.at(Stage::Limits, self.limit())?;
-            raw::tell(held.lifeline.as_raw_fd(), &[READY]);
+    fn carry_out(&self, held: &HeldDescriptors, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
+        held.report(Stage::Begin, held.begin())?;
+        let Some(restrictions) = &self.restrictions else {
+            held.report(Stage::Supervisor, held.fork_supervisor(SignalScope::Descendants, &[]))?;
+            held.report(Stage::Directory, self.enter_directory())?;
+            held.report(Stage::Limits, self.limit())?;
+            raw::send(held.control.as_raw_fd(), &[READY]);
             return Ok(());
         };
-        held.at(Stage::Namespaces, walls.separate())?;
-        held.at(Stage::Network, walls.connect(held.lifeline.as_raw_fd()))?;
-        // The outer warden listens to us; the inner one is the first process of the namespace.
-        held.at(Stage::Warden, held.leave_warden(Reach::Inner, &[]))?;
-        held.at(Stage::View, walls.enter(slots))?;
-        held.at(Stage::Warden, held.leave_warden(Reach::Namespace, &walls.guarded))?;
-        held.at(Stage::Place, self.take_place())?;
-        held.at(Stage::Limits, self.limit())?;
-        // Another program that makes the view needs its capabilities for that, and gives them up itself.
-        if walls.view.is_some() {
-            held.at(Stage::Capabilities, give_up_capabilities())?;
+        held.report(Stage::Namespaces, restrictions.separate())?;
+        held.report(Stage::Network, restrictions.connect(held.control.as_raw_fd()))?;
+        // The outer supervisor process reads our requests; the inner one is the first process of the namespace.
+        held.report(Stage::Supervisor, held.fork_supervisor(SignalScope::Inner, &[]))?;
+        held.report(Stage::View, restrictions.enter(slots))?;
+        held.report(Stage::Supervisor, held.fork_supervisor(SignalScope::Namespace, &restrictions.guarded))?;
+        held.report(Stage::Directory, self.enter_directory())?;
+        held.report(Stage::Limits, self.limit())?;
+        // A wrapper needs capabilities to set up the view, and drops them itself.
+        if restrictions.view.is_some() {
+            held.report(Stage::Capabilities, drop_all_capabilities())?;
         }
-        held.at(Stage::Landlock, walls.restrict())?;
-        // Before the last step: after it, not even this may be sent without being asked about.
-        raw::tell(held.lifeline.as_raw_fd(), &[READY]);
-        held.at(Stage::Seccomp, walls.filter(held.lifeline.as_raw_fd()))
+        held.report(Stage::Landlock, restrictions.restrict())?;
+        // Before the last step, because afterwards the filter applies to this message, too.
+        raw::send(held.control.as_raw_fd(), &[READY]);
+        held.report(Stage::Seccomp, restrictions.filter(held.control.as_raw_fd()))
     }
 
-    fn take_place(&self) -> io::Result<()> {
+    fn enter_directory(&self) -> io::Result<()> {
         rustix::process::setsid()?;
         if self.terminal {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
@@ -280,10 +284,10 @@ impl Plan {
     }
 }
 
-impl Held {
-    fn at(&self, stage: Stage, result: io::Result<()>) -> io::Result<()> {
+impl HeldDescriptors {
+    fn report(&self, stage: Stage, result: io::Result<()>) -> io::Result<()> {
         if result.is_err() {
-            raw::tell(self.lifeline.as_raw_fd(), &[FAILED, stage as u8]);
+            raw::send(self.control.as_raw_fd(), &[FAILED, stage as u8]);
         }
         result
     }
@@ -298,36 +302,37 @@ impl Held {
         Ok(())
     }
 
-    /// Forks: the calling process becomes the warden and never returns, its child goes on.
-    fn leave_warden(&self, reach: Reach, guarded: &[Guarded]) -> io::Result<()> {
-        // SAFETY: both sides keep to system calls and prepared data.
+    /// Forks: the calling process becomes the supervisor process and never returns; its child continues.
+    fn fork_supervisor(&self, scope: SignalScope, guarded: &[GuardedDirectory]) -> io::Result<()> {
+        // SAFETY: both sides use only system calls and prepared data.
         match unsafe { raw::fork() }? {
             Some(child) => {
-                let maker = self.maker.as_ref().filter(|_| reach == Reach::Namespace);
-                let maker = maker.map(|line| Maker { line, guarded });
-                if maker.is_some() {
-                    // What it makes for its command, it makes with the command's rights.
+                let creation_socket =
+                    self.creation_socket.as_ref().filter(|_| scope == SignalScope::Namespace);
+                let creation_socket = creation_socket.map(|socket| CreationServer { socket, guarded });
+                if creation_socket.is_some() {
+                    // It creates files for the command with the command's permissions.
                     rustix::process::umask(Mode::empty());
                     let _ = drop_capabilities();
                 }
-                warden::guard(child, reach, self.lifeline.as_raw_fd(), maker)
+                supervisor::supervise(child, scope, self.control.as_raw_fd(), creation_socket)
             }
             None => Ok(()),
         }
     }
 }
 
-impl Walls {
+impl Restrictions {
     fn separate(&self) -> io::Result<()> {
         use rustix::thread::UnshareFlags;
         let mut flags = UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
         flags.set(UnshareFlags::NEWUSER, self.identity.is_some());
         flags.set(UnshareFlags::NEWNET, self.network != NetworkView::Shared);
         flags.set(UnshareFlags::NEWNS, self.view.is_some() || !self.links.is_empty());
-        // SAFETY: a process of one thread, whose descriptors are not shared with anyone.
+        // SAFETY: the process has one thread and shares its descriptors with no other process.
         unsafe { rustix::thread::unshare_unsafe(flags) }?;
         if let Some(identity) = &self.identity {
-            // The maps of a process that keeps its memory to itself are root's to write.
+            // The maps of a non-dumpable process belong to root, so only root can write them.
             let memory = rustix::process::dumpable_behavior()?;
             rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
             raw::write_file(c"/proc/self/setgroups", b"deny")?;
@@ -340,18 +345,18 @@ impl Walls {
         Ok(())
     }
 
-    fn connect(&self, lifeline: RawFd) -> io::Result<()> {
+    fn connect(&self, control: RawFd) -> io::Result<()> {
         if self.network != NetworkView::Shared {
             raw::loopback_up()?;
         }
         if self.network == NetworkView::Proxied {
             let listener = raw::listen()?;
-            raw::send_descriptor(lifeline, LISTENER, listener.as_raw_fd())?;
+            raw::send_descriptor(control, LISTENER, listener.as_raw_fd())?;
         }
         Ok(())
     }
 
-    /// What the first process of the new namespaces does in them.
+    /// Sets up the new namespaces, in their first process.
     fn enter(&self, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
         die_with_parent()?;
         if let Some(processes) = &self.processes {
@@ -364,7 +369,7 @@ impl Walls {
         use rustix::mount::MountPropagationFlags;
         rustix::mount::mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         self.links.iter().try_for_each(|link| cover(link))?;
-        steps.iter().try_for_each(|step| take_step(step, slots))
+        steps.iter().try_for_each(|step| perform_step(step, slots))
     }
 
     fn restrict(&self) -> io::Result<()> {
@@ -372,9 +377,9 @@ impl Walls {
         if self.rules.is_empty() { Ok(()) } else { landlock::restrict(&self.rules) }
     }
 
-    fn filter(&self, lifeline: RawFd) -> io::Result<()> {
+    fn filter(&self, control: RawFd) -> io::Result<()> {
         let notifier = raw::install(&self.filter)?;
-        raw::send_descriptor(lifeline, NOTIFIER, notifier.as_raw_fd())
+        raw::send_descriptor(control, NOTIFIER, notifier.as_raw_fd())
     }
 }
 
@@ -383,20 +388,20 @@ fn die_with_parent() -> io::Result<()> {
     Ok(())
 }
 
-/// Mounts a symbolic link on itself: what has a mount on it cannot be removed, renamed or replaced. It has all the flags
-/// that bubblewrap would want to give it, because bubblewrap would follow it to do so.
+/// Mounts a symbolic link on itself, because a mount point cannot be removed, renamed or replaced. Sets all the flags
+/// that bubblewrap would set, because bubblewrap would follow the link to do so.
 fn cover(link: &CStr) -> io::Result<()> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
     let tree = rustix::mount::open_tree(CWD, link, flags)?;
     raw::restrict_tree(&tree)?;
-    // Without a flag to follow links, the last one is not followed.
+    // Without a flag to follow links, move_mount does not follow the last one.
     rustix::mount::move_mount(&tree, c"", CWD, link, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
     Ok(())
 }
 
-fn take_step(step: &Step, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
+fn perform_step(step: &Step, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
     let no_slot = || io::Error::from_raw_os_error(libc::EBADF);
     match step {
         Step::Take(slot, path) => {
@@ -439,8 +444,8 @@ fn existing(made: rustix::io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// No capability, and no way back to one: not by a program of root's either.
-fn give_up_capabilities() -> io::Result<()> {
+/// Drops all capabilities for good: not even a set-user-id program of root can regain them.
+fn drop_all_capabilities() -> io::Result<()> {
     use rustix::thread::CapabilitiesSecureBits as Bits;
     let bits = Bits::NO_ROOT
         | Bits::NO_ROOT_LOCKED

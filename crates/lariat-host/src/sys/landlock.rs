@@ -1,7 +1,6 @@
-//! Landlock, from inside of a child: its rules name paths of a view that exists only there, so they are made there.
+//! Applies Landlock rules in a child process. They name paths of a view that only exists there.
 //!
-//! Owns the numbers of the kernel's interface, and which of them a kernel of which version knows. Invariant: what this
-//! version of the interface can forbid is forbidden unless a rule grants it.
+//! Invariant: everything that this version of the kernel's interface can forbid is forbidden unless a rule allows it.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -19,16 +18,16 @@ const READ_FILE: u64 = 1 << 2;
 const READ_DIRECTORY: u64 = 1 << 3;
 const TRUNCATE: u64 = 1 << 14;
 const DEVICE_CONTROL: u64 = 1 << 15;
-/// Making files, folders, links, pipes and sockets.
+/// Creating files, directories, links, pipes and sockets.
 const MAKE: u64 = 0b111_1111 << 6;
-/// Rights that make sense for a file; the others are a directory's.
+/// Access rights that apply to files; the others apply only to directories.
 const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_CONTROL;
 
-/// Signals to processes of other sandboxes, and their abstract sockets.
+/// Signals to processes outside the sandbox, and their abstract sockets.
 const SCOPES: u64 = 3;
 
-/// The rights about files that version `version` of the interface knows.
-fn known(version: i64) -> u64 {
+/// The file access rights that version `version` of the interface supports.
+fn supported_access(version: i64) -> u64 {
     match version {
         1 => (1 << 13) - 1,
         2 => (1 << 14) - 1,
@@ -38,31 +37,34 @@ fn known(version: i64) -> u64 {
 }
 
 #[repr(C)]
-struct Handled {
+struct RulesetAttributes {
     files: u64,
     network: u64,
     scopes: u64,
 }
 
 #[repr(C, packed)]
-struct Beneath {
+struct PathBeneathRule {
     access: u64,
     parent: RawFd,
 }
 
-/// The version of the kernel's interface; an error where there is none.
+/// The version of the kernel's interface; an error if Landlock is not supported.
 pub(crate) fn version() -> io::Result<i64> {
     const VERSION: u32 = 1;
     // SAFETY: asks for a number; no memory is passed.
     check(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, VERSION) })
 }
 
-/// Binds the process to these rules.
+/// Restricts the calling process to these rules.
 pub(super) fn restrict(rules: &[(CString, Grant)]) -> io::Result<()> {
     let version = version()?;
-    let handled =
-        Handled { files: known(version), network: 0, scopes: if version >= 6 { SCOPES } else { 0 } };
-    // Older kernels know shorter records.
+    let handled = RulesetAttributes {
+        files: supported_access(version),
+        network: 0,
+        scopes: if version >= 6 { SCOPES } else { 0 },
+    };
+    // Older kernels expect shorter records.
     let size = if version >= 6 {
         24
     } else if version >= 4 {
@@ -77,10 +79,10 @@ pub(super) fn restrict(rules: &[(CString, Grant)]) -> io::Result<()> {
     for (path, grant) in rules {
         let access = match grant {
             Grant::Read => READ,
-            Grant::Change => known(version),
-            Grant::ChangeWithoutMaking => known(version) & !MAKE,
+            Grant::Change => supported_access(version),
+            Grant::ChangeWithoutMaking => supported_access(version) & !MAKE,
         };
-        add(&ruleset, path, access & known(version))?;
+        add(&ruleset, path, access & supported_access(version))?;
     }
     // SAFETY: takes numbers only.
     check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) }).map(drop)
@@ -89,13 +91,13 @@ pub(super) fn restrict(rules: &[(CString, Grant)]) -> io::Result<()> {
 fn add(ruleset: &OwnedFd, path: &CStr, access: u64) -> io::Result<()> {
     let opened = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Ok(opened) => opened,
-        // What is gone needs no grant.
+        // A missing path needs no rule.
         Err(rustix::io::Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
     let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
     let access = if kind == rustix::fs::FileType::Directory { access } else { access & OF_FILES };
-    let rule = Beneath { access, parent: opened.as_raw_fd() };
+    let rule = PathBeneathRule { access, parent: opened.as_raw_fd() };
     const PATH_BENEATH: u32 = 1;
     // SAFETY: the record is of the type that this kind of rule has.
     check(unsafe {

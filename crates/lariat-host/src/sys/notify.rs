@@ -1,55 +1,54 @@
-//! Seccomp notifications: a confined program asked for something that the filter hands to us.
+//! Receives and answers seccomp notifications: system calls of a sandboxed program that the filter passes to us.
 //!
-//! Owns receiving, answering, and reading what a pointer of the program points to. What is decided from registers
-//! alone is decided for good; what is read from the program's memory may have changed a moment later, so it is used to
-//! explain, never to allow.
+//! A decision based on registers alone is final. Memory of the program may change a moment after it was read, so it is
+//! only used to explain a denial, never to allow a call.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// One call of a confined program that waits for an answer.
+/// A system call of a sandboxed program that waits for an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notification {
     id: u64,
-    /// The process, as we see it.
+    /// The process id, as seen from our namespace.
     pub(crate) pid: u32,
-    /// The system call.
+    /// The number of the system call.
     pub(crate) call: i64,
-    /// Its registers.
+    /// The arguments, as registers.
     pub(crate) arguments: [u64; 6],
 }
 
-/// What is answered.
+/// The answer to a notification.
 #[derive(Debug)]
 #[cfg_attr(test, derive(PartialEq))]
 pub(crate) enum Answer {
-    /// The kernel goes on with the call, and with its own checks.
+    /// The kernel executes the call, with its own checks.
     Continue,
     /// The call fails with this error number.
     Refuse(i32),
-    /// The call gives a local socket whose other end is gone: it reaches nobody and can never be connected.
+    /// The call returns a local socket whose other end is closed, so it can never be connected.
     DeadSocket {
-        /// It closes when another program is started.
+        /// Close it on exec.
         close_on_exec: bool,
-        /// It never waits.
+        /// Make it nonblocking.
         nonblocking: bool,
     },
-    /// The call was made in the program's place, and went well.
+    /// The operation was done on behalf of the program and succeeded.
     Done,
-    /// The call gives this open file.
-    Opened(Opened),
+    /// The call returns this open file.
+    Opened(ReturnedFile),
 }
 
-/// A file for a program.
+/// An open file for the program.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct ReturnedFile {
     pub(crate) file: OwnedFd,
-    /// It closes when another program is started.
+    /// Close it on exec.
     pub(crate) close_on_exec: bool,
 }
 
 #[cfg(test)]
-impl PartialEq for Opened {
+impl PartialEq for ReturnedFile {
     fn eq(&self, other: &Self) -> bool {
         self.file.as_raw_fd() == other.file.as_raw_fd()
     }
@@ -57,7 +56,7 @@ impl PartialEq for Opened {
 
 /// `struct seccomp_notif_addfd`.
 #[repr(C)]
-struct Added {
+struct AddDescriptor {
     id: u64,
     flags: u32,
     from: u32,
@@ -70,12 +69,12 @@ const RECEIVE: libc::Ioctl = 0xc050_2100_u32 as libc::Ioctl;
 const SEND: libc::Ioctl = 0xc018_2101_u32 as libc::Ioctl;
 const ADD: libc::Ioctl = 0x4018_2103_u32 as libc::Ioctl;
 const CONTINUE: u32 = 1;
-/// The new descriptor is the call's result, in one step.
+/// The new descriptor becomes the call's result, in one step.
 const ADD_AND_ANSWER: u32 = 2;
 
-/// Takes the next notification. `None` when it is gone already: the program was killed meanwhile.
+/// Receives the next notification. `None` if the program was killed meanwhile.
 pub(crate) fn receive(notifier: BorrowedFd<'_>) -> io::Result<Option<Notification>> {
-    // SAFETY: a plain record that must be zero when it is handed over.
+    // SAFETY: a plain record that must be zero when it is passed to the kernel.
     let mut taken: libc::seccomp_notif = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel fills a record of exactly this type.
     let result = unsafe { libc::ioctl(notifier.as_raw_fd(), RECEIVE, &raw mut taken) };
@@ -94,7 +93,7 @@ pub(crate) fn receive(notifier: BorrowedFd<'_>) -> io::Result<Option<Notificatio
     }))
 }
 
-/// Answers. A program that is gone does not mind.
+/// Sends the answer. Does nothing if the program has ended.
 pub(crate) fn answer(
     notifier: BorrowedFd<'_>,
     notification: &Notification,
@@ -104,16 +103,16 @@ pub(crate) fn answer(
         Answer::Continue => (0, CONTINUE),
         Answer::Done => (0, 0),
         Answer::Refuse(error) => (-error, 0),
-        Answer::Opened(Opened { file, close_on_exec }) => {
-            match give(notifier, notification, &file, close_on_exec) {
+        Answer::Opened(ReturnedFile { file, close_on_exec }) => {
+            match return_file(notifier, notification, &file, close_on_exec) {
                 Ok(()) => return Ok(()),
                 Err(error) => (-error.raw_os_error().unwrap_or(libc::EMFILE), 0),
             }
         }
         Answer::DeadSocket { close_on_exec, nonblocking } => {
-            match give_dead_socket(notifier, notification, close_on_exec, nonblocking) {
+            match return_dead_socket(notifier, notification, close_on_exec, nonblocking) {
                 Ok(()) => return Ok(()),
-                // No room for one more descriptor, or an old kernel: as if sockets were refused altogether.
+                // The descriptor table is full, or the kernel is old: deny the socket.
                 Err(_) => (-libc::EPERM, 0),
             }
         }
@@ -130,7 +129,7 @@ pub(crate) fn answer(
     Ok(())
 }
 
-fn give_dead_socket(
+fn return_dead_socket(
     notifier: BorrowedFd<'_>,
     notification: &Notification,
     close_on_exec: bool,
@@ -139,18 +138,18 @@ fn give_dead_socket(
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
     let mut flags = SocketFlags::CLOEXEC;
     flags.set(SocketFlags::NONBLOCK, nonblocking);
-    // The other end is closed when this returns.
+    // The other end closes when this function returns.
     let (given, _gone) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    give(notifier, notification, &given, close_on_exec)
+    return_file(notifier, notification, &given, close_on_exec)
 }
 
-fn give(
+fn return_file(
     notifier: BorrowedFd<'_>,
     notification: &Notification,
     given: &OwnedFd,
     close_on_exec: bool,
 ) -> io::Result<()> {
-    let added = Added {
+    let added = AddDescriptor {
         id: notification.id,
         flags: ADD_AND_ANSWER,
         from: given.as_raw_fd() as u32,
@@ -164,7 +163,7 @@ fn give(
     Ok(())
 }
 
-/// Bytes of the program's memory, as many of `length` as can be read.
+/// Reads memory of the program; returns fewer than `length` bytes if the rest is not readable.
 pub(crate) fn memory(pid: u32, address: u64, length: usize) -> Vec<u8> {
     let mut buffer = vec![0_u8; length];
     let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: length };
@@ -176,11 +175,11 @@ pub(crate) fn memory(pid: u32, address: u64, length: usize) -> Vec<u8> {
     buffer
 }
 
-/// A text of the program's memory that ends with NUL.
+/// Reads a NUL-terminated text from the program's memory.
 pub(crate) fn text(pid: u32, address: u64) -> Vec<u8> {
     const PAGE: u64 = 4096;
     let mut text = Vec::new();
-    // A read must not cross into a page that is not there, so it goes page by page.
+    // A read must not cross into an unmapped page, so read page by page.
     while text.len() < libc::PATH_MAX as usize {
         let at = address + text.len() as u64;
         let part = memory(pid, at, (PAGE - at % PAGE) as usize);
@@ -196,7 +195,7 @@ pub(crate) fn text(pid: u32, address: u64) -> Vec<u8> {
     text
 }
 
-/// True while somebody can still send notifications.
+/// Whether a process can still send notifications.
 pub(crate) fn is_open(notifier: impl AsFd) -> bool {
     let mut polled = [rustix::event::PollFd::new(&notifier, rustix::event::PollFlags::IN)];
     let _ = rustix::event::poll(&mut polled, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 }));
@@ -205,7 +204,7 @@ pub(crate) fn is_open(notifier: impl AsFd) -> bool {
 
 #[cfg(test)]
 impl Notification {
-    /// A call that nobody made.
+    /// A notification for tests.
     pub(crate) fn test(pid: u32, call: libc::c_long, arguments: [u64; 6]) -> Self {
         Self { id: 0, pid, call, arguments }
     }

@@ -1,4 +1,4 @@
-//! Thin calls into the kernel. Each takes and gives plain values, and none allocates.
+//! Wraps single system calls. Each function takes and returns plain values, and none allocates.
 
 use std::ffi::CStr;
 use std::io;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A seccomp program.
 pub(crate) type Filter = Vec<Instruction>;
 
-/// One line of a seccomp program, laid out as the kernel's `sock_filter`.
+/// One instruction of a seccomp program, with the layout of the kernel's `sock_filter`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Instruction {
@@ -25,27 +25,27 @@ pub(super) fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// The calling process twice: `None` in the child, the child's id in the parent.
+/// Forks the calling process: returns `None` in the child, and the child's id in the parent.
 ///
 /// # Safety
-/// The child may only do what is sound after `fork` in a program with threads: no allocation, no locks.
+/// The child may only do what is sound after `fork` in a multithreaded program: no allocation, no locks.
 pub(super) unsafe fn fork() -> io::Result<Option<libc::pid_t>> {
-    // SAFETY: the caller promises to keep to what is sound in the child.
+    // SAFETY: the caller promises that the child does only what is sound.
     let pid = check(unsafe { libc::fork() }.into())?;
     Ok((pid != 0).then_some(pid as libc::pid_t))
 }
 
-/// Ends the process at once: no destructors, no handlers.
+/// Ends the process at once, without destructors or exit handlers.
 pub(super) fn exit(code: i32) -> ! {
     // SAFETY: `_exit` does not return and touches no memory of ours.
     unsafe { libc::_exit(code) }
 }
 
-/// Closes every descriptor but these two, which may be the same.
+/// Closes all descriptors except these two, which may be the same.
 pub(super) fn close_all_but(kept: RawFd, other: RawFd) {
     let close = |first: libc::c_uint, last: libc::c_uint| {
         if first <= last {
-            // SAFETY: takes numbers only. Whoever calls this never returns to code that owns a descriptor.
+            // SAFETY: takes numbers only. The caller never returns to code that owns a descriptor.
             unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         }
     };
@@ -59,14 +59,14 @@ pub(super) fn close_all_but(kept: RawFd, other: RawFd) {
     close(other + 1, libc::c_uint::MAX);
 }
 
-/// Marks every descriptor from 3 on to be closed when a program starts.
+/// Marks all descriptors from 3 on as close-on-exec.
 pub(super) fn close_others_on_exec() -> io::Result<()> {
     const CLOEXEC: libc::c_uint = 4;
     // SAFETY: takes numbers only.
     check(unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, CLOEXEC) }).map(drop)
 }
 
-/// Blocks every signal and returns a descriptor that becomes readable when a child changed or an end was asked for.
+/// Blocks all signals and returns a descriptor that becomes readable when a child changes state or SIGTERM arrives.
 pub(super) fn signals() -> io::Result<RawFd> {
     // SAFETY: the sets are local and initialised by the calls that take them.
     unsafe {
@@ -82,8 +82,8 @@ pub(super) fn signals() -> io::Result<RawFd> {
     }
 }
 
-/// Takes the pending signals: true when one of them asked for the end.
-pub(super) fn end_was_asked(signals: RawFd) -> bool {
+/// Consumes the pending signals; returns whether SIGTERM was among them.
+pub(super) fn termination_requested(signals: RawFd) -> bool {
     let mut asked = false;
     loop {
         // SAFETY: a plain record that the kernel fills whole or not at all.
@@ -98,12 +98,12 @@ pub(super) fn end_was_asked(signals: RawFd) -> bool {
     }
 }
 
-/// Makes a mount and all below it read-only, deaf to set-user-id, and optionally deaf to device files.
+/// Makes a mount and all mounts below it read-only and nosuid, and optionally nodev.
 pub(super) fn restrict_mounts(path: &CStr, devices: Devices) -> io::Result<()> {
     set_attributes(libc::AT_FDCWD, path, libc::AT_RECURSIVE, devices)
 }
 
-/// The same for a tree that was taken and lies nowhere yet.
+/// The same for a mount tree that is not attached yet.
 pub(super) fn restrict_tree(tree: &OwnedFd) -> io::Result<()> {
     set_attributes(tree.as_raw_fd(), c"", libc::AT_RECURSIVE | libc::AT_EMPTY_PATH, Devices::Refused)
 }
@@ -142,7 +142,7 @@ pub(super) enum Devices {
     Refused,
 }
 
-/// Installs a seccomp program. Its notifications arrive at the descriptor that is returned.
+/// Installs a seccomp program and returns the descriptor on which notifications arrive.
 pub(super) fn install(filter: &[Instruction]) -> io::Result<OwnedFd> {
     let program =
         libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_ptr().cast_mut().cast() };
@@ -152,15 +152,15 @@ pub(super) fn install(filter: &[Instruction]) -> io::Result<OwnedFd> {
             libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
         })
     };
-    // A call that is answered must not begin again because of a signal: it may have been made in the program's place.
+    // A signal must not restart a call that we answered: it may already have been done on behalf of the program.
     const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
     let listener = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
     let fd = match install(listener | WAIT_KILLABLE) {
-        // From Linux 5.19 on.
+        // Kernels before Linux 5.19 do not support the flag.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => install(listener)?,
         installed => installed?,
     };
-    // SAFETY: a descriptor that the kernel just made for us.
+    // SAFETY: the kernel just created this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
@@ -179,9 +179,9 @@ pub(super) fn loopback_up() -> io::Result<()> {
     }
 }
 
-/// A listening socket on 127.0.0.1 in this network namespace.
+/// Creates a listening socket on 127.0.0.1 in this network namespace.
 pub(super) fn listen() -> io::Result<OwnedFd> {
-    // SAFETY: addresses are plain records of the size said; the descriptor is owned at once.
+    // SAFETY: the addresses are plain records of the given size; the descriptor is owned at once.
     unsafe {
         let fd = check(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0).into())?;
         let socket = OwnedFd::from_raw_fd(fd as RawFd);
@@ -196,7 +196,7 @@ pub(super) fn listen() -> io::Result<OwnedFd> {
     }
 }
 
-/// The port of the proxy inside of a network namespace of our own, where nothing else listens yet.
+/// Port of the proxy in the private network namespace, where nothing else listens yet.
 pub(crate) const PROXY_PORT: u16 = 3128;
 
 /// Sends one byte and a descriptor over a socket.
@@ -204,8 +204,8 @@ pub(crate) fn send_descriptor(socket: RawFd, tag: u8, fd: RawFd) -> io::Result<(
     // Room for one descriptor: a header of 16 bytes and 4 bytes, aligned to 8.
     let mut control = [0_u64; 3];
     let mut byte = tag;
-    // SAFETY: all buffers live on this stack until the call is over, and their sizes are said; `control` is large
-    // enough and aligned for the one header written into it.
+    // SAFETY: all buffers live on this stack until the call returns, with their sizes given; `control` is large enough
+    // and aligned for the one header written into it.
     unsafe {
         let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
         let mut message: libc::msghdr = std::mem::zeroed();
@@ -225,13 +225,13 @@ pub(crate) fn send_descriptor(socket: RawFd, tag: u8, fd: RawFd) -> io::Result<(
     }
 }
 
-/// Writes a few bytes, best effort.
-pub(super) fn tell(fd: RawFd, bytes: &[u8]) {
-    // SAFETY: the buffer is as long as said.
+/// Sends a few bytes; ignores errors.
+pub(super) fn send(fd: RawFd, bytes: &[u8]) {
+    // SAFETY: the buffer has the given length.
     unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
 }
 
-/// Writes a whole small file that is there, in one call.
+/// Overwrites an existing small file in one call.
 pub(super) fn write_file(path: &CStr, bytes: &[u8]) -> io::Result<()> {
     // SAFETY: the path ends with NUL; the descriptor is used and closed here.
     unsafe {
@@ -242,11 +242,11 @@ pub(super) fn write_file(path: &CStr, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// A descriptor that tasks can wait for.
+/// Registers a descriptor so that tasks can wait for it.
 pub(crate) fn watch(
     fd: OwnedFd,
     interest: tokio::io::Interest,
 ) -> io::Result<tokio::io::unix::AsyncFd<OwnedFd>> {
-    // SAFETY: an owned descriptor stays the same and open for as long as its owner holds it, which is the new one.
+    // SAFETY: the `AsyncFd` owns the descriptor, so it stays open and unchanged as long as it is registered.
     Ok(unsafe { tokio::io::unix::AsyncFd::register_with_interest(fd, interest) }?)
 }

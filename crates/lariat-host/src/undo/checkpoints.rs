@@ -1,7 +1,7 @@
-//! [`Undo`]: checkpoints around calls, and going back.
+//! [`Undo`]: records checkpoints around tool calls and restores earlier states.
 //!
-//! Owns the order and the lock: one look or one way back at a time. What is found while a call is under way is that
-//! call's (of several, the one that began last); what is found while none is, is the user's.
+//! A lock serialises all scans and rewinds. A change that is found while a tool call is running belongs to that call
+//! (of several, to the one that began last); a change that is found while none is running belongs to the user.
 
 use std::collections::HashMap;
 use std::path::{Component, Path};
@@ -9,22 +9,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::entry::RelativePath;
 use super::error::UndoError;
+use super::handle::WorkspaceHandle;
 use super::history::{By, Change, Difference, History, Summary};
 use super::plan::{Conflicts, Plan, Preview, Reason, Rewound};
-use super::reach::Reach;
+use super::scan::{ScanResult, Scanner};
 use super::steps;
-use super::walk::{Eye, Found};
 use crate::files::Workspace;
 
-/// What may be kept.
+/// Limits of an undo store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UndoLimits {
-    /// Bytes of a file whose content is kept.
+    /// Maximum size of a file whose content is saved, in bytes.
     pub file: u64,
-    /// Bytes of everything on the disk. The oldest checkpoints go first.
+    /// Maximum size of the store on disk, in bytes. The oldest checkpoints are dropped first.
     pub total: u64,
-    /// Checkpoints.
+    /// Maximum number of checkpoints.
     pub checkpoints: usize,
 }
 
@@ -35,21 +35,21 @@ impl Default for UndoLimits {
 }
 
 impl UndoLimits {
-    /// Sets the bytes of a file whose content is kept.
+    /// Sets the maximum size of a file whose content is saved, in bytes.
     #[must_use]
     pub const fn with_file(mut self, bytes: u64) -> Self {
         self.file = bytes;
         self
     }
 
-    /// Sets the bytes of everything on the disk.
+    /// Sets the maximum size of the store on disk, in bytes.
     #[must_use]
     pub const fn with_total(mut self, bytes: u64) -> Self {
         self.total = bytes;
         self
     }
 
-    /// Sets how many checkpoints are kept.
+    /// Sets the maximum number of checkpoints.
     #[must_use]
     pub const fn with_checkpoints(mut self, count: usize) -> Self {
         self.checkpoints = count;
@@ -57,7 +57,8 @@ impl UndoLimits {
     }
 }
 
-/// What files looked like before calls changed them, and the way back. Cloning shares. Every method blocks.
+/// Saves what files contained before tool calls changed them, and restores it. Clones share the store. All methods
+/// block.
 ///
 /// ```
 /// use lariat_host::files::{Expected, Workspace};
@@ -80,23 +81,23 @@ impl UndoLimits {
 #[derive(Clone, Debug)]
 pub struct Undo {
     state: Arc<Mutex<State>>,
-    eye: Eye,
+    scanner: Scanner,
     names: Arc<[std::path::PathBuf]>,
 }
 
 #[derive(Debug)]
 struct State {
     history: History,
-    /// Calls that are under way, the one that began last at the end.
-    under_way: Vec<String>,
-    looks: u64,
+    /// Running tool calls; the one that began last is at the end.
+    running: Vec<String>,
+    scans: u64,
 }
 
 impl Undo {
-    /// Opens the undo store of a workspace; a new one first keeps everything that is there.
+    /// Opens the undo store of a workspace. A new store first saves the content of all files.
     ///
     /// # Errors
-    /// When the directory lies in the workspace, is in use, or cannot be written.
+    /// If the directory is inside the workspace, is in use, or cannot be written.
     pub fn open(
         workspace: &Workspace,
         directory: impl AsRef<Path>,
@@ -105,10 +106,10 @@ impl Undo {
         Self::open_with(workspace, directory.as_ref(), limits, |_| {})
     }
 
-    /// Opens an undo store that makes a mistake.
+    /// Opens an undo store with a planted mistake.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The same as those of [`open`](Self::open).
     #[cfg(feature = "planted")]
     pub fn open_flawed(
         workspace: &Workspace,
@@ -116,36 +117,36 @@ impl Undo {
         limits: UndoLimits,
         flaw: super::Flaw,
     ) -> Result<Self, UndoError> {
-        Self::open_with(workspace, directory.as_ref(), limits, |eye| eye.flaw = Some(flaw))
+        Self::open_with(workspace, directory.as_ref(), limits, |scanner| scanner.flaw = Some(flaw))
     }
 
     fn open_with(
         workspace: &Workspace,
         directory: &Path,
         limits: UndoLimits,
-        set: impl FnOnce(&mut Eye),
+        set: impl FnOnce(&mut Scanner),
     ) -> Result<Self, UndoError> {
-        super::store::make_folder(directory).map_err(UndoError::store(directory))?;
+        super::store::create_private_directory(directory).map_err(UndoError::store(directory))?;
         let canonical = std::fs::canonicalize(directory).map_err(UndoError::store(directory))?;
         if canonical.starts_with(workspace.path()) {
             return Err(UndoError::Inside(directory.display().to_string()));
         }
         let root = workspace.roots().first().ok_or_else(|| UndoError::Unknown(String::new()))?;
         let handle = rustix::io::fcntl_dupfd_cloexec(root.handle(), 0).map_err(UndoError::workspace)?;
-        let mut eye = Eye {
-            reach: Reach::new(Arc::new(handle)),
+        let mut scanner = Scanner {
+            workspace: WorkspaceHandle::new(Arc::new(handle)),
             #[cfg(feature = "planted")]
             flaw: None,
         };
-        set(&mut eye);
+        set(&mut scanner);
         let history = History::open(&canonical, limits)?;
         let is_new = history.is_new();
-        let state = State { history, under_way: Vec::new(), looks: 0 };
+        let state = State { history, running: Vec::new(), scans: 0 };
         let names = vec![root.path().to_owned()].into();
-        let undo = Self { state: Arc::new(Mutex::new(state)), eye, names };
+        let undo = Self { state: Arc::new(Mutex::new(state)), scanner, names };
         if is_new {
             let mut state = undo.lock();
-            let found = undo.everything(&mut state)?;
+            let found = undo.scan_all(&mut state)?;
             state.history.add(By::Base, true, found)?;
         }
         Ok(undo)
@@ -155,78 +156,78 @@ impl Undo {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn everything(&self, state: &mut State) -> Result<Found, UndoError> {
-        state.looks += 1;
-        let number = state.looks;
-        self.eye.everything(&mut state.history, number)
+    fn scan_all(&self, state: &mut State) -> Result<ScanResult, UndoError> {
+        state.scans += 1;
+        let number = state.scans;
+        self.scanner.scan_all(&mut state.history, number)
     }
 
-    fn look(&self, state: &mut State, paths: Option<&[RelativePath]>) -> Result<Found, UndoError> {
+    fn scan(&self, state: &mut State, paths: Option<&[RelativePath]>) -> Result<ScanResult, UndoError> {
         match paths {
-            None => self.everything(state),
+            None => self.scan_all(state),
             Some(paths) => {
-                state.looks += 1;
-                let number = state.looks;
-                self.eye.at(&mut state.history, number, paths)
+                state.scans += 1;
+                let number = state.scans;
+                self.scanner.scan_paths(&mut state.history, number, paths)
             }
         }
     }
 
-    /// Records what is there before a call that may change anything.
+    /// Records the current state before a tool call that may change any file.
     ///
     /// # Errors
-    /// When it cannot be kept; the call should not be made then.
+    /// If the state cannot be saved; then the tool call should not run.
     pub fn before(&self, call: &str) -> Result<(), UndoError> {
         self.begin(call, None)
     }
 
-    /// Records what is there before a call that changes these files only.
+    /// Records the current state before a tool call that changes only these files.
     ///
     /// # Errors
-    /// As [`before`](Self::before).
+    /// The same as those of [`before`](Self::before).
     pub fn before_paths(&self, call: &str, paths: &[&str]) -> Result<(), UndoError> {
         self.begin(call, self.plain(paths).as_deref())
     }
 
     fn begin(&self, call: &str, paths: Option<&[RelativePath]>) -> Result<(), UndoError> {
         let state = &mut *self.lock();
-        let found = self.look(state, paths)?;
+        let found = self.scan(state, paths)?;
         let whole = paths.is_none();
-        state.history.add(state.others(), whole, found)?;
+        state.history.add(state.author(), whole, found)?;
         state.history.add(By::Begin(call.to_owned()), whole, Vec::new())?;
-        state.under_way.push(call.to_owned());
+        state.running.push(call.to_owned());
         Ok(())
     }
 
-    /// Records what a call changed.
+    /// Records what a tool call changed.
     ///
     /// # Errors
-    /// When it cannot be kept. What the call changed counts as the user's then.
+    /// If the changes cannot be saved. Then they are treated as the user's.
     pub fn after(&self, call: &str) -> Result<(), UndoError> {
         self.end(call, None)
     }
 
-    /// Records what a call changed of these files.
+    /// Records what a tool call changed in these files.
     ///
     /// # Errors
-    /// As [`after`](Self::after).
+    /// The same as those of [`after`](Self::after).
     pub fn after_paths(&self, call: &str, paths: &[&str]) -> Result<(), UndoError> {
         self.end(call, self.plain(paths).as_deref())
     }
 
     fn end(&self, call: &str, paths: Option<&[RelativePath]>) -> Result<(), UndoError> {
         let state = &mut *self.lock();
-        state.under_way.retain(|name| name != call);
-        let found = self.look(state, paths)?;
+        state.running.retain(|name| name != call);
+        let found = self.scan(state, paths)?;
         state.history.add(By::Call(call.to_owned()), paths.is_none(), found)
     }
 
-    /// A call of which nobody will tell that it ended. What it changed counts as the user's.
+    /// Forgets a running tool call whose end will never be reported. Its changes are treated as the user's.
     pub fn abandon(&self, call: &str) {
-        self.lock().under_way.retain(|name| name != call);
+        self.lock().running.retain(|name| name != call);
     }
 
-    /// Every checkpoint, the oldest first.
+    /// Lists all checkpoints, oldest first.
     pub fn list(&self) -> Vec<Summary> {
         let state = self.lock();
         let summary = |checkpoint: &super::history::Checkpoint| Summary {
@@ -236,10 +237,10 @@ impl Undo {
         state.history.checkpoints.iter().map(summary).collect()
     }
 
-    /// What a call changed.
+    /// Returns what a tool call changed.
     ///
     /// # Errors
-    /// When nothing is remembered of it.
+    /// If the tool call has no checkpoint.
     pub fn changes(&self, call: &str) -> Result<Vec<Change>, UndoError> {
         let state = self.lock();
         state.history.begin(call).ok_or_else(|| UndoError::Unknown(call.to_owned()))?;
@@ -256,27 +257,27 @@ impl Undo {
         Ok(of_call.flat_map(|checkpoint| checkpoint.changes.iter().map(change)).collect())
     }
 
-    /// The content of a file that a change names by its hash ([`Look::File`]); `None` when it is not kept any more.
+    /// Returns the content with the hash that a change names ([`Look::File`]); `None` if it is no longer stored.
     ///
     /// [`Look::File`]: super::Look::File
     pub fn content(&self, hash: &str) -> Option<Vec<u8>> {
         self.lock().history.store.read(hash)
     }
 
-    /// What going back to the state before a call would do. Changes nothing in the workspace.
+    /// Returns what a rewind to the state before a tool call would do. Changes nothing in the workspace.
     ///
     /// # Errors
-    /// When nothing is remembered of the call, or the workspace cannot be looked at.
+    /// If the tool call has no checkpoint, or the workspace cannot be scanned.
     pub fn preview(&self, to: &str) -> Result<Preview, UndoError> {
         let state = &mut *self.lock();
         Ok(self.plan(state, to)?.preview(to))
     }
 
-    /// Goes back to the state that a preview showed. The present is recorded first, so that this can be undone, too: by
-    /// going back to before [`Rewound::id`]. What is not as the preview showed it is kept in any case.
+    /// Restores the state that a preview showed. Records the current state first, so that the rewind can itself be
+    /// undone by rewinding to before [`Rewound::id`]. Paths that changed since the preview are always kept.
     ///
     /// # Errors
-    /// When nothing is remembered of the call, or the present cannot be kept; nothing was changed then.
+    /// If the tool call has no checkpoint, or the current state cannot be saved; then nothing was changed.
     pub fn rewind(&self, preview: &Preview, conflicts: Conflicts) -> Result<Rewound, UndoError> {
         let state = &mut *self.lock();
         let plan = self.plan(state, &preview.to)?;
@@ -296,33 +297,33 @@ impl Undo {
         state.history.add(By::Begin(id.clone()), true, Vec::new())?;
         let manifest = &state.history.manifest;
         let mode_of = |path: &RelativePath| manifest.get(path).map(|slot| slot.entry.mode);
-        let done = steps::perform(&self.eye.reach, &state.history.store, &wanted, &mode_of);
+        let done = steps::perform(&self.scanner.workspace, &state.history.store, &wanted, &mode_of);
         kept.extend(done.kept);
         let touched: Vec<_> = wanted.into_iter().map(|step| step.path).collect();
-        let found = self.look(state, Some(&touched))?;
+        let found = self.scan(state, Some(&touched))?;
         state.history.add(By::Call(id.clone()), false, found)?;
         Ok(Rewound { id, restored: done.restored, kept, not_restorable: plan.not_restorable })
     }
 
-    /// Records the present and finds the way back.
+    /// Records the current state and plans the rewind.
     fn plan(&self, state: &mut State, to: &str) -> Result<Plan, UndoError> {
-        let found = self.everything(state)?;
-        state.history.add(state.others(), true, found)?;
+        let found = self.scan_all(state)?;
+        state.history.add(state.author(), true, found)?;
         #[allow(unused_mut, reason = "a planted mistake changes it")]
         let mut plan = Plan::to(&state.history, to)?;
         #[cfg(feature = "planted")]
-        if self.eye.flaw == Some(super::Flaw::OverwritesUsers) {
+        if self.scanner.flaw == Some(super::Flaw::OverwritesUsers) {
             plan.steps.iter_mut().for_each(|step| step.conflict = None);
         }
         Ok(plan)
     }
 
-    /// Bytes on the disk.
+    /// Size of the store on disk, in bytes.
     pub fn bytes(&self) -> u64 {
         self.lock().history.bytes()
     }
 
-    /// Paths beneath the root without links and dots on their way; `None` when everything must be looked at instead.
+    /// Converts paths to paths beneath the root without links and dots; `None` if a full scan is needed instead.
     fn plain(&self, paths: &[&str]) -> Option<Vec<RelativePath>> {
         paths.iter().map(|path| self.plain_path(Path::new(path))).collect()
     }
@@ -339,8 +340,8 @@ impl Undo {
         for name in names {
             let Component::Normal(name) = name else { return None };
             plain = plain.join(name);
-            // What is not there yet has no links.
-            if let Ok(stat) = self.eye.reach.stat(&plain)
+            // A path that does not exist yet contains no link.
+            if let Ok(stat) = self.scanner.workspace.stat(&plain)
                 && rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink
             {
                 return None;
@@ -351,9 +352,9 @@ impl Undo {
 }
 
 impl State {
-    /// Whose a change is that is found between calls.
-    fn others(&self) -> By {
-        self.under_way.last().map_or(By::User, |call| By::Call(call.clone()))
+    /// Who is responsible for a change that is found between the begin and end of other tool calls.
+    fn author(&self) -> By {
+        self.running.last().map_or(By::User, |call| By::Call(call.clone()))
     }
 
     fn rewinds(&self) -> u64 {

@@ -1,7 +1,7 @@
-//! What is remembered of a path.
+//! Describes what is recorded about a path.
 //!
-//! Owns when two looks at a path count as the same, and when a file need not be read again: its stamp is the one that was
-//! seen, and it was old enough then for its times to tell a later change.
+//! Decides when two states of a path are equal, and when a file need not be read again: if its stamp is the recorded
+//! one, and the file was old enough then that a later change would have a different timestamp.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,51 +10,51 @@ use std::path::Path;
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 
-/// Nanoseconds within which a file system's clock may not tell two changes apart: four of its slowest ticks.
+/// Nanoseconds within which two changes may have the same timestamp: four of the slowest clock ticks.
 const GRANULARITY: i64 = 40_000_000;
-/// The same for file systems that keep whole seconds.
+/// The same for file systems whose timestamps are whole seconds.
 const COARSE: i64 = 2_000_000_000;
 
-/// A path beneath the root, as bytes: names need not be text.
+/// A path beneath the root, as bytes, because names need not be valid UTF-8.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(from = "PathRepr", into = "PathRepr")]
 pub struct RelativePath(Vec<u8>);
 
-/// How bytes stand in the log: as text where they are.
+/// A path in the log: text if it is valid UTF-8, otherwise bytes.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum PathRepr {
     Text(String),
     Bytes(Vec<u8>),
 }
 
-impl From<Written> for RelativePath {
-    fn from(written: Written) -> Self {
+impl From<PathRepr> for RelativePath {
+    fn from(written: PathRepr) -> Self {
         match written {
-            Written::Text(text) => Self(text.into_bytes()),
-            Written::Bytes(bytes) => Self(bytes),
+            PathRepr::Text(text) => Self(text.into_bytes()),
+            PathRepr::Bytes(bytes) => Self(bytes),
         }
     }
 }
 
-impl From<RelativePath> for Written {
+impl From<RelativePath> for PathRepr {
     fn from(path: RelativePath) -> Self {
         String::from_utf8(path.0).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
     }
 }
 
 impl RelativePath {
-    /// A path of bytes.
+    /// Creates a path from bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
 
-    /// As a path of the system.
+    /// The path as an operating-system path.
     pub fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// The path of a name in this directory.
+    /// The path of an entry in this directory.
     pub(super) fn join(&self, name: &OsStr) -> Self {
         let mut bytes = self.0.clone();
         if !bytes.is_empty() {
@@ -64,7 +64,7 @@ impl RelativePath {
         Self(bytes)
     }
 
-    /// Parent and last name.
+    /// Splits off the last name.
     pub(super) fn split(&self) -> (&[u8], &OsStr) {
         match self.0.iter().rposition(|byte| *byte == b'/') {
             Some(at) => {
@@ -75,7 +75,7 @@ impl RelativePath {
         }
     }
 
-    /// The directories above, the deepest first, without the root.
+    /// The parent directories, deepest first, without the root.
     pub(super) fn ancestors(&self) -> impl Iterator<Item = Self> {
         let mut rest = self.clone();
         std::iter::from_fn(move || {
@@ -85,7 +85,7 @@ impl RelativePath {
         })
     }
 
-    /// The range of what is in this directory.
+    /// The range of paths inside this directory.
     pub(super) fn beneath(&self) -> (Self, Self) {
         let (mut first, mut last) = (self.0.clone(), self.0.clone());
         first.push(b'/');
@@ -123,34 +123,34 @@ impl std::fmt::Debug for RelativePath {
 pub enum Look {
     /// A directory.
     Folder,
-    /// A file, with the hash of its content if that is kept.
+    /// A file, with the hash of its content if that is stored.
     File(Option<String>),
-    /// A symbolic link and where it leads.
+    /// A symbolic link and its target.
     Link(RelativePath),
-    /// A directory that is not looked into: git ignores it, or it cannot be read.
+    /// A directory that is not scanned: git ignores it, or it cannot be read.
     Closed,
 }
 
-/// What is remembered of a path.
+/// What is recorded about a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) look: Look,
     pub(super) mode: u32,
-    pub(super) seen: Seen,
+    pub(super) seen: RecordedStamp,
 }
 
-/// The state in which something was seen.
+/// The stamp of a file when it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(super) struct RecordedStamp {
     pub(super) size: u64,
     pub(super) modified: i64,
     pub(super) changed: i64,
     pub(super) inode: u64,
-    /// Whether it was looked at so soon after a change that its times may not tell another.
+    /// Whether it was recorded so soon after a change that another change may have the same timestamp.
     pub(super) fresh: bool,
 }
 
-impl Seen {
+impl RecordedStamp {
     #[expect(clippy::useless_conversion, reason = "the widths differ between architectures")]
     pub(super) fn of(stat: &Stat) -> Self {
         let time = |seconds: i64, nanoseconds: i64| {
@@ -170,21 +170,21 @@ impl Seen {
         }
     }
 
-    /// Whether a file that is seen so now has the content it had then.
-    pub(super) fn vouches_for(&self, now: &Self) -> bool {
+    /// Whether a file with the stamp `now` still has the recorded content.
+    pub(super) fn proves_unchanged(&self, now: &Self) -> bool {
         !self.fresh
             && (self.size, self.modified, self.changed, self.inode)
                 == (now.size, now.modified, now.changed, now.inode)
     }
 
-    /// Whether it is the same file with the same times of its content. Renaming and changing the mode move the other time.
+    /// Whether it is the same file with the same size and modification time. Renaming and chmod update the change time.
     pub(super) const fn same_content(&self, now: &Self) -> bool {
         self.size == now.size && self.modified == now.modified && self.inode == now.inode
     }
 }
 
 impl Entry {
-    /// Whether restoring one of them would change nothing about the other.
+    /// Whether restoring one of them would not change the other.
     pub(super) fn same(&self, other: &Self) -> bool {
         match (&self.look, &other.look) {
             (Look::Closed, Look::Closed) => true,
@@ -201,7 +201,7 @@ impl Entry {
         }
     }
 
-    /// The hash of the content, if it is kept.
+    /// The hash of the content, if it is stored.
     pub(super) fn content(&self) -> Option<&str> {
         match &self.look {
             Look::File(content) => content.as_deref(),
@@ -214,7 +214,7 @@ impl Entry {
     }
 }
 
-/// Whether both are absent or the same.
+/// Whether both are absent or equal.
 pub(super) fn same(one: Option<&Entry>, other: Option<&Entry>) -> bool {
     match (one, other) {
         (None, None) => true,

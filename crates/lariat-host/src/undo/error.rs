@@ -1,30 +1,32 @@
-//! Why something could not be remembered or brought back.
+//! Defines why an undo operation failed.
 
 use rustix::io::Errno;
 
-/// Why something could not be remembered or brought back.
+/// Why an undo operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UndoError {
     /// The undo store could not be read or written.
-    #[error("the undo store at `{path}` failed: {source}")]
+    #[error("could not access the undo store at `{path}`: {source}")]
     Store {
         /// The file or directory.
         path: String,
-        /// The system's words.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The workspace could not be looked at.
-    #[error("the workspace could not be looked at: {0}")]
+    /// The workspace could not be scanned.
+    #[error("could not scan the workspace: {0}")]
     Workspace(std::io::Error),
-    /// Somebody else uses the store.
+    /// Another process uses the store.
     #[error("the undo store at `{0}` is in use by another process")]
     Busy(String),
-    /// The store would lie in what it remembers.
-    #[error("the undo store at `{0}` lies in the workspace; choose a directory outside of it")]
+    /// The store would be inside the workspace that it records.
+    #[error("the undo store at `{0}` is inside the workspace; choose a directory outside it")]
     Inside(String),
-    /// No such call is remembered, or it is so old that it was dropped.
-    #[error("nothing is remembered of the call `{0}`: it changed nothing here, or was dropped as too old")]
+    /// The tool call has no checkpoint, or its checkpoint was dropped.
+    #[error(
+        "no checkpoint for tool call `{0}`: it changed no files here, or the checkpoint was dropped as too old"
+    )]
     Unknown(String),
 }
 
@@ -38,7 +40,7 @@ impl UndoError {
         Self::Workspace(errno.into())
     }
 
-    /// True when the same call may succeed later without being changed.
+    /// Whether the same operation may succeed later without changes.
     pub const fn is_retryable(&self) -> bool {
         matches!(self, Self::Busy(_))
     }

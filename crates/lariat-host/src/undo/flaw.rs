@@ -1,23 +1,23 @@
-//! Mistakes made on purpose, to prove that the checks notice them. Only with the feature `planted`.
+//! Planted mistakes that the proofs must catch. Only with the feature `planted`.
 
-/// A mistake made on purpose.
+/// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Flaw {
-    /// What a call deleted is not noticed.
+    /// Does not notice what a tool call deleted.
     ForgetsDeleted,
-    /// Modes are neither compared nor restored.
+    /// Neither compares nor restores modes.
     ForgetsModes,
-    /// A file of the same size and time of modification counts as unchanged.
+    /// Treats a file of the same size and modification time as unchanged.
     TrustsSizeAndTime,
-    /// What the user changed is restored like everything else.
+    /// Overwrites the user's changes.
     OverwritesUsers,
-    /// Links are followed to their content.
+    /// Follows links instead of recording them.
     ForgetsLinks,
 }
 
 impl Flaw {
-    /// Every mistake.
+    /// All planted mistakes.
     pub const ALL: &[Self] = &[
         Self::ForgetsDeleted,
         Self::ForgetsModes,

@@ -1,7 +1,7 @@
-//! Checkpoints in memory: what there is now, and the differences that led to it.
+//! Keeps the current state of the workspace and the checkpoints that led to it in memory.
 //!
-//! Owns the bound on what is kept. The contents that are needed are those of the present and those from before each
-//! difference; dropping the oldest differences frees what only they needed.
+//! It also bounds what is stored. The contents that are needed are the current ones and those from before each
+//! difference; dropping the oldest checkpoints frees the contents that only they needed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -12,10 +12,10 @@ use super::checkpoints::UndoLimits;
 use super::entry::{Entry, RelativePath, same};
 use super::error::UndoError;
 use super::log::Log;
+use super::scan::ScanResult;
 use super::store::Store;
-use super::walk::Found;
 
-/// What is remembered of every path, and the look at which it was there last.
+/// What is recorded about every path, and the number of the last scan that found it.
 pub(super) type Manifest = BTreeMap<RelativePath, Slot>;
 
 #[derive(Clone, Debug)]
@@ -24,31 +24,31 @@ pub(super) struct Slot {
     pub(super) visited: u64,
 }
 
-/// Who made a difference.
+/// Who made a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum By {
-    /// Nobody: everything there was when remembering began.
+    /// The initial state when recording began.
     Base,
-    /// The user, or anybody else who is not a call.
+    /// The user, or any program that is not a tool call.
     User,
-    /// A call that begins here. Its difference comes later.
+    /// A tool call that begins here. Its changes follow later.
     Begin(String),
-    /// A call.
+    /// A tool call.
     Call(String),
 }
 
-/// A difference and who made it.
+/// A set of changes and who made them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Checkpoint {
     pub(super) by: By,
-    /// Whether everything was looked at.
+    /// Whether the whole workspace was scanned.
     pub(super) whole: bool,
     pub(super) changes: Vec<Difference>,
 }
 
-/// A path before and after.
+/// The state of a path before and after a change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Difference {
     pub(super) path: RelativePath,
@@ -56,29 +56,29 @@ pub(super) struct Difference {
     pub(super) after: Option<Entry>,
 }
 
-/// What a call did to a path.
+/// What a tool call changed about a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
     /// The path.
     pub path: RelativePath,
-    /// What it was, and its mode.
+    /// What it was, with its mode; `None` if it did not exist.
     pub before: Option<(super::Look, u32)>,
-    /// What it became, and its mode.
+    /// What it became, with its mode; `None` if it was removed.
     pub after: Option<(super::Look, u32)>,
 }
 
-/// A line of the list of checkpoints.
+/// An entry in the list of checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Who made it.
+    /// Who made the changes.
     pub by: By,
-    /// Paths that differ.
+    /// Number of changed paths.
     pub paths: usize,
 }
 
-/// Everything that is remembered.
+/// Everything that is recorded.
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) manifest: Manifest,
@@ -96,9 +96,9 @@ impl History {
         let mut checkpoints = VecDeque::new();
         for checkpoint in read {
             for change in &checkpoint.changes {
-                // The content of before is needed by the difference; that of the present is counted below.
+                // Each checkpoint needs the content from before; the current content is counted below.
                 if let Some(hash) = change.before.as_ref().and_then(Entry::content) {
-                    store.need(hash);
+                    store.add_reference(hash);
                 }
                 apply(&mut manifest, change);
             }
@@ -108,7 +108,7 @@ impl History {
         }
         for slot in manifest.values() {
             if let Some(hash) = slot.entry.content() {
-                store.need(hash);
+                store.add_reference(hash);
             }
         }
         store.sweep();
@@ -119,7 +119,7 @@ impl History {
         self.log.bytes() == 0
     }
 
-    /// Bytes on the disk.
+    /// Size on disk, in bytes.
     pub(super) const fn bytes(&self) -> u64 {
         self.store.bytes() + self.log.bytes()
     }
@@ -128,14 +128,14 @@ impl History {
         &self.limits
     }
 
-    /// Adds a checkpoint: what was found at paths, against what was there.
-    pub(super) fn add(&mut self, by: By, whole: bool, mut found: Found) -> Result<(), UndoError> {
+    /// Adds a checkpoint: compares what a scan found with the recorded state.
+    pub(super) fn add(&mut self, by: By, whole: bool, mut found: ScanResult) -> Result<(), UndoError> {
         found.sort_by(|one, other| one.0.cmp(&other.0));
         let mut changes = Vec::new();
         for (path, after) in found {
             let before = self.manifest.get(&path).map(|slot| slot.entry.clone());
             if same(before.as_ref(), after.as_ref()) {
-                // Seen in another state, but the same.
+                // The stamp differs, but the content is the same.
                 if let (Some(slot), Some(mut after)) = (self.manifest.get_mut(&path), after) {
                     after.look = slot.entry.look.clone();
                     slot.entry = after;
@@ -151,7 +151,7 @@ impl History {
         self.log.append(&checkpoint)?;
         for change in &checkpoint.changes {
             if let Some(hash) = change.after.as_ref().and_then(Entry::content) {
-                self.store.need(hash);
+                self.store.add_reference(hash);
             }
             apply(&mut self.manifest, change);
         }
@@ -164,7 +164,7 @@ impl History {
         Ok(())
     }
 
-    /// Drops the oldest checkpoints until so many bytes more have room, or none is left.
+    /// Drops the oldest checkpoints until `bytes` more fit, or none is left.
     pub(super) fn make_room(&mut self, bytes: u64) -> Result<(), UndoError> {
         while self.bytes().saturating_add(bytes) > self.limits.total && !self.checkpoints.is_empty() {
             self.drop_oldest(self.checkpoints.len() / 8 + 1)?;
@@ -175,7 +175,8 @@ impl History {
 
     fn drop_oldest(&mut self, count: usize) -> Result<(), UndoError> {
         let dropped: Vec<_> = self.checkpoints.drain(..count.min(self.checkpoints.len())).collect();
-        // What the log begins with: the present, with the differences that stay undone.
+        // The log must begin with the state before the first remaining checkpoint: undo them all from the current
+        // state.
         let mut base: BTreeMap<_, _> =
             self.manifest.iter().map(|(path, slot)| (path.clone(), slot.entry.clone())).collect();
         for change in self.checkpoints.iter().rev().flat_map(|checkpoint| checkpoint.changes.iter().rev()) {
@@ -196,7 +197,7 @@ impl History {
         Ok(())
     }
 
-    /// Position after the beginning of a call.
+    /// Position of the checkpoint at which a tool call begins.
     pub(super) fn begin(&self, call: &str) -> Option<usize> {
         let begins = |checkpoint: &Checkpoint| matches!(&checkpoint.by, By::Begin(name) if name == call);
         self.checkpoints.iter().position(begins)

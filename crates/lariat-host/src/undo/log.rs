@@ -1,8 +1,11 @@
-//! The log of checkpoints on the disk: a line each, with its checksum in front.
+//! Stores checkpoints in a log file: one line each, preceded by its checksum.
 //!
-//! Owns the file. It begins with everything there was (`Base`); a torn line at its end, and what follows a damaged one,
-//! is cut off when it is opened. It is written anew, under another name and renamed, when old checkpoints are dropped.
-#![expect(clippy::disallowed_methods, reason = "the store's own directory, outside of every workspace")]
+//! The log begins with the initial state (`Base`). Opening it cuts off an incomplete line at the end, and everything
+//! from a damaged line on. When old checkpoints are dropped, a new log is written under another name and renamed.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "accesses only the store's directory, outside every workspace"
+)]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -14,10 +17,10 @@ use rustix::fs::FlockOperation;
 use super::error::UndoError;
 use super::history::Checkpoint;
 
-/// Hexadecimal digits of a checksum.
+/// Number of hexadecimal digits of a checksum.
 const CHECKSUM: usize = 16;
 
-/// The log. Nobody else has it open.
+/// The log file. A lock prevents other processes from opening it.
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,
@@ -27,7 +30,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Opens the log of a directory and reads what is whole of it.
+    /// Opens the log of a directory and reads its valid lines.
     pub(super) fn open(directory: &Path) -> Result<(Self, Vec<Checkpoint>), UndoError> {
         let lock = directory.join("lock");
         let held = writable().open(&lock).map_err(UndoError::store(&lock))?;
@@ -42,16 +45,16 @@ impl Log {
         Ok((Self { path: path.clone(), file, bytes, _lock: held }, checkpoints))
     }
 
-    /// Bytes it has.
+    /// Size in bytes.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Adds a checkpoint.
+    /// Appends a checkpoint.
     pub(super) fn append(&mut self, checkpoint: &Checkpoint) -> Result<(), UndoError> {
         let line = line(checkpoint).map_err(UndoError::store(&self.path))?;
         if let Err(error) = self.file.write_all(&line) {
-            // What was written of the line must not stand before the next one.
+            // Remove the incomplete line, so that it does not precede the next one.
             let _ = self.file.set_len(self.bytes);
             let _ = std::io::Seek::seek(&mut self.file, std::io::SeekFrom::Start(self.bytes));
             return Err(UndoError::store(&self.path)(error));
@@ -60,7 +63,7 @@ impl Log {
         Ok(())
     }
 
-    /// Replaces everything.
+    /// Replaces the whole log.
     pub(super) fn rewrite<'a>(
         &mut self,
         checkpoints: impl Iterator<Item = &'a Checkpoint>,
@@ -96,7 +99,7 @@ fn checksum(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().chars().take(CHECKSUM).collect()
 }
 
-/// The whole lines of a log and the bytes they take.
+/// Returns the valid lines of a log and their size in bytes.
 fn whole(file: &File) -> std::io::Result<(Vec<Checkpoint>, u64)> {
     let mut reader = BufReader::new(file);
     let (mut checkpoints, mut bytes) = (Vec::new(), 0);

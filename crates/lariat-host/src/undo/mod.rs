@@ -1,30 +1,30 @@
-//! Undo: what files looked like before a tool changed them, and the way back.
+//! Saves what files contained before a tool call changed them, and restores it.
 //!
-//! Owns a store of its own, outside of the workspace: contents by their hash, and a log of checkpoints. A checkpoint is
-//! the difference between two looks at the workspace; going back undoes differences from the newest on. The user's git is
-//! never touched, and `.git` and what git ignores as a directory is never looked at.
+//! The undo store is outside the workspace: contents by hash, and a log of checkpoints. A checkpoint is the difference
+//! between two scans of the workspace; a rewind undoes differences, newest first. Undo never touches the user's git,
+//! and never scans `.git` or directories that git ignores.
 //!
-//! Invariants: nothing is removed or replaced that was not recorded the moment before; what somebody else than a call
-//! changed is kept unless the caller says otherwise about exactly that change; every step of a way back is by handle,
-//! beneath the root, through no link.
+//! Invariants: nothing is removed or replaced unless its state was recorded just before; changes that no tool call
+//! made are kept unless the caller explicitly overwrites exactly those changes; every step of a rewind works by handle
+//! beneath the root and follows no link.
 //!
-//! - `entry`: what is remembered of a path. `reach`: single steps by handle. `rules`: what git ignores.
-//! - `walk`: a look at the workspace. `store`: contents. `log`: checkpoints on the disk.
-//! - `history`: checkpoints in memory. `plan`: what going back would do. `steps`: doing it. `checkpoints`: [`Undo`].
+//! - `entry`: what is recorded about a path. `handle`: single steps by handle. `rules`: what git ignores.
+//! - `scan`: scans the workspace. `store`: contents. `log`: checkpoints on disk.
+//! - `history`: checkpoints in memory. `plan`: what a rewind would do. `steps`: performs it. `checkpoints`: [`Undo`].
 
 mod checkpoints;
 mod entry;
 mod error;
 #[cfg(feature = "planted")]
 mod flaw;
+mod handle;
 mod history;
 mod log;
 mod plan;
-mod reach;
 mod rules;
+mod scan;
 mod steps;
 mod store;
-mod walk;
 
 pub use checkpoints::{Undo, UndoLimits};
 pub use entry::{Look, RelativePath};

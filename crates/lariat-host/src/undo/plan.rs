@@ -1,7 +1,7 @@
-//! What going back would do, and what stands in its way.
+//! Plans a rewind and finds its conflicts.
 //!
-//! Owns the rule about conflicts: what somebody else than a call changed after the target is theirs; so is what could not
-//! be brought back once it is replaced; and what would have to go, or could not come back, because such a thing stays.
+//! These are conflicts: a path that the user changed after the target; a path whose current content is not stored, so
+//! that replacing it could not be undone; and a path that must stay, or cannot be restored, because of such a path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,45 +9,45 @@ use super::entry::{Entry, Look, RelativePath, same};
 use super::error::UndoError;
 use super::history::{By, Difference, History};
 
-/// What becomes of conflicts.
+/// What to do with conflicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conflicts {
-    /// They stay as they are.
+    /// Keep these paths as they are.
     #[default]
     Keep,
-    /// They are restored like everything else.
+    /// Restore them like all other paths.
     Overwrite,
 }
 
-/// Why a path is not simply restored.
+/// Why a path is not restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Somebody else than a call changed it after the target.
+    /// A program other than a tool call changed it after the target.
     ChangedByUser,
-    /// What is there now is not kept, so replacing it could not be undone.
+    /// Its current content is not stored, so replacing it could not be undone.
     NotKept,
-    /// Something that stays is in the way.
+    /// A path that is kept blocks it.
     InTheWay,
-    /// It is not as the preview showed it.
+    /// It changed since the preview.
     ChangedSincePreview,
-    /// It was changed at the same moment.
+    /// It changed during the rewind.
     ChangedMeanwhile,
-    /// The system refused.
+    /// The operating system returned an error.
     Refused,
 }
 
-/// One path that going back would change.
+/// One path that a rewind would change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Item {
     /// The path.
     pub path: RelativePath,
-    /// What it is now, with mode and bytes.
+    /// What it is now, with mode and size in bytes.
     pub now: Option<(Look, u32, u64)>,
-    /// What it would be, with mode and bytes.
+    /// What it would be, with mode and size in bytes.
     pub then: Option<(Look, u32, u64)>,
-    /// Why it would be kept, unless told otherwise.
+    /// Why it would be kept, unless conflicts are overwritten.
     pub conflict: Option<Reason>,
 }
 
@@ -58,15 +58,15 @@ impl Item {
     }
 }
 
-/// What going back would do.
+/// What a rewind would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preview {
-    /// The call before which everything would be again.
+    /// The tool call before which the state would be restored.
     pub to: String,
-    /// Paths that would change, those of directories before what is in them.
+    /// Paths that would change; directories come before their content.
     pub items: Vec<Item>,
-    /// Paths that differ but cannot be restored: their content was too large to keep, or they are ignored now.
+    /// Paths that differ but cannot be restored: their content was too large to store, or git ignores them now.
     pub not_restorable: Vec<RelativePath>,
 }
 
@@ -77,13 +77,13 @@ impl Preview {
     }
 }
 
-/// What going back did.
+/// What a rewind did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rewound {
-    /// Going back to before this undoes it.
+    /// Rewinding to before this id undoes the rewind.
     pub id: String,
-    /// Paths that are now as they were.
+    /// Paths that were restored.
     pub restored: Vec<RelativePath>,
     /// Paths that were kept as they are, and why.
     pub kept: Vec<(RelativePath, Reason)>,
@@ -91,7 +91,7 @@ pub struct Rewound {
     pub not_restorable: Vec<RelativePath>,
 }
 
-/// One path to change.
+/// A change to one path.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) path: RelativePath,
@@ -100,7 +100,7 @@ pub(super) struct Step {
     pub(super) conflict: Option<Reason>,
 }
 
-/// What is to be done, in the order of paths.
+/// The steps of a rewind, in the order of paths.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
@@ -108,10 +108,10 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The way to the state before a call. The manifest must be the present.
+    /// Plans a rewind to the state before a tool call. The manifest must be up to date.
     pub(super) fn to(history: &History, call: &str) -> Result<Self, UndoError> {
         let begin = history.begin(call).ok_or_else(|| UndoError::Unknown(call.to_owned()))?;
-        let (then, theirs) = past(history, begin);
+        let (then, user_changes) = state_before(history, begin);
         let now_at = |path: &RelativePath| history.manifest.get(path).map(|slot| &slot.entry);
         let is_closed = |path: &RelativePath| {
             let closed = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.look == Look::Closed);
@@ -138,7 +138,7 @@ impl Plan {
                 plan.not_restorable.push((*path).clone());
                 continue;
             }
-            let conflict = if theirs.contains(*path) {
+            let conflict = if user_changes.contains(*path) {
                 Some(Reason::ChangedByUser)
             } else if now.is_some_and(|now| now.look == Look::File(None)) {
                 Some(Reason::NotKept)
@@ -148,17 +148,17 @@ impl Plan {
             let (now, then) = (now.cloned(), then.cloned());
             plan.steps.push(Step { path: (*path).clone(), now, then, conflict });
         }
-        plan.find_what_is_in_the_way(&|path| now_at(path).is_some());
+        plan.find_blocked_paths(&|path| now_at(path).is_some());
         Ok(plan)
     }
 
-    fn find_what_is_in_the_way(&mut self, is_there: &dyn Fn(&RelativePath) -> bool) {
-        // A thing that stays needs the directories that it is in.
+    fn find_blocked_paths(&mut self, is_there: &dyn Fn(&RelativePath) -> bool) {
+        // A path that is kept needs its parent directories.
         let stays = self.steps.iter().filter(|step| step.conflict.is_some() && step.now.is_some());
         let stays = stays.map(|step| &step.path);
         let stays = stays.chain(self.not_restorable.iter().filter(|path| is_there(path)));
         let needed: BTreeSet<_> = stays.flat_map(RelativePath::ancestors).collect();
-        // A thing that comes needs its directory to come, too, or to stay.
+        // A path that is restored needs its parent directory to exist.
         let mut blocked = BTreeSet::new();
         for step in &mut self.steps {
             let is_folder = |entry: &Option<Entry>| entry.as_ref().is_some_and(Entry::is_folder);
@@ -173,7 +173,7 @@ impl Plan {
         }
     }
 
-    /// What a caller sees of it.
+    /// The plan as the caller sees it.
     pub(super) fn preview(&self, to: &str) -> Preview {
         let shown = |entry: &Option<Entry>| {
             entry.as_ref().map(|entry| (entry.look.clone(), entry.mode, entry.seen.size))
@@ -188,14 +188,14 @@ impl Plan {
     }
 }
 
-type Past<'a> = (BTreeMap<&'a RelativePath, Option<&'a Entry>>, BTreeSet<&'a RelativePath>);
+type PastState<'a> = (BTreeMap<&'a RelativePath, Option<&'a Entry>>, BTreeSet<&'a RelativePath>);
 
-/// What paths were before a position, and which of them the user changed after it.
+/// Returns what paths were before a position, and which of them the user changed after it.
 ///
-/// A call that names its files looks at nothing else. So what the user changed may be found long after: when it may have
-/// been there at the position already, it counts as if it had, and going back brings the user's version back.
-fn past(history: &History, begin: usize) -> Past<'_> {
-    let (mut then, mut theirs): Past<'_> = (BTreeMap::new(), BTreeSet::new());
+/// A tool call that names its files scans only those. So a change by the user may be found much later: if it may have
+/// been made before the position, it is treated as if it had been, and a rewind restores the user's version.
+fn state_before(history: &History, begin: usize) -> PastState<'_> {
+    let (mut then, mut user_changes): PastState<'_> = (BTreeMap::new(), BTreeSet::new());
     let mut whole = false;
     for checkpoint in history.checkpoints.range(begin..) {
         for change in &checkpoint.changes {
@@ -205,12 +205,12 @@ fn past(history: &History, begin: usize) -> Past<'_> {
             }
             then.entry(&change.path).or_insert(change.before.as_ref());
             if user {
-                theirs.insert(&change.path);
+                user_changes.insert(&change.path);
             }
         }
         whole |= checkpoint.whole;
     }
-    (then, theirs)
+    (then, user_changes)
 }
 
 /// Whether a change can have been made before the changes that led to `then`.
@@ -222,10 +222,10 @@ fn may_be_older(then: &BTreeMap<&RelativePath, Option<&Entry>>, change: &Differe
     if then.contains_key(&change.path) {
         return false;
     }
-    // It needs a directory that was not there.
+    // It needs a directory that did not exist then.
     if change.after.is_some() && change.path.ancestors().any(|above| was_no_folder(&above)) {
         return false;
     }
-    // Something was in it.
+    // The directory was not empty then.
     leaves_a_folder || !then.range::<&RelativePath, _>(&first..&last).any(|(_, entry)| entry.is_some())
 }

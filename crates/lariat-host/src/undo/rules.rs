@@ -1,7 +1,7 @@
-//! Which directories git ignores.
+//! Decides which directories git ignores.
 //!
-//! Owns the order: the `.gitignore` of the deepest directory decides first, `.git/info/exclude` last. A rule is a setting
-//! of the user's; a repository cannot make anything run by it.
+//! The `.gitignore` of the deepest directory decides first, `.git/info/exclude` last. Ignore rules are plain data: a
+//! repository cannot use them to execute code.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,12 +13,12 @@ use rustix::fd::AsFd;
 use rustix::fs::OFlags;
 
 use super::entry::RelativePath;
-use super::reach::open;
+use super::handle::open;
 
-/// Bytes of a file of rules that are read.
+/// Maximum number of bytes to read from a file of rules.
 const LIMIT: u64 = 256 * 1024;
 
-/// The rules that hold in a directory.
+/// The ignore rules that apply in a directory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rules(Option<Arc<Level>>);
 
@@ -29,7 +29,7 @@ struct Level {
 }
 
 impl Rules {
-    /// The rules with those of a file, for the directory at `path`.
+    /// Adds the rules of a file, for the directory at `path`.
     pub(super) fn with(&self, folder: impl AsFd, name: &str, path: &RelativePath) -> Self {
         match read(folder, name, path) {
             Some(own) if !own.is_empty() => Self(Some(Arc::new(Level { own, above: self.0.clone() }))),
@@ -58,7 +58,7 @@ fn read(folder: impl AsFd, name: &str, path: &RelativePath) -> Option<Gitignore>
     File::from(handle).take(LIMIT).read_to_end(&mut bytes).ok()?;
     let mut builder = GitignoreBuilder::new(path.as_path());
     for line in String::from_utf8_lossy(&bytes).lines() {
-        // A rule that cannot be read rules nothing.
+        // An invalid rule is skipped.
         let _ = builder.add_line(None, line);
     }
     builder.build().ok()

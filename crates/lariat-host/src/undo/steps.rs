@@ -1,8 +1,7 @@
-//! Doing what a plan says: what must go goes from the deepest on, what must come comes from the top on, and the modes of
-//! directories are set last.
+//! Performs the steps of a plan: removals deepest first, then creations from the top, then the modes of directories.
 //!
-//! Owns the order. Every step looks at what is there before it changes it and leaves it when it is not the recorded one.
-//! Each step can be done twice: after an end in the middle, the rest is what a new plan finds.
+//! Every step checks the current state before it changes a path, and skips the path if it is not the recorded one.
+//! Steps are idempotent: after an interruption, a new plan contains the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
@@ -10,33 +9,33 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::io::Errno;
 
 use super::entry::{Entry, Look, RelativePath};
+use super::handle::{NewEntry, StepError, WorkspaceHandle};
 use super::plan::{Reason, Step};
-use super::reach::{Missed, New, Reach};
 use super::store::Store;
 
-/// What the owner needs of a directory to change what is in it.
+/// The mode bits that the owner of a directory needs to change its entries.
 const OWNER: u32 = 0o700;
 
-/// What was done.
+/// The outcome of a rewind.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(super) struct RewindOutcome {
     pub(super) restored: Vec<RelativePath>,
     pub(super) kept: Vec<(RelativePath, Reason)>,
 }
 
-/// Does the steps. They are in the order of paths.
+/// Performs the steps, which must be in the order of paths.
 pub(super) fn perform(
-    reach: &Reach,
+    workspace: &WorkspaceHandle,
     store: &Store,
     steps: &[Step],
     mode_of: &dyn Fn(&RelativePath) -> Option<u32>,
-) -> Done {
+) -> RewindOutcome {
     let mut missed = BTreeMap::new();
-    let mut modes = open_folders(reach, steps, mode_of);
+    let mut modes = make_parents_writable(workspace, steps, mode_of);
     for step in steps.iter().rev() {
         if let Some(now) = &step.now
-            && goes_first(now, step.then.as_ref())
-            && let Err(reason) = reach.remove(&step.path, &now.seen)
+            && must_be_removed_first(now, step.then.as_ref())
+            && let Err(reason) = workspace.remove(&step.path, &now.seen)
         {
             missed.insert(step.path.clone(), reason);
         }
@@ -46,60 +45,62 @@ pub(super) fn perform(
         if missed.contains_key(&step.path) {
             continue;
         }
-        if let Err(reason) = come(reach, store, step, then, &mut modes) {
+        if let Err(reason) = restore(workspace, store, step, then, &mut modes) {
             missed.insert(step.path.clone(), reason);
         }
     }
     for (path, mode) in modes.iter().rev() {
-        let _ = reach.set_mode(path, *mode);
+        let _ = workspace.set_mode(path, *mode);
     }
-    let mut done = Done::default();
+    let mut done = RewindOutcome::default();
     for step in steps {
         match missed.remove(&step.path) {
             None => done.restored.push(step.path.clone()),
-            Some(Missed::Changed) => done.kept.push((step.path.clone(), Reason::ChangedMeanwhile)),
-            Some(Missed::Refused(_)) => done.kept.push((step.path.clone(), Reason::Refused)),
+            Some(StepError::Changed) => done.kept.push((step.path.clone(), Reason::ChangedMeanwhile)),
+            Some(StepError::Refused(_)) => done.kept.push((step.path.clone(), Reason::Refused)),
         }
     }
     done
 }
 
-/// Whether what is there must go before anything can come: files and links take each other's place at once.
-fn goes_first(now: &Entry, then: Option<&Entry>) -> bool {
+/// Whether the current entry must be removed first. Files and links replace each other atomically.
+fn must_be_removed_first(now: &Entry, then: Option<&Entry>) -> bool {
     then.is_none_or(|then| now.is_folder() != then.is_folder())
 }
 
-fn come(
-    reach: &Reach,
+fn restore(
+    workspace: &WorkspaceHandle,
     store: &Store,
     step: &Step,
     then: &Entry,
     modes: &mut BTreeMap<RelativePath, u32>,
-) -> Result<(), Missed> {
-    let replaced = step.now.as_ref().filter(|now| !goes_first(now, Some(then)));
+) -> Result<(), StepError> {
+    let replaced = step.now.as_ref().filter(|now| !must_be_removed_first(now, Some(then)));
     match &then.look {
         Look::Folder => {
             if replaced.is_none() {
-                reach.create_folder(&step.path)?;
+                workspace.create_folder(&step.path)?;
             }
             modes.insert(step.path.clone(), then.mode);
             Ok(())
         }
-        Look::Link(target) => reach.put(&step.path, &New::Link(target.as_path().as_os_str()), replaced),
+        Look::Link(target) => {
+            workspace.put(&step.path, &NewEntry::Link(target.as_path().as_os_str()), replaced)
+        }
         Look::File(_) if replaced.is_some_and(|now| now.look == then.look) => {
-            reach.set_mode(&step.path, then.mode)
+            workspace.set_mode(&step.path, then.mode)
         }
         Look::File(Some(hash)) => {
-            let content = store.read(hash).ok_or(Missed::Refused(Errno::IO))?;
-            reach.put(&step.path, &New::File(&content, then.mode), replaced)
+            let content = store.read(hash).ok_or(StepError::Refused(Errno::IO))?;
+            workspace.put(&step.path, &NewEntry::File(&content, then.mode), replaced)
         }
-        Look::File(None) | Look::Closed => Err(Missed::Refused(Errno::INVAL)),
+        Look::File(None) | Look::Closed => Err(StepError::Refused(Errno::INVAL)),
     }
 }
 
-/// Lets the owner into the directories in which something changes; gives back the modes that they must have again.
-fn open_folders(
-    reach: &Reach,
+/// Makes the parent directories of changed paths writable for their owner; returns the modes to restore afterwards.
+fn make_parents_writable(
+    workspace: &WorkspaceHandle,
     steps: &[Step],
     mode_of: &dyn Fn(&RelativePath) -> Option<u32>,
 ) -> BTreeMap<RelativePath, u32> {
@@ -107,7 +108,7 @@ fn open_folders(
     let parents: BTreeSet<_> = steps.iter().map(|step| RelativePath::new(step.path.split().0)).collect();
     for parent in parents.into_iter().filter(|parent| !parent.as_path().as_os_str().as_bytes().is_empty()) {
         if let Some(mode) = mode_of(&parent).filter(|mode| mode & OWNER != OWNER)
-            && reach.set_mode(&parent, mode | OWNER).is_ok()
+            && workspace.set_mode(&parent, mode | OWNER).is_ok()
         {
             modes.insert(parent, mode);
         }

@@ -1,4 +1,4 @@
-//! Git on real repositories, hostile ones among them.
+//! Runs git on real repositories, including hostile ones.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use lariat_host::git::{Git, GitError};
 use lariat_host::process::Supervisor;
 
-use crate::folder::{Folder, environment};
+use crate::temp_directory::{TempDirectory, environment};
 
 fn git(directory: &Path, words: &[&str]) {
     let done = Command::new("git")
@@ -20,7 +20,7 @@ fn git(directory: &Path, words: &[&str]) {
 }
 
 /// A repository with one commit, one changed file and one new file.
-fn repository(folder: &Folder, more: &[&str]) -> std::path::PathBuf {
+fn repository(folder: &TempDirectory, more: &[&str]) -> std::path::PathBuf {
     let path = folder.path().join("repository");
     std::fs::create_dir(&path).unwrap();
     let init: Vec<_> = ["init", "-q"].iter().chain(more).copied().collect();
@@ -33,7 +33,7 @@ fn repository(folder: &Folder, more: &[&str]) -> std::path::PathBuf {
     path
 }
 
-fn open(path: &Path, folder: &Folder) -> Result<Git, GitError> {
+fn open(path: &Path, folder: &TempDirectory) -> Result<Git, GitError> {
     Git::open(path, folder.path(), &environment(), &Supervisor::new())
 }
 
@@ -49,12 +49,12 @@ async fn check(git: &Git) {
 }
 
 #[tokio::test]
-async fn a_repository_is_read_and_the_view_is_gone_afterwards() {
-    let folder = Folder::new();
+async fn reads_a_repository_and_removes_the_temporary_directory() {
+    let folder = TempDirectory::new();
     let path = repository(&folder, &[]);
     let git = open(&path, &folder).unwrap();
     check(&git).await;
-    // Nobody waits for it to go.
+    // The directory is removed in the background.
     let left = || std::fs::read_dir(folder.path()).unwrap().count();
     for _ in 0..200 {
         if left() > 1 {
@@ -65,14 +65,14 @@ async fn a_repository_is_read_and_the_view_is_gone_afterwards() {
 }
 
 #[tokio::test]
-async fn other_formats_are_read_too() {
-    let folder = Folder::new();
+async fn reads_other_repository_formats() {
+    let folder = TempDirectory::new();
     check(&open(&repository(&folder, &["--object-format=sha256"]), &folder).unwrap()).await;
 }
 
 #[tokio::test]
-async fn a_repository_without_a_commit_is_read() {
-    let folder = Folder::new();
+async fn reads_a_repository_without_commits() {
+    let folder = TempDirectory::new();
     let path = folder.path().join("empty");
     std::fs::create_dir(&path).unwrap();
     git(&path, &["init", "-q"]);
@@ -82,7 +82,7 @@ async fn a_repository_without_a_commit_is_read() {
     assert!(matches!(git.log(1).await, Err(GitError::Failed { .. })));
 }
 
-/// Makes the repository start a program from every place we know of. The program leaves a mark.
+/// Configures the repository to start a program in every known way. The program writes to `mark`.
 fn poison(path: &Path, mark: &Path) {
     let program = path.join(".git/evil.sh");
     std::fs::write(&program, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", mark.display())).unwrap();
@@ -142,13 +142,13 @@ fn poison(path: &Path, mark: &Path) {
 }
 
 #[tokio::test]
-async fn nothing_of_a_hostile_repository_is_executed() {
-    let folder = Folder::new();
+async fn executes_nothing_of_a_hostile_repository() {
+    let folder = TempDirectory::new();
     let path = repository(&folder, &[]);
     let mark = folder.path().join("mark");
     poison(&path, &mark);
 
-    // Plain git falls for it, or this test would prove nothing.
+    // Check that plain git starts the program; otherwise this test would prove nothing.
     let plain = |words: &[&str]| {
         let _ =
             Command::new("git").args(words).current_dir(&path).env("GIT_CONFIG_GLOBAL", "/dev/null").output();
@@ -170,7 +170,7 @@ async fn nothing_of_a_hostile_repository_is_executed() {
 
 #[tokio::test]
 async fn reading_changes_nothing_in_the_repository() {
-    let folder = Folder::new();
+    let folder = TempDirectory::new();
     let path = repository(&folder, &[]);
     let state = || {
         let listed = Command::new("find")
@@ -188,8 +188,8 @@ async fn reading_changes_nothing_in_the_repository() {
 }
 
 #[tokio::test]
-async fn a_linked_work_tree_is_read_and_a_borrowed_one_is_not() {
-    let folder = Folder::new();
+async fn reads_a_linked_work_tree_but_no_borrowed_one() {
+    let folder = TempDirectory::new();
     let path = repository(&folder, &[]);
     let linked = folder.path().join("linked");
     git(&path, &["worktree", "add", "-q", "-b", "other", linked.to_str().unwrap()]);
@@ -197,14 +197,14 @@ async fn a_linked_work_tree_is_read_and_a_borrowed_one_is_not() {
     assert_eq!(opened.branch().await.unwrap().as_deref(), Some("other"));
     assert_eq!(opened.status().await.unwrap().lines().count(), 1);
 
-    // A folder of a stranger that points at our repository, or at our linked work tree.
+    // Another directory that points at our repository, or at our linked work tree.
     let stranger = folder.path().join("stranger");
     std::fs::create_dir(&stranger).unwrap();
     for target in [path.join(".git"), path.join(".git/worktrees/linked")] {
         std::fs::write(stranger.join(".git"), format!("gitdir: {}\n", target.display())).unwrap();
         assert!(matches!(open(&stranger, &folder), Err(GitError::Foreign(_))), "{target:?}");
     }
-    // A directory that is its own but shares another's objects.
+    // A separate git directory that shares our objects.
     std::fs::remove_file(stranger.join(".git")).unwrap();
     git(&stranger, &["init", "-q"]);
     std::fs::write(stranger.join(".git/commondir"), path.join(".git").to_str().unwrap()).unwrap();

@@ -1,7 +1,7 @@
-//! A process that is killed at any system call with which it changes a file: the file is whole, old or new, and a look at the
-//! workspace leaves nothing else behind.
+//! Kills a process at every system call with which it changes a file. Afterwards the file has either the old or the new
+//! content, and a scan of the workspace removes everything else.
 //!
-//! The process is this program itself, under strace.
+//! The killed process is this test executable itself, under strace.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use std::process::{Command, ExitStatus};
 use lariat_host::files::{Expected, Known, Workspace};
 use lariat_host::undo::{Conflicts, Undo, UndoLimits};
 
-use crate::folder::Folder;
+use crate::temp_directory::TempDirectory;
 
 const HOW: &str = "LARIAT_TEST_HOW";
 const WHERE: &str = "LARIAT_TEST_WHERE";
-const OLD: &str = "old and long enough to be told from the new\n";
+const OLD: &str = "old, and longer than the new content\n";
 const NEW: &str = "new\n";
-/// The calls after which something is different on the disk.
+/// The system calls that change the disk.
 const CALLS: &[&str] = &["write", "fdatasync", "linkat", "renameat", "renameat2", "unlinkat", "fsync"];
 
 #[test]
-#[ignore = "it is the process that is killed"]
-fn the_writer() {
+#[ignore = "runs as the process that other tests kill"]
+fn run_as_writer() {
     let folder = PathBuf::from(std::env::var_os(WHERE).unwrap());
     let workspace = Workspace::open(folder.join("ws")).unwrap();
     let write = |path: &str, expected: &Expected| {
@@ -50,14 +50,14 @@ fn undo(folder: &Path, workspace: &Workspace) -> Undo {
 fn run(folder: &Path, how: &str, options: &[&str]) -> ExitStatus {
     let mut strace = Command::new("strace");
     strace.args(["-f", "-qq"]).args(options).arg("--").arg(std::env::current_exe().unwrap());
-    strace.args(["--exact", "killed::the_writer", "--ignored", "--test-threads=1", "--quiet"]);
+    strace.args(["--exact", "killed::run_as_writer", "--ignored", "--test-threads=1", "--quiet"]);
     let output = strace.env(HOW, how).env(WHERE, folder).output().unwrap();
     output.status
 }
 
-/// A workspace with a file in it, and for `undo` a call that changed it.
-fn ground(how: &str) -> Folder {
-    let folder = Folder::new();
+/// Creates a workspace with a file and, for `undo`, a tool call that changed it.
+fn fixture(how: &str) -> TempDirectory {
+    let folder = TempDirectory::new();
     std::fs::create_dir(folder.path().join("ws")).unwrap();
     let file = folder.path().join("ws/file");
     std::fs::write(&file, OLD).unwrap();
@@ -71,7 +71,7 @@ fn ground(how: &str) -> Folder {
     folder
 }
 
-/// What must hold after a kill.
+/// Checks the workspace after a kill.
 fn assert_whole(folder: &Path, name: &str) {
     let workspace = Workspace::open(folder.join("ws")).unwrap();
     undo(folder, &workspace).before("look").unwrap();
@@ -87,12 +87,12 @@ fn assert_whole(folder: &Path, name: &str) {
     }
 }
 
-/// Kills before every call in turn. Gives how often it was killed.
+/// Kills the writer before each system call in turn. Returns the number of kills.
 fn kill_everywhere(how: &str, options: &[&str]) -> usize {
     let mut kills = 0;
     for call in CALLS {
         for at in 1.. {
-            let folder = ground(how);
+            let folder = fixture(how);
             let (trace, inject) =
                 (format!("trace={call},openat2"), format!("inject={call}:signal=KILL:when={at}"));
             let options = [&["-o", "/dev/null", "-e", &trace, "-e", &inject], options].concat();
@@ -109,30 +109,30 @@ fn kill_everywhere(how: &str, options: &[&str]) -> usize {
 }
 
 #[test]
-fn a_new_file() {
+fn killed_while_adding() {
     assert!(kill_everywhere("add", &[]) >= 3);
 }
 
 #[test]
-fn a_file_that_is_replaced_unseen() {
+fn killed_while_replacing_without_a_check() {
     assert!(kill_everywhere("replace", &[]) >= 4);
 }
 
 #[test]
-fn a_file_that_is_edited() {
+fn killed_while_editing() {
     assert!(kill_everywhere("exchange", &[]) >= 5);
 }
 
 #[test]
-fn a_file_that_is_restored() {
+fn killed_while_restoring() {
     assert!(kill_everywhere("undo", &[]) >= 4);
 }
 
-/// The same on a file system that has no files without a name.
+/// The same on a file system that does not support nameless files.
 #[test]
-fn a_file_that_has_a_name_from_the_beginning() {
+fn killed_without_nameless_files() {
     for how in ["add", "replace", "exchange"] {
-        let folder = ground(how);
+        let folder = fixture(how);
         let log = folder.path().join("log");
         let status = run(folder.path(), how, &["-e", "trace=openat2", "-o", log.to_str().unwrap()]);
         assert!(status.success(), "{status}");

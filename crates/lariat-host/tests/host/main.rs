@@ -1,10 +1,14 @@
-//! The host on the real kernel.
+//! Tests lariat-host with the real kernel.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests look at the world from outside")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests check the system without going through the crate"
+)]
 
-mod folder;
 mod git;
-mod keeper;
 mod killed;
+mod launch_helper;
 mod processes;
 mod sandbox;
+mod temp_directory;

@@ -1,14 +1,14 @@
-//! Programs end, whole trees of them, and what they wrote is there.
+//! Programs and their whole process trees end, and their output is captured.
 
 use std::time::{Duration, Instant};
 
 use lariat_core::cancel::CancellationToken;
 use lariat_host::process::{CaptureLimits, End, Exit, Finished, Input, Launch, Output, Size, Supervisor};
 
-use crate::folder::{Folder, environment};
-use crate::keeper::supervisors;
+use crate::launch_helper::supervisors;
+use crate::temp_directory::{TempDirectory, environment};
 
-fn shell(folder: &Folder, command: &str) -> Launch {
+fn shell(folder: &TempDirectory, command: &str) -> Launch {
     Launch::shell(command, folder.path()).with_environment(environment())
 }
 
@@ -26,9 +26,9 @@ fn alive(marker: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_command_gives_its_code_and_its_words_in_order() {
+async fn returns_exit_code_and_output_in_order() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let done = run(&supervisor, shell(&folder, "echo one; echo two >&2; echo three; exit 7")).await;
         assert_eq!((done.exit, done.end), (Exit::Code(7), End::ByItself));
         assert_eq!(done.output.text(), "one\ntwo\nthree\n");
@@ -36,9 +36,9 @@ async fn a_command_gives_its_code_and_its_words_in_order() {
 }
 
 #[tokio::test]
-async fn errors_can_be_kept_apart() {
+async fn separates_standard_error() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let done =
             run(&supervisor, shell(&folder, "echo one; echo two >&2").with_output(Output::Separate)).await;
         assert_eq!((done.output.text().as_str(), done.errors.text().as_str()), ("one\n", "two\n"));
@@ -46,18 +46,18 @@ async fn errors_can_be_kept_apart() {
 }
 
 #[tokio::test]
-async fn a_signal_is_told_from_a_code() {
+async fn distinguishes_signals_from_exit_codes() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         assert_eq!(run(&supervisor, shell(&folder, "kill -9 $$")).await.exit, Exit::Signal(9));
         assert_eq!(run(&supervisor, shell(&folder, "exit 137")).await.exit, Exit::Code(137));
     }
 }
 
 #[tokio::test]
-async fn a_program_reads_what_it_is_given() {
+async fn program_reads_its_input() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let bytes = vec![b'x'; 300_000];
         let done = run(&supervisor, shell(&folder, "wc -c").with_input(Input::Bytes(bytes))).await;
         assert_eq!(done.output.text().trim(), "300000");
@@ -66,9 +66,9 @@ async fn a_program_reads_what_it_is_given() {
 }
 
 #[tokio::test]
-async fn a_missing_program_is_an_error_that_names_it() {
+async fn missing_program_error_names_it() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let launch = Launch::new("no-such-program", folder.path()).with_environment(environment());
         let error = supervisor.run(launch, &CancellationToken::new()).await.unwrap_err();
         assert!(error.to_string().contains("no-such-program"), "{error}");
@@ -79,22 +79,22 @@ async fn a_missing_program_is_an_error_that_names_it() {
 }
 
 #[tokio::test]
-async fn nothing_but_the_standard_descriptors_is_inherited() {
+async fn inherits_only_standard_descriptors() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         // A descriptor that an embedding program left open for its children.
         let file = std::fs::File::open("/dev/null").unwrap();
         rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
         let done = run(&supervisor, shell(&folder, "ls -1 /proc/self/fd")).await;
-        // The fourth is the listing's own.
+        // The fourth belongs to `ls` itself.
         assert_eq!(done.output.text().split_whitespace().collect::<Vec<_>>(), ["0", "1", "2", "3"]);
     }
 }
 
 #[tokio::test]
-async fn a_command_that_ignores_the_polite_signal_ends_at_its_time() {
+async fn timeout_kills_a_command_that_ignores_sigterm() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let started = Instant::now();
         let command = "trap '' TERM INT HUP; echo up; while true; do sleep 0.7131; done";
         let done =
@@ -107,10 +107,10 @@ async fn a_command_that_ignores_the_polite_signal_ends_at_its_time() {
 }
 
 #[tokio::test]
-async fn a_daemon_does_not_get_away() {
+async fn ends_a_daemon_with_its_command() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
-        // Two forks, a session of its own, deaf to the polite signal, and holding the output open.
+        let folder = TempDirectory::new();
+        // Forks twice, starts its own session, ignores SIGTERM, and keeps the output open.
         let daemon = "(setsid bash -c 'trap \"\" TERM HUP; exec -a daemon-7132 sleep 713' &); echo started";
         let started = Instant::now();
         let done = run(&supervisor, shell(&folder, daemon)).await;
@@ -122,9 +122,9 @@ async fn a_daemon_does_not_get_away() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_ends_its_command() {
+async fn cancelling_ends_the_command() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let cancel = CancellationToken::new();
         let launch = shell(&folder, "touch up; sleep 7133");
         let up = folder.path().join("up");
@@ -141,9 +141,9 @@ async fn a_cancelled_call_ends_its_command() {
 }
 
 #[tokio::test]
-async fn a_run_that_nobody_awaits_any_more_ends_its_command() {
+async fn dropping_the_future_ends_the_command() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let (launch, cancel) = (shell(&folder, "sleep 7134"), CancellationToken::new());
         let run = tokio::time::timeout(Duration::from_millis(100), supervisor.run(launch, &cancel));
         assert!(run.await.is_err());
@@ -153,9 +153,9 @@ async fn a_run_that_nobody_awaits_any_more_ends_its_command() {
 }
 
 #[tokio::test]
-async fn everything_ends_with_its_supervisor() {
+async fn dropping_the_supervisor_ends_everything() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let process = supervisor.start(shell(&folder, "sleep 7135 & sleep 7135")).await.unwrap();
         assert_eq!(supervisor.list().len(), 1);
         drop(supervisor);
@@ -166,9 +166,9 @@ async fn everything_ends_with_its_supervisor() {
 }
 
 #[tokio::test]
-async fn a_background_command_is_polled_written_to_and_stopped() {
+async fn background_command_is_read_written_to_and_stopped() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let launch =
             shell(&folder, "while read -r line; do echo \"got $line\"; done; echo closed; sleep 7136")
                 .with_input(Input::Written)
@@ -197,9 +197,9 @@ async fn a_background_command_is_polled_written_to_and_stopped() {
 }
 
 #[tokio::test]
-async fn a_terminal_is_a_terminal() {
+async fn provides_a_terminal() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let size = Size { rows: 30, columns: 100 };
         let launch = shell(&folder, "tty -s && stty size; read -r line; echo \"<$line>\"")
             .with_output(Output::Terminal(size))
@@ -214,9 +214,9 @@ async fn a_terminal_is_a_terminal() {
 }
 
 #[tokio::test]
-async fn endless_output_costs_bounded_memory() {
+async fn endless_output_uses_bounded_memory() {
     for supervisor in supervisors().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let spill = folder.path().join("spill");
         let limits =
             CaptureLimits { spill: Some(spill.clone()), spill_limit: 1024 * 1024, head: 1000, tail: 1000 };

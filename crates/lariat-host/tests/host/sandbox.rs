@@ -1,20 +1,20 @@
-//! Commands stay inside of their sandbox, on every backend that this machine has.
+//! Commands stay inside their sandbox, on every backend that this machine supports.
 
 use lariat_core::cancel::CancellationToken;
 use lariat_host::process::{Exit, Finished, Launch, Supervisor};
 use lariat_host::sandbox::{Backend, Policy, Rule, Sandbox, probe};
 
-use crate::folder::{Folder, environment};
-use crate::keeper::supervisors;
+use crate::launch_helper::supervisors;
+use crate::temp_directory::{TempDirectory, environment};
 
 async fn backends() -> Vec<Backend> {
-    let folder = Folder::new();
+    let folder = TempDirectory::new();
     let found = probe(folder.path(), &environment()).await;
-    assert_eq!(found.refused, [], "both backends work on a machine that tests run on");
+    assert_eq!(found.refused, [], "both backends must work on a machine that runs these tests");
     found.backends
 }
 
-/// Every backend, with programs that are started from here and by a keeper.
+/// Every backend, with programs started by this process and by a launch helper.
 async fn ways() -> Vec<(Backend, Supervisor)> {
     let mut ways = Vec::new();
     for backend in backends().await {
@@ -24,7 +24,7 @@ async fn ways() -> Vec<(Backend, Supervisor)> {
 }
 
 async fn run(
-    folder: &Folder,
+    folder: &TempDirectory,
     (backend, supervisor): (&Backend, &Supervisor),
     policy: Policy,
     command: &str,
@@ -36,9 +36,9 @@ async fn run(
 }
 
 #[tokio::test]
-async fn the_workspace_is_writable_and_nothing_else_is() {
+async fn allows_writes_only_in_the_workspace() {
     for (backend, supervisor) in ways().await {
-        let (folder, outside) = (Folder::new(), Folder::new());
+        let (folder, outside) = (TempDirectory::new(), TempDirectory::new());
         let policy = Policy::workspace(folder.path(), None);
         let command = format!(
             "echo a > inside && cat inside; echo b > {}/x; echo code $?; echo c > .git; echo code $?",
@@ -62,15 +62,15 @@ async fn the_workspace_is_writable_and_nothing_else_is() {
 }
 
 #[tokio::test]
-async fn a_refused_system_call_is_told() {
+async fn reports_a_denied_system_call() {
     for (backend, supervisor) in ways().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let policy = Policy::workspace(folder.path(), None);
         let done = run(&folder, (&backend, &supervisor), policy, "unshare -U true; exit 3").await;
         assert_eq!(done.exit, Exit::Code(3));
         assert_eq!(
             done.denials.first().map(|denial| denial.to_string()).as_deref(),
-            Some("unshare: the sandbox refuses this system call"),
+            Some("unshare: the sandbox blocks this system call"),
             "{}: {:?}",
             backend.name(),
             done
@@ -79,9 +79,9 @@ async fn a_refused_system_call_is_told() {
 }
 
 #[tokio::test]
-async fn a_fork_bomb_hits_its_bound_and_is_gone() {
+async fn limits_and_ends_a_fork_bomb() {
     for (backend, supervisor) in ways().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let mut policy = Policy::workspace(folder.path(), None);
         policy.processes = Some(301);
         let bomb =
@@ -107,10 +107,10 @@ async fn a_fork_bomb_hits_its_bound_and_is_gone() {
 }
 
 #[tokio::test]
-async fn a_protected_link_and_what_it_leads_to_stay_as_they_are() {
+async fn protects_a_link_and_its_target() {
     for (backend, supervisor) in ways().await {
         for there in [true, false] {
-            let folder = Folder::new();
+            let folder = TempDirectory::new();
             std::os::unix::fs::symlink("real", folder.path().join(".claude")).unwrap();
             if there {
                 std::fs::create_dir(folder.path().join("real")).unwrap();
@@ -128,11 +128,11 @@ async fn a_protected_link_and_what_it_leads_to_stay_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_variable_for_the_loader_reaches_the_command_only() {
+async fn loader_variables_reach_only_the_command() {
     for (backend, supervisor) in ways().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let sandbox = Sandbox::new(Policy::workspace(folder.path(), None), backend.clone());
-        // A library that is not there is complained about by each program that was told to load it.
+        // Each program that tries to load the missing library prints a warning.
         let launch = Launch::shell("echo $LD_PRELOAD", folder.path())
             .with_environment(environment().with("LD_PRELOAD", "/nowhere/evil.so"))
             .with_sandbox(sandbox);
@@ -144,9 +144,9 @@ async fn a_variable_for_the_loader_reaches_the_command_only() {
 }
 
 #[tokio::test]
-async fn a_denial_names_where_a_link_leads_and_a_link_itself_is_free_to_go() {
+async fn denial_names_the_link_target_and_the_link_can_be_removed() {
     for (backend, supervisor) in ways().await {
-        let (folder, outside) = (Folder::new(), Folder::new());
+        let (folder, outside) = (TempDirectory::new(), TempDirectory::new());
         let target = outside.path().display();
         let policy = Policy::workspace(folder.path(), None);
         let done =
@@ -163,9 +163,9 @@ async fn a_denial_names_where_a_link_leads_and_a_link_itself_is_free_to_go() {
 }
 
 #[tokio::test]
-async fn a_workspace_that_is_named_by_a_link_is_written_without_a_denial() {
+async fn writes_to_a_workspace_named_by_a_link_without_a_denial() {
     for (backend, supervisor) in ways().await {
-        let (folder, named) = (Folder::new(), Folder::new());
+        let (folder, named) = (TempDirectory::new(), TempDirectory::new());
         let link = named.path().join("link");
         std::os::unix::fs::symlink(folder.path(), &link).unwrap();
         let done = run(
@@ -182,9 +182,9 @@ async fn a_workspace_that_is_named_by_a_link_is_written_without_a_denial() {
 }
 
 #[tokio::test]
-async fn asking_for_the_name_of_a_user_is_no_denial() {
+async fn user_name_lookup_is_not_reported_as_a_denial() {
     for (backend, supervisor) in ways().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         let policy = Policy::workspace(folder.path(), None);
         let done = run(
             &folder,
@@ -198,13 +198,13 @@ async fn asking_for_the_name_of_a_user_is_no_denial() {
 }
 
 #[tokio::test]
-async fn a_local_socket_is_refused_by_its_path_and_never_connects() {
+async fn denies_local_sockets_by_path_and_never_connects() {
     for (backend, supervisor) in ways().await {
-        let (folder, outside) = (Folder::new(), Folder::new());
+        let (folder, outside) = (TempDirectory::new(), TempDirectory::new());
         let path = outside.path().join("s");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         listener.set_nonblocking(true).unwrap();
-        // The address is swapped under the judge's eyes as fast as threads can, which must not help.
+        // Threads change the address as fast as they can while the judge reads it, which must not help.
         let script = format!(
             r#"
 import ctypes, os, socket, threading, time
@@ -224,7 +224,7 @@ while time.time() < end:
     if c.connect(s.fileno(), box, 110) == 0: print("connected")
 stop = True; thread.join()
 try: s.send(b"hello")
-except BrokenPipeError: print("nobody")
+except BrokenPipeError: print("not connected")
 "#,
             path.display()
         );
@@ -232,8 +232,8 @@ except BrokenPipeError: print("nobody")
         let done =
             run(&folder, (&backend, &supervisor), Policy::workspace(folder.path(), None), "python3 try.py")
                 .await;
-        assert_eq!(done.output.text(), "nobody\n", "{}", backend.name());
-        assert!(listener.accept().is_err(), "{}: somebody came", backend.name());
+        assert_eq!(done.output.text(), "not connected\n", "{}", backend.name());
+        assert!(listener.accept().is_err(), "{}: a connection arrived", backend.name());
         let what = format!("connecting to the local socket {}", path.display());
         let told = done.denials.iter().any(|denial| denial.what == what && denial.rule == Rule::LocalSockets);
         assert!(told, "{}: {:?}", backend.name(), done.denials);
@@ -241,8 +241,8 @@ except BrokenPipeError: print("nobody")
 }
 
 #[tokio::test]
-async fn a_wrapper_that_makes_no_sandbox_is_tried_again_and_then_an_error() {
-    let folder = Folder::new();
+async fn failing_wrapper_is_retried_and_then_reported() {
+    let folder = TempDirectory::new();
     let tries = folder.path().join("tries");
     let wrapper = folder.path().join("wrapper");
     let script =
@@ -253,19 +253,19 @@ async fn a_wrapper_that_makes_no_sandbox_is_tried_again_and_then_an_error() {
         .with_environment(environment())
         .with_sandbox(Sandbox::new(Policy::workspace(folder.path(), None), Backend::Bubblewrap(wrapper)));
     let error = Supervisor::new().run(launch, &CancellationToken::new()).await.unwrap_err();
-    assert_eq!(error.to_string(), "the sandbox could not be made: bwrap: a mount is gone");
+    assert_eq!(error.to_string(), "could not create the sandbox: bwrap: a mount is gone");
     assert_eq!(std::fs::read_to_string(tries).unwrap(), "x\n".repeat(8));
 }
 
-/// What a command prints, on every backend, in a policy made of its folder.
+/// Checks what a command prints, on every backend, with a policy for its directory.
 async fn prints(
-    policy: impl Fn(&Folder) -> Policy,
-    prepare: impl Fn(&Folder),
+    policy: impl Fn(&TempDirectory) -> Policy,
+    prepare: impl Fn(&TempDirectory),
     command: &str,
     expected: &str,
 ) {
     for (backend, supervisor) in ways().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         prepare(&folder);
         let done = run(&folder, (&backend, &supervisor), policy(&folder), command).await;
         assert_eq!(done.output.text(), expected, "{}: {:?}", backend.name(), done.denials);
@@ -273,7 +273,7 @@ async fn prints(
 }
 
 #[tokio::test]
-async fn what_is_made_in_a_guarded_folder_is_as_the_command_wants_it() {
+async fn creates_files_in_a_guarded_directory_as_requested() {
     let command = "umask 027; mkdir a; echo x > b; stat -c %a a b; mkdir -p a/b/c; echo y > a/b/c/d; mv a e; cat e/b/c/d; \
         ln -s e/b f; cat f/c/d; ln b g; mkfifo h; test -p h && echo pipe; (set -C; echo z > b) 2>/dev/null || echo exists; \
         echo more >> b; cat b; rm -r e; mkdir e; touch e/x; ls; mv e/x i; mkdir -p k; mv i k; ls k; sed -i s/x/z/ b; cat b; \
@@ -283,17 +283,17 @@ async fn what_is_made_in_a_guarded_folder_is_as_the_command_wants_it() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_made_anew_under_a_name_that_was_there_can_be_filled() {
-    let prepare = |folder: &Folder| std::fs::create_dir_all(folder.path().join("build/deep")).unwrap();
+async fn recreated_directory_can_be_filled() {
+    let prepare = |folder: &TempDirectory| std::fs::create_dir_all(folder.path().join("build/deep")).unwrap();
     let command = "touch build/deep/x; rm -rf build; mkdir build; touch build/y; mkdir build/z; touch build/z/w; mv build old; mkdir build; touch build/v old/u; find . | sort | tr '\\n' ' '";
     let expected = ". ./build ./build/v ./old ./old/u ./old/y ./old/z ./old/z/w ";
     prints(|folder| Policy::workspace(folder.path(), None), prepare, command, expected).await;
 }
 
 #[tokio::test]
-async fn an_isolated_command_sees_its_workspace_the_system_and_what_is_listed() {
+async fn isolated_command_sees_only_workspace_system_and_listed_paths() {
     for (backend, supervisor) in ways().await {
-        let (tenants, own) = (Folder::new(), Folder::new());
+        let (tenants, own) = (TempDirectory::new(), TempDirectory::new());
         let (neighbour, listed) = (tenants.path().join("b"), tenants.path().join("listed"));
         for folder in [&neighbour, &listed] {
             std::fs::create_dir(folder).unwrap();
@@ -316,9 +316,9 @@ async fn an_isolated_command_sees_its_workspace_the_system_and_what_is_listed() 
 }
 
 #[tokio::test]
-async fn a_hidden_file_cannot_be_moved_into_sight() {
+async fn hidden_file_cannot_be_made_visible_by_moving_it() {
     for (backend, supervisor) in ways().await {
-        let folder = Folder::new();
+        let folder = TempDirectory::new();
         std::fs::create_dir_all(folder.path().join("a/secrets")).unwrap();
         std::fs::write(folder.path().join("a/secrets/k"), "CANARY\n").unwrap();
         std::fs::write(folder.path().join(".env"), "CANARY\n").unwrap();

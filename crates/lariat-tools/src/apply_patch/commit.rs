@@ -1,8 +1,8 @@
-//! Putting prepared steps in place, or taking them back.
+//! Performs the prepared steps of a patch, or undoes them if one fails.
 //!
-//! Owns the order and the way back. A deleted file is first moved aside in its own directory, so that taking it back keeps
-//! its mode, owner and links; it goes for good when everything else is done. A moved file is set aside first, too, which
-//! is where it is seen to be the expected one. Directories that a step made are taken back with it.
+//! A deleted file is first renamed within its directory, so that undoing the deletion keeps its mode, owner and links;
+//! it is removed after all other steps succeeded. A moved file is also renamed first, and then checked to be the
+//! expected one. Undoing a step also removes the directories that it created.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::Workbench;
 use crate::file_tool::failed;
 
-/// One thing to do.
+/// One step of a patch.
 #[derive(Debug)]
 pub(super) enum Step {
     Write { path: String, bytes: Vec<u8>, before: Option<(Vec<u8>, Known)>, details: Value },
@@ -21,8 +21,8 @@ pub(super) enum Step {
     Rename { from: String, to: String, known: Known },
 }
 
-/// One thing that was done.
-enum Done {
+/// One step that was performed.
+enum PerformedStep {
     Added { path: String, known: Known },
     Replaced { path: String, before: Vec<u8>, known: Known },
     Aside { path: String, aside: SetAside },
@@ -30,7 +30,7 @@ enum Done {
 }
 
 impl Step {
-    /// What a front end shows of it.
+    /// The details that a front end shows.
     pub(super) fn details(&self) -> Value {
         match self {
             Self::Write { details, .. } | Self::Remove { details, .. } => details.clone(),
@@ -39,27 +39,27 @@ impl Step {
     }
 }
 
-/// Does all steps, or none.
+/// Performs all steps, or none.
 pub(super) fn commit(bench: &Workbench, steps: Vec<Step>) -> Result<(), ToolError> {
     let mut done = Vec::new();
     let made = missing_folders(bench, &steps);
     for step in steps {
         match perform(bench, step) {
             Ok(step) => done.push(step),
-            Err(error) => return Err(take_back(bench, done, &made, &error)),
+            Err(error) => return Err(undo_steps(bench, done, &made, &error)),
         }
     }
     let workspace = bench.workspace();
     for step in done {
         match step {
-            Done::Added { path, known } | Done::Replaced { path, known, .. } => {
+            PerformedStep::Added { path, known } | PerformedStep::Replaced { path, known, .. } => {
                 bench.memory().remember(&path, known)
             }
-            Done::Aside { path, aside } => {
+            PerformedStep::Aside { path, aside } => {
                 bench.memory().forget(&path);
                 workspace.discard(aside).map_err(failed)?;
             }
-            Done::Renamed { from, to, known } => {
+            PerformedStep::Renamed { from, to, known } => {
                 bench.memory().forget(&from);
                 bench.memory().remember(&to, known);
             }
@@ -68,30 +68,30 @@ pub(super) fn commit(bench: &Workbench, steps: Vec<Step>) -> Result<(), ToolErro
     Ok(())
 }
 
-fn perform(bench: &Workbench, step: Step) -> Result<Done, FileError> {
+fn perform(bench: &Workbench, step: Step) -> Result<PerformedStep, FileError> {
     let workspace = bench.workspace();
     match step {
         Step::Write { path, bytes, before: None, .. } => {
             let known = workspace.write(&path, &bytes, &Expected::Absent)?.known;
-            Ok(Done::Added { path, known })
+            Ok(PerformedStep::Added { path, known })
         }
         Step::Write { path, bytes, before: Some((before, known)), .. } => {
             let known = workspace.write(&path, &bytes, &Expected::Unchanged(known))?.known;
-            Ok(Done::Replaced { path, before, known })
+            Ok(PerformedStep::Replaced { path, before, known })
         }
         Step::Remove { path, known, .. } => {
             let aside = workspace.set_aside(&path, &known)?;
-            Ok(Done::Aside { path, aside })
+            Ok(PerformedStep::Aside { path, aside })
         }
         Step::Rename { from, to, known } => {
             let aside = workspace.set_aside(&from, &known)?;
             workspace.move_aside(aside, &to)?;
-            Ok(Done::Renamed { from, to, known })
+            Ok(PerformedStep::Renamed { from, to, known })
         }
     }
 }
 
-/// The directories that steps will make, the outer ones first.
+/// The directories that the steps will create, outermost first.
 fn missing_folders(bench: &Workbench, steps: &[Step]) -> Vec<String> {
     let mut missing = Vec::new();
     for step in steps {
@@ -107,33 +107,33 @@ fn missing_folders(bench: &Workbench, steps: &[Step]) -> Vec<String> {
     missing
 }
 
-/// Takes back what was done, last first, and says what went wrong, and what could not be taken back.
-fn take_back(bench: &Workbench, done: Vec<Done>, made: &[String], error: &FileError) -> ToolError {
+/// Undoes the performed steps, last first. Returns what went wrong, and which steps could not be undone.
+fn undo_steps(bench: &Workbench, done: Vec<PerformedStep>, made: &[String], error: &FileError) -> ToolError {
     let workspace = bench.workspace();
-    let mut stuck = Vec::new();
+    let mut failures = Vec::new();
     for step in done.into_iter().rev() {
-        let taken = match step {
-            Done::Added { path, known } => workspace.remove(&path, &Expected::Unchanged(known)),
-            Done::Replaced { path, before, known } => {
+        let undone = match step {
+            PerformedStep::Added { path, known } => workspace.remove(&path, &Expected::Unchanged(known)),
+            PerformedStep::Replaced { path, before, known } => {
                 let written = workspace.write(&path, &before, &Expected::Unchanged(known));
                 written.map(|written| bench.memory().remember(&path, written.known))
             }
-            Done::Aside { aside, .. } => workspace.put_back(aside),
-            Done::Renamed { from, to, .. } => workspace.rename(&to, &from),
+            PerformedStep::Aside { aside, .. } => workspace.put_back(aside),
+            PerformedStep::Renamed { from, to, .. } => workspace.rename(&to, &from),
         };
-        if let Err(error) = taken {
-            stuck.push(error.to_string());
+        if let Err(error) = undone {
+            failures.push(error.to_string());
         }
     }
     for folder in made.iter().rev() {
-        // What was never made, or what somebody else has put something into, stays as it is.
+        // Directories that were never created, or are not empty, stay as they are.
         let _ = workspace.remove_folder(folder);
     }
-    if stuck.is_empty() {
+    if failures.is_empty() {
         return ToolError::Failed(format!("Nothing was changed, because one step failed: {error}"));
     }
     ToolError::Failed(format!(
-        "One step failed: {error}\nTaking back the others failed in part, look at these files:\n- {}",
-        stuck.join("\n- ")
+        "One step failed: {error}\nUndoing the other steps failed in part. Check these files:\n- {}",
+        failures.join("\n- ")
     ))
 }

@@ -1,8 +1,8 @@
-//! Where the hunks of a patch belong, and the text with them applied.
+//! Finds where the hunks of a patch belong and applies them to a text.
 //!
-//! Owns the search: exact lines first, then lines that differ in white space at their ends, then in indentation; context
-//! lines stay as the file has them. A unified diff names the line, and the nearest match to it counts; otherwise the
-//! first match after the hunk before.
+//! Searches for exact lines first, then ignores trailing white space, then indentation. Context lines stay as the file
+//! has them. A unified diff names the line, and the nearest match to it is used; otherwise the first match after the
+//! previous hunk.
 
 use lariat_core::patch::{Hunk, Line};
 use lariat_core::tool::ToolError;
@@ -18,7 +18,7 @@ const MEASURES: [SameLine; 3] = [
     |file, patch| file.trim() == patch.trim(),
 ];
 
-/// The text with all hunks applied.
+/// Returns the text with all hunks applied.
 pub(super) fn apply(path: &str, text: &Text, hunks: &[Hunk]) -> Result<Text, ToolError> {
     let whole = text.as_str();
     let lines: Vec<&str> = whole.lines().collect();
@@ -35,7 +35,7 @@ pub(super) fn apply(path: &str, text: &Text, hunks: &[Hunk]) -> Result<Text, Too
             ))
         };
         for anchor in &hunk.anchors {
-            let found = search(&lines, &[anchor.as_str()], cursor, Order::Forwards);
+            let found = search(&lines, &[anchor.as_str()], cursor, SearchOrder::Forwards);
             cursor = found.ok_or_else(|| missing("the line after `@@`", &[anchor]))? + 1;
         }
         let old: Vec<&str> = hunk.lines.iter().filter_map(Line::old).collect();
@@ -49,9 +49,11 @@ pub(super) fn apply(path: &str, text: &Text, hunks: &[Hunk]) -> Result<Text, Too
         } else if hunk.at_end {
             let last = lines.len().checked_sub(old.len());
             last.filter(|last| *last >= cursor && fits(&lines, &old, *last))
-                .or_else(|| search(&lines, &old, cursor, Order::Forwards))
+                .or_else(|| search(&lines, &old, cursor, SearchOrder::Forwards))
         } else {
-            let order = hunk.at.map_or(Order::Forwards, |at| Order::Around(at.saturating_add_signed(drift)));
+            let order = hunk
+                .at
+                .map_or(SearchOrder::Forwards, |at| SearchOrder::Around(at.saturating_add_signed(drift)));
             search(&lines, &old, cursor, order)
         };
         let at = at.ok_or_else(|| missing("this", &old))?;
@@ -65,7 +67,7 @@ pub(super) fn apply(path: &str, text: &Text, hunks: &[Hunk]) -> Result<Text, Too
     Ok(spliced(text, &lines, &splices, final_newline))
 }
 
-/// Lines taken out and lines put in there.
+/// Replaces the lines from `start` to `end` with new ones.
 struct Splice {
     start: usize,
     end: usize,
@@ -99,7 +101,7 @@ fn splices_of(hunk: &Hunk, at: usize) -> Vec<Splice> {
     splices
 }
 
-/// The text with lines replaced. The end of the last line stays as it is, unless the patch says otherwise.
+/// Replaces lines. Keeps whether the last line ends in a newline, unless the patch changes that.
 fn spliced(text: &Text, lines: &[&str], splices: &[Splice], final_newline: Option<bool>) -> Text {
     let whole = text.as_str();
     let ended = whole.is_empty() || whole.ends_with('\n');
@@ -116,7 +118,7 @@ fn spliced(text: &Text, lines: &[&str], splices: &[Splice], final_newline: Optio
             if splice.start >= lines.len() && !splice.new.is_empty() {
                 new.insert(0, '\n');
             } else if splice.new.is_empty() && range.start > 0 {
-                // Nothing comes after the line before: it is the last one now, and last lines have no end here.
+                // The previous line becomes the last one, and the last line of this file has no newline.
                 range.start -= 1;
             }
         }
@@ -134,7 +136,7 @@ fn spliced(text: &Text, lines: &[&str], splices: &[Splice], final_newline: Optio
     }
 }
 
-enum Order {
+enum SearchOrder {
     Forwards,
     Around(usize),
 }
@@ -148,18 +150,18 @@ fn fits_by(lines: &[&str], old: &[&str], at: usize, same: SameLine) -> bool {
     window.is_some_and(|window| window.iter().zip(old).all(|(file, patch)| same(file, patch)))
 }
 
-fn search(lines: &[&str], old: &[&str], from: usize, order: Order) -> Option<usize> {
+fn search(lines: &[&str], old: &[&str], from: usize, order: SearchOrder) -> Option<usize> {
     let last = lines.len().checked_sub(old.len())?;
     MEASURES.into_iter().find_map(|same| {
         let mut places = (from..=last).filter(|at| fits_by(lines, old, *at, same));
         match order {
-            Order::Forwards => places.next(),
-            Order::Around(at) => places.min_by_key(|place| place.abs_diff(at)),
+            SearchOrder::Forwards => places.next(),
+            SearchOrder::Around(at) => places.min_by_key(|place| place.abs_diff(at)),
         }
     })
 }
 
-/// The place of the first wanted line that is in the file, as a hint.
+/// Shows the surroundings of the first wanted line that is in the file, as a hint.
 fn nearby(lines: &[&str], wanted: &[&str]) -> String {
     let found = wanted
         .iter()

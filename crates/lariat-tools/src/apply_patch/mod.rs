@@ -1,9 +1,9 @@
-//! `apply_patch`: changes of several files, all or nothing.
+//! `apply_patch`: changes several files, all or nothing.
 //!
-//! Owns the call and its answer. [`lariat_core::patch`] reads both forms of patches, `hunk` finds the places and makes the
-//! new texts, `commit` puts everything in place or takes it back.
+//! [`lariat_core::patch`] parses both patch formats, `hunk` finds the positions and creates the new texts, `commit`
+//! writes everything or undoes it.
 //!
-//! Invariant: everything is checked and made ready before the first file is touched.
+//! Invariant: all changes are checked and prepared before the first file is touched.
 
 mod commit;
 mod hunk;
@@ -17,14 +17,14 @@ use serde_json::json;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{ADDED, DELETED, Document, MODIFIED, details, encode, told};
+use crate::document::{ADDED, DELETED, Document, MODIFIED, details, encode, result};
 use crate::file_tool::{FileTool, failed};
 use commit::Step;
 
-/// The tool.
+/// The tool `apply_patch`.
 pub(crate) struct ApplyPatch;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     patch: String,
@@ -34,11 +34,11 @@ impl FileTool for ApplyPatch {
     type Arguments = Arguments;
     const NAME: &'static str = "apply_patch";
     const LABEL: &'static str = "Patch";
-    const DESCRIPTION: &'static str = "Adds, changes, deletes and moves files of the workspace by a patch. Everything in it happens or nothing. Two forms are understood. A unified diff \
+    const DESCRIPTION: &'static str = "Add, change, delete and move files of the workspace with a patch. All changes are applied, or none. Two formats are supported. A unified diff \
         (`--- a/path`, `+++ b/path`, `@@ -1,3 +1,4 @@`, `/dev/null` for added and deleted files, `rename from`/`rename to`). Or:\n\
         *** Begin Patch\n*** Add File: path\n+line\n*** Update File: path\n*** Move to: new path\n@@ a line above the change\n context line\n-old line\n+new line\n\
         *** Delete File: path\n*** End Patch\n\
-        Context lines must be as in the file. Line ends, encoding and mode of files stay as they are.";
+        Context lines must match the file. Line endings, encoding and mode of files are preserved.";
     const FIELDS: &'static [Field] = &[Field::required("patch", Kind::Text, "The whole patch.")];
     const EFFECTS: ToolEffects = ToolEffects::READS.and(ToolEffects::WRITES);
 
@@ -52,45 +52,45 @@ impl FileTool for ApplyPatch {
     }
 
     fn preview(bench: &Workbench, arguments: Arguments) -> Result<Option<String>, ToolError> {
-        let (steps, told_of) = steps(bench, &arguments)?;
+        let (steps, summary) = steps(bench, &arguments)?;
         let diffs = steps.iter().filter_map(|step| Some(step.details().get("diff")?.as_str()?.to_owned()));
         let diffs: String = diffs.collect();
-        Ok(Some(format!("{}\n{diffs}", told_of.join("\n"))))
+        Ok(Some(format!("{}\n{diffs}", summary.join("\n"))))
     }
 
     fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
-        let (steps, told_of) = steps(bench, &arguments)?;
+        let (steps, summary) = steps(bench, &arguments)?;
         let shown: Vec<_> = steps.iter().map(Step::details).collect();
         commit::commit(bench, steps)?;
-        told(format!("Applied the patch:\n{}", told_of.join("\n")), json!({ "files": shown }))
+        result(format!("Applied the patch:\n{}", summary.join("\n")), json!({ "files": shown }))
     }
 }
 
-/// Everything that a patch does, made ready, and a line for each change.
+/// Prepares all steps of a patch, and a summary line for each change.
 fn steps(bench: &Workbench, arguments: &Arguments) -> Result<(Vec<Step>, Vec<String>), ToolError> {
     let changes = patch::parse(&arguments.patch).map_err(|error| {
-        ToolError::Failed(format!("The patch cannot be read: {error} Nothing was changed."))
+        ToolError::Failed(format!("Could not parse the patch: {error} Nothing was changed."))
     })?;
     let mut steps = Vec::new();
-    let mut told_of = Vec::new();
+    let mut summary = Vec::new();
     let mut mistakes = Vec::new();
     for change in changes {
         match prepare(bench, change) {
             Ok((mut prepared, line)) => {
                 steps.append(&mut prepared);
-                told_of.push(line);
+                summary.push(line);
             }
             Err(error) => mistakes.push(error.to_string()),
         }
     }
     if mistakes.is_empty() {
-        return Ok((steps, told_of));
+        return Ok((steps, summary));
     }
     let words = mistakes.join("\n- ");
-    Err(ToolError::Failed(format!("Nothing was changed, because the patch does not fit:\n- {words}")))
+    Err(ToolError::Failed(format!("Nothing was changed, because the patch does not apply:\n- {words}")))
 }
 
-/// The steps of a change, and the line that tells of it.
+/// Prepares the steps of a change, and its summary line.
 fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), ToolError> {
     match change {
         Change::Add { path, text } => {
@@ -104,8 +104,8 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
         Change::Delete { path, hunks } => {
             let document = match Document::open(bench, &path) {
                 Ok(document) => document,
-                // What is not text can still be deleted.
-                Err(_) if hunks.is_empty() => return delete_unseen(bench, path),
+                // A binary file can be deleted without reading it.
+                Err(_) if hunks.is_empty() => return delete_binary(bench, path),
                 Err(error) => return Err(error),
             };
             hunk::apply(&path, &document.text, &hunks)?;
@@ -152,7 +152,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
     }
 }
 
-fn delete_unseen(bench: &Workbench, path: String) -> Result<(Vec<Step>, String), ToolError> {
+fn delete_binary(bench: &Workbench, path: String) -> Result<(Vec<Step>, String), ToolError> {
     let content = bench.workspace().read(&path, crate::document::EDIT_LIMIT).map_err(failed)?;
     let known = lariat_host::files::Known::of(content.stamp, &content.bytes);
     let (line, details) = (format!("D {path}"), json!({ "path": path, "change": DELETED, "bytes": 0 }));

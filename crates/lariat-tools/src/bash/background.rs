@@ -1,6 +1,6 @@
-//! Commands in the background: `bash_output`, `bash_input`, `bash_stop`.
+//! Background commands: the tools `bash_output`, `bash_input` and `bash_stop`.
 //!
-//! Owns how far each one's output was shown. Those that ended stay known until others need their place.
+//! Tracks how much of each command's output was shown. Ended commands stay in the list until others need their place.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,65 +11,65 @@ use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::process::Process;
 use serde::Deserialize;
 
-use super::told;
+use super::format;
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::BenchTool;
 
-/// Commands that may run in the background at a time.
-const MOST_RUNNING: usize = 16;
-/// Commands that are known, with those that ended.
-const MOST_KNOWN: usize = 64;
-/// How often is looked for new output while a call waits for it.
-const LOOK: Duration = Duration::from_millis(20);
-/// How long a program may take to read what is written to it.
-const WRITE: Duration = Duration::from_secs(10);
-/// What ends the input of a terminal: Ctrl-D.
+/// Maximum number of commands that run in the background at a time.
+const MAX_RUNNING: usize = 16;
+/// Maximum number of commands in the list, including ended ones.
+const MAX_LISTED: usize = 64;
+/// How often to check for new output while a tool call waits for it.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How long to wait until a program reads what is written to it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The character that ends the input of a terminal: Ctrl-D.
 const END_OF_INPUT: &[u8] = b"\x04";
 
-/// Commands in the background. Cloning shares.
+/// The background commands. Clones share the list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Background {
-    known: Arc<Mutex<BTreeMap<u64, Known>>>,
+    known: Arc<Mutex<BTreeMap<u64, BackgroundCommand>>>,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct BackgroundCommand {
     process: Process,
     terminal: bool,
-    /// How far its output was shown.
+    /// How much of its output was shown.
     mark: u64,
 }
 
 impl Background {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Known>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, BackgroundCommand>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Refuses when too many run.
+    /// Fails if too many commands are running.
     pub(super) fn has_room(&self) -> Result<(), ToolError> {
         let running = self.lock().values().filter(|known| known.process.exit().is_none()).count();
-        if running < MOST_RUNNING {
+        if running < MAX_RUNNING {
             return Ok(());
         }
         Err(ToolError::Failed(format!(
-            "{running} commands run in the background already; at most {MOST_RUNNING} may. End one with `bash_stop`."
+            "{running} commands are already running in the background; the limit is {MAX_RUNNING}. End one with `bash_stop`."
         )))
     }
 
     pub(super) fn add(&self, process: Process, terminal: bool) -> String {
         let mut known = self.lock();
-        while known.len() >= MOST_KNOWN {
+        while known.len() >= MAX_LISTED {
             let ended = known.iter().find(|(_, known)| known.process.exit().is_some()).map(|(id, _)| *id);
             let Some(ended) = ended else { break };
             known.remove(&ended);
         }
         let number = known.last_key_value().map_or(1, |(last, _)| last + 1);
-        known.insert(number, Known { process, terminal, mark: 0 });
+        known.insert(number, BackgroundCommand { process, terminal, mark: 0 });
         format!("b{number}")
     }
 
-    fn find(&self, id: &str) -> Result<(u64, Known), ToolError> {
+    fn find(&self, id: &str) -> Result<(u64, BackgroundCommand), ToolError> {
         let known = self.lock();
         let number = id.trim().trim_start_matches('b').parse().ok();
         if let Some((number, found)) = number.and_then(|number: u64| known.get_key_value(&number)) {
@@ -77,67 +77,67 @@ impl Background {
         }
         let list: Vec<_> = known.iter().map(|(id, known)| format!("`b{id}` ({})", known.state())).collect();
         let list = if list.is_empty() { "none was started".to_owned() } else { list.join(", ") };
-        Err(ToolError::Failed(format!("There is no command `{id}` in the background: {list}.")))
+        Err(ToolError::Failed(format!("Unknown background command `{id}`. Background commands: {list}.")))
     }
 
-    /// What was printed since it was shown last.
-    fn news(&self, number: u64, known: &Known) -> (String, bool) {
+    /// Returns the output since the last call, and whether some of it is missing.
+    fn new_output(&self, number: u64, known: &BackgroundCommand) -> (String, bool) {
         let reading = known.process.read(known.mark);
         if let Some(known) = self.lock().get_mut(&number) {
             known.mark = known.mark.max(reading.mark);
         }
         let text = String::from_utf8_lossy(&reading.bytes).into_owned();
-        (if known.terminal { told::plain(&text) } else { text }, reading.gap)
+        (if known.terminal { format::plain(&text) } else { text }, reading.gap)
     }
 }
 
-impl Known {
+impl BackgroundCommand {
     fn state(&self) -> &'static str {
         if self.process.exit().is_some() { "ended" } else { "running" }
     }
 }
 
-/// What is new about a command, for the model.
-async fn news(bench: &Workbench, number: u64, known: &Known) -> ToolResult {
+/// Returns the new output and state of a command, for the model.
+async fn new_output(bench: &Workbench, number: u64, known: &BackgroundCommand) -> ToolResult {
     let finished = match known.process.exit() {
         Some(_) => Some(known.process.wait().await),
         None => None,
     };
-    let (text, gap) = bench.background().news(number, known);
-    told::news(bench.outputs(), &text, gap, finished.as_ref())
+    let (text, gap) = bench.background().new_output(number, known);
+    format::new_output(bench.outputs(), &text, gap, finished.as_ref())
 }
 
-/// The tool that shows new output.
+/// The tool `bash_output`.
 pub(crate) struct BashOutput;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct OutputArguments {
     id: String,
     wait_seconds: Option<u64>,
 }
 
 impl BenchTool for BashOutput {
-    type Arguments = Asked;
+    type Arguments = OutputArguments;
     const NAME: &'static str = "bash_output";
     const LABEL: &'static str = "Output";
-    const DESCRIPTION: &'static str = "Shows what a background command printed since the last look, and whether it still runs. With `wait_seconds` it waits until something new is printed or the command ends.";
+    const DESCRIPTION: &'static str = "Show what a background command printed since the last call, and whether it is still running. With `wait_seconds`, wait until it prints something or ends.";
     const FIELDS: &'static [Field] = &[
-        Field::required("id", Kind::Text, "The id that `bash` gave, such as `b1`."),
-        Field::optional("wait_seconds", Kind::Number(0, 600), "Seconds to wait at most; 0 if left out."),
+        Field::required("id", Kind::Text, "The id that `bash` returned, such as `b1`."),
+        Field::optional("wait_seconds", Kind::Number(0, 600), "Maximum seconds to wait (default 0)."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 
     fn run(
         bench: &Workbench,
-        arguments: Asked,
+        arguments: OutputArguments,
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let (number, known) = bench.background().find(&arguments.id)?;
             let printed = async {
                 while known.process.exit().is_none() && known.process.read(known.mark).mark == known.mark {
-                    tokio::time::sleep(LOOK).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             };
             let seconds = arguments.wait_seconds.unwrap_or_default();
@@ -147,71 +147,71 @@ impl BenchTool for BashOutput {
                     () = context.cancel.cancelled() => return Err(ToolError::Cancelled),
                 }
             }
-            Ok(news(bench, number, &known).await)
+            Ok(new_output(bench, number, &known).await)
         })
     }
 }
 
-/// The tool that writes input.
+/// The tool `bash_input`.
 pub(crate) struct BashInput;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
-pub(crate) struct Typed {
+pub(crate) struct InputArguments {
     id: String,
     text: Option<String>,
     close: Option<bool>,
 }
 
 impl BenchTool for BashInput {
-    type Arguments = Typed;
+    type Arguments = InputArguments;
     const NAME: &'static str = "bash_input";
     const LABEL: &'static str = "Input";
-    const DESCRIPTION: &'static str = "Writes to the input of a background command, exactly as given: end a line with a line break. In a terminal, control characters are keys (`\\u0003` is Ctrl-C).";
+    const DESCRIPTION: &'static str = "Write text to the input of a background command, exactly as given: end each line with a line break. In a terminal, control characters are keys (`\\u0003` is Ctrl-C).";
     const FIELDS: &'static [Field] = &[
-        Field::required("id", Kind::Text, "The id that `bash` gave, such as `b1`."),
-        Field::optional("text", Kind::Text, "What to write."),
-        Field::optional("close", Kind::Switch, "End the input after that."),
+        Field::required("id", Kind::Text, "The id that `bash` returned, such as `b1`."),
+        Field::optional("text", Kind::Text, "The text to write."),
+        Field::optional("close", Kind::Switch, "Close the input afterwards."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::ALL;
 
     fn run(
         bench: &Workbench,
-        arguments: Typed,
+        arguments: InputArguments,
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let (_, known) = bench.background().find(&arguments.id)?;
             let text = arguments.text.unwrap_or_default();
             if text.is_empty() && arguments.close != Some(true) {
-                return Err(ToolError::InvalidArgs("Give `text` to write, or set `close`.".to_owned()));
+                return Err(ToolError::InvalidArgs("Set `text` to write, or `close`.".to_owned()));
             }
             if known.process.exit().is_some() {
                 return Err(ToolError::Failed(format!("`{}` has ended; nothing was written.", arguments.id)));
             }
-            let write = tokio::time::timeout(WRITE, known.process.write(text.as_bytes()));
+            let write = tokio::time::timeout(WRITE_TIMEOUT, known.process.write(text.as_bytes()));
             let written = tokio::select! {
                 written = write => written,
                 () = context.cancel.cancelled() => {
-                    return Err(ToolError::Interrupted("cancelled while it was written".to_owned()));
+                    return Err(ToolError::Interrupted("cancelled while writing".to_owned()));
                 }
             };
             match written {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
                     return Err(ToolError::Failed(format!(
-                        "Not everything was written: its input is closed ({error})."
+                        "Not all text was written: the command's input is closed ({error})."
                     )));
                 }
                 Err(_) => {
-                    let seconds = WRITE.as_secs();
-                    let text = format!("the command did not read all of it within {seconds} s");
+                    let seconds = WRITE_TIMEOUT.as_secs();
+                    let text = format!("the command did not read all of the text within {seconds} s");
                     return Err(ToolError::Interrupted(text));
                 }
             }
             if arguments.close == Some(true) {
                 if known.terminal {
-                    // A terminal has no other end.
+                    // The input of a terminal cannot be closed in another way.
                     let _ = known.process.write(END_OF_INPUT).await;
                 } else {
                     known.process.close_input().await;
@@ -222,34 +222,34 @@ impl BenchTool for BashInput {
     }
 }
 
-/// The tool that ends a command.
+/// The tool `bash_stop`.
 pub(crate) struct BashStop;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
-pub(crate) struct Stopped {
+pub(crate) struct StopArguments {
     id: String,
 }
 
 impl BenchTool for BashStop {
-    type Arguments = Stopped;
+    type Arguments = StopArguments;
     const NAME: &'static str = "bash_stop";
     const LABEL: &'static str = "Stop";
     const DESCRIPTION: &'static str =
-        "Ends a background command and everything it started, and shows what it printed since the last look.";
+        "End a background command and everything it started, and show what it printed since the last call.";
     const FIELDS: &'static [Field] =
-        &[Field::required("id", Kind::Text, "The id that `bash` gave, such as `b1`.")];
+        &[Field::required("id", Kind::Text, "The id that `bash` returned, such as `b1`.")];
     const EFFECTS: ToolEffects = ToolEffects::EXECUTES;
 
     fn run(
         bench: &Workbench,
-        arguments: Stopped,
+        arguments: StopArguments,
         _: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let (number, known) = bench.background().find(&arguments.id)?;
             known.process.stop().await;
-            Ok(news(bench, number, &known).await)
+            Ok(new_output(bench, number, &known).await)
         })
     }
 }

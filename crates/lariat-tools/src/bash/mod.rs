@@ -1,15 +1,15 @@
-//! Commands: `bash` runs one, `bash_output`, `bash_input` and `bash_stop` deal with those in the background.
+//! Runs commands: `bash` runs one; `bash_output`, `bash_input` and `bash_stop` control those in the background.
 //!
 //! - `run`: the tool `bash`.
-//! - `background`: commands that go on after their call, and the three tools for them.
-//! - `told`: what the model reads of a command.
+//! - `background`: commands that continue after their tool call, and the three tools for them.
+//! - `format`: formats the result of a command for the model.
 //!
-//! Owns how a call becomes a launch. The supervisor of the bench owns what runs; when it goes, everything goes.
+//! The supervisor of the workbench owns all commands; dropping it ends them.
 
 mod background;
-mod denied;
+mod denied_reads;
+mod format;
 mod run;
-mod told;
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ use crate::workbench::Commands;
 pub(crate) use background::{Background, BashInput, BashOutput, BashStop};
 pub(crate) use run::Bash;
 
-/// Variables that keep programs from waiting for a person.
+/// Variables that prevent programs from waiting for user input.
 const VARIABLES: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "true")];
 
-/// Where confined programs keep what they could fetch again: they do not run at all where their usual place is not writable.
+/// Cache directories for sandboxed programs that fail if their usual cache directory is not writable.
 const CACHES: &[(&str, &str)] = &[("npm_config_cache", "/tmp/npm-cache")];
 
-/// A command of a model as the supervisor takes it.
+/// Turns a command of a model into a launch.
 fn launch(
     bench: &Workbench,
     command: &str,
@@ -41,7 +41,7 @@ fn launch(
     for (name, value) in VARIABLES {
         environment = environment.with(name, value);
     }
-    // A folder that looks like a repository is not one because a command stands in it.
+    // Git must not treat a directory as a bare repository only because a command runs in it.
     environment = environment.with_git_setting("safe.bareRepository", "explicit");
     let capture = CaptureLimits { spill: bench.outputs().place(), ..CaptureLimits::default() };
     let launch = Launch::shell(command, bench.workspace().path())
@@ -54,9 +54,9 @@ fn launch(
                 Access::Full => sandbox.opened(&context.openings, bench.workspace().path()),
                 _ => Some(sandbox.read_only()),
             };
-            // Outside of the sandbox, because a person said so.
+            // The user allowed this command to run unsandboxed.
             let Some(sandbox) = sandbox else { return Ok(launch) };
-            let denied = denied::paths(bench.hidden(), bench.workspace().path())?;
+            let denied = denied_reads::paths(bench.hidden(), bench.workspace().path())?;
             let sandbox = if denied.is_empty() { sandbox } else { sandbox.with_hidden(denied) };
             let environment = launch.environment.clone();
             let environment = CACHES.iter().fold(environment, |all, (name, value)| all.with(name, value));
@@ -64,19 +64,19 @@ fn launch(
         }
         (Commands::Unconfined, Access::Full) => Ok(launch),
         (Commands::Unconfined, _) => Err(ToolError::Failed(
-            "Not run: nothing may be changed now, and commands have no sandbox that would see to it. Use the other tools.".to_owned(),
+            "The command was not run: changes are not allowed now, and commands run unsandboxed, so this cannot be enforced. Use the other tools.".to_owned(),
         )),
         (Commands::Refused, _) => Err(ToolError::Failed(
-            "Commands cannot be run: this machine has no working sandbox, and running without one was not chosen. Use the other tools.".to_owned(),
+            "Commands cannot run: this machine has no working sandbox, and the user did not choose to run commands unsandboxed. Use the other tools.".to_owned(),
         )),
     }
 }
 
-/// What a result says about openings that would have let a command do what the sandbox blocked.
-fn way_out(openings: &[Opening]) -> String {
+/// Tells the model which openings would have allowed what the sandbox blocked.
+fn suggest_openings(openings: &[Opening]) -> String {
     let names: Vec<String> = openings.iter().map(|opening| format!("\"{}\"", opening.name())).collect();
     format!(
-        "[If the command needs this, call it again with `needs`: [{}]. The user is then asked.]\n",
+        "[If the command needs this, call `bash` again with `needs`: [{}]. The user is then asked for approval.]\n",
         names.join(", ")
     )
 }

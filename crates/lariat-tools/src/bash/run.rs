@@ -8,23 +8,23 @@ use lariat_host::process::{Input, Output, Process, Size};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{launch, not_started, told};
+use super::{format, launch, not_started};
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::BenchTool;
-use crate::kept::Kept;
+use crate::checkpoint::CheckpointGuard;
 
-/// Seconds that a command may run, unless a call asks for others.
+/// Default time limit of a command, in seconds.
 const SECONDS: u64 = 120;
-/// How often a person sees new output.
+/// How often to show the user new output.
 const PROGRESS: Duration = Duration::from_millis(500);
-/// Bytes of new output that a person sees at a time.
+/// Maximum number of bytes of new output to show at a time.
 const PARTIAL: usize = 4 * 1024;
 
-/// The tool.
+/// The tool `bash`.
 pub(crate) struct Bash;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     command: String,
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     timeout_seconds: Option<u64>,
     background: Option<bool>,
     terminal: Option<bool>,
-    /// Read by the gate, which asks the user; what they opened comes with the context.
+    /// Read by the gate, which asks the user; what the user approved is in the context.
     #[expect(dead_code, reason = "the gate reads it")]
     needs: Option<Vec<String>>,
 }
@@ -41,31 +41,27 @@ impl BenchTool for Bash {
     type Arguments = Arguments;
     const NAME: &'static str = "bash";
     const LABEL: &'static str = "Run";
-    const DESCRIPTION: &'static str = "Runs a command with `bash -c` in the workspace's directory and gives back what it printed and its exit code. Each call is a new shell: `cd` and variables do \
-        not last. There is no input and no person: use flags such as `--yes`. Everything a command started ends with it; for servers and watchers set `background`, then use \
+    const DESCRIPTION: &'static str = "Run a command with `bash -c` in the workspace directory and return its output and exit code. Each call is a new shell: `cd` and variables do \
+        not persist. There is no input and no user at the terminal: use flags such as `--yes`. Everything a command started ends with it; for servers and watchers set `background`, then use \
         `bash_output`, `bash_input` and `bash_stop` with the id. To read, edit or search files, use the other tools.";
     const FIELDS: &'static [Field] = &[
-        Field::required("command", Kind::Text, "The command."),
-        Field::optional(
-            "description",
-            Kind::Text,
-            "What it does, in a few words, for the person who watches.",
-        ),
+        Field::required("command", Kind::Text, "The command to run."),
+        Field::optional("description", Kind::Text, "What the command does, in a few words, for the user."),
         Field::optional(
             "timeout_seconds",
             Kind::Number(1, 600),
-            "Seconds it may run; 120 if left out, in the background without an end.",
+            "Time limit in seconds (default 120; in the background, no limit).",
         ),
-        Field::optional("background", Kind::Switch, "Return at once with an id while it runs."),
+        Field::optional("background", Kind::Switch, "Return immediately with an id while the command runs."),
         Field::optional(
             "terminal",
             Kind::Switch,
-            "Run it in a terminal, for programs that want one; only with `background`.",
+            "Run the command in a terminal, for programs that require one. Only with `background`.",
         ),
         Field::optional(
             "needs",
             Kind::List(&Kind::Text, 0, 8),
-            "What the sandbox must open for it: `git` (to commit), `network`, an absolute path to write to, or `outside` (no sandbox). The user is asked. Only after a call was refused for lack of it.",
+            "What the sandbox must allow: `git` (to commit), `network`, an absolute path to write to, or `outside` (run unsandboxed). The user is asked for approval. Set it only after the sandbox blocked a command.",
         ),
     ];
     const EFFECTS: ToolEffects = ToolEffects::ALL;
@@ -78,7 +74,7 @@ impl BenchTool for Bash {
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             if arguments.command.trim().is_empty() || arguments.command.contains('\0') {
-                return Err(ToolError::InvalidArgs("`command` must be a command.".to_owned()));
+                return Err(ToolError::InvalidArgs("`command` must not be empty or contain NUL.".to_owned()));
             }
             if let Some(description) = &arguments.description {
                 context.progress(description.clone());
@@ -86,24 +82,22 @@ impl BenchTool for Bash {
             let (background, terminal) =
                 (arguments.background == Some(true), arguments.terminal == Some(true));
             if terminal && !background {
-                return Err(ToolError::InvalidArgs(
-                    "`terminal` needs `background`: set that, too.".to_owned(),
-                ));
+                return Err(ToolError::InvalidArgs("`terminal` requires `background`: set both.".to_owned()));
             }
-            let kept = Kept::everything(bench, &context).await?;
+            let guard = CheckpointGuard::everything(bench, &context).await?;
             let result = if background {
                 start(bench, &arguments, terminal, &context).await
             } else {
                 run(bench, &arguments, &context).await
             };
-            let Some(kept) = kept else { return result };
-            let files = kept.end().await;
+            let Some(guard) = guard else { return result };
+            let files = guard.end().await;
             result.map(|result| with_files(result, files))
         })
     }
 }
 
-/// Names the files that a command changed in the details of its result, as file tools do.
+/// Adds the files that a command changed to the details of its result, as file tools do.
 fn with_files(mut result: ToolResult, files: Vec<Value>) -> ToolResult {
     if files.is_empty() {
         return result;
@@ -129,10 +123,10 @@ async fn run(
         .run_observed(launch, &context.cancel, |process| report(process, context))
         .await
         .map_err(not_started)?;
-    Ok(told::finished(bench.outputs(), &finished, seconds))
+    Ok(format::finished(bench.outputs(), &finished, seconds))
 }
 
-/// Shows what a command prints while it runs.
+/// Reports what a command prints while it runs.
 async fn report(process: Process, context: &ToolContext) {
     if context.on_update.is_none() {
         return;
@@ -166,7 +160,7 @@ async fn start(
     let process = bench.supervisor().start(launch).await.map_err(not_started)?;
     let id = bench.background().add(process, terminal);
     let text = format!(
-        "Started in the background as `{id}`. Use `bash_output` to see what it prints, `bash_stop` to end it.\n"
+        "Started in the background as `{id}`. Use `bash_output` to see its output, `bash_stop` to end it.\n"
     );
     Ok(ToolResult::text(text).with_details(json!({ "id": id })))
 }

@@ -1,28 +1,28 @@
-//! From what a server sent to text.
+//! Converts a server's response to text.
 //!
-//! Owns what counts as text, and how deep and how large HTML may be to be converted: converting goes down the tree by
-//! recursion, and parsing looks at every open element for each new one. A page that is worse is stripped of its tags.
+//! HTML is converted only up to certain depths and sizes: the converter is recursive, and the parser checks every open
+//! element for each new one. Beyond these limits, only the tags are removed.
 
 use std::rc::Rc;
 
 use htmd::{HtmlToMarkdown, Node};
 
-/// Levels of a tree that is converted.
-const MOST_LEVELS: usize = 1_000;
-/// Bytes of stack for that: virtual until used.
+/// Maximum depth of a tree to convert.
+const MAX_LEVELS: usize = 1_000;
+/// Stack size for the conversion, in bytes; virtual memory until it is used.
 const STACK: usize = 64 * 1024 * 1024;
-/// Bytes of HTML that are parsed.
-const MOST_HTML: usize = 2 * 1024 * 1024;
-/// Elements that seem to be open at a time in what is parsed. Many pages never close theirs.
-const MOST_OPEN: usize = 20_000;
-/// Elements without anything to read.
+/// Maximum size of HTML to parse, in bytes.
+const MAX_HTML: usize = 2 * 1024 * 1024;
+/// Maximum number of elements that seem to be open at a time. Many pages never close theirs.
+const MAX_OPEN: usize = 20_000;
+/// Elements without readable content.
 const SKIPPED: &[&str] =
     &["script", "style", "noscript", "iframe", "svg", "template", "head", "nav", "footer"];
-/// Elements that never have an end.
+/// Elements that have no end tag.
 const VOID: &[&str] =
     &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
 
-/// The text of a body; `None` when it is not text.
+/// Returns the text of a body; `None` if it is not text.
 pub(super) fn text(body: &[u8], kind: &str, raw: bool) -> Option<String> {
     let plain = kind.split(';').next().unwrap_or_default().trim();
     let is_text = plain.starts_with("text/")
@@ -37,7 +37,7 @@ pub(super) fn text(body: &[u8], kind: &str, raw: bool) -> Option<String> {
     if !is_html || raw {
         return Some(text);
     }
-    if text.len() > MOST_HTML || seemingly_open(&text) > MOST_OPEN {
+    if text.len() > MAX_HTML || seemingly_open(&text) > MAX_OPEN {
         return Some(stripped(&text));
     }
     let html = text.clone();
@@ -49,10 +49,10 @@ pub(super) fn text(body: &[u8], kind: &str, raw: bool) -> Option<String> {
 fn markdown(html: &str) -> Option<String> {
     let converter = HtmlToMarkdown::builder().skip_tags(SKIPPED.to_vec()).build();
     let tree = converter.html_to_tree(html).ok()?;
-    (levels(&tree) <= MOST_LEVELS).then(|| converter.tree_to_markdown(&tree))
+    (levels(&tree) <= MAX_LEVELS).then(|| converter.tree_to_markdown(&tree))
 }
 
-/// Levels of a tree, counted without recursion.
+/// The depth of a tree, computed without recursion.
 fn levels(tree: &Rc<Node>) -> usize {
     let (mut most, mut ahead) = (0, vec![(Rc::clone(tree), 1)]);
     while let Some((node, level)) = ahead.pop() {
@@ -70,7 +70,7 @@ fn decoded(body: &[u8], kind: &str) -> String {
     String::from_utf8_lossy(body).into_owned()
 }
 
-/// Elements that are open at a time, guessed from tags alone.
+/// The maximum number of elements that are open at a time, estimated from the tags alone.
 fn seemingly_open(html: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for tag in html.split('<').skip(1) {
@@ -87,7 +87,7 @@ fn seemingly_open(html: &str) -> usize {
     most
 }
 
-/// What is left of HTML without its tags.
+/// Removes the tags from HTML.
 fn stripped(html: &str) -> String {
     let mut text = String::new();
     for part in html.split('<') {

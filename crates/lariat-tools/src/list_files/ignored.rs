@@ -1,6 +1,6 @@
-//! What git would ignore, from ignore files that are read by handle like every other file.
+//! Decides what git would ignore, from ignore files that are read by handle like every other file.
 //!
-//! Owns the order: the file of the deepest directory decides first. `.git` itself is always left out.
+//! The ignore file of the deepest directory decides first. `.git` itself is always ignored.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use lariat_host::files::Workspace;
 use lariat_host::files::text::Text;
 
-/// Bytes of an ignore file that are read.
+/// Maximum number of bytes to read from an ignore file.
 const LIMIT: u64 = 256 * 1024;
 
-/// The rules that hold in a directory. Cloning shares.
+/// The ignore rules that apply in a directory. Clones share them.
 #[derive(Clone)]
-pub(super) enum Ignored {
+pub(super) enum IgnoreRules {
     Nothing,
     ByGit(Vec<Arc<Gitignore>>),
 }
 
-impl Ignored {
-    /// No rules.
+impl IgnoreRules {
+    /// Ignores nothing.
     pub(super) const fn nothing() -> Self {
         Self::Nothing
     }
@@ -47,7 +47,7 @@ impl Ignored {
         rules
     }
 
-    /// The rules with those that a directory has itself.
+    /// Adds the rules of a directory itself.
     pub(super) fn with(mut self, workspace: &Workspace, directory: &str) -> Self {
         for name in [".gitignore", ".ignore"] {
             self.add(workspace, directory, name);
@@ -67,7 +67,7 @@ impl Ignored {
         let root = if directory == "." { "" } else { directory };
         let mut builder = GitignoreBuilder::new(root);
         for line in text.as_str().lines() {
-            // A rule that cannot be read rules nothing.
+            // An invalid rule is skipped.
             let _ = builder.add_line(None, line);
         }
         if let Ok(matcher) = builder.build() {

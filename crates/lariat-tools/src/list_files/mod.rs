@@ -1,7 +1,7 @@
-//! `list_files`: a tree of names.
+//! `list_files`: lists a directory as a tree.
 //!
-//! Owns the walk, level by level so that a bound cuts the deep parts first, and the words about what was left out. Links
-//! are shown and not entered. Every directory is reached by handle; what git ignores is decided by `ignored`.
+//! Walks level by level, so that the limit cuts the deepest levels first. Links are shown but not followed. Every
+//! directory is opened by handle; `ignored` decides what git ignores.
 
 mod ignored;
 
@@ -14,21 +14,21 @@ use serde_json::json;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{counted, told};
+use crate::document::{counted, result};
 use crate::file_tool::{FileTool, failed};
-use ignored::Ignored;
+use ignored::IgnoreRules;
 
-/// Levels that are shown, unless a call asks for others.
+/// Default number of levels to show.
 const DEPTH: usize = 3;
-/// Names that are shown, unless a call asks for others.
+/// Default number of names to show.
 const LIMIT: usize = 500;
-/// Names of one directory that are looked at.
-const MOST_NAMES: usize = 20_000;
+/// Maximum number of names to read from one directory.
+const MAX_NAMES: usize = 20_000;
 
-/// The tool.
+/// The tool `list_files`.
 pub(crate) struct ListFiles;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     path: Option<String>,
@@ -37,11 +37,11 @@ pub(crate) struct Arguments {
     all: Option<bool>,
 }
 
-/// A directory that was looked into.
+/// The content of a directory.
 #[derive(Default)]
-struct Listed {
+struct DirectoryListing {
     names: Vec<(String, EntryKind)>,
-    /// Names that are there and not in `names`.
+    /// Number of names that are not in `names`.
     cut: usize,
     ignored: usize,
 }
@@ -50,13 +50,13 @@ impl FileTool for ListFiles {
     type Arguments = Arguments;
     const NAME: &'static str = "list_files";
     const LABEL: &'static str = "List";
-    const DESCRIPTION: &'static str = "Lists a directory of the workspace as a tree: directories end in `/`, links in `@`. What git ignores is left out unless `all` is set. It says what was \
-        cut and how to see it. To find files by name or content, search instead.";
+    const DESCRIPTION: &'static str = "List a directory of the workspace as a tree. Directories end in `/`, links in `@`. Names that git ignores are left out unless `all` is set. A note says what was \
+        cut and how to see it. To find files by name use `glob`, by content `search`.";
     const FIELDS: &'static [Field] = &[
-        Field::optional("path", Kind::Text, "The directory; the workspace if left out."),
-        Field::optional("depth", Kind::Number(1, 20), "Levels to show; 3 if left out."),
-        Field::optional("limit", Kind::Number(1, 10_000), "Names to show; 500 if left out."),
-        Field::optional("all", Kind::Switch, "Show what git ignores, too."),
+        Field::optional("path", Kind::Text, "The directory (default: the workspace)."),
+        Field::optional("depth", Kind::Number(1, 20), "Number of levels to show (default 3)."),
+        Field::optional("limit", Kind::Number(1, 10_000), "Maximum number of names to show (default 500)."),
+        Field::optional("all", Kind::Switch, "Include names that git ignores."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 
@@ -68,8 +68,8 @@ impl FileTool for ListFiles {
         let path = arguments.path.as_deref().unwrap_or(".");
         let (depth, limit) = (arguments.depth.unwrap_or(DEPTH), arguments.limit.unwrap_or(LIMIT));
         let ignored = match arguments.all {
-            Some(true) => Ignored::nothing(),
-            _ => Ignored::of_parents(bench.workspace(), path),
+            Some(true) => IgnoreRules::nothing(),
+            _ => IgnoreRules::of_parents(bench.workspace(), path),
         };
         let mut listed = HashMap::new();
         let mut left = limit;
@@ -79,13 +79,13 @@ impl FileTool for ListFiles {
                 break;
             }
             let here = join(path, &below);
-            let (entries, more) = match bench.workspace().list(&here, MOST_NAMES) {
+            let (entries, more) = match bench.workspace().list(&here, MAX_NAMES) {
                 Ok(found) => found,
                 Err(error) if below.is_empty() => return Err(failed(error)),
                 Err(_) => continue,
             };
             let ignored = ignored.with(bench.workspace(), &here);
-            let mut found = Listed { cut: usize::from(more), ..Listed::default() };
+            let mut found = DirectoryListing { cut: usize::from(more), ..DirectoryListing::default() };
             for entry in entries {
                 let name = entry.name.to_string_lossy().into_owned();
                 let inner = join(&below, &name);
@@ -109,26 +109,24 @@ impl FileTool for ListFiles {
         let shown = limit - left;
         let mut text = format!("{path} ({})\n{}", counted(shown, "name"), tree.text);
         if shown == 0 {
-            text.push_str("It is empty.\n");
+            text.push_str("The directory is empty.\n");
         }
         if tree.ignored > 0 {
             text.push_str(&format!(
-                "[{} left out that git ignores; set `all` to see them.]\n",
+                "[Left out {} that git ignores; set `all` to include them.]\n",
                 counted(tree.ignored, "name")
             ));
         }
         if tree.skipped > 0 {
-            text.push_str(
-                "[Cut at `…`: list those directories by themselves, or raise `depth` or `limit`.]\n",
-            );
+            text.push_str("[Cut at `…`: list those directories separately, or raise `depth` or `limit`.]\n");
         }
-        told(text, json!({ "path": path, "names": shown, "ignored": tree.ignored }))
+        result(text, json!({ "path": path, "names": shown, "ignored": tree.ignored }))
     }
 }
 
 struct Tree<'a> {
     text: String,
-    listed: &'a HashMap<String, Listed>,
+    listed: &'a HashMap<String, DirectoryListing>,
     depth: usize,
     skipped: usize,
     ignored: usize,
@@ -163,7 +161,7 @@ impl Tree<'_> {
     }
 }
 
-/// A name with control characters made visible: a line of the tree is one name.
+/// Replaces control characters, so that each line of the tree is one name.
 fn printable(name: &str) -> String {
     name.chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
 }

@@ -1,13 +1,13 @@
-//! What a definition is, by grammar.
+//! Defines what a definition is in each language.
 //!
-//! Owns the table: which nodes define something, where their names are, and which files are in which language. Adding a
-//! language is a row, and a line in the tests.
+//! A table lists which syntax nodes define something, where their names are, and which file endings belong to which
+//! language. To add a language, add a row, and a line in the tests.
 
 use std::sync::OnceLock;
 
 use tree_sitter::Language as Grammar;
 
-/// A language that can be mapped.
+/// A supported language.
 pub(super) struct Language {
     pub(super) name: &'static str,
     endings: &'static [&'static str],
@@ -21,7 +21,7 @@ pub(super) struct Definition {
     pub(super) kind: &'static str,
     pub(super) name: Name,
     pub(super) scope: Scope,
-    /// Words of the signature that are outside of the node.
+    /// Words of the signature that are outside the node.
     pub(super) prefix: &'static str,
 }
 
@@ -30,24 +30,24 @@ pub(super) struct Definition {
 pub(super) enum Name {
     /// In this field.
     Field(&'static str),
-    /// In this field, and it is somebody else's name.
+    /// In this field, but it is the name of another definition.
     Other(&'static str),
-    /// At the end of the declarators, as in C; if there is a function among them where that is asked for.
-    Declarator(Only),
+    /// At the end of the declarators, as in C; with `DeclaratorFilter::Functions`, only if one of them is a function.
+    Declarator(DeclaratorFilter),
     /// In the field `name`, if the field `value` is a function or a class.
     Value,
     /// In the field `name`, if there is a field `body`.
     WithBody,
 }
 
-/// What of declarators counts.
+/// Which declarators are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Only {
+pub(super) enum DeclaratorFilter {
     All,
     Functions,
 }
 
-/// Whether what is defined inside belongs to the outline.
+/// Whether definitions inside this one belong to the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Open,
@@ -98,9 +98,9 @@ const TYPED_SCRIPT: &[Definition] = &[
 ];
 
 const C: &[Definition] = &[
-    closed("function_definition").named(Name::Declarator(Only::All)),
-    closed("declaration").named(Name::Declarator(Only::Functions)),
-    closed("type_definition").named(Name::Declarator(Only::All)),
+    closed("function_definition").named(Name::Declarator(DeclaratorFilter::All)),
+    closed("declaration").named(Name::Declarator(DeclaratorFilter::Functions)),
+    closed("type_definition").named(Name::Declarator(DeclaratorFilter::All)),
     closed("struct_specifier").named(Name::WithBody),
     closed("union_specifier").named(Name::WithBody),
     closed("enum_specifier").named(Name::WithBody),
@@ -108,10 +108,10 @@ const C: &[Definition] = &[
 ];
 
 const CPP: &[Definition] = &[
-    closed("function_definition").named(Name::Declarator(Only::All)),
-    closed("declaration").named(Name::Declarator(Only::Functions)),
-    closed("field_declaration").named(Name::Declarator(Only::Functions)),
-    closed("type_definition").named(Name::Declarator(Only::All)),
+    closed("function_definition").named(Name::Declarator(DeclaratorFilter::All)),
+    closed("declaration").named(Name::Declarator(DeclaratorFilter::Functions)),
+    closed("field_declaration").named(Name::Declarator(DeclaratorFilter::Functions)),
+    closed("type_definition").named(Name::Declarator(DeclaratorFilter::All)),
     open("class_specifier").named(Name::WithBody),
     open("struct_specifier").named(Name::WithBody),
     open("union_specifier").named(Name::WithBody),
@@ -122,7 +122,7 @@ const CPP: &[Definition] = &[
     closed("preproc_function_def"),
 ];
 
-/// All of them.
+/// All supported languages.
 pub(super) static LANGUAGES: [Language; 9] = [
     Language {
         name: "Rust",
@@ -201,22 +201,22 @@ pub(super) static LANGUAGES: [Language; 9] = [
     },
 ];
 
-/// The language of a file, by its ending, as a place in the table.
+/// Returns the index of a file's language in the table, by the file's ending.
 pub(super) fn of(path: &str) -> Option<usize> {
     let (_, ending) = path.rsplit_once('.')?;
     LANGUAGES.iter().position(|language| language.endings.contains(&ending))
 }
 
-/// A grammar with its part of the table, by the grammar's own numbers of kinds.
-pub(super) struct Loaded {
+/// A grammar with its rows of the table, indexed by the grammar's node kinds.
+pub(super) struct LoadedGrammar {
     pub(super) grammar: Grammar,
-    /// What a kind of node defines.
+    /// What each kind of node defines.
     pub(super) definitions: Vec<Option<Definition>>,
-    /// Whether a kind of node is a name.
+    /// Whether each kind of node is a name.
     pub(super) names: Vec<bool>,
 }
 
-impl Loaded {
+impl LoadedGrammar {
     fn new(language: &Language) -> Self {
         let grammar = (language.grammar)();
         let kinds = (0..grammar.node_kind_count()).map(|id| u16::try_from(id).unwrap_or_default());
@@ -231,9 +231,9 @@ impl Loaded {
     }
 }
 
-/// Grammars, loaded when the first file needs them.
+/// The grammars, each loaded when first needed.
 #[derive(Default)]
-pub(super) struct Grammars([OnceLock<Loaded>; LANGUAGES.len()]);
+pub(super) struct Grammars([OnceLock<LoadedGrammar>; LANGUAGES.len()]);
 
 impl std::fmt::Debug for Grammars {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -242,9 +242,9 @@ impl std::fmt::Debug for Grammars {
 }
 
 impl Grammars {
-    /// The grammar of a language, by its place in the table.
-    pub(super) fn get(&self, language: usize) -> Option<&Loaded> {
+    /// Returns the grammar of a language by its index in the table.
+    pub(super) fn get(&self, language: usize) -> Option<&LoadedGrammar> {
         let (cell, language) = (self.0.get(language)?, LANGUAGES.get(language)?);
-        Some(cell.get_or_init(|| Loaded::new(language)))
+        Some(cell.get_or_init(|| LoadedGrammar::new(language)))
     }
 }

@@ -1,9 +1,10 @@
-//! Outlines of files that did not change.
+//! Caches the outlines of files that did not change.
 //!
-//! Owns when an outline still holds: by the file's state where its last change is old enough to be told from a later one,
-//! else by the hash of its content. Also the grammars, because they are loaded once.
+//! A cached outline is valid if the file's stamp is unchanged and its last change was old enough that a later one would
+//! have a different timestamp, otherwise if the hash of the content is unchanged. Also holds the grammars, so that they
+//! are loaded once.
 //!
-//! Bounded: when it is full, everything is forgotten. Forgetting costs parsing, nothing else.
+//! Bounded: when it is full, it is cleared. The only cost is that files are parsed again.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -13,27 +14,27 @@ use lariat_host::files::Known;
 
 use super::language::{self, Grammars};
 use super::outline::Outline;
-use crate::tree::Visited;
+use crate::tree::VisitedFile;
 
-/// Files that are remembered.
-const MOST_FILES: usize = 40_000;
-/// Bytes of a line, on average, from which on nobody wrote a file.
+/// Maximum number of files to cache.
+const MAX_FILES: usize = 40_000;
+/// Average line length in bytes from which on a file is taken to be generated.
 const LONG_LINES: usize = 300;
-/// Bytes from which on lines are looked at.
+/// Files smaller than this many bytes are never taken to be generated.
 const SHORT: usize = 4 * 1024;
 
-/// Outlines by path. Cloning shares.
+/// Outlines by path. Clones share the cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outlines {
-    files: Arc<Mutex<HashMap<String, Remembered>>>,
+    files: Arc<Mutex<HashMap<String, CachedOutline>>>,
     grammars: Arc<Grammars>,
 }
 
 #[derive(Clone, Debug)]
-struct Remembered {
+struct CachedOutline {
     known: Known,
     settled: bool,
-    /// Nothing for what is no source.
+    /// `None` for a file that is not source code.
     outline: Option<Arc<Outline>>,
 }
 
@@ -42,11 +43,11 @@ impl Outlines {
         &self.grammars
     }
 
-    /// The outline of a file: the remembered one if it still holds, else what `make` makes of the content. What is given
-    /// up is not remembered.
+    /// Returns the outline of a file: the cached one if it is valid, otherwise what `make` returns for the content. If
+    /// `make` gives up, nothing is cached.
     pub(super) fn outline(
         &self,
-        file: &Visited<'_>,
+        file: &VisitedFile<'_>,
         limit: u64,
         make: impl FnOnce(&[u8], usize) -> Option<Outline>,
     ) -> Option<Arc<Outline>> {
@@ -70,22 +71,22 @@ impl Outlines {
             _ => Some(Arc::new(make(&bytes, language::of(file.path)?)?)),
         };
         let settled = known.stamp.is_settled();
-        let remembered = Remembered { known, settled, outline: outline.clone() };
+        let cached = CachedOutline { known, settled, outline: outline.clone() };
         self.with(|files| {
-            if files.len() >= MOST_FILES {
+            if files.len() >= MAX_FILES {
                 files.clear();
             }
-            files.insert(file.path.to_owned(), remembered);
+            files.insert(file.path.to_owned(), cached);
         });
         outline
     }
 
-    fn with<R>(&self, work: impl FnOnce(&mut HashMap<String, Remembered>) -> R) -> R {
+    fn with<R>(&self, work: impl FnOnce(&mut HashMap<String, CachedOutline>) -> R) -> R {
         work(&mut self.files.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Whether a person wrote it: text, in lines.
+/// Whether a file looks like handwritten source: text, in lines.
 fn is_source(bytes: &[u8]) -> bool {
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
     !bytes.contains(&0) && (bytes.len() < SHORT || bytes.len() / lines < LONG_LINES)

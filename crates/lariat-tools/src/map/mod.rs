@@ -1,13 +1,13 @@
-//! `repo_map`: the outline of a repository within a budget of tokens.
+//! `repo_map`: shows the outline of a repository within a token budget.
 //!
-//! - `language`: what a definition is, by grammar.
+//! - `language`: what a definition is in each language.
 //! - `outline`: the definitions and mentions of one file.
-//! - `memory`: outlines of files that did not change.
-//! - `rank`: which files and definitions others mention most.
-//! - `page`: what of them fits.
+//! - `memory`: caches outlines of files that did not change.
+//! - `rank`: which files and definitions other files mention most.
+//! - `page`: selects what fits into the budget.
 //!
-//! Owns the call and its bounds. The same files give the same map: outlines come in the order of the walk, ranks are
-//! sums in that order, and ties are broken by path.
+//! The same files always give the same map: outlines come in the order of the walk, ranks are sums in that order, and
+//! ties are broken by path.
 
 mod language;
 mod memory;
@@ -29,28 +29,28 @@ use serde_json::json;
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::{BenchTool, blocking};
-use crate::tree::{Rules, Visit, Visited, Walk};
+use crate::tree::{Rules, VisitedFile, Visitor, Walk};
 use language::{Grammars, LANGUAGES};
 pub(crate) use memory::Outlines;
 use outline::{Outline, Outliner};
 
-/// Tokens of a map, unless a call asks for others.
+/// Default number of tokens of a map.
 const TOKENS: u64 = 2_000;
-/// Source files that are looked at.
-const MOST_FILES: usize = 20_000;
-/// Bytes of source that are parsed in one call.
-const MOST_BYTES: u64 = 256 * 1024 * 1024;
-/// Bytes of one file: above, somebody's program wrote it.
-const MOST_FILE: u64 = 512 * 1024;
-/// How long files are looked at before the map is made of what there is.
+/// Maximum number of source files to read.
+const MAX_FILES: usize = 20_000;
+/// Maximum number of bytes to parse in one call.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+/// Maximum size of a file in bytes; larger ones are taken to be generated.
+const MAX_FILE_BYTES: u64 = 512 * 1024;
+/// How long to read files before the map is made of what was read.
 const TIME: Duration = Duration::from_secs(30);
-/// Files between two words about progress.
+/// Number of files between two progress messages.
 const PROGRESS: usize = 200;
 
-/// The tool.
+/// The tool `repo_map`.
 pub(crate) struct RepoMap;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     path: Option<String>,
@@ -61,12 +61,16 @@ impl BenchTool for RepoMap {
     type Arguments = Arguments;
     const NAME: &'static str = "repo_map";
     const LABEL: &'static str = "Map";
-    const DESCRIPTION: &'static str = "Shows the outline of the repository: source files with the signatures of what they define (number, colon, signature), the files that \
-        others use most first. Good for a first look at code you do not know. Knows Rust, Python, JavaScript, TypeScript, Go, Java, C and C++; leaves out what git ignores. \
+    const DESCRIPTION: &'static str = "Show the outline of the repository: source files with the signatures of their definitions (line number, colon, signature). Files that other \
+        files use most come first. Use it to get an overview of unfamiliar code. Supports Rust, Python, JavaScript, TypeScript, Go, Java, C and C++; leaves out what git ignores. \
         To see more, raise `tokens` or set `path`.";
     const FIELDS: &'static [Field] = &[
-        Field::optional("path", Kind::Text, "The directory to map; the workspace if left out."),
-        Field::optional("tokens", Kind::Number(100, 20_000), "How long the map may be; 2000 if left out."),
+        Field::optional("path", Kind::Text, "The directory to map (default: the workspace)."),
+        Field::optional(
+            "tokens",
+            Kind::Number(100, 20_000),
+            "Maximum length of the map in tokens (default 2000).",
+        ),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 
@@ -77,8 +81,8 @@ impl BenchTool for RepoMap {
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let (bench, late) = (bench.clone(), Arc::new(AtomicBool::new(false)));
-            let (told, is_late) = (context.clone(), Arc::clone(&late));
-            let work = blocking(&context, move |cancel| map(&bench, &arguments, &told, &is_late, cancel));
+            let (inner, is_late) = (context.clone(), Arc::clone(&late));
+            let work = blocking(&context, move |cancel| map(&bench, &arguments, &inner, &is_late, cancel));
             if tokio::runtime::Handle::try_current().is_err() {
                 return work.await;
             }
@@ -95,11 +99,11 @@ impl BenchTool for RepoMap {
     }
 }
 
-/// A source file of the walk.
+/// A source file that the walk found.
 #[derive(Debug)]
 struct Source {
     path: String,
-    /// Nothing for a file that is no source anybody wrote.
+    /// `None` for a file that is too large, generated or unreadable.
     outline: Option<Arc<Outline>>,
 }
 
@@ -112,7 +116,7 @@ fn map(
 ) -> Result<ToolResult, ToolError> {
     let path = arguments.path.as_deref().unwrap_or(".");
     let outlines = bench.outlines();
-    let outlining = Outlining {
+    let visitor = OutlineVisitor {
         outlines,
         grammars: outlines.grammars(),
         context,
@@ -125,15 +129,15 @@ fn map(
     let rules = Rules::above(bench.workspace(), path);
     let walk = Walk { workspace: bench.workspace(), path, rules, cancel };
     let mut sources: Vec<Source> = Vec::new();
-    walk.run(&outlining, |mut found| {
+    walk.run(&visitor, |mut found| {
         sources.append(&mut found);
-        if sources.len() >= MOST_FILES || outlining.is_over() {
+        if sources.len() >= MAX_FILES || visitor.is_over() {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     })?;
-    let cut = sources.len() >= MOST_FILES || outlining.is_over();
+    let cut = sources.len() >= MAX_FILES || visitor.is_over();
     let left_out = sources.iter().filter(|source| source.outline.is_none()).count();
     let files: Vec<(String, Arc<Outline>)> =
         sources.into_iter().filter_map(|source| Some((source.path, source.outline?))).collect();
@@ -142,23 +146,24 @@ fn map(
     let mut page = page::page(&files, &ranks, tokens);
     if files.is_empty() {
         let known: Vec<_> = LANGUAGES.iter().map(|language| language.name).collect();
-        page.text = format!("There is no source in `{path}` that can be mapped ({}).\n", known.join(", "));
+        page.text =
+            format!("No source files found in `{path}`. Supported languages: {}.\n", known.join(", "));
     }
     if left_out > 0 {
         page.text.push_str(&format!("[{left_out} more left out: too large, generated or not readable.]\n"));
     }
     if cut {
         page.text.push_str(&format!(
-            "[Only {} files were looked at, which is the bound. Set `path` to map one directory.]\n",
+            "[Only {} files were read, which is the limit. Set `path` to map one directory.]\n",
             files.len() + left_out
         ));
     }
-    let parsed = outlining.parsed.into_inner();
+    let parsed = visitor.parsed.into_inner();
     let details = json!({ "files": files.len(), "shown": page.shown, "parsed": parsed, "left_out": left_out, "cut": cut });
     Ok(ToolResult::text(page.text).with_details(details))
 }
 
-struct Outlining<'a> {
+struct OutlineVisitor<'a> {
     outlines: &'a Outlines,
     grammars: &'a Grammars,
     context: &'a ToolContext,
@@ -169,17 +174,17 @@ struct Outlining<'a> {
     parsed: AtomicUsize,
 }
 
-impl Outlining<'_> {
+impl OutlineVisitor<'_> {
     fn is_over(&self) -> bool {
-        self.late.load(Ordering::Relaxed) || self.bytes.load(Ordering::Relaxed) > MOST_BYTES
+        self.late.load(Ordering::Relaxed) || self.bytes.load(Ordering::Relaxed) > MAX_BYTES
     }
 }
 
-impl<'a> Visit for Outlining<'a> {
+impl<'a> Visitor for OutlineVisitor<'a> {
     type Found = Source;
-    type Tools = Outliner<'a>;
+    type ThreadState = Outliner<'a>;
 
-    fn tools(&self) -> Outliner<'a> {
+    fn thread_state(&self) -> Outliner<'a> {
         Outliner::new(self.grammars)
     }
 
@@ -190,7 +195,7 @@ impl<'a> Visit for Outlining<'a> {
     fn visit(
         &self,
         outliner: &mut Outliner<'a>,
-        file: &Visited<'_>,
+        file: &VisitedFile<'_>,
         found: &mut Vec<Source>,
     ) -> ControlFlow<()> {
         if self.is_over() {
@@ -199,11 +204,11 @@ impl<'a> Visit for Outlining<'a> {
         if self.files.fetch_add(1, Ordering::Relaxed).is_multiple_of(PROGRESS) {
             self.context.progress(format!("Mapping {}", file.path));
         }
-        let goes_on = || !self.cancel.is_cancelled() && !self.late.load(Ordering::Relaxed);
-        let outline = self.outlines.outline(file, MOST_FILE, |source, language| {
+        let should_continue = || !self.cancel.is_cancelled() && !self.late.load(Ordering::Relaxed);
+        let outline = self.outlines.outline(file, MAX_FILE_BYTES, |source, language| {
             self.bytes.fetch_add(source.len() as u64, Ordering::Relaxed);
             self.parsed.fetch_add(1, Ordering::Relaxed);
-            outliner.outline(source, language, &goes_on)
+            outliner.outline(source, language, &should_continue)
         });
         found.push(Source { path: file.path.to_owned(), outline });
         ControlFlow::Continue(())

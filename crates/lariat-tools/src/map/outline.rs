@@ -1,7 +1,7 @@
-//! The definitions and mentions of one file.
+//! Extracts the definitions and mentions of one file.
 //!
-//! Owns the walk through its tree, which is a loop and not a recursion: trees nest as deep as a file is long. What is
-//! defined inside of a function is its own affair.
+//! Walks the syntax tree in a loop instead of recursion, because trees can be as deep as the file is long. Definitions
+//! inside a function are left out.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,35 +9,35 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, Parser, TreeCursor};
 
-use super::language::{Definition, Grammars, Loaded, Name, Only, Scope};
+use super::language::{DeclaratorFilter, Definition, Grammars, LoadedGrammar, Name, Scope};
 
-/// Definitions of one file that are kept.
-const MOST_DEFINITIONS: usize = 2_000;
-/// Names that one file mentions.
-const MOST_MENTIONS: usize = 4_000;
-/// Levels of a tree that are entered: a cursor finds its way up again in steps that grow with its depth.
-const DEEPEST: usize = 1_000;
-/// Characters of a signature.
+/// Maximum number of definitions of one file.
+const MAX_DEFINITIONS: usize = 2_000;
+/// Maximum number of names that one file mentions.
+const MAX_MENTIONS: usize = 4_000;
+/// Maximum depth of a tree: moving a cursor up takes time that grows with its depth.
+const MAX_DEPTH: usize = 1_000;
+/// Maximum length of a signature in characters.
 const SIGNATURE: usize = 140;
-/// Letters of a name that says something.
-const SHORTEST: usize = 3;
+/// Minimum length of a name; shorter names are too common to be useful.
+const MIN_NAME: usize = 3;
 
-/// What one file defines and mentions.
+/// The definitions and mentions of one file.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
-    pub(super) definitions: Vec<Defined>,
-    /// Names, as hashes, and how often; sorted.
+    pub(super) definitions: Vec<FileDefinition>,
+    /// Hashes of names and how often each occurs; sorted.
     pub(super) mentions: Vec<(u64, u32)>,
 }
 
 /// One definition.
 #[derive(Debug)]
-pub(super) struct Defined {
-    /// Counted from 1.
+pub(super) struct FileDefinition {
+    /// Starts at 1.
     pub(super) line: usize,
     pub(super) level: usize,
     pub(super) signature: String,
-    /// Its name, if others can mention it.
+    /// The hash of its name, if other files can mention it.
     pub(super) name: Option<u64>,
 }
 
@@ -52,24 +52,24 @@ impl<'a> Outliner<'a> {
         Self { grammars, parser: Parser::new() }
     }
 
-    /// The outline of a source, unless it is given up.
+    /// Returns the outline of a source file; `None` if `should_continue` returns false.
     pub(super) fn outline(
         &mut self,
         source: &[u8],
         language: usize,
-        goes_on: &impl Fn() -> bool,
+        should_continue: &impl Fn() -> bool,
     ) -> Option<Outline> {
         let loaded = self.grammars.get(language)?;
-        // This also lets go of a parse that was given up.
+        // This also discards a parse that was cancelled.
         self.parser.set_language(&loaded.grammar).ok()?;
         let mut look = |_: &tree_sitter::ParseState| {
-            if goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if should_continue() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut look);
         let mut rest = |at: usize, _| source.get(at..).unwrap_or_default();
         let tree = self.parser.parse_with_options(&mut rest, None, Some(options));
         let tree = tree?;
-        let mut walk = Walking { source, loaded, outline: Outline::default(), mentions: HashMap::new() };
+        let mut walk = OutlineWalk { source, loaded, outline: Outline::default(), mentions: HashMap::new() };
         walk.run(&mut tree.walk());
         let mut mentions: Vec<_> = walk.mentions.into_iter().collect();
         mentions.sort_unstable();
@@ -77,18 +77,18 @@ impl<'a> Outliner<'a> {
     }
 }
 
-struct Walking<'s> {
+struct OutlineWalk<'s> {
     source: &'s [u8],
-    loaded: &'s Loaded,
+    loaded: &'s LoadedGrammar,
     outline: Outline,
     mentions: HashMap<u64, u32>,
 }
 
-impl Walking<'_> {
+impl OutlineWalk<'_> {
     fn run(&mut self, cursor: &mut TreeCursor<'_>) {
-        // Definitions around the node, with their depths in the tree.
+        // Definitions that contain the node, with their depths in the tree.
         let mut around: Vec<(usize, Scope)> = Vec::new();
-        // The cursor knows it too, but counts it each time.
+        // The cursor could compute it, but would count it each time.
         let mut depth = 0;
         loop {
             let node = cursor.node();
@@ -106,7 +106,7 @@ impl Walking<'_> {
             if self.loaded.names.get(kind) == Some(&true) && node.child_count() == 0 {
                 self.mention(node);
             }
-            if depth < DEEPEST && cursor.goto_first_child() {
+            if depth < MAX_DEPTH && cursor.goto_first_child() {
                 depth += 1;
                 continue;
             }
@@ -125,7 +125,7 @@ impl Walking<'_> {
 
     fn mention(&mut self, node: Node<'_>) {
         if let Some(name) = hash(self.text(node.start_byte(), node.end_byte()))
-            && (self.mentions.len() < MOST_MENTIONS || self.mentions.contains_key(&name))
+            && (self.mentions.len() < MAX_MENTIONS || self.mentions.contains_key(&name))
         {
             *self.mentions.entry(name).or_default() += 1;
         }
@@ -133,14 +133,14 @@ impl Walking<'_> {
 
     fn define(&mut self, node: Node<'_>, definition: &Definition, level: usize) -> bool {
         let Some(named) = name(node, definition.name) else { return false };
-        if self.outline.definitions.len() >= MOST_DEFINITIONS {
+        if self.outline.definitions.len() >= MAX_DEFINITIONS {
             return false;
         }
         let own = self.text(named.start_byte(), named.end_byte());
         let name = if matches!(definition.name, Name::Other(_)) { None } else { hash(own) };
         let signature = self.signature(node, definition.prefix, own);
         let line = node.start_position().row + 1;
-        self.outline.definitions.push(Defined { line, level, signature, name });
+        self.outline.definitions.push(FileDefinition { line, level, signature, name });
         true
     }
 
@@ -175,7 +175,7 @@ impl Walking<'_> {
     }
 }
 
-/// The node with the name of a definition, if it is one.
+/// Returns the node with the name of a definition, if it is one.
 fn name<'t>(node: Node<'t>, place: Name) -> Option<Node<'t>> {
     const FUNCTIONS: [&str; 4] = ["arrow_function", "function_expression", "generator_function", "class"];
     match place {
@@ -198,14 +198,14 @@ fn name<'t>(node: Node<'t>, place: Name) -> Option<Node<'t>> {
             while let Some(inner) = here.child_by_field_name("name") {
                 here = inner;
             }
-            (only == Only::All || is_function).then_some(here)
+            (only == DeclaratorFilter::All || is_function).then_some(here)
         }
     }
 }
 
-/// A name, as what it is compared by. Short ones are everybody's.
+/// The hash by which names are compared. `None` for short names, which are too common.
 fn hash(name: &[u8]) -> Option<u64> {
-    (name.len() >= SHORTEST).then(|| {
+    (name.len() >= MIN_NAME).then(|| {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
         hasher.finish()

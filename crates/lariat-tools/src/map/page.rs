@@ -1,32 +1,32 @@
-//! What of a map fits into its budget.
+//! Selects what of a map fits into its budget.
 //!
-//! Owns the choice: all definitions of all files if they fit, else the most mentioned ones of each, else those of the
-//! most mentioned files. Within a file they are in the order of lines.
+//! Shows all definitions of all files if they fit, otherwise the most mentioned ones of each file, otherwise those of
+//! the most mentioned files. Within a file they are in the order of lines.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::outline::{Defined, Outline};
+use super::outline::{FileDefinition, Outline};
 use super::rank::Ranks;
 
-/// Bytes of a token, near enough.
+/// Approximate number of bytes per token.
 const TOKEN: usize = 4;
-/// Bytes that are left for words about the map.
+/// Bytes reserved for notes about the map.
 const NOTES: usize = 200;
-/// Definitions of a file that are tried, the most first.
+/// Numbers of definitions per file to try, largest first.
 const TRIED: [usize; 4] = [usize::MAX, 40, 15, 6];
-/// Definitions of a file when not all files fit.
+/// Number of definitions per file if not all files fit.
 const FEW: usize = 10;
 
 /// A map.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct MapPage {
     pub(super) text: String,
-    /// Files that are on it.
+    /// Number of files in the text.
     pub(super) shown: usize,
 }
 
-pub(super) fn page(files: &[(String, Arc<Outline>)], ranks: &Ranks, tokens: u64) -> Page {
+pub(super) fn page(files: &[(String, Arc<Outline>)], ranks: &Ranks, tokens: u64) -> MapPage {
     let budget = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(TOKEN).saturating_sub(NOTES);
     let mut order: Vec<(f64, &(String, Arc<Outline>))> = ranks.files.iter().copied().zip(files).collect();
     order.sort_by(|(a, (left, _)), (b, (right, _))| descending(*a, *b).then_with(|| left.cmp(right)));
@@ -38,10 +38,10 @@ pub(super) fn page(files: &[(String, Arc<Outline>)], ranks: &Ranks, tokens: u64)
             text.len() <= budget
         });
         if fits {
-            return Page { text, shown: files.len() };
+            return MapPage { text, shown: files.len() };
         }
     }
-    let mut page = Page::default();
+    let mut page = MapPage::default();
     for (_, file) in &order {
         let block = block(FEW, file);
         if page.text.len() + block.len() > budget {
@@ -51,18 +51,19 @@ pub(super) fn page(files: &[(String, Arc<Outline>)], ranks: &Ranks, tokens: u64)
         page.shown += 1;
     }
     page.text.push_str(&format!(
-        "[{} of {} files shown, those first that others use most. Raise `tokens`, or set `path` to a directory.]\n",
+        "[{} of {} files shown; files that others use most come first. Raise `tokens`, or set `path` to a directory.]\n",
         page.shown,
         files.len(),
     ));
     page
 }
 
-/// A file with its most mentioned definitions.
+/// Formats a file with its most mentioned definitions.
 fn block(path: &str, outline: &Outline, ranks: &Ranks, limit: usize) -> String {
-    let rank =
-        |defined: &Defined| defined.name.and_then(|name| ranks.names.get(&name)).copied().unwrap_or_default();
-    let mut chosen: Vec<&Defined> = outline.definitions.iter().collect();
+    let rank = |defined: &FileDefinition| {
+        defined.name.and_then(|name| ranks.names.get(&name)).copied().unwrap_or_default()
+    };
+    let mut chosen: Vec<&FileDefinition> = outline.definitions.iter().collect();
     if chosen.len() > limit {
         chosen.sort_by(|a, b| {
             descending(rank(a), rank(b)).then_with(|| a.level.cmp(&b.level)).then_with(|| a.line.cmp(&b.line))

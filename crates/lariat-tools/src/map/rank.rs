@@ -1,17 +1,17 @@
-//! Which files and definitions others mention most.
+//! Ranks files and definitions by how much other files mention them.
 //!
-//! Owns the measure: a mention counts for the files that define the name, shared between them, and grows with the root of
-//! how often one file mentions it, so that no single file decides. Names that many files define say nothing.
+//! A mention adds to the rank of the files that define the name, divided between them. It grows with the square root of
+//! how often one file mentions the name, so that no single file decides. Names that many files define are ignored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::outline::Outline;
 
-/// Files that may define a name.
-const MOST_DEFINERS: usize = 6;
+/// Maximum number of files that may define a name.
+const MAX_DEFINERS: usize = 6;
 
-/// How much others mention.
+/// How much other files mention each file and name.
 #[derive(Debug)]
 pub(super) struct Ranks {
     /// By file, in the order of the files.
@@ -34,7 +34,7 @@ pub(super) fn rank(files: &[(String, Arc<Outline>)]) -> Ranks {
     for (index, (_, outline)) in files.iter().enumerate() {
         for (name, count) in &outline.mentions {
             let Some(defining) = definers.get(name) else { continue };
-            if defining.len() > MOST_DEFINERS || defining.contains(&index) {
+            if defining.len() > MAX_DEFINERS || defining.contains(&index) {
                 continue;
             }
             let weight = f64::from(*count).sqrt() / defining.len() as f64;

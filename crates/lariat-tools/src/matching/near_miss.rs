@@ -1,35 +1,35 @@
-//! What a text that is not in a file was probably meant to be.
+//! Guesses what a text that is not in a file was meant to be.
 //!
-//! Owns the guesses, in order: the same lines but for something that is easily got wrong, then the most similar lines.
-//! Only words come out of here; nothing is ever replaced on a guess.
+//! First compares lines while ignoring common mistakes, then finds the most similar lines. The guess is only used in
+//! the error message; nothing is ever replaced based on it.
 
 use similar::{Algorithm, capture_diff_slices, diff_ratio};
 
 use crate::document::{numbered, shortened};
 
-/// What is easily got wrong, and how a line looks without it.
-type Blur = (&'static str, fn(&str) -> String);
+/// A common mistake, and a function that removes it from a line.
+type Normalisation = (&'static str, fn(&str) -> String);
 
-const BLURS: &[Blur] = &[
-    ("it was copied with the line numbers of `read_file`, which are not part of the file", without_number),
-    ("white space at the ends of lines differs", |line| line.trim_end().to_owned()),
+const NORMALISATIONS: &[Normalisation] = &[
+    ("it includes the line numbers of `read_file`, which are not part of the file", without_number),
+    ("white space at line ends differs", |line| line.trim_end().to_owned()),
     ("indentation differs", |line| line.trim().to_owned()),
     ("white space differs", |line| line.split_whitespace().collect::<Vec<_>>().join(" ")),
     ("upper and lower case differ", |line| line.trim().to_lowercase()),
-    ("quotation marks, dashes or special spaces differ", |line| typewritten(line.trim())),
+    ("quotation marks, dashes or special spaces differ", |line| with_ascii_punctuation(line.trim())),
     ("characters are escaped (`\\n`, `\\\"`) that are not escaped in the file", |line| {
         unescaped(line.trim())
     }),
 ];
 
-/// Lines that are shown.
-const MOST_SHOWN: usize = 30;
-/// Lines of a file that are compared one by one for similarity.
-const MOST_COMPARED: usize = 20_000;
-/// A line is called similar from this share of equal characters on.
+/// Maximum number of lines to show.
+const MAX_SHOWN: usize = 30;
+/// Maximum number of lines to compare for similarity.
+const MAX_COMPARED: usize = 20_000;
+/// Minimum share of equal characters for a line to be similar.
 const SIMILAR: f32 = 0.6;
 
-/// Why `old` is not in a text.
+/// Explains why `old` is not in a text.
 pub(super) fn explain(path: &str, text: &str, old: &str) -> String {
     let start = format!("`old_string` was not found in `{path}`. Nothing was changed.");
     let lines: Vec<&str> = text.lines().collect();
@@ -37,36 +37,39 @@ pub(super) fn explain(path: &str, text: &str, old: &str) -> String {
     if text.is_empty() {
         return format!("{start} The file is empty.");
     }
-    for (words, blur) in BLURS {
-        let blurred: Vec<String> = wanted.iter().map(|line| blur(line)).collect();
-        if blurred.iter().all(String::is_empty) {
+    for (words, normalise) in NORMALISATIONS {
+        let normalised: Vec<String> = wanted.iter().map(|line| normalise(line)).collect();
+        if normalised.iter().all(String::is_empty) {
             continue;
         }
         let inside = |line: &String, wanted: &String| line.contains(wanted.as_str());
         let file: Vec<String> = lines
             .iter()
-            .map(|line| if wants_number(words) { (*line).to_owned() } else { blur(line) })
+            .map(|line| if wants_number(words) { (*line).to_owned() } else { normalise(line) })
             .collect();
-        let at = file.windows(blurred.len()).position(|window| window == blurred.as_slice()).or_else(|| {
-            (blurred.len() == 1)
-                .then(|| file.iter().position(|line| blurred.iter().all(|wanted| inside(line, wanted))))
-                .flatten()
-        });
+        let at =
+            file.windows(normalised.len()).position(|window| window == normalised.as_slice()).or_else(|| {
+                (normalised.len() == 1)
+                    .then(|| {
+                        file.iter().position(|line| normalised.iter().all(|wanted| inside(line, wanted)))
+                    })
+                    .flatten()
+            });
         if let Some(at) = at {
             return format!(
-                "{start} {} what it means, but {words}. The file has:\n{}",
-                span(at, blurred.len()),
-                show(&lines, at, blurred.len())
+                "{start} {} the closest match, but {words}. The file has:\n{}",
+                span(at, normalised.len()),
+                show(&lines, at, normalised.len())
             );
         }
     }
     match most_similar(&lines, &wanted) {
         Some(at) => format!(
-            "{start} {} most like it:\n{}",
+            "{start} {} the most similar:\n{}",
             span(at, wanted.len().min(lines.len() - at)),
             show(&lines, at, wanted.len())
         ),
-        None => format!("{start} Nothing similar is in it. Read the file again before the next try."),
+        None => format!("{start} The file has no similar text. Read the file again before you retry."),
     }
 }
 
@@ -81,14 +84,14 @@ fn span(at: usize, count: usize) -> String {
 
 fn show(lines: &[&str], at: usize, count: usize) -> String {
     let mut shown =
-        numbered(lines.iter().skip(at).take(count.min(MOST_SHOWN)).map(|line| shortened(line)), at + 1);
-    if count > MOST_SHOWN {
-        shown.push_str(&format!("[… {} more lines]\n", count - MOST_SHOWN));
+        numbered(lines.iter().skip(at).take(count.min(MAX_SHOWN)).map(|line| shortened(line)), at + 1);
+    if count > MAX_SHOWN {
+        shown.push_str(&format!("[… {} more lines]\n", count - MAX_SHOWN));
     }
     shown
 }
 
-/// Where the lines begin that have most in common with the wanted ones: equal lines first, else the line most like the
+/// Returns where the most similar lines begin: those with the most equal lines, otherwise the line most similar to the
 /// longest wanted one.
 fn most_similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let (offset, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.trim().len())?;
@@ -112,10 +115,10 @@ fn most_similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
         return Some(at);
     }
     let mut best: Option<(f32, usize)> = None;
-    for (at, line) in lines.iter().enumerate().take(MOST_COMPARED) {
+    for (at, line) in lines.iter().enumerate().take(MAX_COMPARED) {
         let line: Vec<char> = line.trim().chars().take(200).collect();
         let (short, long) = (line.len().min(longest.len()), line.len().max(longest.len()));
-        // Twice the shorter one is all that two lines can share.
+        // The similarity is at most twice the shorter length divided by the sum.
         if (short * 2) as f32 / ((short + long) as f32) < SIMILAR {
             continue;
         }
@@ -128,7 +131,7 @@ fn most_similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     best.map(|(_, at)| at.saturating_sub(offset))
 }
 
-/// Without what `read_file` puts before a line; a line that has nothing of the kind matches nothing.
+/// Removes the line number that `read_file` adds; a line without a number gets a text that matches nothing.
 fn without_number(line: &str) -> String {
     match line.trim_start().split_once('\t') {
         Some((number, rest)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -138,7 +141,7 @@ fn without_number(line: &str) -> String {
     }
 }
 
-fn typewritten(line: &str) -> String {
+fn with_ascii_punctuation(line: &str) -> String {
     let plain = |character| match character {
         '‘' | '’' | '‚' | '′' => '\'',
         '“' | '”' | '„' | '″' => '"',

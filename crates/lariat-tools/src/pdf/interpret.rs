@@ -1,7 +1,7 @@
-//! The operators of a page that place text.
+//! Interprets the operators of a PDF page that place text (PDF 32000-1, chapters 8.10 and 9).
 //!
-//! Owns their meaning (PDF 32000-1, chapters 8.10 and 9) and nothing of colour, paths and images, which are passed over
-//! without being unpacked. Every operator counts against a bound, in forms within forms too, so that a page ends.
+//! Colours, paths and images are skipped without unpacking them. Every operator counts towards a limit, including
+//! those of nested forms, so that every page ends.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -19,20 +19,20 @@ use hayro_font::{CMapResolverFn, Font, FontCache, FontGlyph, FontQuery, FontReso
 
 use super::lines::Lines;
 
-/// Operators of one page, those of its forms included.
-const MOST_OPERATORS: u64 = 5_000_000;
-/// Bytes of a page's text.
-const MOST_TEXT: usize = 1_000_000;
-/// Bytes of a page's own operators.
-const MOST_CONTENT: usize = 64_000_000;
-/// Streams of a page's own operators.
-const MOST_STREAMS: usize = 10_000;
-/// Forms within forms.
-const MOST_LEVELS: usize = 24;
-/// Operators that a form counts as, besides its own.
+/// Maximum number of operators of one page, including its forms.
+const MAX_OPERATORS: u64 = 5_000_000;
+/// Maximum size of a page's text in bytes.
+const MAX_TEXT: usize = 1_000_000;
+/// Maximum size of a page's own operators in bytes.
+const MAX_CONTENT: usize = 64_000_000;
+/// Maximum number of streams of a page's own operators.
+const MAX_STREAMS: usize = 10_000;
+/// Maximum depth of nested forms.
+const MAX_LEVELS: usize = 24;
+/// Cost of a form in operators, in addition to its own.
 const FORM: u64 = 1_000;
-/// States that are kept.
-const MOST_STATES: usize = 512;
+/// Maximum number of saved states.
+const MAX_STATES: usize = 512;
 
 /// Reads the pages of one document.
 pub(super) struct Reader<'a, 's> {
@@ -42,7 +42,7 @@ pub(super) struct Reader<'a, 's> {
     maps: CMapResolverFn,
 }
 
-/// What `q` keeps and `Q` brings back.
+/// The graphics state that `q` saves and `Q` restores.
 #[derive(Clone)]
 struct State<'a> {
     place: Affine,
@@ -55,8 +55,8 @@ struct State<'a> {
     rise: f64,
 }
 
-/// A page on the way.
-struct Run<'r, 'a, 's> {
+/// The page that is being interpreted.
+struct PageInterpreter<'r, 'a, 's> {
     reader: &'r Reader<'a, 's>,
     lines: Lines,
     left: Cell<u64>,
@@ -75,12 +75,12 @@ impl<'a, 's> Reader<'a, 's> {
         Self { stop, fonts: FontCache::new(), programs, maps: Arc::new(load_embedded) }
     }
 
-    /// The text of a page.
+    /// Returns the text of a page.
     pub(super) fn page(&self, page: &Page<'a>) -> String {
-        let mut run = Run {
+        let mut run = PageInterpreter {
             reader: self,
             lines: Lines::default(),
-            left: Cell::new(MOST_OPERATORS),
+            left: Cell::new(MAX_OPERATORS),
             state: State::new(),
             kept: Vec::new(),
             text: Affine::IDENTITY,
@@ -89,23 +89,23 @@ impl<'a, 's> Reader<'a, 's> {
         run.operators(&content(page, self.stop), page.resources(), 0);
         let mut text = run.lines.finish();
         if run.left.get() == 0 {
-            text.push_str("[The rest of this page is left out: it is made of too many pieces.]\n");
+            text.push_str("[The rest of this page was left out: it has too many text operators.]\n");
         }
         text
     }
 }
 
-/// The operators of a page, of all its streams. One stream can be named again and again, so the first that is too much
-/// ends it.
+/// Returns the operators of all streams of a page. The same stream can be listed many times, so the first one that
+/// exceeds the limit ends the list.
 fn content(page: &Page<'_>, stop: &AtomicBool) -> Vec<u8> {
     if let Some(stream) = page.raw().get::<Stream<'_>>(keys::CONTENTS) {
         return stream.decoded_data().map(|bytes| bytes.into_owned()).unwrap_or_default();
     }
     let mut content = Vec::new();
     let streams = page.raw().get::<Array<'_>>(keys::CONTENTS);
-    for stream in streams.iter().flat_map(|streams| streams.iter::<Stream<'_>>()).take(MOST_STREAMS) {
+    for stream in streams.iter().flat_map(|streams| streams.iter::<Stream<'_>>()).take(MAX_STREAMS) {
         let Ok(bytes) = stream.decoded_data() else { continue };
-        if content.len() + bytes.len() > MOST_CONTENT || stop.load(Ordering::Relaxed) {
+        if content.len() + bytes.len() > MAX_CONTENT || stop.load(Ordering::Relaxed) {
             break;
         }
         content.extend_from_slice(&bytes);
@@ -129,18 +129,18 @@ impl State<'_> {
     }
 }
 
-impl<'a> Run<'_, 'a, '_> {
-    /// Whether there may be one more operator.
-    fn goes_on(&self) -> bool {
+impl<'a> PageInterpreter<'_, 'a, '_> {
+    /// Counts one operator; false if the limit is reached or the reading was stopped.
+    fn count_operator(&self) -> bool {
         let left = self.left.get();
         self.left.set(left.saturating_sub(1));
-        left > 0 && self.lines.len() < MOST_TEXT && !self.reader.stop.load(Ordering::Relaxed)
+        left > 0 && self.lines.len() < MAX_TEXT && !self.reader.stop.load(Ordering::Relaxed)
     }
 
     fn operators(&mut self, content: &[u8], resources: &Resources<'a>, level: usize) {
         let mut operators = TypedIter::new(content);
         while let Some(operator) = operators.next() {
-            if !self.goes_on() {
+            if !self.count_operator() {
                 return;
             }
             self.operator(operator, resources, level);
@@ -150,7 +150,7 @@ impl<'a> Run<'_, 'a, '_> {
     fn operator(&mut self, operator: Op<'_, '_>, resources: &Resources<'a>, level: usize) {
         let state = &mut self.state;
         match operator {
-            Op::SaveState(_) if self.kept.len() < MOST_STATES => self.kept.push(self.state.clone()),
+            Op::SaveState(_) if self.kept.len() < MAX_STATES => self.kept.push(self.state.clone()),
             Op::RestoreState(_) => self.state = self.kept.pop().unwrap_or_else(|| self.state.clone()),
             Op::Transform(by) => state.place *= matrix([by.0, by.1, by.2, by.3, by.4, by.5]),
             Op::XObject(form) => self.form(form.0, resources, level),
@@ -201,9 +201,9 @@ impl<'a> Run<'_, 'a, '_> {
         }
     }
 
-    /// A form is operators of its own, with its own place and perhaps its own fonts.
+    /// A form has its own operators, its own position and possibly its own fonts.
     fn form(&mut self, name: &Name<'_>, resources: &Resources<'a>, level: usize) {
-        let Some(form) = resources.get_x_object(name).filter(|_| level < MOST_LEVELS) else { return };
+        let Some(form) = resources.get_x_object(name).filter(|_| level < MAX_LEVELS) else { return };
         let dictionary = form.dict();
         if dictionary.get::<Name<'_>>(keys::SUBTYPE).is_none_or(|kind| &*kind != keys::FORM) {
             return;
@@ -227,7 +227,7 @@ impl<'a> Run<'_, 'a, '_> {
         self.text = self.line;
     }
 
-    /// Moves on along the line.
+    /// Moves along the line.
     fn shift(&mut self, by: f64) {
         let across = self.state.font.as_ref().is_none_or(|font| font.is_horizontal());
         let step = if across { (by * self.state.stretch, 0.0) } else { (0.0, by) };
@@ -237,7 +237,7 @@ impl<'a> Run<'_, 'a, '_> {
     fn show(&mut self, bytes: &[u8]) {
         let Some(font) = self.state.font.clone() else { return };
         let mut at = 0;
-        while at < bytes.len() && self.goes_on() {
+        while at < bytes.len() && self.count_operator() {
             let (code, length) = font.read_code(bytes, at);
             at += length.max(1);
             let state = &self.state;

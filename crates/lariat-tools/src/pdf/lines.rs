@@ -1,27 +1,27 @@
-//! Placed glyphs as lines of text.
+//! Joins placed glyphs into lines of text.
 //!
-//! Owns where a line ends and where a space belongs that nobody wrote: by the distance to the glyph before, measured
-//! along and across its direction in parts of its size. The order is that of the page's operators, which is that of
-//! reading in what text programs write, columns included.
+//! Decides where a line ends and where a space is missing from the distance to the previous glyph, measured along and
+//! across its direction, relative to its size. Keeps the order of the page's operators, which is the reading order in
+//! files of text programs, even with columns.
 
 use hayro_font::kurbo::{Affine, Point, Vec2};
 
-/// A gap that is a space, in parts of the size.
+/// A gap that is a space, relative to the size.
 const SPACE: f64 = 0.18;
-/// A step back that is no kerning.
+/// A step back that is too large for kerning.
 const BACK: f64 = 0.6;
-/// A step across that is another line; less is a raised or lowered sign.
+/// A step across that starts a new line; smaller ones are superscripts or subscripts.
 const LINE: f64 = 0.55;
-/// A step across that leaves a line empty.
+/// A step across that leaves an empty line.
 const PARAGRAPH: f64 = 1.7;
 /// A gap between columns of a table.
 const COLUMN: f64 = 2.5;
 
-/// The text of a page, as it grows.
+/// The text of a page.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     text: String,
-    /// Where the glyph before ended, its direction, its size.
+    /// Where the previous glyph ended, its direction and its size.
     before: Option<(Point, Vec2, f64)>,
 }
 
@@ -30,7 +30,7 @@ impl Lines {
         self.text.len()
     }
 
-    /// Puts a glyph: what it says, the matrix from its own space of one unit per size, and its width there.
+    /// Adds a glyph: its text, the matrix from its own space of one unit per size, and its width there.
     pub(super) fn put(&mut self, says: &str, place: Affine, width: f64) {
         let origin = place * Point::ZERO;
         let direction = (place * Point::new(1.0, 0.0)) - origin;
@@ -45,7 +45,7 @@ impl Lines {
         }
         for sign in says.chars() {
             match sign {
-                // Typographic ligatures are for the eye.
+                // Replace typographic ligatures by letters.
                 '\u{FB00}' => self.text.push_str("ff"),
                 '\u{FB01}' => self.text.push_str("fi"),
                 '\u{FB02}' => self.text.push_str("fl"),
@@ -60,7 +60,7 @@ impl Lines {
         self.before = Some((end, direction, size));
     }
 
-    /// Puts what is between two glyphs.
+    /// Adds what separates two glyphs.
     fn part(&mut self, step: Vec2, was: Vec2, direction: Vec2, size: f64) {
         let (along, across) = (step.dot(was) / size, step.cross(was).abs() / size);
         if was.dot(direction) < 0.9 || across > LINE || along < -BACK {
@@ -79,7 +79,7 @@ impl Lines {
         self.text.truncate(self.text.trim_end_matches(' ').len());
     }
 
-    /// The text, without empty lines at its ends and more than one within.
+    /// The text, without empty lines at its ends and with at most one empty line in a row.
     pub(super) fn finish(self) -> String {
         let mut text = String::with_capacity(self.text.len());
         let mut empty = false;

@@ -1,7 +1,7 @@
-//! `read_file`: text with line numbers, an image, or the text of a PDF.
+//! `read_file`: returns text with line numbers, an image, or the text of a PDF.
 //!
-//! Owns the form of what a model sees of a file and the words about what it does not see. Remembers what was read, and
-//! does not show it twice unless it changed or is asked for again.
+//! Notes in the result say which parts are missing. The tool remembers what the model was shown and does not show it
+//! again unless it changed or the model asks for it.
 
 #[cfg(feature = "pdf")]
 mod pages;
@@ -21,24 +21,24 @@ use crate::arguments::{Field, Kind};
 use crate::document::{LINE_LIMIT, counted};
 use crate::file_tool::{FileTool, LARGE, failed};
 use crate::image;
-use crate::shown::{Part, Unit};
+use crate::shown_files::{Part, Unit};
 
-/// Bytes of text that one call gives back.
+/// Maximum size of the text of one result in bytes.
 const TEXT_LIMIT: u64 = 1_000_000;
-/// Bytes of an image.
+/// Maximum size of an image in bytes.
 const IMAGE_LIMIT: u64 = 20 * 1024 * 1024;
-/// Lines that one call gives back, unless it asks for others.
+/// Default number of lines to return.
 const LINES: u64 = 2_000;
 
-/// Bytes by which kinds of files are told apart.
+/// Number of bytes that identify the type of a file.
 const MAGIC: usize = 16;
-/// How a PDF begins.
+/// The first bytes of a PDF.
 const PDF: &[u8] = b"%PDF-";
 
-/// The tool.
+/// The tool `read_file`.
 pub(crate) struct ReadFile;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     path: String,
@@ -50,20 +50,20 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The lines that are asked for.
+    /// The requested lines.
     fn lines(&self) -> Part {
         let first = self.offset.unwrap_or(1).max(1);
         let last = (first - 1).saturating_add(self.limit.unwrap_or(LINES));
         Part { unit: Unit::Line, first, last }
     }
 
-    /// What would answer the call, whatever kind of file it is; nothing if it is to be shown again.
+    /// The parts that would answer the call, for each type of file; empty if the content must be shown again.
     fn parts(&self) -> Vec<Part> {
         if self.is_again() {
             return Vec::new();
         }
-        let pages = pages::asked(self);
-        let others = [self.lines(), WHOLE_IMAGE].into_iter().filter(|_| !pages::are_named(self));
+        let pages = pages::requested(self);
+        let others = [self.lines(), WHOLE_IMAGE].into_iter().filter(|_| !pages::names_pages(self));
         pages.into_iter().chain(others).collect()
     }
 
@@ -79,20 +79,20 @@ impl FileTool for ReadFile {
     type Arguments = Arguments;
     const NAME: &'static str = "read_file";
     const LABEL: &'static str = "Read";
-    const DESCRIPTION: &'static str = "Reads a file of the workspace. Text comes with line numbers (number, tab, line); the numbers are not part \
-        of the file. Without `offset` and `limit` it gives the first 2000 lines; it says how many remain and how to read them. Images (PNG, JPEG, GIF, \
-        WebP) are shown, of PDFs the text by page. Read a file before you overwrite it, and again when it changed. What you were shown before and nobody changed since \
+    const DESCRIPTION: &'static str = "Read a file of the workspace. Text is returned with line numbers (number, tab, line); the numbers are not part \
+        of the file. Without `offset` and `limit` you get the first 2000 lines; a note says how many remain and how to read them. Images (PNG, JPEG, GIF, \
+        WebP) are shown; PDFs are returned as text by page. Read a file before you overwrite it, and again after it changed. Content that you were shown before and that did not change \
         is not shown again unless `again` is set.";
     const FIELDS: &'static [Field] = &[
-        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute beneath it."),
-        Field::optional("offset", Kind::Number(1, i64::MAX), "First line to read, counted from 1."),
-        Field::optional("limit", Kind::Number(1, 100_000), "How many lines to read; 2000 if left out."),
+        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute inside it."),
+        Field::optional("offset", Kind::Number(1, i64::MAX), "First line to read, starting at 1."),
+        Field::optional("limit", Kind::Number(1, 100_000), "Number of lines to read (default 2000)."),
         #[cfg(feature = "pdf")]
-        Field::optional("pages", Kind::Text, "Of a PDF: the pages to read, as `3`, `2-5` or `8-`."),
+        Field::optional("pages", Kind::Text, "Pages of a PDF to read, such as `3`, `2-5` or `8-`."),
         Field::optional(
             "again",
             Kind::Switch,
-            "Show it even if you were shown the same before, because you no longer see that.",
+            "Show the content even if you were shown it before, because you can no longer see it.",
         ),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
@@ -102,16 +102,16 @@ impl FileTool for ReadFile {
     }
 
     fn is_heavy(bench: &Workbench, arguments: &Arguments, stamp: &Stamp, context: &ToolContext) -> bool {
-        // Of what was shown before, nothing is read.
-        before(bench, arguments, stamp, context).is_none()
-            && (stamp.size() > LARGE || pages::are_in(bench, &arguments.path))
+        // Content that was shown before is not read.
+        shown_before(bench, arguments, stamp, context).is_none()
+            && (stamp.size() > LARGE || pages::is_pdf(bench, &arguments.path))
     }
 
     fn run(bench: &Workbench, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let path = &arguments.path;
         let workspace = bench.workspace();
         let stamp = workspace.stamp(path).map_err(failed)?;
-        if let Some((answer, known)) = before(bench, &arguments, &stamp, context) {
+        if let Some((answer, known)) = shown_before(bench, &arguments, &stamp, context) {
             bench.memory().remember(path, known);
             return Ok(answer);
         }
@@ -122,28 +122,28 @@ impl FileTool for ReadFile {
         let content = workspace.read(path, TEXT_LIMIT).map_err(failed)?;
         let known = Known::of(content.stamp, &content.bytes);
         if let Some(mime_type) = image::kind(&content.bytes) {
-            return Ok(shown_image(bench, &arguments, context, &content.bytes, known, mime_type));
+            return Ok(image_result(bench, &arguments, context, &content.bytes, known, mime_type));
         }
         if content.bytes.starts_with(PDF) {
             return pages::read(bench, &arguments, content.bytes, known, context);
         }
-        pages::refuse(&arguments)?;
+        pages::reject_pages(&arguments)?;
         let text = readable(path, content.bytes, size)?;
         bench.memory().remember(path, known.clone());
-        let asked = arguments.lines();
+        let requested = arguments.lines();
         if !arguments.is_again()
-            && let Some(answer) = bench.shown().by_content(context, path, &known, asked)
+            && let Some(answer) = bench.shown().by_content(context, path, &known, requested)
         {
             return Ok(answer);
         }
-        let skip = asked.first - 1;
+        let skip = requested.first - 1;
         if text.as_str().is_empty() {
             return Ok(ToolResult::text(format!("`{path}` is empty."))
                 .with_details(json!({ "path": path, "bytes": 0 })));
         }
         let mut lines = text.as_str().lines();
         let passed = lines.by_ref().take(usize::try_from(skip).unwrap_or(usize::MAX)).count() as u64;
-        let mut page = Page::new(skip, text.as_str().len());
+        let mut page = NumberedLines::new(skip, text.as_str().len());
         let count = usize::try_from(arguments.limit.unwrap_or(LINES)).unwrap_or(usize::MAX);
         lines.by_ref().take(count).for_each(|line| page.put(line));
         if page.text.is_empty() {
@@ -154,7 +154,7 @@ impl FileTool for ReadFile {
         bench.shown().remember(context, path, &known, Part { unit: Unit::Line, first, last }, Some(total));
         if rest > 0 {
             page.note(&format!(
-                "Lines {first}-{last} of {total}; {rest} remain. Read on with `offset` {next}."
+                "Lines {first}-{last} of {total}; {rest} remain. Continue with `offset` {next}."
             ));
         }
         Ok(ToolResult::text(page.text).with_details(json!({
@@ -167,18 +167,18 @@ impl FileTool for ReadFile {
     }
 }
 
-/// The answer to a call that asks for what was shown before, told by the file's state alone.
-fn before(
+/// Answers a call for content that was shown before, if the file's stamp alone proves that it did not change.
+fn shown_before(
     bench: &Workbench,
     arguments: &Arguments,
     stamp: &Stamp,
     context: &ToolContext,
 ) -> Option<(ToolResult, Known)> {
-    let shown = |asked| bench.shown().by_stamp(context, &arguments.path, stamp, asked);
+    let shown = |requested| bench.shown().by_stamp(context, &arguments.path, stamp, requested);
     arguments.parts().into_iter().find_map(shown)
 }
 
-/// A file of which only a part fits: an image, or some lines without reading all.
+/// Handles a file that is too large to read whole: an image, a PDF, or a range of lines.
 fn large(
     bench: &Workbench,
     arguments: &Arguments,
@@ -191,16 +191,16 @@ fn large(
     if let Some(mime_type) = image::kind(&start.bytes) {
         let content = workspace.read(path, IMAGE_LIMIT).map_err(failed)?;
         let known = Known::of(content.stamp, &content.bytes);
-        return Ok(shown_image(bench, arguments, context, &content.bytes, known, mime_type));
+        return Ok(image_result(bench, arguments, context, &content.bytes, known, mime_type));
     }
     if start.bytes.starts_with(PDF) {
         let content = workspace.read(path, pages::LIMIT).map_err(failed)?;
         let known = Known::of(content.stamp, &content.bytes);
         return pages::read(bench, arguments, content.bytes, known, context);
     }
-    pages::refuse(arguments)?;
+    pages::reject_pages(arguments)?;
     if start.bytes.starts_with(b"\xFF\xFE") || start.bytes.starts_with(b"\xFE\xFF") {
-        let how = "It is UTF-16, of which no ranges can be read: convert it to UTF-8 first.";
+        let how = "It is UTF-16, of which no ranges can be read. Convert it to UTF-8 first.";
         return Err(failed(FileError::TooLarge { path: path.clone(), size, limit: TEXT_LIMIT, how }));
     }
     let skip = arguments.lines().first - 1;
@@ -213,7 +213,7 @@ fn large(
     let text = readable(path, whole_characters(&range.bytes).to_vec(), size)?;
     let known = Known::in_part(range.stamp);
     bench.memory().remember(path, known.clone());
-    let mut page = Page::new(skip, text.as_str().len());
+    let mut page = NumberedLines::new(skip, text.as_str().len());
     text.as_str().lines().for_each(|line| page.put(line));
     let (first, last) = (skip + 1, page.next - 1);
     let cut = range.more && !range.bytes.ends_with(b"\n");
@@ -222,8 +222,8 @@ fn large(
     if range.more {
         let next = if cut && last > first { last } else { page.next };
         page.note(&format!(
-            "Lines {first}-{last}{} of a file of {size} bytes. Read on with `offset` {next}.",
-            if cut { " (the last one in part)" } else { "" }
+            "Lines {first}-{last}{} of a file of {size} bytes. Continue with `offset` {next}.",
+            if cut { " (the last one only in part)" } else { "" }
         ));
     }
     let details = json!({ "path": path, "bytes": size, "form": text.form() });
@@ -231,19 +231,19 @@ fn large(
 }
 
 /// Lines with their numbers.
-struct Page {
+struct NumberedLines {
     text: String,
     next: u64,
 }
 
-impl Page {
+impl NumberedLines {
     fn new(skip: u64, capacity: usize) -> Self {
         Self { text: String::with_capacity(capacity + capacity / 4), next: skip + 1 }
     }
 
     fn put(&mut self, line: &str) {
         self.put_number();
-        // No line has more characters than bytes.
+        // A line never has more characters than bytes.
         match if line.len() <= LINE_LIMIT { None } else { line.char_indices().nth(LINE_LIMIT) } {
             None => self.text.push_str(line),
             Some((end, _)) => {
@@ -257,7 +257,7 @@ impl Page {
         self.next += 1;
     }
 
-    /// The number in six places and a tab. By hand, because there are many.
+    /// Writes the number with at least six places and a tab. Formatted by hand, because there are many.
     fn put_number(&mut self) {
         let mut digits = [b' '; 20];
         let (mut rest, mut start) = (self.next, digits.len());
@@ -279,7 +279,7 @@ impl Page {
     }
 }
 
-fn shown_image(
+fn image_result(
     bench: &Workbench,
     arguments: &Arguments,
     context: &ToolContext,
@@ -311,7 +311,7 @@ fn past_the_end(path: &str, offset: u64, total: u64) -> ToolError {
     ))
 }
 
-/// Without the part of a character that a cut left at the end.
+/// Removes an incomplete character at the end.
 fn whole_characters(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => bytes.get(..error.valid_up_to()).unwrap_or(bytes),

@@ -1,27 +1,27 @@
-//! `read_file` of a PDF where the feature `pdf` is off: a refusal.
+//! Rejects PDFs in `read_file` if the feature `pdf` is disabled.
 
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use lariat_host::files::Known;
 
 use super::Arguments;
 use crate::Workbench;
-use crate::shown::Part;
+use crate::shown_files::Part;
 
 pub(super) const LIMIT: u64 = super::IMAGE_LIMIT;
 
-pub(super) const fn are_in(_: &Workbench, _: &str) -> bool {
+pub(super) const fn is_pdf(_: &Workbench, _: &str) -> bool {
     false
 }
 
-pub(super) const fn are_named(_: &Arguments) -> bool {
+pub(super) const fn names_pages(_: &Arguments) -> bool {
     false
 }
 
-pub(super) const fn asked(_: &Arguments) -> Option<Part> {
+pub(super) const fn requested(_: &Arguments) -> Option<Part> {
     None
 }
 
-pub(super) const fn refuse(_: &Arguments) -> Result<(), ToolError> {
+pub(super) const fn reject_pages(_: &Arguments) -> Result<(), ToolError> {
     Ok(())
 }
 
@@ -33,7 +33,7 @@ pub(super) fn read(
     _: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     Err(ToolError::Failed(format!(
-        "`{}` is a PDF of {} bytes. Reading PDFs is switched off here; convert it to text with another program.",
+        "`{}` is a PDF of {} bytes. This build cannot read PDFs; convert it to text with another program.",
         arguments.path,
         bytes.len()
     )))

@@ -1,6 +1,4 @@
-//! `read_file` of a PDF: the text of its pages under their numbers.
-//!
-//! Owns the form of pages, their bounds, and the words about documents that give no text.
+//! Reads PDFs in `read_file`: the text of each page under its number.
 
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use lariat_host::files::Known;
@@ -8,33 +6,33 @@ use serde_json::json;
 
 use super::{Arguments, LINES, MAGIC, PDF, TEXT_LIMIT};
 use crate::Workbench;
-use crate::pdf::{self, PageRange, Reading, Refusal, Stopped};
-use crate::shown::{Part, Unit};
+use crate::pdf::{self, PageRange, PageTexts, PdfError, StopReason};
+use crate::shown_files::{Part, Unit};
 
-/// Bytes of a PDF.
+/// Maximum size of a PDF in bytes.
 pub(super) const LIMIT: u64 = pdf::LIMIT;
 
-/// Bytes at its end in which a whole PDF says that it ends.
+/// A complete PDF has its end mark within this many bytes from the end.
 const END: usize = 1_024;
 
-/// Whether a file is a PDF, whose reading takes long however small it is.
-pub(super) fn are_in(bench: &Workbench, path: &str) -> bool {
+/// Whether a file is a PDF. Reading a PDF takes long even if it is small.
+pub(super) fn is_pdf(bench: &Workbench, path: &str) -> bool {
     let start = bench.workspace().read_lines(path, 0, MAGIC as u64, MAGIC);
     start.is_ok_and(|start| start.bytes.starts_with(PDF))
 }
 
 /// Whether a call names pages.
-pub(super) const fn are_named(arguments: &Arguments) -> bool {
+pub(super) const fn names_pages(arguments: &Arguments) -> bool {
     arguments.pages.is_some()
 }
 
-/// The pages that a call asks for: all if it names none.
-pub(super) fn asked(arguments: &Arguments) -> Option<Part> {
+/// The requested pages: all if the call names none.
+pub(super) fn requested(arguments: &Arguments) -> Option<Part> {
     let range = pdf::page_range(arguments.pages.as_deref().unwrap_or("1-"))?;
     Some(Part { unit: Unit::Page, first: *range.start(), last: *range.end() })
 }
 
-/// The text of a PDF's pages, under their numbers.
+/// Returns the text of a PDF's pages, under their numbers.
 pub(super) fn read(
     bench: &Workbench,
     arguments: &Arguments,
@@ -49,40 +47,40 @@ pub(super) fn read(
         .is_some_and(|end| memchr::memmem::find(end, b"%%EOF").is_some());
     if arguments.offset.or(arguments.limit).is_some() {
         let words =
-            format!("`{path}` is a PDF: choose pages with `pages`, not lines with `offset` and `limit`.");
+            format!("`{path}` is a PDF: select pages with `pages`, not lines with `offset` and `limit`.");
         return Err(ToolError::InvalidArgs(words));
     }
-    let asked = asked(arguments).ok_or_else(|| {
-        ToolError::InvalidArgs("`pages` must be one page or a range, as `3`, `2-5` or `8-`.".to_owned())
+    let requested = requested(arguments).ok_or_else(|| {
+        ToolError::InvalidArgs("`pages` must be one page or a range, such as `3`, `2-5` or `8-`.".to_owned())
     })?;
     bench.memory().remember(path, known.clone());
     if !arguments.is_again()
-        && let Some(answer) = bench.shown().by_content(context, path, &known, asked)
+        && let Some(answer) = bench.shown().by_content(context, path, &known, requested)
     {
         return Ok(answer);
     }
-    let wanted: PageRange = asked.first..=asked.last;
+    let wanted: PageRange = requested.first..=requested.last;
     let (mut lines, mut text_bytes) = (0, 0);
     let reading = pdf::read(bytes, &wanted, context, |page| {
         lines += page.lines().count() as u64;
         text_bytes += page.len() as u64;
         lines >= LINES || text_bytes >= TEXT_LIMIT / 2
     })?;
-    let reading = reading.map_err(|refusal| refused(path, refusal))?;
-    let last = asked.first + reading.pages.len() as u64 - 1;
+    let reading = reading.map_err(|error| unreadable(path, error))?;
+    let last = requested.first + reading.pages.len() as u64 - 1;
     if reading.pages.iter().all(String::is_empty) && reading.stopped.is_none() {
-        return Err(without_text(path, &shown_range(asked.first, last, reading.total), ended));
+        return Err(without_text(path, &shown_range(requested.first, last, reading.total), ended));
     }
-    bench.shown().remember(context, path, &known, Part { last, ..asked }, Some(reading.total));
+    bench.shown().remember(context, path, &known, Part { last, ..requested }, Some(reading.total));
     let details = json!({ "path": path, "bytes": size, "pages": reading.total });
-    Ok(ToolResult::text(shown_pages(&reading, asked.first, last)).with_details(details))
+    Ok(ToolResult::text(shown_pages(&reading, requested.first, last)).with_details(details))
 }
 
-fn shown_pages(reading: &Reading, first: u64, last: u64) -> String {
+fn shown_pages(reading: &PageTexts, first: u64, last: u64) -> String {
     let (mut text, total) = (String::new(), reading.total);
     for (page, content) in (first..).zip(&reading.pages) {
         if content.is_empty() {
-            text.push_str(&format!("[Page {page} of {total} has no text; it may be a picture.]\n\n"));
+            text.push_str(&format!("[Page {page} of {total} has no text; it may be an image.]\n\n"));
         } else {
             text.push_str(&format!("[Page {page} of {total}]\n{content}\n"));
         }
@@ -90,34 +88,34 @@ fn shown_pages(reading: &Reading, first: u64, last: u64) -> String {
     text.truncate(text.trim_end_matches('\n').len() + 1);
     if text.matches(char::REPLACEMENT_CHARACTER).count() > text.len() / 20 {
         text.push_str(
-            "[The document does not say which letters many of its signs are; those are shown as \u{FFFD}.]\n",
+            "[The document does not define the letters of many glyphs; those are shown as \u{FFFD}.]\n",
         );
     }
     let (next, after) = (last + 1, last + 2);
     let range = shown_range(first, last, total);
     let words = match reading.stopped {
-        Some(Stopped::Late) => format!("page {next} took too long. Read on with `pages` \"{after}-\"."),
-        Some(Stopped::Damaged) => format!("page {next} is damaged. Read on with `pages` \"{after}-\"."),
-        Some(Stopped::Full) => format!("Read on with `pages` \"{next}-\"."),
-        None if last < total => format!("Read on with `pages` \"{next}-\"."),
+        Some(StopReason::Late) => format!("page {next} took too long. Continue with `pages` \"{after}-\"."),
+        Some(StopReason::Damaged) => format!("page {next} is damaged. Continue with `pages` \"{after}-\"."),
+        Some(StopReason::Full) => format!("Continue with `pages` \"{next}-\"."),
+        None if last < total => format!("Continue with `pages` \"{next}-\"."),
         None => return text,
     };
-    text.push_str(&format!("[That was {range}; {words}]\n").replace("; Read", ". Read"));
+    text.push_str(&format!("[Shown: {range}; {words}]\n").replace("; Continue", ". Continue"));
     text
 }
 
-fn refused(path: &str, refusal: Refusal) -> ToolError {
-    ToolError::Failed(format!("`{path}` is a PDF that {refusal}."))
+fn unreadable(path: &str, error: PdfError) -> ToolError {
+    ToolError::Failed(format!("`{path}` is a PDF that {error}."))
 }
 
 fn without_text(path: &str, range: &str, ended: bool) -> ToolError {
     ToolError::Failed(if ended {
         format!(
-            "`{path}` is a PDF without text on {range}: probably scanned pictures. Make them readable with another program \
-             (`ocrmypdf`), or turn pages into images and read those (`pdftoppm -r 100 -png`)."
+            "`{path}` is a PDF without text on {range}; the pages are probably scanned images. Run OCR with another program \
+             (`ocrmypdf`), or convert pages to images and read those (`pdftoppm -r 100 -png`)."
         )
     } else {
-        format!("`{path}` is a PDF that is cut off: what is left has no text on {range}. Get another copy.")
+        format!("`{path}` is a truncated PDF: the remaining part has no text on {range}. Get another copy.")
     })
 }
 
@@ -130,12 +128,12 @@ fn shown_range(first: u64, last: u64, total: u64) -> String {
     }
 }
 
-/// Refuses pages of what has none.
-pub(super) fn refuse(arguments: &Arguments) -> Result<(), ToolError> {
+/// Rejects `pages` for a file that is not a PDF.
+pub(super) fn reject_pages(arguments: &Arguments) -> Result<(), ToolError> {
     let path = &arguments.path;
-    if !are_named(arguments) {
+    if !names_pages(arguments) {
         return Ok(());
     }
-    let words = format!("`{path}` is no PDF: choose lines with `offset` and `limit`, not `pages`.");
+    let words = format!("`{path}` is not a PDF: select lines with `offset` and `limit`, not `pages`.");
     Err(ToolError::InvalidArgs(words))
 }

@@ -1,7 +1,7 @@
-//! What one file has of a pattern.
+//! Finds the matches in one file.
 //!
-//! Owns reading a file for a search: small ones in one piece into a buffer that is used again, larger ones through a
-//! window. Binary files have nothing. Long lines are cut around their first match.
+//! Small files are read in one piece into a reused buffer, larger ones through a window. Binary files have no matches.
+//! Long lines are cut around their first match.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,27 +15,27 @@ use grep_searcher::{
 use super::Mode;
 use super::pattern::Pattern;
 
-/// Bytes of a file that is read in one piece.
+/// Maximum size of a file that is read in one piece, in bytes.
 const PIECE: u64 = 512 * 1024;
-/// Bytes that one line, or one file of a search across lines, may take in memory.
+/// Maximum memory for one line, or for one file of a multiline search, in bytes.
 const HEAP: usize = 32 * 1024 * 1024;
-/// Bytes of a line that are shown.
+/// Maximum number of bytes of a line to show.
 const LINE: usize = 400;
-/// Bytes that are shown before the first match of a long line.
+/// Number of bytes to show before the first match of a long line.
 const LEAD: usize = 100;
 
-/// What one file has.
+/// The matches in one file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileMatches {
     pub(super) path: String,
-    /// Matching lines, as far as they were counted.
+    /// Number of matching lines, as far as they were counted.
     pub(super) count: usize,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<ReportLine>,
 }
 
-/// A line that is shown.
+/// A line to show.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum ReportLine {
     Match { number: u64, text: String },
     Context { number: u64, text: String, before: bool },
     Break,
@@ -45,7 +45,7 @@ pub(super) enum Line {
 pub(super) struct Reader {
     searcher: Searcher,
     buffer: Vec<u8>,
-    /// Why files have nothing that may have something.
+    /// Files that could not be searched, and why.
     pub(super) skipped: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl Reader {
         Self { searcher, buffer: Vec::new(), skipped: Vec::new() }
     }
 
-    /// What a file has; nothing when it is binary or cannot be read.
+    /// Searches a file; `None` if it has no match, is binary or cannot be read.
     pub(super) fn search(
         &mut self,
         pattern: &Pattern,
@@ -77,7 +77,7 @@ impl Reader {
         mut file: File,
         size: u64,
     ) -> Option<FileMatches> {
-        let mut sink = Gather {
+        let mut sink = MatchSink {
             matcher: &pattern.matcher,
             mode: pattern.mode,
             binary: false,
@@ -97,7 +97,7 @@ impl Reader {
             self.skipped.truncate(10);
             return None;
         }
-        let Gather { binary, count, lines, .. } = sink;
+        let MatchSink { binary, count, lines, .. } = sink;
         if binary {
             self.skipped.push(format!("{path} is a binary file"));
             self.skipped.truncate(10);
@@ -105,8 +105,8 @@ impl Reader {
         (count > 0 && !binary).then(|| FileMatches { path: path.to_owned(), count, lines })
     }
 
-    /// Fills the buffer and says how far. A read that is shorter than the room for it came to the end: that saves asking
-    /// again.
+    /// Fills the buffer and returns the number of bytes. A read that is shorter than requested reached the end, which
+    /// saves another call.
     fn read(&mut self, file: &mut File, size: u64) -> std::io::Result<usize> {
         let room = usize::try_from(size).unwrap_or_default() + 1;
         if self.buffer.len() < room {
@@ -124,15 +124,15 @@ impl Reader {
     }
 }
 
-struct Gather<'a> {
+struct MatchSink<'a> {
     matcher: &'a RegexMatcher,
     mode: Mode,
     binary: bool,
     count: usize,
-    lines: Vec<Line>,
+    lines: Vec<ReportLine>,
 }
 
-impl Sink for Gather<'_> {
+impl Sink for MatchSink<'_> {
     type Error = std::io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
@@ -144,7 +144,7 @@ impl Sink for Gather<'_> {
                     Ok(Some(place)) => place.start(),
                     _ => 0,
                 };
-                self.lines.push(Line::Match { number: index, text: shortened(line, start) });
+                self.lines.push(ReportLine::Match { number: index, text: shortened(line, start) });
             }
         }
         Ok(self.mode != Mode::Files)
@@ -153,12 +153,12 @@ impl Sink for Gather<'_> {
     fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> Result<bool, Self::Error> {
         let number = found.line_number().unwrap_or_default();
         let before = matches!(found.kind(), SinkContextKind::Before);
-        self.lines.push(Line::Context { number, text: shortened(found.bytes(), 0), before });
+        self.lines.push(ReportLine::Context { number, text: shortened(found.bytes(), 0), before });
         Ok(true)
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, Self::Error> {
-        self.lines.push(Line::Break);
+        self.lines.push(ReportLine::Break);
         Ok(true)
     }
 
@@ -168,7 +168,7 @@ impl Sink for Gather<'_> {
     }
 }
 
-/// A line without its end; a long one cut around a place in it.
+/// A line without its line ending; a long one is cut around `place`.
 fn shortened(line: &[u8], place: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -178,7 +178,7 @@ fn shortened(line: &[u8], place: usize) -> String {
     let start = if place + LEAD < LINE { 0 } else { place - LEAD };
     let mut start = start.min(line.len() - LINE);
     let mut end = start + LINE;
-    // Not in the middle of a character.
+    // Do not cut inside a character.
     let inside = |at: usize| line.get(at).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000);
     while start > 0 && inside(start) {
         start -= 1;

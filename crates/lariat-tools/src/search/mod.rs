@@ -1,10 +1,10 @@
-//! `search`: a regular expression through the files of a tree.
+//! `search`: searches the files of a tree for a regular expression.
 //!
-//! - `pattern`: what is looked for and in which files.
-//! - `matches`: what one file has of it.
-//! - `report`: what the model reads of that, and where it was cut.
+//! - `pattern`: the expression, and which files to search.
+//! - `matches`: the matches in one file.
+//! - `report`: formats the matches for the model, up to the limit.
 //!
-//! Owns the call. Files are read by handle in the order of [`crate::tree`]; the walk ends as soon as the report is full.
+//! Files are read by handle in the order of [`crate::tree`]; the walk ends as soon as the report is full.
 
 mod matches;
 mod pattern;
@@ -22,21 +22,21 @@ use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::{BenchTool, blocking};
 use crate::file_tool::failed;
-use crate::tree::{Rules, Visit, Visited, Walk};
+use crate::tree::{Rules, VisitedFile, Visitor, Walk};
 use matches::{FileMatches, Reader};
 pub(crate) use pattern::Filter;
 use pattern::Pattern;
 use report::Report;
 
-/// Matches that are shown, unless a call asks for others.
+/// Default number of matches to show.
 const LIMIT: usize = 200;
-/// Files after each of which a person is told how far it is.
+/// Number of files between two progress messages.
 const PROGRESS: usize = 20_000;
 
-/// The tool.
+/// The tool `search`.
 pub(crate) struct Search;
 
-/// What a call says.
+/// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     pattern: String,
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     offset: usize,
 }
 
-/// What is shown.
+/// What to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Mode {
@@ -66,7 +66,7 @@ enum Mode {
     Count,
 }
 
-/// Whether case counts.
+/// Whether the search is case-sensitive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Case {
@@ -80,36 +80,44 @@ impl BenchTool for Search {
     type Arguments = Arguments;
     const NAME: &'static str = "search";
     const LABEL: &'static str = "Search";
-    const DESCRIPTION: &'static str = "Searches file contents for a regular expression (Rust syntax: escape literal braces and parentheses, no look-around). Hidden files are searched; binary files, and \
-        what git ignores unless `all` is set, are not. Results are ordered by path and bounded; it says when more follow and how to get them. Use it instead of grep in a shell.";
+    const DESCRIPTION: &'static str = "Search file contents for a regular expression (Rust syntax: escape literal braces and parentheses, no look-around). Hidden files are searched; binary files, and \
+        files that git ignores unless `all` is set, are not. Results are sorted by path and limited; a note says if more follow and how to get them. Use this instead of grep in a shell.";
     const FIELDS: &'static [Field] = &[
         Field::required("pattern", Kind::Text, "The regular expression."),
-        Field::optional("path", Kind::Text, "A directory or file to search in; the workspace if left out."),
+        Field::optional("path", Kind::Text, "A directory or file to search (default: the workspace)."),
         Field::optional(
             "glob",
             Kind::Text,
-            "Only files that match, such as `*.ts` or `src/**/*.{c,h}`; `!` before it for all others.",
+            "Search only matching files, such as `*.ts` or `src/**/*.{c,h}`; prefix it with `!` to exclude them.",
         ),
-        Field::optional("type", Kind::Text, "Only files of a type, such as `rust`, `py`, `js`, `md`."),
+        Field::optional("type", Kind::Text, "Search only files of a type, such as `rust`, `py`, `js`, `md`."),
         Field::optional(
             "mode",
             Kind::Word(&["lines", "files", "count"]),
-            "Show matching lines (if left out), only the files that have some, or their number per file.",
+            "Show matching lines (default), only the names of files with matches, or the number of matches per file.",
         ),
-        Field::optional("context", Kind::Number(0, 20), "Lines to show before and after each match."),
+        Field::optional(
+            "context",
+            Kind::Number(0, 20),
+            "Number of lines to show before and after each match.",
+        ),
         Field::optional(
             "case",
             Kind::Word(&["sensitive", "insensitive", "smart"]),
-            "Whether case counts; `smart`: only if the pattern has capitals. Sensitive if left out.",
+            "Case sensitivity (default `sensitive`). `smart`: sensitive only if the pattern has capitals.",
         ),
         Field::optional(
             "multiline",
             Kind::Switch,
-            "Let matches span lines (`.` matches line ends, too). Off if left out.",
+            "Let matches span lines (`.` also matches line ends). Off by default.",
         ),
-        Field::optional("all", Kind::Switch, "Search what git ignores, too."),
-        Field::optional("limit", Kind::Number(1, 5_000), "Matches, or files, to show; 200 if left out."),
-        Field::optional("offset", Kind::Number(0, 100_000), "Matches, or files, to pass over first."),
+        Field::optional("all", Kind::Switch, "Include files that git ignores."),
+        Field::optional(
+            "limit",
+            Kind::Number(1, 5_000),
+            "Maximum number of matches, or files, to show (default 200).",
+        ),
+        Field::optional("offset", Kind::Number(0, 100_000), "Number of matches, or files, to skip first."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 
@@ -147,42 +155,47 @@ fn search(
         Some(true) => Rules::Nothing,
         _ => Rules::above(bench.workspace(), path),
     };
-    let looking = Looking { pattern: &pattern, filter: &filter, context };
+    let visitor = SearchVisitor { pattern: &pattern, filter: &filter, context };
     let walk = Walk { workspace: bench.workspace(), path, rules, cancel };
-    let seen = walk.run(&looking, |found| report.take(found))?;
+    let seen = walk.run(&visitor, |found| report.take(found))?;
     Ok(report.result(arguments, seen.files, &[]))
 }
 
-struct Looking<'a> {
+struct SearchVisitor<'a> {
     pattern: &'a Pattern,
     filter: &'a Filter,
     context: &'a ToolContext,
 }
 
-struct Tools {
+struct SearchState {
     reader: Reader,
     files: usize,
 }
 
-impl Visit for Looking<'_> {
+impl Visitor for SearchVisitor<'_> {
     type Found = FileMatches;
-    type Tools = Tools;
+    type ThreadState = SearchState;
 
-    fn tools(&self) -> Tools {
-        Tools { reader: Reader::new(self.pattern), files: 0 }
+    fn thread_state(&self) -> SearchState {
+        SearchState { reader: Reader::new(self.pattern), files: 0 }
     }
 
     fn wants(&self, path: &str) -> bool {
         self.filter.wants(path)
     }
 
-    fn visit(&self, tools: &mut Tools, file: &Visited<'_>, found: &mut Vec<FileMatches>) -> ControlFlow<()> {
-        tools.files += 1;
-        if tools.files.is_multiple_of(PROGRESS) {
+    fn visit(
+        &self,
+        state: &mut SearchState,
+        file: &VisitedFile<'_>,
+        found: &mut Vec<FileMatches>,
+    ) -> ControlFlow<()> {
+        state.files += 1;
+        if state.files.is_multiple_of(PROGRESS) {
             self.context.progress(format!("Searching {}", file.path));
         }
         let Ok((opened, stamp)) = file.folder.file(file.name) else { return ControlFlow::Continue(()) };
-        found.extend(tools.reader.search(self.pattern, file.path, opened, stamp.size()));
+        found.extend(state.reader.search(self.pattern, file.path, opened, stamp.size()));
         let enough: usize = found.iter().map(|found| self.pattern.weight(found)).sum();
         if enough > self.pattern.enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }

@@ -1,6 +1,4 @@
-//! What is looked for, and in which files.
-//!
-//! Owns how a call's words become matchers, and what is said where they cannot.
+//! Builds the matchers for a search: the expression, and which files to search.
 
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -12,13 +10,13 @@ use lariat_core::tool::ToolError;
 use super::matches::FileMatches;
 use super::{Arguments, Case, Mode};
 
-/// What is looked for.
+/// The expression and how to search for it.
 pub(super) struct Pattern {
     pub(super) matcher: RegexMatcher,
     pub(super) mode: Mode,
     pub(super) multiline: bool,
     pub(super) context: usize,
-    /// Matches, or files, after which nothing more is needed.
+    /// Number of matches, or files, after which the search can end.
     pub(super) enough: usize,
 }
 
@@ -40,13 +38,13 @@ impl Pattern {
             } else {
                 " To search for it literally, escape `\\ . + * ? ( ) [ ] { } ^ $ |` with a backslash."
             };
-            ToolError::InvalidArgs(format!("`pattern` is not a regular expression: {error}.{hint}"))
+            ToolError::InvalidArgs(format!("`pattern` is not a valid regular expression: {error}.{hint}"))
         })?;
         let context = if arguments.mode == Mode::Lines { arguments.context.unwrap_or_default() } else { 0 };
         Ok(Self { matcher, mode: arguments.mode, multiline, context, enough })
     }
 
-    /// How much of a report the matches of a file take.
+    /// How much of the limit the matches of a file use.
     pub(super) fn weight(&self, found: &FileMatches) -> usize {
         match self.mode {
             Mode::Lines => found.count,
@@ -59,18 +57,18 @@ impl Pattern {
     }
 }
 
-/// Which files are looked at.
+/// Which files to search.
 pub(crate) struct Filter {
     globs: Override,
     types: Types,
 }
 
 impl Filter {
-    /// Files beneath a path by glob and type; each where given.
+    /// Selects files beneath a path by glob and type, if given.
     pub(crate) fn new(path: &str, glob: Option<&str>, kind: Option<&str>) -> Result<Self, ToolError> {
         let refused = |error: ignore::Error| {
             ToolError::InvalidArgs(format!(
-                "The glob cannot be read: {error}. Examples: `*.rs`, `src/**/*.{{js,ts}}`."
+                "The glob is not valid: {error}. Examples: `*.rs`, `src/**/*.{{js,ts}}`."
             ))
         };
         let globs = match glob {
@@ -88,7 +86,7 @@ impl Filter {
         Ok(Self { globs, types })
     }
 
-    /// Whether a file is looked at.
+    /// Whether to search a file.
     pub(crate) fn wants(&self, path: &str) -> bool {
         (self.globs.is_empty() || !self.globs.matched(path, false).is_ignore())
             && (self.types.is_empty() || self.types.matched(path, false).is_whitelist())
@@ -103,7 +101,7 @@ fn types(kind: &str) -> Result<Types, ToolError> {
         let known: Vec<_> = known.iter().map(|known| known.name()).collect();
         let hint = nearest(kind, known.iter().copied()).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
         ToolError::InvalidArgs(format!(
-            "There is no file type `{kind}`.{hint} Types are named like `rust`, `py`, `js`, `ts`, `go`, `md`; or use `glob`."
+            "Unknown file type `{kind}`.{hint} Types are named like `rust`, `py`, `js`, `ts`, `go`, `md`; or use `glob`."
         ))
     })
 }

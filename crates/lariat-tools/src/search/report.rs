@@ -1,21 +1,21 @@
-//! What the model reads of a search, and where it was cut.
+//! Formats the matches of a search for the model, up to a limit.
 //!
-//! Owns the bound in matches and in bytes, and the words about what follows. It is handed files in order and says when it
-//! is full; one match more than it shows tells that more follow.
+//! The limit applies to matches and bytes. The report takes files in order and says when it is full; it takes one match
+//! more than it shows, to know whether more follow.
 
 use std::ops::ControlFlow;
 
 use lariat_core::tool::ToolResult;
 use serde_json::json;
 
-use super::matches::{FileMatches, Line};
+use super::matches::{FileMatches, ReportLine};
 use super::{Arguments, Mode};
 use crate::document::counted;
 use crate::output::LIMIT as BYTES;
 
 pub(super) struct Report {
     mode: Mode,
-    /// Still to be passed over.
+    /// Number of matches still to skip.
     skip: usize,
     limit: usize,
     shown: usize,
@@ -30,7 +30,7 @@ impl Report {
         Self { mode, skip, limit, shown: 0, files: 0, matches: 0, text: String::new(), more: false }
     }
 
-    /// Takes the next files. `Break` when nothing more is needed.
+    /// Adds the next files. `Break` if the report is full.
     pub(super) fn take(&mut self, found: Vec<FileMatches>) -> ControlFlow<()> {
         for file in found {
             self.files += 1;
@@ -73,12 +73,12 @@ impl Report {
             return ControlFlow::Continue(());
         }
         let mut named = false;
-        // The context before a match belongs to it: it is shown when the match is.
+        // The context before a match is shown only if the match is.
         let mut lead = String::new();
         let mut follows = false;
         for line in &file.lines {
             match line {
-                Line::Match { number, text } => {
+                ReportLine::Match { number, text } => {
                     if self.skip > 0 {
                         self.skip -= 1;
                         lead.clear();
@@ -98,7 +98,7 @@ impl Report {
                     self.shown += 1;
                     follows = true;
                 }
-                Line::Context { number, text, before } => {
+                ReportLine::Context { number, text, before } => {
                     let text = format!("{number}- {text}\n");
                     match *before {
                         true => lead.push_str(&text),
@@ -106,30 +106,30 @@ impl Report {
                         false => {}
                     }
                 }
-                Line::Break if follows => lead.push_str("--\n"),
-                Line::Break => {}
+                ReportLine::Break if follows => lead.push_str("--\n"),
+                ReportLine::Break => {}
             }
         }
         ControlFlow::Continue(())
     }
 
-    /// What the model reads. `searched` files were looked at.
+    /// Returns the result. `searched` is the number of files that were searched.
     pub(super) fn result(mut self, arguments: &Arguments, searched: usize, skipped: &[String]) -> ToolResult {
         let what = if self.mode == Mode::Lines { "match" } else { "file" };
         let next = arguments.offset + self.shown;
         if self.shown == 0 && arguments.offset > 0 && self.files > 0 {
-            self.text = format!("Nothing from `offset` {} on.\n", arguments.offset);
+            self.text = format!("No more matches from `offset` {} on.\n", arguments.offset);
         } else if self.shown == 0 {
             self.text = format!("No matches in {}.\n", counted(searched, "file"));
             for reason in skipped {
                 self.text.push_str(&format!("[Not searched: {reason}.]\n"));
             }
             if arguments.all != Some(true) && searched == 0 {
-                self.text.push_str("[What git ignores was left out; set `all` to search it, too.]\n");
+                self.text.push_str("[Files that git ignores were left out; set `all` to include them.]\n");
             }
         } else if self.more {
             self.text.push_str(&format!(
-                "[{} shown; more follow. Go on with `offset` {next}, or narrow it by `path`, `glob` or `pattern`.]\n",
+                "[{} shown; more follow. Continue with `offset` {next}, or narrow the search with `path`, `glob` or `pattern`.]\n",
                 plural(self.shown, what),
             ));
         } else {

@@ -1,12 +1,12 @@
-//! Walking a tree of files by handle: in order, on several threads where the tree is large.
+//! Walks a tree of files by handle, in order, on several threads if the tree is large.
 //!
-//! - `agenda`: what is still to be done, and the order in which what was found counts.
+//! - `queue`: the work queue, which delivers results in order.
 //! - `rules`: what git ignores.
 //!
-//! Owns the walk. The files of a directory come first, by name, then its directories, by name; what is found is handed
-//! on in that order however many threads look, so that a bound cuts the same things every time. Links are not followed.
+//! The files of a directory come first, by name, then its directories, by name. Results are delivered in that order
+//! however many threads work, so that a limit always cuts the same things. Links are not followed.
 
-mod agenda;
+mod queue;
 mod rules;
 
 use std::ffi::{OsStr, OsString};
@@ -19,50 +19,50 @@ use lariat_core::tool::ToolError;
 use lariat_host::files::{Folder, Kind, Workspace};
 
 use crate::file_tool::failed;
-use agenda::{Agenda, Turn};
+use queue::{Turn, WorkQueue};
 pub(crate) use rules::Rules;
 
-/// Files that one thread takes at a time.
+/// Number of files that a thread handles at a time.
 const CHUNK: usize = 64;
-/// Files after which other threads join: before, starting one costs more than it saves.
+/// Number of files after which other threads join; before, starting one costs more than it saves.
 const SMALL: usize = 256;
-/// Threads that walk at most.
-const MOST_THREADS: usize = 12;
-/// Names of one directory that are looked at.
-const MOST_NAMES: usize = 1_000_000;
-/// Levels of directories that are entered.
-const MOST_LEVELS: usize = 256;
+/// Maximum number of threads.
+const MAX_THREADS: usize = 12;
+/// Maximum number of names to read from one directory.
+const MAX_NAMES: usize = 1_000_000;
+/// Maximum depth of directories.
+const MAX_LEVELS: usize = 256;
 
-/// What is done with the files of a tree.
-pub(crate) trait Visit: Sync {
-    /// What is found.
+/// What to do with the files of a tree.
+pub(crate) trait Visitor: Sync {
+    /// A result.
     type Found: Send;
-    /// What each thread has for itself.
-    type Tools;
+    /// State of each thread.
+    type ThreadState;
 
-    /// The tools of a new thread.
-    fn tools(&self) -> Self::Tools;
+    /// Creates the state of a new thread.
+    fn thread_state(&self) -> Self::ThreadState;
 
-    /// Whether a file is looked at.
+    /// Whether to visit a file.
     fn wants(&self, path: &str) -> bool;
 
-    /// Looks at a file. After `Break`, the rest of the files at hand is not looked at.
+    /// Visits a file. After `Break`, the remaining files of this job are skipped.
     fn visit(
         &self,
-        tools: &mut Self::Tools,
-        file: &Visited<'_>,
+        state: &mut Self::ThreadState,
+        file: &VisitedFile<'_>,
         found: &mut Vec<Self::Found>,
     ) -> ControlFlow<()>;
 }
 
-/// A file on the way.
-pub(crate) struct Visited<'a> {
+/// A file that is being visited.
+pub(crate) struct VisitedFile<'a> {
     pub(crate) folder: &'a Folder,
     pub(crate) name: &'a OsStr,
     pub(crate) path: &'a str,
 }
 
-/// Where a walk begins and what ends it.
+/// Where a walk begins, and what it skips.
 pub(crate) struct Walk<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) path: &'a str,
@@ -70,106 +70,106 @@ pub(crate) struct Walk<'a> {
     pub(crate) cancel: &'a CancellationToken,
 }
 
-/// What a walk came by.
+/// How many files a walk visited, and how many directories it could not read.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct WalkSummary {
     pub(crate) files: usize,
     pub(crate) unreadable: usize,
 }
 
-/// A piece of work.
+/// A unit of work.
 enum Job {
     Enter { above: Arc<Folder>, name: OsString, path: String, rules: Rules, level: usize },
-    Look { folder: Arc<Folder>, files: Vec<(OsString, String)> },
+    Visit { folder: Arc<Folder>, files: Vec<(OsString, String)> },
 }
 
-struct Team<'a, V: Visit, T> {
+struct WalkThreads<'a, V: Visitor, T> {
     visit: &'a V,
     cancel: &'a CancellationToken,
-    agenda: Agenda<Job, V::Found, T>,
+    queue: WorkQueue<Job, V::Found, T>,
     stopped: AtomicBool,
     files: AtomicUsize,
     unreadable: AtomicUsize,
 }
 
 impl Walk<'_> {
-    /// Walks, and hands on what is found, in order, until `take` has enough.
-    pub(crate) fn run<V, T>(self, visit: &V, take: T) -> Result<Seen, ToolError>
+    /// Walks the tree and delivers results in order until `take` returns `Break`.
+    pub(crate) fn run<V, T>(self, visit: &V, take: T) -> Result<WalkSummary, ToolError>
     where
-        V: Visit,
+        V: Visitor,
         T: FnMut(Vec<V::Found>) -> ControlFlow<()> + Send,
     {
         let top = Arc::new(self.workspace.folder(self.path).map_err(failed)?);
         let path = if self.path == "." { String::new() } else { self.path.to_owned() };
-        let team = Team {
+        let threads = WalkThreads {
             visit,
             cancel: self.cancel,
-            agenda: Agenda::new(take),
+            queue: WorkQueue::new(take),
             stopped: AtomicBool::new(false),
             files: AtomicUsize::new(0),
             unreadable: AtomicUsize::new(0),
         };
         std::thread::scope(|scope| {
-            let mut tools = visit.tools();
+            let mut state = visit.thread_state();
             let mut alone = true;
-            let turn = team.agenda.first();
-            team.list(&mut tools, turn, top, &path, self.rules, 0);
-            while let Some((turn, job)) = team.agenda.next() {
-                if alone && team.files.load(Ordering::Relaxed) > SMALL {
+            let turn = threads.queue.first();
+            threads.list(&mut state, turn, top, &path, self.rules, 0);
+            while let Some((turn, job)) = threads.queue.next() {
+                if alone && threads.files.load(Ordering::Relaxed) > SMALL {
                     alone = false;
-                    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
-                    for _ in 1..threads.min(MOST_THREADS) {
-                        scope.spawn(|| team.work());
+                    let available = std::thread::available_parallelism().map_or(1, |count| count.get());
+                    for _ in 1..available.min(MAX_THREADS) {
+                        scope.spawn(|| threads.work());
                     }
                 }
-                team.perform(&mut tools, turn, job);
+                threads.perform(&mut state, turn, job);
             }
         });
         if self.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        Ok(Seen { files: team.files.into_inner(), unreadable: team.unreadable.into_inner() })
+        Ok(WalkSummary { files: threads.files.into_inner(), unreadable: threads.unreadable.into_inner() })
     }
 }
 
-impl<V, T> Team<'_, V, T>
+impl<V, T> WalkThreads<'_, V, T>
 where
-    V: Visit,
+    V: Visitor,
     T: FnMut(Vec<V::Found>) -> ControlFlow<()> + Send,
 {
     fn work(&self) {
-        let mut tools = self.visit.tools();
-        while let Some((turn, job)) = self.agenda.next() {
-            self.perform(&mut tools, turn, job);
+        let mut state = self.visit.thread_state();
+        while let Some((turn, job)) = self.queue.next() {
+            self.perform(&mut state, turn, job);
         }
     }
 
-    fn perform(&self, tools: &mut V::Tools, turn: Turn, job: Job) {
+    fn perform(&self, state: &mut V::ThreadState, turn: Turn, job: Job) {
         match job {
-            Job::Look { folder, files } => self.look(tools, turn, &folder, &files),
+            Job::Visit { folder, files } => self.visit_files(state, turn, &folder, &files),
             Job::Enter { above, name, path, rules, level } => match above.folder(&name) {
-                Ok(folder) => self.list(tools, turn, Arc::new(folder), &path, rules, level),
-                Err(_) => self.give_up(turn),
+                Ok(folder) => self.list(state, turn, Arc::new(folder), &path, rules, level),
+                Err(_) => self.skip_unreadable(turn),
             },
         }
     }
 
-    fn give_up(&self, turn: Turn) {
+    fn skip_unreadable(&self, turn: Turn) {
         self.unreadable.fetch_add(1, Ordering::Relaxed);
         self.done(turn, Vec::new());
     }
 
-    /// Reads a directory, leaves what is in it to everybody, and looks at its first files.
+    /// Reads a directory, queues its content for all threads, and visits its first files.
     fn list(
         &self,
-        tools: &mut V::Tools,
+        state: &mut V::ThreadState,
         turn: Turn,
         folder: Arc<Folder>,
         path: &str,
         rules: Rules,
         level: usize,
     ) {
-        let Ok((entries, _)) = folder.names(MOST_NAMES) else { return self.give_up(turn) };
+        let Ok((entries, _)) = folder.names(MAX_NAMES) else { return self.skip_unreadable(turn) };
         let rules = rules.with(&folder, path, &entries);
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         for entry in entries {
@@ -178,7 +178,7 @@ where
                 Kind::File if self.visit.wants(&inner) && !rules.has(&inner, false) => {
                     files.push((entry.name, inner));
                 }
-                Kind::Directory if level < MOST_LEVELS && !rules.has(&inner, true) => {
+                Kind::Directory if level < MAX_LEVELS && !rules.has(&inner, true) => {
                     let (above, rules, level) = (Arc::clone(&folder), rules.clone(), level + 1);
                     folders.push(Job::Enter { above, name: entry.name, path: inner, rules, level });
                 }
@@ -190,24 +190,30 @@ where
         let mut later = later.into_iter().peekable();
         while later.peek().is_some() {
             let files = later.by_ref().take(CHUNK).collect();
-            jobs.push(Job::Look { folder: Arc::clone(&folder), files });
+            jobs.push(Job::Visit { folder: Arc::clone(&folder), files });
         }
         jobs.append(&mut folders);
         if !jobs.is_empty() {
-            self.agenda.add(turn, jobs);
+            self.queue.add(turn, jobs);
         }
-        self.look(tools, turn, &folder, &files);
+        self.visit_files(state, turn, &folder, &files);
     }
 
-    fn look(&self, tools: &mut V::Tools, turn: Turn, folder: &Folder, files: &[(OsString, String)]) {
+    fn visit_files(
+        &self,
+        state: &mut V::ThreadState,
+        turn: Turn,
+        folder: &Folder,
+        files: &[(OsString, String)],
+    ) {
         let mut found = Vec::new();
         for (name, path) in files {
             if self.stopped.load(Ordering::Relaxed) || self.cancel.is_cancelled() {
-                self.agenda.stop();
+                self.queue.stop();
                 break;
             }
             self.files.fetch_add(1, Ordering::Relaxed);
-            if self.visit.visit(tools, &Visited { folder, name, path }, &mut found).is_break() {
+            if self.visit.visit(state, &VisitedFile { folder, name, path }, &mut found).is_break() {
                 break;
             }
         }
@@ -215,13 +221,13 @@ where
     }
 
     fn done(&self, turn: Turn, found: Vec<V::Found>) {
-        if self.agenda.done(turn, found).is_break() {
+        if self.queue.done(turn, found).is_break() {
             self.stopped.store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// A path and a name beneath it.
+/// Joins a path and a name.
 pub(crate) fn join(path: &str, name: &OsStr) -> String {
     let name = name.to_string_lossy();
     if path.is_empty() { name.into_owned() } else { format!("{}/{name}", path.trim_end_matches('/')) }

@@ -1,7 +1,7 @@
-//! What git would ignore, from ignore files that are read by handle like every other file.
+//! Decides what git would ignore, from ignore files that are read by handle like every other file.
 //!
-//! Owns the order: the file of the deepest directory decides first, and of one directory `.ignore` before `.gitignore`.
-//! `.git` itself is always left out.
+//! The ignore file of the deepest directory decides first; in one directory, `.ignore` decides before `.gitignore`.
+//! `.git` itself is always ignored.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -11,21 +11,21 @@ use std::sync::Arc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use lariat_host::files::{Entry, Folder, Workspace};
 
-/// Bytes of an ignore file that are read.
+/// Maximum number of bytes to read from an ignore file.
 const LIMIT: u64 = 256 * 1024;
-/// Ignore files, the ones that decide first last.
+/// Ignore files; later ones decide first.
 const FILES: [&str; 2] = [".gitignore", ".ignore"];
 
-/// The rules that hold in a directory. Cloning shares.
+/// The ignore rules that apply in a directory. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) enum Rules {
-    /// Nothing is ignored.
+    /// Ignores nothing.
     Nothing,
-    /// What git ignores.
+    /// Ignores what git ignores.
     Git(Option<Arc<Level>>),
 }
 
-/// The rules of one ignore file, and those that come after it.
+/// The rules of one ignore file, and the rules that apply after it.
 #[derive(Debug)]
 pub(crate) struct Level {
     own: Gitignore,
@@ -55,7 +55,7 @@ impl Rules {
         rules
     }
 
-    /// The rules with those that a directory has itself.
+    /// Adds the rules of a directory itself.
     pub(super) fn with(self, folder: &Folder, path: &str, entries: &[Entry]) -> Self {
         let has = |name: &str| entries.binary_search_by(|entry| entry.name.as_os_str().cmp(OsStr::new(name)));
         FILES
@@ -96,7 +96,7 @@ fn read(folder: &Folder, name: &str, directory: &str) -> Option<Gitignore> {
     file.take(LIMIT).read_to_end(&mut bytes).ok()?;
     let mut builder = GitignoreBuilder::new(directory);
     for line in String::from_utf8_lossy(&bytes).lines() {
-        // A rule that cannot be read rules nothing.
+        // An invalid rule is skipped.
         let _ = builder.add_line(None, line);
     }
     builder.build().ok()

@@ -1,16 +1,16 @@
-//! The tools from outside: what a model sends, what it gets back, what the files are afterwards.
+//! Tests the tools from outside: what a model sends, what it gets, and what the files are afterwards.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test that cannot make its files has failed; helpers outside of `#[test]` are tests too"
+    reason = "a test that cannot create its files has failed; helpers outside `#[test]` are tests too"
 )]
 
 mod commands;
+mod conversation;
 #[cfg(feature = "fetch")]
-mod fetching;
-mod finding;
-mod ground;
-mod judged;
-mod mapping;
+mod fetch;
+mod file_permissions;
+mod fixture;
+mod repo_map;
 mod scenarios;
-mod talking;
+mod search;

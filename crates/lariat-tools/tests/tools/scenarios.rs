@@ -1,12 +1,13 @@
-//! Scenario folders: files before, calls, files after. A person can read each and add one without code.
+//! Runs scenario directories: files before, tool calls, files after. They can be read and added without writing code.
 //!
 //! `before/` is the workspace. `call.json` is a list of steps: `{"tool": …, "arguments": …}`, or `{"change": path,
-//! "content": …}` for what somebody else does meanwhile (`"how": "save"` as an editor saves, under a new inode). Every
-//! call but the last must succeed. The last one gives `result.txt`, or `error.txt`; then nothing may have changed by it.
-//! `after/` is the workspace afterwards, when a call changed it. `generate.json` makes files that are too large to keep.
+//! "content": …}` for a change by another program (`"how": "save"` saves as an editor does, under a new inode). Every
+//! tool call except the last must succeed. The last one yields `result.txt`, or `error.txt`; in the latter case it
+//! must not have changed anything. `after/` is the workspace afterwards, if a tool call changed it. `generate.json`
+//! creates files that are too large to commit.
 //!
-//! `LARIAT_BLESS=1` writes what happened as what is expected; look at the difference before you keep it.
-#![expect(clippy::disallowed_methods, reason = "tests look at the files from outside of the workspace")]
+//! `LARIAT_BLESS=1` writes what happened as the expected outcome; check the difference before you commit it.
+#![expect(clippy::disallowed_methods, reason = "tests check the files without going through the workspace")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,20 +22,20 @@ use lariat_host::files::{Sync, Workspace};
 use lariat_tools::{Workbench, default_tools};
 use serde_json::Value;
 
-/// Fewer than this means that they were not found.
+/// If there are fewer, the scenarios were not found.
 const AT_LEAST: usize = 80;
 
-/// A file: a link's target, or mode and content.
+/// A file: the target of a link, or mode and content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Found {
+enum ScenarioFile {
     Link(PathBuf),
     File(bool, Vec<u8>),
 }
 
-type Files = BTreeMap<PathBuf, Found>;
+type Files = BTreeMap<PathBuf, ScenarioFile>;
 
 #[test]
-fn every_scenario_ends_as_it_is_written_down() {
+fn every_scenario_has_the_expected_outcome() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
     let mut names: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
@@ -51,28 +52,28 @@ fn every_scenario_ends_as_it_is_written_down() {
 
 fn run(scenario: &Path) -> Result<(), String> {
     let name = scenario.file_name().unwrap().to_string_lossy().into_owned();
-    let ground = std::env::temp_dir().join(format!("lariat-scenario-{}-{name}", std::process::id()));
-    let _ = fs::remove_dir_all(&ground);
-    fs::create_dir_all(&ground).unwrap();
-    let ground = fs::canonicalize(ground).unwrap();
-    put(&ground, &files(&scenario.join("before")));
+    let fixture = std::env::temp_dir().join(format!("lariat-scenario-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&fixture);
+    fs::create_dir_all(&fixture).unwrap();
+    let fixture = fs::canonicalize(fixture).unwrap();
+    put(&fixture, &files(&scenario.join("before")));
     let generated = generated(scenario);
-    put(&ground, &generated.before);
-    let outcome = play(scenario, &ground);
-    let (now, empty_now) = (files(&ground), empty_folders(&ground));
-    fs::remove_dir_all(&ground).unwrap();
-    let Played { before, empty, result } = outcome.map_err(|error| format!("{name}: {error}"))?;
-    let place = ground.display().to_string();
+    put(&fixture, &generated.before);
+    let outcome = run_steps(scenario, &fixture);
+    let (now, empty_now) = (files(&fixture), empty_folders(&fixture));
+    fs::remove_dir_all(&fixture).unwrap();
+    let ScenarioRun { before, empty, result } = outcome.map_err(|error| format!("{name}: {error}"))?;
+    let place = fixture.display().to_string();
     let (kind, text) = match result {
         Ok(result) => ("result.txt", shown(&result)),
         Err(error) => ("error.txt", format!("{error}\n")),
     };
     let text = text.replace(&place, "{workspace}");
     if kind == "error.txt" && now != before {
-        return Err(format!("{name}: the call failed and changed files all the same"));
+        return Err(format!("{name}: the tool call failed but changed files"));
     }
     if kind == "error.txt" && empty_now != empty {
-        return Err(format!("{name}: the call failed and left other empty directories: {empty_now:?}"));
+        return Err(format!("{name}: the tool call failed but left other empty directories: {empty_now:?}"));
     }
     if let Some(temporary) = now.keys().find(|path| path.to_string_lossy().contains(".lariat-")) {
         return Err(format!("{name}: left {} behind", temporary.display()));
@@ -82,7 +83,7 @@ fn run(scenario: &Path) -> Result<(), String> {
         return Ok(());
     }
     let expected = fs::read_to_string(scenario.join(kind))
-        .map_err(|_| format!("{name}: there is no {kind}, but it gave:\n{text}"))?;
+        .map_err(|_| format!("{name}: {kind} is missing; the result was:\n{text}"))?;
     if expected != text {
         return Err(format!("{name}: {kind} should be\n{expected}\nbut is\n{text}"));
     }
@@ -98,15 +99,15 @@ fn run(scenario: &Path) -> Result<(), String> {
             let now = now.get(path).map(describe);
             Err(format!("{name}: {} should be\n{}\nbut is\n{now:?}", path.display(), describe(wanted)))
         }
-        None if wanted.len() != now.len() => Err(format!("{name}: there are files that should not be there")),
+        None if wanted.len() != now.len() => Err(format!("{name}: there are unexpected files")),
         None => Ok(()),
     }
 }
 
-fn describe(found: &Found) -> String {
+fn describe(found: &ScenarioFile) -> String {
     match found {
-        Found::Link(target) => format!("a link to {}", target.display()),
-        Found::File(executable, bytes) => {
+        ScenarioFile::Link(target) => format!("a link to {}", target.display()),
+        ScenarioFile::File(executable, bytes) => {
             format!(
                 "executable {executable}, {:?}",
                 String::from_utf8_lossy(bytes).chars().take(400).collect::<String>()
@@ -115,18 +116,18 @@ fn describe(found: &Found) -> String {
     }
 }
 
-struct Played {
-    /// The files before the last call.
+struct ScenarioRun {
+    /// The files before the last tool call.
     before: Files,
     empty: BTreeSet<PathBuf>,
     result: Result<ToolResult, ToolError>,
 }
 
-fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
+fn run_steps(scenario: &Path, fixture: &Path) -> Result<ScenarioRun, String> {
     let steps = fs::read_to_string(scenario.join("call.json")).map_err(|error| error.to_string())?;
-    let steps = steps.replace("{workspace}", &ground.display().to_string());
+    let steps = steps.replace("{workspace}", &fixture.display().to_string());
     let steps: Vec<Value> = serde_json::from_str(&steps).map_err(|error| error.to_string())?;
-    let workspace = Workspace::open(ground).map_err(|error| error.to_string())?.with_sync(Sync::Fast);
+    let workspace = Workspace::open(fixture).map_err(|error| error.to_string())?.with_sync(Sync::Fast);
     let tools = default_tools(&Workbench::new(workspace));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -135,12 +136,12 @@ fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
     let count = steps.len();
     for (index, step) in steps.iter().enumerate() {
         if let Some(path) = step["change"].as_str() {
-            let path = ground.join(path);
+            let path = fixture.join(path);
             let content = step["content"].as_str().unwrap_or_default();
             match step["how"].as_str() {
                 Some("save") => {
-                    fs::write(ground.join("saving"), content).unwrap();
-                    fs::rename(ground.join("saving"), path).unwrap();
+                    fs::write(fixture.join("saving"), content).unwrap();
+                    fs::rename(fixture.join("saving"), path).unwrap();
                 }
                 Some("remove") => fs::remove_file(path).unwrap(),
                 _ => fs::write(path, content).unwrap(),
@@ -156,23 +157,23 @@ fn play(scenario: &Path, ground: &Path) -> Result<Played, String> {
             LoopId::from("l"),
             CancellationToken::new(),
         );
-        let (before, empty) = (files(ground), empty_folders(ground));
+        let (before, empty) = (files(fixture), empty_folders(fixture));
         let preview = runtime.block_on(tool.preview(&step["arguments"]));
-        if files(ground) != before {
+        if files(fixture) != before {
             return Err(format!("step {}: the preview changed something", index + 1));
         }
         let result = runtime.block_on(tool.execute(step["arguments"].clone(), context));
-        foreseen(&preview, &result).map_err(|words| format!("step {}: {words}", index + 1))?;
+        check_preview(&preview, &result).map_err(|words| format!("step {}: {words}", index + 1))?;
         if index + 1 == count {
-            return Ok(Played { before, empty, result });
+            return Ok(ScenarioRun { before, empty, result });
         }
         result.map_err(|error| format!("step {}: {error}", index + 1))?;
     }
-    Err("the last step must be a call".to_owned())
+    Err("the last step must be a tool call".to_owned())
 }
 
-/// A preview shows exactly the diffs that come of the call; a call that works has a preview that does.
-fn foreseen(
+/// Checks that a preview shows exactly the diffs of the result, and that a successful call has a preview.
+fn check_preview(
     preview: &Result<Option<String>, ToolError>,
     result: &Result<ToolResult, ToolError>,
 ) -> Result<(), String> {
@@ -180,14 +181,14 @@ fn foreseen(
     let files = done.details["files"].as_array().cloned().unwrap_or_else(|| vec![done.details.clone()]);
     let diffs: String = files.iter().filter_map(|file| file["diff"].as_str()).collect();
     match preview {
-        Err(error) => Err(format!("there was no preview of a call that works: {error}")),
-        Ok(Some(shown)) if !shown.ends_with(&diffs) => Err(format!("foreseen: {shown}\ncame: {diffs}")),
-        Ok(None) if !diffs.is_empty() => Err("a change was not foreseen".to_owned()),
+        Err(error) => Err(format!("the preview of a successful tool call failed: {error}")),
+        Ok(Some(shown)) if !shown.ends_with(&diffs) => Err(format!("preview: {shown}\nresult: {diffs}")),
+        Ok(None) if !diffs.is_empty() => Err("the preview did not show a change".to_owned()),
         Ok(_) => Ok(()),
     }
 }
 
-/// What the model sees, then the diff that a front end shows.
+/// The text for the model, then the diff that a front end shows.
 fn shown(result: &ToolResult) -> String {
     let mut text = String::new();
     for content in &result.content {
@@ -210,7 +211,7 @@ fn shown(result: &ToolResult) -> String {
     if lines.len() <= 40 {
         return text;
     }
-    // Long answers are told apart by their ends.
+    // Of long results, only the start and the end are compared.
     let (head, tail) = (lines[..20].join("\n"), lines[lines.len() - 20..].join("\n"));
     format!("{head}\n{{{} lines}}\n{tail}\n", lines.len() - 40)
 }
@@ -235,7 +236,7 @@ fn generated(scenario: &Path) -> Generated {
                     let (text, count) = (part[0].as_str().unwrap(), part[1].as_u64().unwrap());
                     (1..=count).map(|index| text.replace("{n}", &index.to_string())).collect::<String>()
                 };
-                (path.into(), Found::File(false, parts.map(part).collect::<String>().into_bytes()))
+                (path.into(), ScenarioFile::File(false, parts.map(part).collect::<String>().into_bytes()))
             })
             .collect()
     };
@@ -254,21 +255,21 @@ fn files(folder: &Path) -> Files {
             if kind.is_dir() {
                 ahead.push(path);
             } else if kind.is_symlink() {
-                found.insert(name, Found::Link(fs::read_link(path).unwrap()));
+                found.insert(name, ScenarioFile::Link(fs::read_link(path).unwrap()));
             } else {
                 found.insert(
                     name,
-                    Found::File(kind.permissions().mode() & 0o100 != 0, fs::read(path).unwrap()),
+                    ScenarioFile::File(kind.permissions().mode() & 0o100 != 0, fs::read(path).unwrap()),
                 );
             }
         }
     }
-    // Git does not keep a `.git`, and has its own ideas about a `.gitignore`.
+    // Git does not accept a `.git` here, and would apply a `.gitignore`, so the files are named `dot.…`.
     let named = |path: PathBuf| PathBuf::from(path.to_string_lossy().replace("dot.", "."));
     found.into_iter().map(|(path, file)| (named(path), file)).collect()
 }
 
-/// Directories with nothing in them, which git cannot keep.
+/// Empty directories, which git cannot store.
 fn empty_folders(folder: &Path) -> BTreeSet<PathBuf> {
     let inner = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
     let inner: Vec<PathBuf> = inner.collect();
@@ -284,8 +285,8 @@ fn put(folder: &Path, files: &Files) {
         let path = folder.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         match found {
-            Found::Link(target) => std::os::unix::fs::symlink(target, path).unwrap(),
-            Found::File(executable, bytes) => {
+            ScenarioFile::Link(target) => std::os::unix::fs::symlink(target, path).unwrap(),
+            ScenarioFile::File(executable, bytes) => {
                 fs::write(&path, bytes).unwrap();
                 if *executable {
                     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,5 +1,5 @@
-//! The file operations against real directories, links and other writers.
-#![expect(clippy::disallowed_methods, reason = "tests look at the files from outside of the workspace")]
+//! Tests the file operations with real directories, links and concurrent writers.
+#![expect(clippy::disallowed_methods, reason = "tests check the files without going through the workspace")]
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
-/// A workspace in a folder of its own, with a place outside beside it.
-struct Ground {
+/// A workspace in a temporary directory, next to a directory outside the workspace.
+struct Fixture {
     base: PathBuf,
     workspace: Workspace,
 }
 
-impl Ground {
+impl Fixture {
     fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl Ground {
         Known::of(content.stamp, &content.bytes)
     }
 
-    /// Names of the workspace that begin like temporary files.
+    /// Names in the workspace that begin like temporary files.
     fn left_behind(&self) -> Vec<String> {
         let names = self.workspace.list(".", 10_000).unwrap().0;
         let names = names.into_iter().map(|entry| entry.name.into_string().unwrap());
@@ -57,12 +57,12 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.base);
     }
 }
 
-mod reaching;
-mod sweeping;
-mod writing;
+mod access;
+mod sweep;
+mod writes;

@@ -1,0 +1,74 @@
+//! Tests `repo_map`: its cache, its budget and cancellation.
+
+use std::sync::{Arc, Mutex};
+
+use lariat_core::cancel::CancellationToken;
+use lariat_core::tool::{ToolEffects, ToolError};
+use serde_json::json;
+
+use crate::fixture::{Fixture, context, text};
+
+fn filled(files: usize) -> Fixture {
+    let fixture = Fixture::new();
+    for file in 0..files {
+        let other = (file * 7) % files;
+        let source = format!("def function_{file}():\n    return function_{other}()\n");
+        fixture.put(&format!("package_{}/file_{file}.py", file % 9), source);
+    }
+    fixture
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn second_map_parses_nothing_and_is_identical() {
+    let fixture = filled(700);
+    let first = fixture.call("repo_map", json!({})).await.unwrap();
+    let second = fixture.call("repo_map", json!({})).await.unwrap();
+    assert_eq!((&first.details["parsed"], &second.details["parsed"]), (&json!(700), &json!(0)));
+    assert_eq!(text(&first), text(&second));
+}
+
+#[tokio::test]
+async fn parses_only_changed_files_again() {
+    let fixture = filled(30);
+    fixture.call("repo_map", json!({})).await.unwrap();
+    fixture.put("package_3/file_3.py", "def changed_now():\n    pass\n");
+    let again = fixture.call("repo_map", json!({ "tokens": 20_000 })).await.unwrap();
+    assert_eq!(again.details["parsed"], 1);
+    assert!(text(&again).contains("changed_now") && !text(&again).contains("def function_3()"));
+}
+
+#[tokio::test]
+async fn map_stays_within_its_budget_and_notes_the_rest() {
+    let fixture = filled(300);
+    for tokens in [100, 500, 2_000] {
+        let map = fixture.call("repo_map", json!({ "tokens": tokens })).await.unwrap();
+        let shown = text(&map);
+        assert!(shown.len() <= tokens * 4, "{tokens}: {}", shown.len());
+        assert!(shown.contains("of 300 files shown"), "{shown}");
+        assert!(map.details["shown"].as_u64().unwrap() > 0);
+    }
+    assert!(fixture.error("repo_map", json!({ "tokens": 50 })).await.contains("from 100 to 20000"));
+}
+
+#[tokio::test]
+async fn cancelled_map_returns_cancelled() {
+    let fixture = filled(50);
+    let token = CancellationToken::new();
+    let mut context = context("repo_map", token.clone());
+    // The first progress message cancels the call in the middle of the work.
+    context.on_progress = Some(Arc::new(move |_| token.cancel()));
+    let result = fixture.tool("repo_map").execute(json!({}), context).await;
+    assert!(matches!(result, Err(ToolError::Cancelled)), "{result:?}");
+}
+
+#[tokio::test]
+async fn map_reports_progress_and_only_reads() {
+    let fixture = filled(450);
+    let messages = Arc::new(Mutex::new(Vec::new()));
+    let mut context = context("repo_map", CancellationToken::new());
+    let collector = Arc::clone(&messages);
+    context.on_progress = Some(Arc::new(move |words| collector.lock().unwrap().push(words)));
+    fixture.tool("repo_map").execute(json!({}), context).await.unwrap();
+    assert_eq!(messages.lock().unwrap().len(), 3);
+    assert_eq!(fixture.tool("repo_map").effects(), ToolEffects::READS);
+}
