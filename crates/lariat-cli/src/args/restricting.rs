@@ -1,37 +1,34 @@
-//! Every input that restricts a run, with a broken value for each: the one table.
+//! A table of every input that restricts a run, with an invalid value for each.
 //!
-//! The program's own tests compare it with the settings, the flags and the documentation; the tests of the program break
-//! each of them. A new setting or flag that restricts cannot be left out: the first of these fails.
-//! Data only, because the tests of the program include this file as it is.
+//! Unit tests compare the table with the settings, the flags and the documentation, so a new restricting setting or flag cannot
+//! be forgotten. The integration tests try each invalid value; they include this file, so it holds data only.
 
-/// An input that restricts.
+/// An input that restricts a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Restricting {
-    /// Its name, as people write it.
+    /// The name as users write it.
     pub(crate) name: &'static str,
-    /// How it is given.
     pub(crate) given: Given,
-    /// A value that cannot be read, as it would be written there.
+    /// An invalid value, in the syntax of that input.
     pub(crate) broken: &'static str,
 }
 
-/// How an input is given.
+/// Where an input comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Given {
-    /// A setting of Lariat: in `config.toml`, in `lariat.toml` of a trusted project unless only the person may set it, and
-    /// as a variable.
+    /// A Lariat setting: in `config.toml`, in `lariat.toml` of a trusted project unless it is user-only, or in a variable.
     Setting,
     /// A flag of `lariat run`.
     Flag,
-    /// A flag of Claude Code's family.
+    /// A Claude Code flag.
     ClaudeFlag,
-    /// A part of `permissions`, in every file of settings, trusted or not, and in `--settings`.
+    /// A key of `permissions`, in any settings file, trusted or not, or in `--settings`.
     Permissions,
-    /// A part of `hooks`, in every file of settings that counts.
+    /// A key of `hooks`, in any settings file in effect.
     Hooks,
-    /// A key of Claude Code's settings that there is nothing for here.
+    /// A Claude Code setting that Lariat does not support.
     ClaudeSetting,
-    /// A whole file of settings.
+    /// A whole settings file.
     File,
 }
 
@@ -39,7 +36,6 @@ const fn restricting(given: Given, name: &'static str, broken: &'static str) -> 
     Restricting { name, given, broken }
 }
 
-/// Every input that restricts.
 pub(crate) const RESTRICTING: &[Restricting] = &[
     restricting(Given::Setting, "mode", "\"plna\""),
     restricting(Given::Setting, "sandbox.enabled", "\"yes\""),

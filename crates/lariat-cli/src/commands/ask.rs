@@ -1,4 +1,4 @@
-//! A question that is answered with yes or no.
+//! Asks the user a yes-or-no question.
 
 use std::io::{BufRead as _, Write as _};
 
@@ -6,14 +6,14 @@ use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::world::World;
 
-/// Whether to go on. Without anybody to ask, nothing is done.
+/// Returns whether the user confirms. Fails without a terminal, so that nothing happens unconfirmed.
 pub(crate) fn whether(world: &World, question: &str, yes: bool) -> Result<bool, Problem> {
     if yes {
         return Ok(true);
     }
     if !world.is_attended() {
-        return Err(Problem::new(Exit::Usage, "nobody is there to be asked, so nothing was done")
-            .next("look at what is shown above, then add --yes"));
+        return Err(Problem::new(Exit::Usage, "confirmation required, but there is no terminal to ask on")
+            .next("review the output above, then run again with --yes"));
     }
     let _ = write!(std::io::stderr(), "{question} [y/N] ");
     let mut answer = String::new();

@@ -1,4 +1,4 @@
-//! `lariat auth`: keys of model services. No key is ever shown.
+//! `lariat auth`: manages API keys. Never prints a key.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -17,7 +17,7 @@ use crate::keys::{KeyFile, Stored};
 use crate::problem::Problem;
 use crate::world::World;
 
-/// Where a service has its key.
+/// Where a provider's key is.
 #[derive(Serialize)]
 struct Status {
     provider: String,
@@ -26,7 +26,6 @@ struct Status {
     variables: Vec<String>,
 }
 
-/// Looks at keys, stores one, forgets one.
 pub(crate) fn auth(world: &World, args: AuthArgs) -> Ended {
     let config = world.place(&world.visit(None))?.config;
     let file = KeyFile::new(world.folders.keys());
@@ -64,7 +63,7 @@ fn status(world: &World, config: &Config, json: bool) -> Ended {
         })
         .collect();
     print::out(&print::table(
-        &[Column::text("SERVICE"), Column::text("KEY"), Column::text("VARIABLES")],
+        &[Column::text("PROVIDER"), Column::text("KEY"), Column::text("VARIABLES")],
         &rows,
     ));
     Ok(Exit::Done)
@@ -76,51 +75,54 @@ fn login(world: &World, config: &Config, file: &KeyFile, provider: &str) -> Ende
     if !known().any(|name| name == provider) {
         let near =
             nearest(provider, known()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        return Err(Problem::new(Exit::Usage, format!("there is no service `{provider}`")).next(format!(
-            "{near}`lariat auth status` shows all; others begin in `[providers.{provider}]` of the settings"
+        return Err(Problem::new(Exit::Usage, format!("unknown provider `{provider}`")).next(format!(
+            "{near}`lariat auth status` lists all; to add one, define `[providers.{provider}]` in your settings"
         )));
     }
     let key = read_key(provider)?;
     if key.is_empty() {
-        return Err(Problem::new(Exit::Usage, "no key was given")
-            .next(format!("paste it, or pipe it: `lariat auth login {provider} < FILE`")));
+        return Err(Problem::new(Exit::Usage, "no API key given")
+            .next(format!("paste the key, or pipe it: `lariat auth login {provider} < FILE`")));
     }
     if key.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
-        return Err(Problem::new(Exit::Usage, "this is no key: it has spaces in it; nothing was stored")
-            .next("give the key alone, on one line"));
+        return Err(Problem::new(
+            Exit::Usage,
+            "invalid API key: it contains white space; nothing was stored",
+        )
+        .next("enter only the key, on one line"));
     }
     keep(world, config, file, provider, key)
 }
 
-/// Stores a key in the keyring; where that is not to be or not to be had, in the file.
+/// Stores a key in the keyring, or in the file if `auth.store` says so or the keyring fails.
 fn keep(world: &World, config: &Config, file: &KeyFile, provider: &str, key: String) -> Ended {
     let (keyring, wanted) = (world.keyring(), config.text("auth.store").unwrap_or_default());
-    // First: with a file that cannot be used, nothing is stored anywhere.
+    // Read first, so that an unusable file prevents storing anything anywhere.
     let before = file.load()?.remove(provider);
     let tried = (wanted != "file").then(|| keyring.store(provider, &key));
     let why = match tried {
         Some(Ok(())) => {
             file.store(provider, Stored::IN_KEYRING)?;
-            print::note(&format!("stored for {provider} in the system's keyring"));
+            print::note(&format!("stored the key for {provider} in the system keyring"));
             return Ok(Exit::Done);
         }
         Some(Err(trouble)) if wanted == "keyring" => {
-            return Err(trouble.problem("the keyring cannot be used, and nothing was stored"));
+            return Err(trouble.problem("nothing was stored: the keyring is unavailable"));
         }
         Some(Err(trouble)) => Some(trouble),
         None => None,
     };
     file.store(provider, Stored::Key(key))?;
-    let reason = why.as_ref().map(|trouble| format!("; the keyring is not used: {}", trouble.cause));
+    let reason = why.as_ref().map(|trouble| format!("; the keyring is unavailable: {}", trouble.cause));
     let path = file.path().display();
     print::note(&format!(
-        "stored for {provider} in {path}, readable for you alone{}",
+        "stored the key for {provider} in {path}, readable only by you{}",
         reason.unwrap_or_default()
     ));
     if before == Some(Stored::IN_KEYRING) {
-        // One that was just not to be had is not asked again.
+        // Does not query a keyring that just failed.
         if why.map_or_else(|| keyring.forget(provider), Err).is_err() {
-            print::note(&format!("the key of {provider} that was stored before is still in the keyring"));
+            print::note(&format!("warning: the previous key for {provider} is still in the keyring"));
         }
     }
     Ok(Exit::Done)
@@ -128,20 +130,20 @@ fn keep(world: &World, config: &Config, file: &KeyFile, provider: &str, key: Str
 
 fn logout(world: &World, file: &KeyFile, provider: &str) -> Ended {
     let Some(stored) = file.load()?.remove(provider) else {
-        return Err(Problem::new(Exit::Failed, format!("no key of {provider} is stored"))
+        return Err(Problem::new(Exit::Failed, format!("no key is stored for {provider}"))
             .at(file.path().display().to_string())
-            .next("`lariat auth status` shows where keys are"));
+            .next("`lariat auth status` shows where your keys are"));
     };
     if stored == Stored::IN_KEYRING {
         let forgotten = world.keyring().forget(provider);
-        forgotten.map_err(|trouble| trouble.problem("the key is in the keyring and cannot be removed"))?;
+        forgotten.map_err(|trouble| trouble.problem("could not remove the key from the keyring"))?;
     }
     file.forget(provider)?;
-    print::note(&format!("the key of {provider} is forgotten"));
+    print::note(&format!("removed the key for {provider}"));
     Ok(Exit::Done)
 }
 
-/// A line of standard input; on a terminal nothing of it is seen.
+/// Reads a line from standard input, with echo off on a terminal.
 fn read_key(provider: &str) -> Result<String, Problem> {
     let input = std::io::stdin();
     let is_terminal = input.is_terminal();
@@ -151,18 +153,18 @@ fn read_key(provider: &str) -> Result<String, Problem> {
         unseen.local_modes.remove(LocalModes::ECHO);
         unseen.local_modes.insert(LocalModes::ECHONL);
         tcsetattr(&input, OptionalActions::Flush, &unseen).map_err(|error| {
-            Problem::new(Exit::Failed, format!("the terminal shows what is typed: {error}"))
+            Problem::new(Exit::Failed, format!("could not turn off terminal echo: {error}"))
         })?;
     }
     if is_terminal {
-        // Only now: what is typed at once is not seen either.
-        let _ = write!(std::io::stderr(), "key of {provider}: ");
+        // Only after echo is off, so that an immediate paste stays invisible.
+        let _ = write!(std::io::stderr(), "API key for {provider}: ");
     }
     let mut line = String::new();
     let read = input.lock().read_line(&mut line);
     if let Some(before) = &before {
         let _ = tcsetattr(&input, OptionalActions::Flush, before);
     }
-    read.map_err(|error| Problem::new(Exit::Failed, format!("the key cannot be read: {error}")))?;
+    read.map_err(|error| Problem::new(Exit::Failed, format!("could not read the key: {error}")))?;
     Ok(line.trim().to_owned())
 }

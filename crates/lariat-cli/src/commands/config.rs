@@ -1,4 +1,4 @@
-//! `lariat config`: what is set, and by whom.
+//! `lariat config`: shows and edits settings.
 
 use std::path::Path;
 
@@ -18,11 +18,10 @@ use crate::world::World;
 struct Setting {
     key: String,
     value: Value,
-    /// Who set it; none for what is built in.
+    /// Where it was set; `None` for a default.
     origin: Option<String>,
 }
 
-/// Looks at settings, or edits them.
 pub(crate) fn config(world: &World, args: ConfigArgs) -> Ended {
     let own = world.folders.settings();
     match args.command {
@@ -56,7 +55,7 @@ fn show(config: &Config, args: &ConfigShowArgs) -> Ended {
         let rows: Vec<Vec<String>> = settings
             .into_iter()
             .map(|setting| {
-                let origin = setting.origin.unwrap_or_else(|| "built in".to_owned());
+                let origin = setting.origin.unwrap_or_else(|| "default".to_owned());
                 vec![setting.key, setting.value.to_string(), origin]
             })
             .collect();
@@ -72,8 +71,8 @@ fn warn(config: &Config) {
 
 fn edit(world: &World, path: &Path) -> Result<(), Problem> {
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| world.variable(name)).ok_or_else(|| {
-        Problem::new(Exit::Setup, "no editor is known")
-            .next(format!("set VISUAL or EDITOR, or edit {} with any", path.display()))
+        Problem::new(Exit::Setup, "no editor is configured")
+            .next(format!("set VISUAL or EDITOR, or edit {} yourself", path.display()))
     })?;
     if files::text(path).is_none() && !path.exists() {
         if let Some(folder) = path.parent() {
@@ -82,12 +81,12 @@ fn edit(world: &World, path: &Path) -> Result<(), Problem> {
         files::write_new(path, &template::user())?;
     }
     start(editor, path)?;
-    // What was written is read at once, so that a slip is told now and not with the next run.
+    // Loads the file at once, so that the user sees a mistake now and not in the next run.
     warn(&world.place(&world.visit(None))?.config);
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the person's own editor, on the person's own terminal")]
+#[expect(clippy::disallowed_methods, reason = "the user's own editor, on the user's terminal")]
 fn start(editor: &str, path: &Path) -> Result<(), Problem> {
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or(editor);
@@ -95,11 +94,11 @@ fn start(editor: &str, path: &Path) -> Result<(), Problem> {
     let wrong = |what: String| {
         Problem::new(Exit::Failed, format!("the editor `{editor}` {what}"))
             .at(path.display().to_string())
-            .next("set VISUAL or EDITOR to one that works")
+            .next("set VISUAL or EDITOR to a working editor")
     };
     match ended {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(wrong(format!("ended with {status}"))),
-        Err(error) => Err(wrong(format!("could not be started: {error}"))),
+        Ok(status) => Err(wrong(format!("failed ({status})"))),
+        Err(error) => Err(wrong(format!("could not start: {error}"))),
     }
 }

@@ -1,7 +1,7 @@
-//! What a run says about a project that is not trusted: asked once on a terminal, one line otherwise.
+//! Tells the user about an untrusted project: asks once on a terminal, otherwise prints one line.
 //!
-//! Owns the words and the memory of what was asked. Invariant: a run never leaves out what a project brings without saying so, and
-//! uses it only after a yes to exactly this.
+//! A run never drops a project's configuration silently, and uses it only after the user trusted exactly that content. Remembers
+//! which projects the user was asked about.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
@@ -15,10 +15,10 @@ use crate::files;
 use crate::problem::Problem;
 use crate::world::World;
 
-/// Names that are told of one kind; more are counted.
+/// Names to list per kind; the rest is a count.
 const NAMED: usize = 3;
 
-/// Comes to a directory. Says what its project brings and is not used, or asks whether to trust it.
+/// Loads a directory. If its project is untrusted, asks whether to trust it, or notes what Lariat ignores.
 pub(crate) fn settle(world: &World, visit: &Visit, may_ask: bool) -> Result<Place, Problem> {
     let place = world.place(visit)?;
     let opened = &place.opened;
@@ -38,49 +38,50 @@ pub(crate) fn settle(world: &World, visit: &Visit, may_ask: bool) -> Result<Plac
         match answer.trim().to_lowercase().as_str() {
             "t" | "trust" | "y" | "yes" => {
                 opened.accept(&TrustBook::new(world.folders.trust())).map_err(ServiceError::from)?;
-                // Opened again, so that it uses what was accepted, and nothing that came since.
+                // Loads again, to use what the user accepted and nothing that changed since.
                 return world.place(visit);
             }
             "s" | "show" => trust::show(world, &place),
             "n" | "no" | "not now" => break,
-            // The terminal is gone.
+            // The terminal was closed.
             _ if !read.is_ok_and(|read| read > 0) => break,
             _ => {}
         }
     }
     memory.remember(&place)?;
-    print::note("not trusted; you can do it later: lariat trust");
+    print::note("not trusted; to trust it later, run `lariat trust`");
     Ok(place)
 }
 
-/// What is the matter with a project that is not trusted, in one line.
+/// Says in one line why a project is untrusted and what Lariat ignores.
 pub(crate) fn situation(place: &Place) -> String {
     let brings = brings(&place.opened.brings());
     match &place.opened.standing {
         Standing::Changed(differences) => {
             let paths: Vec<&str> = differences.iter().map(|one| one.path.as_str()).collect();
             format!(
-                "this project changed since you trusted it ({}), so Lariat does not use its {brings}",
+                "this project changed since you trusted it ({}), so Lariat ignores its {brings}",
                 some(&paths)
             )
         }
         _ if place.opened.manifest.is_none() => {
-            "this project cannot be trusted as it is, so Lariat uses nothing of what it brings".to_owned()
+            "this project cannot be trusted in its current state, so Lariat ignores its configuration"
+                .to_owned()
         }
-        _ => format!("this project is not trusted, so Lariat does not use its {brings}"),
+        _ => format!("this project is not trusted, so Lariat ignores its {brings}"),
     }
 }
 
-/// What to do about it.
+/// The next step for an untrusted project.
 pub(crate) fn advice(place: &Place) -> &'static str {
     match &place.opened.standing {
-        _ if place.opened.manifest.is_none() => "see why: lariat trust",
-        Standing::Changed(_) => "see what changed and trust it again: lariat trust",
-        _ => "review and trust it: lariat trust",
+        _ if place.opened.manifest.is_none() => "run `lariat trust` to see why",
+        Standing::Changed(_) => "run `lariat trust` to review the changes",
+        _ => "run `lariat trust` to review and trust it",
     }
 }
 
-/// What a project brings, by kind.
+/// Summarizes a project's configuration by kind.
 fn brings(brought: &[Brought]) -> String {
     let of = |kind: BroughtKind| brought.iter().filter(move |one| one.kind == kind);
     let mut said = Vec::new();
@@ -91,10 +92,10 @@ fn brings(brought: &[Brought]) -> String {
     for (kind, one, many) in [
         (BroughtKind::Hook, "hook", "hooks"),
         (BroughtKind::AllowRule, "allow rule", "allow rules"),
-        (BroughtKind::Server, "tool server", "tool servers"),
+        (BroughtKind::Server, "MCP server", "MCP servers"),
         (BroughtKind::Variable, "variable", "variables"),
         (BroughtKind::Setting, "setting", "settings"),
-        (BroughtKind::Git, "line of git configuration", "lines of git configuration"),
+        (BroughtKind::Git, "git setting", "git settings"),
         (BroughtKind::File, "other file", "other files"),
     ] {
         let count = of(kind).count();
@@ -122,7 +123,7 @@ fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Which projects the person was asked about, and with what in them.
+/// The projects that the user was asked about, with a fingerprint of their configuration.
 struct Memory {
     file: std::path::PathBuf,
     asked: BTreeMap<String, String>,
@@ -131,7 +132,7 @@ struct Memory {
 impl Memory {
     fn new(world: &World) -> Self {
         let file = world.folders.state.join("asked.json");
-        // What cannot be read is asked again.
+        // Asks again if the file is unreadable.
         let asked = files::text(&file).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         Self { file, asked }
     }

@@ -1,4 +1,4 @@
-//! `lariat context show`: what is in the window. Needs no model and no key.
+//! `lariat context show`: shows what fills the context window. Works without a model or key.
 
 use lariat_service::Which;
 
@@ -11,20 +11,20 @@ use crate::world::World;
 const COLUMNS: &[Column] = &[
     Column::text("PART"),
     Column::text("NAME"),
-    Column::number("PIECES"),
+    Column::number("ITEMS"),
     Column::number("TOKENS"),
     Column::number("SHARE"),
     Column::number("CACHED"),
 ];
 
-/// Shows what is in the window of a session, or of one that would begin here.
+/// Shows the context window of a session, or of a new session in this directory.
 pub(crate) async fn context(world: &World, args: ContextArgs) -> Ended {
     let ContextCommand::Show(args) = args.command;
     let place = world.place(&world.visit(None))?;
     let (service, which) = match (args.id, args.continue_last) {
         (Some(id), _) => (world.service(&place).await?, Which::Resume(id)),
         (None, true) => (world.service(&place).await?, Which::Continue),
-        // Nothing of it is kept.
+        // Saves nothing.
         (None, false) => (world.ephemeral(&place).await?, Which::New),
     };
     let look = service.window(&place, &which).await?;
@@ -54,7 +54,7 @@ pub(crate) async fn context(world: &World, args: ContextArgs) -> Ended {
         "{}{window} tokens{percent}, {} of them cached, {}",
         print::count(report.used),
         print::count(report.cached),
-        look.model.as_deref().unwrap_or("no model is set up")
+        look.model.as_deref().unwrap_or("no model configured")
     ));
     Ok(Exit::Done)
 }

@@ -1,6 +1,6 @@
-//! One module per command: arguments in, work done by the service, an [`Exit`] out.
+//! One module per command: each takes arguments, calls the service and returns an [`Exit`].
 //!
-//! `print` and `ask` are how commands besides `run` speak to a person; `template` is what files of settings begin with.
+//! `print` and `ask` talk to the user for every command except `run`; `template` holds the initial text of settings files.
 
 mod ask;
 mod auth;
@@ -33,10 +33,10 @@ use crate::problem::Problem;
 use crate::wire::compat;
 use crate::world::World;
 
-/// How a command ends: with a code, or with a problem that is told.
+/// An exit code, or an error to print.
 pub(crate) type Ended = Result<Exit, Problem>;
 
-/// Reads the arguments and does what they say.
+/// Parses the arguments and runs the command.
 pub(crate) fn start() -> ExitCode {
     let world = World::look();
     if let Some(asked) = compat::parse(&world.words()) {
@@ -88,7 +88,7 @@ pub(crate) fn start() -> ExitCode {
     )
 }
 
-/// Tells a problem, and ends.
+/// Prints an error and returns the exit code.
 fn over(world: &World, ended: Ended) -> ExitCode {
     match ended {
         Ok(exit) => exit.into(),
@@ -100,7 +100,7 @@ fn over(world: &World, ended: Ended) -> ExitCode {
     }
 }
 
-/// With what there is to use, where no model is set up.
+/// Replaces the hint by first-run advice if no model is configured.
 fn advised(world: &World, mut problem: Problem) -> Problem {
     if !problem.lacks_model {
         return problem;
@@ -114,12 +114,12 @@ fn advised(world: &World, mut problem: Problem) -> Problem {
     problem
 }
 
-/// Runs a command that waits for things. One thread is enough: everything heavy is the tools' and the stores' own.
+/// Runs an async command. One thread is enough: tools and stores do heavy work on their own threads.
 fn waiting(command: impl Future<Output = Ended>) -> Ended {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
     let ended = runtime.block_on(command);
-    // What still reads a terminal cannot be waited for, and what was to be kept is.
+    // A thread that still reads the terminal cannot be joined; all data is already durable.
     runtime.shutdown_background();
     ended
 }

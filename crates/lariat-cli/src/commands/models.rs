@@ -1,4 +1,4 @@
-//! `lariat models`: what there is, with windows and prices.
+//! `lariat models`: lists models with context windows and prices.
 
 use lariat_core::model::ModelCost;
 use lariat_model::catalogue::{Catalogue, ModelInfo};
@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::world::World;
 
-/// What is told of a model.
+/// The details of a model.
 #[derive(Serialize)]
 struct Told {
     model: String,
@@ -51,7 +51,7 @@ impl Told {
         }
     }
 
-    /// A model that only the settings name.
+    /// A model that only the settings define.
     fn configured(config: &Config, provider: &str, id: &str) -> Self {
         let setting = |key: &str| config.text(&format!("providers.{provider}.{key}"));
         Self {
@@ -84,13 +84,12 @@ impl Told {
 
 const COLUMNS: &[Column] = &[
     Column::whole("MODEL"),
-    Column::number("WINDOW"),
+    Column::number("CONTEXT"),
     Column::number("INPUT/M"),
     Column::number("OUTPUT/M"),
-    Column::text("CAN"),
+    Column::text("FEATURES"),
 ];
 
-/// Looks at models.
 pub(crate) fn models(world: &World, args: ModelsArgs) -> Ended {
     let place = world.place(&world.visit(None))?;
     match args.command {
@@ -100,7 +99,7 @@ pub(crate) fn models(world: &World, args: ModelsArgs) -> Ended {
     }
 }
 
-/// The names of all models, those of the settings first.
+/// The names of all models, those from the settings first.
 pub(crate) fn names(config: &Config) -> Vec<String> {
     let catalogue = Catalogue::embedded().models().map(|info| format!("{}/{}", info.provider, info.id));
     own(config).map(|told| told.model).chain(catalogue).collect()
@@ -109,7 +108,7 @@ pub(crate) fn names(config: &Config) -> Vec<String> {
 fn own(config: &Config) -> impl Iterator<Item = Told> + '_ {
     config.names_in("providers").into_iter().flat_map(move |provider| {
         let mut ids = config.texts(&format!("providers.{provider}.models"));
-        // The model that is used is one of its provider's, listed or not.
+        // Includes the configured model, even if its provider does not list it.
         let used = config.text("model").and_then(|name| {
             let (of, id) = name.split_once('/')?;
             (of == provider && known_provider(of).is_none()).then(|| id.to_owned())
@@ -158,10 +157,11 @@ fn none(config: &Config, catalogue: &Catalogue, args: &ModelsListArgs) -> Proble
         if known.contains(&name) { None } else { lariat_core::nearest::nearest(name, known) }
     });
     let near = near.map(|near| format!("did you mean `--provider {near}`? ")).unwrap_or_default();
-    Problem::new(Exit::Failed, "no model fits").next(format!("{near}`lariat models list` shows all"))
+    Problem::new(Exit::Failed, "no model matches")
+        .next(format!("{near}`lariat models list` lists all models"))
 }
 
-/// What is known of a model by its name: listed in the settings, in the catalogue, or such as a run would use it.
+/// Finds a model by name: in the settings, in the catalogue, or as a run would resolve it.
 fn known(world: &World, place: &Place, name: &str) -> Result<Told, ServiceError> {
     let config = &place.config;
     if let Some(told) = own(config).find(|told| told.model == name) {
@@ -170,7 +170,7 @@ fn known(world: &World, place: &Place, name: &str) -> Result<Told, ServiceError>
     if let Some(info) = place.catalogue.catalogue().find(name) {
         return Ok(Told::of(info));
     }
-    // A key is not needed to look at a model.
+    // Showing a model needs no key.
     let keys = world.keys();
     let found = match Models::new(config, &keys).with_catalogue(&place.catalogue).find(name) {
         Err(ServiceError::NoKey { .. }) => None,
@@ -204,27 +204,27 @@ fn show(world: &World, place: &Place, args: &ModelsShowArgs) -> Ended {
     let add = |name: &str, value: String| print::field(name, &value);
     add("model", told.model.clone());
     add("name", told.name.clone());
-    add("window", told.context.map_or_else(|| "not known".to_owned(), |tokens| format!("{tokens} tokens")));
+    add("context", told.context.map_or_else(|| "unknown".to_owned(), |tokens| format!("{tokens} tokens")));
     if let Some(output) = told.output {
-        add("replies", format!("{output} tokens at most"));
+        add("output", format!("up to {output} tokens"));
     }
     match &told.cost {
-        None => add("price", "not known".to_owned()),
+        None => add("price", "unknown".to_owned()),
         Some(cost) => add("price", priced(cost)),
     }
     if let Some(tier) = told.cost.as_ref().and_then(|cost| cost.tier.as_ref()) {
         add("", format!("above {} tokens: {}", print::count(tier.above), priced(&tier.cost)));
     }
-    add("can", told.abilities());
+    add("features", told.abilities());
     if let Some(released) = &told.released {
         add("released", released.clone());
     }
     add("protocol", told.api.clone());
     if !told.base_url.is_empty() {
-        add("address", told.base_url.clone());
+        add("url", told.base_url.clone());
     }
     if !told.key_variables.is_empty() {
-        add("key in", told.key_variables.join(", "));
+        add("key", told.key_variables.join(", "));
     }
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! `lariat permissions`: which rules count here, and what they mean for a call.
+//! `lariat permissions`: lists permission rules and tests tool calls against them.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ struct Judged {
     danger: String,
     mode: &'static str,
     because: Vec<String>,
-    /// Each command of a call of several, by itself.
+    /// The decision for each command of a compound command.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<Part>,
 }
@@ -59,7 +59,6 @@ struct Part {
     because: Vec<String>,
 }
 
-/// Looks at permissions.
 pub(crate) async fn permissions(world: &World, args: PermissionsArgs) -> Ended {
     let place = world.place(&world.visit(None))?;
     let book = ApprovalBook::new(world.folders.approvals());
@@ -71,7 +70,7 @@ pub(crate) async fn permissions(world: &World, args: PermissionsArgs) -> Ended {
     }
 }
 
-/// The gate that a session here would have.
+/// The permission gate of a session in this directory.
 fn gate(world: &World, place: &Place, book: ApprovalBook) -> Result<Gate, Problem> {
     let environment = place.environment(&world.environment());
     let hooks = HookPrograms::new(Supervisor::new(), place.path(), environment.clone());
@@ -112,7 +111,7 @@ fn list(world: &World, place: &Place, book: &ApprovalBook, json: bool) -> Ended 
     };
     rows.extend(listed.approvals.into_iter().map(approved));
     if rows.is_empty() {
-        print::line("no rules: what the mode does not run is asked");
+        print::line("no rules: actions that the mode does not allow require approval");
     } else {
         print::out(&print::table(
             &[Column::text("EFFECT"), Column::whole("RULE"), Column::text("ORIGIN")],
@@ -123,7 +122,7 @@ fn list(world: &World, place: &Place, book: &ApprovalBook, json: bool) -> Ended 
     Ok(Exit::Done)
 }
 
-/// Judges a call. Ends with 0 when it would run without a question.
+/// Prints the decision for a tool call. Exits with 0 if it would run without asking.
 async fn judge(world: &World, place: &Place, book: ApprovalBook, args: &CallArgs, every: bool) -> Ended {
     let gate = gate(world, place, book)?;
     if let Some(mode) = args.mode.as_deref().and_then(Mode::parse) {
@@ -133,8 +132,8 @@ async fn judge(world: &World, place: &Place, book: ApprovalBook, args: &CallArgs
     let call = if arguments.is_empty() { tool.clone() } else { format!("{tool}({arguments})") };
     let confinement = confinement(world, place).await;
     let judgement = gate.guard().dry_run_in(&call, gate.mode(), confinement).ok_or_else(|| {
-        Problem::new(Exit::Usage, format!("`{call}` is no call"))
-            .next("name the tool, then what it is called with: `lariat permissions test bash \"git push\"`")
+        Problem::new(Exit::Usage, format!("`{call}` is not a tool call"))
+            .next("give the tool, then its argument: `lariat permissions test bash \"git push\"`")
     })?;
     let verdict = word(judgement.verdict);
     let because = judgement.because.iter().map(told);
@@ -163,7 +162,7 @@ async fn judge(world: &World, place: &Place, book: ApprovalBook, args: &CallArgs
     Ok(if judgement.verdict == Decision::Allow { Exit::Done } else { Exit::Unsound })
 }
 
-/// The tool and what it is called with. Words that begin with no tool's name are a command.
+/// Splits the words into tool and argument. Words that do not start with a tool name are a shell command.
 fn call_of(args: &CallArgs) -> (String, String) {
     let arguments = args.arguments.join(" ");
     let name = args.tool.split('(').next().unwrap_or_default();
@@ -175,7 +174,7 @@ fn call_of(args: &CallArgs) -> (String, String) {
     ("bash".to_owned(), words.collect::<Vec<_>>().join(" "))
 }
 
-/// Whether commands of a run here would be confined.
+/// Whether a run in this directory would sandbox its commands.
 async fn confinement(world: &World, place: &Place) -> Confinement {
     let is_confined = place.config.flag("sandbox.enabled")
         && walls::backend(&world.folders, &world.environment()).await.is_ok();
@@ -190,17 +189,17 @@ const fn word(decision: Decision) -> &'static str {
     }
 }
 
-/// A reason in words. Rules of flags are approvals here: these commands take no rules.
+/// Describes a reason. Flag-level rules are remembered approvals here, because these commands have no rule flags.
 fn told(reason: &Reason) -> String {
     match &reason.cause {
         Cause::Rule { text, origin, .. } if origin.level == Level::Flags => {
-            format!("`{}`: the approval `{text}` that was remembered fits", reason.part)
+            format!("`{}`: matches the remembered approval `{text}`", reason.part)
         }
         _ => reason.to_string(),
     }
 }
 
-/// Each command of a shell command, judged by itself.
+/// The decision for each command of a compound shell command.
 fn parts(gate: &Gate, tool: &str, command: &str, confinement: Confinement) -> Vec<Part> {
     let commands = lariat_guard::shell::analyse(command).commands;
     if commands.len() < 2 {
@@ -225,22 +224,22 @@ fn revoke(place: &Place, book: &ApprovalBook, args: &RevokeArgs) -> Ended {
         if args.json {
             return print::json(&Revoked { directory: project, rule: rule.to_owned(), revoked: true });
         }
-        print::note(&format!("forgotten: {rule}"));
+        print::note(&format!("removed the approval {rule}"));
         return Ok(Exit::Done);
     }
     let written = place.opened.settings().rules.into_iter().find(|known| known.text == rule);
     if let Some(written) = written {
         return Err(Problem::new(
             Exit::Failed,
-            format!("`{rule}` was not approved, it is written in a file"),
+            format!("`{rule}` is a rule in a settings file, not an approval"),
         )
         .at(written.origin.to_string())
-        .next("remove it there"));
+        .next("remove it from that file"));
     }
     let approvals = book.of(&project)?;
     let near = nearest(rule, approvals.iter().map(|approval| approval.rule.as_str()));
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    Err(Problem::new(Exit::Failed, format!("no approval `{rule}` is remembered here"))
+    Err(Problem::new(Exit::Failed, format!("no remembered approval `{rule}` in this directory"))
         .at(project)
-        .next(format!("{near}`lariat permissions list` shows all")))
+        .next(format!("{near}`lariat permissions list` lists all")))
 }

@@ -1,4 +1,4 @@
-//! `lariat completions` and `lariat man`: made from the arguments, so that they say what the program does.
+//! `lariat completions` and `lariat man`, generated from the arguments.
 
 use std::path::Path;
 
@@ -16,7 +16,6 @@ use crate::files;
 use crate::problem::Problem;
 use crate::world::World;
 
-/// Prints completions for a shell.
 pub(crate) fn completions(args: &CompletionsArgs) -> Ended {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "lariat", &mut text);
@@ -24,11 +23,11 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Ended {
     Ok(Exit::Done)
 }
 
-/// Options whose values are sessions, and those whose values are models.
+/// Options that take a session, and options that take a model.
 const SESSIONS: &[&str] = &["-r", "--resume", "--fork"];
 const MODELS: &[&str] = &["-m", "--model"];
 
-/// Completions that ask this program for sessions and models, where the generated ones offer files.
+/// Completes session ids and model names where the generated script completes files.
 fn offering(shell: Shell, script: &str) -> String {
     match shell {
         Shell::Bash => for_bash(script),
@@ -80,7 +79,7 @@ fn for_zsh(script: &str) -> String {
     let script = script
         .replace(":SESSION:_default", ":SESSION:_lariat_sessions")
         .replace(":MODEL:_default", ":MODEL:_lariat_models");
-    // The first line says which program it is for.
+    // The first line names the program.
     match script.split_once('\n') {
         Some((first, rest)) => format!("{first}\n\n{ZSH}{rest}"),
         None => script,
@@ -108,7 +107,7 @@ fn for_fish(script: &str) -> String {
     script.lines().map(line).collect()
 }
 
-/// Prints candidates, one per line, with a description behind a tab.
+/// Prints candidates, one per line, with a description after a tab.
 pub(crate) async fn complete(world: &World, args: CompleteArgs) -> Ended {
     let place = world.place(&world.visit(None))?;
     match args.what {
@@ -129,10 +128,10 @@ pub(crate) async fn complete(world: &World, args: CompleteArgs) -> Ended {
     Ok(Exit::Done)
 }
 
-/// Sessions that are offered, the newest first.
+/// Maximum number of sessions to offer, newest first.
 const OFFERED: usize = 50;
 
-/// Prints the first page of the manual, or writes all of them.
+/// Prints the main man page, or writes all pages to a directory.
 pub(crate) fn man(args: &ManArgs) -> Ended {
     let mut command = Args::command().disable_help_subcommand(true);
     command.build();
@@ -142,11 +141,11 @@ pub(crate) fn man(args: &ManArgs) -> Ended {
     };
     files::make(dir)?;
     let count = pages(&command, dir, true)?;
-    print::note(&format!("{count} pages in {}", dir.display()));
+    print::note(&format!("wrote {count} pages to {}", dir.display()));
     Ok(Exit::Done)
 }
 
-/// Writes a page for a command, and for every one below it.
+/// Writes the page of a command and of its subcommands.
 fn pages(command: &clap::Command, dir: &Path, is_first: bool) -> Result<usize, Problem> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     files::overwrite(&dir.join(format!("{name}.1")), &page(command, is_first)?)?;
@@ -161,7 +160,8 @@ fn pages(command: &clap::Command, dir: &Path, is_first: bool) -> Result<usize, P
 fn page(command: &clap::Command, with_codes: bool) -> Result<Vec<u8>, Problem> {
     let mut text = Vec::new();
     let man = Man::new(command.clone());
-    man.render(&mut text).map_err(|error| Problem::new(Exit::Failed, format!("the manual: {error}")))?;
+    man.render(&mut text)
+        .map_err(|error| Problem::new(Exit::Failed, format!("could not generate the manual: {error}")))?;
     if with_codes {
         text.extend_from_slice(b".SH \"EXIT STATUS\"\n");
         for (exit, meaning) in CODES {

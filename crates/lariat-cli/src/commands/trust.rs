@@ -1,4 +1,4 @@
-//! `lariat trust`: what a project brings, and whether that takes effect.
+//! `lariat trust`: shows a project's configuration and records whether the user trusts it.
 
 use lariat_guard::display;
 use lariat_guard::trust::{BroughtKind, Difference, Standing, TrustBook};
@@ -36,7 +36,7 @@ struct Thing {
     what: String,
 }
 
-/// Shows what a workspace brings, and trusts it when a person says so.
+/// Shows the project's configuration, and trusts it if the user confirms.
 pub(crate) fn trust(world: &World, args: &TrustArgs) -> Ended {
     let book = TrustBook::new(world.folders.trust());
     if args.list {
@@ -59,21 +59,21 @@ pub(crate) fn trust(world: &World, args: &TrustArgs) -> Ended {
     if place.opened.standing.is_trusted() {
         return Ok(Exit::Done);
     }
-    if !ask::whether(world, "Trust it, with exactly this?", args.yes)? {
+    if !ask::whether(world, "Trust this project with exactly this configuration?", args.yes)? {
         return Ok(Exit::Done);
     }
     place.opened.accept(&book).map_err(ServiceError::from)?;
-    print::note("trusted, as long as none of this changes");
+    print::note("trusted until any of this changes");
     Ok(Exit::Done)
 }
 
-/// Shows what a project brings, and what changed since it was trusted.
+/// Shows the project's configuration, and what changed since the user trusted it.
 pub(crate) fn show(world: &World, place: &Place) {
     let told = told(place);
-    print::line(&format!("{}: {}", told.directory, told.standing));
+    print::line(&format!("{}: {}", told.directory, standing_text(&place.opened.standing)));
     place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
     if !told.brings.is_empty() {
-        // It is approved, so nothing of it is cut or hidden.
+        // The user approves this, so it is shown in full.
         let exact = |text: &str| display::line(text).into_owned();
         let rows: Vec<Vec<String>> = told
             .brings
@@ -84,7 +84,7 @@ pub(crate) fn show(world: &World, place: &Place) {
         print::out(&print::table(&columns, &rows));
     }
     if let Standing::Changed(differences) = &place.opened.standing {
-        print::line("\nit changed since it was trusted:");
+        print::line("\nchanged since you trusted it:");
         let look = world.terminal(&place.config, Stream::Output);
         differences.iter().for_each(|difference| print::out(&shown(difference, &look)));
     }
@@ -106,13 +106,22 @@ fn told(place: &Place) -> Told {
     }
 }
 
-/// What a person's word is worth, in one word or two.
+/// The trust state as a JSON value.
 pub(crate) const fn standing(standing: &Standing) -> &'static str {
     match standing {
         Standing::Harmless => "brings nothing",
         Standing::Trusted => "trusted",
         Standing::Unknown => "not trusted",
         Standing::Changed(_) => "not trusted any more",
+    }
+}
+/// The trust state for the user.
+pub(crate) const fn standing_text(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::Harmless => "nothing to trust",
+        Standing::Trusted => "trusted",
+        Standing::Unknown => "not trusted",
+        Standing::Changed(_) => "changed since you trusted it",
     }
 }
 
@@ -130,15 +139,15 @@ const fn kind(kind: BroughtKind) -> &'static str {
     }
 }
 
-/// What became of a file since: every line, for whoever approves it; a plain diff in a pipe.
+/// Shows how a file changed, in full, because the user approves it. In a pipe, a plain diff.
 fn shown(difference: &Difference, look: &Look) -> String {
     let path = display::line(&difference.path);
     let (before, now) = match (&difference.before, &difference.now) {
         (None, _) => return format!("{path}: new\n"),
-        (_, None) => return format!("{path}: gone\n"),
-        // Only the beginning of a long file is kept.
+        (_, None) => return format!("{path}: deleted\n"),
+        // The record holds only the beginning of a long file.
         (Some(before), Some(now)) if before == now => {
-            return format!("{path}: changed after its beginning\n");
+            return format!("{path}: changed beyond its recorded beginning\n");
         }
         (Some(before), Some(now)) => (before.as_str(), now.as_str()),
     };
@@ -154,28 +163,28 @@ fn list(book: &TrustBook, json: bool) -> Ended {
         return print::json(&paths);
     }
     if trusted.is_empty() {
-        print::note("no workspace is trusted");
+        print::note("no trusted projects");
     }
     trusted.iter().for_each(|one| print::line(&one.identity.path));
     Ok(Exit::Done)
 }
 
 fn revoke(world: &World, book: &TrustBook, args: &TrustArgs) -> Ended {
-    // A directory that is gone can be forgotten, too.
+    // Trust in a deleted directory can be revoked, too.
     let named = args.dir.clone().unwrap_or_else(|| world.directory.clone());
     let path = match world.place(&world.visit(Some(&named))) {
         Ok(place) => place.opened.territory.root().display().to_string(),
-        // A directory that is gone, or whose settings cannot be read.
+        // A deleted directory, or one with invalid settings.
         Err(_) => named.canonicalize().unwrap_or(named).display().to_string(),
     };
     if book.revoke(&path)? {
         if args.json {
             return print::json(&Revoked { directory: path, revoked: true });
         }
-        print::note(&format!("not trusted any more: {path}"));
+        print::note(&format!("revoked trust in {path}"));
         return Ok(Exit::Done);
     }
-    Err(Problem::new(Exit::Failed, "it is not trusted, so there is nothing to take back")
+    Err(Problem::new(Exit::Failed, "the project is not trusted")
         .at(path)
-        .next("`lariat trust --list` shows what is"))
+        .next("`lariat trust --list` lists trusted projects"))
 }

@@ -1,4 +1,4 @@
-//! `lariat undo`: takes back what calls changed in files.
+//! `lariat undo`: undoes file changes made by the agent.
 
 use std::path::Path;
 
@@ -15,19 +15,19 @@ use crate::files;
 use crate::problem::Problem;
 use crate::world::World;
 
-/// A call that changed files.
+/// A tool call that changed files.
 #[derive(Clone, Serialize)]
 pub(crate) struct Call {
     pub(crate) call: String,
     pub(crate) paths: Vec<String>,
 }
 
-/// What going back did.
+/// The result of an undo, for `--json`.
 #[derive(Serialize)]
 struct Told {
-    /// The call before which files are again.
+    /// Files are as they were before this tool call.
     to: String,
-    /// What takes this back; none when nothing was done.
+    /// The id that undoes this undo; `None` if nothing changed.
     undo: Option<String>,
     restored: Vec<String>,
     kept: Vec<Kept>,
@@ -40,7 +40,7 @@ struct Kept {
     reason: &'static str,
 }
 
-/// Lists what can be taken back, or takes it back.
+/// Undoes tool calls, or lists those that can be undone.
 pub(crate) async fn undo(world: &World, args: &UndoArgs) -> Ended {
     let place = world.place(&world.visit(None))?;
     let stores = stores(world, place.path())?;
@@ -50,12 +50,12 @@ pub(crate) async fn undo(world: &World, args: &UndoArgs) -> Ended {
     }
     let (undo, to) = target(&calls, args)?;
     let preview = undo.preview(&to).map_err(|error| problem(&error))?;
-    print::note(&format!("going back to before {to}:"));
+    print::note(&format!("undoing {to} and everything after it:"));
     show(&preview);
     let told = if preview.items.iter().all(|item| item.conflict.is_some()) {
-        print::note("nothing would be restored");
+        print::note("nothing to restore");
         Told::nothing(&preview)
-    } else if ask::whether(world, "Go back?", args.yes)? {
+    } else if ask::whether(world, "Undo these changes?", args.yes)? {
         let rewound = undo.rewind(&preview, Conflicts::Keep).map_err(|error| problem(&error))?;
         tell(&rewound);
         Told::of(to, rewound)
@@ -77,7 +77,7 @@ impl Told {
         }
     }
 
-    /// Nothing was done.
+    /// The result if nothing was restored.
     fn nothing(preview: &Preview) -> Self {
         let kept = preview.items.iter().filter_map(|item| {
             item.conflict.map(|reason| Kept { path: text(&item.path), reason: word(reason) })
@@ -96,10 +96,10 @@ fn text(path: &RelativePath) -> String {
     path.as_path().display().to_string()
 }
 
-/// What is remembered of a workspace; nothing is made to look at it.
+/// Opens the checkpoints of a workspace. Creates nothing.
 pub(crate) fn stores(world: &World, directory: &Path) -> Result<Vec<Undo>, Problem> {
     let workspace = Workspace::open(directory).map_err(|error| {
-        Problem::new(Exit::Setup, format!("the directory cannot be opened: {error}"))
+        Problem::new(Exit::Setup, format!("could not open the directory: {error}"))
             .at(directory.display().to_string())
     })?;
     let main = world.folders.undo(workspace.path());
@@ -114,7 +114,7 @@ pub(crate) fn stores(world: &World, directory: &Path) -> Result<Vec<Undo>, Probl
     opened.collect::<Result<Vec<Undo>, UndoError>>().map_err(|error| problem(&error))
 }
 
-/// The calls that changed files, the oldest first.
+/// The tool calls that changed files, oldest first.
 fn calls(undo: &Undo) -> Vec<Call> {
     let made = undo.list().into_iter().filter(|summary| summary.paths > 0);
     let made = made.filter_map(|summary| match summary.by {
@@ -124,33 +124,35 @@ fn calls(undo: &Undo) -> Vec<Call> {
     made.map(|id| call(undo, &id)).collect()
 }
 
-/// What a call changed.
+/// The files that a tool call changed.
 pub(crate) fn call(undo: &Undo, id: &str) -> Call {
     let changes = undo.changes(id).unwrap_or_default();
     Call { call: id.to_owned(), paths: changes.iter().map(|change| text(&change.path)).collect() }
 }
 
-/// Where to go back to.
+/// The tool call to undo.
 fn target<'a>(calls: &[(&'a Undo, Vec<Call>)], args: &UndoArgs) -> Result<(&'a Undo, String), Problem> {
     if let Some(wanted) = &args.call {
         let known = |(_, calls): &&(&Undo, Vec<Call>)| calls.iter().any(|call| call.call == *wanted);
         let found = calls.iter().find(known).map(|(undo, _)| (*undo, wanted.clone()));
         return found.ok_or_else(|| {
-            Problem::new(Exit::Failed, format!("no call `{wanted}` that changed files is remembered here"))
-                .next("`lariat undo --list` shows all")
+            Problem::new(Exit::Failed, format!("no tool call `{wanted}` changed files here"))
+                .next("`lariat undo --list` lists all")
         });
     }
     let back = args.last.unwrap_or(1);
     if back == 0 {
-        return Err(Problem::new(Exit::Usage, "going back by no call changes nothing")
-            .next("name a number from 1 on"));
+        return Err(Problem::new(Exit::Usage, "`--last 0` undoes nothing").next("use a number of 1 or more"));
     }
     let (undo, calls) = calls.iter().find(|(_, calls)| !calls.is_empty()).ok_or_else(|| {
-        Problem::new(Exit::Failed, "no call has changed a file here, so there is nothing to take back")
-            .next("`lariat run` in this directory makes changes that can be taken back")
+        Problem::new(Exit::Failed, "nothing to undo: no tool call changed a file here")
+            .next("undo covers changes made by `lariat run` in this directory")
     })?;
     if back > calls.len() {
-        print::note(&format!("only {} changed files here", print::counted(calls.len(), "call", "calls")));
+        print::note(&format!(
+            "note: only {} changed files here",
+            print::counted(calls.len(), "tool call", "tool calls")
+        ));
     }
     let at = calls.len().saturating_sub(back);
     let to = calls.get(at).map(|call| call.call.clone()).unwrap_or_default();
@@ -171,7 +173,7 @@ fn show(preview: &Preview) {
 fn verb(item: &Item) -> &'static str {
     match (&item.now, &item.then) {
         (Some(_), None) => "remove",
-        (None, Some(_)) => "bring back",
+        (None, Some(_)) => "recreate",
         _ if item.is_mode_only() => "set the mode of",
         _ => "restore",
     }
@@ -179,7 +181,7 @@ fn verb(item: &Item) -> &'static str {
 
 fn tell(rewound: &Rewound) {
     print::note(&format!(
-        "{} restored; `lariat undo {}` takes this back",
+        "{} restored; run `lariat undo {}` to undo this",
         print::counted(rewound.restored.len(), "file", "files"),
         rewound.id
     ));
@@ -187,11 +189,11 @@ fn tell(rewound: &Rewound) {
         print::note(&format!("  kept {}: {}", text(path), words(*reason)));
     }
     for path in &rewound.not_restorable {
-        print::note(&format!("  could not be restored: {}", text(path)));
+        print::note(&format!("  could not restore {}", text(path)));
     }
 }
 
-/// A reason for programs.
+/// A reason as a JSON value.
 const fn word(reason: Reason) -> &'static str {
     match reason {
         Reason::ChangedByUser => "changed_by_user",
@@ -204,23 +206,23 @@ const fn word(reason: Reason) -> &'static str {
     }
 }
 
-/// A reason for people.
+/// A reason for the user.
 const fn words(reason: Reason) -> &'static str {
     match reason {
-        Reason::ChangedByUser => "changed since by somebody else than a call",
-        Reason::NotKept => "what is there now could not be brought back",
-        Reason::InTheWay => "something that stays is in the way",
-        Reason::ChangedSincePreview => "it is not as it was shown",
-        Reason::ChangedMeanwhile => "it was changed at the same moment",
-        Reason::Refused => "the system refused",
-        _ => "it is kept",
+        Reason::ChangedByUser => "changed since by something other than the agent",
+        Reason::NotKept => "the current content could not be saved first",
+        Reason::InTheWay => "another file is in the way",
+        Reason::ChangedSincePreview => "it changed after the preview",
+        Reason::ChangedMeanwhile => "it changed during the undo",
+        Reason::Refused => "the system refused access",
+        _ => "it was kept",
     }
 }
 
 fn problem(error: &UndoError) -> Problem {
     let problem = Problem::new(Exit::Failed, error.to_string());
     match error {
-        UndoError::Busy(_) => problem.next("a session works here; wait until it is done, or end it"),
+        UndoError::Busy(_) => problem.next("a session is working here; wait until it ends, or stop it"),
         _ => problem,
     }
 }

@@ -1,7 +1,7 @@
-//! `lariat undo --list`: the calls that changed files, with when, for which prompt, and how many lines.
+//! `lariat undo --list`: lists the tool calls that changed files, with time, prompt and number of lines.
 //!
-//! The checkpoints know calls and contents; the journals of the directory's sessions know the times and the prompts. A
-//! journal that cannot be read leaves its columns empty.
+//! The checkpoints hold tool calls and file contents; the journals of the directory's sessions hold times and prompts. Columns stay
+//! empty if a journal cannot be read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,14 +21,13 @@ use super::undo::Call;
 use crate::exit::Exit;
 use crate::world::World;
 
-/// Sessions of the directory whose journals are read, the newest first.
+/// Maximum number of the directory's sessions to read, newest first.
 const SESSIONS: usize = 50;
-/// Letters of a prompt that a line shows.
+/// Maximum characters of a prompt on a line.
 const PROMPT: usize = 50;
-/// Bytes of a file whose lines are still compared.
+/// Maximum bytes of a file whose lines are compared.
 const COMPARED: usize = 1 << 20;
 
-/// A line of the list.
 #[derive(Serialize)]
 struct Listed {
     #[serde(flatten)]
@@ -40,7 +39,7 @@ struct Listed {
     removed: usize,
 }
 
-/// What a journal knows of a call.
+/// When and for which prompt a tool call ran.
 #[derive(Clone, Serialize)]
 struct When {
     at: Timestamp,
@@ -48,7 +47,7 @@ struct When {
     prompt: Option<String>,
 }
 
-/// Lists the calls, the oldest first.
+/// Lists the tool calls, oldest first.
 pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call>)], json: bool) -> Ended {
     let ids: HashSet<&str> =
         calls.iter().flat_map(|(_, calls)| calls).map(|call| call.call.as_str()).collect();
@@ -66,7 +65,7 @@ pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call
         return print::json(&listed);
     }
     if listed.is_empty() {
-        print::note("no call has changed a file here");
+        print::note("no tool call changed a file here");
         return Ok(Exit::Done);
     }
     let columns = [
@@ -92,7 +91,7 @@ pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call
     Ok(Exit::Done)
 }
 
-/// What the journals of the directory's sessions know of these calls. A newer session wins.
+/// Finds these tool calls in the journals of the directory's sessions. A newer session wins.
 async fn known(service: &LocalService, place: &Place, ids: &HashSet<&str>) -> HashMap<String, When> {
     let mut query = ListQuery::default();
     query.cwd = Some(place.path().display().to_string());
@@ -125,7 +124,7 @@ async fn known(service: &LocalService, place: &Place, ids: &HashSet<&str>) -> Ha
     known
 }
 
-/// Lines that a call added and removed, of files whose contents are kept.
+/// The lines that a tool call added and removed, in files whose contents are stored.
 fn lines(undo: &Undo, call: &str) -> (usize, usize) {
     let content = |side: &Option<(Look, u32)>| match side {
         Some((Look::File(Some(hash)), _)) => undo.content(hash),

@@ -1,4 +1,4 @@
-#![expect(clippy::disallowed_methods, reason = "a test makes its own folders")]
+#![expect(clippy::disallowed_methods, reason = "a test creates its own directories")]
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -29,7 +29,7 @@ fn mode(path: &std::path::Path) -> u32 {
 }
 
 #[test]
-fn a_stored_key_is_found_again_and_only_the_person_can_read_it() {
+fn stored_key_is_loaded_again_and_private() {
     let folder = Folder::new("stored");
     let keys = KeyFile::new(folder.0.join("state/keys.json"));
     keys.store("anthropic", key("sk-1")).unwrap();
@@ -41,11 +41,11 @@ fn a_stored_key_is_found_again_and_only_the_person_can_read_it() {
     keys.forget("openai").unwrap();
     assert_eq!(keys.load().unwrap().len(), 1);
     let left = std::fs::read_dir(keys.path().parent().unwrap()).unwrap().count();
-    assert_eq!(left, 1, "no unfinished file is left");
+    assert_eq!(left, 1, "no temporary file is left");
 }
 
 #[test]
-fn a_file_that_others_can_read_is_refused_and_not_overwritten() {
+fn refuses_file_that_others_can_read() {
     let folder = Folder::new("shared");
     let keys = KeyFile::new(folder.0.join("keys.json"));
     keys.store("anthropic", key("sk-1")).unwrap();
@@ -59,16 +59,16 @@ fn a_file_that_others_can_read_is_refused_and_not_overwritten() {
 }
 
 #[test]
-fn a_damaged_file_is_told_without_its_text() {
+fn error_about_damaged_file_omits_its_text() {
     let folder = Folder::new("damaged");
     let keys = KeyFile::new(folder.0.join("keys.json"));
     files::write_private(keys.path(), "{\"anthropic\": \"sk-secret\"").unwrap();
-    let told = keys.load().unwrap_err().to_string();
-    assert!(told.contains("line 1") && !told.contains("sk-secret"), "{told}");
+    let text = keys.load().unwrap_err().to_string();
+    assert!(text.contains("line 1") && !text.contains("sk-secret"), "{text}");
 }
 
 #[test]
-fn text_is_a_key_and_an_object_says_where_the_key_is() {
+fn entry_is_a_key_or_names_its_place() {
     let folder = Folder::new("forms");
     let keys = KeyFile::new(folder.0.join("keys.json"));
     files::write_private(keys.path(), r#"{ "anthropic": "sk-1", "openai": { "in": "keyring" } }"#).unwrap();
@@ -83,7 +83,7 @@ fn text_is_a_key_and_an_object_says_where_the_key_is() {
 }
 
 #[test]
-fn a_place_that_nobody_knows_is_told_and_no_key_is_lost() {
+fn unknown_place_is_an_error_and_keeps_the_file() {
     let folder = Folder::new("unknown");
     let keys = KeyFile::new(folder.0.join("keys.json"));
     let text = r#"{ "anthropic": "sk-1", "openai": { "in": "vault" } }"#;

@@ -1,77 +1,69 @@
-//! The system's keyring, as something that is asked and may fail.
+//! Stores API keys in the system keyring.
 //!
-//! Owns what can be asked and what a failure means to a person. Invariant: a keyring that is gone, locked or slow is a [`Trouble`],
-//! never a wait.
+//! A keyring that is missing, locked or slow results in a [`Trouble`]; no request waits forever.
 
 use std::collections::BTreeMap;
 
 use crate::exit::Exit;
 use crate::problem::Problem;
 
-/// The keyring of the person's session.
+/// The keyring of the user's desktop session.
 #[derive(Clone, Debug)]
 pub(crate) struct Keyring {
-    /// The address of the session's bus, if there is one.
+    /// The address of the D-Bus session bus.
     pub(crate) bus: Option<String>,
-    /// Whether a person may be asked to unlock it.
     pub(crate) prompts: Prompts,
 }
 
-/// Whether a person may be asked to unlock a keyring.
+/// Whether the keyring may ask the user to unlock it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prompts {
-    /// Somebody is there.
+    /// A user can answer.
     Allowed,
-    /// Nobody is: one that is locked stays so.
+    /// No user can answer: a locked keyring stays locked.
     Refused,
 }
 
-/// What is asked.
+/// A request to the keyring.
 pub(super) enum Question {
-    /// Whether keys could be stored.
+    /// Check whether keys can be stored.
     Look,
-    /// The keys of these services.
+    /// Read the keys of these providers.
     Read(Vec<String>),
-    /// To keep a key.
-    Store {
-        /// Of this service.
-        provider: String,
-        /// The key.
-        key: String,
-    },
-    /// To remove the key of this service.
+    /// Store a key.
+    Store { provider: String, key: String },
+    /// Remove the key of this provider.
     Forget(String),
 }
 
-/// Keys by service; empty where none was asked for.
+/// Keys by provider; empty for requests other than `Read`.
 pub(super) type Found = BTreeMap<String, String>;
 
-/// Why the keyring cannot be used.
+/// Why a keyring request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trouble {
-    /// What is wrong.
     pub(crate) cause: String,
-    /// What to do about it.
+    /// The next step, for the hint.
     pub(crate) step: &'static str,
 }
 
 impl Keyring {
-    /// Whether keys could be stored now. Nobody is asked to unlock anything.
+    /// Checks whether keys can be stored now. Does not ask the user to unlock the keyring.
     pub(crate) fn look(&self) -> Result<(), Trouble> {
         self.ask(Question::Look).map(drop)
     }
 
-    /// The keys of services, as far as it has them.
+    /// Reads the keys of these providers; those without a key are missing from the map.
     pub(crate) fn read(&self, providers: Vec<String>) -> Result<BTreeMap<String, String>, Trouble> {
         self.ask(Question::Read(providers))
     }
 
-    /// Keeps a key, instead of one that it has for the service.
+    /// Stores a key, replacing the provider's previous one.
     pub(crate) fn store(&self, provider: &str, key: &str) -> Result<(), Trouble> {
         self.ask(Question::Store { provider: provider.to_owned(), key: key.to_owned() }).map(drop)
     }
 
-    /// Removes a key. One that is gone already is no failure.
+    /// Removes a key. Succeeds if there is none.
     pub(crate) fn forget(&self, provider: &str) -> Result<(), Trouble> {
         self.ask(Question::Forget(provider.to_owned())).map(drop)
     }
@@ -80,8 +72,8 @@ impl Keyring {
     fn ask(&self, question: Question) -> Result<Found, Trouble> {
         let bus = self.bus.clone().ok_or_else(|| {
             Trouble::new(
-                "there is no session bus (DBUS_SESSION_BUS_ADDRESS is not set)",
-                "work in a session that has a keyring",
+                "no D-Bus session bus (DBUS_SESSION_BUS_ADDRESS is not set)",
+                "log in to a session that has a keyring",
             )
         })?;
         super::secret_service::ask(bus, self.prompts, question)
@@ -89,7 +81,7 @@ impl Keyring {
 
     #[cfg(not(all(feature = "keyring", target_os = "linux")))]
     fn ask(&self, _question: Question) -> Result<Found, Trouble> {
-        Err(Trouble::new("this program cannot use one", "use a program that is built with `keyring`"))
+        Err(Trouble::new("this build does not support it", "use a build with the `keyring` feature"))
     }
 }
 
@@ -98,7 +90,7 @@ impl Trouble {
         Self { cause: cause.into(), step }
     }
 
-    /// As the problem that something failed for it.
+    /// Converts to an error whose cause begins with `failed`.
     pub(crate) fn problem(self, failed: &str) -> Problem {
         Problem::new(Exit::Setup, format!("{failed}: {}", self.cause)).next(self.step)
     }

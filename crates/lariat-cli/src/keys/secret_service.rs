@@ -1,8 +1,7 @@
-//! Linux's keyring: the Secret Service of the session's bus (GNOME Keyring, KWallet, KeePassXC).
+//! Accesses the Linux keyring: the Secret Service on the D-Bus session bus (GNOME Keyring, KWallet, KeePassXC).
 //!
-//! Owns the conversation and its bounds. Invariant: a question ends within twice [`ANSWER`], and [`UNLOCK`] more where a person is asked
-//! to unlock it, whatever the other side does. It runs on a thread with a runtime of its own, because whoever asks may be inside of
-//! one.
+//! A request ends within twice [`ANSWER`], plus [`UNLOCK`] if the user is asked to unlock the keyring, whatever the service does.
+//! It runs on its own thread with its own runtime, because the caller may already be inside a runtime.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -15,28 +14,28 @@ use zbus::connection;
 
 use super::keyring::{Found, Prompts, Question, Trouble};
 
-/// How long it may take to be reached, and to answer. The first question may start it.
+/// Timeout to connect, and to answer. The first request may have to start the service.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long a person may take to unlock it.
+/// Time for the user to unlock the keyring.
 const UNLOCK: Duration = Duration::from_secs(30);
 
-/// What errors are called on the bus: nobody answers to a name, and something is locked.
+/// D-Bus error names: no service owns the name, and the item is locked.
 const NO_SUCH_SERVICE: &[&str] =
     &["org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner"];
 const IS_LOCKED: &str = "org.freedesktop.Secret.Error.IsLocked";
 
-/// Asks, and waits for the answer.
+/// Performs a request and waits for the result.
 pub(super) fn ask(bus: String, prompts: Prompts, question: Question) -> Result<Found, Trouble> {
     let thread = std::thread::Builder::new().name("keyring".to_owned());
     let asked = thread.spawn(move || {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| failed(&error))?;
         let answer = runtime.block_on(converse(&bus, prompts, question));
-        // A connection that is still being made is not waited for.
+        // Does not wait for a connection that is still being opened.
         runtime.shutdown_background();
         answer
     });
     let asked = asked.map_err(|error| failed(&error))?;
-    asked.join().unwrap_or_else(|_| Err(failed(&"the conversation broke off")))
+    asked.join().unwrap_or_else(|_| Err(failed(&"the keyring thread panicked")))
 }
 
 async fn converse(bus: &str, prompts: Prompts, question: Question) -> Result<Found, Trouble> {
@@ -45,15 +44,15 @@ async fn converse(bus: &str, prompts: Prompts, question: Question) -> Result<Fou
         Prompts::Allowed => UNLOCK + ANSWER,
         Prompts::Refused => ANSWER,
     };
-    // On the heap: conversations on a bus are large futures.
+    // On the heap: D-Bus futures are large.
     let answer = Box::pin(answer(&service, prompts, question));
     within(bound, async { answer.await.map_err(trouble) }).await
 }
 
 async fn within<T>(bound: Duration, work: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
     let slow = |_| {
-        let cause = format!("it does not answer within {} s", bound.as_secs());
-        Trouble::new(cause, "look whether the keyring works, or log in again")
+        let cause = format!("no answer within {} s", bound.as_secs());
+        Trouble::new(cause, "check that the keyring works, or log in again")
     };
     timeout(bound, work).await.unwrap_or_else(|elapsed| Err(slow(elapsed)))
 }
@@ -61,7 +60,7 @@ async fn within<T>(bound: Duration, work: impl Future<Output = Result<T, Trouble
 async fn open(bus: &str) -> Result<SecretService<'static>, Trouble> {
     let bus = async { connection::Builder::address(bus)?.build().await };
     let bus = bus.await.map_err(|error| {
-        Trouble::new(format!("the session bus cannot be reached ({error})"), "log in again")
+        Trouble::new(format!("could not connect to the D-Bus session bus ({error})"), "log in again")
     })?;
     SecretService::connect_with_existing(EncryptionType::Dh, bus).await.map_err(trouble)
 }
@@ -82,7 +81,7 @@ async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Questio
                     (None, None) => continue,
                 };
                 let key = String::from_utf8(item.get_secret().await?);
-                found.insert(provider, key.map_err(|_| Error::Crypto("a key in it is no text"))?);
+                found.insert(provider, key.map_err(|_| Error::Crypto("a stored key is not valid UTF-8"))?);
             }
         }
         Question::Store { provider, key } => {
@@ -107,12 +106,12 @@ async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Questio
     Ok(found)
 }
 
-/// By what an item of ours is found again.
+/// The attributes that identify Lariat's items.
 fn attributes(provider: &str) -> HashMap<&str, &str> {
     HashMap::from([("application", "lariat"), ("provider", provider)])
 }
 
-/// Lets a person unlock it, and says so first. Where nobody is, it stays locked.
+/// Asks the user to unlock the keyring. Fails with `Locked` if no user can answer.
 async fn unlocked(prompts: Prompts, unlocking: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
     if prompts == Prompts::Refused {
         return Err(Error::Locked);
@@ -122,11 +121,11 @@ async fn unlocked(prompts: Prompts, unlocking: impl Future<Output = Result<(), E
     timeout(UNLOCK, unlocking).await.unwrap_or(Err(Error::Prompt))
 }
 
-/// Ends the wait with Ctrl-C. For keys that are read: a run listens for signals and would hear it only afterwards. Where a key is stored
-/// or removed nobody listens, and the signal ends the program, as it should.
+/// Ends the wait on Ctrl-C. Needed where a run reads keys: it handles signals itself, but only after this call returns. Where a
+/// command stores or removes a key, no handler is installed and the signal ends the program.
 async fn interruptible(work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
     tokio::select! {
-        // Heard from before anybody is told to do something.
+        // Installs the handler before the message asks the user to act.
         biased;
         _ = tokio::signal::ctrl_c() => Err(Error::Prompt),
         ended = work => ended,
@@ -142,21 +141,21 @@ fn trouble(error: Error) -> Trouble {
     match &error {
         Error::Locked => Trouble::new("it is locked", UNLOCKED),
         Error::Prompt | Error::PromptDisconnected => {
-            Trouble::new("it is locked, and nobody unlocked it", UNLOCKED)
+            Trouble::new("it is locked and was not unlocked", UNLOCKED)
         }
         _ if name == IS_LOCKED => Trouble::new("it is locked", UNLOCKED),
         _ if NO_SUCH_SERVICE.contains(&name) => Trouble::new(
-            "no keyring runs here (nobody answers as org.freedesktop.secrets)",
-            "start one: GNOME Keyring, KWallet, KeePassXC",
+            "no keyring is running (no service owns org.freedesktop.secrets)",
+            "start GNOME Keyring, KWallet or KeePassXC",
         ),
         Error::NoResult => Trouble::new(
-            "it has no collection to store keys in",
-            "make a default one with the keyring's own program",
+            "it has no default collection",
+            "create a default collection with the keyring's own program",
         ),
         _ => failed(&error),
     }
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble::new(format!("it failed ({error})"), "look whether the keyring works, or log in again")
+    Trouble::new(format!("it failed ({error})"), "check that the keyring works, or log in again")
 }

@@ -1,7 +1,7 @@
-//! What a tool does, in one line.
+//! Shows a tool call in one line, while it runs and after it ended.
 //!
-//! Owns which of a tool's arguments says most, and how a call looks while it runs and after it ended. All of it is
-//! untrusted: names come from servers, arguments from models, errors from programs.
+//! Picks the most informative argument of each tool. All input is untrusted: names come from servers, arguments from models, errors
+//! from programs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::look::{Look, Style};
 use super::{human, text};
 
-/// Tools and the argument that says what a call of theirs does.
+/// The most informative argument of each tool.
 const TELLING: &[(&str, &str)] = &[
     ("bash", "command"),
     ("bash_output", "id"),
@@ -29,19 +29,18 @@ const TELLING: &[(&str, &str)] = &[
     ("recall", "id"),
 ];
 
-/// Columns of an error that are kept when the line is full.
+/// Columns reserved for an error when the line is full.
 const ERROR: usize = 24;
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It gave a result.
     Done,
-    /// It failed, and said this.
+    /// The call failed with this message.
     Failed(String),
 }
 
-/// What a call does, in words for a person; one line, not cut.
+/// Describes a tool call in one line of any length.
 pub(crate) fn about(tool: &str, arguments: Option<&Value>) -> String {
     let Some(arguments) = arguments else { return String::new() };
     let telling = TELLING.iter().find(|(name, _)| *name == tool).map(|(_, argument)| *argument);
@@ -61,7 +60,7 @@ pub(crate) fn about(tool: &str, arguments: Option<&Value>) -> String {
     }
 }
 
-/// Several lines as one: the first, and a mark for the rest.
+/// Shortens several lines to the first and a count of the rest.
 fn one_line(words: &str) -> String {
     let mut lines = words.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = text::line(lines.next().unwrap_or_default());
@@ -71,7 +70,7 @@ fn one_line(words: &str) -> String {
     }
 }
 
-/// The files of a patch.
+/// The files that a patch changes.
 fn patched(patch: &str) -> String {
     let names = patch.lines().filter_map(|line| {
         ["*** Update File: ", "*** Add File: ", "*** Delete File: "]
@@ -81,7 +80,7 @@ fn patched(patch: &str) -> String {
     names.map(text::line).collect::<Vec<_>>().join(", ")
 }
 
-/// A call that runs: `● bash  cargo test`.
+/// Shows a running tool call: `● bash  cargo test`.
 pub(crate) fn running(tool: &str, arguments: Option<&Value>, look: &Look) -> String {
     let pieces = [
         (Style::Warning, format!("{} ", look.mark("●", "*"))),
@@ -91,8 +90,8 @@ pub(crate) fn running(tool: &str, arguments: Option<&Value>, look: &Look) -> Str
     text::painted(&pieces, look.width, look)
 }
 
-/// A call that ended: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `took` is how
-/// long it ran, if it did; `note` is what there is to say about the result.
+/// Shows a finished tool call: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `took` is its run
+/// time, if it ran; `note` is a remark about the result.
 pub(crate) fn ended(
     tool: &str,
     arguments: Option<&Value>,
@@ -108,7 +107,7 @@ pub(crate) fn ended(
     let tool = text::line(tool);
     let mut tail = took.map(|took| spaced(&human::duration(took))).unwrap_or_default();
     tail.push_str(&spaced(&text::line(note)));
-    // What was called, how long it took and why it failed all have to be seen: the first gives way first.
+    // Tool, duration and error must stay visible, so the arguments are shortened first.
     let used = 2 + text::width(&tool) + text::width(&tail);
     let room = look.width.saturating_sub(used);
     let kept = text::width(&spaced(&error)).min(ERROR);

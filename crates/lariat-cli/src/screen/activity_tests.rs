@@ -6,7 +6,7 @@ use crate::screen::samples::assert_harmless;
 const TOOK: Option<Duration> = Some(Duration::from_millis(1_250));
 
 #[test]
-fn a_call_is_one_line_while_it_runs_and_one_when_it_ended() {
+fn shows_running_and_finished_call_in_one_line() {
     let look = Look::plain(60);
     let test = json!({"command": "cargo test"});
     assert_eq!(running("bash", Some(&test), &look), "● bash  cargo test");
@@ -22,7 +22,7 @@ fn a_call_is_one_line_while_it_runs_and_one_when_it_ended() {
 }
 
 #[test]
-fn every_tool_shows_the_argument_that_says_most() {
+fn shows_most_informative_argument_of_each_tool() {
     for (tool, arguments, expected) in [
         ("bash", json!({"command": "a\n\nb\nc", "timeout": 3}), "a (+2 lines)"),
         ("read_file", json!({"path": "src/a.rs", "limit": 3}), "src/a.rs"),
@@ -42,7 +42,7 @@ fn every_tool_shows_the_argument_that_says_most() {
 }
 
 #[test]
-fn a_line_never_gets_longer_than_the_terminal_and_never_hides_an_error() {
+fn line_fits_terminal_and_keeps_the_error() {
     let long = json!({"command": "x".repeat(500)});
     let failed = Ended::Failed("error: it broke".to_owned());
     for width in 30..120 {
@@ -54,7 +54,7 @@ fn a_line_never_gets_longer_than_the_terminal_and_never_hides_an_error() {
 }
 
 #[test]
-fn names_arguments_and_errors_are_harmless() {
+fn neutralises_names_arguments_and_errors() {
     let hostile = "a\u{1b}[2J\u{202e}b\r";
     let arguments = json!({"command": hostile, "x": hostile});
     let failed = Ended::Failed(hostile.to_owned());

@@ -1,7 +1,6 @@
-//! A tool call that ended, as lines: what it was, how it ended, what it changed, the end of its output if it failed.
+//! Shows a finished tool call: what it was, how it ended, what it changed, and the end of its output if it failed.
 //!
-//! Owns which end is a failure: an exit code that is not 0, a signal, a timeout, an interrupt, a refusal. Only what
-//! succeeded gets a tick.
+//! A nonzero exit code, a signal, a timeout, an interrupt and a denial are failures; only success gets a tick.
 
 use std::time::Duration;
 
@@ -13,34 +12,33 @@ use super::look::{Look, Style};
 use super::printer::Verbosity;
 use super::{diff, human, text};
 
-/// Lines of a diff, by how much is shown.
+/// Maximum lines of a diff, by verbosity.
 const DIFF_LINES: usize = 12;
 const VERBOSE_DIFF_LINES: usize = 80;
-/// Lines at the end of the output of a command that failed.
+/// Lines to show from the end of a failed command's output.
 const FAILED_LINES: usize = 8;
-/// Lines of a tool's output with `--verbose`: more than any result has that a model gets.
+/// Maximum lines of output with `--verbose`: more than any result sent to a model has.
 const OUTPUT_LINES: usize = 2_000;
-/// Things that the sandbox blocked.
+/// Maximum number of sandbox denials to list.
 const BLOCKED: usize = 3;
-/// Items of a list of tasks.
+/// Maximum number of tasks to list.
 const TASKS: usize = 30;
 
-/// A call that ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Called<'a> {
     pub(crate) tool: &'a str,
     pub(crate) arguments: Option<&'a Value>,
-    /// What the model got.
+    /// The result that the model received.
     pub(crate) output: &'a str,
-    /// What the tool says besides.
+    /// The tool's structured details.
     pub(crate) details: &'a Value,
     pub(crate) is_error: bool,
-    /// How long it ran; `None` when it did not run.
+    /// Its run time; `None` if it did not run.
     pub(crate) took: Option<Duration>,
 }
 
 impl Called<'_> {
-    /// The lines, each with its end.
+    /// The lines, each with its line ending.
     pub(crate) fn lines(&self, verbosity: Verbosity, look: &Look) -> String {
         let diffs = diffs(self.details);
         let failure = self.failure();
@@ -59,7 +57,7 @@ impl Called<'_> {
             shown.push('\n');
         }
         if blocked.len() > BLOCKED {
-            shown.push_str(&dim(&format!("and {} more like this", blocked.len() - BLOCKED), look));
+            shown.push_str(&dim(&format!("and {} more", blocked.len() - BLOCKED), look));
         }
         let verbose = verbosity == Verbosity::Verbose;
         for changed in &diffs {
@@ -74,7 +72,7 @@ impl Called<'_> {
         shown
     }
 
-    /// Why it failed; none when it did not.
+    /// Why it failed, or `None` if it succeeded.
     fn failure(&self) -> Option<String> {
         if self.took.is_none() {
             return self.is_error.then(|| refusal(self.output));
@@ -92,12 +90,12 @@ impl Called<'_> {
         }
     }
 
-    /// Whether it ran a command: its output is worth a look when it failed.
+    /// Whether it ran a command, whose output explains a failure.
     fn is_command(&self) -> bool {
         self.details.get("output_bytes").is_some()
     }
 
-    /// What there is to say about a success: how much changed, how many tasks are done.
+    /// A remark about a success: changed lines, or completed tasks.
     fn note(&self, diffs: &[String]) -> String {
         if !diffs.is_empty() {
             let counts = diffs.iter().map(|diff| diff::counts(diff));
@@ -112,7 +110,7 @@ impl Called<'_> {
     }
 }
 
-/// The list of tasks that a result holds, as lines; none where it holds none.
+/// The task list in a result, as lines; `None` if there is none.
 pub(crate) fn tasks(details: &Value, look: &Look) -> Option<String> {
     let items = details.get("items")?.as_array()?;
     let mut shown = String::new();
@@ -133,7 +131,7 @@ pub(crate) fn tasks(details: &Value, look: &Look) -> Option<String> {
     Some(shown)
 }
 
-/// Why a call did not run, from what the model got: the first reason, in one line.
+/// Why a tool call did not run: the first reason in its result, in one line.
 fn refusal(result: &str) -> String {
     let rest = result.trim().strip_prefix("Denied:");
     let mut lines = rest.unwrap_or(result).lines().map(|line| line.trim().trim_start_matches("- "));
@@ -142,7 +140,7 @@ fn refusal(result: &str) -> String {
     if rest.is_some() { format!("denied: {reason}") } else { reason.to_owned() }
 }
 
-/// The last lines of a command's output, without what the tool added to it.
+/// The last lines of a command's output, without the remarks that the tool added.
 fn tail(output: &str, most: usize, look: &Look) -> String {
     let is_ours = |line: &str| line.starts_with('[') && line.ends_with(".]");
     let mut lines: Vec<&str> = output.trim_end().lines().collect();
@@ -152,14 +150,14 @@ fn tail(output: &str, most: usize, look: &Look) -> String {
     let skipped = lines.len().saturating_sub(most);
     let mut shown = String::new();
     if skipped > 0 {
-        let words = human::counted(skipped, "line before", "lines before");
+        let words = human::counted(skipped, "earlier line", "earlier lines");
         shown = dim(&format!("{} {words}", look.mark("…", "...")), look);
     }
     lines.iter().skip(skipped).for_each(|line| shown.push_str(&dim(&text::line(line), look)));
     shown
 }
 
-/// The first lines of an output.
+/// The first lines of the output.
 fn output(output: &str, most: usize, look: &Look) -> String {
     let lines: Vec<String> = text::lines(output.trim_end()).collect();
     let mut shown: String = lines.iter().take(most).map(|line| dim(line, look)).collect();
@@ -173,12 +171,12 @@ fn more(count: usize, look: &Look) -> String {
     dim(&format!("{} {}", look.mark("…", "..."), human::counted(count, "more line", "more lines")), look)
 }
 
-/// A line that is less important, indented and cut. It is expected to be neutralised.
+/// A dimmed, indented line, cut to the width. The caller neutralises it.
 pub(crate) fn dim(line: &str, look: &Look) -> String {
     format!("{}\n", look.paint(Style::Dim, &text::cut(&format!("  {line}"), look.width, look)))
 }
 
-/// The diffs that a tool's details hold.
+/// The diffs in a tool's details.
 fn diffs(details: &Value) -> Vec<String> {
     let of = |value: &Value| value.get("diff").and_then(Value::as_str).map(str::to_owned);
     let files = details.get("files").and_then(Value::as_array);

@@ -1,7 +1,7 @@
-//! What changes, line by line: a unified diff with colours, line numbers and the changed words marked.
+//! Renders a unified diff with colors, line numbers and changed words marked.
 //!
-//! Owns the picture. The diff itself is made by tools; a text that is no diff is shown as it is. What is only read is cut
-//! at the width; what is approved is shown exactly, and its lines go on below. Lines that are left out are counted.
+//! Tools create the diff; text that is not a diff is shown unchanged. For reading, lines are cut at the width; for approval, they are
+//! shown exactly and wrap. Omitted lines are counted.
 
 use std::collections::VecDeque;
 
@@ -11,12 +11,11 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 use super::look::{Look, Style};
 use super::{human, text};
 
-/// Words of a line that are compared; longer lines are marked as a whole.
+/// Maximum words of a line to compare; a longer line is marked as a whole.
 const MOST_WORDS: usize = 400;
-/// Two lines with less in common than one part in this many are two different lines.
+/// Lines that share less than one part in this many count as different lines.
 const IN_COMMON: usize = 3;
 
-/// A line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Line {
     File(String),
@@ -27,12 +26,12 @@ enum Line {
     Other(String),
 }
 
-/// What a diff is shown for.
+/// Why a diff is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// Lines are cut.
+    /// Lines may be cut.
     Reading,
-    /// Nothing of a line is left out, and nothing in it hides.
+    /// Every line is complete, and nothing in it is hidden.
     Approving,
 }
 
@@ -45,12 +44,12 @@ impl Purpose {
     }
 }
 
-/// A unified diff for reading; above `most` lines, the rest is counted.
+/// Renders a diff for reading. Shows at most `most` lines and counts the rest.
 pub(crate) fn unified(diff: &str, most: usize, look: &Look) -> String {
     picture(diff, most, look, Purpose::Reading)
 }
 
-/// The same for approving: every line that is shown is whole.
+/// Renders a diff for approval: every line shown is complete.
 pub(crate) fn exact(diff: &str, most: usize, look: &Look) -> String {
     picture(diff, most, look, Purpose::Approving)
 }
@@ -106,7 +105,7 @@ fn picture(diff: &str, most: usize, look: &Look, purpose: Purpose) -> String {
 
 type Numbered = (usize, String);
 
-/// Takes the rest of a change: the lines that go, and those that come in their place.
+/// Takes the rest of a change: the removed lines and the lines that replace them.
 fn change(first: Numbered, lines: &mut VecDeque<Line>) -> (Vec<Numbered>, Vec<Numbered>) {
     let (mut olds, mut news) = (vec![first], Vec::new());
     while let Some(Line::Removed(..)) = lines.front()
@@ -124,7 +123,7 @@ fn change(first: Numbered, lines: &mut VecDeque<Line>) -> (Vec<Numbered>, Vec<Nu
 
 type Pieces = Vec<(Style, String)>;
 
-/// The lines of a change, those in the same place compared word by word.
+/// The lines of a change; lines at the same position are compared word by word.
 fn paired(olds: &[Numbered], news: &[Numbered]) -> Vec<(char, usize, Pieces)> {
     let mut removed: Vec<_> =
         olds.iter().map(|(at, words)| ('-', *at, vec![(Style::Removed, words.clone())])).collect();
@@ -141,7 +140,7 @@ fn paired(olds: &[Numbered], news: &[Numbered]) -> Vec<(char, usize, Pieces)> {
     removed.into_iter().chain(added).collect()
 }
 
-/// Two lines with the changed words marked; `None` when they have too little in common for that to help.
+/// Marks the changed words of two lines; `None` if the lines have too little in common.
 fn words_changed(old: &str, new: &str) -> Option<(Pieces, Pieces)> {
     let (old, new) = (words(old), words(new));
     if old.len().max(new.len()) > MOST_WORDS {
@@ -165,7 +164,7 @@ fn words_changed(old: &str, new: &str) -> Option<(Pieces, Pieces)> {
     (same * IN_COMMON >= longest).then_some((before, after))
 }
 
-/// Words, and every other letter by itself.
+/// Splits a line into words and single other characters.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut start = 0;
@@ -198,7 +197,7 @@ fn numbered(
     written_line(&gutter, &pieces, look, purpose)
 }
 
-/// A line behind its gutter: cut, or going on behind an empty one.
+/// A line after its gutter: cut, or continued after an empty gutter.
 fn written_line(gutter: &[(Style, String)], pieces: &Pieces, look: &Look, purpose: Purpose) -> String {
     if purpose == Purpose::Reading {
         let pieces: Pieces = gutter.iter().chain(pieces).cloned().collect();
@@ -219,8 +218,8 @@ fn written_line(gutter: &[(Style, String)], pieces: &Pieces, look: &Look, purpos
     shown
 }
 
-/// Reads a diff. The counts in a hunk's header say how far it goes, so that a removed line that begins with `--` is none
-/// of a file's header.
+/// Parses a diff. The counts in a hunk's header say how long it is, so that a removed line that starts with `--` is not taken for a
+/// file header.
 fn parse(diff: &str, purpose: Purpose) -> Vec<Line> {
     let mut lines = Vec::new();
     let (mut old, mut new) = (0, 0);
@@ -263,7 +262,7 @@ fn parse(diff: &str, purpose: Purpose) -> Vec<Line> {
     lines
 }
 
-/// The name of a file, and whether it comes or goes.
+/// The file name, marked if it is new or deleted.
 fn file(old: &str, new: &str) -> String {
     let name = |path: &str, side: &str| text::line(path.strip_prefix(side).unwrap_or(path));
     match (old, new) {
@@ -273,7 +272,7 @@ fn file(old: &str, new: &str) -> String {
     }
 }
 
-/// `@@ -1,2 +3 @@`: where each side begins, and how many lines it has.
+/// Parses `@@ -1,2 +3 @@` into start and length of each side.
 fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
     let (ranges, _) = line.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = ranges.split_once(" +")?;
@@ -284,7 +283,7 @@ fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
     Some((range(old)?, range(new)?))
 }
 
-/// Lines that come and lines that go.
+/// The number of added and removed lines.
 pub(crate) fn counts(diff: &str) -> (usize, usize) {
     parse(diff, Purpose::Reading).iter().fold((0, 0), |(added, removed), line| match line {
         Line::Added(..) => (added + 1, removed),

@@ -5,7 +5,7 @@ use super::*;
 const OLD: &str = "fn main() {\n    let count = 1;\n    -- not a header\n    call(count);\n}\n";
 const NEW: &str = "fn main() {\n    let total = 1;\n    call(total);\n    more();\n}\n";
 
-/// The picture of the difference of two texts.
+/// Renders the difference of two texts.
 fn between(path: &str, old: &str, new: &str, most: usize, look: &Look) -> String {
     let diff = TextDiff::from_lines(old, new);
     let (from, to) = (format!("a/{path}"), format!("b/{path}"));
@@ -13,7 +13,7 @@ fn between(path: &str, old: &str, new: &str, most: usize, look: &Look) -> String
 }
 
 #[test]
-fn a_change_has_numbers_signs_and_marked_words() {
+fn change_has_numbers_signs_and_marked_words() {
     insta::assert_snapshot!(between("src/main.rs", OLD, NEW, 100, &Look::plain(60)), @r#"
     src/main.rs
     1   fn main() {
@@ -41,7 +41,7 @@ fn a_change_has_numbers_signs_and_marked_words() {
 }
 
 #[test]
-fn hunks_are_told_apart_and_what_is_left_out_is_counted() {
+fn separates_hunks_and_counts_omitted_lines() {
     let old: String = (1..=40).map(|n| format!("line {n}\n")).collect();
     let new = old.replace("line 3\n", "line three\n").replace("line 33\n", "");
     insta::assert_snapshot!(between("a", &old, &new, 100, &Look::plain(60)), @r#"
@@ -72,7 +72,7 @@ fn hunks_are_told_apart_and_what_is_left_out_is_counted() {
 }
 
 #[test]
-fn a_new_file_and_a_file_that_goes_say_so() {
+fn marks_new_and_deleted_files() {
     let new = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n";
     assert_eq!(unified(new, 9, &Look::plain(60)), "  x (new)\n  1 + a\n");
     let gone = "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n--- a\n";
@@ -82,7 +82,7 @@ fn a_new_file_and_a_file_that_goes_say_so() {
 }
 
 #[test]
-fn what_is_no_diff_is_shown_harmless() {
+fn neutralises_text_that_is_not_a_diff() {
     let look = Look::plain(20);
     assert_eq!(unified("run \u{1b}[2J this and that and more", 9, &look), "  run ⟨U+001B⟩[2J t…\n");
     assert_eq!(unified("", 9, &look), "");

@@ -12,14 +12,14 @@ const TERMINAL: Facts<'static> = Facts {
 };
 
 #[test]
-fn a_terminal_gets_everything_and_a_pipe_gets_text() {
+fn terminal_gets_all_features_and_pipe_gets_plain_text() {
     assert_eq!(Look::of(&TERMINAL), Look::full(100));
     let pipe = Facts { is_terminal: false, columns: None, ..TERMINAL };
     assert_eq!(Look::of(&pipe), Look::piped());
 }
 
 #[test]
-fn colours_follow_the_setting_then_the_environment_then_the_terminal() {
+fn color_follows_setting_then_environment_then_terminal() {
     let colour = |facts: Facts<'_>| Look::of(&facts).colour;
     let pipe = Facts { is_terminal: false, ..TERMINAL };
     for (facts, expected) in [
@@ -38,7 +38,7 @@ fn colours_follow_the_setting_then_the_environment_then_the_terminal() {
 }
 
 #[test]
-fn a_dumb_terminal_is_neither_redrawn_nor_linked() {
+fn dumb_terminal_has_no_redraw_and_no_links() {
     let look = Look::of(&Facts { term: Some("dumb"), ..TERMINAL });
     assert!(look.is_terminal && !look.live && !look.links);
     assert!(!Look::of(&Facts { term: Some("linux"), ..TERMINAL }).links);
@@ -46,7 +46,7 @@ fn a_dumb_terminal_is_neither_redrawn_nor_linked() {
 }
 
 #[test]
-fn a_width_nobody_knows_is_eighty() {
+fn unknown_width_is_eighty() {
     assert_eq!(Look::of(&Facts { columns: Some(0), ..TERMINAL }).width, 80);
     assert_eq!(Look::of(&Facts { columns: None, ..TERMINAL }).width, 80);
     assert!(!Look::of(&Facts { locale: Some("C"), ..TERMINAL }).unicode);
@@ -54,7 +54,7 @@ fn a_width_nobody_knows_is_eighty() {
 }
 
 #[test]
-fn what_is_painted_is_put_back() {
+fn paint_resets_style() {
     let look = Look::full(80);
     assert_eq!(look.paint(Style::Strong, "a"), "\u{1b}[1ma\u{1b}[0m");
     assert_eq!(look.paint(Style::Plain, "a"), "a");
@@ -63,7 +63,7 @@ fn what_is_painted_is_put_back() {
 }
 
 #[test]
-fn a_link_cannot_end_its_own_sequence() {
+fn link_target_cannot_end_its_sequence() {
     let look = Look::full(80);
     assert_eq!(
         look.link("https://x.y/a\u{1b}\\b c", "t"),

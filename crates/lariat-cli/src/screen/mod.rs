@@ -1,13 +1,13 @@
-//! What a person sees: text rendered for a terminal. All untrusted text is neutralised here, by the guard's renderer.
+//! Renders everything for a user at a terminal. All untrusted text is neutralised here, with the guard's renderer.
 //!
-//! Pure code: what the terminal can do comes in as [`look::Look`], the time comes in as a value, and strings come out.
+//! Pure code: terminal features come in as [`look::Look`], the time as a value, and strings come out.
 //!
-//! - `look`: what the terminal can do, and how styles look on it.
-//! - `text`: untrusted text made safe to read, measured, cut and wrapped.
-//! - `human`: numbers, times and money for people; `table`: rows in columns.
-//! - `markdown`: a model's reply; `diff`: what changes; `approval`: the question whether something may run.
-//! - `activity`, `called`, `notes`, `status`, `summary`: what a run does, did, meets, waits for, and came to.
-//! - `printer`: all of it together, event by event; `piped`: the answer alone, for another program.
+//! - `look`: terminal features and styles.
+//! - `text`: neutralises, measures, cuts and wraps untrusted text.
+//! - `human`: formats numbers, times and money; `table`: rows in columns.
+//! - `markdown`: a model's reply; `diff`: file changes; `approval`: approval dialogs.
+//! - `activity`, `called`, `notes`, `status`, `summary`: running and finished tool calls, other events, the status line, the end.
+//! - `printer`: combines all of it, event by event; `piped`: the answer alone, for a pipe.
 
 pub(crate) mod activity;
 pub(crate) mod approval;

@@ -9,7 +9,7 @@ use super::*;
 use crate::screen::samples::*;
 use crate::screen::summary::Summary;
 
-/// What a printer writes for events, at the time of each.
+/// The output for events, each at its own time.
 fn print(look: Look, verbosity: Verbosity, events: &[Event]) -> String {
     let mut printer = Printer::new(look, verbosity);
     let mut shown: String = events.iter().map(|event| printer.event(event, event.timestamp)).collect();
@@ -17,12 +17,12 @@ fn print(look: Look, verbosity: Verbosity, events: &[Event]) -> String {
     shown
 }
 
-/// The screen of a terminal after it got an output, without empty lines at the end.
+/// The screen after an output, without trailing empty lines.
 fn screen(output: &str, rows: u16, columns: u16) -> String {
     terminal(output, rows, columns).screen().contents()
 }
 
-/// A terminal that got an output.
+/// A terminal after an output.
 fn terminal(output: &str, rows: u16, columns: u16) -> vt100::Parser {
     let size = |number| std::num::NonZero::new(number).unwrap();
     let mut terminal = vt100::Parser::new(size(rows), size(columns), 1_000);
@@ -32,7 +32,7 @@ fn terminal(output: &str, rows: u16, columns: u16) -> vt100::Parser {
 
 const DIFF: &str = "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-let a = 1;\n+let a = 2;\n";
 
-/// A run with one of everything.
+/// A run with every kind of event.
 fn run() -> Vec<Event> {
     vec![
         loop_start(0),
@@ -62,7 +62,7 @@ fn run() -> Vec<Event> {
 }
 
 #[test]
-fn a_run_reads_from_top_to_bottom() {
+fn prints_run_in_order() {
     let shown = print(Look::plain(72), Verbosity::Normal, &run());
     insta::assert_snapshot!(screen(&shown, 40, 72), @r#"
     thinking… The parser fails on commas.
@@ -73,7 +73,7 @@ fn a_run_reads_from_top_to_bottom() {
 
     ✓ read_file  src/a.rs  50ms
     ✗ bash  cargo test  8.7s  error: test failed
-    ▸ attempt 1 failed, the next begins in 4s: overloaded
+    ▸ attempt 1 failed, retrying in 4s: overloaded
     ✓ edit_file  src/a.rs  20ms  +1 -1
       src/a.rs
       1 - let a = 1;
@@ -101,7 +101,7 @@ fn verbose_shows_thinking_and_output() {
     ✗ bash  cargo test  8.7s  error: test failed
       error: test failed
       more
-    ▸ attempt 1 failed, the next begins in 4s: overloaded
+    ▸ attempt 1 failed, retrying in 4s: overloaded
     ✓ edit_file  src/a.rs  20ms  +1 -1
       src/a.rs
       1 - let a = 1;
@@ -114,7 +114,7 @@ fn verbose_shows_thinking_and_output() {
 }
 
 #[test]
-fn verbose_output_is_whole() {
+fn verbose_output_is_complete() {
     let output: String = (1..=30).map(|line| format!("line {line}\n")).collect();
     let events = [
         loop_start(0),
@@ -129,7 +129,7 @@ fn verbose_output_is_whole() {
 }
 
 #[test]
-fn a_dumb_terminal_gets_lines_only() {
+fn dumb_terminal_gets_plain_lines() {
     let look = Look { live: false, unicode: false, ..Look::plain(72) };
     let shown = print(look, Verbosity::Normal, &run());
     assert!(!shown.contains(['\r', '\u{1b}']));
@@ -144,7 +144,7 @@ fn a_dumb_terminal_gets_lines_only() {
     + read_file  src/a.rs  50ms
     * bash  cargo test
     x bash  cargo test  8.7s  error: test failed
-    > attempt 1 failed, the next begins in 4s: overloaded
+    > attempt 1 failed, retrying in 4s: overloaded
     * edit_file  src/a.rs
     + edit_file  src/a.rs  20ms  +1 -1
       src/a.rs
@@ -158,7 +158,7 @@ fn a_dumb_terminal_gets_lines_only() {
 }
 
 #[test]
-fn the_status_line_is_below_everything_until_the_run_ends() {
+fn status_line_stays_at_bottom_until_run_ends() {
     let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
     let mut output = String::new();
     for event in run() {
@@ -178,7 +178,7 @@ fn the_status_line_is_below_everything_until_the_run_ends() {
 }
 
 #[test]
-fn what_scrolls_away_is_whole() {
+fn scrollback_is_complete() {
     let output = print(Look::plain(60), Verbosity::Normal, &run());
     let mut terminal = terminal(&output, 6, 60);
     terminal.screen_mut().set_scrollback(1_000);
@@ -189,19 +189,19 @@ fn what_scrolls_away_is_whole() {
 }
 
 #[test]
-fn time_alone_draws_ten_times_a_second_at_most() {
+fn redraws_at_most_ten_times_a_second() {
     let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
     printer.event(&loop_start(0), at(0));
     let drawn = (1..=1_000).filter(|millis| !printer.tick(at(*millis)).is_empty()).count();
     assert_eq!(drawn, 10);
-    // Text that arrives is drawn by the word, not by the letter.
+    // Streamed text is redrawn less often than once per character.
     let drawn =
         (1_001..=2_000).filter(|millis| !printer.event(&text_delta(*millis, "x"), at(*millis)).is_empty());
     assert!((25..=45).contains(&drawn.count()));
 }
 
 #[test]
-fn a_question_has_the_screen_for_itself() {
+fn question_pauses_the_printer() {
     let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
     printer.event(&loop_start(0), at(0));
     printer.event(&text_delta(10, "I need to run something."), at(10));
@@ -211,9 +211,9 @@ fn a_question_has_the_screen_for_itself() {
     assert_eq!(printer.finish(), "\r\u{1b}[K");
 }
 
-/// U10: words are on the screen before their paragraph is complete, and what is complete is written once.
+/// Words appear before their paragraph is complete, and complete lines are written once.
 #[test]
-fn text_appears_by_the_word_and_is_written_once() {
+fn streamed_words_appear_at_once_and_only_once() {
     let mut printer = Printer::new(Look::plain(30), Verbosity::Normal);
     let words = "It **fails** because the list has a trailing comma, and the parser of lists does not know those, \
                  so that every list of the file is read in vain; the fix is one line.\n\nAll of it is `done`.";
@@ -237,15 +237,15 @@ fn text_appears_by_the_word_and_is_written_once() {
 
     All of it is `done`.
     ");
-    // What scrolled away is what is there: nothing was drawn over.
+    // The scrollback is intact: nothing was redrawn.
     let mut small = terminal(&output, 8, 30);
     small.screen_mut().set_scrollback(1_000);
     assert!(small.screen().contents().starts_with("It fails because the list has"));
 }
 
-/// U10: Ctrl-C while it writes showed the unfinished paragraph twice.
+/// Ctrl-C during a reply must not print the unfinished paragraph twice.
 #[test]
-fn an_interrupted_reply_is_shown_once() {
+fn interrupted_reply_is_printed_once() {
     let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
     let mut output = printer.event(&loop_start(0), at(0));
     output.push_str(&printer.event(&text_delta(10, "Half a para"), at(10)));
@@ -255,9 +255,9 @@ fn an_interrupted_reply_is_shown_once() {
     assert_eq!(screen(&output, 20, 60).trim_end(), "Half a para\n\n▸ stopping");
 }
 
-/// U6: calls that did not run have a line.
+/// Tool calls that did not run have a line.
 #[test]
-fn a_denied_call_and_an_unknown_tool_have_a_line() {
+fn prints_denied_call_and_unknown_tool() {
     let events = [
         loop_start(0),
         result(10, "c1", "bash", "Denied: not in this project", true),
@@ -270,9 +270,9 @@ fn a_denied_call_and_an_unknown_tool_have_a_line() {
     ");
 }
 
-/// U10: the end of what a command prints is visible while it runs, and gone when it succeeded.
+/// The end of a command's output is visible while it runs, and disappears on success.
 #[test]
-fn the_last_lines_of_a_running_command_are_shown_below() {
+fn shows_last_lines_of_running_command() {
     let mut printer = Printer::new(Look::plain(40), Verbosity::Normal);
     let mut output = printer.event(&loop_start(0), at(0));
     let start = tool_start(100, "c1", "bash", json!({"command": "make"}));
@@ -295,9 +295,8 @@ fn the_last_lines_of_a_running_command_are_shown_below() {
     assert_eq!(screen(&output, 20, 40).trim_end(), "✓ bash  make  1.9s");
 }
 
-/// U10: the list of tasks is shown when it changes.
 #[test]
-fn tasks_are_shown_when_they_change() {
+fn shows_tasks_only_when_they_change() {
     let list =
         |status: &str| json!({"items": [{"content": "fix", "status": status}], "completed": 0, "total": 1});
     let mut events = vec![loop_start(0)];
@@ -315,9 +314,9 @@ fn tasks_are_shown_when_they_change() {
     ");
 }
 
-/// U1: what the person types is shown in the place of the status line.
+/// The typed line replaces the status line.
 #[test]
-fn a_line_that_is_typed_is_shown_at_the_bottom() {
+fn shows_typed_line_at_bottom() {
     let mut printer = Printer::new(Look::plain(20), Verbosity::Normal);
     let mut output = printer.event(&loop_start(0), at(0));
     output.push_str(&printer.draft("a line that is longer\u{1b}[2J", at(10)));
@@ -328,7 +327,7 @@ fn a_line_that_is_typed_is_shown_at_the_bottom() {
 }
 
 #[test]
-fn helpers_are_not_mixed_in() {
+fn ignores_events_of_subagents() {
     let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
     printer.event(&loop_start(0), at(0));
     let mut other = EventRecord::clone(&text_delta(10, "# other\n"));
@@ -337,7 +336,7 @@ fn helpers_are_not_mixed_in() {
 }
 
 #[test]
-fn a_reply_that_did_not_stream_is_printed_once() {
+fn unstreamed_reply_is_printed_once() {
     let events = [loop_start(0), reply_end(10, "All at once."), loop_end(20, RunOutcome::Completed)];
     assert_eq!(
         without_ours(&print(Look { live: false, ..Look::plain(60) }, Verbosity::Normal, &events)),
@@ -346,7 +345,7 @@ fn a_reply_that_did_not_stream_is_printed_once() {
 }
 
 #[test]
-fn no_event_gets_a_control_character_through() {
+fn output_has_no_control_characters() {
     for seed in 0..300 {
         let mut dice = Seeded::new(seed);
         let mut events = vec![loop_start(0)];
@@ -372,7 +371,7 @@ fn no_event_gets_a_control_character_through() {
 }
 
 #[tokio::test]
-async fn a_real_run_prints_its_text_its_tools_and_what_it_came_to() {
+async fn prints_text_tools_and_summary_of_a_real_run() {
     let clock = VirtualClock::new().shared();
     let replies = [
         Reply::text("Let me *look*.").then_call("c1", "write", json!({"path": "a"})).split(3),

@@ -1,8 +1,7 @@
-//! The live status line: what is waited for, and what it has cost so far.
+//! The live status line: what the run is waiting for, and what it has cost so far.
 //!
-//! Owns the fold from events to one line, and the last lines of what a command printed so far. It reads no clock: events
-//! carry their time, and the caller says what time it is. It draws nothing itself.
-//! Invariant: the line is one column narrower than the terminal at most, so that it never scrolls.
+//! Folds events into one line, and keeps the last lines of a running command's output. Reads no clock: events carry their time, and the
+//! caller passes the current time. The line is at least one column narrower than the terminal, so that it never scrolls.
 
 use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, EventRecord, StreamDelta};
@@ -14,50 +13,50 @@ use serde_json::Value;
 use super::look::{Look, Style};
 use super::{activity, human, text};
 
-/// Pictures of the spinner.
+/// Frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const ASCII_SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
-/// Milliseconds of a picture.
+/// Milliseconds per frame.
 const SPIN: u64 = 100;
-/// Columns of what a tool does that the figures leave to it.
+/// Minimum columns for the activity; figures take the rest.
 const LEAST: usize = 16;
-/// Bytes of a command's output that are kept for its last lines.
+/// Bytes of a command's output to keep.
 const PRINTED: usize = 4 * 1024;
-/// Lines of a running command's output that are shown.
+/// Lines of a running command's output to show.
 const LAST_LINES: usize = 3;
 
-/// What is waited for.
+/// What the run is waiting for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Waiting {
-    /// Nothing: there is no run.
+    /// No run is active.
     #[default]
     Nothing,
     Model,
     Thinking,
     Writing,
-    /// The model writes the arguments of a call.
+    /// The model is writing the arguments of a tool call.
     Calling,
-    /// It waits to call the model again.
+    /// The next attempt to reach the model.
     Retry {
         until: Timestamp,
-        /// The attempt that begins then, from 2.
+        /// The number of that attempt, from 2.
         attempt: u32,
-        /// What failed.
+        /// Why the previous attempt failed.
         error: String,
     },
     Compaction,
 }
 
-/// A call that runs.
+/// A running tool call.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     pub(crate) id: ToolCallId,
     pub(crate) tool: String,
     pub(crate) arguments: Option<Value>,
     pub(crate) since: Timestamp,
-    /// What it said last.
+    /// Its last progress message.
     pub(crate) progress: Option<String>,
-    /// The end of what it printed so far.
+    /// The end of its output so far.
     printed: String,
 }
 
@@ -68,7 +67,7 @@ impl Running {
         self.printed.drain(..from);
     }
 
-    /// The last lines that it printed, neutralised. Of a line that was written over, what is there now.
+    /// The last lines of its output, neutralised. A line overwritten with `\r` is shown in its last state.
     fn last_lines(&self) -> Vec<String> {
         let now = |line: &str| {
             let line = line.trim_end_matches('\r');
@@ -80,13 +79,13 @@ impl Running {
     }
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
     waiting: Waiting,
     since: Timestamp,
     calls: Vec<Running>,
-    /// Questions without an answer.
+    /// Unanswered approval requests.
     questions: Vec<ToolCallId>,
     turn: u32,
     usage: Usage,
@@ -95,7 +94,6 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Takes in an event.
     pub(crate) fn apply(&mut self, record: &EventRecord) {
         let now = record.timestamp;
         match &record.event {
@@ -181,12 +179,12 @@ impl Status {
         (self.waiting, self.since) = (waiting, now);
     }
 
-    /// The call of this id, if it runs.
+    /// The tool call with this id, if it is running.
     pub(crate) fn running(&self, id: &ToolCallId) -> Option<&Running> {
         self.calls.iter().find(|call| call.id == *id)
     }
 
-    /// The last lines of what the call that is shown printed so far.
+    /// The last output lines of the tool call on display.
     pub(crate) fn last_lines(&self) -> Vec<String> {
         self.calls.first().map(Running::last_lines).unwrap_or_default()
     }
@@ -195,12 +193,12 @@ impl Status {
         self.calls.retain(|call| call.id != *id);
     }
 
-    /// Whether anything is waited for.
+    /// Whether a run is active.
     pub(crate) fn is_active(&self) -> bool {
         self.waiting != Waiting::Nothing
     }
 
-    /// The line, without an end. Empty when nothing is waited for.
+    /// The line, without a line ending. Empty if no run is active.
     pub(crate) fn line(&self, now: Timestamp, look: &Look) -> String {
         if !self.is_active() {
             return String::new();
@@ -211,7 +209,7 @@ impl Status {
         let spinner = spinner(now, look);
         let used = text::width(spinner) + 1;
         let all = figures.iter().map(|figure| text::width(figure)).sum::<usize>();
-        // What is waited for gives way down to a few words; then figures go, the last first.
+        // Shortens the activity to a few words, then drops figures from the end.
         let room = most.saturating_sub(used + all).max(LEAST.min(text::width(&what)));
         let what = text::cut(&what, room, look).into_owned();
         let mut left = most.saturating_sub(used + text::width(&what));
@@ -227,7 +225,7 @@ impl Status {
         text::painted(&pieces, most, look)
     }
 
-    /// What is waited for, neutralised.
+    /// What the run is waiting for, neutralised.
     fn what(&self, now: Timestamp) -> String {
         let since = |then: Timestamp| human::elapsed(now.since(then));
         if !self.questions.is_empty() {
@@ -249,8 +247,8 @@ impl Status {
             Waiting::Model => "waiting for the model",
             Waiting::Thinking => "thinking",
             Waiting::Writing => "writing",
-            Waiting::Calling => "preparing a call",
-            Waiting::Compaction => "making room",
+            Waiting::Calling => "preparing a tool call",
+            Waiting::Compaction => "compacting the context",
             Waiting::Retry { until, attempt, error } => {
                 let left = until.since(now).as_millis().div_ceil(1_000);
                 let left = std::time::Duration::from_secs(u64::try_from(left).unwrap_or(u64::MAX));

@@ -17,7 +17,7 @@ fn after(events: &[lariat_core::event::Event]) -> Status {
 }
 
 #[test]
-fn the_line_says_what_is_waited_for() {
+fn shows_what_the_run_waits_for() {
     let look = Look::plain(100);
     let mut status = after(&[loop_start(0), turn_start(0, 0)]);
     let mut lines = vec![status.line(at(1_200), &look)];
@@ -60,7 +60,7 @@ fn the_line_says_what_is_waited_for() {
     ⠼ thinking 2s · turn 1
     ⠼ writing 1s · turn 1
     ⠼ writing 1s · turn 1
-    ⠼ preparing a call 1s · turn 1
+    ⠼ preparing a tool call 1s · turn 1
     ⠼ waiting for the model 1s · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ waiting for your answer · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ waiting for the model 1s · turn 1 · 5.0k tokens · context 35 % · $0.0123
@@ -70,12 +70,12 @@ fn the_line_says_what_is_waited_for() {
     ⠼ read_file 1s page 3⟨U+001B⟩[2J · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ waiting for the model 1s · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ attempt 2 in 4s: busy · turn 1 · 5.0k tokens · context 35 % · $0.0123
-    ⠼ making room 0s · turn 1 · 5.0k tokens · context 80 % · $0.0123
+    ⠼ compacting the context 0s · turn 1 · 5.0k tokens · context 80 % · $0.0123
     "#);
 }
 
 #[test]
-fn the_line_never_reaches_the_last_column() {
+fn line_never_reaches_the_last_column() {
     let events = [
         loop_start(0),
         turn_start(0, 11),
@@ -95,7 +95,7 @@ fn the_line_never_reaches_the_last_column() {
 }
 
 #[test]
-fn the_spinner_turns_with_the_time_alone() {
+fn spinner_depends_on_time_only() {
     let status = after(&[loop_start(0)]);
     let look = Look::plain(60);
     assert_eq!(status.line(at(0), &look), status.line(at(40), &look));

@@ -16,7 +16,7 @@ fn file(path: &str, change: &str) -> FileChange {
 }
 
 #[test]
-fn a_run_is_summed_up_with_the_way_to_go_on() {
+fn summary_includes_resume_command() {
     let files = [file("src/a.rs", "modified"), file("b\u{1b}[2J", "added")];
     let summary = Summary {
         outcome: &RunOutcome::Completed,
@@ -39,7 +39,7 @@ fn a_run_is_summed_up_with_the_way_to_go_on() {
 }
 
 #[test]
-fn a_run_that_reached_a_limit_says_so_first_and_a_failure_is_left_to_its_error() {
+fn summary_names_limit_and_omits_failure() {
     let outcome = RunOutcome::Failed { error: "overloaded\u{1b}[31m: try later".to_owned() };
     let summary = Summary {
         outcome: &outcome,

@@ -1,15 +1,15 @@
-//! Rows in columns.
+//! Lays out rows in columns.
 //!
-//! Owns how columns share the width: each is as wide as its widest cell; when that is too much, the widest gives way
-//! first. Cells are untrusted text of one line.
+//! Each column is as wide as its widest cell; if the table is too wide, the widest column shrinks first. Cells are untrusted text of one
+//! line.
 
 use super::look::Look;
 use super::text;
 
-/// Columns between two columns.
+/// Space between two columns.
 const GAP: usize = 2;
 
-/// Where the text of a column stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Align {
     #[default]
@@ -18,7 +18,6 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     title: &'static str,
@@ -27,23 +26,23 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A column for text. It gives way down to eight columns.
+    /// A column for text, which may shrink to eight characters.
     pub(crate) const fn text(title: &'static str) -> Self {
         Self { title, align: Align::Left, least: 8 }
     }
 
-    /// A column for numbers: to the right, never cut.
+    /// A right-aligned column for numbers, never cut.
     pub(crate) const fn number(title: &'static str) -> Self {
         Self { title, align: Align::Right, least: usize::MAX }
     }
 
-    /// A column that is never cut to make room: what is copied, and what is approved.
+    /// A column that is never cut, for text that users copy or approve.
     pub(crate) const fn whole(title: &'static str) -> Self {
         Self { least: usize::MAX, ..Self::text(title) }
     }
 }
 
-/// The table, one line per row, with a header. Piped, nothing is cut.
+/// Formats a table with a header. In a pipe, nothing is cut.
 pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], look: &Look) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| text::line(cell)).collect()).collect();

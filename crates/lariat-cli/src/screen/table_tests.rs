@@ -13,7 +13,7 @@ fn rows() -> Vec<Vec<String>> {
 }
 
 #[test]
-fn numbers_stand_to_the_right_and_text_gives_way() {
+fn aligns_numbers_right_and_shrinks_text() {
     insta::assert_snapshot!(table(COLUMNS, &rows(), &Look::plain(44)), @r#"
     session  title                turns     cost
     s1a2     Make the parser ac…     12  $0.0123
@@ -38,7 +38,7 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn what_is_copied_is_whole_and_a_table_can_be_empty() {
+fn whole_columns_are_not_cut_and_table_may_be_empty() {
     let columns = [Column::whole("session"), Column::text("title")];
     let rows = [vec!["0123456789".to_owned(), "abcdefghijkl".to_owned()]];
     assert_eq!(table(&columns, &rows, &Look::plain(10)), "session     title\n0123456789  abcdefg…\n");

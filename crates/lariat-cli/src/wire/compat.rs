@@ -1,8 +1,8 @@
-//! The flags that programs start Claude Code with, so that they can start us instead.
+//! Parses Claude Code's flags, so that programs made for it can start Lariat instead.
 //!
-//! Owns one table: what each flag takes and means here. What is not possible is warned of, unless it restricts: a run that
-//! should be restricted and cannot be is refused, and so is one with a flag that is not known, because that may restrict.
-//! Our own commands begin with a word; these begin with a flag, so that the two cannot be confused.
+//! One table says what each flag takes and does here. An unsupported flag causes a warning, unless it restricts the run: then the run is
+//! refused. So is a run with an unknown flag, because that flag may restrict. Lariat's own commands start with a word and these start
+//! with a flag, so the two cannot be confused.
 
 use lariat_service::Which;
 use serde_json::Value;
@@ -10,16 +10,16 @@ use serde_json::Value;
 use crate::args::run::Output;
 use crate::args::task::{Schema, Task};
 
-/// What the flags ask for.
+/// What the flags request.
 #[derive(Debug)]
 pub(crate) enum Asked {
-    /// The version.
+    /// Print the version.
     Version,
-    /// A run.
+    /// Run a task.
     Run(Box<Task>),
 }
 
-/// What a flag does.
+/// The values and the effect of a flag.
 #[derive(Clone, Copy)]
 enum Flag {
     /// Takes nothing.
@@ -30,19 +30,19 @@ enum Flag {
     Listed(fn(&mut Task, &str)),
     /// Takes a value, or nothing.
     Optional(fn(&mut Task, Option<&str>)),
-    /// Takes nothing, and nothing here depends on it.
+    /// Takes nothing, and has no effect here.
     Idle,
-    /// Takes a value, and nothing here depends on it.
+    /// Takes a value, and has no effect here.
     IdleValued,
-    /// Takes nothing, and cannot be done.
+    /// Takes nothing, and is not supported.
     Lacking,
-    /// Takes a value, and cannot be done.
+    /// Takes a value, and is not supported.
     LackingValued,
-    /// Takes a value, restricts, and cannot be done.
+    /// Takes a value, restricts the run, and is not supported.
     RefusedValued,
 }
 
-/// Every flag that is known.
+/// All known flags.
 const FLAGS: &[(&str, Flag)] = &[
     ("print", Flag::Bare(|_| {})),
     ("verbose", Flag::Bare(|task| task.verbose = true)),
@@ -93,7 +93,7 @@ const FLAGS: &[(&str, Flag)] = &[
     ("plugin-dir", Flag::LackingValued),
 ];
 
-/// What the words ask for, if they begin with a flag of this family.
+/// Parses the arguments if they start with a Claude Code flag.
 pub(crate) fn parse(words: &[String]) -> Option<Asked> {
     let first = words.first()?;
     if matches!(first.as_str(), "-v") {
@@ -106,7 +106,7 @@ pub(crate) fn parse(words: &[String]) -> Option<Asked> {
 
 fn read(words: &[String]) -> Task {
     let mut task = Task::default();
-    // A program that holds the session gives no prompt among the flags: a word after an unknown flag is its value.
+    // A controlling program passes no prompt as an argument, so a word after an unknown flag is its value.
     let held = words.iter().zip(words.iter().skip(1)).any(|(flag, value)| is_held(flag, value));
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
@@ -125,26 +125,25 @@ fn read(words: &[String]) -> Task {
                     continue;
                 }
                 None => {
-                    let why =
-                        "there is a prompt already; flags have one value, or several separated by commas";
+                    let why = "there is already a prompt; separate several values of a flag with commas";
                     task.refused.push((format!("`{word}`"), why.to_owned()));
                     continue;
                 }
             },
         };
         let (name, inline) = name(long);
-        // A value may begin with a dash where one must come; an optional one may not.
+        // A required value may start with a dash; an optional one may not.
         let mut value = || inline.or_else(|| words.next());
         match find(name) {
             Some(Flag::Bare(act)) => act(&mut task),
             Some(Flag::Valued(act)) => match value() {
                 Some(value) => act(&mut task, value),
-                None => task.refuse(name, "it has no value"),
+                None => task.refuse(name, "a value is missing"),
             },
             Some(Flag::Listed(act)) => {
                 match value() {
                     Some(value) => act(&mut task, value),
-                    None => task.refuse(name, "it has no value"),
+                    None => task.refuse(name, "a value is missing"),
                 }
                 while let Some(value) = words.next_if(|next| inline.is_none() && !next.starts_with('-')) {
                     act(&mut task, value);
@@ -165,13 +164,13 @@ fn read(words: &[String]) -> Task {
             }
             Some(Flag::RefusedValued) => {
                 let _ = value();
-                task.refuse(name, "it is not supported");
+                task.refuse(name, "Lariat does not support it");
             }
             None => {
                 if held && inline.is_none() {
                     words.next_if(|next| !next.starts_with('-'));
                 }
-                task.refuse(name, "it is not known, so it may restrict");
+                task.refuse(name, "unknown flag, which may be a restriction");
             }
         }
     }
@@ -201,7 +200,7 @@ fn output(task: &mut Task, value: &str) {
         "text" => Output::Text,
         "json" => Output::Json,
         "stream-json" => Output::StreamJson,
-        other => return task.warnings.push(format!("--output-format {other} is not known")),
+        other => return task.warnings.push(format!("unknown value `{other}` for --output-format")),
     };
 }
 
@@ -209,7 +208,7 @@ fn input(task: &mut Task, value: &str) {
     match value {
         "stream-json" => task.held = true,
         "text" => {}
-        other => task.warnings.push(format!("--input-format {other} is not known")),
+        other => task.warnings.push(format!("unknown value `{other}` for --input-format")),
     }
 }
 
@@ -217,7 +216,7 @@ fn prompt_tool(task: &mut Task, value: &str) {
     if value == "stdio" {
         task.answers = true;
     } else {
-        task.warnings.push(format!("--permission-prompt-tool {value} is not supported: only stdio is"));
+        task.warnings.push(format!("--permission-prompt-tool {value} is not supported; use stdio"));
     }
 }
 
@@ -233,7 +232,7 @@ fn resume(task: &mut Task, value: Option<&str>) {
     task.which = value.map_or(Which::Continue, |id| Which::Resume(id.to_owned()));
 }
 
-/// A cap. What is no number is refused with the settings, as any cap that cannot be read.
+/// Sets a limit. Validation of the settings refuses a value that is not a number.
 fn number(task: &mut Task, path: &str, value: &str) {
     let number = serde_json::from_str::<Value>(value).ok().filter(Value::is_number);
     task.set(path, number.unwrap_or_else(|| value.into()));
@@ -257,12 +256,12 @@ fn thinking_tokens(task: &mut Task, value: &str) {
         Ok(1..=4_096) => "low",
         Ok(4_097..=16_384) => "medium",
         Ok(_) => "high",
-        Err(_) => return task.refuse("max-thinking-tokens", "it must be a whole number"),
+        Err(_) => return task.refuse("max-thinking-tokens", "expected a whole number"),
     };
     task.set("thinking", level.into());
 }
 
-/// The tools that there are: `default` for all, nothing for none.
+/// The tools to offer: `default` for all, an empty value for none.
 fn tools(task: &mut Task, value: &str) {
     if value != "default" {
         let names = value.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned);
@@ -270,8 +269,8 @@ fn tools(task: &mut Task, value: &str) {
     }
 }
 
-/// Which settings count. The person's own always do; without the project's, nothing of the project is trusted, and its
-/// rules that deny or ask count all the same.
+/// The settings to load. The user's own settings always apply. Without the project's, nothing of the project is trusted, but its deny and
+/// ask rules still apply.
 fn sources(task: &mut Task, value: &str) {
     let names: Vec<&str> = value.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     if let Some(name) = names.iter().find(|name| !["user", "project", "local"].contains(name)) {
@@ -284,7 +283,7 @@ fn list(value: &str) -> Vec<Value> {
     value.split(',').map(str::trim).filter(|word| !word.is_empty()).map(Value::from).collect()
 }
 
-/// Rules are separated by commas and spaces that are not inside of parentheses.
+/// Splits rules at commas and spaces outside parentheses.
 fn rules(value: &str) -> Vec<String> {
     let (mut rules, mut depth) = (vec![String::new()], 0_usize);
     for letter in value.chars() {

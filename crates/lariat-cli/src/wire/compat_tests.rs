@@ -10,12 +10,12 @@ fn words(line: &[&str]) -> Option<Asked> {
 }
 
 fn task(line: &[&str]) -> Task {
-    let Some(Asked::Run(task)) = words(line) else { panic!("{line:?} is no run") };
+    let Some(Asked::Run(task)) = words(line) else { panic!("{line:?} is not a run") };
     *task
 }
 
 #[test]
-fn our_own_commands_are_not_taken_for_flags_of_others() {
+fn ignores_our_own_commands() {
     for line in
         [&["run", "--model", "x"][..], &["--help"], &["-h"], &["--version"], &["-V"], &["--nonsense"], &[]]
     {
@@ -25,7 +25,7 @@ fn our_own_commands_are_not_taken_for_flags_of_others() {
 }
 
 #[test]
-fn what_the_python_sdk_sends_is_understood() {
+fn parses_flags_of_the_python_sdk() {
     let task = task(&[
         "--output-format",
         "stream-json",
@@ -65,12 +65,12 @@ fn what_the_python_sdk_sends_is_understood() {
     assert!(task.held && task.answers);
     assert_eq!(task.schema, Some(Schema::Given("{}".to_owned())));
     assert!(task.wishes.partial);
-    assert_eq!(task.system_prompt, None, "an empty prompt is none");
+    assert_eq!(task.system_prompt, None, "an empty prompt is no prompt");
     assert_eq!(task.warnings, Vec::<String>::new());
 }
 
 #[test]
-fn a_printed_run_has_its_prompt_anywhere() {
+fn finds_prompt_at_any_position() {
     for line in [
         &["-p", "do it", "--output-format", "json"][..],
         &["--output-format=json", "--print", "do it"],
@@ -83,7 +83,7 @@ fn a_printed_run_has_its_prompt_anywhere() {
 }
 
 #[test]
-fn what_is_not_known_is_refused_and_what_cannot_be_done_is_warned_of() {
+fn refuses_unknown_flags_and_warns_about_unsupported_ones() {
     let asked = task(&["-p", "--from-the-future", "do it"]);
     assert_eq!(asked.refused[0].0, "--from-the-future");
     let held = task(&["--verbose", "--from-the-future", "7", "--input-format", "stream-json"]);
@@ -94,7 +94,7 @@ fn what_is_not_known_is_refused_and_what_cannot_be_done_is_warned_of() {
 }
 
 #[test]
-fn lists_of_rules_and_tools_go_on_to_the_next_flag() {
+fn list_flags_take_values_up_to_the_next_flag() {
     let asked =
         task(&["-p", "do it", "--disallowedTools", "Bash(rm *)", "Edit", "--tools", "Read,Glob", "Bash"]);
     assert_eq!(asked.deny, ["Bash(rm *)", "Edit"]);
@@ -105,7 +105,7 @@ fn lists_of_rules_and_tools_go_on_to_the_next_flag() {
 }
 
 #[test]
-fn every_flag_that_takes_a_value_refuses_to_go_without() {
+fn flags_with_value_require_one() {
     for (name, flag) in super::FLAGS {
         let needs =
             matches!(flag, super::Flag::Valued(_) | super::Flag::Listed(_) | super::Flag::RefusedValued);
@@ -115,7 +115,7 @@ fn every_flag_that_takes_a_value_refuses_to_go_without() {
 }
 
 #[test]
-fn sources_without_the_project_trust_nothing_of_it() {
+fn setting_sources_without_project_revoke_trust() {
     for (value, distrusts) in [("", true), ("user", true), ("user,project,local", false), ("local", false)] {
         assert_eq!(task(&["-p", "x", "--setting-sources", value]).distrusting, distrusts, "{value}");
     }
@@ -123,7 +123,7 @@ fn sources_without_the_project_trust_nothing_of_it() {
 }
 
 #[test]
-fn resuming_without_an_id_goes_on_with_the_last_session() {
+fn resume_without_id_continues_last_session() {
     assert_eq!(task(&["-r", "-p", "x"]).which, Which::Continue);
     assert_eq!(task(&["-r", "abc", "-p", "x"]).which, Which::Resume("abc".to_owned()));
     assert_eq!(task(&["-c", "-p", "x"]).which, Which::Continue);

@@ -1,6 +1,6 @@
-//! The result: how a run ended, as one JSON document. `--output json` is this alone, `stream-json` ends with it.
+//! The result of a run as one JSON document. `--output json` prints only this; `stream-json` ends with it.
 //!
-//! Owns the subtypes. A run that was not finished has no `result` but says in `errors` why.
+//! A run that did not complete has no `result`; `errors` says why.
 
 use std::time::Duration;
 
@@ -15,38 +15,30 @@ use super::messages;
 use super::tally::{Tally, millis};
 use crate::failure::limit_words;
 
-/// What an answer came to that must have a form.
+/// Whether the answer matches the requested schema.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Form {
-    /// It has it.
+    /// It matches.
     Fits(Value),
-    /// It does not, in the model's last try, for this reason.
+    /// The model's last attempt does not match, for this reason.
     Misfit(String),
 }
 
-/// How a prompt ended: the sum of the runs that it took.
+/// How a prompt ended, summed over all its runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Ending {
-    /// Why the last run ended.
     pub(crate) outcome: RunOutcome,
-    /// The last reply.
     pub(crate) text: String,
-    /// Why the model stopped last.
     pub(crate) stop_reason: Option<StopReason>,
-    /// Everything that was used.
     pub(crate) usage: Usage,
-    /// Turns.
     pub(crate) turns: u32,
-    /// How long it took.
     pub(crate) duration: Duration,
-    /// The files that tools changed.
     pub(crate) files: Vec<FileChange>,
-    /// What the answer came to, when it must have a form.
+    /// The result of the schema check, if there is a schema.
     pub(crate) form: Option<Form>,
 }
 
 impl Ending {
-    /// The end of one run.
     pub(crate) fn of(output: &AgentOutput) -> Self {
         Self {
             outcome: output.outcome.clone(),
@@ -60,7 +52,7 @@ impl Ending {
         }
     }
 
-    /// The end of what needed no run.
+    /// The end if no run was needed.
     pub(crate) fn nothing() -> Self {
         Self {
             outcome: RunOutcome::Completed,
@@ -74,7 +66,7 @@ impl Ending {
         }
     }
 
-    /// The same, after another.
+    /// Adds the figures of an earlier run.
     pub(crate) fn after(mut self, earlier: Option<&Self>) -> Self {
         if let Some(earlier) = earlier {
             self.usage += earlier.usage;
@@ -97,7 +89,7 @@ impl Ending {
         }
     }
 
-    /// Why the loop ended, in the words of the SDKs.
+    /// Why the loop ended, as the SDKs name it.
     fn terminal_reason(&self) -> &'static str {
         match &self.outcome {
             RunOutcome::Completed => "completed",
@@ -113,25 +105,25 @@ impl Ending {
         }
     }
 
-    /// What went wrong, in words.
+    /// What went wrong; `None` on success.
     pub(crate) fn error(&self) -> Option<String> {
         Some(match (&self.outcome, &self.form) {
             (RunOutcome::Completed, Some(Form::Misfit(problem))) => {
-                format!("the answer does not fit the schema: {problem}")
+                format!("the answer does not match the schema: {problem}")
             }
             (RunOutcome::Completed, _) => return None,
             (RunOutcome::Rejected, _) => "the prompt was rejected".to_owned(),
             (RunOutcome::Aborted, _) => "interrupted".to_owned(),
             (RunOutcome::StoppedByHook, _) => "a hook stopped the run".to_owned(),
             (RunOutcome::LimitReached { limit, scope }, _) => limit_words(*limit, *scope),
-            (RunOutcome::Repetition, _) => "the model went round in a circle".to_owned(),
+            (RunOutcome::Repetition, _) => "the model kept repeating itself".to_owned(),
             (RunOutcome::ContextFull(full), _) => full.to_string(),
             (RunOutcome::Failed { error }, _) => error.clone(),
             (other, _) => format!("{other:?}"),
         })
     }
 
-    /// The document.
+    /// The JSON document.
     pub(crate) fn result(&self, session: &str, uuid: Uuid, window: u64, tally: &Tally) -> Value {
         let subtype = self.subtype();
         let mut result = Map::new();

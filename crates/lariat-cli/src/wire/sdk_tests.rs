@@ -19,7 +19,7 @@ fn decided(answer: &Value) -> (PermissionDecision, bool) {
 }
 
 #[test]
-fn words_come_as_text_or_as_blocks_with_pictures() {
+fn prompt_is_text_or_blocks_with_images() {
     let Line::Prompt(prompt) = read(r#"{"type":"user","message":{"role":"user","content":"hi"}}"#) else {
         panic!("no prompt");
     };
@@ -35,7 +35,7 @@ fn words_come_as_text_or_as_blocks_with_pictures() {
 }
 
 #[test]
-fn what_is_not_understood_is_said_not_guessed() {
+fn reports_lines_that_are_not_understood() {
     assert!(matches!(read("{"), Line::Broken(_)));
     assert!(matches!(read(r#"{"type":"user"}"#), Line::Broken(_)));
     assert!(matches!(
@@ -46,7 +46,7 @@ fn what_is_not_understood_is_said_not_guessed() {
 }
 
 #[test]
-fn requests_are_known_by_their_subtype() {
+fn parses_requests_by_subtype() {
     let asked = |request: Value| {
         let line = json!({ "type": "control_request", "request_id": "r1", "request": request });
         match read(&line.to_string()) {
@@ -63,7 +63,7 @@ fn requests_are_known_by_their_subtype() {
 }
 
 #[test]
-fn only_a_certain_yes_lets_a_call_run() {
+fn only_clear_approval_lets_a_call_run() {
     use PermissionDecision::{Allow, Deny};
     assert_eq!(decided(&json!({ "behavior": "allow" })), (Allow, false));
     let same = json!({ "behavior": "allow", "updatedInput": { "command": "cargo test" } });
@@ -80,7 +80,7 @@ fn only_a_certain_yes_lets_a_call_run() {
 }
 
 #[test]
-fn an_approval_lasts_only_when_what_was_suggested_comes_back() {
+fn approval_is_remembered_only_for_suggested_rules() {
     let question = can_use_tool("q1", &request(), &json!({ "command": "cargo test" }));
     let suggestion = &question["request"]["permission_suggestions"][0];
     assert_eq!(suggestion["rules"], json!([{ "toolName": "Bash", "ruleContent": "cargo test *" }]));
@@ -91,5 +91,5 @@ fn an_approval_lasts_only_when_what_was_suggested_comes_back() {
     assert_eq!(yes(&kept), PermissionDecision::AllowAlways);
     let mut wider = suggestion.clone();
     wider["rules"] = json!([{ "toolName": "Bash" }]);
-    assert_eq!(yes(&wider), PermissionDecision::Allow, "what was not suggested is not remembered");
+    assert_eq!(yes(&wider), PermissionDecision::Allow, "a rule that was not suggested is not remembered");
 }

@@ -1,7 +1,7 @@
-//! A session as lines of JSON, one per thing that happened.
+//! Converts a session to lines of JSON, one per event.
 //!
-//! Owns which events are told and how. A pure fold: the same events give the same lines.
-//! Invariant: every line has the session and an id of its own; a reply is told once, whole, after its pieces.
+//! A pure fold: the same events result in the same lines. Every line has the session and its own id; a complete reply is sent once, after its
+//! partial pieces.
 
 use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, CompactionCause, EventRecord};
@@ -17,35 +17,31 @@ use super::messages;
 use super::partial::Partial;
 use super::tally::Tally;
 
-/// What is told besides what always is.
+/// Optional lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
-    /// Pieces of replies as they come.
+    /// Partial replies.
     pub(crate) partial: bool,
-    /// The words of the person, as they are heard.
+    /// The user's messages, as they are received.
     pub(crate) replay: bool,
-    /// What hooks did.
+    /// Hook results.
     pub(crate) hooks: bool,
 }
 
-/// What a session is, for its first line.
+/// Facts about a session, for its first line.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
-    /// The directory.
     pub(crate) cwd: String,
-    /// The model.
     pub(crate) model: String,
-    /// Where the service's key comes from; `none` when it needs none.
+    /// Where the provider's key comes from; `none` if there is none.
     pub(crate) key_source: String,
-    /// Tokens of its window.
+    /// Tokens of the context window.
     pub(crate) window: u64,
-    /// The names of the tools.
     pub(crate) tools: Vec<String>,
-    /// What runs without a question.
     pub(crate) mode: Mode,
 }
 
-/// The lines of a session.
+/// Converts the events of a session to lines.
 #[derive(Debug)]
 pub(crate) struct StreamJson {
     session: String,
@@ -54,12 +50,11 @@ pub(crate) struct StreamJson {
     model: String,
     tally: Tally,
     partial: Partial,
-    /// What a call told besides its result, until the result is told.
+    /// The details of a tool call, until its result is written.
     details: Option<(ToolCallId, Value)>,
 }
 
 impl StreamJson {
-    /// The lines of a session.
     pub(crate) fn new(session: impl Into<String>, wishes: Wishes) -> Self {
         Self {
             session: session.into(),
@@ -72,7 +67,7 @@ impl StreamJson {
         }
     }
 
-    /// What was counted.
+    /// The counts for the result.
     pub(crate) const fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -103,13 +98,13 @@ impl StreamJson {
         )
     }
 
-    /// The lines of an event.
+    /// The lines for an event.
     pub(crate) fn event(&mut self, record: &EventRecord) -> Vec<Value> {
         let lines = self.lines(record);
         self.tally.event(record);
         let mut told = Vec::with_capacity(lines.len());
         for (at, (id, line)) in lines.into_iter().enumerate() {
-            // Several lines of one event: an id of its own for each, and the same every time.
+            // Each line of an event has its own id, derived from the event's id.
             let own = || Uuid::from_u128(record.id.uuid().as_u128().wrapping_add(at as u128));
             let id = id.map_or_else(own, MessageId::uuid);
             told.push(self.line(id, line));
@@ -117,20 +112,20 @@ impl StreamJson {
         told
     }
 
-    /// The last line of a run. What is counted for one result is not counted for the next.
+    /// The last line of a run. Resets the counts that belong to a single result.
     pub(crate) fn result(&mut self, ending: &Ending, uuid: Uuid) -> Value {
         let result = ending.result(&self.session, uuid, self.window, &self.tally);
         self.tally.told();
         result
     }
 
-    /// Lines of an event, with their id where a message has one.
+    /// The lines for an event, with the message's id if there is one.
     fn lines(&mut self, record: &EventRecord) -> Vec<(Option<MessageId>, Value)> {
         let unnamed = |lines: Vec<Value>| lines.into_iter().map(|line| (None, line)).collect();
         let system = |subtype: &str, fields: Value| vec![(None, system(subtype, fields))];
         match &record.event {
             AgentEvent::MessageStart { message } if self.wishes.partial => {
-                // A reply that has just begun is only named.
+                // A reply that has just started has only an id.
                 let is_reply = message.get().is_none_or(|message| message.as_assistant().is_some());
                 let model = self.model.clone();
                 let begun = is_reply.then(|| self.partial.begin(message.id(), &model));
@@ -212,7 +207,7 @@ impl StreamJson {
             Some(Message::User(user)) => {
                 let mark = match &user.origin {
                     Origin::Person if self.wishes.replay => "isReplay",
-                    // What the runtime tells the model is none of the conversation.
+                    // Notes from the runtime to the model are not part of the conversation.
                     _ => return Vec::new(),
                 };
                 let mut line = json!({
@@ -227,7 +222,7 @@ impl StreamJson {
         }
     }
 
-    /// A call was not let through, by a rule or by somebody who was asked.
+    /// A tool call was denied by a rule or by the user.
     fn denied(&self, result: &ToolResultMessage) -> Value {
         system(
             "permission_denied",
@@ -247,7 +242,7 @@ impl StreamJson {
     }
 }
 
-/// The tools by the names that programs made for Claude Code test for, each once.
+/// The tools under Claude Code's names, each once.
 fn tool_names(tools: &[String]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for name in tools.iter().map(|tool| claude_name(tool)) {
@@ -258,7 +253,7 @@ fn tool_names(tools: &[String]) -> Vec<&str> {
     names
 }
 
-/// What runs without a question, in Claude Code's words.
+/// Claude Code's name for a permission mode.
 pub(crate) fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::AcceptEdits => "acceptEdits",

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use super::{Facts, StreamJson, Wishes};
 use crate::wire::json::{Ending, Form};
 
-/// Events with ids and times that count up.
+/// Events with increasing ids and times.
 #[derive(Default)]
 struct Story {
     events: Vec<EventRecord>,
@@ -129,7 +129,7 @@ fn ending(outcome: RunOutcome) -> Ending {
     }
 }
 
-/// A turn with a call that runs, and one that does not.
+/// A turn with a tool call that runs and one that is denied.
 fn story() -> Story {
     let call = |id: &str, command: &str| Content::tool_call(id, "bash", json!({ "command": command }));
     let details = json!({ "exit_code": 0 });
@@ -180,7 +180,7 @@ fn the_result_sums_up_what_was_told() {
     story().lines(&mut stream);
     insta::assert_snapshot!(shown(&stream.result(&ending(RunOutcome::Completed), Uuid::from_u128(2))));
     let second = stream.result(&ending(RunOutcome::Completed), Uuid::from_u128(3));
-    assert_eq!(second["permission_denials"], json!([]), "what was denied is told once");
+    assert_eq!(second["permission_denials"], json!([]), "a denial is reported once");
     assert_eq!(second["duration_api_ms"], 0);
 }
 
@@ -271,7 +271,7 @@ fn pieces_come_before_the_whole_and_only_when_they_are_wished_for() {
 }
 
 #[test]
-fn words_of_a_person_are_told_only_when_they_are_wished_for() {
+fn user_messages_are_written_only_on_request() {
     let story = Story::default()
         .said(message(11, Message::user("do it")))
         .said(Arc::new(AgentMessage::note("environment", "system: linux")));

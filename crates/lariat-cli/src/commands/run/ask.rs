@@ -1,6 +1,6 @@
-//! Questions of tools to the person at the terminal.
+//! Passes questions from tools to the user at the terminal.
 //!
-//! Owns the way from a tool to the one loop that reads what is typed. Bounded: a tool that asks waits for room.
+//! The run loop alone reads the terminal, so tools send it their questions over a bounded channel.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use lariat_core::BoxFuture;
 use lariat_tools::{Asker, Question};
 use tokio::sync::{mpsc, oneshot};
 
-/// Questions that wait at most; tools that ask run one after another, so that there is hardly ever more than one.
+/// Maximum number of queued questions. Tools that ask run one at a time, so there is rarely more than one.
 const WAITING: usize = 8;
 
-/// A question, and where its answer goes.
+/// A question and the channel for its answer.
 pub(super) struct Asked {
     pub(super) question: Question,
     pub(super) answer: oneshot::Sender<Option<String>>,
@@ -19,7 +19,7 @@ pub(super) struct Asked {
 
 struct Person(mpsc::Sender<Asked>);
 
-/// The person as an asker for tools, and the questions that tools put.
+/// An asker for tools, and the receiver of their questions.
 pub(super) fn person() -> (Arc<dyn Asker>, mpsc::Receiver<Asked>) {
     let (sender, receiver) = mpsc::channel(WAITING);
     (Arc::new(Person(sender)), receiver)

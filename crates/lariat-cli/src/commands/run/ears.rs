@@ -1,8 +1,7 @@
-//! Everything that can be heard while a session goes on: events, signals, keys, lines of a program, questions of tools, time.
+//! Waits for everything that can happen during a session: run events, signals, keys, input lines, questions from tools, ticks.
 //!
-//! Owns the one `select!`. What is typed or written by a program is read by a thread of its own, because such a read
-//! cannot be cancelled.
-//! Invariant: no line is longer than its cap; a longer one is an error and ends the input.
+//! Holds the only `select!`. A separate thread reads the terminal and standard input, because such a read cannot be cancelled.
+//! A line longer than [`sdk::LINE`] is an error and ends the input.
 
 use std::io::{BufRead as _, Read as _};
 use std::sync::Arc;
@@ -22,53 +21,53 @@ use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::wire::sdk;
 
-/// Time between two looks at the clock, for what is drawn by time.
+/// Interval of ticks, for output that changes with time.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Lines that wait to be heard. When it is full, the program that writes waits.
+/// Maximum number of queued lines. When the queue is full, the writing program blocks.
 const LINES: usize = 16;
 
-/// What was heard.
+/// Something that happened.
 pub(super) enum Heard {
-    /// Something happened in the run.
+    /// An event of the run.
     Event(Event),
-    /// The run is over.
+    /// The run ended.
     Over,
-    /// A signal to end.
+    /// A signal asked the program to stop.
     Stop(Stop),
-    /// The person suspended the program (Ctrl-Z).
+    /// The user suspended the program (Ctrl-Z).
     Suspend,
-    /// A program wrote a line.
+    /// The controlling program wrote a line.
     Line(Line),
-    /// The person pressed a key.
+    /// The user pressed a key.
     Key(Key),
-    /// The terminal is gone.
+    /// The terminal was closed.
     HungUp,
-    /// A tool asks something.
+    /// A tool asks a question.
     Asked(Asked),
-    /// Time passed.
+    /// [`TICK`] passed.
     Tick,
 }
 
-/// What came in on standard input.
+/// Input from standard input.
 #[derive(Debug)]
 pub(super) enum Line {
-    /// A line, without its end.
+    /// A line, without its line ending.
     Text(String),
-    /// The end.
+    /// End of input.
     End,
-    /// Something that is not a line of text, and why. Nothing comes after it.
+    /// Invalid input, and why. Ends the input.
     Broken(String),
 }
 
-/// Who wants it to end.
+/// Who stopped the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The person, with Ctrl-C.
+    /// The user, with Ctrl-C.
     Interrupt,
-    /// The system.
+    /// SIGTERM, or a closed terminal.
     Terminate,
-    /// The person, with Ctrl-\: at once.
+    /// The user, with Ctrl-\: exit at once.
     Quit,
 }
 
@@ -81,16 +80,16 @@ impl Stop {
     }
 }
 
-/// What is listened for besides the run.
+/// Optional sources to wait for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Listening {
-    /// Lines of a program on standard input.
+    /// Lines of the controlling program on standard input.
     pub(super) lines: bool,
-    /// Time.
+    /// Ticks.
     pub(super) ticks: bool,
 }
 
-/// Whatever can be heard.
+/// All sources to wait for.
 pub(super) struct Ears {
     interrupt: Signal,
     terminate: Signal,
@@ -99,7 +98,7 @@ pub(super) struct Ears {
     lines: Option<mpsc::Receiver<Line>>,
 }
 
-/// What only a terminal sends.
+/// Sources that exist only with a terminal.
 struct AtTerminal {
     terminal: Terminal,
     keys: mpsc::Receiver<Typed>,
@@ -110,7 +109,7 @@ struct AtTerminal {
 }
 
 impl Ears {
-    /// Begins to listen. With a person at a terminal, also to keys and to tools that ask.
+    /// Installs the signal handlers. With a terminal, also reads keys and accepts questions from tools.
     pub(super) fn new(terminal: Option<Terminal>) -> Result<(Self, Option<Arc<dyn Asker>>), Problem> {
         let listen = |kind| signal(kind).map_err(|error| Problem::new(Exit::Failed, error.to_string()));
         let number = |signal: Number| SignalKind::from_raw(signal.as_raw());
@@ -136,7 +135,7 @@ impl Ears {
         Ok((ears, asker))
     }
 
-    /// The next thing that is heard.
+    /// Waits for the next thing to happen.
     pub(super) async fn next(&mut self, run: Option<&mut RunStream>, listening: Listening) -> Heard {
         if listening.lines && self.lines.is_none() {
             self.lines = Some(reader());
@@ -154,7 +153,7 @@ impl Ears {
         }
     }
 
-    /// Stops this process until the person lets it go on. The terminal has its own mode meanwhile.
+    /// Suspends this process until the user resumes it, with the terminal's original mode restored meanwhile.
     pub(super) fn suspend(&mut self) {
         let Some(at) = &mut self.at_terminal else { return };
         at.terminal.leave();
@@ -173,7 +172,7 @@ async fn from_terminal(at_terminal: &mut Option<AtTerminal>) -> Heard {
             _ = quit.recv() => return Heard::Stop(Stop::Quit),
             _ = hang_up.recv() => return Heard::Stop(Stop::Terminate),
             _ = suspend.recv() => return Heard::Suspend,
-            // From the background to the foreground: now it may be taken.
+            // Resumed in the foreground: take the terminal again.
             _ = resumed.recv() => terminal.enter(),
             typed = keys.recv() => match typed {
                 Some(Typed::Key(key)) => return Heard::Key(key),
@@ -209,7 +208,7 @@ async fn question(asked: &mut Option<mpsc::Receiver<Asked>>) -> Asked {
     }
 }
 
-/// Reads standard input line by line until it ends. The thread ends with the process.
+/// Reads standard input by line until its end, on a thread that ends with the process.
 fn reader() -> mpsc::Receiver<Line> {
     let (sender, receiver) = mpsc::channel(LINES);
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! How a run's end becomes the program's: a code, and words for the reader of standard error.
+//! Turns the end of a run into an exit code and messages for standard error.
 
 use lariat_core::event::RunOutcome;
 use lariat_core::store::StoreError;
@@ -13,7 +13,7 @@ use crate::screen::look::Look;
 use crate::screen::summary::Summary;
 use crate::wire::json::{Ending, Form};
 
-/// The code of an end.
+/// The exit code for how a run ended.
 pub(super) fn exit(ending: &Ending, stop: Option<Stop>) -> Exit {
     match (&ending.outcome, &ending.form, stop) {
         (_, _, Some(Stop::Terminate)) => Exit::Terminated,
@@ -26,7 +26,7 @@ pub(super) fn exit(ending: &Ending, stop: Option<Stop>) -> Exit {
     }
 }
 
-/// The error for a run that did not complete; `session` when it is kept and can go on.
+/// The error for a run that did not complete. `session` is its id if it was saved.
 pub(super) fn problem(
     ending: &Ending,
     exit: Exit,
@@ -37,7 +37,7 @@ pub(super) fn problem(
     Some(circumstances.explain(problem, &ending.outcome, session))
 }
 
-/// A run that could not be driven to its end.
+/// The error for a run that could not finish.
 pub(super) fn failed(error: AgentError) -> Problem {
     match error {
         AgentError::Store(error @ StoreError::Busy { .. }) => Problem::from(ServiceError::Store(error)),
@@ -45,7 +45,7 @@ pub(super) fn failed(error: AgentError) -> Problem {
     }
 }
 
-/// What a person is told at the end; `session` when it can be gone on with.
+/// The closing summary for the user. `session` is its id if it can be resumed.
 pub(super) fn summary(ending: &Ending, session: Option<&str>, look: &Look) -> String {
     let summary = Summary {
         outcome: &ending.outcome,

@@ -1,6 +1,6 @@
-//! What is written while a run goes on, and at its end: the answer, a screen for a person, or JSON.
+//! Writes a run's output: the plain answer, a live screen for the user, or JSON.
 //!
-//! Owns standard output. A reader that is gone is not an error: the run ends.
+//! The only writer of standard output. A closed pipe is not an error: the run ends.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(super) struct Out {
 }
 
 impl Out {
-    /// Writes, and sees that it leaves.
+    /// Writes and flushes.
     pub(super) fn write(&mut self, text: &str) {
         if self.broken || text.is_empty() {
             return;
@@ -43,31 +43,31 @@ impl Out {
         self.write(&format!("{}\n", lariat_guard::display::json(&value.to_string())));
     }
 
-    /// Whether its reader is gone.
+    /// Whether the reader closed standard output.
     pub(super) const fn is_broken(&self) -> bool {
         self.broken
     }
 }
 
-/// What is written.
+/// The output of a run.
 pub(super) struct Face {
     kind: Kind,
     pub(super) out: Out,
 }
 
 enum Kind {
-    /// The answer, as it comes or, where it must have a form, at the end.
+    /// The plain answer: streamed, or whole at the end if it must match a schema.
     Quiet(Option<Piped>),
-    /// A screen for a person.
+    /// A live screen for the user.
     Screen(Box<Printer>),
-    /// One document, at the end.
+    /// One JSON document at the end.
     Json(Box<StreamJson>),
-    /// One document per line.
+    /// One JSON document per line.
     StreamJson(Box<StreamJson>),
 }
 
 impl Face {
-    /// What is written for a task, where standard output can show this.
+    /// Chooses the form from the task and from what standard output can show.
     pub(super) fn new(task: &Task, session: &Session, cwd: &Path, look: Look) -> Self {
         let mut out = Out::default();
         let lines = || {
@@ -80,7 +80,7 @@ impl Face {
                 let verbosity = if task.verbose { Verbosity::Verbose } else { Verbosity::Normal };
                 Kind::Screen(Box::new(Printer::new(look, verbosity)))
             }
-            // What is written to a file or must have a form is written whole.
+            // An answer that goes to a file or must match a schema is written whole.
             Output::Text if task.schema.is_some() || is_file() => Kind::Quiet(None),
             Output::Text => Kind::Quiet(Some(Piped::default())),
             Output::Json => Kind::Json(lines().0),
@@ -93,47 +93,45 @@ impl Face {
         Self { kind, out }
     }
 
-    /// Whether a person reads it as it comes.
+    /// Whether this is a live screen for the user.
     pub(super) const fn is_for_person(&self) -> bool {
         matches!(self.kind, Kind::Screen(_))
     }
 
-    /// Time passed.
+    /// Redraws what changes with time.
     pub(super) fn tick(&mut self) {
         if let Kind::Screen(printer) = &mut self.kind {
             self.out.write(&printer.tick(now()));
         }
     }
 
-    /// Shows what the person types; false where that is not drawn here.
+    /// Draws what the user types. Returns false if this output does not draw it.
     pub(super) fn draft(&mut self, draft: &str) -> bool {
         let Kind::Screen(printer) = &mut self.kind else { return false };
         self.out.write(&printer.draft(draft, now()));
         printer.is_live()
     }
 
-    /// Shows a note of the program; false where that is not shown here.
+    /// Shows a note. Returns false if this output does not show notes.
     pub(super) fn note(&mut self, style: Style, words: &str) -> bool {
         let Kind::Screen(printer) = &mut self.kind else { return false };
         self.out.write(&printer.note(style, words, now()));
         true
     }
 
-    /// Makes room for a question.
     pub(super) fn pause(&mut self) {
         if let Kind::Screen(printer) = &mut self.kind {
             self.out.write(&printer.pause());
         }
     }
 
-    /// The question is answered.
+    /// Continues after a question.
     pub(super) fn resume(&mut self) {
         if let Kind::Screen(printer) = &mut self.kind {
             self.out.write(&printer.resume(now()));
         }
     }
 
-    /// Something happened.
     pub(super) fn event(&mut self, record: &EventRecord) {
         match &mut self.kind {
             Kind::Quiet(None) => {}
@@ -148,7 +146,7 @@ impl Face {
         }
     }
 
-    /// It is over.
+    /// Writes what belongs at the end of the run.
     pub(super) fn end(&mut self, ending: &Ending) {
         match &mut self.kind {
             Kind::Screen(printer) => self.out.write(&printer.finish()),
@@ -167,7 +165,6 @@ impl Face {
     }
 }
 
-/// Whether standard output is a file.
 fn is_file() -> bool {
     let stat = rustix::fs::fstat(std::io::stdout());
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
@@ -177,7 +174,7 @@ fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// What a session is, for programs.
+/// Facts about a session for the JSON output.
 pub(super) fn facts(session: &Session, cwd: &Path) -> Facts {
     let model = session.model();
     let has_key = model.api_key.expose().is_some_and(|key| !key.is_empty());
@@ -191,12 +188,12 @@ pub(super) fn facts(session: &Session, cwd: &Path) -> Facts {
     }
 }
 
-/// Tells something that is not the answer.
+/// Writes `what: words` to standard error.
 pub(super) fn tell(what: &str, words: &str) {
     say(&format!("{what}: {}\n", display::block(words)));
 }
 
-/// Writes to standard error. Where that is gone, there is no place to say so.
+/// Writes to standard error, ignoring failures.
 pub(super) fn say(text: &str) {
     let mut out = std::io::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -1,8 +1,7 @@
-//! Runs for a program that holds the session: it says what to do, line by line, and may answer questions about calls.
+//! Runs a session for a controlling program that sends prompts line by line and may answer approval requests.
 //!
-//! Owns the order: prompts are done one after another, each ends with a result; questions to us are answered at once, also
-//! while a run goes on. When the input ends, what was said before is still done.
-//! Invariant: nothing is approved that the program did not approve.
+//! Prompts run one after another, and each ends with a result. Requests to Lariat are answered at once, also during a run. When the
+//! input ends, the queued prompts still run. Only the program approves tool calls: without its answer, a tool call is denied.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,13 +26,13 @@ use crate::wire::sdk::{self, Line, Request};
 use crate::wire::stream_json::{StreamJson, mode_name};
 use crate::world::World;
 
-/// Prompts that wait at most.
+/// Maximum number of queued prompts.
 const WAITING: usize = 64;
 
-/// Told to the model about a call that somebody would have to approve.
-const NOBODY: &str = "This call needs approval, and the program that holds the session does not give any.";
+/// Tells the model that the program did not approve a tool call.
+const NOBODY: &str = "This tool call requires approval, and the program that controls the session does not answer approval requests.";
 
-/// What a session is made from, to make it again with another model.
+/// What a session is built from, to rebuild it with another model.
 pub(super) struct Setting<'a> {
     pub(super) world: &'a World,
     pub(super) service: &'a LocalService,
@@ -41,19 +40,19 @@ pub(super) struct Setting<'a> {
     pub(super) driving: Driving,
 }
 
-/// What is to be done.
+/// A queued unit of work.
 enum Errand {
     Recover,
     Prompt(Prompt),
 }
 
-/// A question to the program.
+/// An approval request that the program has not answered.
 struct Question {
     request: Arc<PermissionRequest>,
     input: Value,
 }
 
-/// A run that goes on.
+/// The current run.
 struct Going {
     run: RunStream,
     earlier: Option<Ending>,
@@ -71,12 +70,12 @@ struct Host<'a> {
     waiting: VecDeque<Errand>,
     questions: HashMap<String, Question>,
     stop: Option<Stop>,
-    /// The model changed: the session is made again before the next prompt.
+    /// The model changed: rebuild the session before the next prompt.
     is_stale: bool,
     last: Exit,
 }
 
-/// Serves a program until its input ends.
+/// Serves the program until its input ends.
 pub(super) async fn serve(
     setting: Setting<'_>,
     place: Place,
@@ -133,7 +132,7 @@ pub(super) async fn serve(
 }
 
 impl Host<'_> {
-    /// Begins what is to be done next. False when there is nothing, and nothing will come.
+    /// Starts the next queued task. Returns false if there is none and none will come.
     async fn begin(&mut self, is_open: bool) -> Result<bool, Problem> {
         if self.stop.is_some() || self.out.is_broken() {
             return Ok(false);
@@ -155,7 +154,7 @@ impl Host<'_> {
         Ok(true)
     }
 
-    /// Makes the session again, with another model.
+    /// Rebuilds the session with another model.
     async fn renew(&mut self) -> Result<(), Problem> {
         let Setting { world, service, task, driving } = &self.setting;
         self.place = world.place(&visit(world, task)?)?;
@@ -197,7 +196,7 @@ impl Host<'_> {
         self.questions.insert(id, Question { request: Arc::clone(request), input });
     }
 
-    /// A run is over: its answer is checked, and its result is told.
+    /// Finishes a run: checks its answer against the schema and writes its result.
     async fn over(&mut self) -> Result<(), Problem> {
         let Some(Going { run, earlier, tries_left, is_recovery }) = self.going.take() else { return Ok(()) };
         let output = match run.finish().await.or_else(AgentError::into_output) {
@@ -207,7 +206,7 @@ impl Host<'_> {
         };
         let mut ending = Ending::of(&output).after(earlier.as_ref());
         if is_recovery {
-            // There may be more that was interrupted.
+            // There may be another interrupted run.
             if output.outcome.is_completed() {
                 self.waiting.push_front(Errand::Recover);
             }
@@ -235,7 +234,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// The program says no more: what it was asked, it will not answer.
+    /// Denies all open approval requests, because the input ended.
     fn hang_up(&mut self) {
         for (_, question) in self.questions.drain() {
             self.session.respond(question.request.id, PermissionDecision::deny(NOBODY));
@@ -263,9 +262,9 @@ impl Host<'_> {
                     self.session.interrupt();
                 }
             }
-            // What we are asked is answered at once: there is nothing to take back.
+            // Requests are answered at once, so there is nothing to cancel.
             Line::Cancel | Line::Other => {}
-            Line::Broken(reason) => tell("warning", &format!("a line of input is not looked at: {reason}")),
+            Line::Broken(reason) => tell("warning", &format!("ignoring an invalid line of input: {reason}")),
         }
     }
 
@@ -273,7 +272,7 @@ impl Host<'_> {
         match request {
             Request::Initialize { lacking } => {
                 for name in &lacking {
-                    tell("warning", &format!("{name} of the program are not supported"));
+                    tell("warning", &format!("{name} are not supported"));
                 }
                 Ok(sdk::welcome(&self.session.model().id, &lacking))
             }
@@ -284,7 +283,7 @@ impl Host<'_> {
                 Ok(json!({}))
             }
             Request::SetMode(name) => {
-                let mode = Mode::parse(&name).ok_or_else(|| format!("there is no mode `{name}`"))?;
+                let mode = Mode::parse(&name).ok_or_else(|| format!("unknown permission mode `{name}`"))?;
                 Ok(json!({ "mode": mode_name(self.session.set_mode(mode)) }))
             }
             Request::SetModel(model) => self.set_model(model),
@@ -298,7 +297,7 @@ impl Host<'_> {
         }
     }
 
-    /// Another model, from the next prompt on.
+    /// Switches the model from the next prompt on.
     fn set_model(&mut self, model: Option<String>) -> Result<Value, String> {
         match model {
             Some(model) => {

@@ -1,11 +1,12 @@
-//! `lariat run`: one task, or as many as a program that holds the session asks for.
+//! `lariat run`: runs one task, or every task that a controlling program sends.
 //!
-//! One straight line: what is asked → the directory → the service → the session → what was interrupted → the prompt → how it
-//! ended. Standard output carries the answer and nothing else; everything else that is said goes to standard error.
+//! The steps: load the directory, open the service and the session, recover an interrupted run, send the prompt, review the plan,
+//! report the end. Standard output carries the answer and nothing else; everything else goes to standard error.
 //!
-//! - `terminal`, `keys`, `draft`: what a person types. `ears`: everything that can be heard. `ask`: questions of tools.
-//! - `questions`: which key answers what. `watch`: a run, for a person or a script. `plan`: what plan mode queued.
-//! - `host`: runs for a program. `face`: what is written. `background`, `ending`: how it ends. `files`: what is read beforehand.
+//! - `terminal`, `keys`, `draft`: what the user types. `ears`: waits for all inputs. `ask`: questions from tools.
+//! - `questions`: which key answers which question. `watch`: follows a run for a user or a script. `plan`: reviews a plan.
+//! - `host`: serves a controlling program. `face`: writes the output. `background`, `ending`: the closing messages.
+//!   `files`: reads the prompt and other inputs.
 
 mod ask;
 mod background;
@@ -46,18 +47,18 @@ use plan::{Approval, Reviewed};
 use terminal::Terminal;
 use watch::{Followed, Watch};
 
-/// Times that a model may try again when its answer does not fit the schema.
+/// How often the model may retry an answer that does not match the schema.
 const RETRIES: u32 = 2;
 
-/// What the model is asked to do when a session goes on without a prompt and the model spoke last.
+/// The prompt when a session continues without one and the last message is the model's.
 const GO_ON: &str = "Continue where you left off.";
 
-/// Does one task.
+/// Runs `lariat run`.
 pub(crate) async fn run(world: &World, args: RunArgs) -> Ended {
     perform(world, args.into()).await
 }
 
-/// Does what is asked.
+/// Runs a task, from our flags or from Claude Code's.
 pub(crate) async fn perform(world: &World, task: Task) -> Ended {
     task.check()?;
     for warning in &task.warnings {
@@ -65,18 +66,18 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
     }
     let prompt = if task.held { None } else { files::prompt(&task)? };
     if prompt.is_none() && !task.held && task.which == Which::New {
-        return Err(Problem::new(Exit::Usage, "there is no prompt")
-            .next("say what to do: `lariat run \"find out why the tests fail\"`"));
+        return Err(Problem::new(Exit::Usage, "no prompt given")
+            .next("describe the task: `lariat run \"find out why the tests fail\"`"));
     }
     let place = consent::settle(world, &visit(world, &task)?, !task.held)?;
-    // One that answers programs asks for each of its sessions.
+    // When a program controls the session, each session queries git itself.
     let git = if task.held { None } else { place.ask_git(&world.folders, &world.environment()) };
     let service = if task.ephemeral { world.ephemeral(&place).await? } else { world.service(&place).await? };
     let which = which(&service, &place, &task).await?;
     let earlier = earlier(&service, &place, &which).await?;
     let look = world.terminal(&place.config, Stream::Error);
     let terminal = if task.held { None } else { Terminal::open(look.live) };
-    // Without a person who reads standard error, the terminal is only kept from passing keys on to the shell.
+    // If no user reads standard error, only prevent typed keys from reaching the shell.
     let (terminal, _guard) =
         if std::io::stderr().is_terminal() { (terminal, None) } else { (None, terminal) };
     let attended = terminal.is_some();
@@ -112,7 +113,7 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
     watch.end(ended?, kept.as_deref(), &circumstances)
 }
 
-/// The session that is gone on with, as it was.
+/// The summary of the session to resume, before this run.
 async fn earlier(
     service: &LocalService,
     place: &Place,
@@ -125,7 +126,7 @@ async fn earlier(
     })
 }
 
-/// Says that a session worked in another directory until now.
+/// A note that the session worked in another directory before.
 fn moved(earlier: &SessionSummary, place: &Place) -> Option<String> {
     let (before, now) = (earlier.cwd.as_deref()?, place.path().display().to_string());
     if before == now {
@@ -137,7 +138,7 @@ fn moved(earlier: &SessionSummary, place: &Place) -> Option<String> {
     ))
 }
 
-/// The first line of a run: which model, which permissions, which session.
+/// The first line of a run: model, permission mode and session.
 fn beginning(session: &Session, earlier: Option<&SessionSummary>, attended: bool, look: &Look) -> String {
     let dot = look.mark(" · ", " - ");
     let model = session.model();
@@ -179,7 +180,7 @@ fn visit(world: &World, task: &Task) -> Result<Visit, Problem> {
     Ok(visit)
 }
 
-/// Which session; one that goes on under another id is a fork.
+/// The session to use; resuming with `forks` set becomes a fork.
 async fn which(service: &LocalService, place: &Place, task: &Task) -> Result<Which, ServiceError> {
     Ok(match (&task.which, task.forks) {
         (Which::Resume(id), true) => Which::Fork(id.clone()),
@@ -195,12 +196,13 @@ fn schema(task: &Task) -> Result<Option<serde_json::Value>, Problem> {
         Some(Schema::File(path)) => (files::text(path)?, path.display().to_string()),
     };
     let schema = serde_json::from_str(&text);
-    schema
-        .map(Some)
-        .map_err(|error| Problem::new(Exit::Setup, format!("the schema is no JSON: {error}")).at(place))
+    schema.map(Some).map_err(|error| {
+        Problem::new(Exit::Setup, format!("the schema is not valid JSON: {error}")).at(place)
+    })
 }
 
-/// What was interrupted first, then the prompt, then the plan, then the answer's form. `None` when the person quit.
+/// Recovers an interrupted run, runs the prompt, reviews the plan, and retries an answer that does not match the schema. `None` if the user
+/// quit.
 async fn errand(
     watch: &mut Watch<'_>,
     session: &Session,
@@ -230,7 +232,7 @@ async fn errand(
         Which::New => false,
         _ => !session.plan().await?.is_empty(),
     };
-    // A plan that waits is what a session without a prompt goes on with.
+    // A session without a prompt continues with its queued plan, if any.
     let goes_on =
         prompt.is_none() && ending.is_none() && !(has_plan && (watch.is_attended() || task.approves_plan));
     let run = match prompt {
@@ -254,7 +256,7 @@ async fn errand(
         };
     }
     let (Some(mut ending), Some(mut output)) = (ending.clone(), last) else {
-        // Nothing but a plan was decided about.
+        // No run took place; the user only decided about a plan.
         return Ok(Some(ending.unwrap_or_else(Ending::nothing)));
     };
     for tries_left in (0..=RETRIES).rev() {

@@ -1,7 +1,6 @@
-//! What plan mode queued: shown to the person, approved in whole or in part, carried out.
+//! Reviews the plan that plan mode queued: shows it, asks for approval, applies the approved changes.
 //!
-//! Owns the question. What the plan is and how it is carried out is the engine's work: what is carried out is what was
-//! shown, and a plan that changed meanwhile is shown again.
+//! The engine builds and applies the plan. It applies only what was shown; a plan that changed meanwhile is shown again.
 
 use lariat_runtime::{Plan, PlanDecision, Preview};
 use lariat_service::Session;
@@ -17,23 +16,23 @@ use crate::wire::json::Ending;
 /// How a plan is approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Approval {
-    /// The person is asked, if there is one.
+    /// Ask the user, if there is one.
     Asked,
-    /// By `--approve-plan`, the whole of it.
+    /// `--approve-plan` approved all of it.
     Given,
 }
 
-/// What became of the plan.
+/// The result of a review.
 pub(super) enum Reviewed {
-    /// There is none, or it was decided about; with the end of what was carried out last.
+    /// No plan is queued any longer. Holds the end of the last run.
     Done(Option<Ending>),
-    /// It stays queued.
+    /// The plan stays queued.
     Queued(Option<Ending>),
-    /// The person did not want to wait.
+    /// The user quit at once.
     Quit,
 }
 
-/// Lets the person decide about the plan, and carries out what they approve, until nothing is queued.
+/// Asks the user about the plan and applies what they approve, until nothing is queued.
 pub(super) async fn review(
     watch: &mut Watch<'_>,
     session: &Session,
@@ -54,7 +53,7 @@ pub(super) async fn review(
                 Answer::Carry(decision) => decision,
                 Answer::Drop => {
                     session.drop_plan().await?;
-                    say("  The plan is discarded. Nothing was changed.\n");
+                    say("  Plan discarded. No files changed.\n");
                     return Ok(Reviewed::Done(ending));
                 }
                 Answer::Later => {
@@ -78,15 +77,15 @@ pub(super) async fn review(
             Followed::PlanChanged if approval == Approval::Given => {
                 return Err(Problem::new(
                     Exit::Failed,
-                    "files changed while the plan was reviewed; nothing was done",
+                    "files changed while the plan was reviewed; nothing was applied",
                 )
-                .next(format!("run it again: `lariat run --resume {} --approve-plan`", session.id())));
+                .next(format!("run `lariat run --resume {} --approve-plan` again", session.id())));
             }
-            Followed::PlanChanged => tell("note", "files changed since; this is the plan as it is now"),
+            Followed::PlanChanged => tell("note", "files changed meanwhile; this is the updated plan"),
             Followed::Nothing => return Ok(Reviewed::Done(ending)),
             Followed::Quit => return Ok(Reviewed::Quit),
         }
-        // What the model plans next was not there when the flag was given.
+        // The flag covers only the plan that was queued then, not what the model plans next.
         approval = Approval::Asked;
     }
 }
@@ -100,11 +99,11 @@ enum Answer {
 async fn ask(watch: &mut Watch<'_>, plan: &Plan) -> Answer {
     let look = watch.look;
     let count = counted(plan.changes.len(), "change", "changes");
-    let mut words = format!("\n{} The plan: {count}\n", look.mark("◆", "?"));
+    let mut words = format!("\n{} Plan: {count}\n", look.mark("◆", "?"));
     for (index, change) in plan.changes.iter().enumerate() {
         words.push_str(&shown(index + 1, change, &look));
     }
-    words.push_str("  [y] carry out all   [s] choose one by one   [n] discard   [l] decide later\n");
+    words.push_str("  [y] apply all   [s] select one by one   [n] discard   [l] decide later\n");
     match watch.choose(words, "ysnl").await {
         Some('y') => Answer::Carry(plan.approve_all()),
         Some('n') => Answer::Drop,
@@ -112,7 +111,7 @@ async fn ask(watch: &mut Watch<'_>, plan: &Plan) -> Answer {
             let mut approved = Vec::new();
             for (index, change) in plan.changes.iter().enumerate() {
                 let words = shown(index + 1, change, &look);
-                match watch.choose(format!("\n{words}  [y] carry it out   [n] reject it\n"), "yn").await {
+                match watch.choose(format!("\n{words}  [y] apply   [n] reject\n"), "yn").await {
                     Some('y') => approved.push(change.id.clone()),
                     Some(_) => {}
                     None => return Answer::Later,
@@ -133,12 +132,12 @@ fn shown(number: usize, change: &lariat_runtime::PlannedChange, look: &crate::sc
     approval::planned(number, &change.tool_name, &change.arguments, preview, problem, look)
 }
 
-/// Says that a plan waits, and how to approve it.
+/// Tells the user that a plan is queued, and how to approve it.
 fn queued(plan: &Plan, session: &Session) {
     let count = counted(plan.changes.len(), "change is", "changes are");
     let id = session.id();
     say(&format!(
-        "note: {count} planned and not made\n hint: review them with `lariat run --resume {id}`, or approve all with \
+        "note: {count} planned, but not applied\n hint: review them with `lariat run --resume {id}`, or approve all with \
          `lariat run --resume {id} --approve-plan`\n"
     ));
 }

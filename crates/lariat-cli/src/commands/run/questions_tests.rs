@@ -8,7 +8,7 @@ fn request() -> Arc<PermissionRequest> {
     Arc::new(PermissionRequest::new(&call, "touch made").with_remember("Bash(touch made)"))
 }
 
-/// Questions with a clock that the test moves.
+/// Questions with a clock that the test advances.
 struct Desk {
     questions: Questions,
     now: Instant,
@@ -25,7 +25,7 @@ impl Desk {
         self.questions.show(self.now, &Look::plain(72));
     }
 
-    /// Waits, and shows the prompt if it is time.
+    /// Advances the clock and returns the prompt if it is due.
     fn wait(&mut self, millis: u64) -> Option<String> {
         self.now += Duration::from_millis(millis);
         self.questions.ready(self.now)
@@ -53,7 +53,7 @@ fn decided(outcome: &Outcome) -> Option<&PermissionDecision> {
 }
 
 #[test]
-fn one_key_answers_once_the_prompt_is_there_and_enter_after_it_means_nothing() {
+fn one_key_answers_after_the_prompt_and_following_enter_is_ignored() {
     let mut desk = Desk::new();
     desk.ask();
     assert_eq!(desk.wait(100), None);
@@ -62,7 +62,7 @@ fn one_key_answers_once_the_prompt_is_there_and_enter_after_it_means_nothing() {
     assert!(matches!(desk.press(Key::Enter), Outcome::Nothing));
     assert!(matches!(desk.press(Key::Char('x')), Outcome::Nothing), "the rest of a word");
     desk.now += Duration::from_secs(1);
-    assert!(matches!(desk.press(Key::Char('x')), Outcome::Typing(_)), "after a pause it is for the run");
+    assert!(matches!(desk.press(Key::Char('x')), Outcome::Typing(_)), "after a pause it goes to the run");
 }
 
 #[test]
@@ -72,36 +72,36 @@ fn keys_pressed_before_the_prompt_never_answer() {
     for outcome in desk.types("yyyyyyyy", 100) {
         assert!(matches!(outcome, Outcome::Nothing));
     }
-    assert_eq!(desk.wait(50), None, "the keys have not rested yet");
+    assert_eq!(desk.wait(50), None, "not enough time since the last key");
     assert!(desk.wait(60).is_some());
 }
 
 #[test]
-fn a_sentence_that_a_question_interrupts_is_kept_and_does_not_answer_it() {
+fn interrupted_sentence_is_kept_and_does_not_answer() {
     let mut desk = Desk::new();
     desk.types("please ", 100);
     desk.ask();
     assert!(desk.types("say yes", 300).iter().all(|outcome| matches!(outcome, Outcome::Nothing)));
-    assert_eq!(desk.wait(500), None, "a longer rest for a person who types");
+    assert_eq!(desk.wait(500), None, "a longer wait for a user who is typing");
     assert!(desk.wait(600).is_some());
     assert_eq!(decided(&desk.press(Key::Char('y'))), Some(&PermissionDecision::Allow));
     assert_eq!(desk.questions.draft.text(), "please say yes");
 }
 
 #[test]
-fn a_word_is_not_taken_for_its_letters() {
+fn letters_of_a_word_do_not_answer() {
     let mut desk = Desk::new();
     desk.ask();
     desk.wait(250);
     for outcome in desk.types("maybe", 60) {
-        assert_eq!(decided(&outcome), None, "the `a` in it is not always");
+        assert_eq!(decided(&outcome), None, "the `a` in it does not mean always");
     }
-    assert!(desk.wait(250).is_some(), "it is asked again");
+    assert!(desk.wait(250).is_some(), "the prompt is shown again");
     assert_eq!(decided(&desk.press(Key::End)), Some(&PermissionDecision::Deny { reason: None }));
 }
 
 #[test]
-fn a_pasted_text_never_answers() {
+fn pasted_text_never_answers() {
     let mut desk = Desk::new();
     desk.ask();
     desk.wait(250);
@@ -109,7 +109,7 @@ fn a_pasted_text_never_answers() {
 }
 
 #[test]
-fn a_second_question_needs_a_key_of_its_own() {
+fn each_question_needs_its_own_key() {
     let mut desk = Desk::new();
     desk.ask();
     desk.wait(250);
@@ -122,20 +122,20 @@ fn a_second_question_needs_a_key_of_its_own() {
 }
 
 #[test]
-fn a_reason_is_a_line() {
+fn reason_for_denial_is_a_line() {
     let mut desk = Desk::new();
     desk.ask();
     desk.wait(250);
     assert!(matches!(desk.press(Key::Char('e')), Outcome::Write(_)));
-    assert_eq!(desk.wait(250).as_deref(), Some("why not> "));
+    assert_eq!(desk.wait(250).as_deref(), Some("reason> "));
     desk.types("use y", 10);
     assert_eq!(decided(&desk.press(Key::Enter)), Some(&PermissionDecision::deny("use y")));
 }
 
 #[test]
-fn a_line_typed_during_a_run_is_said_to_it() {
+fn line_typed_during_run_is_sent_to_it() {
     let mut desk = Desk::new();
     desk.types("fix it ", 50);
     assert!(matches!(desk.press(Key::Enter), Outcome::Said(words) if words == "fix it"));
-    assert!(matches!(desk.press(Key::Enter), Outcome::Typing(_)), "an empty line says nothing");
+    assert!(matches!(desk.press(Key::Enter), Outcome::Typing(_)), "an empty line sends nothing");
 }

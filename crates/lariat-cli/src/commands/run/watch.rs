@@ -1,8 +1,7 @@
-//! A run, followed to its end, for a person at a terminal or for a script.
+//! Follows a run to its end, for a user at a terminal or for a script.
 //!
-//! Owns who answers questions: the person when there is one, in the order in which they were asked; otherwise the answer is
-//! no at once, and the end of the run lists what was denied. What the person types between questions is said to the run.
-//! Invariant: nothing is approved that the person did not approve.
+//! The user answers questions in order. Without a user, every approval request is denied at once, and the end of the run lists the
+//! denied tool calls. What the user types between questions goes to the run. Only the user approves tool calls.
 
 use std::sync::Arc;
 
@@ -28,23 +27,23 @@ use crate::screen::look::{Look, Style};
 use crate::screen::{notes, text};
 use crate::wire::json::Ending;
 
-/// What the model gets for a call that needs an approval in a run that no person watches.
-const UNATTENDED: &str = "This call needs a person's approval, and this run cannot ask. Do without it, or say what \
+/// Tells the model that a tool call was denied because no user can approve it.
+const UNATTENDED: &str = "This tool call requires the user's approval, and this run cannot ask. Continue without it, or say what \
                           should be allowed.";
 
-/// What following a run came to.
+/// The result of following a run.
 pub(super) enum Followed {
-    /// Its end.
+    /// The run ended.
     Over(Box<AgentOutput>),
-    /// There was nothing to go on with.
+    /// There was nothing to recover or to answer.
     Nothing,
-    /// The plan is not as it was shown. Nothing was carried out.
+    /// The plan changed after it was shown. Nothing was applied.
     PlanChanged,
-    /// The person did not want to wait.
+    /// The user quit at once.
     Quit,
 }
 
-/// A session that is watched.
+/// Follows the runs of a session.
 pub(super) struct Watch<'a> {
     session: &'a Session,
     pub(super) face: Face,
@@ -52,7 +51,7 @@ pub(super) struct Watch<'a> {
     attended: bool,
     pub(super) look: Look,
     questions: Questions,
-    /// The calls of the last reply.
+    /// The tool calls of the last reply.
     calls: Vec<Arc<ToolCall>>,
     background: Background,
     refused: Vec<Arc<PermissionRequest>>,
@@ -62,7 +61,6 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Watches a session.
     pub(super) fn new(session: &'a Session, face: Face, ears: Ears, attended: bool, look: Look) -> Self {
         Self {
             session,
@@ -80,17 +78,17 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// How it ends when the person did not want to wait.
+    /// The exit code if the user quit at once.
     pub(super) fn quit(&self) -> Option<Exit> {
         self.has_quit.then(|| self.stop.map_or(Exit::Interrupted, Stop::exit))
     }
 
-    /// Whether it is to end.
+    /// Whether the user or the system asked to stop.
     pub(super) const fn is_stopped(&self) -> bool {
         self.stop.is_some() || self.hung_up
     }
 
-    /// Whether a person can be asked.
+    /// Whether a user can answer questions.
     pub(super) const fn is_attended(&self) -> bool {
         self.attended
     }
@@ -99,7 +97,6 @@ impl<'a> Watch<'a> {
         Listening { lines: false, ticks: self.face.is_for_person() || !self.questions.is_empty() }
     }
 
-    /// Follows a run to its end.
     pub(super) async fn follow(&mut self, mut run: RunStream) -> Result<Followed, Problem> {
         loop {
             let listening = self.listening();
@@ -136,7 +133,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Asks for one of several letters, outside of a run. `None` when the person did not choose.
+    /// Asks the user for one of several letters, between runs. `None` if the user did not choose.
     pub(super) async fn choose(&mut self, words: String, letters: &'static str) -> Option<char> {
         if !self.attended {
             return None;
@@ -168,7 +165,7 @@ impl<'a> Watch<'a> {
         None
     }
 
-    /// Writes how it ended, and says it in a code.
+    /// Writes the closing messages and returns the exit code.
     pub(super) fn end(
         mut self,
         ended: Option<Ending>,
@@ -182,12 +179,12 @@ impl<'a> Watch<'a> {
             tell("note", &words);
         }
         if !self.questions.draft.is_empty() {
-            tell("note", &format!("not sent, because the run was over: {}", self.questions.draft.text()));
+            tell("note", &format!("not sent, because the run ended: {}", self.questions.draft.text()));
         }
         let exit = ending::exit(&ended, self.stop);
         if self.face.is_for_person() && self.look.is_terminal {
             say(&ending::summary(&ended, session, &self.look));
-            // What the summary says in a line needs no error; why the provider failed does.
+            // The summary covers every end except a provider failure, which needs its cause.
             if !matches!(ended.outcome, RunOutcome::Failed { .. }) {
                 return Ok(exit);
             }
@@ -220,14 +217,14 @@ impl<'a> Watch<'a> {
                 self.session.respond(request.id, PermissionDecision::deny(UNATTENDED));
                 self.refused.push(Arc::clone(request));
             }
-            // Answered elsewhere, or not asked any more.
+            // Answered elsewhere, or withdrawn.
             AgentEvent::PermissionDecided { request_id, .. } => {
                 if self.questions.withdraw(*request_id) {
                     say("\n");
                     self.ask();
                 }
             }
-            // On a screen it is a line and the status; a script that waits for minutes should say what for.
+            // The screen shows retries itself. In a script, say why it waits.
             event @ (AgentEvent::ModelRetry { .. } | AgentEvent::ModelFallback { .. })
                 if !self.face.is_for_person() =>
             {
@@ -236,7 +233,7 @@ impl<'a> Watch<'a> {
                 }
             }
             AgentEvent::JournalUnavailable { error, .. } if !self.face.is_for_person() => {
-                tell("note", &format!("the session cannot be saved, the run waits: {error}"));
+                tell("note", &format!("could not save the session, the run is waiting: {error}"));
             }
             event => self.background.event(event, &self.calls),
         }
@@ -249,14 +246,14 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Asks, when nothing else is asked.
+    /// Adds a question, and shows it if it is the only one.
     fn put(&mut self, open: Open) {
         if self.questions.put(open) {
             self.ask();
         }
     }
 
-    /// Shows the first question; without one, the run has the screen again.
+    /// Shows the first question, or returns to the run's output if there is none.
     fn ask(&mut self) {
         if self.questions.is_empty() {
             self.face.resume();
@@ -269,14 +266,13 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Stops the program until the person lets it go on.
+    /// Suspends the program until the user resumes it.
     fn suspend(&mut self) {
         self.face.pause();
         self.ears.suspend();
         self.ask();
     }
 
-    /// A key was pressed.
     fn key(&mut self, key: &Key, run: Option<&RunStream>) {
         match self.questions.key(key, Instant::now(), &self.look) {
             Outcome::Nothing | Outcome::Chosen(_) => {}
@@ -288,7 +284,7 @@ impl<'a> Watch<'a> {
             }
             Outcome::Answered(asked, answer) => {
                 say("\n");
-                // A tool that does not wait any more does not hear it.
+                // The tool may have stopped waiting.
                 let _ = asked.answer.send(answer);
                 self.ask();
             }
@@ -300,20 +296,20 @@ impl<'a> Watch<'a> {
             Outcome::Said(words) => {
                 self.face.draft("");
                 let is_sent = run.is_some_and(|run| run.inject_message(words.clone()));
-                let state = if is_sent { "you" } else { "not sent, the run is over" };
+                let state = if is_sent { "you" } else { "not sent, the run ended" };
                 self.note(Style::Strong, &format!("{state}: {words}"));
             }
         }
     }
 
-    /// A note for the person who watches.
+    /// Shows a note if a user is watching.
     fn note(&mut self, style: Style, words: &str) {
         if self.attended && !self.face.note(style, words) {
             say(&format!("\n{}\n", display::block(words)));
         }
     }
 
-    /// The terminal is gone: what is open is denied, and what comes, too.
+    /// Denies open and future approval requests, because the terminal was closed.
     fn hang_up(&mut self) {
         self.attended = false;
         for open in self.questions.take() {
@@ -324,12 +320,12 @@ impl<'a> Watch<'a> {
         self.face.resume();
     }
 
-    /// What was denied because this run could not ask, and how it would be allowed.
+    /// Lists the tool calls that were denied because this run cannot ask, and how to allow them.
     fn tell_refused(&self) {
         let Some(first) = self.refused.first() else { return };
         let mut words = match self.refused.len() {
-            1 => "1 call was denied: it needs approval, and this run cannot ask".to_owned(),
-            count => format!("{count} calls were denied: they need approval, and this run cannot ask"),
+            1 => "denied 1 tool call: it requires approval, and this run cannot ask".to_owned(),
+            count => format!("denied {count} tool calls: they require approval, and this run cannot ask"),
         };
         for request in self.refused.iter().take(5) {
             let summary = request.summary.lines().next().unwrap_or_default();
@@ -346,7 +342,7 @@ impl<'a> Watch<'a> {
             .collect();
         let next = match allow.as_slice() {
             [] => format!(
-                "run it on a terminal to approve it; `lariat permissions explain {} {}` shows why it asks",
+                "run in a terminal to approve it; `lariat permissions explain {} {}` shows why it requires approval",
                 first.tool_name,
                 text::shell_word(&display::line(&first.summary))
             ),

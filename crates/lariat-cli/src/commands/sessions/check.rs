@@ -10,7 +10,7 @@ use super::super::print;
 use crate::args::sessions::{RepairArgs, VerifyArgs};
 use crate::exit::Exit;
 
-/// What was found in a session.
+/// The result of verifying a session.
 #[derive(Serialize)]
 struct Checked {
     session_id: SessionId,
@@ -18,7 +18,7 @@ struct Checked {
     verdict: Verdict,
 }
 
-/// What was found in a session, and whether it was mended.
+/// The result of repairing a session.
 #[derive(Serialize)]
 struct Repaired {
     #[serde(flatten)]
@@ -26,7 +26,6 @@ struct Repaired {
     repaired: bool,
 }
 
-/// Checks sessions.
 pub(super) async fn verify(service: &LocalService, args: &VerifyArgs) -> Ended {
     let archive = service.archive();
     let sessions: Vec<SessionId> = match &args.id {
@@ -50,7 +49,6 @@ pub(super) async fn verify(service: &LocalService, args: &VerifyArgs) -> Ended {
     Ok(if is_sound { Exit::Done } else { Exit::Unsound })
 }
 
-/// Makes a damaged session usable again.
 pub(super) async fn repair(service: &LocalService, args: &RepairArgs) -> Ended {
     let session_id = service.find(&args.id).await?.session_id;
     let verdict = service.archive().repair(&session_id).await?;
@@ -60,7 +58,7 @@ pub(super) async fn repair(service: &LocalService, args: &RepairArgs) -> Ended {
         return print::json(&Repaired { found, repaired });
     }
     tell(&found);
-    print::note(if repaired { "repaired; what was damaged is kept aside" } else { "nothing was damaged" });
+    print::note(if repaired { "repaired; the damaged data was kept in a copy" } else { "no damage found" });
     Ok(Exit::Done)
 }
 

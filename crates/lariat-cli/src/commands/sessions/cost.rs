@@ -1,7 +1,6 @@
-//! `lariat sessions cost`: what sessions spent, and on what.
+//! `lariat sessions cost`: shows what sessions spent, and on what.
 //!
-//! A fork shares the events before it with the session it was made from, which paid for them: only what it spent itself is
-//! added up.
+//! A fork shares its first events with its parent, which paid for them, so only the fork's own spending is added.
 
 use std::time::Duration;
 
@@ -53,7 +52,7 @@ const FIGURES: [Column; 5] = [
     Column::number("COST"),
 ];
 
-/// Shows what one session cost, or those of the last days.
+/// Shows the cost of one session, or of all sessions of the last days.
 pub(super) async fn cost(service: &LocalService, args: &CostArgs) -> Ended {
     match &args.id {
         Some(id) => one(service, id, args.json).await,
@@ -87,20 +86,20 @@ async fn one(service: &LocalService, id: &str, json: bool) -> Ended {
     rows.push(row("total".to_owned(), String::new(), &total));
     print::out(&print::table(&columns, &rows));
     if let (1.., Some(parent)) = (shared, &session.parent) {
-        print::note(&format!("without what it shares with {parent}, from which it was forked"));
+        print::note(&format!("not including the history shared with {parent}, its parent"));
     }
     Ok(Exit::Done)
 }
 
-/// How many of a session's first events are those of the session that it was forked from.
+/// The number of events that a fork shares with its parent.
 async fn shared(service: &LocalService, session: &SessionSummary, events: &[Event]) -> usize {
     let Some(parent) = &session.parent else { return 0 };
-    // What was deleted is counted with the fork: nothing else shows it any more.
+    // If the parent was deleted, its events count for the fork: nothing else shows them.
     let Ok(of_parent) = service.events(parent).await else { return 0 };
     events.iter().zip(&of_parent).take_while(|(own, other)| own.id == other.id).count()
 }
 
-/// What a session spent itself, without what it shares with the one it was forked from.
+/// What a session spent itself, without the history shared with its parent.
 async fn spent(service: &LocalService, session: &SessionSummary) -> Result<Usage, ServiceError> {
     if session.parent.is_none() {
         return Ok(session.usage);

@@ -14,12 +14,11 @@ use crate::args::sessions::ListArgs;
 use crate::exit::Exit;
 use crate::world::World;
 
-/// Letters of a name that a line shows.
+/// Maximum characters of a name.
 const NAME: usize = 60;
-/// Letters of an id that a line shows: enough to name it by.
+/// Characters of an id: enough to identify a session.
 const ID: usize = 8;
 
-/// Lists sessions.
 pub(super) async fn list(world: &World, service: &LocalService, args: ListArgs) -> Ended {
     let mut query = ListQuery::default();
     query.limit = args.limit;
@@ -35,9 +34,9 @@ pub(super) async fn list(world: &World, service: &LocalService, args: ListArgs) 
     if found.is_empty() {
         let is_whole = query.text.is_none() && query.tag.is_none() && query.cwd.is_none();
         print::note(if is_whole {
-            "no sessions yet: `lariat run \"…\"` begins one"
+            "no sessions yet; start one with `lariat run \"…\"`"
         } else {
-            "no session fits: `lariat sessions list` shows all"
+            "no matching sessions; `lariat sessions list` lists all"
         });
         return Ok(Exit::Done);
     }
@@ -69,7 +68,7 @@ fn row(summary: &SessionSummary, active: &Active, home: &Path) -> Vec<String> {
     ]
 }
 
-/// Where a session works, with `~` for the home directory.
+/// The session's directory, with `~` for the home directory.
 fn directory(summary: &SessionSummary, home: &Path) -> String {
     let Some(cwd) = &summary.cwd else { return "-".to_owned() };
     match Path::new(cwd).strip_prefix(home) {
@@ -79,9 +78,9 @@ fn directory(summary: &SessionSummary, home: &Path) -> String {
     }
 }
 
-/// When sessions were active: how long ago for a person, the time for a program.
+/// Formats the last activity: as an age on a terminal, as a time in a pipe.
 pub(super) struct Active {
-    /// None when a program reads it.
+    /// `None` in a pipe.
     now: Option<Timestamp>,
 }
 
@@ -100,13 +99,13 @@ impl Active {
     }
 }
 
-/// What a session is called, and its tags.
+/// The session's name and tags.
 pub(super) fn name(summary: &SessionSummary) -> String {
     let tags: String = summary.tags.iter().map(|tag| format!(" #{tag}")).collect();
     format!("{}{tags}", print::beginning(summary.name().unwrap_or_default(), NAME))
 }
 
-/// The beginning of an id.
+/// The abbreviated id.
 pub(super) fn short(summary: &SessionSummary) -> String {
     summary.session_id.as_str().chars().take(ID).collect()
 }

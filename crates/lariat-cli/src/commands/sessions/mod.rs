@@ -1,7 +1,7 @@
-//! `lariat sessions`: what can be done with sessions besides driving them. Needs no model and no key.
+//! `lariat sessions`: lists, shows, changes and checks stored sessions. Works without a model or key.
 //!
-//! - `list`, `cost`: over many. `show`, `tail`: reading one. `transfer`: to and from files. `change`: edit, fork, rewind, delete.
-//! - `check`: verify and repair. `replay`: through today's loop. `said`: messages and events in words.
+//! - `list`, `cost`: many sessions. `show`, `tail`: one session. `transfer`: export and import. `change`: edit, fork, rewind, delete.
+//! - `check`: verify and repair. `replay`: compares a recording with the current code. `said`: formats messages and events.
 
 mod change;
 mod check;
@@ -22,7 +22,6 @@ use crate::args::sessions::{SessionsArgs, SessionsCommand};
 use crate::problem::Problem;
 use crate::world::World;
 
-/// Does something with sessions.
 pub(crate) async fn sessions(world: &World, args: SessionsArgs) -> Ended {
     let service = service(world).await?;
     match args.command {
@@ -41,7 +40,7 @@ pub(crate) async fn sessions(world: &World, args: SessionsArgs) -> Ended {
     }
 }
 
-/// The sessions of the person.
+/// Opens the user's session store. Errors name its path.
 async fn service(world: &World) -> Result<LocalService, Problem> {
     let place = world.place(&world.visit(None))?;
     let path = place.config.text("store.path");

@@ -1,4 +1,4 @@
-//! `lariat replay`: a recorded session through today's loop.
+//! `lariat replay`: runs a recorded session through the current agent loop and compares the events.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ struct Difference {
     replayed: String,
 }
 
-/// Letters of an event that a difference shows.
+/// Maximum characters of an event in a difference.
 const EVENT: usize = 400;
 
-/// Replays a session. Ends with 8 when today's loop goes another way.
+/// Replays a session. Exits with 8 if the current loop behaves differently.
 pub(crate) async fn replay(world: &World, args: ReplayArgs) -> Ended {
     let service = super::service(world).await?;
     let session_id = service.find(&args.id).await?.session_id;
@@ -53,7 +53,7 @@ pub(crate) async fn replay(world: &World, args: ReplayArgs) -> Ended {
     } else {
         replays.iter().for_each(tell);
         if replays.is_empty() {
-            print::note("the session has no loop to replay");
+            print::note("the session has no runs to replay");
         }
     }
     Ok(if differs { Exit::Unsound } else { Exit::Done })
@@ -64,10 +64,7 @@ fn tell(replay: &Replayed) {
         return print::line(&format!("{}  same, {} events", replay.loop_id, replay.same));
     };
     let place = difference.seq.map_or_else(|| "after the end".to_owned(), |seq| format!("at event {seq}"));
-    print::line(&format!(
-        "{}  DIFFERS {place}, after {} events that are the same",
-        replay.loop_id, replay.same
-    ));
+    print::line(&format!("{}  DIFFERS {place}, after {} identical events", replay.loop_id, replay.same));
     print::line(&format!("  recorded: {}", print::beginning(&difference.recorded, EVENT)));
     print::line(&format!("  replayed: {}", print::beginning(&difference.replayed, EVENT)));
 }

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::world::World;
 
-/// A session with its conversation.
+/// A session and its conversation, for `--json`.
 #[derive(Serialize)]
 struct Shown {
     session: SessionSummary,
@@ -24,7 +24,6 @@ struct Shown {
     messages: Vec<SharedMessage>,
 }
 
-/// Shows the conversation of a session.
 pub(super) async fn show(world: &World, service: &LocalService, args: &ShowArgs) -> Ended {
     let session = match &args.id {
         Some(id) => service.find(id).await?,
@@ -41,12 +40,12 @@ pub(super) async fn show(world: &World, service: &LocalService, args: &ShowArgs)
     head(&session, fold.memory().imported());
     print::line(&said::conversation(window.iter()));
     if fold.open_loops().next().is_some() {
-        print::note(&format!("it was interrupted: `lariat run --resume {}` goes on", session.session_id));
+        print::note(&format!("interrupted; continue with `lariat run --resume {}`", session.session_id));
     }
     Ok(Exit::Done)
 }
 
-/// The newest session of the directory; where there is none, the newest of all.
+/// The newest session of the directory, or of all directories.
 async fn newest(world: &World, service: &LocalService) -> Result<SessionSummary, Problem> {
     let place = world.place(&world.visit(None))?;
     if let Ok(session) = service.newest(place.path()).await {
@@ -55,7 +54,7 @@ async fn newest(world: &World, service: &LocalService) -> Result<SessionSummary,
     let mut query = ListQuery::default();
     query.limit = 1;
     service.archive().list(&query).await?.into_iter().next().ok_or_else(|| {
-        Problem::new(Exit::Session, "there are no sessions yet").next("`lariat run \"…\"` begins one")
+        Problem::new(Exit::Session, "no sessions yet").next("start one with `lariat run \"…\"`")
     })
 }
 

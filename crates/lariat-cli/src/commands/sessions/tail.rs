@@ -1,4 +1,4 @@
-//! `lariat sessions tail`: what happened last, and what happens.
+//! `lariat sessions tail`: shows the latest events and follows new ones.
 
 use lariat_core::event::Event;
 use lariat_core::store::StoreError;
@@ -11,10 +11,10 @@ use crate::args::sessions::TailArgs;
 use crate::exit::Exit;
 use crate::problem::Problem;
 
-/// Events that are read at once.
+/// Events per read.
 const PAGE: usize = 256;
 
-/// Shows the last events of a session, and with `--follow` those that come. Ends when nobody reads any more.
+/// Shows the last events of a session, and new ones with `--follow`.
 pub(super) async fn tail(service: &LocalService, args: &TailArgs) -> Ended {
     let session_id = service.find(&args.id).await?.session_id;
     let archive = service.archive();
@@ -40,7 +40,7 @@ pub(super) async fn tail(service: &LocalService, args: &TailArgs) -> Ended {
         };
         match grown {
             Ok(_) => {}
-            // It was deleted.
+            // The session was deleted.
             Err(StoreError::NotFound(_)) => return Ok(Exit::Done),
             Err(error) => return Err(error.into()),
         }
@@ -50,7 +50,7 @@ pub(super) async fn tail(service: &LocalService, args: &TailArgs) -> Ended {
 fn show(event: &Event, json: bool) -> Result<(), Problem> {
     if json {
         let text = serde_json::to_string(event)
-            .map_err(|error| Problem::new(Exit::Failed, format!("an event cannot be written: {error}")))?;
+            .map_err(|error| Problem::new(Exit::Failed, format!("could not write an event: {error}")))?;
         print::out(&format!("{text}\n"));
     } else {
         print::out(&format!("{}\n", said::event(event)));

@@ -1,4 +1,4 @@
-//! `lariat sessions export` and `import`: to and from files.
+//! `lariat sessions export` and `import`.
 
 use std::io::{BufReader, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
 
-/// Lines that are looked at to tell a format.
+/// Lines to examine when detecting a format.
 const LOOKED_AT: usize = 50;
 
 #[derive(Serialize)]
@@ -36,14 +36,13 @@ struct BroughtIn<'a> {
     notes: Vec<Unused<'a>>,
 }
 
-/// Something in a file that was not used, or not as it stands there.
+/// Data in a file that the import ignored or changed.
 #[derive(Serialize)]
 struct Unused<'a> {
     line: usize,
     text: &'a str,
 }
 
-/// Writes a session to a file.
 pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Ended {
     let session_id = service.find(&args.id).await?.session_id;
     let bytes = match args.format {
@@ -66,17 +65,17 @@ pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Ended {
     match &args.output {
         Some(path) => {
             let written = files::create(path)?.write_all(&bytes);
-            written.map_err(|error| files::problem(path, "written", &error))?;
+            written.map_err(|error| files::problem(path, "write the file", &error))?;
             if args.json {
                 let file = path.display().to_string();
                 return print::json(&Exported { session_id: &session_id, file, bytes: bytes.len() });
             }
-            print::note(&format!("{} in {}", print::size(bytes.len() as u64), path.display()));
+            print::note(&format!("wrote {} to {}", print::size(bytes.len() as u64), path.display()));
         }
         None if args.format == ExportFormat::Lariat && std::io::stdout().is_terminal() => {
-            let words = "an archive is binary and is not written to a terminal";
+            let words = "refused to write a binary archive to a terminal";
             return Err(Problem::new(Exit::Usage, words)
-                .next(format!("`lariat sessions export {} -o FILE`, or `--format jsonl`", args.id)));
+                .next(format!("use `lariat sessions export {} -o FILE`, or `--format jsonl`", args.id)));
         }
         None if args.format == ExportFormat::Lariat => {
             let _ = std::io::stdout().write_all(&bytes);
@@ -86,7 +85,6 @@ pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Ended {
     Ok(Exit::Done)
 }
 
-/// Brings in a session from a file.
 pub(super) async fn import(service: &LocalService, args: &ImportArgs) -> Ended {
     let format = match args.format {
         ImportFormat::Auto => guess(&args.file)?,
@@ -107,7 +105,7 @@ pub(super) async fn import(service: &LocalService, args: &ImportArgs) -> Ended {
     let file = args.file.display();
     notes.iter().for_each(|note| print::note(&format!("{file}:{}: {}", note.line, note.text)));
     print::line(session_id.as_str());
-    print::note(&format!("`lariat run --resume {session_id} \"…\"` goes on with it"));
+    print::note(&format!("continue it with `lariat run --resume {session_id} \"…\"`"));
     Ok(Exit::Done)
 }
 
@@ -126,11 +124,11 @@ async fn foreign(
     let imported = read(&files::read(path)?).map_err(|error| {
         Problem::new(Exit::Failed, error.to_string())
             .at(place())
-            .next("say what the file is: `--format lariat|claude|codex|codeloops`")
+            .next("name the format: `--format lariat|claude|codex|codeloops`")
     })?;
     service.bring_in(&imported).await.map_err(|error| match error {
         ServiceError::Store(StoreError::Conflict { .. }) => {
-            Problem::new(Exit::Session, format!("session {} is here already", imported.session_id))
+            Problem::new(Exit::Session, format!("session {} already exists", imported.session_id))
                 .at(place())
                 .next(format!("`lariat sessions show {}`", imported.session_id))
         }
@@ -139,11 +137,11 @@ async fn foreign(
     Ok((imported.session_id, imported.notes))
 }
 
-/// What a file looks like: sessions of others are lines of JSON, each with a sign of its own.
+/// Detects the format of a file. Other programs write lines of JSON with characteristic fields.
 fn guess(path: &Path) -> Result<ImportFormat, Problem> {
     let mut beginning = Vec::new();
     let read = files::open(path)?.take(256 * 1024).read_to_end(&mut beginning);
-    read.map_err(|error| files::problem(path, "read", &error))?;
+    read.map_err(|error| files::problem(path, "read the file", &error))?;
     let text = String::from_utf8_lossy(&beginning);
     let lines = text.lines().take(LOOKED_AT).filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let lines: Vec<Value> = lines.filter(Value::is_object).collect();
@@ -159,9 +157,9 @@ fn guess(path: &Path) -> Result<ImportFormat, Problem> {
     } else if any(&has("payload")) || any(&has("role")) {
         Ok(ImportFormat::Codex)
     } else {
-        Err(Problem::new(Exit::Failed, "nothing in this file says which program's session it is")
+        Err(Problem::new(Exit::Failed, "unknown session file format")
             .at(path.display().to_string())
-            .next("say what it is: `--format lariat|claude|codex|codeloops`"))
+            .next("name the format: `--format lariat|claude|codex|codeloops`"))
     }
 }
 
@@ -169,7 +167,7 @@ fn archived(error: ArchiveFileError) -> Problem {
     let cause = error.to_string();
     match error {
         ArchiveFileError::Store(StoreError::Conflict { .. }) => {
-            Problem::new(Exit::Session, format!("another session of this id is here already: {cause}"))
+            Problem::new(Exit::Session, format!("a session with this id already exists: {cause}"))
         }
         ArchiveFileError::Store(error) => Problem::from(error),
         ArchiveFileError::Damaged { .. } => Problem::new(Exit::Unsound, cause)

@@ -1,24 +1,24 @@
-//! Code in a reply, with its words in colours.
+//! Renders a code block with syntax highlighting.
 //!
-//! Owns when it is printed: at once where there is nothing to mark, else when the block ends, or piece by piece when it is
-//! long. Lines are never wrapped: code is copied.
+//! Code without highlighting is printed at once; otherwise at the end of the block, or in pieces if it is long. Lines are never wrapped,
+//! because users copy code.
 
 use lariat_tools::highlight::{Token, highlight, is_known};
 
 use crate::screen::look::{Look, Style};
 use crate::screen::text;
 
-/// Columns before a line of code.
+/// Indentation of code.
 const INDENT: &str = "  ";
-/// Lines after which a piece is printed.
+/// Lines per printed piece.
 const PIECE: usize = 200;
 
-/// A block of code that arrives.
+/// A code block that is still arriving.
 #[derive(Clone, Debug)]
 pub(super) struct Code {
     language: String,
     look: Look,
-    /// Whether lines wait for the end of the piece.
+    /// Whether to collect lines until the piece ends, to highlight it.
     waits: bool,
     piece: String,
     lines: usize,
@@ -30,7 +30,7 @@ impl Code {
         Self { language: language.to_owned(), look, waits, piece: String::new(), lines: 0 }
     }
 
-    /// Takes in a line and gives back what can be printed.
+    /// Adds a line and returns what can be printed.
     pub(super) fn line(&mut self, line: &str) -> String {
         if !self.waits {
             let style = match self.language.as_str() {
@@ -49,7 +49,7 @@ impl Code {
         if self.lines < PIECE { String::new() } else { self.finish() }
     }
 
-    /// What waits.
+    /// Returns the collected lines.
     pub(super) fn finish(&mut self) -> String {
         self.lines = 0;
         let piece = std::mem::take(&mut self.piece);
@@ -65,7 +65,7 @@ impl Code {
     }
 }
 
-/// Code that is there as a whole, without an end of line after the last.
+/// Renders a complete code block.
 pub(super) fn whole(language: &str, code: &str, look: &Look) -> String {
     let mut block = Code::new(language, *look);
     let mut shown: String = code.lines().map(|line| block.line(line)).collect();

@@ -1,28 +1,28 @@
-//! A table of a reply.
+//! Renders a Markdown table.
 //!
-//! Owns how its columns share the width: the widest gives way first, and its cells wrap. Where that is not enough, every
-//! row becomes a list of what its cells say.
+//! If the table is too wide, the widest column shrinks first and its cells wrap. If that is not enough, each row becomes a list of its
+//! cells.
 
 use pulldown_cmark::Alignment;
 
 use super::inline::{self, Piece};
 use crate::screen::look::{Look, Style};
 
-/// Columns that a column keeps.
+/// Minimum width of a column.
 const LEAST: usize = 4;
 
 type Cell = Vec<Piece>;
 
-/// A table while it is read.
+/// The table being read.
 #[derive(Debug, Default)]
 pub(super) struct Grid {
     pub(super) alignments: Vec<Alignment>,
-    /// The first is the header.
+    /// The first row is the header.
     pub(super) rows: Vec<Vec<Cell>>,
 }
 
 impl Grid {
-    /// Its lines, in at most so many columns.
+    /// The lines of the table, at most `most` columns wide.
     pub(super) fn lines(&self, most: usize, look: &Look) -> Vec<String> {
         let columns = self.alignments.len();
         let between = look.mark(" │ ", " | ");
@@ -72,7 +72,7 @@ impl Grid {
         format!("{}{}{}", " ".repeat(before), inline::paint(cell, look), " ".repeat(free - before))
     }
 
-    /// One line per cell, with the name of its column.
+    /// One line per cell, with the title of its column.
     fn as_list(&self, most: usize, look: &Look) -> Vec<String> {
         let mut lines = Vec::new();
         let Some((header, rows)) = self.rows.split_first() else { return lines };

@@ -3,7 +3,7 @@ use lariat_testkit::Seeded;
 use super::*;
 use crate::screen::samples::{assert_harmless, hostile, without_ours};
 
-/// Texts that are tried; a failure names its seed.
+/// Number of random texts; a failure names its seed.
 const SEEDS: u64 = 1_500;
 
 const REPLY: &str = "\
@@ -56,7 +56,7 @@ hidden
 ";
 
 #[test]
-fn a_reply_without_colours() {
+fn renders_reply_without_color() {
     insta::assert_snapshot!(Markdown::whole(REPLY, Look::plain(60)), @r#"
     # The parser
 
@@ -109,7 +109,7 @@ fn a_reply_without_colours() {
 }
 
 #[test]
-fn a_reply_on_a_narrow_terminal_without_unicode() {
+fn renders_reply_on_narrow_ascii_terminal() {
     insta::assert_snapshot!(Markdown::whole(REPLY, Look { unicode: false, ..Look::plain(28) }), @r#"
     # The parser
 
@@ -171,7 +171,7 @@ fn a_reply_on_a_narrow_terminal_without_unicode() {
 }
 
 #[test]
-fn a_reply_in_colours() {
+fn renders_reply_in_color() {
     insta::assert_snapshot!(Markdown::whole(REPLY, Look::full(70)).replace('\u{1b}', "␛"), @r#"
     ␛[1;36mThe parser␛[0m
 
@@ -223,7 +223,7 @@ fn a_reply_in_colours() {
 }
 
 #[test]
-fn piped_text_passes_as_it_is_but_harmless() {
+fn piped_text_is_unchanged_but_neutralised() {
     assert_eq!(Markdown::whole(REPLY, Look::piped()), REPLY);
     assert_eq!(
         Markdown::whole("a\u{1b}[2Jb\tc          d\r\ne", Look::piped()),
@@ -232,7 +232,7 @@ fn piped_text_passes_as_it_is_but_harmless() {
 }
 
 #[test]
-fn what_is_complete_is_printed_at_once() {
+fn prints_complete_blocks_at_once() {
     let mut markdown = Markdown::new(Look::plain(60));
     assert_eq!(markdown.push("# Ti"), "");
     assert_eq!(markdown.push("tle\nSome te"), "# Title\n");
@@ -247,7 +247,7 @@ fn what_is_complete_is_printed_at_once() {
 }
 
 #[test]
-fn long_code_is_printed_in_pieces() {
+fn prints_long_code_in_pieces() {
     let mut markdown = Markdown::new(Look::full(60));
     let mut shown = markdown.push("```rust\n");
     for _ in 0..200 {
@@ -261,14 +261,14 @@ fn long_code_is_printed_in_pieces() {
 }
 
 #[test]
-fn a_link_whose_text_is_another_address_shows_both() {
+fn link_with_misleading_text_shows_its_target() {
     let shown = without_ours(&Markdown::whole("[https://good.com](https://bad.com)", Look::full(80)));
     assert_eq!(shown, "https://good.com (https://bad.com)\n");
     assert_eq!(without_ours(&Markdown::whole("[good](https://bad.com)", Look::full(80))), "good\n");
 }
 
 #[test]
-fn how_a_text_is_cut_on_its_way_makes_no_difference() {
+fn output_does_not_depend_on_chunking() {
     for seed in 0..SEEDS {
         let mut dice = Seeded::new(seed);
         let source = hostile(&mut dice);
@@ -289,7 +289,7 @@ fn how_a_text_is_cut_on_its_way_makes_no_difference() {
 }
 
 #[test]
-fn no_text_gets_a_control_character_through() {
+fn output_has_no_control_characters() {
     for seed in 0..SEEDS {
         let mut dice = Seeded::new(seed ^ 0xBAD);
         let source = hostile(&mut dice);
@@ -302,7 +302,7 @@ fn no_text_gets_a_control_character_through() {
 }
 
 #[test]
-fn no_line_but_code_is_wider_than_the_terminal() {
+fn only_code_lines_exceed_the_width() {
     let prose = REPLY.split("```").step_by(2).collect::<Vec<_>>().concat();
     for width in 12..100 {
         for line in Markdown::whole(&prose, Look::plain(width)).lines() {
@@ -312,7 +312,7 @@ fn no_line_but_code_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn nothing_of_a_text_is_lost() {
+fn keeps_all_text() {
     for (source, expected) in [
         ("[x]: https://a.b", "[x]: https://a.b\n"),
         ("<!-- note -->", "<!-- note -->\n"),
@@ -326,7 +326,7 @@ fn nothing_of_a_text_is_lost() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_cut_in_the_same_place() {
+fn splits_overlong_line_at_a_fixed_position() {
     let source = format!("{}\nnext", "é".repeat(LINE / 2 + 5_000));
     for look in [Look::plain(80), Look::piped()] {
         let mut markdown = Markdown::new(look);
@@ -339,7 +339,7 @@ fn a_line_that_is_too_long_is_cut_in_the_same_place() {
 }
 
 #[test]
-fn deep_nesting_and_long_lines_are_bounded() {
+fn limits_output_for_deep_nesting_and_long_lines() {
     for source in [
         "> ".repeat(20_000),
         "- ".repeat(20_000),
@@ -352,7 +352,7 @@ fn deep_nesting_and_long_lines_are_bounded() {
 }
 
 #[test]
-fn a_long_paragraph_is_given_out_before_it_is_complete() {
+fn prints_long_paragraph_before_it_ends() {
     let words = "A long paragraph with **bold words**, `code_like` and [a link](https://example.com/x) in it, which goes on \
                  and on so that only its last lines wait for more. ";
     let mut markdown = Markdown::new(Look::plain(30));
@@ -367,7 +367,7 @@ fn a_long_paragraph_is_given_out_before_it_is_complete() {
 }
 
 #[test]
-fn an_open_mark_holds_its_paragraph_back() {
+fn open_mark_delays_its_paragraph() {
     for (source, is_settled) in [
         ("plain words, numbers 1.5 and a_name; done", true),
         ("**bold** and `code` and *more*, and [a](b) too", true),

@@ -1,7 +1,7 @@
-//! A block of Markdown as lines.
+//! Renders a block of Markdown as lines.
 //!
-//! Owns how headings, lists, quotes, links and the rest look. All text comes from the parser and is neutralised when it
-//! becomes a [`Piece`], after entities are decoded: `&#27;` is as harmless as the letter itself.
+//! All text comes from the parser and is neutralised when it becomes a [`Piece`], after entities are decoded, so `&#27;` is as harmless
+//! as the character itself.
 
 use std::rc::Rc;
 
@@ -13,12 +13,12 @@ use super::inline::{self, Piece};
 use crate::screen::look::{Look, Style};
 use crate::screen::text;
 
-/// Columns of a rule.
+/// Width of a horizontal rule.
 const RULE: usize = 40;
-/// Bullets, by how deep the list is.
+/// Bullets by list depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "▪ "];
 
-/// The lines of a block, each with its end. `number` counts for the outermost list.
+/// Renders a block as lines. `number` is the number of the first item of the outermost list.
 pub(super) fn block(source: &str, number: Option<u64>, look: &Look) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer { look, number, ..Writer::new(look) };
@@ -27,14 +27,14 @@ pub(super) fn block(source: &str, number: Option<u64>, look: &Look) -> String {
     }
     writer.flush();
     if writer.out.trim().is_empty() {
-        // What the parser swallows, such as where a link by name leads, is shown as it is.
+        // The parser drops some text, such as link definitions: show the source.
         let lines = text::lines(source.trim()).flat_map(|line| text::wrap(&line, look.width));
         return lines.map(|line| format!("{line}\n")).collect();
     }
     writer.out
 }
 
-/// What stands before the lines of a quote or an item.
+/// The prefix of the lines of a quote or list item.
 #[derive(Debug)]
 struct Bar {
     first: String,
@@ -50,10 +50,10 @@ struct Writer<'a> {
     bars: Vec<Bar>,
     inline: Vec<Piece>,
     styles: Vec<Style>,
-    /// Links that are open: where they lead, and where their text begins.
+    /// Open links: target, and position of their text.
     links: Vec<(String, usize)>,
     lists: Vec<Option<u64>>,
-    /// Whether the next block comes after an empty line.
+    /// Whether an empty line precedes the next block.
     gap: bool,
     grid: Option<Grid>,
     code: Option<(String, String)>,
@@ -227,7 +227,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The address stays visible unless the terminal can show it, and when the text looks like another address.
+    /// Prints the target after the text if the terminal cannot link, or if the text looks like another address.
     fn end_link(&mut self) {
         self.styles.pop();
         let Some((address, start)) = self.links.pop() else { return };
@@ -257,7 +257,7 @@ impl<'a> Writer<'a> {
     }
 
     fn style(&self) -> Style {
-        // A heading is one, whatever is in it.
+        // Text in a heading keeps the heading's style.
         let heading = self.styles.first().filter(|style| **style == Style::Heading);
         heading.or(self.styles.last()).copied().unwrap_or_default()
     }
@@ -278,7 +278,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Ends what is open on the line, and leaves an empty line if one is due.
+    /// Ends the current line, and adds an empty line if one is due.
     fn start_block(&mut self) {
         self.flush();
         if std::mem::take(&mut self.gap) {
@@ -286,7 +286,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the text that was gathered.
+    /// Writes the collected text.
     fn flush(&mut self) {
         let mut pieces = std::mem::take(&mut self.inline);
         while pieces.last().is_some_and(|piece| piece.text == "\n") {
@@ -301,7 +301,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Columns that are left for text.
+    /// Width left for text.
     fn room(&self) -> usize {
         let (mut used, most) = (0, self.look.width / 2);
         for bar in &self.bars {
@@ -312,7 +312,7 @@ impl<'a> Writer<'a> {
         self.look.width.saturating_sub(used).max(1)
     }
 
-    /// Writes a line behind its bars. Bars take half of the width at most.
+    /// Writes a line after its prefixes, which take at most half of the width.
     fn put(&mut self, line: &str) {
         let (mut used, most) = (0, self.look.width / 2);
         let mut shown = String::new();
