@@ -6,6 +6,7 @@ use lariat_core::store::StoreError;
 use lariat_guard::{KeptError, Origin, SettingsError, display};
 use lariat_runtime::BuildError;
 use lariat_service::ServiceError;
+use lariat_service::config::explained;
 use lariat_service::local::OpenError;
 
 use crate::exit::Exit;
@@ -131,7 +132,7 @@ impl From<OpenError> for Problem {
             OpenError::Unreadable { origin, reason } => unread(origin, None, reason),
             OpenError::Settings(SettingsError::Restriction(broken)) => Self::new(
                 Exit::Setup,
-                format!("a restriction cannot be enforced: `{}` {}", broken.subject, broken.reason),
+                format!("cannot enforce a restriction: {}", explained(&broken.subject, &broken.reason)),
             )
             .at(broken.place())
             .next("fix or remove it; Lariat refuses to run when it cannot enforce a restriction"),

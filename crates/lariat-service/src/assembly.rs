@@ -1,6 +1,6 @@
-//! How an agent is put together from a [`Place`]: tools and their walls, the gate, what the model is told, budgets, traces.
+//! Builds an agent for a [`Place`]: tools and sandbox, permission gate, prompt sections, budgets, traces.
 //!
-//! One straight line, [`Session::assemble`], with a function for each part below it.
+//! [`Session::assemble`] lists the steps; each step is a function below it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ use crate::session::{Driving, Session};
 use crate::traces::Traces;
 use crate::{Folders, ServiceError, StoredLearnings, private, walls};
 
-/// Everything that a session is put together from.
+/// Everything that a session is built from.
 pub(crate) struct Parts<'a> {
     pub(crate) place: &'a Place,
     pub(crate) folders: &'a Folders,
@@ -44,7 +44,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) learnings: Option<StoredLearnings>,
     pub(crate) registry: ProviderRegistry,
-    /// How everything that leaves this machine goes out.
+    /// Proxy and certificates for all connections to other machines.
     pub(crate) client: ClientConfig,
     pub(crate) supervisor: Supervisor,
     pub(crate) session_id: SessionId,
@@ -88,7 +88,7 @@ impl Session {
             .shared_policy(Arc::clone(&gate) as Arc<dyn PermissionPolicy>)
             .retry(retry(config))
             .context(context(config, &model));
-        // Caps are for calls: to look at what would be sent, no price is needed.
+        // Limits apply to model requests; inspecting the context needs no price.
         if parts.purpose == Purpose::Calling {
             builder = builder.limits(Some(limits(config))).session_budget(money(config, "budget.session"));
             if let Some(day) = daily(&parts)? {
@@ -124,7 +124,7 @@ impl Session {
     }
 }
 
-/// A model on Bedrock in the region that AWS's own tools would use, unless its configuration or a variable names one.
+/// Sets the region of a Bedrock model to the one that AWS's tools would use, unless its configuration or a variable names one.
 async fn located(model: ModelConfig) -> ModelConfig {
     #[cfg(feature = "aws")]
     if model.api == "bedrock-converse" && model.base_url.is_empty() && model.compat.get("region").is_none() {
@@ -136,7 +136,7 @@ async fn located(model: ModelConfig) -> ModelConfig {
     model
 }
 
-/// How `fetch` goes out: as everything else does.
+/// Gives `fetch` the same proxy and certificates as everything else.
 fn egress(client: &ClientConfig) -> Egress {
     let mut egress = Egress::default();
     egress.proxy = client.proxy.clone();
@@ -146,24 +146,24 @@ fn egress(client: &ClientConfig) -> Egress {
     egress
 }
 
-/// What a person should know before it begins.
+/// Notes for the user before the session starts.
 fn notices(place: &Place) -> Vec<String> {
     let mut notices: Vec<String> = place.opened.problems.iter().map(ToString::to_string).collect();
     notices.extend(place.config.warnings.iter().map(ToString::to_string));
     let servers = place.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Server);
     let servers: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
     if !servers.is_empty() {
-        notices.push(format!("tool servers are not started by this version: {}", servers.join(", ")));
+        notices.push(format!("this version does not start MCP servers: {}", servers.join(", ")));
     }
     notices
 }
 
-/// Where an imported session came from: its approvals do not apply here.
+/// A note on an imported session: its approvals do not apply here.
 async fn origin(parts: &Parts<'_>) -> Option<String> {
     let first = parts.store.read(&parts.session_id, 0, 1).await.ok()?;
     let AgentEvent::SessionImported(import) = &first.first()?.event else { return None };
     Some(format!(
-        "this session was imported ({} session {}): what was approved in it does not apply here",
+        "this session was imported ({} session {}); its approvals do not apply here",
         import.format, import.session_id
     ))
 }
@@ -180,13 +180,13 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
             let (home, path) = (&parts.folders.home, parts.place.path());
             if policy.writable.iter().any(|root| home.starts_with(root)) {
                 notices.push(format!(
-                    "the workspace {} holds your home directory: commands may change almost everything in it. Start in a project's directory instead",
+                    "the workspace {} contains your home directory, so commands may change almost everything in it; start in a project directory instead",
                     path.display()
                 ));
             }
             if !is_writable(path) {
                 notices.push(format!(
-                    "you cannot write in {}: commands run, and change nothing there",
+                    "you cannot write to {}, so commands cannot change files there",
                     path.display()
                 ));
             }
@@ -196,7 +196,7 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
             let reasons: Vec<String> =
                 reasons.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
             notices.push(format!(
-                "commands are refused: no sandbox works here ({}). Install bubblewrap, or run without: --no-sandbox",
+                "no sandbox works on this machine, so Lariat refuses to run commands ({}); install bubblewrap, or use --no-sandbox",
                 reasons.join("; ")
             ));
             Commands::Refused
@@ -204,14 +204,14 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
     }
 }
 
-/// What commands may reach here.
+/// The sandbox policy of this workspace.
 fn policy(parts: &Parts<'_>) -> Policy {
     let (config, folders) = (&parts.place.config, parts.folders);
     let mut policy = Policy::workspace(parts.place.path(), Some(&folders.home));
-    // What hooks run is as little the command's to change as the settings that name it.
+    // Commands must not change the scripts that hooks run, nor the settings that name them.
     policy.protected.extend(parts.place.opened.places.scripts.iter().cloned());
     policy.protected.extend(nested_repositories(parts.place.path()));
-    // Our own: approvals, trust, sessions and undo of every project, wherever they are.
+    // Lariat's own files: approvals, trust, sessions and checkpoints of all projects.
     for own in [&folders.config, &folders.state] {
         policy.hidden.push(own.clone());
         policy.protected.push(own.clone());
@@ -239,7 +239,9 @@ fn gate(
         _ if !parts.place.config.flag("sandbox.hooks") => ProjectHooks::Unconfined,
         Commands::Confined(sandbox) => ProjectHooks::Confined(sandbox.clone()),
         Commands::Unconfined => ProjectHooks::Unconfined,
-        _ => ProjectHooks::Refused("no sandbox works here for hooks of a project".to_owned()),
+        _ => ProjectHooks::Refused(
+            "no sandbox works on this machine, so hooks of a project do not run".to_owned(),
+        ),
     };
     let project = parts.place.opened.territory.root();
     let runner = HookPrograms::new(supervisor.clone(), project, environment.clone())
@@ -249,7 +251,7 @@ fn gate(
     let gate = parts.place.opened.gate(Arc::new(runner), environment);
     let gate = gate.with_approvals(ApprovalBook::new(parts.folders.approvals()))?;
     let gate = match commands {
-        // What is reached over the network is not held by the sandbox.
+        // The sandbox does not restrict what a command reaches over the network.
         Commands::Confined(sandbox) if sandbox.policy().network == Network::On => {
             gate.sandboxed_with_network()
         }
@@ -301,17 +303,17 @@ fn bench(
     }
     let workspace = parts.place.workspace.clone();
     let folder = parts.folders.undo(parts.place.path());
-    // Undo makes its own folder and reports when it cannot; this keeps other users out of it.
+    // Undo creates its own directory and reports errors; this makes the directory private.
     let _ = private::folder(&folder);
     let own = parts.folders.undo_of(parts.place.path(), parts.session_id.as_str());
     bench.with_undo_by(move || match Undo::open(&workspace, &folder, UndoLimits::default()) {
-        // Another session works here: this one keeps its own.
+        // Another session is working here, so this one uses its own checkpoints.
         Err(UndoError::Busy(_)) => Undo::open(&workspace, &own, UndoLimits::default()),
         opened => opened,
     })
 }
 
-/// What the rules of a session deny to read, as they stand now.
+/// The paths that the session's current rules deny to read.
 struct Denied(Arc<Gate>);
 
 impl DeniedReads for Denied {
@@ -324,7 +326,7 @@ impl DeniedReads for Denied {
     }
 }
 
-/// What the model is told besides the conversation.
+/// Adds prompt sections and context notes: environment, skills, memory files, learnings, repository map.
 fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench, gate: &Gate) -> AgentBuilder {
     let (place, config) = (parts.place, &parts.place.config);
     let (home, trust) = (Some(parts.folders.home.as_path()), place.opened.trust);
@@ -349,7 +351,7 @@ fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench, gate: &Gate
     builder
 }
 
-/// The files that instruct the model, unless the settings want none.
+/// The memory files, unless the settings disable them.
 fn memory(parts: &Parts<'_>) -> Option<MemoryFiles> {
     let (place, home) = (parts.place, Some(parts.folders.home.as_path()));
     let instructions = instructions(&place.config)?;
@@ -365,7 +367,7 @@ fn instructions(config: &Config) -> Option<Instructions> {
     }
 }
 
-/// Caps on one run. What is not set is not capped: a person watches, or said `limits`.
+/// Limits of one run. Without a setting there is no limit, because the user watches the run.
 fn limits(config: &Config) -> ExecutionLimits {
     let count = |path: &str| config.count(path).and_then(|count| usize::try_from(count).ok());
     let mut limits = ExecutionLimits::default()
@@ -377,11 +379,11 @@ fn limits(config: &Config) -> ExecutionLimits {
     limits
 }
 
-/// The longest wait between two attempts, before jitter, unless the service asks for more. With ten retries this makes
-/// about five minutes.
+/// The longest wait between two attempts, before jitter, unless the provider asks for more. With ten retries this adds up to about
+/// five minutes.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// A person or a script waits for the end: patient, where the library's own default gives up after seconds.
+/// Retries for minutes, because a user or a script waits for the end; the library's default gives up after seconds.
 fn retry(config: &Config) -> RetryConfig {
     let mut retry = RetryConfig::default().with_max_delay(LONGEST_WAIT);
     if let Some(attempts) = config.count("retry.attempts") {
@@ -399,8 +401,8 @@ fn money(config: &Config, path: &str) -> BudgetLimits {
     limits
 }
 
-/// The cap on a day, over all sessions and processes. What is spent is logged without one too: a cap that is set at noon
-/// includes the morning.
+/// The daily budget, over all sessions and processes. Spending is logged even without a limit, so that a limit set at noon includes
+/// the morning.
 fn daily(parts: &Parts<'_>) -> Result<Option<DailyBudget>, ServiceError> {
     let limits = money(&parts.place.config, "budget.day");
     let folder = parts.folders.spending();

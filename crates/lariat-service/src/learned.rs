@@ -1,4 +1,4 @@
-//! What earlier sessions learned, out of the store that keeps them.
+//! Reads what earlier sessions learned from the session store.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use lariat_core::BoxFuture;
 use lariat_runtime::prompt::{LearnedIn, Learnings};
 use lariat_store::sqlite::SqliteStore;
 
-/// Learnings that are looked at, the newest ones.
+/// Maximum number of learnings to read, newest first.
 const MOST: usize = 1_000;
 
 /// The learnings of all sessions in a store.

@@ -7,7 +7,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn what_is_open_is_closed_and_said() {
+fn restricts_open_files_and_reports_it() {
     let root = std::env::temp_dir().join(format!("lariat-private-{}", std::process::id()));
     let state = root.join("a/state");
     assert_eq!(folder(&state).unwrap(), Was::Private);

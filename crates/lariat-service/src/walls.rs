@@ -1,8 +1,8 @@
-//! Which sandbox works on this machine, remembered.
+//! Finds a working sandbox on this machine, and caches the result.
 //!
-//! Trying a sandbox takes longer than a whole turn, and what works does not change while a machine runs: what was found is kept with
-//! what it depends on (the boot, the program) and tried again when that is different. A file that lies can only name a backend:
-//! the command that it then fails to start is an error, never an unconfined command.
+//! Probing a sandbox takes longer than a whole turn, and the result does not change while a machine runs. The cache stores what the result
+//! depends on (the boot and the program) and is ignored if that differs. A forged cache can only name a backend; if that backend does not
+//! start, the command fails and never runs unsandboxed.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use crate::Folders;
 
-/// Where Linux names the current boot.
+/// The kernel's id of the current boot.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Which backend is preferred, as a number: what was found under another order is looked for again.
+/// The version of the backend preference. A cache with another version is ignored.
 const ORDER: u64 = 2;
 
-/// The sandbox that works here, by memory or by trying; the reasons when none does.
+/// The sandbox that works here, from the cache or by probing; the reasons if none does.
 pub async fn backend(folders: &Folders, environment: &Environment) -> Result<Backend, Vec<(String, String)>> {
     let file = folders.sandbox();
     if let Some(known) = remembered(&file) {
@@ -32,7 +32,7 @@ pub async fn backend(folders: &Folders, environment: &Environment) -> Result<Bac
         .ok_or_else(|| found.refused.into_iter().map(|(name, reason)| (name.to_owned(), reason)).collect())
 }
 
-/// Tries every sandbox and remembers the one that works.
+/// Probes every sandbox and caches the one that works.
 pub async fn look(folders: &Folders, environment: &Environment) -> Found {
     let scratch = folders.scratch();
     let _ = make(&scratch);
@@ -65,17 +65,17 @@ fn remember(file: &Path, backend: &Backend) {
         kept.insert("program".to_owned(), Value::from(program.display().to_string()));
         kept.insert("stamp".to_owned(), stamp(program));
     }
-    // Not being able to remember costs the next start a trial.
+    // Without a cache, the next start probes again.
     let _ = write(file, &kept.to_string());
 }
 
-/// What a program is changed with.
+/// Size, modification time and inode of a program, to detect changes.
 fn stamp(program: &Path) -> Value {
     use std::os::unix::fs::MetadataExt as _;
     program.metadata().map_or(Value::Null, |state| json!([state.size(), state.mtime(), state.ino()]))
 }
 
-#[expect(clippy::disallowed_methods, reason = "a file of ours, and the kernel's name of the boot")]
+#[expect(clippy::disallowed_methods, reason = "a file of ours, and the kernel's boot id")]
 pub(crate) fn read(file: &Path) -> Option<String> {
     std::fs::read_to_string(file).ok()
 }

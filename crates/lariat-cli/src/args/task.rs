@@ -89,7 +89,7 @@ impl Task {
     /// Fails if the run should be restricted in a way that Lariat cannot enforce.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         let Some((flag, why)) = self.refused.first() else { return Ok(()) };
-        Err(Problem::new(Exit::Setup, format!("a restriction cannot be enforced: {why}"))
+        Err(Problem::new(Exit::Setup, format!("cannot enforce a restriction: {why}"))
             .at(flag.clone())
             .next("fix or remove it; Lariat refuses to run when it cannot enforce a restriction"))
     }

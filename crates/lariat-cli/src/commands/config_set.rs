@@ -3,7 +3,7 @@
 //! The table of settings decides which values are valid, so a value that loading would only warn about is not written either.
 
 use lariat_guard::{Level, Origin};
-use lariat_service::config::{Config, Said};
+use lariat_service::config::{Config, Said, explained};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table};
 
@@ -73,7 +73,7 @@ fn checked(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Proble
         problem = problem.or(broken).or(warned);
     }
     let cause = match problem {
-        Some(problem) => format!("`{key}` {problem}"),
+        Some(problem) => explained(key, &problem),
         None => format!("`{key}` cannot be set with this command"),
     };
     Err(Problem::new(Exit::Usage, cause)

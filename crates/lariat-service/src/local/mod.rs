@@ -1,9 +1,8 @@
-//! What the guard needs of a machine, on this one.
+//! Loads a workspace of this machine: settings, trust, hooks, memory files, skills.
 //!
-//! Owns the adapters between the guard's contracts and the host: a workspace's files for [`Manifest::of`], where paths
-//! really lead for the rules, and programs and addresses for hooks. The guard decides and the host acts; neither knows the other.
-//! What a workspace has to tell a model is here, too: memory files, skills, its map, the state of git.
-//! [`Opening`] goes with them from a directory to everything that counts in it.
+//! Connects the guard's traits to the host: a workspace's files for [`Manifest::of`], real paths for permission rules, and programs and
+//! HTTP requests for hooks. The guard decides and the host acts; neither depends on the other. [`Opening`] loads everything that applies
+//! in a directory. The modules also provide what the model receives about a workspace: memory files, skills, a map, the state of git.
 //!
 //! [`Manifest::of`]: lariat_guard::trust::Manifest::of
 

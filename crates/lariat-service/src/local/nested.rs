@@ -1,21 +1,21 @@
-//! Repositories inside of a workspace: submodules, checkouts beside each other.
+//! Finds repositories inside a workspace: submodules and nested checkouts.
 //!
-//! Git obeys the configuration of each, so a sandboxed command must not write it, as little as that of the workspace's own
-//! repository. Owns the search, which is bounded: it looks at the folders near the top, where people keep such checkouts.
+//! Git obeys the configuration of each, so a sandboxed command must not write it. The search is limited to directories near the top,
+//! where such checkouts usually are.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-/// Levels of folders that are looked at.
+/// Maximum directory depth.
 const LEVELS: usize = 4;
-/// Folders that are looked at. About 10 µs each.
+/// Maximum number of directories, about 10 µs each.
 const FOLDERS: usize = 500;
-/// Names of one folder that are looked at.
+/// Maximum entries per directory.
 const NAMES: usize = 2_000;
-/// Folders of what is built or fetched.
+/// Directories with build output or dependencies, which are skipped.
 const PASSED: &[&str] = &["node_modules", "target", "dist", "build", ".venv", "venv", "__pycache__", ".git"];
 
-/// The `.git` of every repository beneath a workspace, without its own.
+/// The `.git` of every repository inside a workspace, except its own.
 pub(crate) fn nested_repositories(workspace: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut ahead = VecDeque::from([(workspace.to_owned(), 0)]);

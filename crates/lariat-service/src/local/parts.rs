@@ -1,9 +1,8 @@
-//! The directories of a project that bring something: its root, those on the way to where the session works, and those above
-//! the root whose instructions would count.
+//! Collects the directories of a project that have configuration: its root, those down to the working directory, and those above the
+//! root whose instructions would apply.
 //!
-//! Owns what the person's word is worth for all of them together. Each is trusted by itself, so that trust in a project
-//! covers its root from wherever it is opened. Invariant: together they are trusted only when the root is, and every other
-//! one that brings something.
+//! Each directory is trusted separately, so that trust in a project covers its root from wherever it is opened. Together they are
+//! trusted only if the root is, and every other directory that has configuration.
 
 use std::path::Path;
 
@@ -15,27 +14,27 @@ use super::files::ProjectFiles;
 use super::open::OpenError;
 use super::{Problem, WorkspaceFiles};
 
-/// A directory of a project, what it brings, and what the person's word on that is worth.
+/// A directory of a project, with its configuration and its recorded trust.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) identity: Identity,
-    /// None when it cannot be listed.
+    /// `None` if it could not be listed.
     pub(crate) manifest: Option<Manifest>,
     pub(crate) standing: Standing,
     place: Place,
 }
 
-/// Where a directory is.
+/// The location of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    /// In the project, by its path there; empty for the root.
+    /// In the project, at this path; empty for the root.
     Inside(String),
-    /// Above it.
+    /// Above the project.
     Above,
 }
 
 impl Part {
-    /// Its path in the project, if it is in there.
+    /// Its path in the project; `None` if it is above.
     pub(crate) fn inside(&self) -> Option<&str> {
         match &self.place {
             Place::Inside(directory) => Some(directory),
@@ -43,7 +42,7 @@ impl Part {
         }
     }
 
-    /// A file of it as it is shown: by its path in the project, or as a whole.
+    /// The display path of a file in it: relative to the project, or absolute.
     pub(crate) fn shown(&self, file: &str) -> String {
         match self.place {
             Place::Inside(_) => file.to_owned(),
@@ -56,7 +55,7 @@ impl Part {
     }
 }
 
-/// Every directory of a project that may bring something; the root first.
+/// Collects every directory that may have configuration, the root first.
 pub(super) fn gather(
     files: &ProjectFiles<'_>,
     book: &TrustBook,
@@ -77,13 +76,13 @@ pub(super) fn gather(
     }
     let root = territory.root();
     for above in root.ancestors().skip(1).take(territory.above().len()) {
-        // One that cannot be opened cannot be read, either.
+        // A directory that cannot be opened cannot be read, either.
         let Ok(workspace) = Workspace::open(above) else { continue };
         let workspace = workspace.without_hints();
         let files = ProjectFiles { files: WorkspaceFiles(&workspace), territory };
         let manifest = Manifest::of_instructions(&files).map_err(|error| error.to_string());
         if manifest.as_ref().is_ok_and(Manifest::is_empty) && files.entries("").is_ok() {
-            // A file that is gone instructs no model, so there is nothing to ask.
+            // Without instruction files, there is nothing to trust.
             continue;
         }
         parts.push(part(files.files.identity()?, manifest, Place::Above, book, problems));
@@ -103,13 +102,13 @@ fn part(
     };
     let (manifest, standing) = match manifest {
         Err(error) => {
-            tell(format!("it cannot be trusted: {error}"));
+            tell(format!("cannot be trusted: {error}"));
             (None, Standing::Unknown)
         }
         Ok(manifest) => {
             let standing = book.standing(&identity, &manifest).unwrap_or_else(|error| {
                 tell(format!(
-                    "it is not trusted, because the list of trusted projects cannot be used: {error}"
+                    "not trusted, because the record of trusted projects could not be read: {error}"
                 ));
                 Standing::Unknown
             });
@@ -119,7 +118,7 @@ fn part(
     Part { identity, manifest, standing, place }
 }
 
-/// What the person's word on a project is worth.
+/// The recorded trust of all directories together.
 pub(super) fn together(parts: &[Part]) -> Standing {
     let differences: Vec<Difference> = parts
         .iter()

@@ -1,7 +1,6 @@
-//! Hooks that are addresses: told by a POST with the JSON that programs read.
+//! Sends HTTP hooks: a POST with the JSON that programs read.
 //!
-//! Owns which variables reach a header: those that the handler lists, of those that the caller gave. Nothing is read
-//! from this process's environment.
+//! A header may use only variables that the handler lists and the caller provides. Never reads the process environment.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 use lariat_guard::hooks::{Ended, Handler, Way};
 use lariat_model::http::{ClientConfig, HttpClient, Post, PostError, post};
 
-/// Reaches addresses for hooks. Follows no redirect.
+/// Sends requests for hooks. Does not follow redirects.
 #[derive(Clone, Default)]
 pub(super) struct HookPosts {
     client: Arc<HttpClient>,
@@ -26,10 +25,10 @@ impl HookPosts {
         Self { client: Arc::new(HttpClient::new(config)), ..self }
     }
 
-    /// Tells one address. An answer of 2xx is an exit with code 0; everything else is a failure.
+    /// Sends one request. A 2xx response counts as exit code 0; everything else is a failure.
     pub(super) async fn tell(&self, handler: &Handler, input: &str, limit: usize) -> Ended {
         let Way::Post { url, headers, variables } = &handler.way else {
-            return Ended::Failed("it is not an address".to_owned());
+            return Ended::Failed("not a URL".to_owned());
         };
         let value = |name: &str| {
             let allowed = variables.iter().any(|allowed| allowed == name);
@@ -53,12 +52,12 @@ impl HookPosts {
 
 impl fmt::Debug for HookPosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Values may be keys.
+        // Omits the values, which may be keys.
         f.debug_struct("HookPosts").field("variables", &self.variables.keys()).finish_non_exhaustive()
     }
 }
 
-/// A text with `$NAME` and `${NAME}` filled in. What has no value is empty: the name is not sent in its place.
+/// Expands `$NAME` and `${NAME}`. A variable without a value becomes empty, so that its name is not sent.
 fn filled<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let mut filled = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Addresses on real sockets of this machine.
+//! HTTP hooks over real sockets on this machine.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::super::HookPrograms;
 use super::*;
 
-/// A server that answers every request with these bytes, or not at all, and keeps what it was sent.
+/// A server that sends the same response to every request, or none, and records the requests.
 struct Server {
     url: String,
     seen: Arc<Mutex<Vec<String>>>,
@@ -32,7 +32,7 @@ impl Server {
                 while !is_whole(&request) {
                     let mut buffer = [0; 4096];
                     let count = socket.read(&mut buffer).await.unwrap();
-                    assert!(count > 0, "the request broke off");
+                    assert!(count > 0, "the request was cut off");
                     request.extend_from_slice(&buffer[..count]);
                 }
                 heard.lock().unwrap().push(String::from_utf8(request).unwrap());
@@ -83,12 +83,12 @@ async fn tell(url: &str, input: &str) -> Ended {
 fn failed(ended: Ended) -> String {
     match ended {
         Ended::Failed(why) => why,
-        other => panic!("it did not fail: {other:?}"),
+        other => panic!("expected a failure: {other:?}"),
     }
 }
 
 #[tokio::test]
-async fn an_address_is_posted_what_a_program_reads_and_its_body_is_the_answer() {
+async fn posts_json_and_returns_response_body() {
     let server = Server::new(answer("200 OK", "", r#"{"decision": "block"}"#)).await;
     let ended = tell(&server.url, r#"{"prompt": "go"}"#).await;
     let output = r#"{"decision": "block"}"#.to_owned();
@@ -103,7 +103,7 @@ async fn an_address_is_posted_what_a_program_reads_and_its_body_is_the_answer() 
 }
 
 #[tokio::test]
-async fn only_a_good_status_is_an_answer() {
+async fn status_other_than_2xx_is_a_failure() {
     for status in ["400 Bad Request", "401 Unauthorized", "404 Not Found", "500 Oops", "304 Not Modified"] {
         let server = Server::new(answer(status, "", r#"{"continue": true}"#)).await;
         let why = failed(tell(&server.url, "{}").await);
@@ -112,7 +112,7 @@ async fn only_a_good_status_is_an_answer() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
+async fn does_not_follow_redirects() {
     let target = Server::new(answer("200 OK", "", "{}")).await;
     let location = format!("location: {}\r\n", target.url);
     for status in ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"] {
@@ -123,7 +123,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_a_failure_and_the_words_name_no_address() {
+async fn connection_failure_does_not_reveal_the_url() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
@@ -134,7 +134,7 @@ async fn nobody_there_is_a_failure_and_the_words_name_no_address() {
 }
 
 #[tokio::test]
-async fn an_address_that_says_nothing_is_over_its_time() {
+async fn missing_response_times_out() {
     let server = Server::new(None).await;
     let handler = handler(json!({"type": "http", "url": server.url, "timeout": 0.3}));
     let before = Instant::now();
@@ -144,7 +144,7 @@ async fn an_address_that_says_nothing_is_over_its_time() {
 }
 
 #[tokio::test]
-async fn an_answer_is_read_up_to_a_megabyte() {
+async fn limits_response_to_a_megabyte() {
     let most = "x".repeat(1024 * 1024);
     let server = Server::new(answer("200 OK", "", &most)).await;
     assert!(
@@ -155,7 +155,7 @@ async fn an_answer_is_read_up_to_a_megabyte() {
 }
 
 #[tokio::test]
-async fn headers_are_filled_with_listed_variables_only() {
+async fn headers_use_listed_variables_only() {
     let server = Server::new(answer("200 OK", "", "")).await;
     let handler = handler(json!({
         "type": "http", "url": server.url, "allowedEnvVars": ["TOKEN", "PATH"],
@@ -173,7 +173,7 @@ async fn headers_are_filled_with_listed_variables_only() {
 }
 
 #[tokio::test]
-async fn a_variable_cannot_add_a_header() {
+async fn variable_cannot_add_a_header() {
     let server = Server::new(answer("200 OK", "", "")).await;
     let entry =
         json!({"type": "http", "url": server.url, "allowedEnvVars": ["TOKEN"], "headers": {"X": "$TOKEN"}});
@@ -183,7 +183,7 @@ async fn a_variable_cannot_add_a_header() {
 }
 
 #[test]
-fn texts_are_filled_as_a_shell_would() {
+fn expands_variables_like_a_shell() {
     let value = |name: &str| (name == "A" || name == "LONG_1").then_some("v");
     for (text, expected) in [
         ("plain", "plain"),

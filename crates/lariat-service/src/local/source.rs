@@ -1,7 +1,7 @@
-//! The files that a workspace is opened by, and how their bytes are got.
+//! Reads the settings files of a workspace and of the user.
 //!
-//! Owns which files those are and the bounds of reading them. Invariant: a file of the workspace is reached through the
-//! workspace's own handle, so no link leads out of it, and nothing that is no regular file is opened.
+//! A workspace file is read through the workspace's own handle, so no link leads out of it. Only regular files up to a size limit are
+//! opened.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 use lariat_guard::trust::Look;
 use lariat_guard::{Format, Level};
 
-/// More than this is no file of settings, in bytes.
+/// Maximum bytes of a settings file.
 const LARGEST: usize = 1024 * 1024;
 
-/// What a file speaks of.
+/// What a file configures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Permissions, hooks, variables and the rest.
+    /// All settings: permissions, hooks, variables and others.
     Settings,
-    /// Tool servers only: it can forbid nothing.
+    /// MCP servers only, so it cannot restrict anything.
     Servers,
 }
 
-/// A file of a directory of the project.
+/// A settings file in a directory of the project.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) level: Level,
@@ -30,7 +30,7 @@ pub(super) struct Source {
     pub(super) role: Role,
 }
 
-/// Every file of a workspace that is read when it is opened, strongest first.
+/// The settings files of a workspace, strongest first.
 pub(super) const OF_THE_WORKSPACE: &[Source] = &[
     Source {
         level: Level::Local,
@@ -48,7 +48,7 @@ pub(super) const OF_THE_WORKSPACE: &[Source] = &[
     Source { level: Level::Project, path: ".mcp.json", format: Format::Json, role: Role::Servers },
 ];
 
-/// A file of the person's or the organisation's, wherever it is.
+/// A settings file of the user or the organisation.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
     pub(super) level: Level,
@@ -57,12 +57,12 @@ pub(super) struct Own {
 }
 
 impl Source {
-    /// Its path in the project, for a directory of it.
+    /// Its path in the project, for a given directory.
     pub(super) fn within(&self, directory: &str) -> String {
         if directory.is_empty() { self.path.to_owned() } else { format!("{directory}/{}", self.path) }
     }
 
-    /// Its bytes in a directory of the project; none when it does not exist.
+    /// Reads it in a directory of the project; `None` if it does not exist.
     pub(super) fn read(&self, files: &dyn Look, directory: &str) -> Result<Option<Vec<u8>>, String> {
         match files.read(&self.within(directory), LARGEST + 1)? {
             Some(bytes) if bytes.len() > LARGEST => Err(too_large()),
@@ -72,13 +72,13 @@ impl Source {
 }
 
 impl Own {
-    /// Its bytes; none when it does not exist. A link is followed: it is the person's.
+    /// Reads the file; `None` if it does not exist. Follows links, because they are the user's.
     pub(super) fn read(&self) -> Result<Option<Vec<u8>>, String> {
         read_own(&self.path)
     }
 }
 
-/// The bytes of a file of the person's; none when it does not exist. A link is followed: it is the person's.
+/// Reads a file of the user; `None` if it does not exist. Follows links, because they are the user's.
 pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, String> {
     let state = match path.metadata() {
         Ok(state) => state,
@@ -94,11 +94,11 @@ pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, String> {
     if bytes.len() > LARGEST { Err(too_large()) } else { Ok(Some(bytes)) }
 }
 
-#[expect(clippy::disallowed_methods, reason = "settings of the person, outside of every workspace")]
+#[expect(clippy::disallowed_methods, reason = "settings of the user, outside every workspace")]
 fn open(path: &Path) -> std::io::Result<std::fs::File> {
     std::fs::File::open(path)
 }
 
 fn too_large() -> String {
-    format!("it has more than {LARGEST} bytes")
+    format!("it is larger than {LARGEST} bytes")
 }

@@ -1,4 +1,4 @@
-//! Telemetry as the messages of OTLP.
+//! Encodes telemetry as OTLP messages.
 
 use lariat_core::time::Timestamp;
 use lariat_runtime::trace::{Attribute, AttributeValue, Span, SpanKind, genai};
@@ -12,7 +12,7 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind as Kind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span as Written, Status};
 
-/// Knows who sends.
+/// Encodes requests with the resource and scope of this process.
 #[derive(Debug)]
 pub(super) struct Encoder {
     resource: Resource,

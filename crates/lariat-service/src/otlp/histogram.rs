@@ -1,7 +1,6 @@
-//! Measurements, summed up since the beginning.
+//! Sums measurements in histograms.
 //!
-//! Owns the buckets. Sums are cumulative, as collectors expect unless told otherwise: a request that is lost costs
-//! nothing but time.
+//! Sums are cumulative, which is the collectors' default, so that a lost request delays data but loses none.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +43,7 @@ impl Histograms {
             counts: vec![0; bounds.len() + 1],
             sum: 0.0,
         });
-        // A bucket holds what is not above its bound; the last one has none.
+        // A bucket counts values up to its bound; the last one has no bound.
         let bucket = bounds.iter().position(|bound| measured.value <= *bound).unwrap_or(bounds.len());
         if let Some(count) = counted.counts.get_mut(bucket) {
             *count += 1;
@@ -52,19 +51,19 @@ impl Histograms {
         counted.sum += measured.value;
     }
 
-    /// All sums, if one changed since they were taken last.
+    /// All sums, if any changed since the last call.
     pub(super) fn take_news(&mut self, now: Timestamp) -> Option<Vec<Metrics>> {
         if !std::mem::take(&mut self.news) {
             return None;
         }
         let tokens = self.metric(
-            (genai::METRIC_TOKEN_USAGE, "Tokens of model calls.", "{token}"),
+            (genai::METRIC_TOKEN_USAGE, "Tokens used by model requests.", "{token}"),
             &self.tokens,
             &genai::TOKEN_BUCKETS,
             now,
         );
         let durations = self.metric(
-            (genai::METRIC_OPERATION_DURATION, "How long runs, model calls and tools took.", "s"),
+            (genai::METRIC_OPERATION_DURATION, "Duration of runs, model requests and tools.", "s"),
             &self.durations,
             &genai::DURATION_BUCKETS,
             now,

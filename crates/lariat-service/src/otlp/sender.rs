@@ -1,7 +1,6 @@
-//! The task that sends.
+//! The task that sends telemetry in batches.
 //!
-//! Owns the batch, when it is sent, and how often that is tried. A collector that says it is busy (429, 502, 503, 504)
-//! or is not there gets the batch again, a little later; one that refuses it does not.
+//! Retries with a delay if the collector is busy (429, 502, 503, 504) or unreachable; does not retry a batch that it rejects.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,14 +21,14 @@ use super::OtlpConfig;
 use super::encode::Encoder;
 use super::histogram::Histograms;
 
-/// Spans in one request.
+/// Maximum spans per request.
 const BATCH: usize = 512;
 
-/// How often a request is made, and the pause after the first time; later ones are twice as long each.
+/// Maximum attempts per request, and the pause after the first; it doubles each time.
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What the task is asked to do.
+/// A message to the task.
 pub(super) enum Order {
     Take(Telemetry),
     Flush(oneshot::Sender<()>),
@@ -44,14 +43,14 @@ pub(super) struct Sender {
     lost: Arc<AtomicU64>,
 }
 
-/// What a request carries.
+/// The content of a request.
 #[derive(Clone, Copy)]
 enum Signal {
     Traces,
     Metrics,
 }
 
-/// What became of a request.
+/// The result of an attempt.
 enum Sent {
     Yes,
     Later,
@@ -66,7 +65,7 @@ impl Sender {
         Self { config, client, encoder, spans: Vec::new(), histograms, lost }
     }
 
-    /// Until everybody who could ask is gone.
+    /// Runs until all senders are dropped.
     pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Order>) {
         let mut due = Instant::now() + self.config.interval;
         loop {
@@ -95,7 +94,7 @@ impl Sender {
         self.send_spans().await;
         if let Some(metrics) = self.histograms.take_news(SystemClock.now()) {
             let request = self.encoder.metrics(metrics);
-            // Sums are of everything so far: what does not arrive now is in the next ones.
+            // Sums are cumulative, so the next request includes what is lost now.
             let _ = self.send(Signal::Metrics, request.encode_to_vec()).await;
         }
     }
@@ -128,7 +127,7 @@ impl Sender {
         false
     }
 
-    /// Where a signal goes; nowhere when only the other one has an address.
+    /// The URL for a signal; `None` if only the other signal has one.
     fn address(&self, signal: Signal) -> Option<String> {
         let (own, path) = match signal {
             Signal::Traces => (&self.config.traces_endpoint, "v1/traces"),

@@ -1,26 +1,26 @@
-//! The usual `OTEL_…` variables, as far as they say where telemetry goes and what it is called.
+//! Reads the standard `OTEL_…` variables for destination and naming of telemetry.
 //!
-//! Owns their names and their grammar (OpenTelemetry's specification of exporters). Reads no environment: the caller looks a name up.
+//! Follows OpenTelemetry's exporter specification. Reads no environment itself: the caller looks names up.
 
 use std::time::Duration;
 
 use super::OtlpConfig;
 
-/// What the variables ask for.
+/// What the variables request.
 #[derive(Debug)]
 pub enum Asked {
-    /// Nothing: no endpoint is named, or telemetry is switched off.
+    /// No endpoint is set, or telemetry is disabled.
     Nothing,
-    /// Telemetry goes to this collector.
+    /// Send telemetry to this collector.
     Send(Box<OtlpConfig>),
-    /// Something that this exporter does not do, with the reason.
+    /// A request that this exporter does not support, with the reason.
     Unsupported(String),
 }
 
-/// The protocol that this exporter speaks.
+/// The only supported protocol.
 const PROTOCOL: &str = "http/protobuf";
 
-/// Reads the variables. `endpoint` is what a setting names; it wins over the variables.
+/// Reads the variables. `endpoint` comes from a setting and overrides them.
 pub fn asked(endpoint: Option<String>, variable: impl Fn(&str) -> Option<String>) -> Asked {
     let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     if endpoint.is_none() && is_disabled(&variable) {
@@ -37,7 +37,7 @@ pub fn asked(endpoint: Option<String>, variable: impl Fn(&str) -> Option<String>
     let protocol = of_signal("", "PROTOCOL").or_else(|| of_signal("TRACES_", "PROTOCOL"));
     if let Some(protocol) = protocol.filter(|protocol| protocol != PROTOCOL && !from_setting) {
         return Asked::Unsupported(format!(
-            "OTEL_EXPORTER_OTLP_PROTOCOL is `{protocol}`, but traces are sent by `{PROTOCOL}` only (the collector's port is usually 4318)"
+            "OTEL_EXPORTER_OTLP_PROTOCOL is `{protocol}`, but Lariat supports only `{PROTOCOL}` (usually port 4318)"
         ));
     }
     let mut config = OtlpConfig::new(general.unwrap_or_default());
@@ -62,7 +62,7 @@ fn is_disabled(variable: &impl Fn(&str) -> Option<String>) -> bool {
         || (is("OTEL_TRACES_EXPORTER", "none") && is("OTEL_METRICS_EXPORTER", "none"))
 }
 
-/// `name=value,name=value`, with values percent-encoded.
+/// Parses `name=value,name=value` with percent-encoded values.
 pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=')?;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_of_the_environment_switches_telemetry_on() {
+    fn endpoint_variable_enables_telemetry() {
         let Asked::Send(config) = read(
             None,
             &[
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_wins_and_headers_of_the_environment_still_apply() {
+    fn setting_overrides_endpoint_and_keeps_header_variables() {
         let Asked::Send(config) = read(
             Some("http://one"),
             &[
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn disabled_or_unnamed_telemetry_goes_nowhere() {
+    fn no_telemetry_when_disabled_or_without_endpoint() {
         assert!(matches!(read(None, &[]), Asked::Nothing));
         let off = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x"), ("OTEL_SDK_DISABLED", "true")];
         assert!(matches!(read(None, &off), Asked::Nothing));

@@ -1,10 +1,10 @@
-//! Sessions of a directory, over a real connection, in a real store.
+//! Runs sessions in a directory, with a real connection and a real store.
 #![cfg(feature = "service")]
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "tests make the files they are about, and fail when they cannot"
+    reason = "tests create their own files, and fail if they cannot"
 )]
 
 mod patches;
@@ -20,7 +20,7 @@ use lariat_service::{Driving, Folders, LocalService, Place, Prompt, ServiceError
 use lariat_testkit::server::{Script, Server, Turn, Wire};
 use serde_json::json;
 
-/// A key for the scripted service.
+/// A key for the scripted provider.
 struct OneKey;
 
 impl Keys for OneKey {
@@ -33,7 +33,7 @@ impl Keys for OneKey {
     }
 }
 
-/// A home and a project that go with the test.
+/// A temporary home and project, deleted after the test.
 struct Ground(PathBuf);
 
 impl Ground {
@@ -89,7 +89,7 @@ async fn say(service: &LocalService, place: &Place, which: &Which, words: &str) 
 }
 
 #[tokio::test]
-async fn a_session_is_kept_with_its_directory_and_gone_on_with() {
+async fn session_is_saved_with_its_directory_and_continued() {
     let ground = Ground::new("kept");
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
@@ -107,7 +107,7 @@ async fn a_session_is_kept_with_its_directory_and_gone_on_with() {
 }
 
 #[tokio::test]
-async fn a_fork_leaves_the_other_as_it_was() {
+async fn fork_leaves_the_original_unchanged() {
     let ground = Ground::new("fork");
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
@@ -121,7 +121,7 @@ async fn a_fork_leaves_the_other_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_session_is_found_by_the_beginning_of_its_id_if_that_is_enough() {
+async fn finds_session_by_unique_prefix() {
     let ground = Ground::new("find");
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
@@ -136,7 +136,7 @@ async fn a_session_is_found_by_the_beginning_of_its_id_if_that_is_enough() {
 }
 
 #[tokio::test]
-async fn a_rewound_session_goes_on_from_where_it_was_left() {
+async fn rewound_session_continues_from_the_kept_message() {
     let ground = Ground::new("rewound");
     let server = Server::start(Script::queue(["one", "two", "three"].map(|text| Turn::new().text(text))))
         .await

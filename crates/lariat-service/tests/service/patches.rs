@@ -1,4 +1,4 @@
-//! The files that the guard judges of a patch are the files that the tool touches.
+//! Checks that the guard and the tool agree on which files a patch changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::Ground;
 
-/// Lines that patches are made of; the right ones are often enough beside each other.
+/// Lines for random patches; valid combinations occur often enough.
 const LINES: &[&str] = &[
     "--- a/one",
     "+++ b/one",
@@ -49,7 +49,7 @@ const LINES: &[&str] = &[
     "@@",
 ];
 
-/// Beginnings that are patches, so that the lines after them are often read.
+/// Valid beginnings, so that the parser often reads the lines after them.
 const STARTS: &[&[&str]] = &[
     &[],
     &["--- a/one", "+++ b/one", "@@ -1 +1 @@", "-x", "+y"],
@@ -61,7 +61,7 @@ const STARTS: &[&[&str]] = &[
     &["*** Begin Patch", "*** Delete File: two"],
 ];
 
-/// Numbers that look random, the same every time.
+/// A deterministic pseudo-random generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -83,7 +83,7 @@ fn patch(numbers: &mut Numbers) -> String {
     lines.join("\n")
 }
 
-/// Every file of a folder with its content.
+/// All files of a directory with their contents.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -96,9 +96,9 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// S16: a second `+++` line was read by the guard as the name of a file, and by the tool as that of another.
+/// The guard and the tool must not read a second `+++` line differently.
 #[tokio::test]
-async fn the_files_that_are_judged_are_the_files_that_are_touched() {
+async fn guard_judges_exactly_the_files_that_a_patch_touches() {
     let ground = Ground::new("patches");
     let project = ground.project();
     let guard = Guard::new(
@@ -144,7 +144,7 @@ async fn the_files_that_are_judged_are_the_files_that_are_touched() {
             Ok(result) => {
                 applied += 1;
                 assert!(touched.is_subset(&judged), "round {round}: {arguments}: {judged:?}, {touched:?}");
-                // What was judged and did not change is a file to which nothing new was written.
+                // A judged file that did not change was rewritten with the same content.
                 let told = joined_text(&result.content);
                 let named = |path: &PathBuf| told.contains(&*path.to_string_lossy());
                 assert!(judged.iter().all(named), "round {round}: {arguments}: {judged:?}: {told}");

@@ -1,7 +1,7 @@
-//! What memory files pull in with `@path`: at most four steps away, each file once.
+//! Resolves `@path` imports in memory files: at most four levels deep, each file once.
 //!
-//! Invariant: an import never leaves the project, or the folder of the person's own settings. What lies above a project
-//! imports nothing: its directory may be the person's home, with everything that is in it.
+//! An import never leaves the project, or the directory of the user's own settings. Files above a project import nothing, because their
+//! directory may be the user's home.
 
 use lariat_guard::instructions::{self, MOST_HOPS};
 
@@ -9,7 +9,7 @@ use super::lookup::{Side, relative};
 use super::{Found, MOST_FILES, MemoryFiles};
 
 impl MemoryFiles {
-    /// Adds a file and what it imports, unless it is there already.
+    /// Adds a file and its imports, unless it was already added.
     pub(super) fn with_imports(&self, file: Found, hops: usize, all: &mut Vec<Found>) {
         let known = all.iter().any(|known| (known.side, &known.path) == (file.side, &file.path));
         if known || all.len() > MOST_FILES {
@@ -29,7 +29,7 @@ impl MemoryFiles {
         }
     }
 
-    /// Where an import leads, if it may lead there. It stays on the side that it came from.
+    /// The target of an import, if it is allowed. It must belong to the same side as the importing file.
     fn place(&self, side: Side, from: &str, path: &str) -> Option<String> {
         let inside = match side {
             Side::Project => instructions::import_target(from, path),
@@ -37,16 +37,16 @@ impl MemoryFiles {
             Side::Above => None,
         };
         let inside = inside.filter(|target| self.is_of(side, target));
-        // A word that names no file is prose.
+        // A word that does not name a file is prose.
         if inside.is_none() && self.leads_somewhere(side, from, path) {
             let from = Found { side, path: from.to_owned(), text: String::new() }.shown(&self.territory);
-            let limits = if side == Side::Person { "the folder of your settings" } else { "the project" };
-            self.problem(format!("`@{path}` of {from} is not imported: it leads out of {limits}"));
+            let limits = if side == Side::Person { "your settings directory" } else { "the project" };
+            self.problem(format!("`@{path}` in {from} was not imported: it is outside {limits}"));
         }
         inside
     }
 
-    /// Where an import of the person's own file leads, relative to their home.
+    /// The target of an import in the user's own file, relative to the home directory.
     fn own_target(&self, from: &str, path: &str) -> Option<String> {
         let home = self.home.as_ref()?.path();
         match path.strip_prefix("~/") {

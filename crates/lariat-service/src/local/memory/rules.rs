@@ -1,4 +1,4 @@
-//! Rules: `.claude/rules/**/*.md`, for everything or for certain paths.
+//! Rule files in `.claude/rules/**/*.md`, for all paths or for certain ones.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use lariat_connect::skills::FrontMatter;
@@ -7,16 +7,16 @@ use lariat_host::files::Kind;
 
 use super::lookup::{Side, joined};
 use super::{Found, MOST_FILES, MemoryFiles};
-/// Directories below each other that are looked into.
+/// Maximum directory depth.
 const DEEPEST: usize = 5;
-/// Names of one directory that are looked at.
+/// Maximum entries per directory.
 const MOST_NAMES: usize = 200;
 
-/// A rule.
+/// A rule file.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub(super) found: Found,
-    /// The paths it is about; none for all.
+    /// The paths that it applies to; `None` for all.
     paths: Option<GlobSet>,
 }
 
