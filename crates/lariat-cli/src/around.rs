@@ -33,7 +33,8 @@ pub(crate) struct FoundKey {
     pub(crate) from: String,
 }
 
-/// Lists every provider with a key and where the key is. The first source wins, in the order in which a run looks. Does not query the keyring.
+/// Lists every provider with a key and where the key is. The first source wins, in the order in which a run looks. Does not
+/// query the keyring.
 pub(crate) fn keys(world: &World, config: &Config) -> Result<Vec<FoundKey>, Problem> {
     let stored = KeyFile::new(world.folders.keys()).load()?;
     let own = config.names_in("providers");

@@ -379,8 +379,8 @@ fn limits(config: &Config) -> ExecutionLimits {
     limits
 }
 
-/// The longest wait between two attempts, before jitter, unless the provider asks for more. With ten retries this adds up to about
-/// five minutes.
+/// The longest wait between two attempts, before jitter, unless the provider asks for more. With ten retries this adds up to
+/// about five minutes.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Retries for minutes, because a user or a script waits for the end; the library's default gives up after seconds.
@@ -401,8 +401,8 @@ fn money(config: &Config, path: &str) -> BudgetLimits {
     limits
 }
 
-/// The daily budget, over all sessions and processes. Spending is logged even without a limit, so that a limit set at noon includes
-/// the morning.
+/// The daily budget, over all sessions and processes. Spending is logged even without a limit, so that a limit set at noon
+/// includes the morning.
 fn daily(parts: &Parts<'_>) -> Result<Option<DailyBudget>, ServiceError> {
     let limits = money(&parts.place.config, "budget.day");
     let folder = parts.folders.spending();

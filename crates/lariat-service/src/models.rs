@@ -1,7 +1,7 @@
 //! Resolves a model's name to its provider, URL, key and prices.
 //!
-//! Looks a name up in the providers of the settings, then in the catalogue, then among servers on this machine. Also holds the table of
-//! known providers. Reads no environment: keys come through [`Keys`].
+//! Looks a name up in the providers of the settings, then in the catalogue, then among servers on this machine. Also holds
+//! the table of known providers. Reads no environment: keys come through [`Keys`].
 
 use std::sync::Arc;
 
@@ -222,8 +222,8 @@ impl<'a> Models<'a> {
         Self { purpose, ..self }
     }
 
-    /// The model in the settings, or the default model of the first provider with a key. To inspect the context, a model without a name is
-    /// enough; it has the usual context window.
+    /// The model in the settings, or the default model of the first provider with a key. To inspect the context, a model
+    /// without a name is enough; it has the usual context window.
     ///
     /// # Errors
     /// If there is none, it is unknown, or its key is missing.

@@ -117,8 +117,8 @@ impl Place {
         Ok(Self { workspace, opened, config, catalogue: known_models(folders)?, tools })
     }
 
-    /// Starts a git status query if the directory is in a repository. Git works in the background, so call this early. Needs a Tokio
-    /// runtime.
+    /// Starts a git status query if the directory is in a repository. Git works in the background, so call this early. Needs
+    /// a Tokio runtime.
     pub fn ask_git(&self, folders: &Folders, environment: &Environment) -> Option<Arc<GitNotes>> {
         let scratch = folders.scratch();
         let _ = walls::make(&scratch);
@@ -135,8 +135,9 @@ impl Place {
         })
     }
 
-    /// The environment of programs here: the inherited one with the variables from the settings. Program names never resolve to files that
-    /// the agent can write, and git does not treat a directory as a bare repository just because it looks like one.
+    /// The environment of programs here: the inherited one with the variables from the settings. Program names never resolve
+    /// to files that the agent can write, and git does not treat a directory as a bare repository just because it looks like
+    /// one.
     pub fn environment(&self, inherited: &Environment) -> Environment {
         let named = self.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Variable);
         let environment = named.fold(inherited.clone(), |environment, value| {

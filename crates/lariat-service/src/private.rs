@@ -30,8 +30,8 @@ pub(crate) fn chosen_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Makes the files of a database private. Creates the main file if missing, so that it never has another mode; the database creates its
-/// other files with the same mode.
+/// Makes the files of a database private. Creates the main file if missing, so that it never has another mode; the database
+/// creates its other files with the same mode.
 pub(crate) fn database(path: &Path) -> io::Result<Was> {
     create(path)?;
     let mut was = close(path, 0o600)?;

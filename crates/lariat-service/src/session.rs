@@ -120,8 +120,9 @@ impl Session {
         Ok(self.agent.prompt_messages(vec![prompt.message()])?)
     }
 
-    /// Lets the model reply to the conversation as it is, after a failure or a limit. If the last message is the model's, the stream is empty
-    /// and finishes with an error that [`is_nothing_to_answer`](lariat_runtime::AgentError::is_nothing_to_answer).
+    /// Lets the model reply to the conversation as it is, after a failure or a limit. If the last message is the model's, the
+    /// stream is empty and finishes with an error that
+    /// [`is_nothing_to_answer`](lariat_runtime::AgentError::is_nothing_to_answer).
     ///
     /// # Errors
     /// If a run is active.

@@ -1,8 +1,8 @@
 //! Finds a working sandbox on this machine, and caches the result.
 //!
-//! Probing a sandbox takes longer than a whole turn, and the result does not change while a machine runs. The cache stores what the result
-//! depends on (the boot and the program) and is ignored if that differs. A forged cache can only name a backend; if that backend does not
-//! start, the command fails and never runs unsandboxed.
+//! Probing a sandbox takes longer than a whole turn, and the result does not change while a machine runs. The cache stores
+//! what the result depends on (the boot and the program) and is ignored if that differs. A forged cache can only name a
+//! backend; if that backend does not start, the command fails and never runs unsandboxed.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Prints for every command except `run`: results to standard output, notes to standard error.
 //!
-//! Tables fit the width of a terminal and are complete in a pipe. All text is neutralised, so that it cannot control the terminal.
-//! A closed pipe (`lariat … | head`) is not an error.
+//! Tables fit the width of a terminal and are complete in a pipe. All text is neutralised, so that it cannot control the
+//! terminal. A closed pipe (`lariat … | head`) is not an error.
 
 use std::io::Write as _;
 

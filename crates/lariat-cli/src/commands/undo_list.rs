@@ -1,7 +1,7 @@
 //! `lariat undo --list`: lists the tool calls that changed files, with time, prompt and number of lines.
 //!
-//! The checkpoints hold tool calls and file contents; the journals of the directory's sessions hold times and prompts. Columns stay
-//! empty if a journal cannot be read.
+//! The checkpoints hold tool calls and file contents; the journals of the directory's sessions hold times and prompts.
+//! Columns stay empty if a journal cannot be read.
 
 use std::collections::{HashMap, HashSet};
 

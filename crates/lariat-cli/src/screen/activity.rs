@@ -1,7 +1,7 @@
 //! Shows a tool call in one line, while it runs and after it ended.
 //!
-//! Picks the most informative argument of each tool. All input is untrusted: names come from servers, arguments from models, errors
-//! from programs.
+//! Picks the most informative argument of each tool. All input is untrusted: names come from servers, arguments from models,
+//! errors from programs.
 
 use std::time::Duration;
 
@@ -90,8 +90,8 @@ pub(crate) fn running(tool: &str, arguments: Option<&Value>, look: &Look) -> Str
     text::painted(&pieces, look.width, look)
 }
 
-/// Shows a finished tool call: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `took` is its run
-/// time, if it ran; `note` is a remark about the result.
+/// Shows a finished tool call: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `took` is
+/// its run time, if it ran; `note` is a remark about the result.
 pub(crate) fn ended(
     tool: &str,
     arguments: Option<&Value>,

@@ -98,7 +98,7 @@ impl Called<'_> {
     /// A remark about a success: changed lines, or completed tasks.
     fn note(&self, diffs: &[String]) -> String {
         if !diffs.is_empty() {
-            let counts = diffs.iter().map(|diff| diff::counts(diff));
+            let counts = diffs.iter().map(|diff| diff::changed_lines(diff));
             let (added, removed) = counts.fold((0, 0), |sum, diff| (sum.0 + diff.0, sum.1 + diff.1));
             return format!("+{added} -{removed}");
         }

@@ -1,7 +1,7 @@
 //! Renders a unified diff with colors, line numbers and changed words marked.
 //!
-//! Tools create the diff; text that is not a diff is shown unchanged. For reading, lines are cut at the width; for approval, they are
-//! shown exactly and wrap. Omitted lines are counted.
+//! Tools create the diff; text that is not a diff is shown unchanged. For reading, lines are cut at the width; for approval,
+//! they are shown exactly and wrap. Omitted lines are counted.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::{human, text};
 
 /// Maximum words of a line to compare; a longer line is marked as a whole.
 const MOST_WORDS: usize = 400;
-/// Lines that share less than one part in this many count as different lines.
+/// Lines that share less than one part in this many are different lines.
 const IN_COMMON: usize = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,8 +218,8 @@ fn written_line(gutter: &[(Style, String)], pieces: &Pieces, look: &Look, purpos
     shown
 }
 
-/// Parses a diff. The counts in a hunk's header say how long it is, so that a removed line that starts with `--` is not taken for a
-/// file header.
+/// Parses a diff. The counts in a hunk's header say how long it is, so that a removed line that starts with `--` is not taken
+/// for a file header.
 fn parse(diff: &str, purpose: Purpose) -> Vec<Line> {
     let mut lines = Vec::new();
     let (mut old, mut new) = (0, 0);
@@ -284,7 +284,7 @@ fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
 }
 
 /// The number of added and removed lines.
-pub(crate) fn counts(diff: &str) -> (usize, usize) {
+pub(crate) fn changed_lines(diff: &str) -> (usize, usize) {
     parse(diff, Purpose::Reading).iter().fold((0, 0), |(added, removed), line| match line {
         Line::Added(..) => (added + 1, removed),
         Line::Removed(..) => (added, removed + 1),

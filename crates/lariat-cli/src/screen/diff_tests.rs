@@ -77,8 +77,8 @@ fn marks_new_and_deleted_files() {
     assert_eq!(unified(new, 9, &Look::plain(60)), "  x (new)\n  1 + a\n");
     let gone = "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n--- a\n";
     assert_eq!(unified(gone, 9, &Look::plain(60)), "  x (deleted)\n  1 - -- a\n");
-    assert_eq!(counts(new), (1, 0));
-    assert_eq!(counts(gone), (0, 1));
+    assert_eq!(changed_lines(new), (1, 0));
+    assert_eq!(changed_lines(gone), (0, 1));
 }
 
 #[test]

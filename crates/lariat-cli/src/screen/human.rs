@@ -51,7 +51,7 @@ pub(crate) fn elapsed(duration: Duration) -> String {
     }
 }
 
-/// Tokens and other counts: `812`, `12.3k`, `4.0M`.
+/// Tokens and other numbers: `812`, `12.3k`, `4.0M`.
 pub(crate) fn count(number: u64) -> String {
     scaled(number, 1_000, &["", "k", "M", "G"])
 }

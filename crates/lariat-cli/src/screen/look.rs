@@ -93,8 +93,8 @@ impl Style {
 }
 
 impl Look {
-    /// Decides from facts. The setting overrides `NO_COLOR`, which overrides `FORCE_COLOR`, which overrides what the terminal seems to
-    /// support.
+    /// Decides from facts. The setting overrides `NO_COLOR`, which overrides `FORCE_COLOR`, which overrides what the terminal
+    /// seems to support.
     pub(crate) fn of(facts: &Facts<'_>) -> Self {
         let is_set = |value: Option<&str>| value.is_some_and(|value| !value.is_empty());
         let is_dumb = facts.term.is_some_and(|term| term == "dumb");

@@ -1,7 +1,8 @@
 //! Writes the answer for a pipe, as the model streams it.
 //!
-//! A short remark before a tool call is not the answer. A reply is therefore held back until it has a second paragraph or [`HELD`]
-//! characters, then streamed; a reply that reaches its tool calls before that is dropped. The text is data and passes unchanged.
+//! A short remark before a tool call is not the answer. A reply is therefore held back until it has a second paragraph or
+//! [`HELD`] characters, then streamed; a reply that reaches its tool calls before that is dropped. The text is data and
+//! passes unchanged.
 
 use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, EventRecord, StreamDelta};

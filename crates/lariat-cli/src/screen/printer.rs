@@ -1,8 +1,8 @@
 //! Prints a run for a user: streamed text, tool calls, notes, and the status line below.
 //!
-//! Returns strings for the caller to write; reads neither clock nor terminal. Incomplete output (the end of a paragraph, the last lines of
-//! a running command, the status line, the line being typed) is drawn at the bottom and erased, in the same string, before anything
-//! else is written. Complete lines are never redrawn, and the screen is never cleared.
+//! Returns strings for the caller to write; reads neither clock nor terminal. Incomplete output (the end of a paragraph, the
+//! last lines of a running command, the status line, the line being typed) is drawn at the bottom and erased, in the same
+//! string, before anything else is written. Complete lines are never redrawn, and the screen is never cleared.
 
 use std::sync::Arc;
 use std::time::Duration;

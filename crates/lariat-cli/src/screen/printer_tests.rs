@@ -216,7 +216,7 @@ fn question_pauses_the_printer() {
 fn streamed_words_appear_at_once_and_only_once() {
     let mut printer = Printer::new(Look::plain(30), Verbosity::Normal);
     let words = "It **fails** because the list has a trailing comma, and the parser of lists does not know those, \
-                 so that every list of the file is read in vain; the fix is one line.\n\nAll of it is `done`.";
+                 so that every list of the file is rejected now; the fix is one line.\n\nAll of it is `done`.";
     let mut output = printer.event(&loop_start(0), at(0));
     for (number, word) in words.split_inclusive(' ').enumerate() {
         let now = 100 * (number as u64 + 1);
@@ -232,7 +232,7 @@ fn streamed_words_appear_at_once_and_only_once() {
     a trailing comma, and the
     parser of lists does not know
     those, so that every list of
-    the file is read in vain; the
+    the file is rejected now; the
     fix is one line.
 
     All of it is `done`.

@@ -1,7 +1,8 @@
 //! The live status line: what the run is waiting for, and what it has cost so far.
 //!
-//! Folds events into one line, and keeps the last lines of a running command's output. Reads no clock: events carry their time, and the
-//! caller passes the current time. The line is at least one column narrower than the terminal, so that it never scrolls.
+//! Folds events into one line, and keeps the last lines of a running command's output. Reads no clock: events carry their
+//! time, and the caller passes the current time. The line is at least one column narrower than the terminal, so that it never
+//! scrolls.
 
 use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, EventRecord, StreamDelta};

@@ -1,7 +1,7 @@
 //! Lays out rows in columns.
 //!
-//! Each column is as wide as its widest cell; if the table is too wide, the widest column shrinks first. Cells are untrusted text of one
-//! line.
+//! Each column is as wide as its widest cell; if the table is too wide, the widest column shrinks first. Cells are untrusted
+//! text of one line.
 
 use super::look::Look;
 use super::text;

@@ -1,8 +1,8 @@
 //! Neutralises, measures, cuts and wraps untrusted text for reading.
 //!
-//! Text that the user approves is shown with `display` directly. Text that is only read may lose meaningless detail: non-breaking spaces
-//! become spaces, and tabs become columns.
-//! The result of [`line()`] has no control characters and no characters that hide or reorder text, so its width is known.
+//! Text that the user approves is shown with `display` directly. Text that is only read may lose meaningless detail:
+//! non-breaking spaces become spaces, and tabs become columns. The result of [`line()`] has no control characters and no
+//! characters that hide or reorder text, so its width is known.
 
 use std::borrow::Cow;
 
@@ -16,8 +16,8 @@ const TAB: &str = "    ";
 /// Characters that become a space.
 const SPACES: [char; 4] = [' ', '\t', '\u{a0}', '\u{202f}'];
 
-/// Neutralises one line for reading; line endings are written out like other control characters. Works word by word, because a run of
-/// spaces in text that is only read is alignment, not a trick.
+/// Neutralises one line for reading; line endings are written out like other control characters. Works word by word, because
+/// a run of spaces in text that is only read is alignment, not a trick.
 pub(crate) fn line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(SPACES) {

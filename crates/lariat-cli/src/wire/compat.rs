@@ -1,8 +1,8 @@
 //! Parses Claude Code's flags, so that programs made for it can start Lariat instead.
 //!
-//! One table says what each flag takes and does here. An unsupported flag causes a warning, unless it restricts the run: then the run is
-//! refused. So is a run with an unknown flag, because that flag may restrict. Lariat's own commands start with a word and these start
-//! with a flag, so the two cannot be confused.
+//! One table says what each flag takes and does here. An unsupported flag causes a warning, unless it restricts the run: then
+//! the run is refused. So is a run with an unknown flag, because that flag may restrict. Lariat's own commands start with a
+//! word and these start with a flag, so the two cannot be confused.
 
 use lariat_service::Which;
 use serde_json::Value;
@@ -269,8 +269,8 @@ fn tools(task: &mut Task, value: &str) {
     }
 }
 
-/// The settings to load. The user's own settings always apply. Without the project's, nothing of the project is trusted, but its deny and
-/// ask rules still apply.
+/// The settings to load. The user's own settings always apply. Without the project's, nothing of the project is trusted, but
+/// its deny and ask rules still apply.
 fn sources(task: &mut Task, value: &str) {
     let names: Vec<&str> = value.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     if let Some(name) = names.iter().find(|name| !["user", "project", "local"].contains(name)) {

@@ -65,7 +65,7 @@ fn parses_flags_of_the_python_sdk() {
     assert!(task.held && task.answers);
     assert_eq!(task.schema, Some(Schema::Given("{}".to_owned())));
     assert!(task.wishes.partial);
-    assert_eq!(task.system_prompt, None, "an empty prompt is no prompt");
+    assert_eq!(task.system_prompt, None, "an empty prompt is ignored");
     assert_eq!(task.warnings, Vec::<String>::new());
 }
 

@@ -84,7 +84,7 @@ pub(super) const fn stop_reason(reason: StopReason) -> Option<&'static str> {
     }
 }
 
-/// Token counts.
+/// Token usage.
 pub(super) fn usage(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input,

@@ -1,7 +1,8 @@
 //! Streams partial replies as events of the Messages API.
 //!
-//! Our events do not say which tool call a piece of arguments belongs to, so tool calls are sent complete at the end of the reply; text and
-//! thinking are streamed. Every started block is ended before the next one and before the message ends, unless the message is withdrawn.
+//! Our events do not say which tool call a piece of arguments belongs to, so tool calls are sent complete at the end of the
+//! reply; text and thinking are streamed. Every started block is ended before the next one and before the message ends,
+//! unless the message is withdrawn.
 
 use lariat_core::content::Content;
 use lariat_core::event::StreamDelta;

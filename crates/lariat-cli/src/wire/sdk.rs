@@ -18,7 +18,7 @@ pub(crate) enum Line {
     Prompt(Prompt),
     /// A request to Lariat.
     Request { id: String, request: Request },
-    /// The response to our request. An error counts as a denial.
+    /// The response to our request. An error is a denial.
     Response { id: String, answer: Result<Value, String> },
     /// The program withdraws a request.
     Cancel,
@@ -194,8 +194,9 @@ fn suggestions(request: &PermissionRequest) -> Vec<Value> {
     vec![json!({ "type": "addRules", "rules": rules, "behavior": "allow", "destination": "session" })]
 }
 
-/// The decision in a response, and whether the run should stop. Anything that is not clearly an approval is a denial. The program may return
-/// changed arguments, but only the arguments in the request can run, so an approval of other arguments is a denial.
+/// The decision in a response, and whether the run should stop. Anything that is not clearly an approval is a denial. The
+/// program may return changed arguments, but only the arguments in the request can run, so an approval of other arguments is
+/// a denial.
 pub(crate) fn decision(
     answer: &Result<Value, String>,
     request: &PermissionRequest,

@@ -1,7 +1,7 @@
 //! Converts a session to lines of JSON, one per event.
 //!
-//! A pure fold: the same events result in the same lines. Every line has the session and its own id; a complete reply is sent once, after its
-//! partial pieces.
+//! A pure fold: the same events result in the same lines. Every line has the session and its own id; a complete reply is sent
+//! once, after its partial pieces.
 
 use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, CompactionCause, EventRecord};

@@ -164,7 +164,7 @@ fn story() -> Story {
 }
 
 #[test]
-fn a_session_begins_with_what_it_is() {
+fn init_line_describes_the_session() {
     let init = stream(Wishes::default()).init(&facts(), Uuid::from_u128(1));
     insta::assert_snapshot!(shown(&init));
 }
@@ -175,7 +175,7 @@ fn replies_and_results_have_the_shape_of_the_messages_api() {
 }
 
 #[test]
-fn the_result_sums_up_what_was_told() {
+fn result_sums_up_the_run() {
     let mut stream = stream(Wishes::default());
     story().lines(&mut stream);
     insta::assert_snapshot!(shown(&stream.result(&ending(RunOutcome::Completed), Uuid::from_u128(2))));
@@ -215,7 +215,7 @@ fn every_end_has_its_subtype() {
 }
 
 #[test]
-fn what_happens_besides_is_told_as_the_systems_word() {
+fn other_events_are_system_lines() {
     let story = Story::default()
         .tell(AgentEvent::Compaction {
             cause: CompactionCause::Threshold,
@@ -235,7 +235,7 @@ fn what_happens_besides_is_told_as_the_systems_word() {
 }
 
 #[test]
-fn pieces_come_before_the_whole_and_only_when_they_are_wished_for() {
+fn partial_replies_precede_the_reply_on_request() {
     let whole = reply(
         11,
         vec![

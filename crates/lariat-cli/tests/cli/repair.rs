@@ -1,7 +1,7 @@
-//! A repository with a failing test, repaired by a scripted model: once in peace, and with the program killed on the way.
+//! A scripted model repairs a repository with a failing test, undisturbed and with the program killed on the way.
 //!
-//! The model decides by what the conversation says, not by how often it was asked: what was interrupted is looked at again.
-//! Every command writes its own name into a log, so that one that ran twice is seen.
+//! The model decides by the conversation, not by the number of requests, so that it re-examines what was interrupted. Every
+//! command logs its own name, so that one that ran twice is detected.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -17,7 +17,7 @@ use crate::ground::{Ground, Ran, last_result, signal, wait, wait_for};
 
 const PROMPT: &str = "The test fails. Repair it.";
 const BROKEN: &str = "total=$((1 - 1))\n";
-/// The edit puts a line beside the one that it repairs: made twice, there would be two.
+/// The edit adds a line next to the repaired one; applied twice, there would be two.
 const REPAIRED: &str = "total=$((1 + 1))\n# repaired\n";
 const TEST: &str =
     "#!/bin/sh\n. ./sum.sh\nif [ \"$total\" = 2 ]; then echo passed; else echo failed; exit 1; fi\n";
@@ -43,7 +43,7 @@ fn repairing(request: &Request) -> Answer {
             "bash" => read(),
             _ => test(),
         },
-        // At the beginning, and whenever something went wrong.
+        // At the start, and after every failure.
         Some(_) | None => read(),
     }
 }
@@ -60,7 +60,7 @@ async fn repository() -> Ground {
     ground
 }
 
-/// What must hold when it is done, however it came about.
+/// What must be true at the end, however the run went.
 async fn assert_repaired(ground: &Ground, seed: &str) {
     let read = |name: &str| std::fs::read_to_string(ground.workspace().join(name)).unwrap();
     assert_eq!(read("sum.sh"), REPAIRED, "{seed}");
@@ -95,12 +95,12 @@ fn is_done(events: &[lariat_core::event::Event]) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_test_is_repaired_in_peace() {
+async fn repairs_failing_test_without_interruption() {
     let ground = repository().await;
     let result = ground.run(&["run", PROMPT, "--output", "json"]).expect(0).json();
     assert_eq!(result["result"], "The test passes.");
     assert_eq!((&result["num_turns"], &result["subtype"]), (&json!(4), &json!("success")));
-    assert_repaired(&ground, "in peace").await;
+    assert_repaired(&ground, "without interruption").await;
     let calls: Vec<String> = ground
         .journal()
         .await
@@ -114,7 +114,7 @@ async fn a_failing_test_is_repaired_in_peace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_that_is_killed_with_the_program_is_not_run_again() {
+async fn command_killed_with_the_program_is_not_rerun() {
     let ground = repository().await;
     let (held, log) = (ground.path("held"), ground.path("log"));
     std::fs::write(&held, "").unwrap();
@@ -125,12 +125,16 @@ async fn a_command_that_is_killed_with_the_program_is_not_run_again() {
     std::fs::remove_file(&held).unwrap();
     ground.run(&["run", "--continue"]).expect(0);
     assert_repaired(&ground, "killed while a command runs").await;
-    assert_eq!(std::fs::read_to_string(&log).unwrap().lines().count(), 2, "and another is run in its place");
+    assert_eq!(
+        std::fs::read_to_string(&log).unwrap().lines().count(),
+        2,
+        "another command runs in its place"
+    );
 }
 
-/// The moments at which the edited file and the one before it change places: strace kills before the call.
+/// Kills with strace before each system call that swaps the edited file for the old one.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repair_that_is_killed_while_files_change_places_leaves_nothing_beside_them() {
+async fn kill_during_file_swap_leaves_no_temporary_files() {
     let mut kills = 0;
     for call in ["linkat", "renameat2", "unlinkat"] {
         for at in 1.. {
@@ -159,9 +163,9 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// `LARIAT_KILLS` says how many kills, `LARIAT_SEED` repeats a run: `cargo xtask kill-cli`.
+/// `LARIAT_KILLS` sets the number of kills, `LARIAT_SEED` repeats a run: `cargo xtask kill-cli`.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repair_that_is_killed_at_any_moment_goes_on_and_does_nothing_twice() {
+async fn repair_killed_at_any_moment_resumes_and_does_nothing_twice() {
     let kills = number("LARIAT_KILLS").unwrap_or(10);
     let seed = number("LARIAT_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     let mut dice = Seeded::new(seed);
@@ -182,10 +186,10 @@ async fn a_repair_that_is_killed_at_any_moment_goes_on_and_does_nothing_twice() 
         assert_repaired(&ground, &name).await;
     }
     println!("{killed} kills in {rounds} repairs, {:.1?}", begun.elapsed());
-    println!("LARIAT_SEED={seed} draws the same moments");
+    println!("LARIAT_SEED={seed} repeats the same kill times");
 }
 
-/// Repairs, and is killed so many times on the way. Gives how often it was really killed.
+/// Runs a repair with up to `kills` kills. Returns the actual number of kills.
 async fn round(ground: &Ground, dice: &mut Seeded, kills: u64, peace: Duration, name: &str) -> u64 {
     let mut killed = 0;
     let mut args: &[&str] = &["run", PROMPT];
@@ -194,7 +198,7 @@ async fn round(ground: &Ground, dice: &mut Seeded, kills: u64, peace: Duration, 
         if killed < kills {
             let micros = u64::try_from(peace.as_micros()).unwrap();
             std::thread::sleep(Duration::from_micros(dice.below(micros)));
-            // One that has ended already is not killed: its exit is what counts.
+            // If it has already ended, its exit code decides.
             signal(&child, Signal::KILL);
         }
         let ran = wait(child);
@@ -207,21 +211,21 @@ async fn round(ground: &Ground, dice: &mut Seeded, kills: u64, peace: Duration, 
         let Some(next) = next_step(ground, Some(&ran)).await else { return killed };
         args = next;
     }
-    panic!("{name}: it never ended");
+    panic!("{name}: the repair never ended");
 }
 
-/// How to go on after a kill, or after being told that nothing was interrupted; `None` when everything is done.
+/// The command to continue with after a kill; `None` if the repair is complete.
 async fn next_step(ground: &Ground, ran: Option<&Ran>) -> Option<&'static [&'static str]> {
     let events = ground.journal().await;
     let began = events.iter().any(|event| matches!(event.event, AgentEvent::AgentStart(_)));
     Some(match (events.is_empty(), began) {
-        // It was killed before there was a session, or before the session had a prompt.
+        // Killed before there was a session, or before the session had a prompt.
         (true, _) => &["run", PROMPT],
         (false, false) => &["run", "--continue", PROMPT],
         (false, true) if is_done(&events) => return None,
         (false, true) => {
             let says = ran.and_then(|ran| ran.code);
-            assert_ne!(says, Some(2), "something was interrupted, but it says: {ran:#?}");
+            assert_ne!(says, Some(2), "something was interrupted, but the program says: {ran:#?}");
             &["run", "--continue"]
         }
     })

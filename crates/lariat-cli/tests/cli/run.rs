@@ -1,4 +1,4 @@
-//! `lariat run`, for scripts: what goes to which stream, which code it ends with, what is kept.
+//! Tests `lariat run` in scripts: streams, exit codes and saved data.
 
 use std::io::Read as _;
 use std::process::Stdio;
@@ -21,7 +21,7 @@ fn last_words(request: &Request) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_piped_run_writes_the_answer_and_nothing_else() {
+async fn piped_run_writes_only_the_answer() {
     let ground = saying("It is 4.").await;
     let ran = ground.run(&["run", "What is 2 + 2?"]).expect(0);
     assert_eq!(ran.stdout, "It is 4.\n");
@@ -30,7 +30,7 @@ async fn a_piped_run_writes_the_answer_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dash_reads_the_prompt_from_standard_input() {
+async fn dash_reads_prompt_from_standard_input() {
     let ground = saying("Done.").await;
     ground.run_with(&["run", "-"], "from a pipe").expect(0);
     assert!(last_words(&ground.requests()[0]).contains("from a pipe"));
@@ -41,17 +41,17 @@ async fn a_dash_reads_the_prompt_from_standard_input() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_without_a_prompt_says_what_to_do_instead() {
+async fn run_without_prompt_is_an_error_with_hint() {
     let ground = saying("Done.").await;
     let ran = ground.run(&["run"]).expect(2);
-    assert!(ran.stderr.contains("there is no prompt") && ran.stderr.contains("lariat run"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no prompt given") && ran.stderr.contains("lariat run"), "{}", ran.stderr);
     let ran = ground.run(&["run", "--continue"]).expect(6);
-    assert!(ran.stderr.contains("there is no session"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no session to continue"), "{}", ran.stderr);
     assert_eq!(ground.requests().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_confined_command_does_not_see_stored_keys() {
+async fn sandboxed_command_cannot_read_stored_keys() {
     let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
         None => {
             let command = "cat ../beside; cd ../state/lariat && cat keys.json";
@@ -64,9 +64,9 @@ async fn a_confined_command_does_not_see_stored_keys() {
     std::fs::create_dir_all(&state).unwrap();
     std::fs::write(state.join("keys.json"), r#"{"other":"sk-stored"}"#).unwrap();
     std::fs::write(ground.path("beside"), "can be read\n").unwrap();
-    let run = |walls: &str| {
+    let run = |enabled: &str| {
         let mut command = ground.command(&["run", "read it"]);
-        let output = command.env("LARIAT_SANDBOX__ENABLED", walls).output().unwrap();
+        let output = command.env("LARIAT_SANDBOX__ENABLED", enabled).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let confined = run("true");
@@ -76,7 +76,7 @@ async fn a_confined_command_does_not_see_stored_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_go_on_by_id_by_place_and_as_forks() {
+async fn continues_sessions_by_id_by_directory_and_as_forks() {
     let ground = Ground::new(Script::answer(|request| {
         let count = request.body["messages"].as_array().map_or(0, Vec::len);
         Turn::new().text(format!("after {count}")).into()
@@ -100,15 +100,15 @@ async fn sessions_go_on_by_id_by_place_and_as_forks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ephemeral_run_keeps_nothing() {
+async fn ephemeral_run_saves_nothing() {
     let ground = saying("Done.").await;
     ground.run(&["run", "--ephemeral", "remember me"]).expect(0);
-    assert!(ground.store().await.is_none(), "no database is made");
+    assert!(ground.store().await.is_none(), "no database is created");
     ground.run(&["run", "-c", "what did I say?"]).expect(6);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cap_ends_with_its_own_code() {
+async fn limit_has_its_own_exit_code() {
     let ground = Ground::new(Script::answer(|request| {
         let id = request.body["messages"].as_array().map_or(0, Vec::len);
         Turn::new().call(format!("toolu_{id}"), "bash", &json!({ "command": format!("echo {id}") })).into()
@@ -122,7 +122,7 @@ async fn a_cap_ends_with_its_own_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_that_fails_for_good_ends_with_its_own_code() {
+async fn provider_failure_has_its_own_exit_code() {
     let refuse = |request: &Request| Answer::error(request.wire, 401, "invalid x-api-key");
     let ground = Ground::new(Script::answer(refuse)).await;
     let ran = ground.run(&["run", "hello"]).expect(4);
@@ -136,7 +136,7 @@ async fn a_model_that_fails_for_good_ends_with_its_own_code() {
 const SCHEMA: &str = r#"{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"],"additionalProperties":false}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_fits_the_schema_is_written_as_json() {
+async fn writes_answer_that_matches_schema_as_json() {
     let ground = saying(r#"{"sum": 4}"#).await;
     ground.write("schema.json", SCHEMA);
     let ran = ground.run(&["run", "2 + 2?", "--output-schema", "schema.json"]).expect(0);
@@ -146,7 +146,7 @@ async fn an_answer_that_fits_the_schema_is_written_as_json() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_does_not_fit_is_asked_for_again() {
+async fn retries_answer_that_does_not_match_schema() {
     let script =
         [Turn::new().text("four"), Turn::new().text(r#"{"sum": "4"}"#), Turn::new().text(r#"{"sum":4}"#)];
     let ground = Ground::new(Script::queue(script)).await;
@@ -162,12 +162,12 @@ async fn an_answer_that_does_not_fit_is_asked_for_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_never_fits_ends_with_its_own_code_after_three_tries() {
+async fn schema_mismatch_has_its_own_exit_code_after_three_attempts() {
     let ground = saying("four").await;
     ground.write("schema.json", SCHEMA);
     let ran = ground.run(&["run", "2 + 2?", "--output-schema", "schema.json"]).expect(7);
     assert_eq!(ran.stdout, "");
-    assert!(ran.stderr.contains("does not fit the schema"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("does not match the schema"), "{}", ran.stderr);
     assert_eq!(ground.requests().len(), 3);
     let ran = ground.run(&["run", "2 + 2?", "--output-schema", "schema.json", "--output", "json"]).expect(7);
     assert_eq!(ran.json()["subtype"], "error_max_structured_output_retries");
@@ -176,7 +176,7 @@ async fn an_answer_that_never_fits_ends_with_its_own_code_after_three_tries() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_needs_approval_is_denied_in_a_pipe_and_listed() {
+async fn pipe_denies_and_lists_calls_that_need_approval() {
     let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
         None => Turn::new().call("toolu_1", "bash", &json!({ "command": "touch made" })).into(),
         Some((_, result, is_error)) => Turn::new().text(format!("{is_error}: {result}")).into(),
@@ -185,11 +185,11 @@ async fn a_call_that_needs_approval_is_denied_in_a_pipe_and_listed() {
     let ran = ground.run(&["run", "make it", "--mode", "default"]).expect(0);
     assert!(!ground.workspace().join("made").exists());
     assert!(ran.stdout.starts_with("true: Denied: "), "{}", ran.stdout);
-    assert!(ran.stderr.contains("1 call was denied") && ran.stderr.contains("--allow '"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("denied 1 tool call") && ran.stderr.contains("--allow '"), "{}", ran.stderr);
     let told =
         ran.stderr.split("--allow '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap().to_owned();
     let allowed = ground.run(&["run", "make it", "--mode", "default", "--allow", &told]).expect(0);
-    assert!(ground.workspace().join("made").exists(), "what is told to allow it does: {told}: {allowed:?}");
+    assert!(ground.workspace().join("made").exists(), "the suggested rule allows it: {told}: {allowed:?}");
     let result = ground.run(&["run", "make it", "--mode", "default", "--output", "json"]).expect(0).json();
     assert_eq!(
         result["permission_denials"],
@@ -198,7 +198,7 @@ async fn a_call_that_needs_approval_is_denied_in_a_pipe_and_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_picture_is_sent_with_its_type() {
+async fn sends_image_with_its_media_type() {
     let ground = saying("A dot.").await;
     let picture = b"\x89PNG\r\n\x1a\n and so on";
     ground.write("dot.png", picture);
@@ -208,14 +208,18 @@ async fn a_picture_is_sent_with_its_type() {
     assert!(body.contains(&lariat_testkit::server::base64::encode(picture)), "{body}");
     ground.write("dot.txt", "a dot");
     let ran = ground.run(&["run", "what is this?", "--image", "dot.txt"]).expect(2);
-    assert!(ran.stderr.contains("not a picture") && ran.stderr.contains("dot.txt"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("unsupported image format") && ran.stderr.contains("dot.txt"),
+        "{}",
+        ran.stderr
+    );
     ground.run(&["run", "what is this?", "--image", "none.png"]).expect(2);
     ground.write("huge.png", [&picture[..], &vec![0; 10 << 20]].concat());
     let ran = ground.run(&["run", "what is this?", "--image", "huge.png"]).expect(2);
     assert!(ran.stderr.contains("larger than 10 MB"), "{}", ran.stderr);
 }
 
-/// A model that is silent once, and answers from then on.
+/// A model that does not respond once, and replies from then on.
 fn silent_once() -> Script {
     let silent = std::sync::atomic::AtomicBool::new(true);
     Script::answer(move |_| {
@@ -227,7 +231,7 @@ fn silent_once() -> Script {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_interrupt_ends_the_run_and_keeps_the_session() {
+async fn interrupt_ends_the_run_and_saves_the_session() {
     let ground = Ground::new(silent_once()).await;
     let child = ground.spawn(&["run", "think hard"]);
     wait_for("the request", || !ground.requests().is_empty());
@@ -246,7 +250,7 @@ async fn an_interrupt_ends_the_run_and_keeps_the_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_systems_wish_to_end_is_followed_after_the_journal_is_closed() {
+async fn sigterm_ends_the_run_after_closing_the_journal() {
     let ground = Ground::new(silent_once()).await;
     let child = ground.spawn(&["run", "think hard", "--output", "stream-json"]);
     wait_for("the request", || !ground.requests().is_empty());
@@ -258,9 +262,9 @@ async fn the_systems_wish_to_end_is_followed_after_the_journal_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_interrupt_does_not_wait_and_loses_nothing() {
-    // The command does not want to end, and says when it was asked to.
-    let stubborn = "trap 'touch told' TERM INT; touch begun; while :; do sleep 0.05; done";
+async fn second_interrupt_quits_at_once_and_loses_nothing() {
+    // The command ignores signals, and records that it received one.
+    let stubborn = "trap 'touch signalled' TERM INT; touch begun; while :; do sleep 0.05; done";
     let ground = Ground::new(Script::answer(move |request| match last_result(&request.body) {
         None => Turn::new().call("toolu_1", "bash", &json!({ "command": stubborn })).into(),
         Some((_, result, is_error)) => Turn::new().text(format!("{is_error}: {result}")).into(),
@@ -269,7 +273,7 @@ async fn a_second_interrupt_does_not_wait_and_loses_nothing() {
     let child = ground.spawn(&["run", "be stubborn"]);
     wait_for("the command", || ground.workspace().join("begun").exists());
     signal(&child, Signal::INT);
-    wait_for("the command to be told", || ground.workspace().join("told").exists());
+    wait_for("the signal", || ground.workspace().join("signalled").exists());
     signal(&child, Signal::INT);
     let ran = wait(child).expect(130);
     let events = ground.journal().await;
@@ -279,11 +283,11 @@ async fn a_second_interrupt_does_not_wait_and_loses_nothing() {
     let ran = ground.run(&["run", "-c", "what happened?"]);
     assert!(matches!(ran.code, Some(0 | 130)), "{ran:?}");
     let ended = ground.journal().await.iter().any(|event| matches!(event.event, AgentEvent::AgentEnd { .. }));
-    assert!(ended, "what was interrupted is brought to its end");
+    assert!(ended, "the interrupted run is completed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_goes_away_ends_the_run_without_a_panic() {
+async fn closed_pipe_ends_the_run_without_panic() {
     let ground = Ground::new(Script::answer(|request| {
         let id = request.body["messages"].as_array().map_or(0, Vec::len);
         if id > 40 {
@@ -306,7 +310,7 @@ async fn a_reader_that_goes_away_ends_the_run_without_a_panic() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_scripted_model_is_asked_as_the_settings_say() {
+async fn request_uses_protocol_and_model_of_the_settings() {
     let ground = saying("Done.").await;
     ground.run(&["run", "hello"]).expect(0);
     let request = &ground.requests()[0];

@@ -1,4 +1,4 @@
-//! The program in a real terminal, which tmux is: what a person sees, is asked, and types.
+//! Runs the program in a real terminal (tmux) and tests screen, questions and input.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,33 +9,33 @@ use crate::ground::{Ground, PATIENCE};
 
 static SERVERS: AtomicU32 = AtomicU32::new(0);
 
-/// A terminal with the program in it.
+/// A terminal that runs the program.
 pub(crate) struct Terminal {
     socket: String,
 }
 
 impl Terminal {
-    /// Starts the program; when it ends, `ended: CODE` is on the screen.
+    /// Starts the program. When it ends, `ended: CODE` appears on the screen.
     pub(crate) fn start(ground: &Ground, args: &[&str]) -> Self {
         Self::narrow(ground, args, "90")
     }
 
-    /// The same, in so many columns.
+    /// Starts the program with this width.
     pub(crate) fn narrow(ground: &Ground, args: &[&str], columns: &str) -> Self {
         let quoted: Vec<String> =
             args.iter().map(|arg| format!("'{}'", arg.replace('\'', r"'\''"))).collect();
         Self::script(ground, &format!("lariat {}", quoted.join(" ")), columns)
     }
 
-    /// Runs a line of a shell in which `lariat` is the program. When it ends and the terminal has its own mode again,
-    /// `ended: CODE` is on the screen.
+    /// Runs a shell command line in which `lariat` is the program. When it ends and the terminal mode is restored, `ended:
+    /// CODE` appears on the screen.
     pub(crate) fn script(ground: &Ground, line: &str, columns: &str) -> Self {
-        let check = "case \"$(stty -a)\" in *' -icanon'*|*' -echo '*) echo 'the terminal is left in another mode';; \
+        let check = "case \"$(stty -a)\" in *' -icanon'*|*' -echo '*) echo 'the terminal mode was not restored';; \
                      *) echo \"ended: $code\";; esac";
         Self::run(ground, &format!("trap : INT\n{line}\ncode=$?\n{check}\nexec cat\n"), columns)
     }
 
-    /// An interactive shell, in which `lariat` is the program.
+    /// Starts an interactive shell in which `lariat` is the program.
     pub(crate) fn shell(ground: &Ground) -> Self {
         Self::run(ground, "export PS1='ready$ '\nexec bash --norc -i\n", "90")
     }
@@ -53,7 +53,7 @@ impl Terminal {
         );
         let path = ground.path("terminal.sh");
         std::fs::write(&path, script).unwrap();
-        // A server that was just ended may still hold its socket.
+        // A server that just ended may still own its socket.
         let socket = ground.path(&format!("tmux-{}", SERVERS.fetch_add(1, Ordering::Relaxed)));
         let terminal = Self { socket: socket.display().to_string() };
         let shell = format!("sh '{}'", path.display());
@@ -71,7 +71,7 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p", "-J"])
     }
 
-    /// The same with its colours.
+    /// The screen with its color sequences.
     pub(crate) fn colours(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-e"])
     }
@@ -85,7 +85,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until the words are on the screen so many times.
+    /// Waits until a text is on the screen `times` times.
     #[track_caller]
     pub(crate) fn shows_times(&self, words: &str, times: usize) {
         let begun = std::time::Instant::now();
@@ -117,7 +117,7 @@ async fn asking() -> Ground {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_is_asked_and_a_yes_lets_the_call_run() {
+async fn approval_lets_the_call_run() {
     let ground = asking().await;
     let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
     terminal.shows("Allow bash?");
@@ -126,7 +126,7 @@ async fn a_person_is_asked_and_a_yes_lets_the_call_run() {
     terminal.shows("y/s/a/n/e>");
     terminal.types(&["maybe", "Enter"]);
     terminal.shows("Press one of the keys");
-    assert!(!ground.workspace().join("made").exists(), "what is unclear is asked again");
+    assert!(!ground.workspace().join("made").exists(), "an unclear answer is asked again");
     terminal.shows_times("y/s/a/n/e>", 2);
     terminal.types(&["y", "Enter"]);
     terminal.shows("ended: 0");
@@ -136,12 +136,12 @@ async fn a_person_is_asked_and_a_yes_lets_the_call_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_no_keeps_the_call_from_running_and_its_reason_reaches_the_model() {
+async fn denial_blocks_the_call_and_its_reason_reaches_the_model() {
     let ground = asking().await;
     let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
     terminal.shows("y/s/a/n/e>");
     terminal.types(&["e"]);
-    terminal.shows("why not>");
+    terminal.shows("reason>");
     terminal.types(&["use another name", "Enter"]);
     terminal.shows("ended: 0");
     assert!(!ground.workspace().join("made").exists());
@@ -149,7 +149,7 @@ async fn a_no_keeps_the_call_from_running_and_its_reason_reaches_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_the_input_is_a_no() {
+async fn end_of_input_denies() {
     let ground = asking().await;
     let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
     terminal.shows("y/s/a/n/e>");
@@ -159,7 +159,7 @@ async fn the_end_of_the_input_is_a_no() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_can_ask_the_person() {
+async fn model_can_ask_the_user() {
     let ground = asking().await;
     let question = r#"!call ask_user {"question":"Which colour?","options":["red","blue"]}"#;
     let terminal = Terminal::start(&ground, &["run", question]);
@@ -171,13 +171,13 @@ async fn a_model_can_ask_the_person() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_interrupt_says_how_to_go_on_and_going_on_works() {
+async fn interrupt_prints_resume_command_that_works() {
     let ground = asking().await;
     let terminal = Terminal::start(&ground, &["run", "!silence"]);
     terminal.shows("waiting for the model");
     terminal.types(&["C-c"]);
     terminal.shows("ended: 130");
-    terminal.shows("stopped; the session is kept");
+    terminal.shows("stopped; the session is saved");
     terminal.shows("continue: lariat run --resume");
     drop(terminal);
     let terminal = Terminal::start(&ground, &["run", "--continue", r#"!say "Here again.""#]);
@@ -186,7 +186,7 @@ async fn an_interrupt_says_how_to_go_on_and_going_on_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_listing_fits_the_terminal_and_is_whole_in_a_pipe() {
+async fn listing_fits_terminal_and_is_complete_in_a_pipe() {
     let ground = asking().await;
     let prompt = format!(r#"!say "{}""#, "many words ".repeat(4));
     ground.run(&["run", &prompt]).expect(0);
@@ -202,7 +202,7 @@ async fn a_listing_fits_the_terminal_and_is_whole_in_a_pipe() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_trusted_is_shown_whole_and_what_changed_in_it_is_marked() {
+async fn trust_shows_full_configuration_and_marks_changes() {
     let ground = asking().await;
     let settings = |value: &str| format!("{{ \"env\": {{ \"A\": \"{value}\" }} }}\n");
     std::fs::create_dir_all(ground.workspace().join(".claude")).unwrap();
@@ -211,11 +211,11 @@ async fn what_is_trusted_is_shown_whole_and_what_changed_in_it_is_marked() {
     let hidden = format!("{}end", "x".repeat(80));
     ground.write(".claude/settings.json", settings(&hidden));
     let terminal = Terminal::narrow(&ground, &["trust"], "60");
-    terminal.shows("Trust it, with exactly this?");
+    terminal.shows("Trust this project with exactly this configuration?");
     let screen = terminal.screen();
-    assert!(screen.contains(&format!("A={hidden}")), "what is approved is not cut: {screen}");
+    assert!(screen.contains(&format!("A={hidden}")), "the configuration is not cut: {screen}");
     assert!(screen.contains("1 -") && screen.contains("1 +"), "{screen}");
-    // The end of the new value is in the line that goes on, and the changed word is marked.
+    // The end of the new value is in the continued line, and the changed word is marked.
     assert_eq!(screen.matches("xend").count(), 2, "{screen}");
     assert!(terminal.colours().contains("\u{1b}[31m"), "{}", terminal.colours());
     terminal.types(&["n", "Enter"]);

@@ -1,4 +1,4 @@
-//! What programs read and write: stream-json out, stream-json in, the flags of those who know Claude Code.
+//! Tests stream-json output and input, and Claude Code's flags.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::ground::{Ground, feed, last_result, silence, wait};
 
-/// A model that makes a file with a command, and then says what came of it.
+/// A model that creates a file with a command, and then prints the result.
 fn making() -> Script {
     Script::answer(|request| match last_result(&request.body) {
         None => Turn::new()
@@ -31,7 +31,7 @@ fn kinds(lines: &[Value]) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stream_json_tells_a_run_line_by_line() {
+async fn stream_json_writes_one_line_per_event() {
     let ground = Ground::new(making()).await;
     let lines = ground.run(&["run", "make a file", "--output", "stream-json"]).expect(0).lines();
     assert_eq!(kinds(&lines), ["system/init", "assistant", "user", "assistant", "result/success"]);
@@ -40,7 +40,7 @@ async fn stream_json_tells_a_run_line_by_line() {
     let mut ids: Vec<&str> = lines.iter().filter_map(|line| line["uuid"].as_str()).collect();
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), lines.len(), "every line has an id of its own");
+    assert_eq!(ids.len(), lines.len(), "every line has its own id");
     assert_eq!(lines[0]["permissionMode"], "bypassPermissions");
     assert!(lines[0]["tools"].as_array().unwrap().contains(&json!("Bash")));
     let blocks: Vec<&str> = lines[1]["message"]["content"]
@@ -58,7 +58,7 @@ async fn stream_json_tells_a_run_line_by_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pieces_of_replies_are_told_when_they_are_wanted() {
+async fn partial_messages_are_written_on_request() {
     let ground = Ground::new(making()).await;
     let args = ["run", "make a file", "--output", "stream-json", "--include-partial-messages"];
     let lines = ground.run(&args).expect(0).lines();
@@ -73,19 +73,19 @@ async fn pieces_of_replies_are_told_when_they_are_wanted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn flags_of_claude_code_start_the_same_run() {
+async fn claude_code_flags_start_the_same_run() {
     let ground = Ground::new(making()).await;
     let ran = ground.run(&["-v"]).expect(0);
     assert!(ran.stdout.starts_with(env!("CARGO_PKG_VERSION")), "{}", ran.stdout);
     let ran = ground.run(&["-p", "make a file", "--output-format", "json", "--betas", "x"]).expect(0);
     assert_eq!(ran.json()["result"], "made");
     assert!(ran.stderr.contains("--betas is not supported"), "{}", ran.stderr);
-    // What is not known may restrict.
+    // An unknown flag may restrict.
     ground.run(&["-p", "make a file", "--of-tomorrow"]).expect(3);
     ground.run(&["--of-tomorrow"]).expect(2);
 }
 
-/// A program that holds a session.
+/// A program that controls a session.
 struct Held {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
@@ -114,7 +114,7 @@ impl Held {
         answer["response"].clone()
     }
 
-    /// Reads up to a line of a type.
+    /// Reads up to a line of this type.
     fn until(&mut self, kind: &str) -> (Vec<Value>, Value) {
         let mut before = Vec::new();
         loop {
@@ -128,7 +128,7 @@ impl Held {
         }
     }
 
-    /// Says nothing more, and waits for the end.
+    /// Closes the input and waits for the end.
     #[track_caller]
     fn end(mut self, code: i32) -> (Vec<String>, String) {
         drop(self.child.stdin.take());
@@ -139,7 +139,7 @@ impl Held {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_holds_a_session_over_several_prompts() {
+async fn program_controls_a_session_over_several_prompts() {
     let script = Script::answer(|request| {
         let count = request.body["messages"].as_array().map_or(0, Vec::len);
         Turn::new().text(format!("heard {count}")).into()
@@ -177,7 +177,7 @@ async fn a_program_holds_a_session_over_several_prompts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_is_asked_about_calls_and_its_word_counts() {
+async fn program_answers_approval_requests() {
     let ground = Ground::new(making()).await;
     let asking = ["--permission-mode", "default", "--permission-prompt-tool", "stdio"];
     for (behavior, result) in [("deny", "refused"), ("allow", "made")] {
@@ -201,7 +201,7 @@ async fn a_program_is_asked_about_calls_and_its_word_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_goes_away_approves_nothing() {
+async fn closed_input_approves_nothing() {
     let ground = Ground::new(making()).await;
     let mut held =
         Held::start(&ground, &["--permission-mode", "default", "--permission-prompt-tool", "stdio"]);
@@ -213,7 +213,7 @@ async fn a_program_that_goes_away_approves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_interrupts_a_run_and_goes_on() {
+async fn program_interrupts_a_run_and_continues() {
     let script = Script::answer(|request| {
         if request.body["messages"].to_string().contains("and now") {
             return Turn::new().text("Here again.").into();
@@ -239,7 +239,7 @@ async fn a_program_interrupts_a_run_and_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lines_that_make_no_sense_are_warned_of_and_endless_ones_end_it() {
+async fn warns_about_invalid_lines_and_rejects_overlong_ones() {
     let ground = Ground::new(making()).await;
     let mut held = Held::start(&ground, &[]);
     held.send(json!("nonsense"));

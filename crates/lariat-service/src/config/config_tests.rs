@@ -161,7 +161,7 @@ fn invalid_value_error_names_valid_values() {
         json!({ "thinking": "hihg", "limits": { "time": "soon", "turns": -1 } }),
     )]);
     let reasons: Vec<&str> = config.broken.iter().map(|broken| broken.reason.as_str()).collect();
-    assert!(reasons[0].contains("a time such as"), "{reasons:?}");
+    assert!(reasons[0].contains("a duration such as"), "{reasons:?}");
     assert!(reasons[1].contains("a whole number"), "{reasons:?}");
     assert!(config.warnings[0].problem.ends_with("did you mean \"high\"?"), "{:?}", config.warnings);
 }

@@ -1,10 +1,9 @@
 //! Settings: which exist, their values, and where each was set.
 //!
 //! [`KEYS`] is the only table: validation, the JSON schema, the settings templates and [`Config`] all use it. Layers are merged key by
-//! key; the stronger layer wins, and every value keeps its [`Origin`].
-//! Settings that raise permissions apply only from the user's own layers; a project that sets one causes a warning. For a limit, the
-//! smaller of the user's and the project's value applies. An invalid restriction is [`broken`](Config::broken), and no session starts
-//! with one.
+//! key; the stronger layer wins, and every value keeps its [`Origin`]. Settings that raise permissions apply only from the
+//! user's own layers; a project that sets one causes a warning. For a limit, the smaller of the user's and the project's
+//! value applies. An invalid restriction is [`broken`](Config::broken), and no session starts with one.
 
 mod keys;
 mod kind;
@@ -125,8 +124,8 @@ impl Config {
         }
     }
 
-    /// Stores a value unless a stronger layer set it. A limit is also stored if it is smaller, unless the user set the other one with a flag
-    /// or a variable.
+    /// Stores a value unless a stronger layer set it. A limit is also stored if it is smaller, unless the user set the other
+    /// one with a flag or a variable.
     fn put(&mut self, origin: &Origin, key: &Key, path: String, value: Value) {
         let is_less = |than: &Value| key.caps && key.kind.is_less(&value, than);
         let is_of_the_workspace = origin.level.is_of_the_workspace();

@@ -1,7 +1,7 @@
 //! Runs hook handlers: starts programs and sends HTTP requests.
 //!
-//! A handler that the workspace configures, or that runs a file of the workspace, is sandboxed like a command, and runs only while those
-//! files are unchanged since the workspace was opened.
+//! A handler that the workspace configures, or that runs a file of the workspace, is sandboxed like a command, and runs only
+//! while those files are unchanged since the workspace was opened.
 
 use std::path::PathBuf;
 
@@ -18,8 +18,8 @@ use super::WorkspaceFiles;
 #[cfg(feature = "models")]
 use super::posts::HookPosts;
 
-/// Starts programs for hooks in the project's directory with the given environment, and ends them with all their child processes on
-/// timeout. With the feature `models`, also sends HTTP requests for hooks.
+/// Starts programs for hooks in the project's directory with the given environment, and ends them with all their child
+/// processes on timeout. With the feature `models`, also sends HTTP requests for hooks.
 #[derive(Clone, Debug)]
 pub struct HookPrograms {
     supervisor: Supervisor,

@@ -1,8 +1,9 @@
 //! Loads a workspace of this machine: settings, trust, hooks, memory files, skills.
 //!
-//! Connects the guard's traits to the host: a workspace's files for [`Manifest::of`], real paths for permission rules, and programs and
-//! HTTP requests for hooks. The guard decides and the host acts; neither depends on the other. [`Opening`] loads everything that applies
-//! in a directory. The modules also provide what the model receives about a workspace: memory files, skills, a map, the state of git.
+//! Connects the guard's traits to the host: a workspace's files for [`Manifest::of`], real paths for permission rules, and
+//! programs and HTTP requests for hooks. The guard decides and the host acts; neither depends on the other. [`Opening`] loads
+//! everything that applies in a directory. The modules also provide what the model receives about a workspace: memory files,
+//! skills, a map, the state of git.
 //!
 //! [`Manifest::of`]: lariat_guard::trust::Manifest::of
 

@@ -1,7 +1,7 @@
 //! Finds repositories inside a workspace: submodules and nested checkouts.
 //!
-//! Git obeys the configuration of each, so a sandboxed command must not write it. The search is limited to directories near the top,
-//! where such checkouts usually are.
+//! Git obeys the configuration of each, so a sandboxed command must not write it. The search is limited to directories near
+//! the top, where such checkouts usually are.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

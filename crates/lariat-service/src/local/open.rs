@@ -1,8 +1,8 @@
 //! Opens a workspace: loads everything that applies in a directory. There is no other way to open one.
 //!
-//! The order: find the project's root, collect the configuration of its directories, look up the user's trust, load the user's own
-//! files, load the project's files. Reads no environment: the caller passes every path outside the project.
-//! Starts no program and contacts no server. An untrusted project can only add restrictions. An unreadable settings file or a
+//! The order: find the project's root, collect the configuration of its directories, look up the user's trust, load the
+//! user's own files, load the project's files. Reads no environment: the caller passes every path outside the project. Starts
+//! no program and contacts no server. An untrusted project can only add restrictions. An unreadable settings file or a
 //! restriction that cannot be enforced is an error in every file, because ignoring it would drop what it forbids.
 
 use std::path::PathBuf;

@@ -233,8 +233,8 @@ impl Opened {
         }
     }
 
-    /// Pins the workspace scripts that hooks run: a hook whose scripts change later does not run. The user's own hooks run files of a
-    /// workspace only if it is trusted.
+    /// Pins the workspace scripts that hooks run: a hook whose scripts change later does not run. The user's own hooks run
+    /// files of a workspace only if it is trusted.
     pub(super) fn pin_scripts(&mut self, look: &dyn Look) {
         let mut scripts = Vec::new();
         for handler in self.hooks.handlers_mut() {

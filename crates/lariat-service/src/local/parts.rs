@@ -1,5 +1,5 @@
-//! Collects the directories of a project that have configuration: its root, those down to the working directory, and those above the
-//! root whose instructions would apply.
+//! Collects the directories of a project that have configuration: its root, those down to the working directory, and those
+//! above the root whose instructions would apply.
 //!
 //! Each directory is trusted separately, so that trust in a project covers its root from wherever it is opened. Together they are
 //! trusted only if the root is, and every other directory that has configuration.

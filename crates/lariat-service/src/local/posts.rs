@@ -25,7 +25,7 @@ impl HookPosts {
         Self { client: Arc::new(HttpClient::new(config)), ..self }
     }
 
-    /// Sends one request. A 2xx response counts as exit code 0; everything else is a failure.
+    /// Sends one request. A 2xx response is exit code 0; everything else is a failure.
     pub(super) async fn tell(&self, handler: &Handler, input: &str, limit: usize) -> Ended {
         let Way::Post { url, headers, variables } = &handler.way else {
             return Ended::Failed("not a URL".to_owned());

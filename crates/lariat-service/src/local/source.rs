@@ -1,7 +1,7 @@
 //! Reads the settings files of a workspace and of the user.
 //!
-//! A workspace file is read through the workspace's own handle, so no link leads out of it. Only regular files up to a size limit are
-//! opened.
+//! A workspace file is read through the workspace's own handle, so no link leads out of it. Only regular files up to a size
+//! limit are opened.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Logs spending per day in files: one directory for all sessions and processes, one file per day (`2026-11-15.jsonl`).
 //!
-//! Each entry is one line, appended with a single write, so that processes need no lock. Each line starts with its own line ending, so
-//! that a line torn by a crash does not damage the next one. Torn and foreign lines are skipped. Lines survive the process; a power
-//! failure may lose the newest.
+//! Each entry is one line, appended with a single write, so that processes need no lock. Each line starts with its own line
+//! ending, so that a line torn by a crash does not damage the next one. Torn and foreign lines are skipped. Lines survive the
+//! process; a power failure may lose the newest.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};

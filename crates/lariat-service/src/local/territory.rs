@@ -1,8 +1,8 @@
 //! Decides who owns a file: the user, the organisation or the project. The only module that does.
 //!
-//! Also finds the root of a project. Only the directories of their own settings belong to the user. Everything at or below the root of
-//! a project belongs to the project, and so does every directory above it: its files may be from anyone, and may instruct the model
-//! only if the user trusts them. A file is never the user's just because it is inside their home.
+//! Also finds the root of a project. Only the directories of their own settings belong to the user. Everything at or below
+//! the root of a project belongs to the project, and so does every directory above it: its files may be from anyone, and may
+//! instruct the model only if the user trusts them. A file is never the user's just because it is inside their home.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -98,8 +98,8 @@ impl Territory {
         way
     }
 
-    /// The directories above the root whose instructions would apply, outermost first, relative to the home. Directories above the home
-    /// never apply.
+    /// The directories above the root whose instructions would apply, outermost first, relative to the home. Directories
+    /// above the home never apply.
     pub fn above(&self) -> Vec<PathBuf> {
         let inside = self.home.as_ref().and_then(|home| self.root.strip_prefix(home).ok());
         let above = inside.into_iter().flat_map(|inside| inside.ancestors().skip(1));

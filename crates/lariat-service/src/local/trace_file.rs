@@ -1,7 +1,7 @@
 //! Writes a trace to a file as lines of JSON, with rotation.
 //!
-//! When `trace.jsonl` is full, it becomes `trace.jsonl.1`, that becomes `trace.jsonl.2`, and the oldest file is deleted. Every line is
-//! complete: a line torn by a crash is ended before the next one is written.
+//! When `trace.jsonl` is full, it becomes `trace.jsonl.1`, that becomes `trace.jsonl.2`, and the oldest file is deleted.
+//! Every line is complete: a line torn by a crash is ended before the next one is written.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};

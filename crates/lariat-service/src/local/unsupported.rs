@@ -1,7 +1,7 @@
 //! Refuses settings that restrict but that Lariat does not support, instead of ignoring them.
 //!
-//! Lists the Claude Code settings that restrict and have no counterpart, detects misspelt names of the two most restrictive tables, and
-//! lists the hook events that Lariat does not have.
+//! Lists the Claude Code settings that restrict and have no counterpart, detects misspelt names of the two most restrictive
+//! tables, and lists the hook events that Lariat does not have.
 
 use std::sync::Arc;
 

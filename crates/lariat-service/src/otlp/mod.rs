@@ -1,10 +1,10 @@
 //! Sends spans and measurements to a collector with OTLP over HTTP.
 //!
-//! A separate task encodes what [`Spans`] derives from events as protobuf and posts it in batches. Its queue is bounded; spans that do
-//! not fit, or that the collector rejects, are counted ([`Otlp::lost`]).
-//! Does not use OpenTelemetry's SDK, because that reads `OTEL_…` variables wherever it can, and this library reads no environment. Our
-//! spans already have times and ids, so the SDK would only add batching and a POST.
-//! Sends only what [`OtlpConfig::content`] allows, and only to the endpoint.
+//! A separate task encodes what [`Spans`] derives from events as protobuf and posts it in batches. Its queue is bounded;
+//! spans that do not fit, or that the collector rejects, are counted ([`Otlp::lost`]). Does not use OpenTelemetry's SDK,
+//! because that reads `OTEL_…` variables wherever it can, and this library reads no environment. Our spans already have times
+//! and ids, so the SDK would only add batching and a POST. Sends only what [`OtlpConfig::content`] allows, and only to the
+//! endpoint.
 
 mod encode;
 mod histogram;

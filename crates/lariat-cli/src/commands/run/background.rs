@@ -1,6 +1,6 @@
 //! Tracks background commands, to report those that end together with the program.
 //!
-//! Folds events: a command counts as running until a tool result reports its end.
+//! Folds events: a command is running until a tool result reports its end.
 
 use std::sync::Arc;
 

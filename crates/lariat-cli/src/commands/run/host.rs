@@ -1,7 +1,8 @@
 //! Runs a session for a controlling program that sends prompts line by line and may answer approval requests.
 //!
-//! Prompts run one after another, and each ends with a result. Requests to Lariat are answered at once, also during a run. When the
-//! input ends, the queued prompts still run. Only the program approves tool calls: without its answer, a tool call is denied.
+//! Prompts run one after another, and each ends with a result. Requests to Lariat are answered at once, also during a run.
+//! When the input ends, the queued prompts still run. Only the program approves tool calls: without its answer, a tool call
+//! is denied.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

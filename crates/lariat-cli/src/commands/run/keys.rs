@@ -1,7 +1,7 @@
 //! Decodes the bytes from a terminal into keys: UTF-8, control characters, escape sequences, bracketed paste.
 //!
-//! Pure. Incomplete input at the end of a read waits for the next read. Pasted text is one [`Key::Paste`], never single keys, and at
-//! most [`PASTE`] bytes long.
+//! Pure. Incomplete input at the end of a read waits for the next read. Pasted text is one [`Key::Paste`], never single keys,
+//! and at most [`PASTE`] bytes long.
 
 /// Maximum bytes of a pasted text; the rest is dropped.
 const PASTE: usize = 256 * 1024;

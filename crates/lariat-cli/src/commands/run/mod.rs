@@ -201,8 +201,8 @@ fn schema(task: &Task) -> Result<Option<serde_json::Value>, Problem> {
     })
 }
 
-/// Recovers an interrupted run, runs the prompt, reviews the plan, and retries an answer that does not match the schema. `None` if the user
-/// quit.
+/// Recovers an interrupted run, runs the prompt, reviews the plan, and retries an answer that does not match the schema.
+/// `None` if the user quit.
 async fn errand(
     watch: &mut Watch<'_>,
     session: &Session,

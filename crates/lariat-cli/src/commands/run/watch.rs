@@ -1,7 +1,7 @@
 //! Follows a run to its end, for a user at a terminal or for a script.
 //!
-//! The user answers questions in order. Without a user, every approval request is denied at once, and the end of the run lists the
-//! denied tool calls. What the user types between questions goes to the run. Only the user approves tool calls.
+//! The user answers questions in order. Without a user, every approval request is denied at once, and the end of the run
+//! lists the denied tool calls. What the user types between questions goes to the run. Only the user approves tool calls.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! `lariat sessions`: lists, shows, changes and checks stored sessions. Works without a model or key.
 //!
-//! - `list`, `cost`: many sessions. `show`, `tail`: one session. `transfer`: export and import. `change`: edit, fork, rewind, delete.
+//! - `list`, `cost`: many sessions. `show`, `tail`: one session. `transfer`: export and import. `change`: edit, fork, rewind,
+//!   delete.
 //! - `check`: verify and repair. `replay`: compares a recording with the current code. `said`: formats messages and events.
 
 mod change;

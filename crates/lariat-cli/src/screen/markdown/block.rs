@@ -1,7 +1,8 @@
 //! Splits Markdown into blocks, line by line.
 //!
-//! A paragraph, quote or table ends at an empty line or where another block starts; a list item ends where the next one starts; fenced
-//! code is complete line by line. Follows CommonMark where that is possible without lookahead. `render` interprets the blocks.
+//! A paragraph, quote or table ends at an empty line or where another block starts; a list item ends where the next one
+//! starts; fenced code is complete line by line. Follows CommonMark where that is possible without lookahead. `render`
+//! interprets the blocks.
 
 /// Maximum bytes of a block; a longer one is printed incomplete.
 const LIMIT: usize = 64 * 1024;
@@ -248,7 +249,7 @@ fn unindented(line: &str, columns: usize) -> &str {
         match (rest.strip_prefix(' '), rest.strip_prefix('\t')) {
             (Some(after), _) => (rest, left) = (after, left - 1),
             (_, Some(after)) => (rest, left) = (after, left.saturating_sub(INDENTED)),
-            // An item's marker counts as indentation, too.
+            // An item's marker is part of the indentation.
             _ if columns <= INDENTED * 4 && marker(line).is_some_and(|marker| marker.content == columns) => {
                 return line.get(columns.min(line.len())..).unwrap_or_default();
             }

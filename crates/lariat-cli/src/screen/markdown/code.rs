@@ -1,7 +1,7 @@
 //! Renders a code block with syntax highlighting.
 //!
-//! Code without highlighting is printed at once; otherwise at the end of the block, or in pieces if it is long. Lines are never wrapped,
-//! because users copy code.
+//! Code without highlighting is printed at once; otherwise at the end of the block, or in pieces if it is long. Lines are
+//! never wrapped, because users copy code.
 
 use lariat_tools::highlight::{Token, highlight, is_known};
 

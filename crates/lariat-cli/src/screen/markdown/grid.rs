@@ -1,7 +1,7 @@
 //! Renders a Markdown table.
 //!
-//! If the table is too wide, the widest column shrinks first and its cells wrap. If that is not enough, each row becomes a list of its
-//! cells.
+//! If the table is too wide, the widest column shrinks first and its cells wrap. If that is not enough, each row becomes a
+//! list of its cells.
 
 use pulldown_cmark::Alignment;
 

@@ -1,7 +1,7 @@
 //! Wraps styled pieces of text into lines.
 //!
-//! A line breaks between words, and inside a word only if it is wider than the line. Styles and links end with each line and start again
-//! on the next.
+//! A line breaks between words, and inside a word only if it is wider than the line. Styles and links end with each line and
+//! start again on the next.
 
 use std::rc::Rc;
 
@@ -141,8 +141,8 @@ impl Lines {
     }
 }
 
-/// Whether later text cannot change how this text is rendered: code, emphasis and links are complete, and nothing else has a meaning in
-/// Markdown. For prose only; in doubt, returns false.
+/// Whether later text cannot change how this text is rendered: code, emphasis and links are complete, and nothing else has a
+/// meaning in Markdown. For prose only; in doubt, returns false.
 pub(super) fn is_settled(text: &str) -> bool {
     let mut rest = text;
     let mut before = ' ';

@@ -3,9 +3,9 @@
 //! - `block`: splits the text into blocks, line by line.
 //! - `render`: renders a block; `inline`, `grid` and `code` render its parts.
 //!
-//! Returned lines are complete and never change; the incomplete rest is available as a preview. The final output does not depend on how
-//! the text was split into chunks. In a pipe, the text is unchanged except that it is neutralised.
-//! No control character of the source is printed.
+//! Returned lines are complete and never change; the incomplete rest is available as a preview. The final output does not
+//! depend on how the text was split into chunks. In a pipe, the text is unchanged except that it is neutralised. No control
+//! character of the source is printed.
 
 mod block;
 mod code;
@@ -158,8 +158,8 @@ impl Markdown {
     }
 }
 
-/// The next complete line, its line ending, and the rest. Looks no further than the maximum line length, so that the result does not
-/// depend on how much text follows.
+/// The next complete line, its line ending, and the rest. Looks no further than the maximum line length, so that the result
+/// does not depend on how much text follows.
 fn next_line(text: &str) -> Option<(&str, &str, &str)> {
     let most = text.floor_char_boundary(LINE);
     let (start, rest) = text.split_at(most);

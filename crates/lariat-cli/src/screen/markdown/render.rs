@@ -1,7 +1,7 @@
 //! Renders a block of Markdown as lines.
 //!
-//! All text comes from the parser and is neutralised when it becomes a [`Piece`], after entities are decoded, so `&#27;` is as harmless
-//! as the character itself.
+//! All text comes from the parser and is neutralised when it becomes a [`Piece`], after entities are decoded, so `&#27;` is
+//! as harmless as the character itself.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Bugs in what the commands besides `run` print, in their errors, and in how a run meets a provider that fails.
+//! Regression tests for the output and errors of commands, and for provider failures.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ fn broken_stream() -> Answer {
             "content_block_delta",
             json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "Hel" } }),
         ),
-        // What is still on its way when a connection is reset is lost with it.
+        // A reset drops data that is still in transit.
         Frame::Pause(Duration::from_millis(200)),
         Frame::Reset,
     ];
@@ -36,7 +36,7 @@ fn broken_stream() -> Answer {
     Answer::Raw(RawAnswer { status: 200, headers, frames })
 }
 
-/// A model that gives this answer so often, and then speaks.
+/// A model that sends this response a number of times, and then replies.
 fn after(times: usize, answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Script {
     let asked = AtomicUsize::new(0);
     Script::answer(move |request| {
@@ -51,7 +51,7 @@ fn saying(words: &'static str) -> Script {
     Script::answer(move |_| Turn::new().text(words).into())
 }
 
-/// A model that runs a command, then speaks.
+/// A model that runs a command, then replies.
 fn running(command: &'static str) -> Script {
     Script::answer(move |request| match last_result(&request.body) {
         None => Turn::new().call("toolu_1", "bash", &json!({ "command": command })).into(),
@@ -59,13 +59,13 @@ fn running(command: &'static str) -> Script {
     })
 }
 
-/// U7: a stream that broke ended the run.
+/// A broken stream must not end the run.
 #[tokio::test(flavor = "multi_thread")]
 async fn broken_stream_is_withdrawn_and_asked_again() {
     let ground = Ground::new(after(1, |_| broken_stream())).await;
     let ran = ground.run(&["run", "say hello"]).expect(0);
     assert_eq!(ran.stdout, "Hello.\n");
-    assert!(ran.stderr.contains("attempt 1 failed, the next begins in "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("attempt 1 failed, retrying in "), "{}", ran.stderr);
     assert_eq!(ground.requests().len(), 2);
     let replies = ground.journal().await.into_iter().filter(|event| match &event.event {
         AgentEvent::MessageEnd { message } => message.shared().is_some_and(|m| m.as_assistant().is_some()),
@@ -84,7 +84,7 @@ async fn broken_stream_is_withdrawn_and_asked_again() {
     assert_eq!(lines[withdrawn]["message_id"], lines[begun]["event"]["message"]["id"]);
 }
 
-/// U7: calls of a reply that broke must never run, however often it is asked for.
+/// Tool calls of a broken reply must never run.
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_of_a_broken_reply_never_run() {
     let ground = Ground::new(after(1, |_| {
@@ -100,18 +100,18 @@ async fn calls_of_a_broken_reply_never_run() {
     assert!(!ground.workspace().join("made").exists());
 }
 
-/// U7: three retries in eight seconds were all there was.
+/// A run must survive more than three failures.
 #[tokio::test(flavor = "multi_thread")]
 async fn more_than_three_failures_in_a_row_are_survived() {
     let ground = Ground::new(after(4, |request| Answer::error(request.wire, 500, "boom"))).await;
     let ran = ground.run(&["run", "say hello"]).expect(0);
     assert_eq!((ran.stdout.as_str(), ground.requests().len()), ("Hello.\n", 5));
-    assert!(ran.stderr.contains("attempt 4 failed, the next begins in"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("attempt 4 failed, retrying in"), "{}", ran.stderr);
     let shown = ground.run(&["config", "show"]).expect(0).stdout;
     assert!(shown.contains("retry.attempts") && shown.contains("retry.patience"), "{shown}");
 }
 
-/// U7 and U13: `network: boom (HTTP 500)`; no setting for retries.
+/// The error must name the attempts, and retries must be configurable.
 #[tokio::test(flavor = "multi_thread")]
 async fn failing_server_is_named_with_attempts_and_settings() {
     let ground = Ground::new(Script::answer(|request| Answer::error(request.wire, 500, "boom"))).await;
@@ -121,16 +121,19 @@ async fn failing_server_is_named_with_attempts_and_settings() {
     };
     let told = run("0");
     assert_eq!(ground.requests().len(), 1, "no retry");
-    assert!(told.starts_with("error: test failed to answer (HTTP 500)\n  at:   http://127.0.0.1:"), "{told}");
+    assert!(
+        told.starts_with("error: test failed to respond (HTTP 500)\n  at:   http://127.0.0.1:"),
+        "{told}"
+    );
     assert!(told.contains("\n  said: boom\n"), "{told}");
     assert!(told.contains("  hint: continue later with `lariat run --resume "), "{told}");
     let told = run("1");
     assert_eq!(ground.requests().len(), 3);
-    assert!(told.contains("error: test failed to answer (HTTP 500), tried 2 times in "), "{told}");
+    assert!(told.contains("error: test failed to respond (HTTP 500), tried 2 times in "), "{told}");
     assert!(told.contains("`retry.attempts` and `retry.patience`"), "{told}");
 }
 
-/// U7: a wait that is longer than the patience is not begun.
+/// A wait longer than `retry.patience` does not start.
 #[tokio::test(flavor = "multi_thread")]
 async fn retry_after_beyond_patience_ends_at_once_and_says_what_to_set() {
     let ground = Ground::new(Script::answer(|_| {
@@ -149,11 +152,16 @@ async fn retry_after_beyond_patience_ends_at_once_and_says_what_to_set() {
     .await;
     let told = ground.run(&["run", "say hello"]).expect(4).stderr;
     assert_eq!(ground.requests().len(), 1);
-    assert!(told.starts_with("error: test limits requests or is overloaded (HTTP 429)\n"), "{told}");
-    assert!(told.contains("asks to wait 30m 00s; `lariat config set retry.patience 1860s`"), "{told}");
+    assert!(told.starts_with("error: test is rate limiting requests or overloaded (HTTP 429)\n"), "{told}");
+    assert!(
+        told.contains(
+            "asks to wait 30m 00s; to wait that long, run `lariat config set retry.patience 1860s`"
+        ),
+        "{told}"
+    );
 }
 
-/// U13: `authentication: Incorrect API key…`.
+/// The error must name provider, address, key and hint.
 #[tokio::test(flavor = "multi_thread")]
 async fn rejected_key_names_provider_address_key_and_hint() {
     let refuse = |request: &Request| Answer::error(request.wire, 401, "invalid x-api-key");
@@ -170,7 +178,7 @@ async fn rejected_key_names_provider_address_key_and_hint() {
     );
 }
 
-/// U13: `network: no connection`.
+/// The error must name the address and how to start the server.
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_server_is_named_with_address_and_start_command() {
     let ground = Ground::new(saying("never")).await;
@@ -181,11 +189,14 @@ async fn missing_server_is_named_with_address_and_start_command() {
     let ran = command.output().unwrap();
     let told = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(4), "{told}");
-    assert!(told.starts_with("error: no connection to ollama\n  at:   http://127.0.0.1:1/v1\n"), "{told}");
+    assert!(
+        told.starts_with("error: could not connect to ollama\n  at:   http://127.0.0.1:1/v1\n"),
+        "{told}"
+    );
     assert!(told.contains("  hint: start Ollama with `ollama serve`; then continue with"), "{told}");
 }
 
-/// U13: `a cap was reached: money`.
+/// The error must name the setting and the flag.
 #[tokio::test(flavor = "multi_thread")]
 async fn limit_is_named_with_setting_and_flag() {
     let ground = Ground::new(running("true")).await;
@@ -200,7 +211,7 @@ async fn limit_is_named_with_setting_and_flag() {
     assert!(lines[2].ends_with(" --max-turns N`"), "{told}");
 }
 
-/// U13: ``next: `lariat permissions explain bash` `` did not say what to explain.
+/// The hint must contain the complete command to explain.
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_call_without_a_rule_is_explained_by_a_whole_command() {
     let ground = Ground::new(running("rm -rf ~/x && echo \"it's\" > y")).await;
@@ -213,7 +224,7 @@ async fn refused_call_without_a_rule_is_explained_by_a_whole_command() {
     }
 }
 
-/// The settings of a provider that the catalogue knows, so that calls have a price.
+/// Configures a provider from the catalogue, so that requests have a price.
 fn priced(ground: &Ground, args: &[&str]) -> Command {
     let mut command = ground.command(args);
     let address = ground.server.base_url(lariat_testkit::server::Wire::AnthropicMessages);
@@ -230,7 +241,7 @@ fn costly() -> Script {
     Script::answer(move |_| Turn::new().text("Done.").usage(usage).into())
 }
 
-/// U8: a budget for the day saw only runs that were made while it was set.
+/// A daily budget must include earlier runs of the day.
 #[tokio::test(flavor = "multi_thread")]
 async fn day_budget_includes_runs_made_before_it_was_set() {
     let ground = Ground::new(costly()).await;
@@ -244,7 +255,7 @@ async fn day_budget_includes_runs_made_before_it_was_set() {
     assert_eq!(ground.requests().len(), 1);
 }
 
-/// U8: what a fork shares was added up twice.
+/// Shared history must not be counted twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn forks_are_not_counted_twice_in_costs() {
     let ground = Ground::new(costly()).await;
@@ -256,12 +267,12 @@ async fn forks_are_not_counted_twice_in_costs() {
     let fork = ground.run(&["sessions", "fork", session.as_str().unwrap()]).expect(0).stdout;
     assert_eq!(total(), before);
     let of_fork = ground.run(&["sessions", "cost", fork.trim(), "--json"]).expect(0).json();
-    assert!(of_fork["total"]["cost"].is_null(), "it has spent nothing of its own: {of_fork}");
+    assert!(of_fork["total"]["cost"].is_null(), "the fork itself spent nothing: {of_fork}");
     ground.run(&["sessions", "delete", session.as_str().unwrap(), "--yes"]).expect(0);
-    assert_eq!(total(), before, "what is only with the fork any more is counted there");
+    assert_eq!(total(), before, "after the parent is deleted, its cost counts for the fork");
 }
 
-/// U9: without HOME, state went to the root of the file system.
+/// Without HOME, nothing may be written to the root of the file system.
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_home_is_refused_and_nothing_is_written() {
     let ground = Ground::new(saying("Hi.")).await;
@@ -275,13 +286,13 @@ async fn missing_home_is_refused_and_nothing_is_written() {
         assert!(told.starts_with("error: HOME is ") && told.contains("\n  hint: set HOME"), "{told}");
     }
     let mut command = ground.command(&["completions", "bash"]);
-    assert!(command.env_remove("HOME").output().unwrap().status.success(), "which needs no home");
+    assert!(command.env_remove("HOME").output().unwrap().status.success(), "completions need no home");
     let mut command = ground.command(&["run", "hello"]);
     let ran = command.env_remove("HOME").output().unwrap();
-    assert!(ran.status.success(), "both folders are named: {}", String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "both directories are set: {}", String::from_utf8_lossy(&ran.stderr));
 }
 
-/// U14: no directory in the list, no ids in `show`, no way to set title and tags.
+/// The list has directories, `show` has ids, and title and tags can be set.
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_show_directory_ids_title_and_tags() {
     let ground = Ground::new(saying("Hi.")).await;
@@ -293,7 +304,7 @@ async fn sessions_show_directory_ids_title_and_tags() {
     let shown = ground.run(&["sessions", "show"]).expect(0).stdout;
     let (first, _) = shown.split_once("> the second prompt").unwrap_or_else(|| panic!("{shown}"));
     let ids: Vec<&str> = first.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']')).collect();
-    // The last is that of the second prompt; the one before it is the first answer's.
+    // The last id is the second prompt's; the one before it is the first answer's.
     let answer = ids[ids.len() - 2];
     let session = ground.run(&["sessions", "list", "--json"]).expect(0).json()[0]["session_id"].clone();
     let session = session.as_str().unwrap();
@@ -306,10 +317,10 @@ async fn sessions_show_directory_ids_title_and_tags() {
     ground.run(&["sessions", "edit", session, "--untag", "a", "--tag", "c"]).expect(0);
     let edited = ground.run(&["sessions", "list", "--tag", "c", "--json"]).expect(0).json();
     assert_eq!((&edited[0]["title"], &edited[0]["tags"]), (&json!("My work"), &json!(["b", "c"])));
-    ground.run(&["run", "-c", "it goes on"]).expect(0);
+    ground.run(&["run", "-c", "continue"]).expect(0);
 }
 
-/// U14: `undo --list` had neither time nor prompt nor lines. U15: files that commands made were not reported.
+/// `undo --list` shows time, prompt and lines, and commands report the files that they changed.
 #[tokio::test(flavor = "multi_thread")]
 async fn undo_list_has_time_prompt_and_lines_and_commands_report_their_files() {
     let ground = Ground::new(running("printf 'a\\nb\\n' > made.txt; rm old.txt")).await;
@@ -327,7 +338,7 @@ async fn undo_list_has_time_prompt_and_lines_and_commands_report_their_files() {
     assert!(listed[0]["at"].is_string() || listed[0]["at"].is_number(), "{listed}");
 }
 
-/// U14: `lariat models` was an error. U15: `models show` of the configured model failed.
+/// `lariat models` lists, and `models show` works for the configured model.
 #[tokio::test(flavor = "multi_thread")]
 async fn models_lists_alone_and_shows_the_configured_model() {
     let ground = Ground::new(saying("Hi.")).await;
@@ -340,7 +351,7 @@ async fn models_lists_alone_and_shows_the_configured_model() {
     ground.run(&["models", "show", "test"]).expect(3);
 }
 
-/// U14: completions for `--resume` and `-m` offered files.
+/// Completions for `--resume` and `-m` must not offer files.
 #[tokio::test(flavor = "multi_thread")]
 async fn completions_offer_sessions_and_models() {
     let ground = Ground::new(saying("Hi.")).await;
@@ -372,7 +383,6 @@ async fn completions_offer_sessions_and_models() {
     }
 }
 
-/// U14: there was no `config set`.
 #[tokio::test(flavor = "multi_thread")]
 async fn config_set_writes_one_value_and_keeps_comments() {
     let ground = Ground::new(saying("Hi.")).await;
@@ -402,9 +412,9 @@ async fn config_set_writes_one_value_and_keeps_comments() {
     ground.run(&["run", "it still works"]).expect(0);
 }
 
-/// U14: a prompt without `run` failed with usage.
+/// A prompt works without `run`.
 #[tokio::test(flavor = "multi_thread")]
-async fn prompt_without_a_command_runs_and_slips_are_suggested() {
+async fn prompt_without_a_command_runs_and_typos_are_reported() {
     let ground = Ground::new(saying("Done.")).await;
     let prompts: [&[&str]; 4] =
         [&["fix it now"], &["fix", "the", "tests"], &["run", "fix", "the", "tests"], &["-c", "and now"]];
@@ -420,7 +430,7 @@ async fn prompt_without_a_command_runs_and_slips_are_suggested() {
     assert_eq!(ground.requests().len(), 4);
 }
 
-/// U15: a caret of the TOML parser pointed to the wrong place; `modle` suggested `mode`.
+/// No misplaced caret of the TOML parser, and `modle` suggests `model`.
 #[tokio::test(flavor = "multi_thread")]
 async fn toml_errors_name_line_and_column() {
     let ground = Ground::new(saying("Hi.")).await;

@@ -1,4 +1,4 @@
-//! Bugs in file tools, patches and git.
+//! Regression tests for file tools, patches and git.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::ground::{Ground, Ran};
 
-/// A model that makes these calls, one after the other, and then says what came of them.
+/// A model that makes these tool calls in order, and then prints their results.
 fn calling(calls: Vec<(&'static str, Value)>) -> Script {
     Script::answer(move |request| {
         let results = results(&request.body);
@@ -21,7 +21,7 @@ fn calling(calls: Vec<(&'static str, Value)>) -> Script {
     })
 }
 
-/// The results of all calls of a conversation.
+/// The results of all tool calls in a request.
 fn results(body: &Value) -> Vec<String> {
     let messages = body["messages"].as_array().into_iter().flatten();
     let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
@@ -38,7 +38,7 @@ fn git(ground: &Ground, words: &[&str]) {
     assert!(done.status.success(), "{words:?}: {done:?}");
 }
 
-/// Runs with the sandbox on, in a mode.
+/// Runs with the sandbox enabled, in this mode.
 fn confined(ground: &Ground, mode: &str) -> Ran {
     let ran = ground.command(&["run", "go", "--mode", mode]).env("LARIAT_SANDBOX__ENABLED", "true").output();
     let ran = ran.unwrap();
@@ -46,9 +46,9 @@ fn confined(ground: &Ground, mode: &str) -> Ran {
     Ran { code: ran.status.code(), stdout: text(&ran.stdout), stderr: text(&ran.stderr) }
 }
 
-/// S15: a background command swaps a directory for a link to `.git` while edits are judged.
+/// A background command swaps a directory for a link to `.git` while edits are checked.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_directory_that_becomes_a_link_after_the_decision_is_not_written() {
+async fn does_not_write_through_directory_swapped_for_link() {
     let swap = "import ctypes, os\nos.symlink('.git', 'l')\nlibc = ctypes.CDLL(None)\n\
         while True: libc.renameat2(-100, b'd', -100, b'l', 2)\n";
     // A search that succeeds after each edit keeps the loop detector from ending the run when many edits in a row are refused.
@@ -68,7 +68,7 @@ async fn a_directory_that_becomes_a_link_after_the_decision_is_not_written() {
     std::fs::create_dir_all(ground.workspace().join("d")).unwrap();
     ground.write("d/config", "[core]\n");
     let ran = confined(&ground, "auto").expect(0);
-    // The control: the race was there, and edits were done and refused in it.
+    // The control: the race took place, and some edits were refused.
     assert!(ran.stdout.contains("was not used: it leads to"), "{}", ran.stdout);
     for folder in [".git", "d", "l"] {
         let folder = ground.workspace().join(folder);
@@ -78,7 +78,7 @@ async fn a_directory_that_becomes_a_link_after_the_decision_is_not_written() {
     }
 }
 
-/// S15: rules on reading hold for the tools that look at many files, whatever path they are given.
+/// Read rules apply to tools that read many files, whatever path they are given.
 #[tokio::test(flavor = "multi_thread")]
 async fn denied_files_are_not_found_by_search_glob_list_or_map() {
     let ground = Ground::new(calling(vec![
@@ -102,7 +102,7 @@ async fn denied_files_are_not_found_by_search_glob_list_or_map() {
     for leak in ["CANARY-SECRET", "key.rs", "canary_function"] {
         assert!(!ran.stdout.contains(leak), "{leak}: {}", ran.stdout);
     }
-    // The map that the model is told at the beginning leaves it out, too.
+    // The map in the first prompt omits it, too.
     let ran = ground
         .command(&["run", "go", "--deny", "Read(./secrets/**)"])
         .env("LARIAT_CONTEXT__MAP", "500")
@@ -112,9 +112,9 @@ async fn denied_files_are_not_found_by_search_glob_list_or_map() {
     assert!(sent.contains("plain_function") && !sent.contains("canary_function"), "{sent}");
 }
 
-/// S15: what a person approves is what is written; everything else in the patch's way is made and taken away.
+/// An approved patch still works: directories are created and temporary files removed.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_allowed_patch_still_adds_moves_and_deletes() {
+async fn allowed_patch_adds_moves_and_deletes() {
     let patch = "*** Begin Patch\n*** Add File: new/deep/a.txt\n+a\n*** Delete File: gone.txt\n\
         *** Update File: old.txt\n*** Move to: moved/new.txt\n@@\n-one\n+two\n*** End Patch\n";
     let ground = Ground::new(calling(vec![("apply_patch", json!({ "patch": patch }))])).await;
@@ -137,9 +137,9 @@ async fn an_allowed_patch_still_adds_moves_and_deletes() {
     assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with(".lariat-")));
 }
 
-/// S16: a second `+++` line moved a denied file to where it could be read.
+/// A second `+++` line must not move a denied file to a readable place.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_patch_with_a_second_header_changes_nothing() {
+async fn patch_with_second_header_changes_nothing() {
     let patch = "--- a/secrets/k\n+++ zzz\n+++ b/other\n@@ -1 +1 @@\n-CANARY-K\n+CANARY-K!\n";
     let hook = "--- /dev/null\n+++ b/x\n+++ b/.git/hooks/pre-commit\n@@ -0,0 +1 @@\n+touch PWN\n";
     let ground = Ground::new(calling(vec![
@@ -159,7 +159,7 @@ async fn a_patch_with_a_second_header_changes_nothing() {
     assert_eq!(std::fs::read_to_string(ground.workspace().join("secrets/k")).unwrap(), "CANARY-K\n");
 }
 
-/// A program of the workspace that leaves a mark and does what the real one does.
+/// Plants a program in the workspace that leaves a mark and then runs the real one.
 fn plant(ground: &Ground, name: &str, mark: &str) {
     let folder = ground.workspace().join(".venv/bin");
     std::fs::create_dir_all(&folder).unwrap();
@@ -169,9 +169,9 @@ fn plant(ground: &Ground, name: &str, mark: &str) {
     std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// S18: an active virtual environment puts a folder of the workspace first in PATH.
+/// An active virtual environment puts a directory of the workspace first in PATH.
 #[tokio::test(flavor = "multi_thread")]
-async fn git_and_bash_are_not_taken_from_the_workspace() {
+async fn does_not_run_git_or_bash_from_the_workspace() {
     let ground = Ground::new(calling(vec![("bash", json!({ "command": "echo ran" }))])).await;
     git(&ground, &["init", "-q"]);
     plant(&ground, "git", "GIT-RAN");
@@ -187,13 +187,13 @@ async fn git_and_bash_are_not_taken_from_the_workspace() {
     let told = ground.requests()[0].body.to_string();
     assert!(
         told.contains("branch") || told.contains("main") || told.contains("master"),
-        "git was asked: {told}"
+        "git was queried: {told}"
     );
 }
 
-/// S18: a program that reads by its name does not, when the agent may have written it.
+/// A program that usually only reads is not trusted if the agent may have written it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rewritten_program_of_the_workspace_is_asked_about() {
+async fn asks_about_programs_shadowed_by_the_workspace() {
     let commands = ["pip --version", "ls", "timeout 5 ls", "cat readme"];
     let ground = Ground::new(calling(
         commands.iter().map(|command| ("bash", json!({ "command": command }))).collect(),
@@ -206,7 +206,7 @@ async fn a_rewritten_program_of_the_workspace_is_asked_about() {
     let ran = ground.command(&["run", "go", "--mode", "default"]).env("PATH", &path).output().unwrap();
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(!ground.path("PIP-RAN").exists() && !ground.path("LS-RAN").exists(), "{said}");
-    assert!(said.contains("CANARY-README"), "what is not shadowed still runs: {said}");
+    assert!(said.contains("CANARY-README"), "a program that is not shadowed still runs: {said}");
     let test = ground
         .command(&["permissions", "test", "Bash(ls)"])
         .env("PATH", &path)
@@ -217,7 +217,7 @@ async fn a_rewritten_program_of_the_workspace_is_asked_about() {
     assert!(!told.to_lowercase().starts_with("allow"), "{told}");
 }
 
-/// Makes a folder that git takes for a bare repository, with a monitor that leaves a mark.
+/// Creates a directory that git takes for a bare repository, with a monitor that leaves a mark.
 fn bare(ground: &Ground, folder: &str) {
     let folder = ground.workspace().join(folder);
     std::fs::create_dir_all(folder.join("objects")).unwrap();
@@ -231,9 +231,9 @@ fn bare(ground: &Ground, folder: &str) {
     std::fs::write(folder.join("config"), config).unwrap();
 }
 
-/// S19: a folder with HEAD, config, objects and refs is a repository to git, and git obeys its configuration.
+/// Git treats a directory with HEAD, config, objects and refs as a repository, and obeys its configuration.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_that_looks_like_a_bare_repository_is_not_obeyed() {
+async fn ignores_configuration_of_implicit_bare_repository() {
     let ground = Ground::new(calling(vec![
         ("bash", json!({ "command": "git status" })),
         ("bash", json!({ "command": "cd sub && git status" })),
@@ -244,12 +244,12 @@ async fn a_folder_that_looks_like_a_bare_repository_is_not_obeyed() {
     let ran = ground.run(&["run", "go", "--mode", "bypass"]).expect(0);
     assert!(!ground.path("MONITOR-RAN").exists(), "{}", ran.stdout);
     assert!(ran.stdout.contains("bareRepository"), "{}", ran.stdout);
-    // The control: git does obey it where nothing is set.
+    // The control: plain git obeys it.
     let _ = Command::new("git").arg("status").current_dir(ground.workspace().join("sub")).output();
     assert!(ground.path("MONITOR-RAN").exists());
 }
 
-/// S19: trust covers what a repository's configuration includes, attributes and submodules.
+/// Trust covers included git configuration, attributes and submodules.
 #[tokio::test(flavor = "multi_thread")]
 async fn trust_ends_when_an_included_file_or_a_submodule_changes() {
     let ground = Ground::new(calling(Vec::new())).await;
@@ -290,9 +290,9 @@ fn is_trusted(said: &Value) -> bool {
     said["standing"] == "trusted"
 }
 
-/// S19: the repository of a folder inside the workspace is as protected as the workspace's own.
+/// A nested repository is protected like the workspace's own.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sandboxed_command_does_not_write_a_nested_repository() {
+async fn sandboxed_command_cannot_write_nested_repository() {
     let ground = Ground::new(calling(vec![
         ("bash", json!({ "command": "python3 -c \"open('vendor/lib/written', 'w'); open('vendor/lib/.git/config', 'a').write('[evil]')\"" })),
         (
@@ -310,9 +310,9 @@ async fn a_sandboxed_command_does_not_write_a_nested_repository() {
     assert!(ground.workspace().join("vendor/lib/written").exists(), "{}", ran.stdout);
 }
 
-/// S10: personal skills were listed and could not be read.
+/// Personal skills must be readable.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_personal_skill_is_read_and_not_written() {
+async fn personal_skill_is_readable_and_not_writable() {
     let home = ".claude/skills/greet/SKILL.md";
     let linked = ".claude/skills/linked/SKILL.md";
     let ground = Ground::new(Script::answer(move |request| {
@@ -362,9 +362,9 @@ async fn a_personal_skill_is_read_and_not_written() {
     assert!(!ground.path(".claude/skills/greet/new.md").exists());
 }
 
-/// S27: an edit gave a new content the set-user-id bit of the old one.
+/// An edit must not keep the set-user-id bit.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edited_file_is_not_set_user_id() {
+async fn edited_file_loses_set_user_id_bit() {
     let ground = Ground::new(calling(vec![(
         "edit_file",
         json!({ "path": "tool", "old_string": "one", "new_string": "two" }),
@@ -377,9 +377,9 @@ async fn an_edited_file_is_not_set_user_id() {
     assert_eq!(std::fs::metadata(&tool).unwrap().permissions().mode() & 0o7777, 0o755);
 }
 
-/// S27: an export wrote the one-letter forms of terminal commands as they are.
+/// An export must not contain 8-bit control characters.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_export_shows_no_control_character_and_is_the_same_document() {
+async fn export_escapes_control_characters() {
     let ground =
         Ground::new(Script::answer(|_| Turn::new().text("red \u{9b}31m and \u{202e}back").into())).await;
     ground.run(&["run", "go"]).expect(0);

@@ -1,4 +1,4 @@
-//! Bugs in hooks and imported sessions.
+//! Regression tests for hooks and imported sessions.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::ground::{Ground, last_result, text};
 const PATCH: &str =
     "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-one\n+two\n";
 
-/// A model that makes these calls, one after the other, and then repeats every result in its answer.
+/// A model that makes these tool calls in order, and then repeats every result in its answer.
 async fn calling(calls: Vec<(&'static str, Value)>) -> Ground {
     Ground::new(Script::answer(move |request| {
         let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
@@ -50,7 +50,7 @@ fn hook(event: &str, matcher: &str, command: &str) -> Value {
     json!({ "hooks": { event: [{ "matcher": matcher, "hooks": [{ "type": "command", "command": command }] }] } })
 }
 
-/// S2: a hook on Edit, Write or MultiEdit holds against every tool that writes.
+/// A hook on Edit, Write or MultiEdit covers every tool that writes.
 #[tokio::test(flavor = "multi_thread")]
 async fn hook_on_any_writer_blocks_apply_patch() {
     for matcher in ["Edit|Write|MultiEdit", "Edit", "Write", "MultiEdit", "apply_patch", "^(Edit|Write)$"] {
@@ -66,9 +66,9 @@ async fn hook_on_any_writer_blocks_apply_patch() {
     }
 }
 
-/// S2, U15: a hook is told of a patch once for each file, in the words of Claude Code's contract.
+/// A hook runs once for each file of a patch, with Claude Code's input format.
 #[tokio::test(flavor = "multi_thread")]
-async fn hook_is_told_of_each_file_of_a_patch_as_an_edit() {
+async fn hook_runs_for_each_file_of_a_patch_as_an_edit() {
     let ground = calling(vec![("apply_patch", json!({ "patch": PATCH }))]).await;
     ground.write("a.txt", "one\n");
     ground.write("b.txt", "one\n");
@@ -88,7 +88,7 @@ async fn hook_is_told_of_each_file_of_a_patch_as_an_edit() {
     assert_eq!(std::fs::read_to_string(ground.workspace().join("b.txt")).unwrap(), "two\n");
 }
 
-/// S2: text for a running program passes the hooks on Bash.
+/// Hooks on Bash also check text for a running program.
 #[tokio::test(flavor = "multi_thread")]
 async fn hook_on_bash_blocks_text_for_a_running_command() {
     let calls = vec![("bash_input", json!({ "id": "bash_1", "text": "forbidden\n" }))];
@@ -105,7 +105,7 @@ async fn hook_on_bash_blocks_text_for_a_running_command() {
     assert!(ran.stdout.contains("Denied: not that"), "{ran:?}");
 }
 
-/// S2: a bare rule for one tool that writes covers all of them.
+/// A bare rule for one writing tool covers all of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn deny_edit_covers_apply_patch_and_reads_cover_the_map() {
     let calls = vec![("apply_patch", json!({ "patch": PATCH })), ("repo_map", json!({}))];
@@ -117,7 +117,7 @@ async fn deny_edit_covers_apply_patch_and_reads_cover_the_map() {
     assert_eq!(ran.stdout.matches("Denied: ").count(), 2, "{ran:?}");
 }
 
-/// L8: a denial says so once.
+/// A denial has a single prefix.
 #[tokio::test(flavor = "multi_thread")]
 async fn denial_has_one_prefix() {
     let ground = calling(vec![("bash", json!({ "command": "touch made" }))]).await;
@@ -126,7 +126,7 @@ async fn denial_has_one_prefix() {
     assert_eq!(ran.stdout.matches("Denied").count(), 1, "{ran:?}");
 }
 
-/// S14: what a sandboxed command, or anything else, wrote into a hook's script does not run.
+/// A hook does not run if anything changed its script.
 #[tokio::test(flavor = "multi_thread")]
 async fn hook_whose_script_changed_does_not_run() {
     for (command, script) in [
@@ -136,7 +136,7 @@ async fn hook_whose_script_changed_does_not_run() {
         ("python3 -m tools.h", "tools/h.py"),
         ("make -s check", "Makefile"),
     ] {
-        // In bypass, and without a sandbox: nothing but the hash is left.
+        // In bypass mode and without a sandbox, only the hash protects.
         let write = format!("printf 'changed\\n' > {script}");
         let calls = vec![("bash", json!({ "command": write })), ("bash", json!({ "command": "echo after" }))];
         let ground = calling(calls).await;
@@ -154,14 +154,14 @@ async fn hook_whose_script_changed_does_not_run() {
         assert!(ran.stdout.contains(&why), "{command}: {ran:?}");
         assert!(
             !ran.stdout.contains("after\n"),
-            "{command}: the call of a hook that cannot run is blocked: {ran:?}"
+            "{command}: a tool call is blocked if its hook cannot run: {ran:?}"
         );
     }
 }
 
-/// S14: a hook of a project runs in the sandbox, unless the person says otherwise; a project cannot.
+/// A project's hook runs in the sandbox; only the user can change that.
 #[tokio::test(flavor = "multi_thread")]
-async fn project_hook_cannot_write_outside_of_the_workspace() {
+async fn project_hook_cannot_write_outside_the_workspace() {
     for (setting, escapes) in [("true", false), ("false", true)] {
         let ground = calling(vec![("bash", json!({ "command": "true" }))]).await;
         let mark = ground.path("ESCAPED");
@@ -175,7 +175,7 @@ async fn project_hook_cannot_write_outside_of_the_workspace() {
     }
 }
 
-/// S14: a hook of the person's own does not run files of a workspace that is not trusted.
+/// The user's own hook does not run files of an untrusted workspace.
 #[tokio::test(flavor = "multi_thread")]
 async fn personal_hook_does_not_run_a_script_of_an_untrusted_workspace() {
     let ground = calling(vec![("bash", json!({ "command": "echo ran" }))]).await;
@@ -184,7 +184,7 @@ async fn personal_hook_does_not_run_a_script_of_an_untrusted_workspace() {
     person(&ground, &hook("PreToolUse", "Bash", "sh \"$CLAUDE_PROJECT_DIR\"/tools/h.sh"));
     let ran = ground.run(&["run", "try it"]).expect(0);
     assert!(!ground.workspace().join("hooked").exists());
-    assert!(ran.stdout.contains("is not trusted"), "{ran:?}");
+    assert!(ran.stdout.contains("untrusted workspace"), "{ran:?}");
     assert!(ran.stderr.contains("lariat trust"), "{ran:?}");
     ground.run(&["trust", "--yes"]).expect(0);
     let ran = ground.run(&["run", "try it"]).expect(0);
@@ -207,7 +207,7 @@ async fn making() -> Ground {
     .await
 }
 
-/// A session of somebody else's, in a file: it approved `touch made` for the session, and was cut after that where asked.
+/// Exports a foreign session that approved `touch made` for the session; with `cut`, it ends right after that.
 async fn approved_elsewhere(ground: &Ground, cut: bool) -> SessionId {
     ground.run(&["run", "make it", "--mode", "default"]).expect(0);
     let events = ground.journal().await;
@@ -231,7 +231,7 @@ async fn approved_elsewhere(ground: &Ground, cut: bool) -> SessionId {
     session
 }
 
-/// S13: neither a call that was approved elsewhere nor what was approved for the session runs here.
+/// Approvals in an imported session do not apply here.
 #[tokio::test(flavor = "multi_thread")]
 async fn imported_session_carries_no_approval() {
     for cut in [false, true] {
@@ -252,21 +252,21 @@ async fn imported_session_carries_no_approval() {
             let ran = ground.run(&words);
             assert!(!ground.workspace().join("made").exists(), "cut {cut}, fork {fork}: {ran:?}");
             assert!(ran.stderr.contains("this session was imported"), "cut {cut}, fork {fork}: {ran:?}");
-            // The same session goes on where somebody may approve it.
+            // The control: the session continues if the mode allows it.
             let ran = ground.run(&["run", "--resume", &id, "again", "--mode", "bypass"]).expect(0);
             assert!(ground.workspace().join("made").exists() && ran.stdout.contains("done"), "{ran:?}");
         }
     }
 }
 
-/// S13: a file that is imported cannot say that this machine took it over.
+/// An imported file cannot claim that this machine took it over.
 #[tokio::test(flavor = "multi_thread")]
 async fn archive_cannot_take_itself_over() {
     let ground = making().await;
     let session = approved_elsewhere(&ground, true).await;
     let first = std::fs::read(ground.path("session.lariat")).unwrap();
     let inner = archive_file::check(&first[..]).unwrap().chain.to_string();
-    // Somebody imported it, took it over and approved the call: all of that is theirs.
+    // Another machine imported it, took it over and approved the tool call.
     let store = SqliteStore::in_memory().await.unwrap();
     archive_file::import(&store, std::io::Cursor::new(&first), None).await.unwrap();
     let events = store.read(&session, 0, usize::MAX).await.unwrap();
@@ -287,5 +287,8 @@ async fn archive_cannot_take_itself_over() {
     ground.run(&["sessions", "import", ground.path("again.lariat").to_str().unwrap()]).expect(0);
     let ran = ground.run(&["run", "--resume", session.as_str(), "--mode", "default"]);
     assert!(!ground.workspace().join("made").exists(), "{ran:?}");
-    assert!(last_result(&ground.requests().last().unwrap().body).is_some(), "the call was answered: {ran:?}");
+    assert!(
+        last_result(&ground.requests().last().unwrap().body).is_some(),
+        "the tool call has a result: {ran:?}"
+    );
 }

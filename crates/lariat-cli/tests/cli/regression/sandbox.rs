@@ -1,4 +1,4 @@
-//! Bugs in the sandbox, seen from outside of the program.
+//! Regression tests for the sandbox, from outside the program.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::asking::shows;
 use crate::ground::{Ground, last_result, wait_for};
 
-/// A model that makes one call of `bash` and repeats its result.
+/// A model that calls `bash` once and repeats its result.
 async fn calling(arguments: Value) -> Ground {
     Ground::new(Script::answer(move |request| match last_result(&request.body) {
         None => Turn::new().call("toolu_1", "bash", &arguments).into(),
@@ -21,12 +21,12 @@ async fn calling(arguments: Value) -> Ground {
     .await
 }
 
-/// A model that runs one command and repeats what it printed.
+/// A model that runs one command and repeats its output.
 async fn running(command: &str) -> Ground {
     calling(json!({ "command": command })).await
 }
 
-/// The program with a sandbox.
+/// The program with the sandbox enabled.
 fn confined(ground: &Ground, mode: &str) -> Command {
     let mut command = ground.command(&["run", "--mode", mode, "do it"]);
     command.env("LARIAT_SANDBOX__ENABLED", "true");
@@ -46,9 +46,9 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// S6: while a command ran, empty `.git`, `.claude`, … appeared in the user's folder, and stayed after a kill.
+/// The sandbox must not create `.git`, `.claude`, … in the user's directory, not even after a kill.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_that_runs_or_is_killed_leaves_nothing_of_the_sandbox_behind() {
+async fn sandbox_leaves_no_files_during_a_command_or_after_a_kill() {
     let ground = running("touch began; sleep 30").await;
     let mut child = confined(&ground, "auto").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let began = ground.workspace().join("began");
@@ -60,9 +60,9 @@ async fn a_command_that_runs_or_is_killed_leaves_nothing_of_the_sandbox_behind()
     assert_eq!(names(&ground.workspace()), ["began"]);
 }
 
-/// S6: without placeholders, what is missing and protected still cannot be made, in any way, and everything else can.
+/// Protected paths that do not exist cannot be created in any way; everything else can.
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_protected_paths_cannot_be_made_and_everything_else_can() {
+async fn missing_protected_paths_cannot_be_created() {
     let ways = r#"
 mkdir .git; git init -q .; ln -s x .claude; echo x > .mcp.json; echo a > a; ln a lariat.toml; mv a .envrc; mkfifo .lariat
 mkdir x; mv -T x .GIT; cp a mise.toml; python3 -c 'import os; os.mknod(".jj")'
@@ -78,9 +78,9 @@ rm -rf g; mkdir g; echo g > g/g; rm -rf g; mkdir g; echo g > g/h; cat g/h d e; s
     assert!(shown.contains("the sandbox protects"), "{shown}");
 }
 
-/// S6: threads that swap the name under the judge's eyes do not get a protected path made.
+/// Threads that swap a name during the check cannot create a protected path.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_is_swapped_while_it_is_judged_is_not_made() {
+async fn name_swapped_during_check_is_not_created() {
     let script = r#"
 import ctypes, os, threading, time
 c = ctypes.CDLL(None, use_errno=True)
@@ -129,7 +129,7 @@ fn history(ground: &Ground) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// Runs the program on a terminal and answers its question with `y`.
+/// Runs the program on a terminal and approves its request with `y`.
 async fn answered(ground: &Ground) -> String {
     let command = confined(ground, "default");
     let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
@@ -142,7 +142,7 @@ async fn answered(ground: &Ground) -> String {
     let supervisor = Supervisor::new();
     let process = supervisor.start(launch).await.unwrap();
     shows(&process, "git commit").await;
-    // What is typed before the question is there is not an answer to it.
+    // Keys typed before the prompt do not answer it.
     for _ in 0..20 {
         tokio::time::sleep(std::time::Duration::from_millis(700)).await;
         if process.exit().is_some() {
@@ -155,9 +155,9 @@ async fn answered(ground: &Ground) -> String {
     finished.output.text()
 }
 
-/// U2: `git commit` was answered yes, and ended with a read-only `.git`.
+/// An approved `git commit` must not fail with a read-only `.git`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_commit_that_a_person_approved_is_made_and_its_hooks_and_configuration_stay() {
+async fn approved_commit_succeeds_and_keeps_hooks_and_configuration() {
     let ground = running(
         "git add a.txt && git commit -q -m first; echo evil > .git/hooks/pre-push; git config a.b c; echo x > .git/commondir; mkdir .git/modules",
     )
@@ -179,9 +179,9 @@ async fn a_commit_that_a_person_approved_is_made_and_its_hooks_and_configuration
     assert_eq!(asked, Some(vec![Opening::Git]));
 }
 
-/// U2: what the sandbox blocked is said to the model with the way out; without a person to ask, that way stays closed.
+/// The model learns what the sandbox blocked and what it needs; without a user, that access is not granted.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_blocked_commit_names_its_way_out_and_nobody_opens_it_unasked() {
+async fn blocked_commit_names_needed_access_and_does_not_get_it_unasked() {
     let ground = running("git commit -q --allow-empty -m first").await;
     repository(&ground);
     let shown = said(confined(&ground, "auto"));
@@ -206,7 +206,7 @@ async fn a_blocked_commit_names_its_way_out_and_nobody_opens_it_unasked() {
     }
 }
 
-/// S20: a denied file was read by programs in the sandbox.
+/// Programs in the sandbox must not read denied files.
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_a_rule_denies_are_hidden_in_the_sandbox() {
     let look = r#"
@@ -235,14 +235,14 @@ look()
     command.args(["--deny", "Read(./.env)", "--deny", "Read(./secrets/**)"]);
     let shown = said(command);
     assert!(shown.contains("can be read") && !shown.contains("CANARY"), "{shown}");
-    // The script itself is printed, which says it once.
+    // The printed script contains the word once.
     assert_eq!(shown.matches("MOVED").count(), shown.matches("print(\"MOVED\", old)").count(), "{shown}");
     assert_eq!(std::fs::read_to_string(ground.workspace().join(".env")).unwrap(), "CANARY\n");
 }
 
-/// S22: with the network on, `auto` reached services of this machine unasked.
+/// With the network on, `auto` must not reach services on this machine without asking.
 #[tokio::test(flavor = "multi_thread")]
-async fn with_the_network_on_the_mode_auto_asks() {
+async fn auto_mode_asks_if_network_is_enabled() {
     let ground = running("python3 -c 'open(\"ran\", \"w\")'").await;
     let mut command = confined(&ground, "auto");
     command.env("LARIAT_SANDBOX__NETWORK", "true");
@@ -253,9 +253,9 @@ async fn with_the_network_on_the_mode_auto_asks() {
     assert!(ground.workspace().join("ran").exists(), "{shown}");
 }
 
-/// S24: with HOME as the workspace, start-up files, keys and our own state could be written.
+/// With HOME as the workspace, start-up files, keys and Lariat's own state stay protected.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_home_as_workspace_keeps_what_starts_up_and_what_is_ours() {
+async fn home_as_workspace_protects_startup_files_and_own_state() {
     let paths = ".bashrc .profile .ssh/authorized_keys .config/lariat/config.toml config/lariat/config.toml state/lariat/trust.json .local/bin/git .config/fish/config.fish";
     let ground = running("bash set.sh").await;
     let home = ground.path("");
@@ -275,7 +275,7 @@ async fn a_home_as_workspace_keeps_what_starts_up_and_what_is_ours() {
     assert!(shown.contains("home directory"), "{shown}");
 }
 
-/// S25: keys of other programs and our own sessions could be read.
+/// Keys of other programs and Lariat's own sessions must not be readable.
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_histories_and_our_own_sessions_are_hidden() {
     const HIDDEN: &[&str] = &[
@@ -314,9 +314,9 @@ async fn keys_histories_and_our_own_sessions_are_hidden() {
     assert!(!shown.contains("CANARY") && !shown.contains("SQLite format"), "{shown}");
 }
 
-/// S10: `additionalDirectories` counted for rules only; file tools and commands could not write there.
+/// File tools and commands can write to `additionalDirectories`.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_additional_directory_is_written_by_tools_and_commands() {
+async fn tools_and_commands_write_to_additional_directory() {
     let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
         None => {
             let path = request_path(&request.body);
@@ -347,9 +347,9 @@ fn request_path(body: &Value) -> String {
     after.split(['"', '\\', ' ']).next().unwrap_or_default().to_owned()
 }
 
-/// S27: nothing bounded a command's memory, and set-user-id bits could be set.
+/// A command's memory is limited, and it cannot set the set-user-id bit.
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_is_bounded_and_no_set_user_id_bit_is_set() {
+async fn limits_memory_and_blocks_set_user_id() {
     let ground = running(
         "python3 -c 'x = bytearray(600 << 20); print(\"took it\")'; cp /bin/true t; chmod u+s t; chmod 4755 t; install -m 6755 /bin/true i; python3 -c 'import os; os.open(\"o\", os.O_CREAT, 0o4755)'; stat -c %a t",
     )
@@ -367,12 +367,12 @@ async fn memory_is_bounded_and_no_set_user_id_bit_is_set() {
     assert!(shown.contains("755"), "{shown}");
 }
 
-/// U9: in a directory that the user cannot write, every command failed, even `cat`.
+/// Commands work in a read-only directory.
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_run_in_a_directory_that_is_read_only() {
+async fn commands_run_in_read_only_directory() {
     let ground = running("ls; echo b > b").await;
     let mut command = confined(&ground, "auto");
-    // A folder of the kernel's, in which root cannot make a file either.
+    // A kernel directory, in which even root cannot create a file.
     command.current_dir("/sys/kernel");
     let shown = said(command);
     assert!(!shown.contains("could not be started") && !shown.contains("was not run"), "{shown}");

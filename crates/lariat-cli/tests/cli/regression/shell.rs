@@ -1,11 +1,11 @@
-//! Bugs in shell commands that a rule or a mode would run without asking.
+//! Regression tests for shell commands that a rule or mode must not run without asking.
 
 use lariat_testkit::server::{Request, Script, Turn};
 use serde_json::json;
 
 use crate::ground::{Ground, last_result, text};
 
-/// The prompt of a run is the command that the model calls, between these.
+/// The prompt contains the command for the model between these marks.
 const MARK: &str = "RUN:";
 const END: &str = ":END";
 
@@ -18,7 +18,7 @@ fn called(request: &Request) -> String {
     command.map(|(command, _)| command.to_owned()).unwrap_or_default()
 }
 
-/// A model that calls `bash` with what it is told, and repeats the result.
+/// A model that runs the command in the prompt, and repeats the result.
 async fn ground() -> Ground {
     let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
         None => Turn::new().call("toolu_1", "bash", &json!({ "command": called(request) })).into(),
@@ -31,7 +31,7 @@ async fn ground() -> Ground {
     ground
 }
 
-/// What the model is given after a command.
+/// The answer after a command, which repeats its result.
 fn bash(ground: &Ground, flags: &[&str], command: &str) -> String {
     let prompt = format!("{MARK}{command}{END}");
     let mut words = vec!["run"];
@@ -52,7 +52,7 @@ fn git(ground: &Ground) {
     }
 }
 
-/// S11: bash joins lines in the body of a here-document before it compares them with the end.
+/// Bash joins lines in a here-document before it compares them with the delimiter.
 #[tokio::test(flavor = "multi_thread")]
 async fn heredoc_delimiter_split_by_continuation_asks() {
     let ground = ground().await;
@@ -65,7 +65,7 @@ async fn heredoc_delimiter_split_by_continuation_asks() {
     assert!(!ground.workspace().join("PWN").exists());
 }
 
-/// S12: bash prints a substitution again before it runs it, and `<< -x` becomes `<<-x`.
+/// Bash reprints a substitution before it runs it, and `<< -x` becomes `<<-x`.
 #[tokio::test(flavor = "multi_thread")]
 async fn heredoc_inside_a_substitution_asks() {
     let ground = ground().await;
@@ -80,7 +80,7 @@ async fn heredoc_inside_a_substitution_asks() {
     }
 }
 
-/// S17: a word is judged as the command opens it, not only by the part that looks like a path.
+/// A word is checked as the command opens it, not only by the part that looks like a path.
 #[tokio::test(flavor = "multi_thread")]
 async fn words_that_look_like_options_or_values_do_not_read_outside() {
     use std::os::unix::fs::symlink;
@@ -115,8 +115,7 @@ async fn words_that_look_like_options_or_values_do_not_read_outside() {
     assert!(said.contains("inside"), "{said}");
 }
 
-/// S20, S8: a rule that denies reading a file holds for whatever reads a folder with it, and in loops however they are
-/// written.
+/// A rule that denies reading a file covers commands that read its directory, and loops in any spelling.
 #[tokio::test(flavor = "multi_thread")]
 async fn denied_files_are_not_read_through_folders_patterns_or_loops() {
     let ground = ground().await;
@@ -160,7 +159,7 @@ async fn denied_files_are_not_read_through_folders_patterns_or_loops() {
     }
 }
 
-/// S21: a rule that allows a program does not cover options that run others, however they are written.
+/// A rule that allows a program does not cover options that run others, in any spelling.
 #[tokio::test(flavor = "multi_thread")]
 async fn options_that_run_programs_ask_in_every_spelling() {
     for (rule, command) in [
@@ -190,9 +189,9 @@ async fn options_that_run_programs_ask_in_every_spelling() {
     }
 }
 
-/// S26: what destroys is asked behind wrappers that are not listed, and in braces.
+/// Destructive commands require approval behind unknown wrappers and in braces.
 #[tokio::test(flavor = "multi_thread")]
-async fn destroying_commands_ask_behind_wrappers_and_in_braces() {
+async fn destructive_commands_ask_behind_wrappers_and_in_braces() {
     let ground = ground().await;
     for command in [
         "rm -rf {/etc,/usr}",

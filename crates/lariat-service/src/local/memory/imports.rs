@@ -1,7 +1,7 @@
 //! Resolves `@path` imports in memory files: at most four levels deep, each file once.
 //!
-//! An import never leaves the project, or the directory of the user's own settings. Files above a project import nothing, because their
-//! directory may be the user's home.
+//! An import never leaves the project, or the directory of the user's own settings. Files above a project import nothing,
+//! because their directory may be the user's home.
 
 use lariat_guard::instructions::{self, MOST_HOPS};
 

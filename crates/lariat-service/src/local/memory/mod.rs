@@ -3,10 +3,11 @@
 //! Files from the root to the working directory become sections of the system prompt. Files of directories below, and rules for
 //! certain paths, are sent as notes when a tool call uses a path that they apply to.
 //!
-//! Trust: the text of a memory file speaks to the model with the user's authority. For an untrusted project, and for the directories
-//! above it, the model therefore receives only the names of such files. The user's own files, in the directories of their own
-//! settings, always apply. The project's files are read through the handle of its root, the others through the handle of the home
-//! directory, so no link leads out of either; imports never leave the project or the user's settings directory.
+//! Trust: the text of a memory file speaks to the model with the user's authority. For an untrusted project, and for the
+//! directories above it, the model therefore receives only the names of such files. The user's own files, in the directories
+//! of their own settings, always apply. The project's files are read through the handle of its root, the others through the
+//! handle of the home directory, so no link leads out of either; imports never leave the project or the user's settings
+//! directory.
 //!
 //! - `lookup`: which files, in which order. `imports`: files that they import. `rules`: rules for paths.
 //!   [`lariat_guard::instructions`] reads their text, as it does for trust.
