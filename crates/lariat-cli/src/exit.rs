@@ -12,9 +12,9 @@ pub(crate) enum Exit {
     Model,
     Limit,
     Session,
-    Answer,
+    SchemaMismatch,
     /// `verify`, `doctor`, `replay` or `permissions test` found a problem.
-    Unsound,
+    VerificationFailed,
     /// Ctrl-C.
     Interrupted,
     /// SIGTERM or SIGHUP.
@@ -30,8 +30,8 @@ pub(crate) const CODES: &[(Exit, &str)] = &[
     (Exit::Model, "the model provider failed, also after retries"),
     (Exit::Limit, "a limit was reached: turns, tokens, cost or time"),
     (Exit::Session, "session not found, or in use by another process"),
-    (Exit::Answer, "the answer does not match the schema"),
-    (Exit::Unsound, "verification failed"),
+    (Exit::SchemaMismatch, "the answer does not match the schema"),
+    (Exit::VerificationFailed, "verification failed"),
     (Exit::Interrupted, "interrupted; the session is saved"),
     (Exit::Terminated, "terminated by a signal; the session is saved"),
 ];
@@ -46,8 +46,8 @@ impl Exit {
             Self::Model => 4,
             Self::Limit => 5,
             Self::Session => 6,
-            Self::Answer => 7,
-            Self::Unsound => 8,
+            Self::SchemaMismatch => 7,
+            Self::VerificationFailed => 8,
             Self::Interrupted => 130,
             Self::Terminated => 143,
         }

@@ -13,11 +13,11 @@ use lariat_service::models::{LOCAL_SERVERS, known_provider};
 
 use crate::exit::Exit;
 use crate::problem::Problem;
+use crate::process_env::ProcessEnv;
 use crate::screen::human;
-use crate::world::World;
 
 /// The provider, model, key and settings of a run, to explain its failure.
-pub(crate) struct Circumstances {
+pub(crate) struct FailureContext {
     provider: String,
     model: String,
     address: String,
@@ -26,13 +26,13 @@ pub(crate) struct Circumstances {
     config: Config,
 }
 
-impl Circumstances {
+impl FailureContext {
     /// Takes the provider from `model` and the limits from `config`.
-    pub(crate) fn of(world: &World, config: &Config, model: &ModelConfig) -> Self {
+    pub(crate) fn of(env: &ProcessEnv, config: &Config, model: &ModelConfig) -> Self {
         let provider = model.provider.clone();
         let has_key = model.api_key.expose().is_some_and(|key| !key.is_empty());
         Self {
-            key: has_key.then(|| key_source(world, config, &provider)),
+            key: has_key.then(|| key_source(env, config, &provider)),
             address: model.base_url.clone(),
             model: model.id.clone(),
             config: config.clone(),
@@ -46,7 +46,7 @@ impl Circumstances {
             RunOutcome::Failed { error } => self.failed(&Failure::read(error), problem.exit, session),
             RunOutcome::LimitReached { limit, scope } => self.limited(problem, *limit, *scope, session),
             _ => match session {
-                Some(id) => problem.next(format!("continue with `lariat run --resume {id}`")),
+                Some(id) => problem.hint(format!("continue with `lariat run --resume {id}`")),
                 None => problem,
             },
         }
@@ -85,7 +85,7 @@ impl Circumstances {
         let mut problem = Problem::new(exit, format!("{cause}{}", tried.unwrap_or_default()));
         if failure.kind == Kind::Other {
             return match session {
-                Some(id) => problem.next(format!("continue with `lariat run --resume {id}`")),
+                Some(id) => problem.hint(format!("continue with `lariat run --resume {id}`")),
                 None => problem,
             };
         }
@@ -101,7 +101,7 @@ impl Circumstances {
         if let Some(request) = failure.request {
             problem = problem.with("id", format!("request {request}, for the provider's support"));
         }
-        problem.next(self.hint(failure, session))
+        problem.hint(self.hint(failure, session))
     }
 
     fn hint(&self, failure: &Failure<'_>, session: Option<&str>) -> String {
@@ -159,7 +159,7 @@ impl Circumstances {
             problem = problem.with("set", format!("{key} = {}, {origin}", set.value));
         }
         let id = session.map(|id| format!(" --resume {id}")).unwrap_or_default();
-        problem.next(match flag {
+        problem.hint(match flag {
             Some(flag) => format!("raise it and continue: `lariat run{id} {flag}`"),
             None => format!("raise it with `lariat config set {key} VALUE`, then `lariat run{id}`"),
         })
@@ -199,11 +199,11 @@ const fn setting(limit: LimitKind, scope: BudgetScope) -> Option<(&'static str, 
 }
 
 /// Where a provider's key came from. The lookup order is that of `lariat_service::models`.
-fn key_source(world: &World, config: &Config, provider: &str) -> String {
+fn key_source(env: &ProcessEnv, config: &Config, provider: &str) -> String {
     let named = config.text(&format!("providers.{provider}.key_env"));
     let usual = known_provider(provider).map(|known| known.variables).unwrap_or_default();
     let mut variables = named.as_deref().into_iter().chain(usual.iter().copied());
-    match variables.find(|name| world.variable(name).is_some()) {
+    match variables.find(|name| env.variable(name).is_some()) {
         Some(name) => format!("{name}, from the environment"),
         None => "stored by `lariat auth login`".to_owned(),
     }

@@ -2,8 +2,8 @@ use lariat_core::model::{ErrorDetail, ProviderError};
 
 use super::*;
 
-fn circumstances(provider: &str, key: Option<&str>) -> Circumstances {
-    Circumstances {
+fn failure_context(provider: &str, key: Option<&str>) -> FailureContext {
+    FailureContext {
         provider: provider.to_owned(),
         model: "m-1".to_owned(),
         address: "https://api.example/v1".to_owned(),
@@ -16,7 +16,7 @@ fn explained(provider: &str, error: &str) -> String {
     let key = "ANTHROPIC_API_KEY, from the environment";
     let outcome = RunOutcome::Failed { error: error.to_owned() };
     let problem = Problem::new(Exit::Model, error);
-    circumstances(provider, Some(key)).explain(problem, &outcome, Some("S-1")).to_string()
+    failure_context(provider, Some(key)).explain(problem, &outcome, Some("S-1")).to_string()
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn hint_starts_local_server_that_is_not_running() {
 fn limit_error_names_its_setting_and_flag() {
     let outcome = RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run };
     let problem = Problem::new(Exit::Limit, limit_words(LimitKind::Turns, BudgetScope::Run));
-    let text = circumstances("anthropic", None).explain(problem, &outcome, Some("S-1")).to_string();
+    let text = failure_context("anthropic", None).explain(problem, &outcome, Some("S-1")).to_string();
     assert_eq!(
         text,
         "error: the run reached its turn limit\n  \

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 pub(crate) fn problem(path: &Path, doing: &str, error: &io::Error) -> Problem {
     Problem::new(Exit::Failed, format!("could not {doing}: {error}"))
         .at(path.display().to_string())
-        .next("check the path and its permissions")
+        .hint("check the path and its permissions")
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Problem> {
@@ -39,7 +39,7 @@ pub(crate) fn create(path: &Path) -> Result<File, Problem> {
         let problem = problem(path, "write the file", &error);
         match error.kind() {
             io::ErrorKind::AlreadyExists => {
-                problem.next("choose another file name, or move the existing file")
+                problem.hint("choose another file name, or move the existing file")
             }
             _ => problem,
         }
@@ -83,7 +83,7 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<String>, Problem> {
             format!("refused to read the key file: other users can read it (mode {mode:03o})"),
         )
         .at(path.display().to_string())
-        .next(format!(
+        .hint(format!(
             "run `chmod 600 '{}'`, and replace the keys in it: others may have read them",
             path.display()
         )));

@@ -4,16 +4,16 @@
 //! program; `exit` defines the exit codes. This is the only crate that reads the environment.
 
 mod args;
-mod around;
 mod commands;
+mod detect;
 mod exit;
 mod failure;
 mod files;
 mod keys;
 mod problem;
+mod process_env;
 mod screen;
 mod wire;
-mod world;
 
 use std::process::ExitCode;
 

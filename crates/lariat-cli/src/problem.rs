@@ -21,14 +21,14 @@ pub(crate) struct Problem {
     /// Further facts, each with a label of a few letters.
     pub(crate) details: Vec<(&'static str, String)>,
     /// The next step, printed as `hint:`. Commands are in backticks.
-    pub(crate) next: Option<String>,
+    pub(crate) hint: Option<String>,
     /// Whether no model is configured, so that first-run advice replaces the hint.
     pub(crate) lacks_model: bool,
 }
 
 impl Problem {
     pub(crate) fn new(exit: Exit, cause: impl Into<String>) -> Self {
-        Self { exit, cause: cause.into(), place: None, details: Vec::new(), next: None, lacks_model: false }
+        Self { exit, cause: cause.into(), place: None, details: Vec::new(), hint: None, lacks_model: false }
     }
 
     pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
@@ -42,8 +42,8 @@ impl Problem {
         self
     }
 
-    pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
-        self.next = Some(next.into());
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
         self
     }
 }
@@ -57,8 +57,8 @@ impl fmt::Display for Problem {
         for (label, text) in &self.details {
             write!(f, "\n  {:<5} {}", format!("{label}:"), display::line(text))?;
         }
-        if let Some(next) = &self.next {
-            write!(f, "\n  hint: {}", display::block(next))?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {}", display::block(hint))?;
         }
         Ok(())
     }
@@ -70,38 +70,38 @@ impl From<ServiceError> for Problem {
         match error {
             ServiceError::NoModel => Self {
                 lacks_model: true,
-                ..Self::new(Exit::Setup, cause).next("run `lariat doctor` to see which models you can use")
+                ..Self::new(Exit::Setup, cause).hint("run `lariat doctor` to see which models you can use")
             },
             ServiceError::UnknownModel { suggestions, .. } => {
                 let near = suggestions.first().map(|name| format!("did you mean `{name}`? "));
                 let near = near.unwrap_or_default();
-                Self::new(Exit::Setup, cause).next(format!("{near}`lariat models list` lists all models"))
+                Self::new(Exit::Setup, cause).hint(format!("{near}`lariat models list` lists all models"))
             }
             ServiceError::NoKey { provider, variables } => {
                 let variable = variables.first().map(String::as_str).unwrap_or_default();
                 Self::new(Exit::Setup, cause)
-                    .next(format!("set {variable}, or run `lariat auth login {provider}`"))
+                    .hint(format!("set {variable}, or run `lariat auth login {provider}`"))
             }
             ServiceError::UnknownSession(_)
             | ServiceError::AmbiguousSession { .. }
             | ServiceError::NothingToContinue(_) => {
-                Self::new(Exit::Session, cause).next("`lariat sessions list` lists all sessions")
+                Self::new(Exit::Session, cause).hint("`lariat sessions list` lists all sessions")
             }
             ServiceError::Store(error) => Self::from(error),
             ServiceError::Directory { path, reason } => {
                 Self::new(Exit::Setup, format!("could not open the directory: {reason}"))
                     .at(path)
-                    .next("choose an existing directory that you can enter")
+                    .hint("choose an existing directory that you can enter")
             }
             ServiceError::Folder { path, reason } => {
                 Self::new(Exit::Setup, format!("could not use the directory: {reason}"))
                     .at(path)
-                    .next("make it writable, or set another one with `lariat config set store.path PATH`")
+                    .hint("make it writable, or set another one with `lariat config set store.path PATH`")
             }
             ServiceError::Open(error) => Self::from(error),
             ServiceError::Book(error) => Self::from(error),
             ServiceError::Build(BuildError::CapWithoutPrice(model)) => {
-                Self::new(Exit::Setup, format!("a cost limit is set, but the price of `{model}` is unknown")).next(
+                Self::new(Exit::Setup, format!("a cost limit is set, but the price of `{model}` is unknown")).hint(
                     "limit tokens instead (`limits.tokens`), remove the cost limit, or choose a model with a known price (`lariat models list`)",
                 )
             }
@@ -123,7 +123,7 @@ impl From<OpenError> for Problem {
             };
             Self::new(Exit::Setup, format!("invalid settings: {reason}"))
                 .at(line.map_or_else(|| origin.to_string(), |line| format!("{origin}:{line}")))
-                .next("fix the file or move it away; `lariat config schema` lists every setting")
+                .hint("fix the file or move it away; `lariat config schema` lists every setting")
         };
         match &error {
             OpenError::Settings(SettingsError::Malformed { origin, line, reason }) => {
@@ -135,7 +135,7 @@ impl From<OpenError> for Problem {
                 format!("cannot enforce a restriction: {}", explained(&broken.subject, &broken.reason)),
             )
             .at(broken.place())
-            .next("fix or remove it; Lariat refuses to run when it cannot enforce a restriction"),
+            .hint("fix or remove it; Lariat refuses to run when it cannot enforce a restriction"),
             _ => Self::new(Exit::Setup, cause),
         }
     }
@@ -146,12 +146,12 @@ impl From<StoreError> for Problem {
         let cause = error.to_string();
         match error {
             StoreError::Busy { .. } => {
-                Self::new(Exit::Session, cause).next("wait for the other process, or end it")
+                Self::new(Exit::Session, cause).hint("wait for the other process, or end it")
             }
             StoreError::NotFound(_) => {
-                Self::new(Exit::Session, cause).next("`lariat sessions list` lists all sessions")
+                Self::new(Exit::Session, cause).hint("`lariat sessions list` lists all sessions")
             }
-            StoreError::Damaged(_) => Self::new(Exit::Unsound, cause).next(
+            StoreError::Damaged(_) => Self::new(Exit::VerificationFailed, cause).hint(
                 "run `lariat sessions verify --all` to find the damage, then `lariat sessions repair ID` to keep the intact part",
             ),
             _ => Self::new(Exit::Failed, cause),
@@ -164,7 +164,7 @@ impl From<KeptError> for Problem {
         let problem = Self::new(Exit::Setup, error.to_string());
         match error {
             KeptError::Exposed { path, .. } => {
-                problem.next(format!("review its contents, then run `chmod 600 '{}'`", path.display()))
+                problem.hint(format!("review its contents, then run `chmod 600 '{}'`", path.display()))
             }
             _ => problem,
         }

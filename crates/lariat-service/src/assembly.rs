@@ -36,7 +36,7 @@ use crate::traces::Traces;
 use crate::{Folders, ServiceError, StoredLearnings, private, walls};
 
 /// Everything that a session is built from.
-pub(crate) struct Parts<'a> {
+pub(crate) struct SessionParts<'a> {
     pub(crate) place: &'a Place,
     pub(crate) folders: &'a Folders,
     pub(crate) keys: &'a dyn Keys,
@@ -53,13 +53,13 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Session {
-    pub(crate) async fn assemble(mut parts: Parts<'_>) -> Result<Self, ServiceError> {
-        let asked = parts.driving.git.take();
-        let Parts { place, driving, .. } = &parts;
+    pub(crate) async fn assemble(mut parts: SessionParts<'_>) -> Result<Self, ServiceError> {
+        let git_notes = parts.driving.git.take();
+        let SessionParts { place, driving, .. } = &parts;
         let config = &place.config;
         let models =
             Models::new(config, parts.keys).with_catalogue(&place.catalogue).with_purpose(parts.purpose);
-        let model = located(models.chosen()?).await;
+        let model = with_region(models.chosen()?).await;
         let form = driving.schema.clone().map(Form::given).transpose();
         let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?;
         let mut notices = notices(place);
@@ -71,7 +71,7 @@ impl Session {
         let commands = commands(&parts, &environment, &mut notices).await;
         let is_confined = matches!(commands, Commands::Confined(_));
         let gate = gate(&parts, supervisor, &environment, &commands)?;
-        notices.extend(origin(&parts).await);
+        notices.extend(import_note(&parts).await);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
         if let Some(only) = &place.tools {
@@ -101,15 +101,15 @@ impl Session {
         if let Some(form) = &form {
             builder = builder.output_schema(form.sent().clone());
         }
-        builder = told(builder.standard_context(), &parts, &bench, &gate);
-        if let Some(git) = asked.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
+        builder = add_context(builder.standard_context(), &parts, &bench, &gate);
+        if let Some(git) = git_notes.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
             builder = builder.context_source(git);
         }
         for name in config.texts("fallback_models") {
-            builder = builder.fallback_model(located(models.find(&name)?).await);
+            builder = builder.fallback_model(with_region(models.find(&name)?).await);
         }
         if let Some(name) = config.text("small_model") {
-            builder = builder.compaction_model(located(models.find(&name)?).await);
+            builder = builder.compaction_model(with_region(models.find(&name)?).await);
         }
         if let Some(level) = config.text("thinking").and_then(|word| thinking(&word)) {
             builder = builder.thinking_level(level);
@@ -125,7 +125,7 @@ impl Session {
 }
 
 /// Sets the region of a Bedrock model to the one that AWS's tools would use, unless its configuration or a variable names one.
-async fn located(model: ModelConfig) -> ModelConfig {
+async fn with_region(model: ModelConfig) -> ModelConfig {
     #[cfg(feature = "aws")]
     if model.api == "bedrock-converse" && model.base_url.is_empty() && model.compat.get("region").is_none() {
         return match lariat_model::http::aws::region().await {
@@ -159,7 +159,7 @@ fn notices(place: &Place) -> Vec<String> {
 }
 
 /// A note on an imported session: its approvals do not apply here.
-async fn origin(parts: &Parts<'_>) -> Option<String> {
+async fn import_note(parts: &SessionParts<'_>) -> Option<String> {
     let first = parts.store.read(&parts.session_id, 0, 1).await.ok()?;
     let AgentEvent::SessionImported(import) = &first.first()?.event else { return None };
     Some(format!(
@@ -169,7 +169,11 @@ async fn origin(parts: &Parts<'_>) -> Option<String> {
 }
 
 /// Whether commands run, and in which sandbox.
-async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Vec<String>) -> Commands {
+async fn commands(
+    parts: &SessionParts<'_>,
+    environment: &Environment,
+    notices: &mut Vec<String>,
+) -> Commands {
     let config = &parts.place.config;
     if !config.flag("sandbox.enabled") {
         return Commands::Unconfined;
@@ -205,7 +209,7 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
 }
 
 /// The sandbox policy of this workspace.
-fn policy(parts: &Parts<'_>) -> Policy {
+fn policy(parts: &SessionParts<'_>) -> Policy {
     let (config, folders) = (&parts.place.config, parts.folders);
     let mut policy = Policy::workspace(parts.place.path(), Some(&folders.home));
     // Commands must not change the scripts that hooks run, nor the settings that name them.
@@ -230,7 +234,7 @@ fn policy(parts: &Parts<'_>) -> Policy {
 }
 
 fn gate(
-    parts: &Parts<'_>,
+    parts: &SessionParts<'_>,
     supervisor: &Supervisor,
     environment: &Environment,
     commands: &Commands,
@@ -265,7 +269,7 @@ fn gate(
 }
 
 fn bench(
-    parts: &Parts<'_>,
+    parts: &SessionParts<'_>,
     commands: Commands,
     environment: &Environment,
     gate: &Arc<Gate>,
@@ -293,7 +297,7 @@ fn bench(
         .with_environment(environment.clone())
         .with_supervisor(parts.supervisor.clone())
         .with_egress(egress(&parts.client))
-        .with_denied_reads(Arc::new(Denied(Arc::clone(gate))));
+        .with_denied_reads(Arc::new(GateDeniedReads(Arc::clone(gate))));
     let bench = match &parts.driving.asker {
         Some(asker) => bench.with_asker(Arc::clone(asker)),
         None => bench,
@@ -304,7 +308,7 @@ fn bench(
     let workspace = parts.place.workspace.clone();
     let folder = parts.folders.undo(parts.place.path());
     // Undo creates its own directory and reports errors; this makes the directory private.
-    let _ = private::folder(&folder);
+    let _ = private::directory(&folder);
     let own = parts.folders.undo_of(parts.place.path(), parts.session_id.as_str());
     bench.with_undo_by(move || match Undo::open(&workspace, &folder, UndoLimits::default()) {
         // Another session is working here, so this one uses its own checkpoints.
@@ -314,9 +318,9 @@ fn bench(
 }
 
 /// The paths that the session's current rules deny to read.
-struct Denied(Arc<Gate>);
+struct GateDeniedReads(Arc<Gate>);
 
-impl DeniedReads for Denied {
+impl DeniedReads for GateDeniedReads {
     fn starts(&self) -> Vec<std::path::PathBuf> {
         self.0.guard().denied_starts().to_vec()
     }
@@ -327,7 +331,12 @@ impl DeniedReads for Denied {
 }
 
 /// Adds prompt sections and context notes: environment, skills, memory files, learnings, repository map.
-fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench, gate: &Gate) -> AgentBuilder {
+fn add_context(
+    builder: AgentBuilder,
+    parts: &SessionParts<'_>,
+    bench: &Workbench,
+    gate: &Gate,
+) -> AgentBuilder {
     let (place, config) = (parts.place, &parts.place.config);
     let (home, trust) = (Some(parts.folders.home.as_path()), place.opened.trust);
     let facts = prompt::Environment::new()
@@ -352,7 +361,7 @@ fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench, gate: &Gate
 }
 
 /// The memory files, unless the settings disable them.
-fn memory(parts: &Parts<'_>) -> Option<MemoryFiles> {
+fn memory(parts: &SessionParts<'_>) -> Option<MemoryFiles> {
     let (place, home) = (parts.place, Some(parts.folders.home.as_path()));
     let instructions = instructions(&place.config)?;
     Some(MemoryFiles::new(&place.workspace, home, place.opened.trust).with_instructions(instructions))
@@ -381,11 +390,11 @@ fn limits(config: &Config) -> ExecutionLimits {
 
 /// The longest wait between two attempts, before jitter, unless the provider asks for more. With ten retries this adds up to
 /// about five minutes.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
 
 /// Retries for minutes, because a user or a script waits for the end; the library's default gives up after seconds.
 fn retry(config: &Config) -> RetryConfig {
-    let mut retry = RetryConfig::default().with_max_delay(LONGEST_WAIT);
+    let mut retry = RetryConfig::default().with_max_delay(MAX_RETRY_DELAY);
     if let Some(attempts) = config.count("retry.attempts") {
         retry = retry.with_max_retries(usize::try_from(attempts).unwrap_or(usize::MAX));
     }
@@ -403,7 +412,7 @@ fn money(config: &Config, path: &str) -> BudgetLimits {
 
 /// The daily budget, over all sessions and processes. Spending is logged even without a limit, so that a limit set at noon
 /// includes the morning.
-fn daily(parts: &Parts<'_>) -> Result<Option<DailyBudget>, ServiceError> {
+fn daily(parts: &SessionParts<'_>) -> Result<Option<DailyBudget>, ServiceError> {
     let limits = money(&parts.place.config, "budget.day");
     let folder = parts.folders.spending();
     match SpendingFiles::open(&folder) {

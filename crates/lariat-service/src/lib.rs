@@ -14,7 +14,7 @@ mod error;
 #[cfg(feature = "service")]
 mod folders;
 #[cfg(feature = "sqlite")]
-mod learned;
+mod learnings;
 #[cfg(all(feature = "local", target_os = "linux"))]
 pub mod local;
 #[cfg(feature = "service")]
@@ -43,7 +43,7 @@ pub use error::ServiceError;
 #[cfg(feature = "service")]
 pub use folders::Folders;
 #[cfg(feature = "sqlite")]
-pub use learned::StoredLearnings;
+pub use learnings::StoredLearnings;
 #[cfg(feature = "service")]
 pub use place::{Place, Visit};
 #[cfg(feature = "service")]

@@ -39,7 +39,7 @@ impl LocalService {
     /// # Errors
     /// If another process writes to the session, or the journal cannot be written.
     pub async fn rewind(&self, session_id: &SessionId, tip: Option<MessageId>) -> Result<(), ServiceError> {
-        self.say_about(session_id, AgentEvent::Rewound { tip }).await
+        self.append_event(session_id, AgentEvent::Rewound { tip }).await
     }
 
     /// Sets the title and tags of a session. Fields that are `None` stay unchanged.
@@ -51,11 +51,11 @@ impl LocalService {
         session_id: &SessionId,
         description: Description,
     ) -> Result<(), ServiceError> {
-        self.say_about(session_id, AgentEvent::SessionDescribed(Box::new(description))).await
+        self.append_event(session_id, AgentEvent::SessionDescribed(Box::new(description))).await
     }
 
     /// Appends an event that belongs to no loop.
-    async fn say_about(&self, session_id: &SessionId, event: AgentEvent) -> Result<(), ServiceError> {
+    async fn append_event(&self, session_id: &SessionId, event: AgentEvent) -> Result<(), ServiceError> {
         let head = self.store().head(session_id).await?;
         let stamp = Stamp { now: SystemClock.now(), entropy: SystemEntropy::new().bits() };
         let mut minter = Minter::default();

@@ -49,7 +49,7 @@ pub enum Chain {
 
 impl Chain {
     /// Whether this build supports it.
-    const fn is_built(self) -> bool {
+    const fn is_supported(self) -> bool {
         match self {
             Self::Aws => cfg!(feature = "aws"),
             Self::Google => cfg!(feature = "google"),
@@ -109,7 +109,7 @@ pub const KNOWN: &[Known] = &[
 const AUTH_TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
 
 /// Variables for a model's location: provider, `compat` field, and the variables that may hold it.
-const PLACES: &[(&str, &str, &[&str])] = &[
+const LOCATION_VARIABLES: &[(&str, &str, &[&str])] = &[
     ("amazon-bedrock", "region", &["AWS_REGION", "AWS_DEFAULT_REGION"]),
     (
         "google-vertex",
@@ -166,7 +166,7 @@ pub(crate) enum Purpose {
     /// To send requests: it must exist and have a key.
     Calling,
     /// To inspect the context: neither is needed.
-    Looking,
+    Inspecting,
 }
 
 /// Resolves models with the settings and the catalogue.
@@ -233,7 +233,7 @@ impl<'a> Models<'a> {
         }
         match KNOWN.iter().find(|known| self.key(known.name).is_some()) {
             Some(found) => self.find(&format!("{}/{}", found.name, found.model)),
-            None if self.purpose == Purpose::Looking => Ok(ModelConfig::new("", "")),
+            None if self.purpose == Purpose::Inspecting => Ok(ModelConfig::new("", "")),
             None => Err(ServiceError::NoModel),
         }
     }
@@ -244,15 +244,15 @@ impl<'a> Models<'a> {
     /// If it is unknown, or its key is missing.
     pub fn find(&self, name: &str) -> Result<ModelConfig, ServiceError> {
         let mut config = self.named(name)?;
-        if self.purpose == Purpose::Looking {
+        if self.purpose == Purpose::Inspecting {
             return Ok(config);
         }
-        self.place(&mut config);
+        self.set_location(&mut config);
         match self.key(&config.provider) {
             Some(key) => config.api_key = ApiKey::new(key),
             None => {
                 let known = known_provider(&config.provider);
-                if let Some(known) = known.filter(|known| !known.chain.is_some_and(Chain::is_built)) {
+                if let Some(known) = known.filter(|known| !known.chain.is_some_and(Chain::is_supported)) {
                     return Err(ServiceError::NoKey {
                         provider: config.provider,
                         variables: known.variables.iter().map(|name| (*name).to_owned()).collect(),
@@ -264,8 +264,8 @@ impl<'a> Models<'a> {
     }
 
     /// Sets region, project and kind of key from the usual variables.
-    fn place(&self, config: &mut ModelConfig) {
-        for (provider, field, variables) in PLACES {
+    fn set_location(&self, config: &mut ModelConfig) {
+        for (provider, field, variables) in LOCATION_VARIABLES {
             if *provider == config.provider
                 && let Some(value) = self.first(variables)
             {

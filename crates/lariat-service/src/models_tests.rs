@@ -5,9 +5,9 @@ use super::*;
 use crate::config::Said;
 
 /// The variables and stored keys of a test.
-struct Told(&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)]);
+struct TestKeys(&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)]);
 
-impl Keys for Told {
+impl Keys for TestKeys {
     fn variable(&self, name: &str) -> Option<String> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     }
@@ -17,7 +17,7 @@ impl Keys for Told {
     }
 }
 
-const NOTHING: Told = Told(&[], &[]);
+const NOTHING: TestKeys = TestKeys(&[], &[]);
 
 fn config(values: Value) -> Config {
     let values = values.as_object().cloned().unwrap();
@@ -37,9 +37,9 @@ fn every_default_model_is_in_the_catalogue() {
 #[test]
 fn default_model_is_of_first_provider_with_key() {
     let config = config(json!({}));
-    let keys = Told(&[("OPENAI_API_KEY", "k"), ("GROQ_API_KEY", "g")], &[]);
+    let keys = TestKeys(&[("OPENAI_API_KEY", "k"), ("GROQ_API_KEY", "g")], &[]);
     assert_eq!(Models::new(&config, &keys).chosen().unwrap().provider, "openai");
-    let keys = Told(&[("ANTHROPIC_API_KEY", "")], &[("groq", "g")]);
+    let keys = TestKeys(&[("ANTHROPIC_API_KEY", "")], &[("groq", "g")]);
     assert_eq!(
         Models::new(&config, &keys).chosen().unwrap().provider,
         "groq",
@@ -51,11 +51,11 @@ fn default_model_is_of_first_provider_with_key() {
 #[test]
 fn configured_variable_wins_over_usual_one_and_stored_key() {
     let config = config(json!({ "providers": { "openai": { "key_env": "MINE" } } }));
-    let keys = Told(&[("OPENAI_API_KEY", "usual"), ("MINE", "own")], &[("openai", "stored")]);
+    let keys = TestKeys(&[("OPENAI_API_KEY", "usual"), ("MINE", "own")], &[("openai", "stored")]);
     assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("own"));
-    let keys = Told(&[("OPENAI_API_KEY", "usual")], &[("openai", "stored")]);
+    let keys = TestKeys(&[("OPENAI_API_KEY", "usual")], &[("openai", "stored")]);
     assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("usual"));
-    let keys = Told(&[], &[("openai", "stored")]);
+    let keys = TestKeys(&[], &[("openai", "stored")]);
     assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("stored"));
 }
 
@@ -74,7 +74,7 @@ fn configured_provider_needs_no_key_and_no_catalogue() {
 #[test]
 fn known_provider_at_another_url_keeps_its_prices() {
     let config = config(json!({ "providers": { "anthropic": { "base_url": "http://127.0.0.1:1" } } }));
-    let keys = Told(&[("ANTHROPIC_API_KEY", "k")], &[]);
+    let keys = TestKeys(&[("ANTHROPIC_API_KEY", "k")], &[]);
     let model = Models::new(&config, &keys).find("anthropic/claude-sonnet-4-5").unwrap();
     assert_eq!(model.base_url, "http://127.0.0.1:1");
     assert_eq!(model.api, "anthropic-messages");
@@ -92,16 +92,16 @@ fn local_server_needs_no_configuration() {
 #[test]
 fn inspection_needs_no_key_and_no_model() {
     let none = config(json!({}));
-    let looking = |config, keys| Models::new(config, keys).with_purpose(Purpose::Looking).chosen();
-    let model = looking(&none, &NOTHING).unwrap();
+    let inspect = |config, keys| Models::new(config, keys).with_purpose(Purpose::Inspecting).chosen();
+    let model = inspect(&none, &NOTHING).unwrap();
     assert_eq!((model.id.as_str(), model.context_window), ("", 100_000));
-    let keys = Told(&[("OPENAI_API_KEY", "k")], &[]);
-    assert_eq!(looking(&none, &keys).unwrap().provider, "openai", "inspects the model that a run would use");
+    let keys = TestKeys(&[("OPENAI_API_KEY", "k")], &[]);
+    assert_eq!(inspect(&none, &keys).unwrap().provider, "openai", "inspects the model that a run would use");
     let named = config(json!({ "model": "anthropic/claude-sonnet-4-5" }));
-    let model = looking(&named, &NOTHING).unwrap();
+    let model = inspect(&named, &NOTHING).unwrap();
     assert_eq!((model.id.as_str(), model.context_window), ("claude-sonnet-4-5", 200_000));
     let wrong = config(json!({ "model": "anthropic/claude-sonet-4-5" }));
-    assert!(matches!(looking(&wrong, &NOTHING), Err(ServiceError::UnknownModel { .. })));
+    assert!(matches!(inspect(&wrong, &NOTHING), Err(ServiceError::UnknownModel { .. })));
 }
 
 #[test]

@@ -103,17 +103,18 @@ impl Place {
         }
         let mut opened = opening.open()?;
         opened.places = opened.places.with_readable(skill_folders(&folders.home));
-        for layer in rules(visit) {
+        for layer in flag_rules(visit) {
             opened.take_layer(layer).map_err(OpenError::from)?;
         }
-        let config = Config::merge(said(visit, &opened));
+        let config = Config::merge(layers(visit, &opened));
         if let Some(broken) = config.broken.first() {
-            return Err(restriction(located(broken.clone())));
+            return Err(restriction_error(with_line(broken.clone())));
         }
-        if let Some(broken) = tools::misnamed(&opened.layers) {
-            return Err(restriction(located(broken)));
+        if let Some(broken) = tools::unknown_tool_rule(&opened.layers) {
+            return Err(restriction_error(with_line(broken)));
         }
-        let tools = visit.tools.as_ref().map(|names| tools::only(names)).transpose().map_err(restriction)?;
+        let tools =
+            visit.tools.as_ref().map(|names| tools::select(names)).transpose().map_err(restriction_error)?;
         Ok(Self { workspace, opened, config, catalogue: known_models(folders)?, tools })
     }
 
@@ -173,7 +174,7 @@ fn known_models(folders: &Folders) -> Result<KnownModels, ServiceError> {
 }
 
 /// The permission rules from flags.
-fn rules(visit: &Visit) -> Vec<Layer> {
+fn flag_rules(visit: &Visit) -> Vec<Layer> {
     let layer = |effect, flag: &str, rules: &[String]| {
         let layer = Layer::new(Origin::named(Level::Flags, flag));
         (!rules.is_empty()).then(|| rules.iter().fold(layer, |layer, rule| layer.with_rule(effect, rule)))
@@ -183,12 +184,12 @@ fn rules(visit: &Visit) -> Vec<Layer> {
     allow.into_iter().chain(deny).collect()
 }
 
-fn restriction(broken: BrokenRestriction) -> ServiceError {
+fn restriction_error(broken: BrokenRestriction) -> ServiceError {
     OpenError::from(SettingsError::Restriction(Box::new(broken))).into()
 }
 
 /// Adds the line number, for the error message. Parses the file again, because the parsed document is gone.
-fn located(broken: BrokenRestriction) -> BrokenRestriction {
+fn with_line(broken: BrokenRestriction) -> BrokenRestriction {
     let Some(file) = broken.origin.file.clone().filter(|_| broken.line.is_none()) else { return broken };
     let document = walls::read(&file).and_then(|text| {
         let format =
@@ -204,7 +205,7 @@ fn located(broken: BrokenRestriction) -> BrokenRestriction {
 }
 
 /// The settings of all layers. Claude Code's files contain many other keys, which are ignored.
-fn said(visit: &Visit, opened: &Opened) -> Vec<Said> {
+fn layers(visit: &Visit, opened: &Opened) -> Vec<Said> {
     let mut said = vec![
         Said { origin: Origin::flags(), values: visit.flags.clone() },
         Said { origin: Origin::environment(), values: visit.environment.clone() },

@@ -13,10 +13,10 @@ use lariat_runtime::prompt::ContextReport;
 use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
 
-use crate::assembly::Parts;
+use crate::assembly::SessionParts;
 use crate::models::{Keys, Purpose};
 use crate::place::Place;
-use crate::private::{self, Was};
+use crate::private::{self, PriorAccess};
 use crate::session::{Driving, Session};
 use crate::{Folders, ServiceError, StoredLearnings};
 
@@ -78,17 +78,17 @@ impl LocalService {
             reason: error.to_string(),
         };
         let mut notices = Vec::new();
-        let mut say = |path: &std::path::Path, was: Was| {
-            if was == Was::Open {
+        let mut say = |path: &std::path::Path, was: PriorAccess| {
+            if was == PriorAccess::Open {
                 notices.push(format!("other users could read {}; fixed, now only you can", path.display()));
             }
         };
-        let state = private::folder(&folders.state).map_err(|error| unusable(&folders.state, error))?;
+        let state = private::directory(&folders.state).map_err(|error| unusable(&folders.state, error))?;
         say(&folders.state, state);
         let path = path.unwrap_or_else(|| folders.sessions());
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
-            private::chosen_folder(folder).map_err(|error| unusable(folder, error))?;
+            private::user_directory(folder).map_err(|error| unusable(folder, error))?;
         }
         say(&path, private::database(&path).map_err(|error| unusable(&path, error))?);
         let store = SqliteStore::open(&path, StoreOptions::default()).await?;
@@ -201,7 +201,7 @@ impl LocalService {
     /// # Errors
     /// If the session is unknown, or the settings name an unknown model.
     pub async fn window(&self, place: &Place, which: &Which) -> Result<WindowLook, ServiceError> {
-        let session = self.assemble(place, which, Purpose::Looking, Driving::default()).await?;
+        let session = self.assemble(place, which, Purpose::Inspecting, Driving::default()).await?;
         let model = Some(session.model().id.clone()).filter(|id| !id.is_empty());
         Ok(WindowLook { report: session.context().await?, model })
     }
@@ -224,7 +224,7 @@ impl LocalService {
             }
         };
         let store = Arc::clone(&self.store) as Arc<dyn SessionStore>;
-        let mut session = Session::assemble(Parts {
+        let mut session = Session::assemble(SessionParts {
             place,
             folders: &self.folders,
             keys: &*self.keys,

@@ -38,16 +38,16 @@ pub fn is_tool(name: &str) -> bool {
     name.starts_with("mcp__") || known().any(|known| known == name)
 }
 
-fn meant(name: &str) -> String {
+fn suggestion(name: &str) -> String {
     nearest(name, known()).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 
 /// Finds a deny or ask rule for an unknown tool, which would restrict nothing.
-pub(crate) fn misnamed(layers: &[Layer]) -> Option<BrokenRestriction> {
+pub(crate) fn unknown_tool_rule(layers: &[Layer]) -> Option<BrokenRestriction> {
     let rules = layers.iter().flat_map(|layer| &layer.rules).filter(|rule| rule.effect != Effect::Allow);
     rules.into_iter().find_map(|rule| {
         let name = rule.own_tool().filter(|name| !known().any(|known| known == *name))?;
-        let reason = format!("names an unknown tool{}", meant(name));
+        let reason = format!("names an unknown tool{}", suggestion(name));
         Some(BrokenRestriction::new(&rule.text, reason, Arc::clone(&rule.origin)))
     })
 }
@@ -56,7 +56,7 @@ pub(crate) fn misnamed(layers: &[Layer]) -> Option<BrokenRestriction> {
 ///
 /// # Errors
 /// If a name is not a tool's.
-pub(crate) fn only(names: &[String]) -> Result<BTreeSet<String>, BrokenRestriction> {
+pub(crate) fn select(names: &[String]) -> Result<BTreeSet<String>, BrokenRestriction> {
     let mut only = BTreeSet::new();
     for name in names {
         match tools_named(name) {
@@ -66,7 +66,7 @@ pub(crate) fn only(names: &[String]) -> Result<BTreeSet<String>, BrokenRestricti
                 let origin = Arc::new(Origin::named(Level::Flags, "--tools"));
                 return Err(BrokenRestriction::new(
                     name,
-                    format!("is not a known tool{}", meant(name)),
+                    format!("is not a known tool{}", suggestion(name)),
                     origin,
                 ));
             }

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::local::TraceFile;
 use crate::models::Keys;
 use crate::otlp::Otlp;
-use crate::otlp::variables::{self, Asked};
+use crate::otlp::variables::{self, OtlpVariables};
 
 /// The observers of a session's events.
 #[derive(Default)]
@@ -32,13 +32,13 @@ impl Traces {
             log.map_err(|error| notices.push(format!("could not write a trace to {path}: {error}"))).ok()
         });
         let endpoint = config.text("telemetry.endpoint");
-        let spans = match variables::asked(endpoint, |name| keys.variable(name)) {
-            Asked::Nothing => None,
-            Asked::Unsupported(why) => {
+        let spans = match variables::read_variables(endpoint, |name| keys.variable(name)) {
+            OtlpVariables::Nothing => None,
+            OtlpVariables::Unsupported(why) => {
                 notices.push(format!("not sending telemetry: {why}"));
                 None
             }
-            Asked::Send(mut otlp) => {
+            OtlpVariables::Send(mut otlp) => {
                 for header in config.texts("telemetry.headers") {
                     match header.split_once(':') {
                         Some((name, value)) => {

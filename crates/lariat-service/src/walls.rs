@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 use crate::Folders;
 
 /// The kernel's id of the current boot.
-const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The version of the backend preference. A cache with another version is ignored.
-const ORDER: u64 = 2;
+const PREFERENCE_VERSION: u64 = 2;
 
 /// The sandbox that works here, from the cache or by probing; the reasons if none does.
 pub async fn backend(folders: &Folders, environment: &Environment) -> Result<Backend, Vec<(String, String)>> {
     let file = folders.sandbox();
-    if let Some(known) = remembered(&file) {
+    if let Some(known) = cached_backend(&file) {
         return Ok(known);
     }
     let found = look(folders, environment).await;
@@ -38,35 +38,37 @@ pub async fn look(folders: &Folders, environment: &Environment) -> Found {
     let _ = make(&scratch);
     let found = probe(&scratch, environment).await;
     if let Some(backend) = found.backends.first() {
-        remember(&folders.sandbox(), backend);
+        cache_backend(&folders.sandbox(), backend);
     }
     found
 }
 
-fn remembered(file: &Path) -> Option<Backend> {
-    let kept: Value = serde_json::from_str(&read(file)?).ok()?;
-    if kept.get("order")? != ORDER || kept.get("boot")?.as_str()? != read(Path::new(BOOT))?.trim() {
+fn cached_backend(file: &Path) -> Option<Backend> {
+    let cache: Value = serde_json::from_str(&read(file)?).ok()?;
+    if cache.get("order")? != PREFERENCE_VERSION
+        || cache.get("boot")?.as_str()? != read(Path::new(BOOT_ID))?.trim()
+    {
         return None;
     }
-    match kept.get("backend")?.as_str()? {
+    match cache.get("backend")?.as_str()? {
         "landlock" => Some(Backend::Landlock),
         "bubblewrap" => {
-            let program = PathBuf::from(kept.get("program")?.as_str()?);
-            (kept.get("stamp")? == &stamp(&program)).then_some(Backend::Bubblewrap(program))
+            let program = PathBuf::from(cache.get("program")?.as_str()?);
+            (cache.get("stamp")? == &stamp(&program)).then_some(Backend::Bubblewrap(program))
         }
         _ => None,
     }
 }
 
-fn remember(file: &Path, backend: &Backend) {
-    let Some(boot) = read(Path::new(BOOT)) else { return };
-    let mut kept = json!({ "order": ORDER, "boot": boot.trim(), "backend": backend.name() });
-    if let (Backend::Bubblewrap(program), Some(kept)) = (backend, kept.as_object_mut()) {
-        kept.insert("program".to_owned(), Value::from(program.display().to_string()));
-        kept.insert("stamp".to_owned(), stamp(program));
+fn cache_backend(file: &Path, backend: &Backend) {
+    let Some(boot) = read(Path::new(BOOT_ID)) else { return };
+    let mut cache = json!({ "order": PREFERENCE_VERSION, "boot": boot.trim(), "backend": backend.name() });
+    if let (Backend::Bubblewrap(program), Some(cache)) = (backend, cache.as_object_mut()) {
+        cache.insert("program".to_owned(), Value::from(program.display().to_string()));
+        cache.insert("stamp".to_owned(), stamp(program));
     }
     // Without a cache, the next start probes again.
-    let _ = write(file, &kept.to_string());
+    let _ = write(file, &cache.to_string());
 }
 
 /// Size, modification time and inode of a program, to detect changes.
@@ -91,5 +93,5 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
 }
 
 pub(crate) fn make(folder: &Path) -> std::io::Result<()> {
-    crate::private::folder(folder).map(drop)
+    crate::private::directory(folder).map(drop)
 }

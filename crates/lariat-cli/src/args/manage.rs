@@ -243,12 +243,12 @@ pub(crate) struct CompletionsArgs {
 pub(crate) struct CompleteArgs {
     /// What to list.
     #[arg(value_enum)]
-    pub(crate) what: Completed,
+    pub(crate) what: CompletionKind,
 }
 
 /// Values that shell completions look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Completed {
+pub(crate) enum CompletionKind {
     /// Session ids.
     Sessions,
     /// Model names.

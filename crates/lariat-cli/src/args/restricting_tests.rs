@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use clap::CommandFactory as _;
 use lariat_service::config::KEYS;
 
-use super::restricting::{Given, RESTRICTING};
+use super::restricting::{InputKind, RESTRICTING};
 use super::{Args, RESTRICTING_FLAGS};
 
 const DOCUMENT: &str = include_str!("../../../../docs/permissions.md");
@@ -30,8 +30,8 @@ const OTHERS: &[&str] = &[
     "--help",
 ];
 
-fn names(given: Given) -> BTreeSet<&'static str> {
-    RESTRICTING.iter().filter(|one| one.given == given).map(|one| one.name).collect()
+fn names(kind: InputKind) -> BTreeSet<&'static str> {
+    RESTRICTING.iter().filter(|one| one.kind == kind).map(|one| one.name).collect()
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn table_lists_every_restricting_setting() {
     let known: BTreeSet<&str> = KEYS.iter().map(|key| key.name).collect();
     let restricting: BTreeSet<&str> = KEYS.iter().filter(|key| key.restricts).map(|key| key.name).collect();
     let table: BTreeSet<&str> =
-        names(Given::Setting).into_iter().filter(|name| known.contains(name)).collect();
+        names(InputKind::Setting).into_iter().filter(|name| known.contains(name)).collect();
     assert_eq!(table, restricting);
 }
 
@@ -48,7 +48,7 @@ fn table_lists_every_restricting_flag() {
     let args = Args::command();
     let run = args.find_subcommand("run").unwrap();
     let flags = run.get_arguments().filter_map(|flag| Some(format!("--{}", flag.get_long()?)));
-    let table = names(Given::Flag);
+    let table = names(InputKind::Flag);
     for flag in flags {
         assert!(
             table.contains(flag.as_str()) || OTHERS.contains(&flag.as_str()),
@@ -60,7 +60,7 @@ fn table_lists_every_restricting_flag() {
 
 #[test]
 fn table_lists_every_refused_claude_code_setting() {
-    let table = names(Given::ClaudeSetting);
+    let table = names(InputKind::ClaudeSetting);
     for (key, _) in lariat_service::local::RESTRICTING {
         assert!(table.contains(key), "{key}");
     }
@@ -68,17 +68,17 @@ fn table_lists_every_refused_claude_code_setting() {
 
 #[test]
 fn docs_contain_the_table() {
-    let row = |one: &super::restricting::Restricting| {
-        let (what, place) = match one.given {
-            Given::Setting => ("setting", "the file and the line, or the variable"),
-            Given::Flag => ("flag of `lariat run`", "the flag"),
-            Given::ClaudeFlag => ("Claude Code flag", "the flag"),
-            Given::Permissions => {
+    let row = |one: &super::restricting::RestrictingInput| {
+        let (what, place) = match one.kind {
+            InputKind::Setting => ("setting", "the file and the line, or the variable"),
+            InputKind::Flag => ("flag of `lariat run`", "the flag"),
+            InputKind::ClaudeFlag => ("Claude Code flag", "the flag"),
+            InputKind::Permissions => {
                 ("`permissions` in any settings file, trusted or not", "the file and the line")
             }
-            Given::Hooks => ("`hooks` in a settings file in effect", "the file and the line"),
-            Given::ClaudeSetting => ("Claude Code setting", "the file and the line"),
-            Given::File => ("settings file", "the file"),
+            InputKind::Hooks => ("`hooks` in a settings file in effect", "the file and the line"),
+            InputKind::ClaudeSetting => ("Claude Code setting", "the file and the line"),
+            InputKind::File => ("settings file", "the file"),
         };
         format!("| {what} | `{}` | `{}` | {place} |\n", one.name, one.broken)
     };

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::run::{Output, RunArgs};
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::wire::stream_json::Wishes;
+use crate::wire::stream_json::StreamOptions;
 
 /// A run as the command line asked for it.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Task {
     pub(crate) images: Vec<PathBuf>,
     pub(crate) output: Output,
     /// Optional parts of the stream output.
-    pub(crate) wishes: Wishes,
+    pub(crate) stream_options: StreamOptions,
     /// The JSON schema that the answer must match.
     pub(crate) schema: Option<Schema>,
     pub(crate) which: Which,
@@ -29,7 +29,7 @@ pub(crate) struct Task {
     pub(crate) allow: Vec<String>,
     pub(crate) deny: Vec<String>,
     /// Settings in Claude Code's format: JSON text, or the path of a JSON file.
-    pub(crate) given: Vec<String>,
+    pub(crate) settings_texts: Vec<String>,
     /// The tools to offer; all if `None`.
     pub(crate) tools: Option<Vec<String>>,
     /// Whether to trust the project for this run.
@@ -45,9 +45,9 @@ pub(crate) struct Task {
     /// Text that precedes Lariat's system prompt.
     pub(crate) system_prompt: Option<String>,
     /// Whether a program controls the session through standard input.
-    pub(crate) held: bool,
+    pub(crate) controlled: bool,
     /// Whether that program answers approval requests.
-    pub(crate) answers: bool,
+    pub(crate) answers_approvals: bool,
     /// Requests that are ignored, for warnings.
     pub(crate) warnings: Vec<String>,
     /// Restrictions that cannot be enforced: flag and reason. Any entry prevents the run.
@@ -60,7 +60,7 @@ pub(crate) enum Schema {
     /// A JSON file.
     File(PathBuf),
     /// JSON text.
-    Given(String),
+    Text(String),
 }
 
 impl From<RunArgs> for Task {
@@ -71,7 +71,10 @@ impl From<RunArgs> for Task {
             prompt: if args.words.is_empty() { args.p } else { Some(args.words.join(" ")) },
             images: args.image,
             output: args.output,
-            wishes: Wishes { partial: args.include_partial_messages, ..Wishes::default() },
+            stream_options: StreamOptions {
+                partial: args.include_partial_messages,
+                ..StreamOptions::default()
+            },
             schema: args.output_schema.map(Schema::File),
             allow: args.allow,
             deny: args.deny,
@@ -91,7 +94,7 @@ impl Task {
         let Some((flag, why)) = self.refused.first() else { return Ok(()) };
         Err(Problem::new(Exit::Setup, format!("cannot enforce a restriction: {why}"))
             .at(flag.clone())
-            .next("fix or remove it; Lariat refuses to run when it cannot enforce a restriction"))
+            .hint("fix or remove it; Lariat refuses to run when it cannot enforce a restriction"))
     }
 
     /// Sets a setting by its path, at most one table deep.

@@ -8,14 +8,14 @@ use lariat_service::models::KNOWN;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde::Serialize;
 
-use super::Ended;
+use super::CommandResult;
 use super::print::{self, Column};
 use crate::args::manage::{AuthArgs, AuthCommand};
-use crate::around;
+use crate::detect;
 use crate::exit::Exit;
-use crate::keys::{KeyFile, Stored};
+use crate::keys::{KeyFile, StoredKey};
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// Where a provider's key is.
 #[derive(Serialize)]
@@ -26,18 +26,18 @@ struct Status {
     variables: Vec<String>,
 }
 
-pub(crate) fn auth(world: &World, args: AuthArgs) -> Ended {
-    let config = world.place(&world.visit(None))?.config;
-    let file = KeyFile::new(world.folders.keys());
+pub(crate) fn auth(env: &ProcessEnv, args: AuthArgs) -> CommandResult {
+    let config = env.place(&env.visit(None))?.config;
+    let file = KeyFile::new(env.folders.keys());
     match args.command {
-        AuthCommand::Status(args) => status(world, &config, args.json),
-        AuthCommand::Login(args) => login(world, &config, &file, &args.provider),
-        AuthCommand::Logout(args) => logout(world, &file, &args.provider),
+        AuthCommand::Status(args) => status(env, &config, args.json),
+        AuthCommand::Login(args) => login(env, &config, &file, &args.provider),
+        AuthCommand::Logout(args) => logout(env, &file, &args.provider),
     }
 }
 
-fn status(world: &World, config: &Config, json: bool) -> Ended {
-    let mut found = around::keys(world, config)?;
+fn status(env: &ProcessEnv, config: &Config, json: bool) -> CommandResult {
+    let mut found = detect::keys(env, config)?;
     let mut statuses: Vec<Status> = KNOWN
         .iter()
         .map(|known| {
@@ -69,76 +69,85 @@ fn status(world: &World, config: &Config, json: bool) -> Ended {
     Ok(Exit::Done)
 }
 
-fn login(world: &World, config: &Config, file: &KeyFile, provider: &str) -> Ended {
+fn login(env: &ProcessEnv, config: &Config, file: &KeyFile, provider: &str) -> CommandResult {
     let own = config.names_in("providers");
     let known = || KNOWN.iter().map(|known| known.name).chain(own.iter().map(String::as_str));
     if !known().any(|name| name == provider) {
         let near =
             nearest(provider, known()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        return Err(Problem::new(Exit::Usage, format!("unknown provider `{provider}`")).next(format!(
+        return Err(Problem::new(Exit::Usage, format!("unknown provider `{provider}`")).hint(format!(
             "{near}`lariat auth status` lists all; to add one, define `[providers.{provider}]` in your settings"
         )));
     }
     let key = read_key(provider)?;
     if key.is_empty() {
         return Err(Problem::new(Exit::Usage, "no API key given")
-            .next(format!("paste the key, or pipe it: `lariat auth login {provider} < FILE`")));
+            .hint(format!("paste the key, or pipe it: `lariat auth login {provider} < FILE`")));
     }
     if key.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
         return Err(Problem::new(
             Exit::Usage,
             "invalid API key: it contains white space; nothing was stored",
         )
-        .next("enter only the key, on one line"));
+        .hint("enter only the key, on one line"));
     }
-    keep(world, config, file, provider, key)
+    store_key(env, config, file, provider, key)
 }
 
 /// Stores a key in the keyring, or in the file if `auth.store` says so or the keyring fails.
-fn keep(world: &World, config: &Config, file: &KeyFile, provider: &str, key: String) -> Ended {
-    let (keyring, wanted) = (world.keyring(), config.text("auth.store").unwrap_or_default());
+fn store_key(
+    env: &ProcessEnv,
+    config: &Config,
+    file: &KeyFile,
+    provider: &str,
+    key: String,
+) -> CommandResult {
+    let (keyring, wanted) = (env.keyring(), config.text("auth.store").unwrap_or_default());
     // Read first, so that an unusable file prevents storing anything anywhere.
     let before = file.load()?.remove(provider);
-    let tried = (wanted != "file").then(|| keyring.store(provider, &key));
-    let why = match tried {
+    let attempt = (wanted != "file").then(|| keyring.store(provider, &key));
+    let failure = match attempt {
         Some(Ok(())) => {
-            file.store(provider, Stored::IN_KEYRING)?;
+            file.store(provider, StoredKey::IN_KEYRING)?;
             print::note(&format!("stored the key for {provider} in the system keyring"));
             return Ok(Exit::Done);
         }
-        Some(Err(trouble)) if wanted == "keyring" => {
-            return Err(trouble.problem("nothing was stored: the keyring is unavailable"));
+        Some(Err(keyring_error)) if wanted == "keyring" => {
+            return Err(keyring_error.problem("nothing was stored: the keyring is unavailable"));
         }
-        Some(Err(trouble)) => Some(trouble),
+        Some(Err(keyring_error)) => Some(keyring_error),
         None => None,
     };
-    file.store(provider, Stored::Key(key))?;
-    let reason = why.as_ref().map(|trouble| format!("; the keyring is unavailable: {}", trouble.cause));
+    file.store(provider, StoredKey::Key(key))?;
+    let reason = failure
+        .as_ref()
+        .map(|keyring_error| format!("; the keyring is unavailable: {}", keyring_error.cause));
     let path = file.path().display();
     print::note(&format!(
         "stored the key for {provider} in {path}, readable only by you{}",
         reason.unwrap_or_default()
     ));
-    if before == Some(Stored::IN_KEYRING) {
+    if before == Some(StoredKey::IN_KEYRING) {
         // Does not query a keyring that just failed.
-        if why.map_or_else(|| keyring.forget(provider), Err).is_err() {
+        if failure.map_or_else(|| keyring.remove(provider), Err).is_err() {
             print::note(&format!("warning: the previous key for {provider} is still in the keyring"));
         }
     }
     Ok(Exit::Done)
 }
 
-fn logout(world: &World, file: &KeyFile, provider: &str) -> Ended {
+fn logout(env: &ProcessEnv, file: &KeyFile, provider: &str) -> CommandResult {
     let Some(stored) = file.load()?.remove(provider) else {
         return Err(Problem::new(Exit::Failed, format!("no key is stored for {provider}"))
             .at(file.path().display().to_string())
-            .next("`lariat auth status` shows where your keys are"));
+            .hint("`lariat auth status` shows where your keys are"));
     };
-    if stored == Stored::IN_KEYRING {
-        let forgotten = world.keyring().forget(provider);
-        forgotten.map_err(|trouble| trouble.problem("could not remove the key from the keyring"))?;
+    if stored == StoredKey::IN_KEYRING {
+        let removed = env.keyring().remove(provider);
+        removed
+            .map_err(|keyring_error| keyring_error.problem("could not remove the key from the keyring"))?;
     }
-    file.forget(provider)?;
+    file.remove(provider)?;
     print::note(&format!("removed the key for {provider}"));
     Ok(Exit::Done)
 }

@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::print::{self, Column};
-use super::{Ended, config_set, template};
+use super::{CommandResult, config_set, template};
 use crate::args::manage::{ConfigArgs, ConfigCommand, ConfigShowArgs};
 use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 #[derive(Serialize)]
 struct Setting {
@@ -22,23 +22,23 @@ struct Setting {
     origin: Option<String>,
 }
 
-pub(crate) fn config(world: &World, args: ConfigArgs) -> Ended {
-    let own = world.folders.settings();
+pub(crate) fn config(env: &ProcessEnv, args: ConfigArgs) -> CommandResult {
+    let own = env.folders.settings();
     match args.command {
         ConfigCommand::Path => print::line(&own.display().to_string()),
         ConfigCommand::Schema => return print::json(&schema()),
         ConfigCommand::Show(args) => {
-            let place = world.place(&world.visit(None))?;
+            let place = env.place(&env.visit(None))?;
             show(&place.config, &args)?;
             place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
         }
-        ConfigCommand::Set(args) => return config_set::set(world, &args),
-        ConfigCommand::Edit => edit(world, &own)?,
+        ConfigCommand::Set(args) => return config_set::set(env, &args),
+        ConfigCommand::Edit => edit(env, &own)?,
     }
     Ok(Exit::Done)
 }
 
-fn show(config: &Config, args: &ConfigShowArgs) -> Ended {
+fn show(config: &Config, args: &ConfigShowArgs) -> CommandResult {
     let setting = |(key, set): (String, Set)| Setting {
         key,
         value: set.value,
@@ -69,10 +69,10 @@ fn warn(config: &Config) {
     config.warnings.iter().for_each(|warning| print::note(&format!("warning: {warning}")));
 }
 
-fn edit(world: &World, path: &Path) -> Result<(), Problem> {
-    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| world.variable(name)).ok_or_else(|| {
+fn edit(env: &ProcessEnv, path: &Path) -> Result<(), Problem> {
+    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| env.variable(name)).ok_or_else(|| {
         Problem::new(Exit::Setup, "no editor is configured")
-            .next(format!("set VISUAL or EDITOR, or edit {} yourself", path.display()))
+            .hint(format!("set VISUAL or EDITOR, or edit {} yourself", path.display()))
     })?;
     if files::text(path).is_none() && !path.exists() {
         if let Some(folder) = path.parent() {
@@ -82,7 +82,7 @@ fn edit(world: &World, path: &Path) -> Result<(), Problem> {
     }
     start(editor, path)?;
     // Loads the file at once, so that the user sees a mistake now and not in the next run.
-    warn(&world.place(&world.visit(None))?.config);
+    warn(&env.place(&env.visit(None))?.config);
     Ok(())
 }
 
@@ -94,7 +94,7 @@ fn start(editor: &str, path: &Path) -> Result<(), Problem> {
     let wrong = |what: String| {
         Problem::new(Exit::Failed, format!("the editor `{editor}` {what}"))
             .at(path.display().to_string())
-            .next("set VISUAL or EDITOR to a working editor")
+            .hint("set VISUAL or EDITOR to a working editor")
     };
     match ended {
         Ok(status) if status.success() => Ok(()),

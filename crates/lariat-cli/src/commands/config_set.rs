@@ -7,33 +7,33 @@ use lariat_service::config::{Config, Said, explained};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table};
 
-use super::{Ended, print};
+use super::{CommandResult, print};
 use crate::args::manage::ConfigSetArgs;
 use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// A project's settings file.
 const PROJECT: &str = "lariat.toml";
 
-pub(super) fn set(world: &World, args: &ConfigSetArgs) -> Ended {
+pub(super) fn set(env: &ProcessEnv, args: &ConfigSetArgs) -> CommandResult {
     let (path, level) = match args.project {
-        true => (world.directory.join(PROJECT), Level::Project),
-        false => (world.folders.settings(), Level::User),
+        true => (env.directory.join(PROJECT), Level::Project),
+        false => (env.folders.settings(), Level::User),
     };
     let origin = Origin::file(level, &path);
-    let value = if args.unset { None } else { Some(checked(&origin, &args.key, &args.value)?) };
+    let value = if args.unset { None } else { Some(parse_value(&origin, &args.key, &args.value)?) };
     let text = if path.exists() {
         String::from_utf8(files::read(&path)?)
             .map_err(|_| Problem::new(Exit::Setup, "the file is not UTF-8").at(path.display().to_string()))?
     } else {
         String::new()
     };
-    let text = edited(&text, &args.key, value.as_ref()).map_err(|cause| {
+    let text = edit_text(&text, &args.key, value.as_ref()).map_err(|cause| {
         Problem::new(Exit::Setup, cause)
             .at(path.display().to_string())
-            .next("fix the file first with `lariat config edit`")
+            .hint("fix the file first with `lariat config edit`")
     })?;
     files::replace(&path, &text, args.project)?;
     match &value {
@@ -41,13 +41,13 @@ pub(super) fn set(world: &World, args: &ConfigSetArgs) -> Ended {
         None => print::line(&format!("{} unset", args.key)),
     }
     print::note(&format!("wrote {}", path.display()));
-    told_if_overridden(world, &args.key, &origin, value.as_ref());
+    note_if_overridden(env, &args.key, &origin, value.as_ref());
     Ok(Exit::Done)
 }
 
 /// Notes when the project or a variable overrides the new value.
-fn told_if_overridden(world: &World, key: &str, origin: &Origin, value: Option<&Value>) {
-    let Ok(place) = world.place(&world.visit(None)) else { return };
+fn note_if_overridden(env: &ProcessEnv, key: &str, origin: &Origin, value: Option<&Value>) {
+    let Ok(place) = env.place(&env.visit(None)) else { return };
     let Some(set) = place.config.get(key) else { return };
     let stronger = set.origin.filter(|by| by.file != origin.file && Some(&set.value) != value);
     if let Some(stronger) = stronger {
@@ -56,14 +56,14 @@ fn told_if_overridden(world: &World, key: &str, origin: &Origin, value: Option<&
 }
 
 /// Parses the value as JSON, text or a list of texts, whichever the setting accepts.
-fn checked(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Problem> {
+fn parse_value(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Problem> {
     let joined = words.join(" ");
     let list = || Value::from(words.to_vec());
-    let mut meant: Vec<Value> = Vec::new();
-    meant.extend(serde_json::from_str(&joined).ok());
-    meant.extend([Value::from(joined.as_str()), list()]);
+    let mut candidates: Vec<Value> = Vec::new();
+    candidates.extend(serde_json::from_str(&joined).ok());
+    candidates.extend([Value::from(joined.as_str()), list()]);
     let mut problem = None;
-    for value in meant {
+    for value in candidates {
         let config = Config::merge([Said { origin: origin.clone(), values: nested(key, value) }]);
         if let Some(set) = config.get(key).filter(|set| set.origin.is_some()) {
             return Ok(set.value);
@@ -77,7 +77,7 @@ fn checked(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Proble
         None => format!("`{key}` cannot be set with this command"),
     };
     Err(Problem::new(Exit::Usage, cause)
-        .next("`lariat config show` lists the settings; `lariat config edit` opens the file"))
+        .hint("`lariat config show` lists the settings; `lariat config edit` opens the file"))
 }
 
 /// Settings with a single key, as nested tables.
@@ -91,7 +91,7 @@ fn nested(key: &str, value: Value) -> Map<String, Value> {
 }
 
 /// Returns the file with a setting changed, or removed if `value` is `None`. Keeps comments and order.
-fn edited(text: &str, key: &str, value: Option<&Value>) -> Result<String, String> {
+fn edit_text(text: &str, key: &str, value: Option<&Value>) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         format!("the file is not valid TOML: {}", error.message().trim())
     })?;

@@ -13,12 +13,12 @@ use lariat_service::models::Models;
 use lariat_service::{Place, ServiceError, walls};
 use serde::Serialize;
 
-use super::{Ended, consent, print, trust};
+use super::{CommandResult, print, trust, trust_prompt};
 use crate::args::manage::DoctorArgs;
-use crate::around;
+use crate::detect;
 use crate::exit::Exit;
-use crate::keys::{KeyFile, Stored};
-use crate::world::World;
+use crate::keys::{KeyFile, StoredKey};
+use crate::process_env::ProcessEnv;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -49,35 +49,35 @@ fn bad(about: &'static str, what: impl Into<String>, fix: impl Into<String>) -> 
     Finding { about, level: Level::Problem, what: what.into(), fix: Some(fix.into()) }
 }
 
-pub(crate) async fn doctor(world: &World, args: &DoctorArgs) -> Ended {
+pub(crate) async fn doctor(env: &ProcessEnv, args: &DoctorArgs) -> CommandResult {
     let mut findings = Vec::new();
-    match world.place(&world.visit(None)) {
+    match env.place(&env.visit(None)) {
         Err(problem) => {
-            let fix = problem.next.clone().unwrap_or_else(|| "fix the file".to_owned());
+            let fix = problem.hint.clone().unwrap_or_else(|| "fix the file".to_owned());
             let place = problem.place.map(|place| format!("{place}: ")).unwrap_or_default();
             findings.push(bad("settings", format!("{place}{}", problem.cause), fix));
         }
         Ok(place) => {
             findings.extend(settings(&place));
-            findings.push(trusted(&place));
-            findings.push(sandbox(world, &place).await);
-            findings.extend(store(world, &place).await);
-            findings.push(keyring(world, &place));
-            findings.extend(models(world, &place).await);
+            findings.push(project_trust(&place));
+            findings.push(sandbox(env, &place).await);
+            findings.extend(store(env, &place).await);
+            findings.push(keyring(env, &place));
+            findings.extend(models(env, &place).await);
         }
     }
-    findings.extend(terminal(world));
-    findings.push(git(world));
+    findings.extend(terminal(env));
+    findings.push(git(env));
     let is_bad = findings.iter().any(|finding| finding.level == Level::Problem);
     if args.json {
         print::json(&findings)?;
     } else {
-        findings.iter().for_each(tell);
+        findings.iter().for_each(print_finding);
     }
-    Ok(if is_bad { Exit::Unsound } else { Exit::Done })
+    Ok(if is_bad { Exit::VerificationFailed } else { Exit::Done })
 }
 
-fn tell(finding: &Finding) {
+fn print_finding(finding: &Finding) {
     let mark = match finding.level {
         Level::Ok => "ok     ",
         Level::Warning => "warning",
@@ -105,7 +105,7 @@ fn settings(place: &Place) -> Vec<Finding> {
     findings
 }
 
-fn trusted(place: &Place) -> Finding {
+fn project_trust(place: &Place) -> Finding {
     let root = place.opened.territory.root();
     match (&place.opened.standing, place.opened.trust) {
         (Standing::Harmless, _) | (_, Trust::Trusted) => {
@@ -113,13 +113,13 @@ fn trusted(place: &Place) -> Finding {
         }
         _ => warning(
             "trust",
-            format!("{}: {}", root.display(), consent::situation(place)),
-            consent::advice(place),
+            format!("{}: {}", root.display(), trust_prompt::situation(place)),
+            trust_prompt::advice(place),
         ),
     }
 }
 
-async fn sandbox(world: &World, place: &Place) -> Finding {
+async fn sandbox(env: &ProcessEnv, place: &Place) -> Finding {
     if !place.config.flag("sandbox.enabled") {
         return warning(
             "sandbox",
@@ -127,7 +127,7 @@ async fn sandbox(world: &World, place: &Place) -> Finding {
             "remove `enabled = false` from `[sandbox]` in your settings",
         );
     }
-    let found = walls::look(&world.folders, &world.environment()).await;
+    let found = walls::look(&env.folders, &env.environment()).await;
     let reasons: Vec<String> =
         found.refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
     match found.backends.first() {
@@ -152,8 +152,8 @@ async fn sandbox(world: &World, place: &Place) -> Finding {
     }
 }
 
-async fn store(world: &World, place: &Place) -> Vec<Finding> {
-    let service = match world.service(place).await {
+async fn store(env: &ProcessEnv, place: &Place) -> Vec<Finding> {
+    let service = match env.service(place).await {
         Ok(service) => service,
         Err(error) => {
             return vec![bad(
@@ -193,42 +193,43 @@ async fn store(world: &World, place: &Place) -> Vec<Finding> {
 }
 
 /// Checks whether the keyring can store keys and read the stored ones. The check of the keys reports problems with the key file.
-fn keyring(world: &World, place: &Place) -> Finding {
-    let stored = KeyFile::new(world.folders.keys()).load().unwrap_or_default();
-    let there = stored.iter().filter(|(_, stored)| **stored == Stored::IN_KEYRING);
-    let there: Vec<&str> = there.map(|(provider, _)| provider.as_str()).collect();
+fn keyring(env: &ProcessEnv, place: &Place) -> Finding {
+    let stored = KeyFile::new(env.folders.keys()).load().unwrap_or_default();
+    let in_keyring = stored.iter().filter(|(_, stored)| **stored == StoredKey::IN_KEYRING);
+    let in_keyring: Vec<&str> = in_keyring.map(|(provider, _)| provider.as_str()).collect();
     let wanted = place.config.text("auth.store").unwrap_or_default();
-    if wanted == "file" && there.is_empty() {
+    if wanted == "file" && in_keyring.is_empty() {
         return ok("keyring", "not used: `auth.store` is `file`");
     }
-    match world.keyring().look() {
+    match env.keyring().check() {
         Ok(()) => ok("keyring", "available and unlocked"),
-        Err(trouble) if !there.is_empty() => {
-            let what = format!("could not read the keys for {}: {}", there.join(", "), trouble.cause);
-            warning("keyring", what, trouble.step)
+        Err(keyring_error) if !in_keyring.is_empty() => {
+            let what =
+                format!("could not read the keys for {}: {}", in_keyring.join(", "), keyring_error.cause);
+            warning("keyring", what, keyring_error.step)
         }
-        Err(trouble) if wanted == "keyring" => {
-            warning("keyring", format!("cannot store keys: {}", trouble.cause), trouble.step)
+        Err(keyring_error) if wanted == "keyring" => {
+            warning("keyring", format!("cannot store keys: {}", keyring_error.cause), keyring_error.step)
         }
-        Err(trouble) => {
-            let what = format!("{}; keys are stored in a file readable only by you", trouble.cause);
+        Err(keyring_error) => {
+            let what = format!("{}; keys are stored in a file readable only by you", keyring_error.cause);
             ok("keyring", what)
         }
     }
 }
 
-async fn models(world: &World, place: &Place) -> Vec<Finding> {
+async fn models(env: &ProcessEnv, place: &Place) -> Vec<Finding> {
     let mut findings = Vec::new();
-    match around::keys(world, &place.config) {
+    match detect::keys(env, &place.config) {
         Ok(keys) if keys.is_empty() => findings.push(ok("keys", "no API keys found")),
         Ok(keys) => {
             let found: Vec<String> =
                 keys.iter().map(|key| format!("{} ({})", key.provider, key.from)).collect();
             findings.push(ok("keys", found.join(", ")));
         }
-        Err(problem) => findings.push(bad("keys", problem.cause, problem.next.unwrap_or_default())),
+        Err(problem) => findings.push(bad("keys", problem.cause, problem.hint.unwrap_or_default())),
     }
-    let servers = around::servers(&place.config).await;
+    let servers = detect::servers(&place.config).await;
     for server in &servers {
         let models = match server.models.as_slice() {
             [] => "no models".to_owned(),
@@ -236,14 +237,14 @@ async fn models(world: &World, place: &Place) -> Vec<Finding> {
         };
         findings.push(ok("local", format!("{} at {}: {models}", server.title, server.base_url)));
     }
-    let keys = world.keys();
+    let keys = env.keys();
     let models = Models::new(&place.config, &keys).with_catalogue(&place.catalogue);
     match models.chosen() {
         Ok(model) => {
             findings.push(ok("model", format!("{}/{}", model.provider, model.id)));
             let is_keyed = models.key(&model.provider).is_some();
-            if let Some(address) = around::address(&model).filter(|_| is_keyed) {
-                findings.push(match around::reach(&address).await {
+            if let Some(address) = detect::address(&model).filter(|_| is_keyed) {
+                findings.push(match detect::connect(&address).await {
                     Ok(name) => ok("network", format!("connected to {name}")),
                     Err(why) => bad(
                         "network",
@@ -262,24 +263,24 @@ async fn models(world: &World, place: &Place) -> Vec<Finding> {
         }
         Err(error) => {
             let problem = crate::problem::Problem::from(error);
-            findings.push(bad("model", problem.cause, problem.next.unwrap_or_default()));
+            findings.push(bad("model", problem.cause, problem.hint.unwrap_or_default()));
         }
     }
     findings
 }
 
-fn terminal(world: &World) -> Vec<Finding> {
+fn terminal(env: &ProcessEnv) -> Vec<Finding> {
     let output = std::io::stdout();
     if !output.is_terminal() {
         return vec![ok("terminal", "output is not a terminal: plain text")];
     }
     let width = rustix::termios::tcgetwinsize(&output).map(|size| size.ws_col).unwrap_or_default();
-    let colour = match (world.variable("NO_COLOR"), world.variable("TERM")) {
+    let colour = match (env.variable("NO_COLOR"), env.variable("TERM")) {
         (Some(_), _) => "no color (NO_COLOR)",
         (None, None | Some("dumb")) => "no color (TERM)",
         _ => "color",
     };
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| world.variable(name));
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| env.variable(name));
     let is_utf8 = locale.is_some_and(|locale| {
         let locale = locale.to_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
@@ -302,8 +303,8 @@ fn terminal(world: &World) -> Vec<Finding> {
     findings
 }
 
-fn git(world: &World) -> Finding {
-    if let Some(found) = world.environment().find("git".as_ref()) {
+fn git(env: &ProcessEnv) -> Finding {
+    if let Some(found) = env.environment().find("git".as_ref()) {
         return ok("git", found.display().to_string());
     }
     warning("git", "not found: the model does not see what changed", "install git")

@@ -9,12 +9,12 @@ use lariat_guard::trust::{Difference, Standing, TrustBook};
 use lariat_service::{Place, ServiceError};
 use serde_json::Value;
 
-use super::{Ended, ask, print, template};
+use super::{CommandResult, confirm, print, template};
 use crate::args::manage::InitArgs;
 use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// What the project's files say about it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,43 +25,43 @@ struct Project {
 }
 
 /// Writes the missing ones of the two files, after confirmation.
-pub(crate) fn init(world: &World, args: &InitArgs) -> Ended {
-    let place = world.place(&world.visit(None))?;
+pub(crate) fn init(env: &ProcessEnv, args: &InitArgs) -> CommandResult {
+    let place = env.place(&env.visit(None))?;
     let folder = place.path();
-    let project = look(folder);
+    let project = detect_project(folder);
     let mut files = vec![("AGENTS.md", agents(&project)), ("lariat.toml", template::project())];
     // Lariat does not read an AGENTS.md next to a CLAUDE.md.
     if let Some(name) = CLAUDE.iter().find(|name| folder.join(name).symlink_metadata().is_ok()) {
         print::note(&format!("{name} exists, so AGENTS.md is not written: Lariat reads only one of them"));
         files.retain(|(name, _)| *name != "AGENTS.md");
     }
-    let (there, missing): (Vec<_>, Vec<_>) =
+    let (existing, missing): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|(name, _)| folder.join(name).symlink_metadata().is_ok());
-    there.iter().for_each(|(name, _)| print::note(&format!("{name} exists and stays unchanged")));
+    existing.iter().for_each(|(name, _)| print::note(&format!("{name} exists and stays unchanged")));
     if missing.is_empty() {
         return Ok(Exit::Done);
     }
     for (name, text) in &missing {
         print::line(&format!("--- {name}\n{text}"));
     }
-    if !ask::whether(world, "Write these files?", args.yes)? {
+    if !confirm::confirm(env, "Write these files?", args.yes)? {
         return Ok(Exit::Done);
     }
     for (name, text) in &missing {
         files::write_new(&folder.join(name), text)?;
         print::note(&format!("wrote {name}"));
     }
-    keep_trust(world, &place, &missing)?;
+    keep_trust(env, &place, &missing)?;
     Ok(Exit::Done)
 }
 
 /// Extends the trust in a trusted project to the files just written, if nothing else changed.
-fn keep_trust(world: &World, before: &Place, written: &[(&str, String)]) -> Result<(), Problem> {
+fn keep_trust(env: &ProcessEnv, before: &Place, written: &[(&str, String)]) -> Result<(), Problem> {
     if !before.opened.standing.is_trusted() {
         print::note("note: Lariat uses these files once you trust the project: run `lariat trust`");
         return Ok(());
     }
-    let now = world.place(&world.visit(None))?;
+    let now = env.place(&env.visit(None))?;
     let Standing::Changed(differences) = &now.opened.standing else { return Ok(()) };
     let root = now.opened.territory.root();
     let is_ours = |one: &Difference| {
@@ -69,20 +69,20 @@ fn keep_trust(world: &World, before: &Place, written: &[(&str, String)]) -> Resu
         written.iter().any(|(name, ours)| path == before.path().join(name) && text == Some(ours))
     };
     if differences.iter().all(is_ours) {
-        now.opened.accept(&TrustBook::new(world.folders.trust())).map_err(ServiceError::from)?;
+        now.opened.accept(&TrustBook::new(env.folders.trust())).map_err(ServiceError::from)?;
     }
     Ok(())
 }
 
 /// Detects languages and commands from the files of a project.
-fn look(folder: &Path) -> Project {
+fn detect_project(folder: &Path) -> Project {
     let text = |name: &str| files::text(&folder.join(name));
     let has = |name: &str| folder.join(name).exists();
     let mut project = Project {
         name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         ..Project::default()
     };
-    let mut say = |with: &'static str, commands: Vec<(&'static str, String)>| {
+    let mut add = |with: &'static str, commands: Vec<(&'static str, String)>| {
         project.made_with.push(with);
         project.commands.extend(commands);
     };
@@ -90,7 +90,7 @@ fn look(folder: &Path) -> Project {
         commands.iter().map(|(what, command)| (*what, (*command).to_owned())).collect::<Vec<_>>()
     };
     if has("Cargo.toml") {
-        say(
+        add(
             "Rust (Cargo)",
             fixed(&[
                 ("build", "cargo build"),
@@ -104,36 +104,36 @@ fn look(folder: &Path) -> Project {
         let runner =
             [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
         let runner = runner.iter().find(|(lock, _)| has(lock)).map_or("npm", |(_, runner)| runner);
-        say("JavaScript (package.json)", scripts(&text, runner));
+        add("JavaScript (package.json)", scripts(&text, runner));
     }
     if let Some(text) = text("pyproject.toml") {
-        say("Python (pyproject.toml)", python(&text, has("uv.lock")));
+        add("Python (pyproject.toml)", python(&text, has("uv.lock")));
     } else if has("requirements.txt") || has("setup.py") {
-        say("Python", Vec::new());
+        add("Python", Vec::new());
     }
     if has("go.mod") {
-        say("Go", fixed(&[("build", "go build ./..."), ("test", "go test ./..."), ("lint", "go vet ./...")]));
+        add("Go", fixed(&[("build", "go build ./..."), ("test", "go test ./..."), ("lint", "go vet ./...")]));
     }
     if has("pom.xml") {
-        say("Java (Maven)", fixed(&[("build", "mvn package"), ("test", "mvn test")]));
+        add("Java (Maven)", fixed(&[("build", "mvn package"), ("test", "mvn test")]));
     }
     if has("gradlew") {
-        say("Gradle", fixed(&[("build", "./gradlew build"), ("test", "./gradlew test")]));
+        add("Gradle", fixed(&[("build", "./gradlew build"), ("test", "./gradlew test")]));
     }
     if has("CMakeLists.txt") {
-        say(
+        add(
             "CMake",
             fixed(&[("build", "cmake -B build && cmake --build build"), ("test", "ctest --test-dir build")]),
         );
     }
     for name in ["Makefile", "makefile", "GNUmakefile"] {
         if let Some(text) = text(name) {
-            say("make", targets(&text, "make"));
+            add("make", targets(&text, "make"));
             break;
         }
     }
     if let Some(text) = text("justfile").or_else(|| text("Justfile")) {
-        say("just", targets(&text, "just"));
+        add("just", targets(&text, "just"));
     }
     project
 }

@@ -9,23 +9,23 @@ use lariat_guard::display;
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 
-use super::Ended;
+use super::CommandResult;
 use crate::exit::Exit;
 use crate::problem::Problem;
 pub(crate) use crate::screen::human::{ago, count, counted, money, size, time};
-use crate::screen::look::Look;
 pub(crate) use crate::screen::table::Column;
+use crate::screen::theme::Theme;
 
 /// Plain text without styles, as wide as the terminal.
-pub(crate) fn look() -> Look {
+pub(crate) fn theme() -> Theme {
     match tcgetwinsize(std::io::stdout()) {
-        Ok(size) if size.ws_col > 0 => Look::plain(size.ws_col.into()),
-        _ => Look::piped(),
+        Ok(size) if size.ws_col > 0 => Theme::plain(size.ws_col.into()),
+        _ => Theme::piped(),
     }
 }
 
 pub(crate) fn table(columns: &[Column], rows: &[Vec<String>]) -> String {
-    crate::screen::table::table(columns, rows, &look())
+    crate::screen::table::table(columns, rows, &theme())
 }
 
 pub(crate) fn out(text: &str) {
@@ -48,7 +48,7 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Writes a JSON document, escaping control and invisible characters.
-pub(crate) fn json(value: &impl Serialize) -> Ended {
+pub(crate) fn json(value: &impl Serialize) -> CommandResult {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Problem::new(Exit::Failed, format!("could not write JSON: {error}")))?;
     out(&format!("{}\n", display::json(&text)));
@@ -56,7 +56,7 @@ pub(crate) fn json(value: &impl Serialize) -> Ended {
 }
 
 /// The first `most` characters of the first line, with `…` if there is more.
-pub(crate) fn beginning(text: &str, most: usize) -> String {
+pub(crate) fn abbreviate(text: &str, most: usize) -> String {
     let text = text.trim();
     let first = text.lines().next().unwrap_or_default();
     let cut: String = first.chars().take(most).collect();

@@ -8,18 +8,18 @@ use clap_mangen::Man;
 use lariat_core::archive::ListQuery;
 use lariat_guard::display;
 
-use super::{Ended, models, print};
+use super::{CommandResult, models, print};
 use crate::args::Args;
-use crate::args::manage::{CompleteArgs, Completed, CompletionsArgs, ManArgs};
+use crate::args::manage::{CompleteArgs, CompletionKind, CompletionsArgs, ManArgs};
 use crate::exit::{CODES, Exit};
 use crate::files;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-pub(crate) fn completions(args: &CompletionsArgs) -> Ended {
+pub(crate) fn completions(args: &CompletionsArgs) -> CommandResult {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "lariat", &mut text);
-    print::out(&offering(args.shell, &String::from_utf8_lossy(&text)));
+    print::out(&with_dynamic_values(args.shell, &String::from_utf8_lossy(&text)));
     Ok(Exit::Done)
 }
 
@@ -28,7 +28,7 @@ const SESSIONS: &[&str] = &["-r", "--resume", "--fork"];
 const MODELS: &[&str] = &["-m", "--model"];
 
 /// Completes session ids and model names where the generated script completes files.
-fn offering(shell: Shell, script: &str) -> String {
+fn with_dynamic_values(shell: Shell, script: &str) -> String {
     match shell {
         Shell::Bash => for_bash(script),
         Shell::Zsh => for_zsh(script),
@@ -38,7 +38,7 @@ fn offering(shell: Shell, script: &str) -> String {
 }
 
 fn for_bash(script: &str) -> String {
-    let mut offered = None;
+    let mut kind = None;
     let mut text = String::with_capacity(script.len());
     for line in script.lines() {
         let option = line.trim().strip_suffix(')').unwrap_or_default();
@@ -47,15 +47,15 @@ fn for_bash(script: &str) -> String {
                 "COMPREPLY=($(compgen -W \"$(lariat __complete {what} 2>/dev/null | cut -f1)\" -- \"${{cur}}\"))"
             )
         };
-        match offered.take() {
+        match kind.take() {
             Some(what) => text.push_str(&line.replace("COMPREPLY=($(compgen -f \"${cur}\"))", &asks(what))),
             None => text.push_str(line),
         }
         text.push('\n');
         if SESSIONS.contains(&option) {
-            offered = Some("sessions");
+            kind = Some("sessions");
         } else if MODELS.contains(&option) {
-            offered = Some("models");
+            kind = Some("models");
         }
     }
     text
@@ -108,19 +108,19 @@ fn for_fish(script: &str) -> String {
 }
 
 /// Prints candidates, one per line, with a description after a tab.
-pub(crate) async fn complete(world: &World, args: CompleteArgs) -> Ended {
-    let place = world.place(&world.visit(None))?;
+pub(crate) async fn complete(env: &ProcessEnv, args: CompleteArgs) -> CommandResult {
+    let place = env.place(&env.visit(None))?;
     match args.what {
-        Completed::Models => {
+        CompletionKind::Models => {
             for name in models::names(&place.config) {
                 print::line(&name);
             }
         }
-        Completed::Sessions => {
+        CompletionKind::Sessions => {
             let mut query = ListQuery::default();
-            query.limit = OFFERED;
-            for session in world.service(&place).await?.archive().list(&query).await? {
-                let name = print::beginning(session.name().unwrap_or_default(), 60);
+            query.limit = MAX_SESSIONS;
+            for session in env.service(&place).await?.archive().list(&query).await? {
+                let name = print::abbreviate(session.name().unwrap_or_default(), 60);
                 print::out(&format!("{}\t{}\n", session.session_id, display::line(&name)));
             }
         }
@@ -129,10 +129,10 @@ pub(crate) async fn complete(world: &World, args: CompleteArgs) -> Ended {
 }
 
 /// Maximum number of sessions to offer, newest first.
-const OFFERED: usize = 50;
+const MAX_SESSIONS: usize = 50;
 
 /// Prints the main man page, or writes all pages to a directory.
-pub(crate) fn man(args: &ManArgs) -> Ended {
+pub(crate) fn man(args: &ManArgs) -> CommandResult {
     let mut command = Args::command().disable_help_subcommand(true);
     command.build();
     let Some(dir) = &args.dir else {

@@ -29,13 +29,13 @@ fn body(is_meant: impl Fn(&Key) -> bool) -> String {
             text.push_str(&format!("\n# [{}]", within.replace('*', "NAME")));
             table = within;
         }
-        text.push_str(&format!("\n# {}\n# {name} = {}\n", key.about, written(key)));
+        text.push_str(&format!("\n# {}\n# {name} = {}\n", key.about, example_value(key)));
     }
     text
 }
 
 /// The default of a setting, or a working example; never a value that disables something.
-fn written(key: &Key) -> String {
+fn example_value(key: &Key) -> String {
     let quoted = |text: &str| format!("\"{text}\"");
     match key.kind {
         Kind::Text | Kind::Time | Kind::Word(_) if !key.default.is_empty() => quoted(key.default),

@@ -43,7 +43,7 @@ fn project_template_omits_user_only_settings() {
 #[test]
 fn template_examples_are_not_empty_or_zero() {
     for key in KEYS.iter().filter(|key| key.default.is_empty()) {
-        let written = written(key);
+        let written = example_value(key);
         assert!(!matches!(written.as_str(), "" | "\"\"" | "0" | "[]"), "{} = {written}", key.name);
     }
 }

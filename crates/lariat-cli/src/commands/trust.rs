@@ -7,59 +7,59 @@ use serde::Serialize;
 use similar::TextDiff;
 
 use super::print::{self, Column};
-use super::{Ended, ask};
+use super::{CommandResult, confirm};
 use crate::args::manage::TrustArgs;
 use crate::exit::Exit;
 use crate::problem::Problem;
+use crate::process_env::{ProcessEnv, Stream};
 use crate::screen::diff;
-use crate::screen::look::Look;
-use crate::world::{Stream, World};
+use crate::screen::theme::Theme;
 
 #[derive(Serialize)]
-struct Told {
+struct TrustReport {
     directory: String,
     standing: &'static str,
-    brings: Vec<Thing>,
+    brings: Vec<ReportItem>,
     changed: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Revoked {
+struct RevokeReport {
     directory: String,
     revoked: bool,
 }
 
 #[derive(Serialize)]
-struct Thing {
+struct ReportItem {
     file: String,
     kind: &'static str,
     what: String,
 }
 
 /// Shows the project's configuration, and trusts it if the user confirms.
-pub(crate) fn trust(world: &World, args: &TrustArgs) -> Ended {
-    let book = TrustBook::new(world.folders.trust());
+pub(crate) fn trust(env: &ProcessEnv, args: &TrustArgs) -> CommandResult {
+    let book = TrustBook::new(env.folders.trust());
     if args.list {
         return list(&book, args.json);
     }
     if args.revoke {
-        return revoke(world, &book, args);
+        return revoke(env, &book, args);
     }
-    let place = world.place(&world.visit(args.dir.as_ref()))?;
-    let mut told = told(&place);
+    let place = env.place(&env.visit(args.dir.as_ref()))?;
+    let mut report = report(&place);
     if args.json {
         if args.yes {
             place.opened.accept(&book).map_err(ServiceError::from)?;
-            told.standing = standing(&Standing::Trusted);
-            told.changed.clear();
+            report.standing = standing(&Standing::Trusted);
+            report.changed.clear();
         }
-        return print::json(&told);
+        return print::json(&report);
     }
-    show(world, &place);
+    show(env, &place);
     if place.opened.standing.is_trusted() {
         return Ok(Exit::Done);
     }
-    if !ask::whether(world, "Trust this project with exactly this configuration?", args.yes)? {
+    if !confirm::confirm(env, "Trust this project with exactly this configuration?", args.yes)? {
         return Ok(Exit::Done);
     }
     place.opened.accept(&book).map_err(ServiceError::from)?;
@@ -68,37 +68,37 @@ pub(crate) fn trust(world: &World, args: &TrustArgs) -> Ended {
 }
 
 /// Shows the project's configuration, and what changed since the user trusted it.
-pub(crate) fn show(world: &World, place: &Place) {
-    let told = told(place);
-    print::line(&format!("{}: {}", told.directory, standing_text(&place.opened.standing)));
+pub(crate) fn show(env: &ProcessEnv, place: &Place) {
+    let report = report(place);
+    print::line(&format!("{}: {}", report.directory, standing_text(&place.opened.standing)));
     place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
-    if !told.brings.is_empty() {
+    if !report.brings.is_empty() {
         // The user approves this, so it is shown in full.
         let exact = |text: &str| display::line(text).into_owned();
-        let rows: Vec<Vec<String>> = told
+        let rows: Vec<Vec<String>> = report
             .brings
             .iter()
-            .map(|thing| vec![thing.kind.to_owned(), exact(&thing.file), exact(&thing.what)])
+            .map(|item| vec![item.kind.to_owned(), exact(&item.file), exact(&item.what)])
             .collect();
         let columns = [Column::whole("KIND"), Column::whole("FILE"), Column::whole("WHAT")];
         print::out(&print::table(&columns, &rows));
     }
     if let Standing::Changed(differences) = &place.opened.standing {
         print::line("\nchanged since you trusted it:");
-        let look = world.terminal(&place.config, Stream::Output);
-        differences.iter().for_each(|difference| print::out(&shown(difference, &look)));
+        let theme = env.terminal(&place.config, Stream::Output);
+        differences.iter().for_each(|difference| print::out(&file_diff(difference, &theme)));
     }
 }
 
-fn told(place: &Place) -> Told {
+fn report(place: &Place) -> TrustReport {
     let opened = &place.opened;
     let brings = opened.brings().into_iter();
-    let brings = brings.map(|one| Thing { kind: kind(one.kind), file: one.file, what: one.what });
+    let brings = brings.map(|one| ReportItem { kind: kind(one.kind), file: one.file, what: one.what });
     let changed = match &opened.standing {
         Standing::Changed(differences) => differences.iter().map(|found| found.path.clone()).collect(),
         _ => Vec::new(),
     };
-    Told {
+    TrustReport {
         directory: opened.territory.root().display().to_string(),
         standing: standing(&opened.standing),
         brings: brings.collect(),
@@ -140,7 +140,7 @@ const fn kind(kind: BroughtKind) -> &'static str {
 }
 
 /// Shows how a file changed, in full, because the user approves it. In a pipe, a plain diff.
-fn shown(difference: &Difference, look: &Look) -> String {
+fn file_diff(difference: &Difference, theme: &Theme) -> String {
     let path = display::line(&difference.path);
     let (before, now) = match (&difference.before, &difference.now) {
         (None, _) => return format!("{path}: new\n"),
@@ -153,10 +153,10 @@ fn shown(difference: &Difference, look: &Look) -> String {
     };
     let diff = TextDiff::from_lines(before, now);
     let diff = diff.unified_diff().header(&format!("a/{path}"), &format!("b/{path}")).to_string();
-    if look.is_terminal { diff::exact(&diff, usize::MAX, look) } else { display::block(&diff).into_owned() }
+    if theme.is_terminal { diff::exact(&diff, usize::MAX, theme) } else { display::block(&diff).into_owned() }
 }
 
-fn list(book: &TrustBook, json: bool) -> Ended {
+fn list(book: &TrustBook, json: bool) -> CommandResult {
     let trusted = book.list()?;
     if json {
         let paths: Vec<&str> = trusted.iter().map(|one| one.identity.path.as_str()).collect();
@@ -169,22 +169,22 @@ fn list(book: &TrustBook, json: bool) -> Ended {
     Ok(Exit::Done)
 }
 
-fn revoke(world: &World, book: &TrustBook, args: &TrustArgs) -> Ended {
+fn revoke(env: &ProcessEnv, book: &TrustBook, args: &TrustArgs) -> CommandResult {
     // Trust in a deleted directory can be revoked, too.
-    let named = args.dir.clone().unwrap_or_else(|| world.directory.clone());
-    let path = match world.place(&world.visit(Some(&named))) {
+    let named = args.dir.clone().unwrap_or_else(|| env.directory.clone());
+    let path = match env.place(&env.visit(Some(&named))) {
         Ok(place) => place.opened.territory.root().display().to_string(),
         // A deleted directory, or one with invalid settings.
         Err(_) => named.canonicalize().unwrap_or(named).display().to_string(),
     };
     if book.revoke(&path)? {
         if args.json {
-            return print::json(&Revoked { directory: path, revoked: true });
+            return print::json(&RevokeReport { directory: path, revoked: true });
         }
         print::note(&format!("revoked trust in {path}"));
         return Ok(Exit::Done);
     }
     Err(Problem::new(Exit::Failed, "the project is not trusted")
         .at(path)
-        .next("`lariat trust --list` lists trusted projects"))
+        .hint("`lariat trust --list` lists trusted projects"))
 }

@@ -8,12 +8,12 @@ use lariat_host::undo::{
 };
 use serde::Serialize;
 
-use super::{Ended, ask, print, undo_list};
+use super::{CommandResult, confirm, print, undo_list};
 use crate::args::manage::UndoArgs;
 use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// A tool call that changed files.
 #[derive(Clone, Serialize)]
@@ -24,50 +24,53 @@ pub(crate) struct Call {
 
 /// The result of an undo, for `--json`.
 #[derive(Serialize)]
-struct Told {
+struct UndoReport {
     /// Files are as they were before this tool call.
     to: String,
     /// The id that undoes this undo; `None` if nothing changed.
     undo: Option<String>,
     restored: Vec<String>,
-    kept: Vec<Kept>,
+    kept: Vec<KeptFile>,
     not_restorable: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Kept {
+struct KeptFile {
     path: String,
     reason: &'static str,
 }
 
 /// Undoes tool calls, or lists those that can be undone.
-pub(crate) async fn undo(world: &World, args: &UndoArgs) -> Ended {
-    let place = world.place(&world.visit(None))?;
-    let stores = stores(world, place.path())?;
+pub(crate) async fn undo(env: &ProcessEnv, args: &UndoArgs) -> CommandResult {
+    let place = env.place(&env.visit(None))?;
+    let stores = stores(env, place.path())?;
     let calls: Vec<(&Undo, Vec<Call>)> = stores.iter().map(|undo| (undo, calls(undo))).collect();
     if args.list {
-        return undo_list::list(world, &place, &calls, args.json).await;
+        return undo_list::list(env, &place, &calls, args.json).await;
     }
     let (undo, to) = target(&calls, args)?;
     let preview = undo.preview(&to).map_err(|error| problem(&error))?;
     print::note(&format!("undoing {to} and everything after it:"));
     show(&preview);
-    let told = if preview.items.iter().all(|item| item.conflict.is_some()) {
+    let report = if preview.items.iter().all(|item| item.conflict.is_some()) {
         print::note("nothing to restore");
-        Told::nothing(&preview)
-    } else if ask::whether(world, "Undo these changes?", args.yes)? {
+        UndoReport::nothing(&preview)
+    } else if confirm::confirm(env, "Undo these changes?", args.yes)? {
         let rewound = undo.rewind(&preview, Conflicts::Keep).map_err(|error| problem(&error))?;
-        tell(&rewound);
-        Told::of(to, rewound)
+        print_result(&rewound);
+        UndoReport::of(to, rewound)
     } else {
-        Told::nothing(&preview)
+        UndoReport::nothing(&preview)
     };
-    if args.json { print::json(&told) } else { Ok(Exit::Done) }
+    if args.json { print::json(&report) } else { Ok(Exit::Done) }
 }
 
-impl Told {
+impl UndoReport {
     fn of(to: String, rewound: Rewound) -> Self {
-        let kept = rewound.kept.iter().map(|(path, reason)| Kept { path: text(path), reason: word(*reason) });
+        let kept = rewound
+            .kept
+            .iter()
+            .map(|(path, reason)| KeptFile { path: text(path), reason: reason_code(*reason) });
         Self {
             to,
             kept: kept.collect(),
@@ -80,7 +83,7 @@ impl Told {
     /// The result if nothing was restored.
     fn nothing(preview: &Preview) -> Self {
         let kept = preview.items.iter().filter_map(|item| {
-            item.conflict.map(|reason| Kept { path: text(&item.path), reason: word(reason) })
+            item.conflict.map(|reason| KeptFile { path: text(&item.path), reason: reason_code(reason) })
         });
         Self {
             to: preview.to.clone(),
@@ -97,12 +100,12 @@ fn text(path: &RelativePath) -> String {
 }
 
 /// Opens the checkpoints of a workspace. Creates nothing.
-pub(crate) fn stores(world: &World, directory: &Path) -> Result<Vec<Undo>, Problem> {
+pub(crate) fn stores(env: &ProcessEnv, directory: &Path) -> Result<Vec<Undo>, Problem> {
     let workspace = Workspace::open(directory).map_err(|error| {
         Problem::new(Exit::Setup, format!("could not open the directory: {error}"))
             .at(directory.display().to_string())
     })?;
-    let main = world.folders.undo(workspace.path());
+    let main = env.folders.undo(workspace.path());
     let (Some(folder), Some(name)) = (main.parent(), main.file_name().and_then(|name| name.to_str())) else {
         return Ok(Vec::new());
     };
@@ -137,16 +140,16 @@ fn target<'a>(calls: &[(&'a Undo, Vec<Call>)], args: &UndoArgs) -> Result<(&'a U
         let found = calls.iter().find(known).map(|(undo, _)| (*undo, wanted.clone()));
         return found.ok_or_else(|| {
             Problem::new(Exit::Failed, format!("no tool call `{wanted}` changed files here"))
-                .next("`lariat undo --list` lists all")
+                .hint("`lariat undo --list` lists all")
         });
     }
     let back = args.last.unwrap_or(1);
     if back == 0 {
-        return Err(Problem::new(Exit::Usage, "`--last 0` undoes nothing").next("use a number of 1 or more"));
+        return Err(Problem::new(Exit::Usage, "`--last 0` undoes nothing").hint("use a number of 1 or more"));
     }
     let (undo, calls) = calls.iter().find(|(_, calls)| !calls.is_empty()).ok_or_else(|| {
         Problem::new(Exit::Failed, "nothing to undo: no tool call changed a file here")
-            .next("undo covers changes made by `lariat run` in this directory")
+            .hint("undo covers changes made by `lariat run` in this directory")
     })?;
     if back > calls.len() {
         print::note(&format!(
@@ -162,7 +165,8 @@ fn target<'a>(calls: &[(&'a Undo, Vec<Call>)], args: &UndoArgs) -> Result<(&'a U
 fn show(preview: &Preview) {
     for item in &preview.items {
         let path = text(&item.path);
-        let kept = item.conflict.map(|reason| format!(" (kept: {})", words(reason))).unwrap_or_default();
+        let kept =
+            item.conflict.map(|reason| format!(" (kept: {})", reason_text(reason))).unwrap_or_default();
         print::note(&format!("  {} {path}{kept}", verb(item)));
     }
     for path in &preview.not_restorable {
@@ -179,14 +183,14 @@ fn verb(item: &Item) -> &'static str {
     }
 }
 
-fn tell(rewound: &Rewound) {
+fn print_result(rewound: &Rewound) {
     print::note(&format!(
         "{} restored; run `lariat undo {}` to undo this",
         print::counted(rewound.restored.len(), "file", "files"),
         rewound.id
     ));
     for (path, reason) in &rewound.kept {
-        print::note(&format!("  kept {}: {}", text(path), words(*reason)));
+        print::note(&format!("  kept {}: {}", text(path), reason_text(*reason)));
     }
     for path in &rewound.not_restorable {
         print::note(&format!("  could not restore {}", text(path)));
@@ -194,7 +198,7 @@ fn tell(rewound: &Rewound) {
 }
 
 /// A reason as a JSON value.
-const fn word(reason: Reason) -> &'static str {
+const fn reason_code(reason: Reason) -> &'static str {
     match reason {
         Reason::ChangedByUser => "changed_by_user",
         Reason::NotKept => "not_kept",
@@ -207,7 +211,7 @@ const fn word(reason: Reason) -> &'static str {
 }
 
 /// A reason for the user.
-const fn words(reason: Reason) -> &'static str {
+const fn reason_text(reason: Reason) -> &'static str {
     match reason {
         Reason::ChangedByUser => "changed since by something other than the agent",
         Reason::NotKept => "the current content could not be saved first",
@@ -222,7 +226,7 @@ const fn words(reason: Reason) -> &'static str {
 fn problem(error: &UndoError) -> Problem {
     let problem = Problem::new(Exit::Failed, error.to_string());
     match error {
-        UndoError::Busy(_) => problem.next("a session is working here; wait until it ends, or stop it"),
+        UndoError::Busy(_) => problem.hint("a session is working here; wait until it ends, or stop it"),
         _ => problem,
     }
 }

@@ -15,11 +15,11 @@ use lariat_service::{LocalService, Place};
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
-use super::Ended;
+use super::CommandResult;
 use super::print::{self, Column};
 use super::undo::Call;
 use crate::exit::Exit;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// Maximum number of the directory's sessions to read, newest first.
 const SESSIONS: usize = 50;
@@ -29,11 +29,11 @@ const PROMPT: usize = 50;
 const COMPARED: usize = 1 << 20;
 
 #[derive(Serialize)]
-struct Listed {
+struct UndoRow {
     #[serde(flatten)]
     call: Call,
     #[serde(flatten)]
-    when: Option<When>,
+    when: Option<CallOrigin>,
     /// Lines that the call added and removed.
     added: usize,
     removed: usize,
@@ -41,25 +41,30 @@ struct Listed {
 
 /// When and for which prompt a tool call ran.
 #[derive(Clone, Serialize)]
-struct When {
+struct CallOrigin {
     at: Timestamp,
     session_id: SessionId,
     prompt: Option<String>,
 }
 
 /// Lists the tool calls, oldest first.
-pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call>)], json: bool) -> Ended {
+pub(super) async fn list(
+    env: &ProcessEnv,
+    place: &Place,
+    calls: &[(&Undo, Vec<Call>)],
+    json: bool,
+) -> CommandResult {
     let ids: HashSet<&str> =
         calls.iter().flat_map(|(_, calls)| calls).map(|call| call.call.as_str()).collect();
-    let known = match world.service(place).await {
-        Ok(service) if !ids.is_empty() => known(&service, place, &ids).await,
+    let known = match env.service(place).await {
+        Ok(service) if !ids.is_empty() => find_calls(&service, place, &ids).await,
         _ => HashMap::new(),
     };
     let listed = |undo: &Undo, call: &Call| {
         let (added, removed) = lines(undo, &call.call);
-        Listed { when: known.get(&call.call).cloned(), call: call.clone(), added, removed }
+        UndoRow { when: known.get(&call.call).cloned(), call: call.clone(), added, removed }
     };
-    let listed: Vec<Listed> =
+    let listed: Vec<UndoRow> =
         calls.iter().flat_map(|(undo, calls)| calls.iter().map(|call| listed(undo, call))).collect();
     if json {
         return print::json(&listed);
@@ -75,7 +80,7 @@ pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call
         Column::text("FILES"),
         Column::text("PROMPT"),
     ];
-    let row = |listed: &Listed| {
+    let row = |listed: &UndoRow| {
         let when = listed.when.as_ref();
         let prompt = when.and_then(|when| when.prompt.as_deref()).unwrap_or("-");
         vec![
@@ -83,7 +88,7 @@ pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call
             when.map_or_else(|| "-".to_owned(), |when| print::time(when.at)),
             format!("+{} -{}", listed.added, listed.removed),
             listed.call.paths.join(", "),
-            print::beginning(prompt, PROMPT),
+            print::abbreviate(prompt, PROMPT),
         ]
     };
     let rows: Vec<Vec<String>> = listed.iter().map(row).collect();
@@ -92,11 +97,15 @@ pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call
 }
 
 /// Finds these tool calls in the journals of the directory's sessions. A newer session wins.
-async fn known(service: &LocalService, place: &Place, ids: &HashSet<&str>) -> HashMap<String, When> {
+async fn find_calls(
+    service: &LocalService,
+    place: &Place,
+    ids: &HashSet<&str>,
+) -> HashMap<String, CallOrigin> {
     let mut query = ListQuery::default();
     query.cwd = Some(place.path().display().to_string());
     query.limit = SESSIONS;
-    let mut known: HashMap<String, When> = HashMap::new();
+    let mut known: HashMap<String, CallOrigin> = HashMap::new();
     for session in service.archive().list(&query).await.unwrap_or_default() {
         if known.len() == ids.len() {
             break;
@@ -111,7 +120,7 @@ async fn known(service: &LocalService, place: &Place, ids: &HashSet<&str>) -> Ha
                     }
                 }
                 AgentEvent::ToolExecutionEnd { tool_call_id, .. } if ids.contains(tool_call_id.as_str()) => {
-                    known.entry(tool_call_id.to_string()).or_insert_with(|| When {
+                    known.entry(tool_call_id.to_string()).or_insert_with(|| CallOrigin {
                         at: event.timestamp,
                         session_id: session.session_id.clone(),
                         prompt: prompt.clone(),

@@ -18,38 +18,38 @@ pub(crate) struct KeyFile(PathBuf);
 /// The entry of a provider.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Stored {
+pub(crate) enum StoredKey {
     /// The key itself.
     Key(String),
     /// The key is in another place.
     Elsewhere {
         #[serde(rename = "in")]
-        place: Place,
+        place: KeyPlace,
     },
 }
 
 /// A place for keys other than the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Place {
+pub(crate) enum KeyPlace {
     /// The system keyring.
     Keyring,
 }
 
-impl Stored {
+impl StoredKey {
     /// The entry of a key in the system keyring.
-    pub(crate) const IN_KEYRING: Self = Self::Elsewhere { place: Place::Keyring };
+    pub(crate) const IN_KEYRING: Self = Self::Elsewhere { place: KeyPlace::Keyring };
 
     /// `file` or `keyring`.
     pub(crate) fn place(&self) -> &'static str {
         match self {
             Self::Key(_) => "file",
-            Self::Elsewhere { place: Place::Keyring } => "keyring",
+            Self::Elsewhere { place: KeyPlace::Keyring } => "keyring",
         }
     }
 }
 
-impl fmt::Debug for Stored {
+impl fmt::Debug for StoredKey {
     /// Prints the place only, because the entry may be the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.place())
@@ -62,26 +62,26 @@ impl KeyFile {
     }
 
     /// Reads all entries, by provider.
-    pub(crate) fn load(&self) -> Result<BTreeMap<String, Stored>, Problem> {
+    pub(crate) fn load(&self) -> Result<BTreeMap<String, StoredKey>, Problem> {
         let Some(text) = files::read_private(&self.0)? else { return Ok(BTreeMap::new()) };
         serde_json::from_str(&text).map_err(|error| {
             // Names only the position: the text around it may be a key.
             let place = format!("line {}, column {}", error.line(), error.column());
             Problem::new(Exit::Setup, format!("the key file is not valid JSON at {place}"))
                 .at(self.0.display().to_string())
-                .next("move it away, then store your keys again with `lariat auth login PROVIDER`")
+                .hint("move it away, then store your keys again with `lariat auth login PROVIDER`")
         })
     }
 
     /// Stores a key or its place.
-    pub(crate) fn store(&self, provider: &str, stored: Stored) -> Result<(), Problem> {
+    pub(crate) fn store(&self, provider: &str, stored: StoredKey) -> Result<(), Problem> {
         let mut keys = self.load()?;
         keys.insert(provider.to_owned(), stored);
         self.save(&keys)
     }
 
     /// Removes the entry of a provider, if any.
-    pub(crate) fn forget(&self, provider: &str) -> Result<(), Problem> {
+    pub(crate) fn remove(&self, provider: &str) -> Result<(), Problem> {
         let mut keys = self.load()?;
         match keys.remove(provider) {
             Some(_) => self.save(&keys),
@@ -93,7 +93,7 @@ impl KeyFile {
         &self.0
     }
 
-    fn save(&self, keys: &BTreeMap<String, Stored>) -> Result<(), Problem> {
+    fn save(&self, keys: &BTreeMap<String, StoredKey>) -> Result<(), Problem> {
         let text = serde_json::to_string_pretty(keys)
             .map_err(|error| Problem::new(Exit::Failed, format!("could not write the keys: {error}")))?;
         files::write_private(&self.0, &text)

@@ -15,5 +15,5 @@ mod keyring;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod secret_service;
 
-pub(crate) use file::{KeyFile, Stored};
-pub(crate) use keyring::{Keyring, Prompts};
+pub(crate) use file::{KeyFile, StoredKey};
+pub(crate) use keyring::{Keyring, UnlockPrompts};

@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 use tokio::time::timeout;
 use zbus::connection;
 
-use super::keyring::{Found, Prompts, Question, Trouble};
+use super::keyring::{KeyringError, KeyringRequest, KeysByProvider, UnlockPrompts};
 
 /// Timeout to connect, and to answer. The first request may have to start the service.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -25,11 +25,15 @@ const NO_SUCH_SERVICE: &[&str] =
 const IS_LOCKED: &str = "org.freedesktop.Secret.Error.IsLocked";
 
 /// Performs a request and waits for the result.
-pub(super) fn ask(bus: String, prompts: Prompts, question: Question) -> Result<Found, Trouble> {
+pub(super) fn ask(
+    bus: String,
+    prompts: UnlockPrompts,
+    request: KeyringRequest,
+) -> Result<KeysByProvider, KeyringError> {
     let thread = std::thread::Builder::new().name("keyring".to_owned());
     let asked = thread.spawn(move || {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| failed(&error))?;
-        let answer = runtime.block_on(converse(&bus, prompts, question));
+        let answer = runtime.block_on(run_request(&bus, prompts, request));
         // Does not wait for a connection that is still being opened.
         runtime.shutdown_background();
         answer
@@ -38,38 +42,49 @@ pub(super) fn ask(bus: String, prompts: Prompts, question: Question) -> Result<F
     asked.join().unwrap_or_else(|_| Err(failed(&"the keyring thread panicked")))
 }
 
-async fn converse(bus: &str, prompts: Prompts, question: Question) -> Result<Found, Trouble> {
+async fn run_request(
+    bus: &str,
+    prompts: UnlockPrompts,
+    request: KeyringRequest,
+) -> Result<KeysByProvider, KeyringError> {
     let service = within(ANSWER, open(bus)).await?;
     let bound = match prompts {
-        Prompts::Allowed => UNLOCK + ANSWER,
-        Prompts::Refused => ANSWER,
+        UnlockPrompts::Allowed => UNLOCK + ANSWER,
+        UnlockPrompts::Refused => ANSWER,
     };
     // On the heap: D-Bus futures are large.
-    let answer = Box::pin(answer(&service, prompts, question));
-    within(bound, async { answer.await.map_err(trouble) }).await
+    let answer = Box::pin(answer(&service, prompts, request));
+    within(bound, async { answer.await.map_err(keyring_error) }).await
 }
 
-async fn within<T>(bound: Duration, work: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+async fn within<T>(
+    bound: Duration,
+    work: impl Future<Output = Result<T, KeyringError>>,
+) -> Result<T, KeyringError> {
     let slow = |_| {
         let cause = format!("no answer within {} s", bound.as_secs());
-        Trouble::new(cause, "check that the keyring works, or log in again")
+        KeyringError::new(cause, "check that the keyring works, or log in again")
     };
     timeout(bound, work).await.unwrap_or_else(|elapsed| Err(slow(elapsed)))
 }
 
-async fn open(bus: &str) -> Result<SecretService<'static>, Trouble> {
+async fn open(bus: &str) -> Result<SecretService<'static>, KeyringError> {
     let bus = async { connection::Builder::address(bus)?.build().await };
     let bus = bus.await.map_err(|error| {
-        Trouble::new(format!("could not connect to the D-Bus session bus ({error})"), "log in again")
+        KeyringError::new(format!("could not connect to the D-Bus session bus ({error})"), "log in again")
     })?;
-    SecretService::connect_with_existing(EncryptionType::Dh, bus).await.map_err(trouble)
+    SecretService::connect_with_existing(EncryptionType::Dh, bus).await.map_err(keyring_error)
 }
 
-async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Question) -> Result<Found, Error> {
-    let mut found = Found::new();
-    match question {
-        Question::Look => service.get_default_collection().await?.ensure_unlocked().await?,
-        Question::Read(providers) => {
+async fn answer(
+    service: &SecretService<'_>,
+    prompts: UnlockPrompts,
+    request: KeyringRequest,
+) -> Result<KeysByProvider, Error> {
+    let mut found = KeysByProvider::new();
+    match request {
+        KeyringRequest::Check => service.get_default_collection().await?.ensure_unlocked().await?,
+        KeyringRequest::Read(providers) => {
             for provider in providers {
                 let items = service.search_items(attributes(&provider)).await?;
                 let item = match (items.unlocked.first(), items.locked.first()) {
@@ -84,7 +99,7 @@ async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Questio
                 found.insert(provider, key.map_err(|_| Error::Crypto("a stored key is not valid UTF-8"))?);
             }
         }
-        Question::Store { provider, key } => {
+        KeyringRequest::Store { provider, key } => {
             let collection = service.get_default_collection().await?;
             if collection.is_locked().await? {
                 unlocked(prompts, collection.unlock()).await?;
@@ -93,7 +108,7 @@ async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Questio
             let attributes = attributes(&provider);
             collection.create_item(&label, attributes, key.as_bytes(), true, "text/plain").await?;
         }
-        Question::Forget(provider) => {
+        KeyringRequest::Forget(provider) => {
             let items = service.search_items(attributes(&provider)).await?;
             for item in &items.locked {
                 unlocked(prompts, item.unlock()).await?;
@@ -112,8 +127,11 @@ fn attributes(provider: &str) -> HashMap<&str, &str> {
 }
 
 /// Asks the user to unlock the keyring. Fails with `Locked` if no user can answer.
-async fn unlocked(prompts: Prompts, unlocking: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
-    if prompts == Prompts::Refused {
+async fn unlocked(
+    prompts: UnlockPrompts,
+    unlocking: impl Future<Output = Result<(), Error>>,
+) -> Result<(), Error> {
+    if prompts == UnlockPrompts::Refused {
         return Err(Error::Locked);
     }
     let bound = UNLOCK.as_secs();
@@ -132,23 +150,23 @@ async fn interruptible(work: impl Future<Output = Result<(), Error>>) -> Result<
     }
 }
 
-fn trouble(error: Error) -> Trouble {
+fn keyring_error(error: Error) -> KeyringError {
     const UNLOCKED: &str = "unlock the keyring";
     let name = match &error {
         Error::Zbus(zbus::Error::MethodError(name, ..)) => name.as_str(),
         _ => "",
     };
     match &error {
-        Error::Locked => Trouble::new("it is locked", UNLOCKED),
+        Error::Locked => KeyringError::new("it is locked", UNLOCKED),
         Error::Prompt | Error::PromptDisconnected => {
-            Trouble::new("it is locked and was not unlocked", UNLOCKED)
+            KeyringError::new("it is locked and was not unlocked", UNLOCKED)
         }
-        _ if name == IS_LOCKED => Trouble::new("it is locked", UNLOCKED),
-        _ if NO_SUCH_SERVICE.contains(&name) => Trouble::new(
+        _ if name == IS_LOCKED => KeyringError::new("it is locked", UNLOCKED),
+        _ if NO_SUCH_SERVICE.contains(&name) => KeyringError::new(
             "no keyring is running (no service owns org.freedesktop.secrets)",
             "start GNOME Keyring, KWallet or KeePassXC",
         ),
-        Error::NoResult => Trouble::new(
+        Error::NoResult => KeyringError::new(
             "it has no default collection",
             "create a default collection with the keyring's own program",
         ),
@@ -156,6 +174,6 @@ fn trouble(error: Error) -> Trouble {
     }
 }
 
-fn failed(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble::new(format!("it failed ({error})"), "check that the keyring works, or log in again")
+fn failed(error: &dyn std::fmt::Display) -> KeyringError {
+    KeyringError::new(format!("it failed ({error})"), "check that the keyring works, or log in again")
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::look::{Look, Style};
+use super::theme::{Style, Theme};
 use super::{human, text};
 
 /// The most informative argument of each tool.
-const TELLING: &[(&str, &str)] = &[
+const MAIN_ARGUMENTS: &[(&str, &str)] = &[
     ("bash", "command"),
     ("bash_output", "id"),
     ("bash_input", "text"),
@@ -32,19 +32,19 @@ const TELLING: &[(&str, &str)] = &[
 /// Columns reserved for an error when the line is full.
 const ERROR: usize = 24;
 
-/// How a call ended.
+/// How a tool call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum CallOutcome {
     Done,
-    /// The call failed with this message.
+    /// The tool call failed with this message.
     Failed(String),
 }
 
 /// Describes a tool call in one line of any length.
 pub(crate) fn about(tool: &str, arguments: Option<&Value>) -> String {
     let Some(arguments) = arguments else { return String::new() };
-    let telling = TELLING.iter().find(|(name, _)| *name == tool).map(|(_, argument)| *argument);
-    match (telling, arguments) {
+    let main_argument = MAIN_ARGUMENTS.iter().find(|(name, _)| *name == tool).map(|(_, argument)| *argument);
+    match (main_argument, arguments) {
         (Some(argument), Value::Object(fields)) => match fields.get(argument) {
             Some(Value::String(words)) => one_line(words),
             Some(other) => one_line(&other.to_string()),
@@ -81,13 +81,13 @@ fn patched(patch: &str) -> String {
 }
 
 /// Shows a running tool call: `● bash  cargo test`.
-pub(crate) fn running(tool: &str, arguments: Option<&Value>, look: &Look) -> String {
+pub(crate) fn running(tool: &str, arguments: Option<&Value>, theme: &Theme) -> String {
     let pieces = [
-        (Style::Warning, format!("{} ", look.mark("●", "*"))),
+        (Style::Warning, format!("{} ", theme.mark("●", "*"))),
         (Style::Strong, text::line(tool)),
         (Style::Plain, spaced(&about(tool, arguments))),
     ];
-    text::painted(&pieces, look.width, look)
+    text::painted(&pieces, theme.width, theme)
 }
 
 /// Shows a finished tool call: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `took` is
@@ -95,24 +95,24 @@ pub(crate) fn running(tool: &str, arguments: Option<&Value>, look: &Look) -> Str
 pub(crate) fn ended(
     tool: &str,
     arguments: Option<&Value>,
-    ended: &Ended,
+    ended: &CallOutcome,
     took: Option<Duration>,
     note: &str,
-    look: &Look,
+    theme: &Theme,
 ) -> String {
     let (style, mark, error) = match ended {
-        Ended::Done => (Style::Good, look.mark("✓", "+"), String::new()),
-        Ended::Failed(error) => (Style::Bad, look.mark("✗", "x"), text::first_line(error)),
+        CallOutcome::Done => (Style::Good, theme.mark("✓", "+"), String::new()),
+        CallOutcome::Failed(error) => (Style::Bad, theme.mark("✗", "x"), text::first_line(error)),
     };
     let tool = text::line(tool);
     let mut tail = took.map(|took| spaced(&human::duration(took))).unwrap_or_default();
     tail.push_str(&spaced(&text::line(note)));
     // Tool, duration and error must stay visible, so the arguments are shortened first.
     let used = 2 + text::width(&tool) + text::width(&tail);
-    let room = look.width.saturating_sub(used);
+    let room = theme.width.saturating_sub(used);
     let kept = text::width(&spaced(&error)).min(ERROR);
     let about = spaced(&about(&tool, arguments));
-    let about = text::cut(&about, room.saturating_sub(kept), look).into_owned();
+    let about = text::cut(&about, room.saturating_sub(kept), theme).into_owned();
     let pieces = [
         (style, format!("{mark} ")),
         (Style::Strong, tool),
@@ -120,7 +120,7 @@ pub(crate) fn ended(
         (Style::Dim, tail),
         (Style::Bad, spaced(&error)),
     ];
-    text::painted(&pieces, look.width, look)
+    text::painted(&pieces, theme.width, theme)
 }
 
 fn spaced(words: &str) -> String {

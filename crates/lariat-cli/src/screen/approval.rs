@@ -9,18 +9,18 @@ use lariat_core::permission::{ApprovalScope, DangerLevel, PermissionDecision, Pe
 use lariat_guard::display;
 use serde_json::Value;
 
-use super::look::{Look, Style};
+use super::theme::{Style, Theme};
 use super::{diff, text};
 
 /// Lines of a diff in the dialog; a key shows the rest.
 const PREVIEW_LINES: usize = 40;
 
 /// Label of the reason.
-const WHY: &str = "  reason: ";
+const REASON: &str = "  reason: ";
 /// Label of the extra sandbox access that an approval grants.
-const LETS: &str = "  if approved, it may: ";
+const GRANTS: &str = "  if approved, it may: ";
 /// Label of the model's own description.
-const SAID: &str = "  the model says: ";
+const DESCRIPTION: &str = "  the model says: ";
 
 /// The meaning of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,9 +47,9 @@ pub(crate) struct Question<'a> {
 
 impl Question<'_> {
     /// The dialog with its choices, without the prompt.
-    pub(crate) fn lines(&self, look: &Look) -> String {
-        let mut shown = question(self.request, self.arguments, look);
-        shown.push_str(&self.choices(look));
+    pub(crate) fn lines(&self, theme: &Theme) -> String {
+        let mut shown = question(self.request, self.arguments, theme);
+        shown.push_str(&self.choices(theme));
         shown
     }
 
@@ -99,21 +99,21 @@ impl Question<'_> {
     }
 
     /// The lines with the choices.
-    pub(crate) fn choices(&self, look: &Look) -> String {
-        let key = |key: char| look.paint(Style::Strong, &format!("[{key}]"));
+    pub(crate) fn choices(&self, theme: &Theme) -> String {
+        let key = |key: char| theme.paint(Style::Strong, &format!("[{key}]"));
         let mut shown = format!("  {} allow once\n", key('y'));
         if let Some(rules) = &self.request.remember {
             let scopes = [('s', "allow for this session"), ('a', "always allow in this project")];
             let rule = display::line(rules);
             // A single rule follows each choice; several are listed once, because both choices remember the same rules.
-            let is_short = !rules.contains('\n') && text::width(&rule) + 36 <= look.width;
+            let is_short = !rules.contains('\n') && text::width(&rule) + 36 <= theme.width;
             for (letter, scope) in scopes {
                 let rule = if is_short { format!(": {rule}") } else { String::new() };
                 shown.push_str(&format!("  {} {scope}{rule}\n", key(letter)));
             }
             if !is_short {
                 shown.push_str("  s and a remember these rules:\n");
-                shown.push_str(&exactly(rules, look));
+                shown.push_str(&exactly(rules, theme));
             }
         }
         let others = [
@@ -136,27 +136,27 @@ impl Question<'_> {
     }
 
     /// The full diff.
-    pub(crate) fn whole_diff(&self, look: &Look) -> String {
+    pub(crate) fn whole_diff(&self, theme: &Theme) -> String {
         let preview = self.request.preview.as_deref().unwrap_or_default();
-        behind_bar(&diff::exact(preview, usize::MAX, &inner(look)), look)
+        behind_bar(&diff::exact(preview, usize::MAX, &inner(theme)), theme)
     }
 }
 
-fn question(request: &PermissionRequest, arguments: Option<&Value>, look: &Look) -> String {
+fn question(request: &PermissionRequest, arguments: Option<&Value>, theme: &Theme) -> String {
     let (style, danger) = match request.danger {
         DangerLevel::Safe => (Style::Good, "read-only"),
         DangerLevel::Moderate => (Style::Warning, "changes files in the workspace"),
         DangerLevel::Dangerous => (Style::Warning, "runs commands or uses the network"),
         DangerLevel::Critical => (Style::Bad, "may do irreversible damage"),
     };
-    let title = format!("{} Allow {}?", look.mark("◆", "?"), text::line(&request.tool_name));
+    let title = format!("{} Allow {}?", theme.mark("◆", "?"), text::line(&request.tool_name));
     let mut shown = String::new();
-    if text::width(&title) + text::width(danger) + 2 <= look.width {
-        shown = format!("{}  {}\n", look.paint(Style::Strong, &title), look.paint(style, danger));
+    if text::width(&title) + text::width(danger) + 2 <= theme.width {
+        shown = format!("{}  {}\n", theme.paint(Style::Strong, &title), theme.paint(style, danger));
     } else {
         for (style, words) in [(Style::Strong, title.as_str()), (style, danger)] {
-            for line in text::wrap(words, look.width) {
-                shown.push_str(&look.paint(style, &line));
+            for line in text::wrap(words, theme.width) {
+                shown.push_str(&theme.paint(style, &line));
                 shown.push('\n');
             }
         }
@@ -168,16 +168,16 @@ fn question(request: &PermissionRequest, arguments: Option<&Value>, look: &Look)
     let arguments = request.args.as_deref().or(arguments);
     shown.push_str(&match (preview, arguments) {
         // The diff names the file and shows the whole change.
-        (Some(preview), _) => behind_bar(&diff::exact(preview, PREVIEW_LINES, &inner(look)), look),
-        (None, Some(Value::Object(fields))) if !fields.is_empty() => call(fields, look),
-        (None, _) => exactly(&request.summary, look),
+        (Some(preview), _) => behind_bar(&diff::exact(preview, PREVIEW_LINES, &inner(theme)), theme),
+        (None, Some(Value::Object(fields))) if !fields.is_empty() => call(fields, theme),
+        (None, _) => exactly(&request.summary, theme),
     });
     if let Some(reason) = &request.reason {
-        shown.push_str(&labelled(WHY, &plain_reason(reason), look));
+        shown.push_str(&labelled(REASON, &plain_reason(reason), theme));
     }
     if !request.openings.is_empty() {
         let openings: Vec<String> = request.openings.iter().map(ToString::to_string).collect();
-        shown.push_str(&labelled(LETS, &openings.join("; "), look));
+        shown.push_str(&labelled(GRANTS, &openings.join("; "), theme));
     }
     shown
 }
@@ -189,30 +189,33 @@ pub(crate) fn planned(
     arguments: &Value,
     preview: Option<&str>,
     problem: Option<&str>,
-    look: &Look,
+    theme: &Theme,
 ) -> String {
-    let mut shown = format!("{}\n", look.paint(Style::Strong, &format!("  {number}. {}", text::line(tool))));
+    let mut shown = format!("{}\n", theme.paint(Style::Strong, &format!("  {number}. {}", text::line(tool))));
     shown.push_str(&match (preview, arguments) {
-        (Some(preview), _) => behind_bar(&diff::exact(preview, usize::MAX, &inner(look)), look),
-        (None, Value::Object(fields)) => call(fields, look),
-        (None, other) => exactly(&other.to_string(), look),
+        (Some(preview), _) => behind_bar(&diff::exact(preview, usize::MAX, &inner(theme)), theme),
+        (None, Value::Object(fields)) => call(fields, theme),
+        (None, other) => exactly(&other.to_string(), theme),
     });
     if let Some(problem) = problem {
-        shown.push_str(&labelled("  with the current files: ", problem, look));
+        shown.push_str(&labelled("  with the current files: ", problem, theme));
     }
     shown
 }
 
 /// Shows the arguments of a tool call exactly, the command first.
-fn call(fields: &serde_json::Map<String, Value>, look: &Look) -> String {
+fn call(fields: &serde_json::Map<String, Value>, theme: &Theme) -> String {
     let mut shown = String::new();
-    let said = fields.get("description").and_then(Value::as_str).filter(|said| !said.trim().is_empty());
+    let description = fields
+        .get("description")
+        .and_then(Value::as_str)
+        .filter(|description| !description.trim().is_empty());
     let command = fields.get("command").and_then(Value::as_str);
     if let Some(command) = command {
-        shown.push_str(&exactly(command, look));
+        shown.push_str(&exactly(command, theme));
     }
     for (name, value) in fields {
-        if (name == "command" && command.is_some()) || (name == "description" && said.is_some()) {
+        if (name == "command" && command.is_some()) || (name == "description" && description.is_some()) {
             continue;
         }
         let value = match value {
@@ -221,14 +224,14 @@ fn call(fields: &serde_json::Map<String, Value>, look: &Look) -> String {
             other => serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string()),
         };
         if value.contains('\n') {
-            shown.push_str(&exactly(&format!("{name}:"), look));
-            shown.push_str(&exactly(&value, look));
+            shown.push_str(&exactly(&format!("{name}:"), theme));
+            shown.push_str(&exactly(&value, theme));
         } else {
-            shown.push_str(&exactly(&format!("{name}: {value}"), look));
+            shown.push_str(&exactly(&format!("{name}: {value}"), theme));
         }
     }
-    if let Some(said) = said {
-        shown.push_str(&labelled(SAID, said, look));
+    if let Some(description) = description {
+        shown.push_str(&labelled(DESCRIPTION, description, theme));
     }
     shown
 }
@@ -241,13 +244,13 @@ fn plain_reason(reason: &str) -> String {
 }
 
 /// Text after a label, wrapped with a hanging indent.
-fn labelled(label: &str, words: &str, look: &Look) -> String {
+fn labelled(label: &str, words: &str, theme: &Theme) -> String {
     let indent = text::width(label);
-    let room = look.width.saturating_sub(indent).max(8);
+    let room = theme.width.saturating_sub(indent).max(8);
     let mut shown = String::new();
     for (at, line) in text::lines(words).flat_map(|line| text::wrap(&line, room)).enumerate() {
         let start = if at == 0 { label.to_owned() } else { " ".repeat(indent) };
-        shown.push_str(&look.paint(Style::Dim, &format!("{start}{line}")));
+        shown.push_str(&theme.paint(Style::Dim, &format!("{start}{line}")));
         shown.push('\n');
     }
     shown
@@ -258,25 +261,25 @@ fn has_more(request: &PermissionRequest) -> bool {
     request.preview.as_deref().is_some_and(|preview| preview.lines().count() > PREVIEW_LINES)
 }
 
-fn inner(look: &Look) -> Look {
-    Look { width: look.width.saturating_sub(3), ..*look }
+fn inner(theme: &Theme) -> Theme {
+    Theme { width: theme.width.saturating_sub(3), ..*theme }
 }
 
 /// Puts a bar before lines that are already neutralised.
-fn behind_bar(lines: &str, look: &Look) -> String {
-    let bar = look.paint(Style::Dim, look.mark("  │", "  |"));
+fn behind_bar(lines: &str, theme: &Theme) -> String {
+    let bar = theme.paint(Style::Dim, theme.mark("  │", "  |"));
     lines.lines().map(|line| format!("{bar}{line}\n")).collect()
 }
 
 /// Shows a text exactly, behind a bar.
-fn exactly(exact: &str, look: &Look) -> String {
-    let (bar, broken) = (look.mark("  │ ", "  | "), look.mark("  ┆ ", "  : "));
-    let room = look.width.saturating_sub(text::width(bar)).max(8);
+fn exactly(exact: &str, theme: &Theme) -> String {
+    let (bar, broken) = (theme.mark("  │ ", "  | "), theme.mark("  ┆ ", "  : "));
+    let room = theme.width.saturating_sub(text::width(bar)).max(8);
     let mut shown = String::new();
     for line in display::block(exact).split('\n') {
         let line = line.replace('\t', "    ");
         for (at, chunk) in text::chunks(&line, room).into_iter().enumerate() {
-            shown.push_str(&look.paint(Style::Dim, if at == 0 { bar } else { broken }));
+            shown.push_str(&theme.paint(Style::Dim, if at == 0 { bar } else { broken }));
             shown.push_str(chunk);
             shown.push('\n');
         }

@@ -10,9 +10,9 @@ fn request(summary: &str) -> PermissionRequest {
     PermissionRequest::new(&call, summary)
 }
 
-fn question(request: &PermissionRequest, look: &Look) -> String {
+fn question(request: &PermissionRequest, theme: &Theme) -> String {
     let question = Question { request, arguments: None, is_confined: false };
-    format!("{}{}", question.lines(look), question.prompt())
+    format!("{}{}", question.lines(theme), question.prompt())
 }
 
 fn answer(key: char, request: &PermissionRequest) -> Answer {
@@ -25,7 +25,7 @@ fn dialog_shows_command_reason_and_remembered_rules() {
         .with_danger(DangerLevel::Dangerous)
         .with_reason("no rule allows `cargo test --all`")
         .with_remember("Bash(cargo test *)\nBash(cargo fmt)");
-    insta::assert_snapshot!(question(&request, &Look::plain(72)), @r#"
+    insta::assert_snapshot!(question(&request, &Theme::plain(72)), @r#"
     ◆ Allow bash?  runs commands or uses the network
       │ cargo test --all
       │ cargo fmt
@@ -40,7 +40,7 @@ fn dialog_shows_command_reason_and_remembered_rules() {
     y/s/a/n/e>
     "#);
     let request = request.with_remember("Bash(cargo test *)");
-    insta::assert_snapshot!(question(&request, &Look { unicode: false, ..Look::plain(72) }), @r#"
+    insta::assert_snapshot!(question(&request, &Theme { unicode: false, ..Theme::plain(72) }), @r#"
     ? Allow bash?  runs commands or uses the network
       | cargo test --all
       | cargo fmt
@@ -58,7 +58,7 @@ fn dialog_shows_diff_of_a_change() {
     let request = request("edit_file src/a.rs")
         .with_preview("--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,2 @@\n-let a = 1;\n+let a = 2;\n b();\n")
         .with_args(Arc::new(json!({"path": "src/a.rs"})));
-    insta::assert_snapshot!(question(&request, &Look::plain(72)), @r#"
+    insta::assert_snapshot!(question(&request, &Theme::plain(72)), @r#"
     ◆ Allow bash?  changes files in the workspace
       A hook replaced the arguments. The tool runs with these:
       │  src/a.rs
@@ -74,7 +74,7 @@ fn dialog_shows_diff_of_a_change() {
 #[test]
 fn command_is_shown_in_full_and_cannot_imitate_the_dialog() {
     let hidden = format!("echo {}; rm -rf ~\u{1b}[2K\n[y] once\ny/N/e> y", "x".repeat(300));
-    let shown = question(&request(&hidden), &Look::plain(40));
+    let shown = question(&request(&hidden), &Theme::plain(40));
     let inside: Vec<&str> =
         shown.lines().filter(|line| line.starts_with("  │ ") || line.starts_with("  ┆ ")).collect();
     let (mut joined, mut first) = (String::new(), true);
@@ -95,7 +95,7 @@ fn no_part_of_a_change_is_hidden() {
     let added = format!("+a = 1;{}evil\u{a0}();{}end", " ".repeat(200), "x".repeat(100));
     let preview = format!("--- a/[y] once\n+++ b/[y] once\n@@ -0,0 +1 @@\n{added}\n");
     let shown =
-        question(&request("edit").with_reason("[y] once\n[s] all").with_preview(preview), &Look::plain(50));
+        question(&request("edit").with_reason("[y] once\n[s] all").with_preview(preview), &Theme::plain(50));
     let inside: String =
         shown.lines().filter_map(|line| line.strip_prefix("  │")).map(str::trim_start).collect();
     assert!(inside.contains("a = 1;⟨200 spaces⟩evil⟨U+00A0⟩();xxx") && inside.contains("xend"), "{shown}");
@@ -110,7 +110,7 @@ fn dialog_shows_command_and_models_description() {
         json!({ "command": "make test\nls", "description": "Run the\ntests", "timeout_seconds": 300 });
     let request = request("bash: make test");
     let question = Question { request: &request, arguments: Some(&arguments), is_confined: true };
-    insta::assert_snapshot!(format!("{}{}", question.lines(&Look::plain(72)), question.prompt()), @r#"
+    insta::assert_snapshot!(format!("{}{}", question.lines(&Theme::plain(72)), question.prompt()), @r#"
     ◆ Allow bash?  changes files in the workspace
       │ make test
       │ ls
@@ -130,7 +130,7 @@ fn dialog_shows_extra_access_and_can_withhold_it() {
     let request =
         request.with_reason("Asked:\n- `npm`: no rule allows it.\nApproving lets it: use the network.");
     let question = Question { request: &request, arguments: None, is_confined: true };
-    let shown = question.lines(&Look::plain(72));
+    let shown = question.lines(&Theme::plain(72));
     assert!(shown.contains("  if approved, it may: use the network\n"), "{shown}");
     assert!(!shown.contains("Approving") && shown.contains("reason: `npm`: no rule"), "{shown}");
     assert_eq!(question.prompt(), "y/o/c/n/e> ");
@@ -147,11 +147,11 @@ fn key_shows_full_diff() {
     let request =
         request("write").with_preview(format!("--- /dev/null\n+++ b/a\n@@ -0,0 +1,100 @@\n{added}"));
     let question = Question { request: &request, arguments: None, is_confined: false };
-    let shown = question.lines(&Look::plain(72));
+    let shown = question.lines(&Theme::plain(72));
     assert!(shown.contains("more lines") && !shown.contains("line 100"), "{shown}");
     assert!(shown.contains("[d] show the full diff"), "{shown}");
     assert_eq!(question.answer('d'), Answer::WantsDiff);
-    assert!(question.whole_diff(&Look::plain(72)).contains("line 100"));
+    assert!(question.whole_diff(&Theme::plain(72)).contains("line 100"));
 }
 
 #[test]

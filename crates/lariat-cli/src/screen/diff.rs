@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use lariat_guard::display;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-use super::look::{Look, Style};
+use super::theme::{Style, Theme};
 use super::{human, text};
 
 /// Maximum words of a line to compare; a longer line is marked as a whole.
@@ -45,16 +45,16 @@ impl Purpose {
 }
 
 /// Renders a diff for reading. Shows at most `most` lines and counts the rest.
-pub(crate) fn unified(diff: &str, most: usize, look: &Look) -> String {
-    picture(diff, most, look, Purpose::Reading)
+pub(crate) fn unified(diff: &str, most: usize, theme: &Theme) -> String {
+    render(diff, most, theme, Purpose::Reading)
 }
 
 /// Renders a diff for approval: every line shown is complete.
-pub(crate) fn exact(diff: &str, most: usize, look: &Look) -> String {
-    picture(diff, most, look, Purpose::Approving)
+pub(crate) fn exact(diff: &str, most: usize, theme: &Theme) -> String {
+    render(diff, most, theme, Purpose::Approving)
 }
 
-fn picture(diff: &str, most: usize, look: &Look, purpose: Purpose) -> String {
+fn render(diff: &str, most: usize, theme: &Theme, purpose: Purpose) -> String {
     let lines = parse(diff, purpose);
     let numbers = lines.iter().filter_map(|line| match line {
         Line::Same(number, _) | Line::Removed(number, _) | Line::Added(number, _) => Some(*number),
@@ -72,32 +72,32 @@ fn picture(diff: &str, most: usize, look: &Look, purpose: Purpose) -> String {
             Line::Removed(number, removed) => {
                 let (olds, news) = change((number, removed), &mut lines);
                 for (sign, number, pieces) in paired(&olds, &news).into_iter().take(most - written) {
-                    shown.push_str(&numbered((number, digits), sign, pieces, look, purpose));
+                    shown.push_str(&numbered((number, digits), sign, pieces, theme, purpose));
                     written += 1;
                 }
                 continue;
             }
             Line::Added(number, words) => {
-                shown.push_str(&numbered((number, digits), '+', vec![(Style::Added, words)], look, purpose));
+                shown.push_str(&numbered((number, digits), '+', vec![(Style::Added, words)], theme, purpose));
                 written += 1;
                 continue;
             }
             Line::Same(number, words) => {
-                shown.push_str(&numbered((number, digits), ' ', vec![(Style::Plain, words)], look, purpose));
+                shown.push_str(&numbered((number, digits), ' ', vec![(Style::Plain, words)], theme, purpose));
                 written += 1;
                 continue;
             }
             Line::File(path) => vec![(Style::Strong, format!("  {path}"))],
-            Line::Hunk => vec![(Style::Dim, format!("  {}", look.mark("⋮", ":")))],
+            Line::Hunk => vec![(Style::Dim, format!("  {}", theme.mark("⋮", ":")))],
             Line::Other(words) => vec![(Style::Dim, format!("  {words}"))],
         };
-        shown.push_str(&written_line(&[], &pieces, look, purpose));
+        shown.push_str(&written_line(&[], &pieces, theme, purpose));
         written += 1;
     }
     if total > written {
         let more = human::counted(total - written, "more line", "more lines");
-        let more = format!("  {} {more}", look.mark("…", "..."));
-        shown.push_str(&look.paint(Style::Dim, &more));
+        let more = format!("  {} {more}", theme.mark("…", "..."));
+        shown.push_str(&theme.paint(Style::Dim, &more));
         shown.push('\n');
     }
     shown
@@ -185,7 +185,7 @@ fn numbered(
     (number, digits): (usize, usize),
     sign: char,
     pieces: Pieces,
-    look: &Look,
+    theme: &Theme,
     purpose: Purpose,
 ) -> String {
     let style = match sign {
@@ -194,25 +194,25 @@ fn numbered(
         _ => Style::Plain,
     };
     let gutter = [(Style::Dim, format!("  {number:>digits$} ")), (style, format!("{sign} "))];
-    written_line(&gutter, &pieces, look, purpose)
+    written_line(&gutter, &pieces, theme, purpose)
 }
 
 /// A line after its gutter: cut, or continued after an empty gutter.
-fn written_line(gutter: &[(Style, String)], pieces: &Pieces, look: &Look, purpose: Purpose) -> String {
+fn written_line(gutter: &[(Style, String)], pieces: &Pieces, theme: &Theme, purpose: Purpose) -> String {
     if purpose == Purpose::Reading {
         let pieces: Pieces = gutter.iter().chain(pieces).cloned().collect();
-        let line = text::painted(&pieces, look.width, look);
+        let line = text::painted(&pieces, theme.width, theme);
         return format!("{}\n", line.trim_end());
     }
     let indent = gutter.iter().map(|(_, text)| text::width(text)).sum::<usize>();
     let mut shown = String::new();
-    for (at, row) in text::rows(pieces, look.width.saturating_sub(indent)).iter().enumerate() {
+    for (at, row) in text::rows(pieces, theme.width.saturating_sub(indent)).iter().enumerate() {
         if at == 0 {
-            shown.extend(gutter.iter().map(|(style, text)| look.paint(*style, text)));
+            shown.extend(gutter.iter().map(|(style, text)| theme.paint(*style, text)));
         } else {
             shown.push_str(&" ".repeat(indent));
         }
-        shown.extend(row.iter().map(|(style, text)| look.paint(*style, text)));
+        shown.extend(row.iter().map(|(style, text)| theme.paint(*style, text)));
         shown.push('\n');
     }
     shown

@@ -8,8 +8,8 @@ use lariat_core::budget::BudgetScope;
 use lariat_core::event::{AgentEvent, CompactionCause, LimitKind};
 use lariat_core::usage::Cost;
 
-use super::look::{Look, Style};
 use super::summary::{ending, limit_name};
+use super::theme::{Style, Theme};
 use super::{human, text};
 
 /// Describes an event; `None` if it needs no line.
@@ -87,14 +87,14 @@ pub(crate) fn note(event: &AgentEvent) -> Option<(Style, String)> {
 }
 
 /// A note as lines after a mark.
-pub(crate) fn lines((style, words): &(Style, String), look: &Look) -> String {
-    let mark = look.mark("▸ ", "> ");
-    let room = look.width.saturating_sub(text::width(mark));
+pub(crate) fn lines((style, words): &(Style, String), theme: &Theme) -> String {
+    let mark = theme.mark("▸ ", "> ");
+    let room = theme.width.saturating_sub(text::width(mark));
     let lines = text::lines(words.trim()).flat_map(|line| text::wrap(&line, room));
     let mut shown = String::new();
     for (at, line) in lines.enumerate() {
         let start = if at == 0 { mark } else { "  " };
-        shown.push_str(&look.paint(*style, &format!("{start}{line}")));
+        shown.push_str(&theme.paint(*style, &format!("{start}{line}")));
         shown.push('\n');
     }
     shown

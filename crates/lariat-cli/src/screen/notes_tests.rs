@@ -2,7 +2,7 @@ use lariat_core::event::RunOutcome;
 use lariat_core::usage::Usage;
 
 use super::*;
-use crate::screen::samples::assert_harmless;
+use crate::screen::test_data::assert_harmless;
 
 fn samples() -> Vec<AgentEvent> {
     let error = || "overloaded_error: try later\u{1b}[2J\nmore".to_owned();
@@ -50,8 +50,8 @@ fn samples() -> Vec<AgentEvent> {
 
 #[test]
 fn describes_events_in_sentences() {
-    let look = Look::plain(72);
-    let shown: String = samples().iter().filter_map(note).map(|note| lines(&note, &look)).collect();
+    let theme = Theme::plain(72);
+    let shown: String = samples().iter().filter_map(note).map(|note| lines(&note, &theme)).collect();
     insta::assert_snapshot!(shown, @r#"
     ▸ the reply was cut off and discarded; requesting it again
     ▸ attempt 1 failed, retrying in 4s: overloaded_error: try
@@ -76,8 +76,8 @@ fn describes_events_in_sentences() {
 fn notes_are_neutralised_and_wrapped() {
     for event in samples() {
         let note = note(&event).unwrap();
-        assert_harmless(&lines(&note, &Look::full(30)), &note.1);
-        assert!(lines(&note, &Look::plain(30)).lines().all(|line| text::width(line) <= 30));
+        assert_harmless(&lines(&note, &Theme::full(30)), &note.1);
+        assert!(lines(&note, &Theme::plain(30)).lines().all(|line| text::width(line) <= 30));
     }
     assert_eq!(note(&AgentEvent::AbortRequested), None);
 }

@@ -13,7 +13,7 @@ const HELD: usize = 160;
 
 /// Folds run events into the text that a pipe reads.
 #[derive(Debug, Default)]
-pub(crate) struct Piped {
+pub(crate) struct PipedAnswer {
     /// The loop to follow.
     root: Option<LoopId>,
     /// The reply so far.
@@ -24,7 +24,7 @@ pub(crate) struct Piped {
     has_written: bool,
 }
 
-impl Piped {
+impl PipedAnswer {
     /// Handles an event and returns the text to write.
     pub(crate) fn event(&mut self, record: &EventRecord) -> String {
         if let AgentEvent::AgentStart(_) = &record.event {
@@ -97,10 +97,10 @@ impl Piped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::screen::samples::*;
+    use crate::screen::test_data::*;
 
     fn written(events: &[lariat_core::event::Event], answer: &str) -> Vec<String> {
-        let mut piped = Piped::default();
+        let mut piped = PipedAnswer::default();
         let mut pieces: Vec<String> = events.iter().map(|event| piped.event(event)).collect();
         pieces.push(piped.finish(answer));
         pieces.retain(|piece| !piece.is_empty());

@@ -14,10 +14,10 @@ use lariat_core::message::{AssistantMessage, ToolResultMessage};
 use lariat_core::time::Timestamp;
 use serde_json::Value;
 
-use super::called::{self, Called};
-use super::look::{Look, Style};
+use super::finished_call::{self, FinishedCall};
 use super::markdown::Markdown;
 use super::status::Status;
+use super::theme::{Style, Theme};
 use super::{activity, notes, text};
 
 /// Minimum time between redraws caused by time alone.
@@ -49,7 +49,7 @@ enum Kind {
 /// Folds run events into terminal output.
 #[derive(Debug)]
 pub(crate) struct Printer {
-    look: Look,
+    theme: Theme,
     verbosity: Verbosity,
     status: Status,
     /// The loop to follow. Other loops, such as those of subagents, are ignored.
@@ -76,13 +76,13 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    pub(crate) fn new(look: Look, verbosity: Verbosity) -> Self {
+    pub(crate) fn new(theme: Theme, verbosity: Verbosity) -> Self {
         Self {
-            look,
+            theme,
             verbosity,
             status: Status::default(),
             root: None,
-            markdown: Markdown::new(look),
+            markdown: Markdown::new(theme),
             streamed: false,
             thought: String::new(),
             calls: Vec::new(),
@@ -119,13 +119,13 @@ impl Printer {
 
     /// Whether the bottom is redrawn.
     pub(crate) const fn is_live(&self) -> bool {
-        self.look.live
+        self.theme.live
     }
 
     /// Writes a note above the bottom. Neutralises the words.
     pub(crate) fn note(&mut self, style: Style, words: &str, now: Timestamp) -> String {
         let mut shown = self.flush_reply();
-        let lines = notes::lines(&(style, words.to_owned()), &self.look);
+        let lines = notes::lines(&(style, words.to_owned()), &self.theme);
         shown.push_str(&self.add(Kind::Work, lines));
         self.above(&shown, now)
     }
@@ -187,8 +187,8 @@ impl Printer {
                     _ => String::new(),
                 }
             }
-            AgentEvent::ToolExecutionStart { tool_name, args, .. } if !self.look.live => {
-                let line = activity::running(tool_name, args.get(), &self.look);
+            AgentEvent::ToolExecutionStart { tool_name, args, .. } if !self.theme.live => {
+                let line = activity::running(tool_name, args.get(), &self.theme);
                 self.add(Kind::Work, format!("{line}\n"))
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, message, details, is_error, .. } => {
@@ -203,7 +203,7 @@ impl Printer {
                     let mut shown = self.flush_reply();
                     // A retried request streams its reply again.
                     self.streamed &= !matches!(event, AgentEvent::ModelRetry { .. });
-                    shown.push_str(&self.add(Kind::Work, notes::lines(&note, &self.look)));
+                    shown.push_str(&self.add(Kind::Work, notes::lines(&note, &self.theme)));
                     shown
                 }
                 None => String::new(),
@@ -245,7 +245,7 @@ impl Printer {
         }
         let call = self.calls.iter().find(|call| call.id == result.tool_call_id);
         let output = joined_text(&result.content);
-        let called = Called {
+        let finished_call = FinishedCall {
             tool: &result.tool_name,
             arguments: call.map(|call| &call.arguments),
             output: &output,
@@ -253,7 +253,7 @@ impl Printer {
             is_error: true,
             took: None,
         };
-        let lines = called.lines(self.verbosity, &self.look);
+        let lines = finished_call.lines(self.verbosity, &self.theme);
         self.add(Kind::Work, lines)
     }
 
@@ -292,16 +292,16 @@ impl Printer {
         if self.verbosity == Verbosity::Verbose {
             return self.thought_lines(&thought);
         }
-        let line = format!("{} {first}", self.look.mark("thinking…", "thinking..."));
-        let line = self.look.paint(Style::Dim, &text::cut(&line, self.look.width, &self.look));
+        let line = format!("{} {first}", self.theme.mark("thinking…", "thinking..."));
+        let line = self.theme.paint(Style::Dim, &text::cut(&line, self.theme.width, &self.theme));
         self.add(Kind::Work, format!("{line}\n"))
     }
 
     fn thought_lines(&mut self, thought: &str) -> String {
-        let room = self.look.width.saturating_sub(2);
+        let room = self.theme.width.saturating_sub(2);
         let lines = text::lines(thought).flat_map(|line| text::wrap(&line, room));
         let paint =
-            |line: String| format!("{}\n", self.look.paint(Style::Dim, format!("  {line}").trim_end()));
+            |line: String| format!("{}\n", self.theme.paint(Style::Dim, format!("  {line}").trim_end()));
         let lines = lines.map(paint).collect();
         self.add(Kind::Work, lines)
     }
@@ -319,7 +319,7 @@ impl Printer {
         let took = call.map(|call| at.since(call.since)).unwrap_or_default();
         let result = message.get().and_then(|message| message.as_tool_result());
         let output = result.map(|result| joined_text(&result.content)).unwrap_or_default();
-        let called = Called {
+        let finished_call = FinishedCall {
             tool,
             arguments: call.and_then(|call| call.arguments.as_ref()),
             output: &output,
@@ -327,8 +327,8 @@ impl Printer {
             is_error,
             took: Some(took),
         };
-        let mut shown = called.lines(self.verbosity, &self.look);
-        if let Some(tasks) = called::tasks(details, &self.look).filter(|tasks| *tasks != self.tasks) {
+        let mut shown = finished_call.lines(self.verbosity, &self.theme);
+        if let Some(tasks) = finished_call::tasks(details, &self.theme).filter(|tasks| *tasks != self.tasks) {
             shown.push_str(&tasks);
             self.tasks = tasks;
         }
@@ -354,7 +354,8 @@ impl Printer {
     fn bottom(&self) -> Vec<String> {
         let mut rows = self.markdown.preview();
         if rows.is_empty() {
-            let paint = |line: String| called::dim(&line, &self.look).trim_end_matches('\n').to_owned();
+            let paint =
+                |line: String| finished_call::dim(&line, &self.theme).trim_end_matches('\n').to_owned();
             rows = self.status.last_lines().into_iter().map(paint).collect();
         } else if self.last == Kind::Work {
             rows.insert(0, String::new());
@@ -364,7 +365,7 @@ impl Printer {
 
     /// Draws the bottom over the previous one.
     fn draw(&mut self, now: Timestamp) -> String {
-        if !self.look.live || self.paused || !self.status.is_active() {
+        if !self.theme.live || self.paused || !self.status.is_active() {
             return self.erase();
         }
         let rows = self.bottom();
@@ -373,7 +374,7 @@ impl Printer {
         if !is_same {
             shown.extend(rows.iter().map(|row| format!("{row}\n")));
         }
-        let line = if self.draft.is_empty() { self.status.line(now, &self.look) } else { self.typed() };
+        let line = if self.draft.is_empty() { self.status.line(now, &self.theme) } else { self.typed() };
         (self.drawn, self.rows) = (Some(now), rows);
         // Clears after the text, not before it, to avoid flicker.
         shown.push_str(&format!("\r{line}\u{1b}[K"));
@@ -382,13 +383,13 @@ impl Printer {
 
     /// The line that the user types; only its end if it does not fit.
     fn typed(&self) -> String {
-        let mark = self.look.mark("› ", "> ");
-        let room = self.look.width.saturating_sub(text::width(mark) + 1);
+        let mark = self.theme.mark("› ", "> ");
+        let room = self.theme.width.saturating_sub(text::width(mark) + 1);
         let skipped = self.draft.chars().count().saturating_sub(room);
         let line = text::line(&self.draft.chars().skip(skipped).collect::<String>());
         let fits = |at: &usize| text::width(line.get(*at..).unwrap_or_default()) <= room;
         let start = line.char_indices().map(|(at, _)| at).find(fits).unwrap_or_default();
-        format!("{}{}", self.look.paint(Style::Strong, mark), line.get(start..).unwrap_or_default())
+        format!("{}{}", self.theme.paint(Style::Strong, mark), line.get(start..).unwrap_or_default())
     }
 
     /// Draws unless it was drawn just now. Erases the status at once when the run ends.

@@ -6,12 +6,12 @@ use lariat_testkit::{Act, Ledger, LedgerTool, Reply, ScriptedModel, Seeded, Virt
 use serde_json::json;
 
 use super::*;
-use crate::screen::samples::*;
 use crate::screen::summary::Summary;
+use crate::screen::test_data::*;
 
 /// The output for events, each at its own time.
-fn print(look: Look, verbosity: Verbosity, events: &[Event]) -> String {
-    let mut printer = Printer::new(look, verbosity);
+fn print(theme: Theme, verbosity: Verbosity, events: &[Event]) -> String {
+    let mut printer = Printer::new(theme, verbosity);
     let mut shown: String = events.iter().map(|event| printer.event(event, event.timestamp)).collect();
     shown.push_str(&printer.finish());
     shown
@@ -63,7 +63,7 @@ fn run() -> Vec<Event> {
 
 #[test]
 fn prints_run_in_order() {
-    let shown = print(Look::plain(72), Verbosity::Normal, &run());
+    let shown = print(Theme::plain(72), Verbosity::Normal, &run());
     insta::assert_snapshot!(screen(&shown, 40, 72), @r#"
     thinking… The parser fails on commas.
 
@@ -87,7 +87,7 @@ fn prints_run_in_order() {
 
 #[test]
 fn verbose_shows_thinking_and_output() {
-    let shown = print(Look::plain(72), Verbosity::Verbose, &run());
+    let shown = print(Theme::plain(72), Verbosity::Verbose, &run());
     insta::assert_snapshot!(screen(&shown, 50, 72), @r#"
       The parser fails on commas.
       So I look at it.
@@ -121,7 +121,7 @@ fn verbose_output_is_complete() {
         tool_start(100, "a", "bash", json!({"command": "seq 30"})),
         tool_end(200, "a", "bash", Ok((output.as_str(), Value::Null))),
     ];
-    let shown = print(Look::plain(72), Verbosity::Verbose, &events);
+    let shown = print(Theme::plain(72), Verbosity::Verbose, &events);
     assert!(
         shown.contains("line 21") && shown.contains("line 30") && !shown.contains("more lines"),
         "{shown}"
@@ -130,8 +130,8 @@ fn verbose_output_is_complete() {
 
 #[test]
 fn dumb_terminal_gets_plain_lines() {
-    let look = Look { live: false, unicode: false, ..Look::plain(72) };
-    let shown = print(look, Verbosity::Normal, &run());
+    let theme = Theme { live: false, unicode: false, ..Theme::plain(72) };
+    let shown = print(theme, Verbosity::Normal, &run());
     assert!(!shown.contains(['\r', '\u{1b}']));
     insta::assert_snapshot!(shown, @r#"
     thinking... The parser fails on commas.
@@ -159,7 +159,7 @@ fn dumb_terminal_gets_plain_lines() {
 
 #[test]
 fn status_line_stays_at_bottom_until_run_ends() {
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     let mut output = String::new();
     for event in run() {
         let piece = printer.event(&event, event.timestamp);
@@ -179,7 +179,7 @@ fn status_line_stays_at_bottom_until_run_ends() {
 
 #[test]
 fn scrollback_is_complete() {
-    let output = print(Look::plain(60), Verbosity::Normal, &run());
+    let output = print(Theme::plain(60), Verbosity::Normal, &run());
     let mut terminal = terminal(&output, 6, 60);
     terminal.screen_mut().set_scrollback(1_000);
     let top = terminal.screen().contents();
@@ -190,7 +190,7 @@ fn scrollback_is_complete() {
 
 #[test]
 fn redraws_at_most_ten_times_a_second() {
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     printer.event(&loop_start(0), at(0));
     let drawn = (1..=1_000).filter(|millis| !printer.tick(at(*millis)).is_empty()).count();
     assert_eq!(drawn, 10);
@@ -202,7 +202,7 @@ fn redraws_at_most_ten_times_a_second() {
 
 #[test]
 fn question_pauses_the_printer() {
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     printer.event(&loop_start(0), at(0));
     printer.event(&text_delta(10, "I need to run something."), at(10));
     assert_eq!(printer.pause(), "\r\u{1b}[KI need to run something.\n");
@@ -214,7 +214,7 @@ fn question_pauses_the_printer() {
 /// Words appear before their paragraph is complete, and complete lines are written once.
 #[test]
 fn streamed_words_appear_at_once_and_only_once() {
-    let mut printer = Printer::new(Look::plain(30), Verbosity::Normal);
+    let mut printer = Printer::new(Theme::plain(30), Verbosity::Normal);
     let words = "It **fails** because the list has a trailing comma, and the parser of lists does not know those, \
                  so that every list of the file is rejected now; the fix is one line.\n\nAll of it is `done`.";
     let mut output = printer.event(&loop_start(0), at(0));
@@ -246,7 +246,7 @@ fn streamed_words_appear_at_once_and_only_once() {
 /// Ctrl-C during a reply must not print the unfinished paragraph twice.
 #[test]
 fn interrupted_reply_is_printed_once() {
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     let mut output = printer.event(&loop_start(0), at(0));
     output.push_str(&printer.event(&text_delta(10, "Half a para"), at(10)));
     output.push_str(&printer.note(Style::Warning, "stopping", at(20)));
@@ -264,7 +264,7 @@ fn prints_denied_call_and_unknown_tool() {
         result(20, "c2", "bsh", "There is no tool named `bsh`. Available: bash.", true),
         loop_end(30, RunOutcome::Completed),
     ];
-    insta::assert_snapshot!(screen(&print(Look::plain(72), Verbosity::Normal, &events), 20, 72), @r"
+    insta::assert_snapshot!(screen(&print(Theme::plain(72), Verbosity::Normal, &events), 20, 72), @r"
     ✗ bash  denied: not in this project
     ✗ bsh  There is no tool named `bsh`. Available: bash.
     ");
@@ -273,7 +273,7 @@ fn prints_denied_call_and_unknown_tool() {
 /// The end of a command's output is visible while it runs, and disappears on success.
 #[test]
 fn shows_last_lines_of_running_command() {
-    let mut printer = Printer::new(Look::plain(40), Verbosity::Normal);
+    let mut printer = Printer::new(Theme::plain(40), Verbosity::Normal);
     let mut output = printer.event(&loop_start(0), at(0));
     let start = tool_start(100, "c1", "bash", json!({"command": "make"}));
     output.push_str(&printer.event(&start, at(100)));
@@ -305,7 +305,7 @@ fn shows_tasks_only_when_they_change() {
         events.push(tool_start(10, &id, "todo", json!({"items": []})));
         events.push(tool_end(10, &id, "todo", Ok(("", list(status)))));
     }
-    insta::assert_snapshot!(screen(&print(Look::plain(40), Verbosity::Normal, &events), 20, 40), @r"
+    insta::assert_snapshot!(screen(&print(Theme::plain(40), Verbosity::Normal, &events), 20, 40), @r"
     ✓ todo  0ms  0 of 1 done
       ☐ fix
     ✓ todo  0ms  0 of 1 done
@@ -317,7 +317,7 @@ fn shows_tasks_only_when_they_change() {
 /// The typed line replaces the status line.
 #[test]
 fn shows_typed_line_at_bottom() {
-    let mut printer = Printer::new(Look::plain(20), Verbosity::Normal);
+    let mut printer = Printer::new(Theme::plain(20), Verbosity::Normal);
     let mut output = printer.event(&loop_start(0), at(0));
     output.push_str(&printer.draft("a line that is longer\u{1b}[2J", at(10)));
     let shown = screen(&output, 5, 20);
@@ -328,7 +328,7 @@ fn shows_typed_line_at_bottom() {
 
 #[test]
 fn ignores_events_of_subagents() {
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     printer.event(&loop_start(0), at(0));
     let mut other = EventRecord::clone(&text_delta(10, "# other\n"));
     other.loop_id = Some("s2.c.1".into());
@@ -339,7 +339,7 @@ fn ignores_events_of_subagents() {
 fn unstreamed_reply_is_printed_once() {
     let events = [loop_start(0), reply_end(10, "All at once."), loop_end(20, RunOutcome::Completed)];
     assert_eq!(
-        without_ours(&print(Look { live: false, ..Look::plain(60) }, Verbosity::Normal, &events)),
+        without_sequences(&print(Theme { live: false, ..Theme::plain(60) }, Verbosity::Normal, &events)),
         "All at once.\n"
     );
 }
@@ -364,7 +364,7 @@ fn output_has_no_control_characters() {
             });
         }
         for verbosity in [Verbosity::Normal, Verbosity::Verbose] {
-            let shown = print(Look::full(50), verbosity, &events);
+            let shown = print(Theme::full(50), verbosity, &events);
             assert_harmless(&shown, &format!("seed {seed}"));
         }
     }
@@ -387,7 +387,7 @@ async fn prints_text_tools_and_summary_of_a_real_run() {
         .tool(tool)
         .build()
         .unwrap();
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     let mut stream = agent.prompt("go").unwrap();
     let mut shown = String::new();
     while let Some(event) = stream.next().await {
@@ -403,7 +403,7 @@ async fn prints_text_tools_and_summary_of_a_real_run() {
         files: &output.files_changed,
         session: Some("s1"),
     };
-    shown.push_str(&summary.lines(&Look::plain(60)));
+    shown.push_str(&summary.lines(&Theme::plain(60)));
     insta::assert_snapshot!(screen(&shown, 30, 60), @r#"
     Let me look.
 

@@ -8,7 +8,7 @@ use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::usage::Usage;
 use lariat_runtime::{ChangeKind, FileChange};
 
-use super::look::{Look, Style};
+use super::theme::{Style, Theme};
 use super::{human, text};
 use crate::failure::limit_words;
 
@@ -26,45 +26,45 @@ pub(crate) struct Summary<'a> {
 
 impl<'a> Summary<'a> {
     /// The summary, after an empty line on a terminal. Wraps between figures.
-    pub(crate) fn lines(&self, look: &Look) -> String {
-        let dot = look.mark(" · ", " - ");
-        let mut shown = if look.is_terminal { "\n".to_owned() } else { String::new() };
-        shown.push_str(&self.ending(look));
+    pub(crate) fn lines(&self, theme: &Theme) -> String {
+        let dot = theme.mark(" · ", " - ");
+        let mut shown = if theme.is_terminal { "\n".to_owned() } else { String::new() };
+        shown.push_str(&self.ending(theme));
         let mut line = String::new();
         for figure in self.figures() {
-            let room = look.width.saturating_sub(text::width(dot));
+            let room = theme.width.saturating_sub(text::width(dot));
             if line.is_empty() {
                 line = figure;
             } else if text::width(&line) + text::width(&figure) <= room {
                 line.extend([dot, &figure]);
             } else {
-                shown.push_str(&look.paint(Style::Dim, &line));
+                shown.push_str(&theme.paint(Style::Dim, &line));
                 shown.push('\n');
                 line = figure;
             }
         }
-        shown.push_str(&look.paint(Style::Dim, &text::cut(&line, look.width, look)));
+        shown.push_str(&theme.paint(Style::Dim, &text::cut(&line, theme.width, theme)));
         shown.push('\n');
         if let Some(session) = self.session {
             // Users copy the command, so it is never cut.
             let resume = format!("continue: lariat run --resume {}", text::line(session));
-            shown.push_str(&look.paint(Style::Dim, &resume));
+            shown.push_str(&theme.paint(Style::Dim, &resume));
             shown.push('\n');
         }
         shown
     }
 
     /// Why it ended, unless it completed.
-    fn ending(&self, look: &Look) -> String {
+    fn ending(&self, theme: &Theme) -> String {
         // The error that follows is more detailed.
         if matches!(self.outcome, RunOutcome::Failed { .. }) {
             return String::new();
         }
         let Some((style, words)) = ending(self.outcome) else { return String::new() };
-        let mark = look.mark("■ ", "* ");
-        let words = text::wrap(&text::line(&words), look.width.saturating_sub(2));
+        let mark = theme.mark("■ ", "* ");
+        let words = text::wrap(&text::line(&words), theme.width.saturating_sub(2));
         let line = |(at, words): (usize, &String)| {
-            format!("{}\n", look.paint(style, &format!("{}{words}", if at == 0 { mark } else { "  " })))
+            format!("{}\n", theme.paint(style, &format!("{}{words}", if at == 0 { mark } else { "  " })))
         };
         words.iter().enumerate().map(line).collect()
     }

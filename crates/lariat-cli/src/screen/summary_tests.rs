@@ -26,11 +26,11 @@ fn summary_includes_resume_command() {
         files: &files,
         session: Some("0198-abc"),
     };
-    insta::assert_snapshot!(summary.lines(&Look::plain(120)), @r#"
+    insta::assert_snapshot!(summary.lines(&Theme::plain(120)), @r#"
     4 turns · 40.0k in, 1.2k out · 90 % cached · $0.0412 · 1m 32s · 2 files changed: src/a.rs, +b⟨U+001B⟩[2J
     continue: lariat run --resume 0198-abc
     "#);
-    insta::assert_snapshot!(summary.lines(&Look { unicode: false, ..Look::plain(40) }), @r#"
+    insta::assert_snapshot!(summary.lines(&Theme { unicode: false, ..Theme::plain(40) }), @r#"
     4 turns - 40.0k in, 1.2k out
     90 % cached - $0.0412 - 1m 32s
     2 files changed: src/a.rs, +b⟨U+001B⟩[2J
@@ -49,10 +49,10 @@ fn summary_names_limit_and_omits_failure() {
         files: &[],
         session: None,
     };
-    insta::assert_snapshot!(summary.lines(&Look::plain(60)), @r#"
+    insta::assert_snapshot!(summary.lines(&Theme::plain(60)), @r#"
     1 turn · 10 in, 0 out · 0ms
     "#);
     let limit = RunOutcome::LimitReached { limit: LimitKind::Cost, scope: Default::default() };
     let summary = Summary { outcome: &limit, ..summary };
-    assert!(summary.lines(&Look::plain(60)).starts_with("\n■ stopped: the run reached its cost limit\n"));
+    assert!(summary.lines(&Theme::plain(60)).starts_with("\n■ stopped: the run reached its cost limit\n"));
 }

@@ -3,8 +3,8 @@
 //! Each column is as wide as its widest cell; if the table is too wide, the widest column shrinks first. Cells are untrusted
 //! text of one line.
 
-use super::look::Look;
 use super::text;
+use super::theme::Theme;
 
 /// Space between two columns.
 const GAP: usize = 2;
@@ -43,27 +43,27 @@ impl Column {
 }
 
 /// Formats a table with a header. In a pipe, nothing is cut.
-pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], look: &Look) -> String {
+pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], theme: &Theme) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| text::line(cell)).collect()).collect();
-    let widths = widths(columns, &rows, look);
+    let widths = widths(columns, &rows, theme);
     let titles: Vec<String> = columns.iter().map(|column| column.title.to_owned()).collect();
     let mut shown = String::new();
     for cells in std::iter::once(&titles).chain(&rows) {
-        shown.push_str(&row(columns, &widths, cells, look));
+        shown.push_str(&row(columns, &widths, cells, theme));
         shown.push('\n');
     }
     shown
 }
 
-fn widths(columns: &[Column], rows: &[Vec<String>], look: &Look) -> Vec<usize> {
+fn widths(columns: &[Column], rows: &[Vec<String>], theme: &Theme) -> Vec<usize> {
     let natural = |(at, column): (usize, &Column)| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| text::width(cell));
         cells.max().unwrap_or_default().max(text::width(column.title))
     };
     let mut widths: Vec<usize> = columns.iter().enumerate().map(natural).collect();
-    let room = look.width.saturating_sub(GAP * columns.len().saturating_sub(1));
-    while look.is_terminal && widths.iter().sum::<usize>() > room {
+    let room = theme.width.saturating_sub(GAP * columns.len().saturating_sub(1));
+    while theme.is_terminal && widths.iter().sum::<usize>() > room {
         let gives = widths.iter_mut().zip(columns).filter(|(width, column)| **width > column.least);
         match gives.max_by_key(|(width, _)| **width) {
             Some((width, _)) => *width -= 1,
@@ -73,13 +73,13 @@ fn widths(columns: &[Column], rows: &[Vec<String>], look: &Look) -> Vec<usize> {
     widths
 }
 
-fn row(columns: &[Column], widths: &[usize], cells: &[String], look: &Look) -> String {
+fn row(columns: &[Column], widths: &[usize], cells: &[String], theme: &Theme) -> String {
     let mut line = String::new();
     for ((column, width), cell) in columns.iter().zip(widths).zip(cells) {
         if !line.is_empty() {
             line.push_str(&" ".repeat(GAP));
         }
-        let cell = text::cut(cell, *width, look);
+        let cell = text::cut(cell, *width, theme);
         let padding = " ".repeat(width.saturating_sub(text::width(&cell)));
         match column.align {
             Align::Left => line.extend([&*cell, &padding]),

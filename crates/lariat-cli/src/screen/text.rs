@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use lariat_guard::display;
 use unicode_width::UnicodeWidthStr;
 
-use super::look::{Look, Style};
+use super::theme::{Style, Theme};
 
 /// The expansion of a tab.
 const TAB: &str = "    ";
@@ -79,11 +79,11 @@ fn fits(text: &str, most: usize) -> bool {
 }
 
 /// Cuts a text to `most` columns, with an ellipsis if something is cut.
-pub(crate) fn cut<'a>(text: &'a str, most: usize, look: &Look) -> Cow<'a, str> {
+pub(crate) fn cut<'a>(text: &'a str, most: usize, theme: &Theme) -> Cow<'a, str> {
     if fits(text, most) {
         return Cow::Borrowed(text);
     }
-    let mark = look.mark("…", "...");
+    let mark = theme.mark("…", "...");
     let mark = if width(mark) > most { "" } else { mark };
     let (start, _) = split(text, most.saturating_sub(width(mark)));
     Cow::Owned(format!("{start}{mark}"))
@@ -160,15 +160,15 @@ pub(crate) fn chunks(text: &str, most: usize) -> Vec<&str> {
 }
 
 /// Styles pieces and cuts them to `most` columns.
-pub(crate) fn painted(pieces: &[(Style, String)], most: usize, look: &Look) -> String {
+pub(crate) fn painted(pieces: &[(Style, String)], most: usize, theme: &Theme) -> String {
     let total: usize = pieces.iter().map(|(_, text)| width(text)).sum();
-    let mark = if total > most { look.mark("…", "...") } else { "" };
+    let mark = if total > most { theme.mark("…", "...") } else { "" };
     let mark = if width(mark) > most { "" } else { mark };
     let mut room = most.saturating_sub(width(mark));
     let mut shown = String::new();
     for (style, text) in pieces {
         let (start, rest) = split(text, room);
-        shown.push_str(&look.paint(*style, start));
+        shown.push_str(&theme.paint(*style, start));
         room = room.saturating_sub(width(start));
         if !rest.is_empty() {
             shown.push_str(mark);

@@ -14,12 +14,12 @@ fn keeps_alignment_and_reveals_hidden_characters() {
 
 #[test]
 fn cuts_by_columns_with_ellipsis() {
-    let look = Look::plain(80);
-    assert_eq!(cut("abcdef", 6, &look), "abcdef");
-    assert_eq!(cut("abcdefg", 6, &look), "abcde…");
-    assert_eq!(cut("漢字漢字", 6, &look), "漢字…");
-    assert_eq!(cut("abc", 0, &look), "");
-    let ascii = Look { unicode: false, ..look };
+    let theme = Theme::plain(80);
+    assert_eq!(cut("abcdef", 6, &theme), "abcdef");
+    assert_eq!(cut("abcdefg", 6, &theme), "abcde…");
+    assert_eq!(cut("漢字漢字", 6, &theme), "漢字…");
+    assert_eq!(cut("abc", 0, &theme), "");
+    let ascii = Theme { unicode: false, ..theme };
     assert_eq!(cut("abcdefg", 6, &ascii), "abc...");
     assert_eq!(cut("abcdefg", 2, &ascii), "ab");
 }

@@ -12,7 +12,7 @@ use crate::args::task::{Schema, Task};
 
 /// What the flags request.
 #[derive(Debug)]
-pub(crate) enum Asked {
+pub(crate) enum CompatCommand {
     /// Print the version.
     Version,
     /// Run a task.
@@ -31,13 +31,13 @@ enum Flag {
     /// Takes a value, or nothing.
     Optional(fn(&mut Task, Option<&str>)),
     /// Takes nothing, and has no effect here.
-    Idle,
+    Ignored,
     /// Takes a value, and has no effect here.
-    IdleValued,
+    IgnoredValued,
     /// Takes nothing, and is not supported.
-    Lacking,
+    Unsupported,
     /// Takes a value, and is not supported.
-    LackingValued,
+    UnsupportedValued,
     /// Takes a value, restricts the run, and is not supported.
     RefusedValued,
 }
@@ -48,9 +48,9 @@ const FLAGS: &[(&str, Flag)] = &[
     ("verbose", Flag::Bare(|task| task.verbose = true)),
     ("output-format", Flag::Valued(output)),
     ("input-format", Flag::Valued(input)),
-    ("include-partial-messages", Flag::Bare(|task| task.wishes.partial = true)),
-    ("replay-user-messages", Flag::Bare(|task| task.wishes.replay = true)),
-    ("include-hook-events", Flag::Bare(|task| task.wishes.hooks = true)),
+    ("include-partial-messages", Flag::Bare(|task| task.stream_options.partial = true)),
+    ("replay-user-messages", Flag::Bare(|task| task.stream_options.replay = true)),
+    ("include-hook-events", Flag::Bare(|task| task.stream_options.hooks = true)),
     ("model", Flag::Valued(|task, value| task.set("model", value.into()))),
     ("fallback-model", Flag::Valued(|task, value| task.set("fallback_models", list(value).into()))),
     ("permission-mode", Flag::Valued(|task, value| task.set("mode", value.into()))),
@@ -68,46 +68,46 @@ const FLAGS: &[(&str, Flag)] = &[
     ("resume", Flag::Optional(resume)),
     ("fork-session", Flag::Bare(|task| task.forks = true)),
     ("no-session-persistence", Flag::Bare(|task| task.ephemeral = true)),
-    ("json-schema", Flag::Valued(|task, value| task.schema = Some(Schema::Given(value.to_owned())))),
+    ("json-schema", Flag::Valued(|task, value| task.schema = Some(Schema::Text(value.to_owned())))),
     ("effort", Flag::Valued(|task, value| task.set("thinking", effort(value).into()))),
     ("thinking", Flag::Valued(|task, value| task.set("thinking", thinking(value).into()))),
     ("max-thinking-tokens", Flag::Valued(thinking_tokens)),
-    ("thinking-display", Flag::IdleValued),
-    ("strict-mcp-config", Flag::Idle),
-    ("debug", Flag::Idle),
-    ("debug-to-stderr", Flag::Idle),
-    ("allow-dangerously-skip-permissions", Flag::Idle),
+    ("thinking-display", Flag::IgnoredValued),
+    ("strict-mcp-config", Flag::Ignored),
+    ("debug", Flag::Ignored),
+    ("debug-to-stderr", Flag::Ignored),
+    ("allow-dangerously-skip-permissions", Flag::Ignored),
     ("tools", Flag::Listed(tools)),
-    ("add-dir", Flag::LackingValued),
-    ("mcp-config", Flag::LackingValued),
-    ("settings", Flag::Valued(|task, value| task.given.push(value.to_owned()))),
+    ("add-dir", Flag::UnsupportedValued),
+    ("mcp-config", Flag::UnsupportedValued),
+    ("settings", Flag::Valued(|task, value| task.settings_texts.push(value.to_owned()))),
     ("setting-sources", Flag::Valued(sources)),
-    ("system-prompt-file", Flag::LackingValued),
-    ("session-id", Flag::LackingValued),
-    ("resume-session-at", Flag::LackingValued),
-    ("resume-drops-turn", Flag::LackingValued),
-    ("session-mirror", Flag::Lacking),
+    ("system-prompt-file", Flag::UnsupportedValued),
+    ("session-id", Flag::UnsupportedValued),
+    ("resume-session-at", Flag::UnsupportedValued),
+    ("resume-drops-turn", Flag::UnsupportedValued),
+    ("session-mirror", Flag::Unsupported),
     ("task-budget", Flag::RefusedValued),
-    ("betas", Flag::LackingValued),
-    ("agents", Flag::LackingValued),
-    ("plugin-dir", Flag::LackingValued),
+    ("betas", Flag::UnsupportedValued),
+    ("agents", Flag::UnsupportedValued),
+    ("plugin-dir", Flag::UnsupportedValued),
 ];
 
 /// Parses the arguments if they start with a Claude Code flag.
-pub(crate) fn parse(words: &[String]) -> Option<Asked> {
+pub(crate) fn parse(words: &[String]) -> Option<CompatCommand> {
     let first = words.first()?;
     if matches!(first.as_str(), "-v") {
-        return Some(Asked::Version);
+        return Some(CompatCommand::Version);
     }
     let is_short = matches!(first.as_str(), "-p" | "-c" | "-r");
     let is_known = first.strip_prefix("--").is_some_and(|flag| find(name(flag).0).is_some());
-    (is_short || is_known).then(|| Asked::Run(Box::new(read(words))))
+    (is_short || is_known).then(|| CompatCommand::Run(Box::new(read(words))))
 }
 
 fn read(words: &[String]) -> Task {
     let mut task = Task::default();
     // A controlling program passes no prompt as an argument, so a word after an unknown flag is its value.
-    let held = words.iter().zip(words.iter().skip(1)).any(|(flag, value)| is_held(flag, value));
+    let controlled = words.iter().zip(words.iter().skip(1)).any(|(flag, value)| is_controlled(flag, value));
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
         let long = match word {
@@ -153,12 +153,12 @@ fn read(words: &[String]) -> Task {
                 let next = words.next_if(|next| inline.is_none() && !next.starts_with('-'));
                 act(&mut task, inline.or(next));
             }
-            Some(Flag::Idle) => {}
-            Some(Flag::IdleValued) => {
+            Some(Flag::Ignored) => {}
+            Some(Flag::IgnoredValued) => {
                 let _ = value();
             }
-            Some(Flag::Lacking) => task.warnings.push(format!("--{name} is not supported")),
-            Some(Flag::LackingValued) => {
+            Some(Flag::Unsupported) => task.warnings.push(format!("--{name} is not supported")),
+            Some(Flag::UnsupportedValued) => {
                 let _ = value();
                 task.warnings.push(format!("--{name} is not supported"));
             }
@@ -167,7 +167,7 @@ fn read(words: &[String]) -> Task {
                 task.refuse(name, "Lariat does not support it");
             }
             None => {
-                if held && inline.is_none() {
+                if controlled && inline.is_none() {
                     words.next_if(|next| !next.starts_with('-'));
                 }
                 task.refuse(name, "unknown flag, which may be a restriction");
@@ -183,7 +183,7 @@ impl Task {
     }
 }
 
-fn is_held(flag: &str, value: &str) -> bool {
+fn is_controlled(flag: &str, value: &str) -> bool {
     flag == "--input-format=stream-json" || (flag == "--input-format" && value == "stream-json")
 }
 
@@ -206,7 +206,7 @@ fn output(task: &mut Task, value: &str) {
 
 fn input(task: &mut Task, value: &str) {
     match value {
-        "stream-json" => task.held = true,
+        "stream-json" => task.controlled = true,
         "text" => {}
         other => task.warnings.push(format!("unknown value `{other}` for --input-format")),
     }
@@ -214,7 +214,7 @@ fn input(task: &mut Task, value: &str) {
 
 fn prompt_tool(task: &mut Task, value: &str) {
     if value == "stdio" {
-        task.answers = true;
+        task.answers_approvals = true;
     } else {
         task.warnings.push(format!("--permission-prompt-tool {value} is not supported; use stdio"));
     }

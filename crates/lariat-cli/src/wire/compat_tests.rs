@@ -1,16 +1,16 @@
 use lariat_service::Which;
 use serde_json::json;
 
-use super::{Asked, parse};
+use super::{CompatCommand, parse};
 use crate::args::run::Output;
 use crate::args::task::{Schema, Task};
 
-fn words(line: &[&str]) -> Option<Asked> {
+fn words(line: &[&str]) -> Option<CompatCommand> {
     parse(&line.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
 }
 
 fn task(line: &[&str]) -> Task {
-    let Some(Asked::Run(task)) = words(line) else { panic!("{line:?} is not a run") };
+    let Some(CompatCommand::Run(task)) = words(line) else { panic!("{line:?} is not a run") };
     *task
 }
 
@@ -21,7 +21,7 @@ fn ignores_our_own_commands() {
     {
         assert!(words(line).is_none(), "{line:?}");
     }
-    assert!(matches!(words(&["-v"]), Some(Asked::Version)));
+    assert!(matches!(words(&["-v"]), Some(CompatCommand::Version)));
 }
 
 #[test]
@@ -62,9 +62,9 @@ fn parses_flags_of_the_python_sdk() {
         json!({ "limits": { "turns": 3, "cost": 0.5 }, "model": "test/x", "mode": "acceptEdits" })
     );
     assert_eq!((task.which, task.forks), (Which::Resume("abc".to_owned()), true));
-    assert!(task.held && task.answers);
-    assert_eq!(task.schema, Some(Schema::Given("{}".to_owned())));
-    assert!(task.wishes.partial);
+    assert!(task.controlled && task.answers_approvals);
+    assert_eq!(task.schema, Some(Schema::Text("{}".to_owned())));
+    assert!(task.stream_options.partial);
     assert_eq!(task.system_prompt, None, "an empty prompt is ignored");
     assert_eq!(task.warnings, Vec::<String>::new());
 }
@@ -78,7 +78,7 @@ fn finds_prompt_at_any_position() {
     ] {
         let task = task(line);
         assert_eq!((task.prompt.as_deref(), task.output), (Some("do it"), Output::Json), "{line:?}");
-        assert!(!task.held);
+        assert!(!task.controlled);
     }
 }
 
@@ -86,8 +86,8 @@ fn finds_prompt_at_any_position() {
 fn refuses_unknown_flags_and_warns_about_unsupported_ones() {
     let asked = task(&["-p", "--from-the-future", "do it"]);
     assert_eq!(asked.refused[0].0, "--from-the-future");
-    let held = task(&["--verbose", "--from-the-future", "7", "--input-format", "stream-json"]);
-    assert_eq!((held.prompt.as_deref(), held.refused.len()), (None, 1));
+    let controlled = task(&["--verbose", "--from-the-future", "7", "--input-format", "stream-json"]);
+    assert_eq!((controlled.prompt.as_deref(), controlled.refused.len()), (None, 1));
     let lacking = task(&["-p", "--mcp-config", "{}", "do it"]);
     assert_eq!(lacking.warnings, ["--mcp-config is not supported"]);
     assert_eq!((lacking.prompt.as_deref(), lacking.refused.len()), (Some("do it"), 0));

@@ -17,11 +17,11 @@ use crate::failure::limit_words;
 
 /// Whether the answer matches the requested schema.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Form {
+pub(crate) enum SchemaCheck {
     /// It matches.
-    Fits(Value),
+    Match(Value),
     /// The model's last attempt does not match, for this reason.
-    Misfit(String),
+    Mismatch(String),
 }
 
 /// How a prompt ended, summed over all its runs.
@@ -35,7 +35,7 @@ pub(crate) struct Ending {
     pub(crate) duration: Duration,
     pub(crate) files: Vec<FileChange>,
     /// The result of the schema check, if there is a schema.
-    pub(crate) form: Option<Form>,
+    pub(crate) schema_check: Option<SchemaCheck>,
 }
 
 impl Ending {
@@ -48,7 +48,7 @@ impl Ending {
             turns: output.turns,
             duration: output.duration,
             files: output.files_changed.clone(),
-            form: None,
+            schema_check: None,
         }
     }
 
@@ -62,7 +62,7 @@ impl Ending {
             turns: 0,
             duration: Duration::ZERO,
             files: Vec::new(),
-            form: None,
+            schema_check: None,
         }
     }
 
@@ -80,8 +80,8 @@ impl Ending {
     }
 
     fn subtype(&self) -> &'static str {
-        match (&self.outcome, &self.form) {
-            (RunOutcome::Completed, Some(Form::Misfit(_))) => "error_max_structured_output_retries",
+        match (&self.outcome, &self.schema_check) {
+            (RunOutcome::Completed, Some(SchemaCheck::Mismatch(_))) => "error_max_structured_output_retries",
             (RunOutcome::Completed, _) => "success",
             (RunOutcome::LimitReached { limit: LimitKind::Turns, .. }, _) => "error_max_turns",
             (RunOutcome::LimitReached { limit: LimitKind::Cost, .. }, _) => "error_max_budget_usd",
@@ -107,8 +107,8 @@ impl Ending {
 
     /// What went wrong; `None` on success.
     pub(crate) fn error(&self) -> Option<String> {
-        Some(match (&self.outcome, &self.form) {
-            (RunOutcome::Completed, Some(Form::Misfit(problem))) => {
+        Some(match (&self.outcome, &self.schema_check) {
+            (RunOutcome::Completed, Some(SchemaCheck::Mismatch(problem))) => {
                 format!("the answer does not match the schema: {problem}")
             }
             (RunOutcome::Completed, _) => return None,
@@ -144,7 +144,7 @@ impl Ending {
         set("usage", messages::usage(&self.usage));
         set("modelUsage", tally.models(window));
         set("permission_denials", json!(tally.denied()));
-        if let Some(Form::Fits(value)) = &self.form {
+        if let Some(SchemaCheck::Match(value)) = &self.schema_check {
             set("structured_output", value.clone());
         }
         set("session_id", json!(session));

@@ -17,12 +17,12 @@ use super::messages;
 #[derive(Debug, Default)]
 pub(super) struct Partial {
     message: Option<MessageId>,
-    open: Option<Open>,
+    open: Option<OpenBlock>,
     index: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     Text,
     Thinking,
 }
@@ -48,12 +48,12 @@ impl Partial {
         }
         let (kind, begun, piece) = match delta {
             StreamDelta::Text { delta } => (
-                Open::Text,
+                OpenBlock::Text,
                 json!({ "type": "text", "text": "" }),
                 json!({ "type": "text_delta", "text": delta }),
             ),
             StreamDelta::Thinking { delta } => (
-                Open::Thinking,
+                OpenBlock::Thinking,
                 json!({ "type": "thinking", "thinking": "", "signature": "" }),
                 json!({ "type": "thinking_delta", "thinking": delta }),
             ),

@@ -9,11 +9,11 @@ use lariat_service::Prompt;
 use serde_json::{Value, json};
 
 /// Maximum bytes of a line; images are sent inside lines.
-pub(crate) const LINE: usize = 10 * 1024 * 1024;
+pub(crate) const MAX_LINE_BYTES: usize = 10 * 1024 * 1024;
 
 /// A line from the program.
 #[derive(Debug)]
-pub(crate) enum Line {
+pub(crate) enum ControlLine {
     /// A prompt.
     Prompt(Prompt),
     /// A request to Lariat.
@@ -31,8 +31,8 @@ pub(crate) enum Line {
 /// A request from the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Starts the session. `lacking` names the requested features that are not supported.
-    Initialize { lacking: Vec<&'static str> },
+    /// Starts the session. `unsupported` names the requested features that are not supported.
+    Initialize { unsupported: Vec<&'static str> },
     /// Stops the run.
     Interrupt,
     /// Changes the permission mode.
@@ -48,22 +48,22 @@ pub(crate) enum Request {
 }
 
 /// Features of `initialize` that are not supported.
-const LACKING: [&str; 4] = ["hooks", "agents", "skills", "sdkMcpServers"];
+const UNSUPPORTED: [&str; 4] = ["hooks", "agents", "skills", "sdkMcpServers"];
 
-pub(crate) fn read(line: &str) -> Line {
+pub(crate) fn read(line: &str) -> ControlLine {
     let value: Value = match serde_json::from_str(line) {
         Ok(value) => value,
-        Err(error) => return Line::Broken(error.to_string()),
+        Err(error) => return ControlLine::Broken(error.to_string()),
     };
     match text(&value, "type") {
         "user" => prompt(&value),
-        "control_request" => Line::Request {
+        "control_request" => ControlLine::Request {
             id: text(&value, "request_id").to_owned(),
             request: request(value.get("request").unwrap_or(&Value::Null)),
         },
         "control_response" => response(value.get("response").unwrap_or(&Value::Null)),
-        "control_cancel_request" => Line::Cancel,
-        _ => Line::Other,
+        "control_cancel_request" => ControlLine::Cancel,
+        _ => ControlLine::Other,
     }
 }
 
@@ -71,7 +71,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn prompt(value: &Value) -> Line {
+fn prompt(value: &Value) -> ControlLine {
     let content = value.get("message").and_then(|message| message.get("content"));
     let mut prompt = Prompt::default();
     match content {
@@ -88,25 +88,25 @@ fn prompt(value: &Value) -> Line {
                         let image = (text(source, "data").to_owned(), text(source, "media_type").to_owned());
                         prompt.images.push(image);
                     }
-                    other => return Line::Broken(format!("unsupported content block `{other}`")),
+                    other => return ControlLine::Broken(format!("unsupported content block `{other}`")),
                 }
             }
         }
-        _ => return Line::Broken("a user message without content".to_owned()),
+        _ => return ControlLine::Broken("a user message without content".to_owned()),
     }
-    Line::Prompt(prompt)
+    ControlLine::Prompt(prompt)
 }
 
 fn request(request: &Value) -> Request {
     match text(request, "subtype") {
         "initialize" => {
-            let is_wished = |name: &&str| match request.get(*name) {
+            let is_requested = |name: &&str| match request.get(*name) {
                 None | Some(Value::Null) => false,
                 Some(Value::Array(list)) => !list.is_empty(),
                 Some(Value::Object(map)) => !map.is_empty(),
                 Some(_) => true,
             };
-            Request::Initialize { lacking: LACKING.into_iter().filter(is_wished).collect() }
+            Request::Initialize { unsupported: UNSUPPORTED.into_iter().filter(is_requested).collect() }
         }
         "interrupt" => Request::Interrupt,
         "set_permission_mode" => Request::SetMode(text(request, "mode").to_owned()),
@@ -117,13 +117,13 @@ fn request(request: &Value) -> Request {
     }
 }
 
-fn response(response: &Value) -> Line {
+fn response(response: &Value) -> ControlLine {
     let id = text(response, "request_id").to_owned();
     let answer = match text(response, "subtype") {
         "success" => Ok(response.get("response").cloned().unwrap_or_default()),
         _ => Err(text(response, "error").to_owned()),
     };
-    Line::Response { id, answer }
+    ControlLine::Response { id, answer }
 }
 
 /// A success response.
@@ -143,7 +143,7 @@ pub(crate) fn failure(id: &str, error: &str) -> Value {
 }
 
 /// The response to `initialize`.
-pub(crate) fn welcome(model: &str, lacking: &[&str]) -> Value {
+pub(crate) fn welcome(model: &str, unsupported: &[&str]) -> Value {
     json!({
         "commands": [],
         "agents": [],
@@ -151,7 +151,7 @@ pub(crate) fn welcome(model: &str, lacking: &[&str]) -> Value {
         "available_output_styles": ["default"],
         "models": [{ "value": model, "displayName": model, "description": "" }],
         "account": {},
-        "hooks_applied": !lacking.contains(&"hooks"),
+        "hooks_applied": !unsupported.contains(&"hooks"),
     })
 }
 

@@ -2,7 +2,7 @@ use lariat_core::content::ToolCall;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use serde_json::{Value, json};
 
-use super::{Line, Request, can_use_tool, decision, read};
+use super::{ControlLine, Request, can_use_tool, decision, read};
 
 fn request() -> PermissionRequest {
     let call = ToolCall {
@@ -20,7 +20,8 @@ fn decided(answer: &Value) -> (PermissionDecision, bool) {
 
 #[test]
 fn prompt_is_text_or_blocks_with_images() {
-    let Line::Prompt(prompt) = read(r#"{"type":"user","message":{"role":"user","content":"hi"}}"#) else {
+    let ControlLine::Prompt(prompt) = read(r#"{"type":"user","message":{"role":"user","content":"hi"}}"#)
+    else {
         panic!("no prompt");
     };
     assert_eq!(prompt.text, "hi");
@@ -29,20 +30,20 @@ fn prompt_is_text_or_blocks_with_images() {
         { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "aGk=" } },
         { "type": "text", "text": "closely" },
     ] } });
-    let Line::Prompt(prompt) = read(&line.to_string()) else { panic!("no prompt") };
+    let ControlLine::Prompt(prompt) = read(&line.to_string()) else { panic!("no prompt") };
     assert_eq!(prompt.text, "look\nclosely");
     assert_eq!(prompt.images, [("aGk=".to_owned(), "image/png".to_owned())]);
 }
 
 #[test]
 fn reports_lines_that_are_not_understood() {
-    assert!(matches!(read("{"), Line::Broken(_)));
-    assert!(matches!(read(r#"{"type":"user"}"#), Line::Broken(_)));
+    assert!(matches!(read("{"), ControlLine::Broken(_)));
+    assert!(matches!(read(r#"{"type":"user"}"#), ControlLine::Broken(_)));
     assert!(matches!(
         read(r#"{"type":"user","message":{"content":[{"type":"document"}]}}"#),
-        Line::Broken(_)
+        ControlLine::Broken(_)
     ));
-    assert!(matches!(read(r#"{"type":"keep_alive"}"#), Line::Other));
+    assert!(matches!(read(r#"{"type":"keep_alive"}"#), ControlLine::Other));
 }
 
 #[test]
@@ -50,13 +51,13 @@ fn parses_requests_by_subtype() {
     let asked = |request: Value| {
         let line = json!({ "type": "control_request", "request_id": "r1", "request": request });
         match read(&line.to_string()) {
-            Line::Request { id, request } if id == "r1" => request,
+            ControlLine::Request { id, request } if id == "r1" => request,
             other => panic!("{other:?}"),
         }
     };
     let begin =
         json!({ "subtype": "initialize", "hooks": { "PreToolUse": [] }, "agents": {}, "skills": null });
-    assert_eq!(asked(begin), Request::Initialize { lacking: vec!["hooks"] });
+    assert_eq!(asked(begin), Request::Initialize { unsupported: vec!["hooks"] });
     assert_eq!(asked(json!({ "subtype": "interrupt" })), Request::Interrupt);
     assert_eq!(asked(json!({ "subtype": "set_model", "model": null })), Request::SetModel(None));
     assert_eq!(asked(json!({ "subtype": "rewind_files" })), Request::Unknown("rewind_files".to_owned()));

@@ -19,7 +19,7 @@ use super::tally::Tally;
 
 /// Optional lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wishes {
+pub(crate) struct StreamOptions {
     /// Partial replies.
     pub(crate) partial: bool,
     /// The user's messages, as they are received.
@@ -30,7 +30,7 @@ pub(crate) struct Wishes {
 
 /// Facts about a session, for its first line.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct SessionFacts {
     pub(crate) cwd: String,
     pub(crate) model: String,
     /// Where the provider's key comes from; `none` if there is none.
@@ -45,7 +45,7 @@ pub(crate) struct Facts {
 #[derive(Debug)]
 pub(crate) struct StreamJson {
     session: String,
-    wishes: Wishes,
+    stream_options: StreamOptions,
     window: u64,
     model: String,
     tally: Tally,
@@ -55,10 +55,10 @@ pub(crate) struct StreamJson {
 }
 
 impl StreamJson {
-    pub(crate) fn new(session: impl Into<String>, wishes: Wishes) -> Self {
+    pub(crate) fn new(session: impl Into<String>, stream_options: StreamOptions) -> Self {
         Self {
             session: session.into(),
-            wishes,
+            stream_options,
             window: 0,
             model: String::new(),
             tally: Tally::default(),
@@ -73,7 +73,7 @@ impl StreamJson {
     }
 
     /// The first line of a run.
-    pub(crate) fn init(&mut self, facts: &Facts, uuid: Uuid) -> Value {
+    pub(crate) fn init(&mut self, facts: &SessionFacts, uuid: Uuid) -> Value {
         self.window = facts.window;
         self.model.clone_from(&facts.model);
         self.line(
@@ -102,20 +102,20 @@ impl StreamJson {
     pub(crate) fn event(&mut self, record: &EventRecord) -> Vec<Value> {
         let lines = self.lines(record);
         self.tally.event(record);
-        let mut told = Vec::with_capacity(lines.len());
+        let mut written = Vec::with_capacity(lines.len());
         for (at, (id, line)) in lines.into_iter().enumerate() {
             // Each line of an event has its own id, derived from the event's id.
             let own = || Uuid::from_u128(record.id.uuid().as_u128().wrapping_add(at as u128));
             let id = id.map_or_else(own, MessageId::uuid);
-            told.push(self.line(id, line));
+            written.push(self.line(id, line));
         }
-        told
+        written
     }
 
     /// The last line of a run. Resets the counts that belong to a single result.
     pub(crate) fn result(&mut self, ending: &Ending, uuid: Uuid) -> Value {
         let result = ending.result(&self.session, uuid, self.window, &self.tally);
-        self.tally.told();
+        self.tally.reset();
         result
     }
 
@@ -124,14 +124,14 @@ impl StreamJson {
         let unnamed = |lines: Vec<Value>| lines.into_iter().map(|line| (None, line)).collect();
         let system = |subtype: &str, fields: Value| vec![(None, system(subtype, fields))];
         match &record.event {
-            AgentEvent::MessageStart { message } if self.wishes.partial => {
+            AgentEvent::MessageStart { message } if self.stream_options.partial => {
                 // A reply that has just started has only an id.
                 let is_reply = message.get().is_none_or(|message| message.as_assistant().is_some());
                 let model = self.model.clone();
                 let begun = is_reply.then(|| self.partial.begin(message.id(), &model));
                 unnamed(pieces(begun.unwrap_or_default()))
             }
-            AgentEvent::MessageUpdate { delta, .. } if self.wishes.partial => {
+            AgentEvent::MessageUpdate { delta, .. } if self.stream_options.partial => {
                 unnamed(pieces(self.partial.piece(delta)))
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, details, .. } => {
@@ -157,10 +157,10 @@ impl StreamJson {
             AgentEvent::ModelRetry { attempt, delay_ms, error } => {
                 system("api_retry", json!({ "attempt": attempt, "retry_delay_ms": delay_ms, "error": error }))
             }
-            AgentEvent::HookStopped { reason } if self.wishes.hooks => {
+            AgentEvent::HookStopped { reason } if self.stream_options.hooks => {
                 system("hook_response", json!({ "hook_event": "", "outcome": "stopped", "output": reason }))
             }
-            AgentEvent::StopBlocked { reason, .. } if self.wishes.hooks => system(
+            AgentEvent::StopBlocked { reason, .. } if self.stream_options.hooks => system(
                 "hook_response",
                 json!({ "hook_event": "Stop", "outcome": "blocked", "output": reason }),
             ),
@@ -206,7 +206,7 @@ impl StreamJson {
             }
             Some(Message::User(user)) => {
                 let mark = match &user.origin {
-                    Origin::Person if self.wishes.replay => "isReplay",
+                    Origin::Person if self.stream_options.replay => "isReplay",
                     // Notes from the runtime to the model are not part of the conversation.
                     _ => return Vec::new(),
                 };

@@ -116,7 +116,7 @@ impl Tally {
     }
 
     /// Resets what belongs to a single result, such as denials.
-    pub(super) fn told(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.denied.clear();
         self.api = Duration::ZERO;
     }

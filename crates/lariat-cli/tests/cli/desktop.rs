@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 
-use crate::ground::wait_for;
+use crate::fixture::wait_for;
 use crate::kit::Home;
 
 /// The address of a home's bus.
@@ -75,15 +75,15 @@ fn end(child: &mut Child) {
 }
 
 /// A password prompter that never answers.
-pub(crate) struct Silence;
+pub(crate) struct SilentPrompter;
 
 #[zbus::interface(name = "org.gnome.keyring.internal.Prompter")]
-impl Silence {
+impl SilentPrompter {
     fn begin_prompting(&self, _callback: zbus::zvariant::OwnedObjectPath) {}
     fn stop_prompting(&self, _callback: zbus::zvariant::OwnedObjectPath) {}
 }
 
-impl Silence {
+impl SilentPrompter {
     /// Lives as long as the connection.
     pub(crate) async fn start(home: &Home) -> zbus::Connection {
         let bus = zbus::connection::Builder::address(address(home).as_str()).unwrap();
@@ -92,7 +92,7 @@ impl Silence {
     }
 }
 
-/// Locks the keyring. There is no display, so only a [`Silence`] can receive the unlock prompt.
+/// Locks the keyring. There is no display, so only a [`SilentPrompter`] can receive the unlock prompt.
 pub(crate) fn lock(home: &Home) {
     let login = "array:objpath:/org/freedesktop/secrets/collection/login";
     send(home, &["/org/freedesktop/secrets", "org.freedesktop.Secret.Service.Lock", login]).unwrap();

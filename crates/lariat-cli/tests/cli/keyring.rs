@@ -7,8 +7,8 @@ use lariat_host::process::{Exit, Supervisor};
 use lariat_testkit::server::{Script, Server, Turn, Wire};
 
 use crate::asking;
-use crate::desktop::{self, Bus, Keyring, Silence};
-use crate::kit::{CONFIG, Home, Ran, snap};
+use crate::desktop::{self, Bus, Keyring, SilentPrompter};
+use crate::kit::{CONFIG, Home, RunResult, snap};
 
 const KEYS: &str = "home/.local/state/lariat/keys.json";
 const KEY: &str = "sk-of-the-keyring-1";
@@ -23,12 +23,12 @@ fn home() -> Home {
     home.with("DBUS_SESSION_BUS_ADDRESS", &address)
 }
 
-fn login(home: &Home) -> Ran {
+fn login(home: &Home) -> RunResult {
     home.run_with(&["auth", "login", "openai"], &format!("{KEY}\n"))
 }
 
 /// Runs commands in order and records their output. None may print the key.
-fn told(home: &Home, text: &mut String, steps: &[&[&str]]) {
+fn run_steps(home: &Home, text: &mut String, steps: &[&[&str]]) {
     for args in steps {
         let ran = home.run(args);
         assert!(!format!("{ran}").contains(KEY), "{ran}");
@@ -154,16 +154,16 @@ fn locked_or_missing_keyring_is_reported_once_without_waiting() {
     let steps: &[&[&str]] = &[&["run", "hello"], &["auth", "logout", "openai"]];
     text.push_str(&finding(&home));
     desktop::lock(&home);
-    text.push_str("--- it is locked\n\n");
-    told(&home, &mut text, steps);
+    text.push_str("--- locked\n\n");
+    run_steps(&home, &mut text, steps);
     text.push_str(&finding(&home));
     keyring.kill();
-    text.push_str("--- it is gone\n\n");
-    told(&home, &mut text, steps);
+    text.push_str("--- not running\n\n");
+    run_steps(&home, &mut text, steps);
     text.push_str(&finding(&home));
     drop(bus);
-    text.push_str("--- its bus is gone\n\n");
-    told(&home, &mut text, steps);
+    text.push_str("--- no bus\n\n");
+    run_steps(&home, &mut text, steps);
     snap("keyring_gone", &text);
     assert_eq!(place(&home), "keyring", "a key that could not be removed stays listed");
 }
@@ -176,12 +176,12 @@ fn warns_about_key_missing_from_the_keyring() {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(home.path(KEYS), mode).unwrap();
     let mut text = String::new();
-    told(&home, &mut text, &[&["run", "hello"], &["auth", "logout", "openai"]]);
+    run_steps(&home, &mut text, &[&["run", "hello"], &["auth", "logout", "openai"]]);
     snap("keyring_empty", &text);
 }
 
 /// A bus that accepts connections and never replies.
-fn mute(home: &Home) -> UnixListener {
+fn silent_bus(home: &Home) -> UnixListener {
     home.write("desktop/x", "");
     let listener = UnixListener::bind(home.path("desktop/bus")).unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -197,7 +197,7 @@ async fn does_not_contact_the_keyring_unless_a_needed_key_is_in_it() {
     );
     let home = home();
     home.write(CONFIG, &settings);
-    let bus = mute(&home);
+    let bus = silent_bus(&home);
     let asked = || bus.accept().is_ok();
     assert_eq!(home.run(&["run", "hello"]).code, Some(3), "no key is available");
     assert!(!asked());
@@ -214,7 +214,7 @@ async fn does_not_contact_the_keyring_unless_a_needed_key_is_in_it() {
     assert!(status.code == Some(0) && !asked(), "{status}");
     let variable = self::home().with("OPENAI_API_KEY", "sk-in-a-variable");
     variable.write(CONFIG, &settings);
-    let other = mute(&variable);
+    let other = silent_bus(&variable);
     variable.write(KEYS, r#"{ "openai": { "in": "keyring" } }"#);
     assert_eq!(variable.run(&["run", "hello"]).code, Some(0), "a variable has a key");
     assert!(other.accept().is_err());
@@ -250,7 +250,7 @@ async fn interrupt_ends_the_wait_for_the_keyring_password() {
     let supervisor = Supervisor::new();
     login(&home);
     desktop::lock(&home);
-    let _silence = Silence::start(&home).await;
+    let _prompter = SilentPrompter::start(&home).await;
     let ends = [
         // A run continues without the key; a command without a signal handler is ended.
         (&["run", "hello"][..], Exit::Code(3)),

@@ -20,13 +20,13 @@ pub(crate) struct Home {
 }
 
 /// The exit code and output of the program.
-pub(crate) struct Ran {
+pub(crate) struct RunResult {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl fmt::Display for Ran {
+impl fmt::Display for RunResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = self.code.map_or_else(|| "a signal".to_owned(), |code| code.to_string());
         writeln!(f, "ends with {code}")?;
@@ -95,12 +95,12 @@ impl Home {
     }
 
     /// Runs the program with empty standard input.
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> RunResult {
         self.run_with(args, "")
     }
 
     /// Runs the program with data on standard input.
-    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> Ran {
+    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> RunResult {
         let mut command = self.command(args);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -108,7 +108,7 @@ impl Home {
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         let output = child.wait_with_output().unwrap();
         let text = |bytes: &[u8]| self.named(&String::from_utf8_lossy(bytes));
-        Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+        RunResult { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
     }
 
     /// Runs the program and returns its raw output, without placeholders.

@@ -15,7 +15,7 @@ mod credentials;
 mod desktop;
 mod errors;
 mod five_minutes;
-mod ground;
+mod fixture;
 mod help;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod keyring;

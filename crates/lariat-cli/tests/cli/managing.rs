@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use lariat_testkit::server::{Script, Server, Turn, Wire};
 use serde_json::Value;
 
-use crate::ground::Ground;
+use crate::fixture::Fixture;
 use crate::kit::{CONFIG, Home, snap};
 
 /// Runs commands in order in one home, and compares their output with a snapshot.
-fn story(name: &str, home: &Home, steps: &[&[&str]]) {
+fn snapshot_steps(name: &str, home: &Home, steps: &[&[&str]]) {
     let mut text = String::new();
     for args in steps {
         let ran = home.run(args);
@@ -27,7 +27,7 @@ fn lists_permissions_and_tests_calls() {
         "project/.claude/settings.json",
         r#"{ "permissions": { "allow": ["Bash(make *)"], "deny": ["Bash(git push *)"] } }"#,
     );
-    story(
+    snapshot_steps(
         "permissions",
         &home,
         &[
@@ -51,20 +51,20 @@ fn trust_covers_exactly_the_reviewed_configuration() {
         "project/.claude/settings.json",
         r#"{ "env": { "A": "1" }, "permissions": { "allow": ["Bash(make *)"] } }"#,
     );
-    story(
+    snapshot_steps(
         "trust_before",
         &home,
         &[&["trust", "--json"], &["trust", "--yes"], &["trust"], &["trust", "--list"]],
     );
     let allowed = home.run(&["permissions", "test", "bash", "make all"]);
     assert_eq!(allowed.code, Some(0), "{allowed}");
-    let told: Value = serde_json::from_slice(&home.bytes(&["trust", "--json"])).unwrap();
-    assert_eq!(told["standing"], "trusted");
+    let report: Value = serde_json::from_slice(&home.bytes(&["trust", "--json"])).unwrap();
+    assert_eq!(report["standing"], "trusted");
     home.write(
         "project/.claude/settings.json",
         r#"{ "env": { "A": "2" }, "permissions": { "allow": ["Bash(make *)"] } }"#,
     );
-    story(
+    snapshot_steps(
         "trust_changed",
         &home,
         &[
@@ -86,13 +86,13 @@ fn trust_and_revoke_print_json() {
     for _ in 0..2 {
         assert_eq!(json(&["trust", "--json"])["standing"], "not trusted");
     }
-    let told = json(&["trust", "--yes", "--json"]);
-    assert_eq!((&told["standing"], &told["changed"]), (&"trusted".into(), &serde_json::json!([])));
-    assert_eq!(told["brings"][0]["what"], "A=1");
+    let report = json(&["trust", "--yes", "--json"]);
+    assert_eq!((&report["standing"], &report["changed"]), (&"trusted".into(), &serde_json::json!([])));
+    assert_eq!(report["brings"][0]["what"], "A=1");
     assert_eq!(json(&["trust", "--json"])["standing"], "trusted");
     let directory = home.path("project").display().to_string();
-    let told = json(&["trust", "--revoke", "--json"]);
-    assert_eq!(told, serde_json::json!({ "directory": directory, "revoked": true }));
+    let report = json(&["trust", "--revoke", "--json"]);
+    assert_eq!(report, serde_json::json!({ "directory": directory, "revoked": true }));
     assert_eq!(json(&["trust", "--json"])["standing"], "not trusted");
     let again = home.run(&["trust", "--revoke", "--json"]);
     assert!(again.code == Some(1) && again.out.is_empty(), "{again}");
@@ -102,7 +102,7 @@ fn trust_and_revoke_print_json() {
 fn lists_models_by_words_and_shows_prices() {
     let home = Home::offline();
     home.write(CONFIG, "[providers.mine]\nbase_url = \"http://127.0.0.1:1/v1\"\nmodels = [\"one\", \"two\"]\ncontext = 32000\n");
-    story(
+    snapshot_steps(
         "models",
         &home,
         &[
@@ -123,7 +123,7 @@ fn stores_and_removes_key_without_printing_it() {
     assert_eq!(ran.code, Some(0), "{ran}");
     let keys = home.path("home/.local/state/lariat/keys.json");
     assert_eq!(std::fs::metadata(&keys).unwrap().permissions().mode() & 0o777, 0o600);
-    story(
+    snapshot_steps(
         "auth",
         &home,
         &[&["auth", "status"], &["auth", "logout", "anthropic"], &["auth", "status", "--json"]],
@@ -152,7 +152,7 @@ fn config_show_names_origins_and_ignored_settings() {
     let home = Home::new().with("LARIAT_LIMITS__TURNS", "7");
     home.write(CONFIG, "modle = \"x\"\nthinking = \"hgih\"\n[limits]\ncost = 2.5\n");
     home.write("project/lariat.toml", "[limits]\nturns = 9\n[sandbox]\nenabled = false\n");
-    story(
+    snapshot_steps(
         "config",
         &home,
         &[
@@ -211,24 +211,24 @@ fn context_show_needs_no_model_and_no_key() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn context_show_of_session_contacts_no_server() {
-    let ground = Ground::new(Script::tool_loop()).await;
+    let fixture = Fixture::new(Script::tool_loop()).await;
     let words = "some words ".repeat(200);
-    ground.run(&["run", &format!("!say \"{words}\"")]).expect(0);
-    let (asked, events) = (ground.requests().len(), ground.journal().await.len());
-    std::fs::write(ground.path("config/lariat/config.toml"), "[sandbox]\nenabled = false\n").unwrap();
-    let mut command = ground.command(&["context", "show", "--continue", "--json"]);
+    fixture.run(&["run", &format!("!say \"{words}\"")]).expect(0);
+    let (asked, events) = (fixture.requests().len(), fixture.journal().await.len());
+    std::fs::write(fixture.path("config/lariat/config.toml"), "[sandbox]\nenabled = false\n").unwrap();
+    let mut command = fixture.command(&["context", "show", "--continue", "--json"]);
     let shown = command.env_remove("TEST_KEY").output().unwrap();
     assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     let parts = shown["parts"].as_array().unwrap();
     let person = parts.iter().find(|part| part["kind"] == "person").unwrap();
     assert!(person["tokens"].as_u64() > Some(200), "{shown}");
-    assert_eq!(ground.requests().len(), asked);
-    assert_eq!(ground.journal().await.len(), events, "showing adds no event");
+    assert_eq!(fixture.requests().len(), asked);
+    assert_eq!(fixture.journal().await.len(), events, "showing adds no event");
 }
 
 /// A home in which the doctor's findings do not depend on the machine.
-fn patient() -> Home {
+fn machine_independent_home() -> Home {
     let home = Home::offline();
     let settings = home.read(CONFIG);
     home.write(CONFIG, &format!("[sandbox]\nenabled = false\n{settings}"));
@@ -240,17 +240,17 @@ fn patient() -> Home {
 
 #[test]
 fn doctor_reports_problems_and_fixes() {
-    let home = patient();
+    let home = machine_independent_home();
     home.write("project/.mcp.json", r#"{ "mcpServers": { "x": { "command": "x" } } }"#);
     let settings = home.read(CONFIG);
     home.write(CONFIG, &format!("[sandboks]\nenabled = true\n{settings}"));
-    story("doctor", &home, &[&["doctor"], &["doctor", "--json"]]);
+    snapshot_steps("doctor", &home, &[&["doctor"], &["doctor", "--json"]]);
 }
 
 #[test]
 fn doctor_succeeds_without_problems() {
-    let home = patient().with("LARIAT_MODEL", "ollama/x");
-    story("doctor_healthy", &home, &[&["doctor"]]);
+    let home = machine_independent_home().with("LARIAT_MODEL", "ollama/x");
+    snapshot_steps("doctor_healthy", &home, &[&["doctor"]]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -269,10 +269,10 @@ async fn detects_and_suggests_local_server() {
             stream.write_all(answer.as_bytes()).await.unwrap();
         }
     });
-    let home = patient();
+    let home = machine_independent_home();
     let settings = home.read(CONFIG).replacen("http://127.0.0.1:1/v1", &format!("http://{address}/v1"), 1);
     home.write(CONFIG, &settings);
-    story("local_server", &home, &[&["doctor"], &["run", "hello"]]);
+    snapshot_steps("local_server", &home, &[&["doctor"], &["run", "hello"]]);
     serving.abort();
 }
 
@@ -281,7 +281,7 @@ fn init_overwrites_nothing() {
     let home = Home::offline();
     home.write("project/Cargo.toml", "[package]\nname = \"x\"\n");
     home.write("project/Makefile", "test:\n\tcargo test\n");
-    story("init", &home, &[&["init", "--yes"], &["init", "--yes"]]);
+    snapshot_steps("init", &home, &[&["init", "--yes"], &["init", "--yes"]]);
     assert!(home.read("project/AGENTS.md").contains("`make test`"));
     home.write("project/AGENTS.md", "mine\n");
     std::fs::remove_file(home.path("project/lariat.toml")).unwrap();
@@ -302,7 +302,7 @@ fn lists_and_revokes_remembered_approval() {
         { "project": "/elsewhere", "rule": "Bash(npm test)", "asked": "npm test" },
     ]);
     home.write("home/.local/state/lariat/approvals.json", &book.to_string());
-    story(
+    snapshot_steps(
         "approvals",
         &home,
         &[
@@ -325,9 +325,12 @@ fn revoke_prints_json() {
     let project = home.path("project").display().to_string();
     let book = serde_json::json!([{ "project": project, "rule": "Bash(npm test)", "asked": "npm test" }]);
     home.write("home/.local/state/lariat/approvals.json", &book.to_string());
-    let told = home.bytes(&["permissions", "revoke", "Bash(npm test)", "--json"]);
-    let told: Value = serde_json::from_slice(&told).unwrap();
-    assert_eq!(told, serde_json::json!({ "directory": project, "rule": "Bash(npm test)", "revoked": true }));
+    let report = home.bytes(&["permissions", "revoke", "Bash(npm test)", "--json"]);
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(
+        report,
+        serde_json::json!({ "directory": project, "rule": "Bash(npm test)", "revoked": true })
+    );
     assert_eq!(home.run(&["permissions", "test", "bash", "npm test"]).code, Some(8));
     let again = home.run(&["permissions", "revoke", "Bash(npm test)", "--json"]);
     assert!(again.code == Some(1) && again.out.is_empty(), "{again}");
@@ -352,9 +355,9 @@ async fn doctor_contacts_model_host_only_with_a_key() {
         home.write(CONFIG, &format!("{old}{settings}"));
         home.with("LARIAT_MODEL", "far/x")
     };
-    let without = open(patient()).run(&["doctor"]);
+    let without = open(machine_independent_home()).run(&["doctor"]);
     assert!(without.code == Some(0) && !without.out.contains("network"), "{without}");
-    let home = open(patient()).with("FAR_KEY", "sk");
+    let home = open(machine_independent_home()).with("FAR_KEY", "sk");
     let with = home.run(&["doctor"]);
     assert!(with.code == Some(0) && with.out.contains("network   connected to [ADDRESS]"), "{with}");
     drop(listener);

@@ -8,9 +8,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::errors::CLAUDE;
-use crate::kit::{Home, Ran, Scene, snap};
+use crate::kit::{Home, RunResult, Scene, snap};
 
-fn done(home: &Home, args: &[&str]) -> Ran {
+fn done(home: &Home, args: &[&str]) -> RunResult {
     let ran = home.run(args);
     assert_eq!(ran.code, Some(0), "{args:?}: {ran}");
     ran
@@ -89,21 +89,21 @@ async fn export_and_import_preserve_a_session() {
     let ran = done(&other, &["sessions", "import", "kept.lariat"]);
     assert_eq!(ran.out, "[ID]\n");
     // The imported events equal the exported ones, after a marker event.
-    let stories = |bytes: Vec<u8>| -> Vec<Value> {
+    let events_without_seq = |bytes: Vec<u8>| -> Vec<Value> {
         let lines = String::from_utf8(bytes).unwrap();
-        let story = |line: &str| {
+        let snapshot_steps = |line: &str| {
             let mut event: Value = serde_json::from_str(line).unwrap();
             event.as_object_mut().unwrap().remove("seq");
             event
         };
-        lines.lines().map(story).collect()
+        lines.lines().map(snapshot_steps).collect()
     };
-    let came = stories(other.bytes(&["sessions", "export", &id, "--format", "jsonl"]));
+    let came = events_without_seq(other.bytes(&["sessions", "export", &id, "--format", "jsonl"]));
     assert_eq!(came[0]["type"], "SessionImported", "{}", came[0]);
-    assert_eq!(came[1..], stories(events));
+    assert_eq!(came[1..], events_without_seq(events));
     // Importing twice changes nothing.
     done(&other, &["sessions", "import", "kept.lariat"]);
-    assert_eq!(stories(other.bytes(&["sessions", "export", &id, "--format", "jsonl"])), came);
+    assert_eq!(events_without_seq(other.bytes(&["sessions", "export", &id, "--format", "jsonl"])), came);
 }
 
 #[test]
@@ -203,16 +203,16 @@ async fn session_commands_print_json() {
 fn import_prints_json() {
     let home = Home::offline();
     home.write("project/claude.jsonl", &format!("{CLAUDE}no JSON\n"));
-    let told = json(&home, &["sessions", "import", "claude.jsonl", "--json"]);
-    assert_eq!(fields(&told), ["format", "notes", "session_id"]);
-    assert_eq!(told["session_id"], "22222222-2222-4222-8222-222222222222");
-    assert_eq!((&told["format"], &told["notes"][0]["line"]), (&"claude".into(), &3.into()));
-    assert!(told["notes"][0]["text"].is_string(), "{told}");
+    let report = json(&home, &["sessions", "import", "claude.jsonl", "--json"]);
+    assert_eq!(fields(&report), ["format", "notes", "session_id"]);
+    assert_eq!(report["session_id"], "22222222-2222-4222-8222-222222222222");
+    assert_eq!((&report["format"], &report["notes"][0]["line"]), (&"claude".into(), &3.into()));
+    assert!(report["notes"][0]["text"].is_string(), "{report}");
     home.bytes(&["sessions", "export", "22222222", "-o", "kept.lariat"]);
     let other = Home::offline();
     std::fs::copy(home.path("project/kept.lariat"), other.path("project/kept.lariat")).unwrap();
-    let told = json(&other, &["sessions", "import", "kept.lariat", "--json"]);
-    assert_eq!((&told["format"], &told["notes"]), (&"lariat".into(), &serde_json::json!([])));
+    let report = json(&other, &["sessions", "import", "kept.lariat", "--json"]);
+    assert_eq!((&report["format"], &report["notes"]), (&"lariat".into(), &serde_json::json!([])));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,7 +10,7 @@ use lariat_host::files::{FileError, Kind, Workspace};
 use super::{Owner, Territory};
 
 /// Maximum entries of a directory; the guard refuses fewer already.
-const MOST_NAMES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// The files of a workspace, accessed through its own handle, so that no link leads out of it.
 #[derive(Clone, Copy, Debug)]
@@ -62,13 +62,13 @@ impl Look for WorkspaceFiles<'_> {
     }
 
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
-        let (names, more) = match self.0.list(folder, MOST_NAMES) {
+        let (names, more) = match self.0.list(folder, MAX_ENTRIES) {
             Ok(listed) => listed,
             Err(FileError::NotFound { .. } | FileError::NotADirectory(_)) => return Ok(Vec::new()),
             Err(error) => return Err(error.to_string()),
         };
         if more {
-            return Err(format!("it has more than {MOST_NAMES} entries"));
+            return Err(format!("it has more than {MAX_ENTRIES} entries"));
         }
         let entry = |entry: lariat_host::files::Entry| {
             let name = entry.name.into_string().map_err(|name| format!("{name:?} is not UTF-8"))?;

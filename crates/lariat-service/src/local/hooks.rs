@@ -16,7 +16,7 @@ use lariat_model::http::ClientConfig;
 
 use super::WorkspaceFiles;
 #[cfg(feature = "models")]
-use super::posts::HookPosts;
+use super::http_hooks::HttpHooks;
 
 /// Starts programs for hooks in the project's directory with the given environment, and ends them with all their child
 /// processes on timeout. With the feature `models`, also sends HTTP requests for hooks.
@@ -29,7 +29,7 @@ pub struct HookPrograms {
     of_project: ProjectHooks,
     workspace: Option<Workspace>,
     #[cfg(feature = "models")]
-    posts: HookPosts,
+    http_hooks: HttpHooks,
 }
 
 /// How to run handlers that the workspace configures, or that run a file of it.
@@ -60,7 +60,7 @@ impl HookPrograms {
             of_project: ProjectHooks::Refused("no sandbox was configured for hooks of a project".to_owned()),
             workspace: None,
             #[cfg(feature = "models")]
-            posts: HookPosts::default(),
+            http_hooks: HttpHooks::default(),
         }
     }
 
@@ -72,7 +72,7 @@ impl HookPrograms {
         variables: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
     ) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-        self.posts = self.posts.with_variables(variables.collect());
+        self.http_hooks = self.http_hooks.with_variables(variables.collect());
         self
     }
 
@@ -80,7 +80,7 @@ impl HookPrograms {
     #[cfg(feature = "models")]
     #[must_use]
     pub fn with_client(mut self, config: ClientConfig) -> Self {
-        self.posts = self.posts.with_client(config);
+        self.http_hooks = self.http_hooks.with_client(config);
         self
     }
 
@@ -150,7 +150,7 @@ impl HookRunner for HookPrograms {
                 Launch::new(program, &self.directory).with_arguments(arguments)
             }
             #[cfg(feature = "models")]
-            Way::Post { .. } => return Box::pin(self.posts.tell(handler, input, KEPT)),
+            Way::Post { .. } => return Box::pin(self.http_hooks.send(handler, input, KEPT)),
             #[cfg(not(feature = "models"))]
             Way::Post { .. } => {
                 let why = "HTTP hooks need the feature `models` of lariat";

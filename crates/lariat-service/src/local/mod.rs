@@ -7,39 +7,39 @@
 //!
 //! [`Manifest::of`]: lariat_guard::trust::Manifest::of
 
-mod brief;
+mod context_sources;
 mod files;
 mod hooks;
+#[cfg(feature = "models")]
+mod http_hooks;
 mod memory;
 #[cfg(feature = "service")]
-mod nested;
+mod nested_repositories;
 mod open;
 mod opened;
-mod parts;
 mod paths;
-#[cfg(feature = "models")]
-mod posts;
 mod programs;
-mod source;
+mod project_directories;
+mod settings_files;
 mod spending;
 mod territory;
 mod trace_file;
 mod unsupported;
 
 #[cfg(feature = "service")]
-pub(crate) use brief::skill_folders;
-pub use brief::{GitNotes, MapSection, skills, skills_section};
+pub(crate) use context_sources::skill_folders;
+pub use context_sources::{GitNotes, MapSection, skills, skills_section};
 pub use files::WorkspaceFiles;
 pub use hooks::{HookPrograms, ProjectHooks};
 pub use memory::{Instructions, MemoryFiles};
 #[cfg(feature = "service")]
-pub(crate) use nested::nested_repositories;
+pub(crate) use nested_repositories::nested_repositories;
 pub use open::{OpenError, Opening};
 pub use opened::{Configured, ConfiguredKind, Opened, Problem};
 pub use paths::RealPaths;
 pub use programs::RealPrograms;
 #[cfg(feature = "service")]
-pub(crate) use source::read_own;
+pub(crate) use settings_files::read_own;
 pub use spending::SpendingFiles;
 pub use territory::{Owner, Territory};
 pub use trace_file::TraceFile;

@@ -13,8 +13,8 @@ use lariat_host::files::Workspace;
 
 use super::files::ProjectFiles;
 use super::opened::Opened;
-use super::parts::{self, Part};
-use super::source::{OF_THE_WORKSPACE, Own, Source};
+use super::project_directories::{self, ProjectDirectory};
+use super::settings_files::{SettingsFile, UserFile, WORKSPACE_FILES};
 use super::{Problem, Territory, WorkspaceFiles};
 
 /// A workspace that is about to be opened.
@@ -23,7 +23,7 @@ pub struct Opening {
     workspace: Workspace,
     home: PathBuf,
     book: TrustBook,
-    own: Vec<Own>,
+    own: Vec<UserFile>,
     own_folders: Vec<PathBuf>,
     given: Vec<(Origin, Format, String)>,
     consent: Consent,
@@ -67,8 +67,8 @@ pub enum OpenError {
 }
 
 /// A file of the project, as it was read.
-struct Found {
-    source: &'static Source,
+struct ReadFile {
+    source: &'static SettingsFile,
     /// The index of its part of the project.
     part: usize,
     path: String,
@@ -92,7 +92,7 @@ impl Opening {
     /// Adds a settings file of the user or the organisation. It need not exist.
     #[must_use]
     pub fn with_file(mut self, level: Level, format: Format, path: impl Into<PathBuf>) -> Self {
-        self.own.push(Own { level, path: path.into(), format });
+        self.own.push(UserFile { level, path: path.into(), format });
         self
     }
 
@@ -137,11 +137,11 @@ impl Opening {
             false => Workspace::open(territory.root()).map_err(std::io::Error::other)?.without_hints(),
         };
         let files = ProjectFiles { files: WorkspaceFiles(&project), territory: &territory };
-        let parts = parts::gather(&files, &self.book, &mut problems)?;
-        let found = found(&files, &parts);
-        let trust = self.trust(&parts, &found, &territory, &mut problems);
+        let directories = project_directories::gather(&files, &self.book, &mut problems)?;
+        let found = found(&files, &directories);
+        let trust = self.trust(&directories, &found, &territory, &mut problems);
         let places = Places::new(self.workspace.path(), &self.home).with_project(territory.root());
-        let mut opened = Opened::new(places, territory, parts, trust, problems);
+        let mut opened = Opened::new(places, territory, directories, trust, problems);
         for own in &self.own {
             if let Some(document) = document(own)? {
                 opened.take(&document)?;
@@ -150,7 +150,7 @@ impl Opening {
         for (origin, format, text) in &self.given {
             opened.take(&Document::parse(text, *format, origin.clone())?)?;
         }
-        for Found { source, path, read, .. } in found {
+        for ReadFile { source, path, read, .. } in found {
             let origin = Origin::file(source.level, opened.territory.root().join(path));
             opened.take_from_workspace(source, origin, read)?;
         }
@@ -162,21 +162,21 @@ impl Opening {
     /// Whether the files may take effect: the user trusted exactly these bytes.
     fn trust(
         &self,
-        parts: &[Part],
-        found: &[Found],
+        directories: &[ProjectDirectory],
+        found: &[ReadFile],
         territory: &Territory,
         problems: &mut Vec<Problem>,
     ) -> Trust {
         let said = match self.consent {
-            Consent::Book => parts::together(parts).is_trusted(),
-            Consent::Given => parts.iter().all(|part| part.manifest.is_some()),
+            Consent::Book => project_directories::combined_trust(directories).is_trusted(),
+            Consent::Given => directories.iter().all(|part| part.manifest.is_some()),
             Consent::Withheld => false,
         };
         if !said {
             return Trust::Untrusted;
         }
         let swapped = found.iter().find(|found| {
-            let Some(manifest) = parts.get(found.part).and_then(|part| part.manifest.as_ref()) else {
+            let Some(manifest) = directories.get(found.part).and_then(|part| part.manifest.as_ref()) else {
                 return true;
             };
             match &found.read {
@@ -195,22 +195,23 @@ impl Opening {
 }
 
 /// The project's settings files, the nearest directory first, because it is the strongest.
-fn found(files: &ProjectFiles<'_>, parts: &[Part]) -> Vec<Found> {
-    let inside = parts.iter().enumerate().filter_map(|(number, part)| Some((number, part.inside()?))).rev();
+fn found(files: &ProjectFiles<'_>, directories: &[ProjectDirectory]) -> Vec<ReadFile> {
+    let inside =
+        directories.iter().enumerate().filter_map(|(number, part)| Some((number, part.inside()?))).rev();
     let of = |(part, directory): (usize, &str)| {
-        let read = |source: &'static Source| Found {
+        let read = |source: &'static SettingsFile| ReadFile {
             source,
             part,
             path: source.within(directory),
             read: source.read(files, directory),
         };
-        OF_THE_WORKSPACE.iter().map(read).collect::<Vec<_>>()
+        WORKSPACE_FILES.iter().map(read).collect::<Vec<_>>()
     };
     inside.flat_map(of).collect()
 }
 
 /// Parses one of the user's own files.
-fn document(own: &Own) -> Result<Option<Document>, OpenError> {
+fn document(own: &UserFile) -> Result<Option<Document>, OpenError> {
     let origin = Origin::file(own.level, &own.path);
     let unreadable = |reason| OpenError::Unreadable { origin: Box::new(origin.clone()), reason };
     let Some(bytes) = own.read().map_err(unreadable)? else { return Ok(None) };

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use super::RealPrograms;
 use super::open::OpenError;
-use super::parts::{self, Part};
-use super::source::{Role, Source};
+use super::project_directories::{self, ProjectDirectory};
+use super::settings_files::{Role, SettingsFile};
 use super::{Territory, unsupported};
 
 /// An open workspace.
@@ -31,7 +31,7 @@ pub struct Opened {
     pub identity: Identity,
     /// The configuration of the root; `None` if the project's configuration could not be listed, so that it cannot be trusted.
     pub manifest: Option<Manifest>,
-    parts: Vec<Part>,
+    directories: Vec<ProjectDirectory>,
     /// The recorded trust in the project, and what changed since.
     pub standing: Standing,
     /// Whether its configuration takes effect.
@@ -98,20 +98,20 @@ impl Opened {
     pub(super) fn new(
         places: Places,
         territory: Territory,
-        parts: Vec<Part>,
+        directories: Vec<ProjectDirectory>,
         trust: Trust,
         problems: Vec<Problem>,
     ) -> Self {
-        let root = parts.first();
+        let root = directories.first();
         let nowhere = Identity { path: String::new(), device: 0, inode: 0 };
-        let is_told = parts.iter().all(|part| part.manifest.is_some());
+        let is_told = directories.iter().all(|directory| directory.manifest.is_some());
         Self {
             places,
             territory,
             identity: root.map_or(nowhere, |root| root.identity.clone()),
             manifest: root.and_then(|root| root.manifest.clone()).filter(|_| is_told),
-            standing: parts::together(&parts),
-            parts,
+            standing: project_directories::combined_trust(&directories),
+            directories,
             trust,
             layers: Vec::new(),
             hooks: HookBook::default(),
@@ -141,33 +141,36 @@ impl Opened {
             let why = self.problems.first().map(ToString::to_string).unwrap_or_default();
             return Err(OpenError::Untellable(why));
         }
-        let counts = |part: &&Part| part.inside() == Some("") || part.standing != Standing::Harmless;
-        let directories = self.parts.iter().filter(counts);
-        let said = directories.filter_map(|part| Some((&part.identity, part.manifest.as_ref()?)));
+        let counts = |directory: &&ProjectDirectory| {
+            directory.inside() == Some("") || directory.standing != Standing::Harmless
+        };
+        let directories = self.directories.iter().filter(counts);
+        let said =
+            directories.filter_map(|directory| Some((&directory.identity, directory.manifest.as_ref()?)));
         Ok(book.trust_all(said)?)
     }
 
     /// A short text that changes whenever the project's configuration changes.
     pub fn fingerprint(&self) -> String {
-        let each = self.parts.iter().flat_map(|part| {
-            let files = part.manifest.iter().flat_map(Manifest::files);
+        let each = self.directories.iter().flat_map(|directory| {
+            let files = directory.manifest.iter().flat_map(Manifest::files);
             let files = files.flat_map(|(path, file)| [path, file.hash.as_str()]);
-            std::iter::once(part.identity.path.as_str()).chain(files).collect::<Vec<_>>()
+            std::iter::once(directory.identity.path.as_str()).chain(files).collect::<Vec<_>>()
         });
         Seal::of(each).to_string()
     }
 
     /// Everything in the project's configuration that takes effect with trust, with display paths.
     pub fn brings(&self) -> Vec<Brought> {
-        let each = |part: &Part| {
-            let manifest = part.manifest.iter().flat_map(Manifest::brought).cloned();
+        let each = |directory: &ProjectDirectory| {
+            let manifest = directory.manifest.iter().flat_map(Manifest::brought).cloned();
             let shown = |mut one: Brought| {
-                one.file = part.shown(&one.file);
+                one.file = directory.shown(&one.file);
                 one
             };
             manifest.map(shown).collect::<Vec<_>>()
         };
-        self.parts.iter().flat_map(each).collect()
+        self.directories.iter().flat_map(each).collect()
     }
 
     /// Adds a settings file of the user, the organisation or a project.
@@ -206,7 +209,7 @@ impl Opened {
     /// Adds a file of the project.
     pub(super) fn take_from_workspace(
         &mut self,
-        source: &Source,
+        source: &SettingsFile,
         origin: Origin,
         read: Result<Option<Vec<u8>>, String>,
     ) -> Result<(), OpenError> {
@@ -274,7 +277,10 @@ impl Opened {
         if self.trust == Trust::Untrusted {
             return;
         }
-        let inside = self.parts.iter().filter_map(|part| Some((part.inside()?, part.manifest.as_ref()?)));
+        let inside = self
+            .directories
+            .iter()
+            .filter_map(|directory| Some((directory.inside()?, directory.manifest.as_ref()?)));
         let files = inside.flat_map(|(directory, manifest)| {
             let start = if directory.is_empty() { String::new() } else { format!("{directory}/") };
             let paths = manifest.files().map(|(path, _)| path.to_owned());
@@ -296,8 +302,8 @@ impl Opened {
 
     /// Adds hooks. An invalid hook is an error, because it may have been meant to block something.
     fn take_hooks(&mut self, document: &Document, hooks: &Value) -> Result<(), SettingsError> {
-        let (hooks, idle) = unsupported::without_idle_events(hooks);
-        for event in idle {
+        let (hooks, unsupported_events) = unsupported::split_unsupported_events(hooks);
+        for event in unsupported_events {
             let problem = format!("Lariat does not have the event `{event}`, so its hooks do not run");
             self.problems.push(Problem { origin: document.origin.clone(), problem });
         }

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use lariat_guard::{Entry, EntryKind, Resolver};
 
 /// Maximum entries of a directory, more than a permission check examines in total.
-const MOST_NAMES: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 
 /// Resolves paths with the links of this machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +33,7 @@ impl Resolver for RealPaths {
     }
 
     fn list(&self, directory: &Path) -> Option<Vec<Entry>> {
-        let entries = directory.read_dir().into_iter().flatten().filter_map(Result::ok).take(MOST_NAMES);
+        let entries = directory.read_dir().into_iter().flatten().filter_map(Result::ok).take(MAX_ENTRIES);
         let entry = |entry: std::fs::DirEntry| {
             let kind = match entry.file_type() {
                 Ok(kind) if kind.is_dir() => EntryKind::Directory,

@@ -18,12 +18,12 @@ use lariat_core::budget::{Day, SpendingLog, SpendingLogError, Spent};
 #[derive(Debug)]
 pub struct SpendingFiles {
     folder: PathBuf,
-    read: Mutex<Read>,
+    read: Mutex<ReadPosition>,
 }
 
 /// How far a day's file was read, so that only new lines are read next time.
 #[derive(Debug, Default)]
-struct Read {
+struct ReadPosition {
     day: Day,
     bytes: u64,
     total: Spent,
@@ -46,16 +46,16 @@ impl SpendingFiles {
 
     fn append(&self, day: Day, spent: Spent) -> io::Result<()> {
         let line = format!("\n{}\n", serde_json::to_string(&spent)?);
-        self.appended(day)?.write_all(line.as_bytes())
+        self.open_for_append(day)?.write_all(line.as_bytes())
     }
 
     #[expect(clippy::disallowed_methods, reason = "the log's own files, in a configured directory")]
-    fn appended(&self, day: Day) -> io::Result<File> {
+    fn open_for_append(&self, day: Day) -> io::Result<File> {
         OpenOptions::new().append(true).create(true).mode(0o600).open(self.path(day))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the log's own files, in a configured directory")]
-    fn opened(&self, day: Day) -> io::Result<Option<File>> {
+    fn open_for_read(&self, day: Day) -> io::Result<Option<File>> {
         match File::open(self.path(day)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             opened => opened.map(Some),
@@ -65,9 +65,9 @@ impl SpendingFiles {
     fn sum(&self, day: Day) -> io::Result<Spent> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.day != day {
-            *read = Read { day, ..Read::default() };
+            *read = ReadPosition { day, ..ReadPosition::default() };
         }
-        let Some(mut file) = self.opened(day)? else { return Ok(read.total) };
+        let Some(mut file) = self.open_for_read(day)? else { return Ok(read.total) };
         let mut new = Vec::new();
         file.seek(SeekFrom::Start(read.bytes))?;
         file.read_to_end(&mut new)?;

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use lariat_runtime::trace::TraceSink;
 
 /// Default maximum size of a file: 64 MiB.
-const FULL: u64 = 64 * 1024 * 1024;
+const DEFAULT_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Default number of full files to keep.
-const KEPT: u32 = 4;
+const DEFAULT_KEPT_FILES: u32 = 4;
 
 /// Writes a trace to files that only their owner can read. Pass it to a [`TraceLog`](lariat_runtime::trace::TraceLog).
 #[derive(Debug)]
@@ -33,8 +33,8 @@ impl TraceFile {
     /// If it cannot be opened for writing.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        let (file, size) = opened(&path)?;
-        Ok(Self { path, full: FULL, kept: KEPT, file, size })
+        let (file, size) = open_file(&path)?;
+        Ok(Self { path, full: DEFAULT_MAX_BYTES, kept: DEFAULT_KEPT_FILES, file, size })
     }
 
     /// Sets the maximum size of a file; each holds at least one line.
@@ -57,14 +57,14 @@ impl TraceFile {
             PathBuf::from(name)
         };
         for number in (1..self.kept).rev() {
-            moved(&numbered(number), &numbered(number + 1))?;
+            rename_if_exists(&numbered(number), &numbered(number + 1))?;
         }
         if self.kept > 0 {
-            moved(&self.path, &numbered(1))?;
+            rename_if_exists(&self.path, &numbered(1))?;
         } else {
             self.file.get_mut().set_len(0)?;
         }
-        (self.file, self.size) = opened(&self.path)?;
+        (self.file, self.size) = open_file(&self.path)?;
         Ok(())
     }
 }
@@ -86,7 +86,7 @@ impl TraceSink for TraceFile {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the trace's own file, at a configured path")]
-fn opened(path: &Path) -> io::Result<(BufWriter<File>, u64)> {
+fn open_file(path: &Path) -> io::Result<(BufWriter<File>, u64)> {
     let mut options = OpenOptions::new();
     let mut file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
     let mut size = file.metadata()?.len();
@@ -103,7 +103,7 @@ fn opened(path: &Path) -> io::Result<(BufWriter<File>, u64)> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the trace's own files, at a configured path")]
-fn moved(from: &Path, to: &Path) -> io::Result<()> {
+fn rename_if_exists(from: &Path, to: &Path) -> io::Result<()> {
     match std::fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,

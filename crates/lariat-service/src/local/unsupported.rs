@@ -21,7 +21,7 @@ pub const RESTRICTING: &[(&str, &str)] = &[
 const TABLES: [&str; 2] = ["permissions", "hooks"];
 
 /// Claude Code hook events that Lariat does not have.
-const IDLE: &[&str] = &[
+const UNSUPPORTED_EVENTS: &[&str] = &[
     "ConfigChange",
     "CwdChanged",
     "DirectoryAdded",
@@ -69,17 +69,17 @@ pub(super) fn check(document: &Document) -> Result<(), SettingsError> {
 }
 
 /// Separates hooks from events that Lariat does not have.
-pub(super) fn without_idle_events(hooks: &Value) -> (Value, Vec<String>) {
+pub(super) fn split_unsupported_events(hooks: &Value) -> (Value, Vec<String>) {
     let mut hooks = hooks.clone();
-    let mut idle = Vec::new();
+    let mut unsupported = Vec::new();
     if let Some(events) = hooks.as_object_mut() {
         events.retain(|name, _| {
-            let happens = !IDLE.contains(&name.as_str());
+            let happens = !UNSUPPORTED_EVENTS.contains(&name.as_str());
             if !happens {
-                idle.push(name.clone());
+                unsupported.push(name.clone());
             }
             happens
         });
     }
-    (hooks, idle)
+    (hooks, unsupported)
 }

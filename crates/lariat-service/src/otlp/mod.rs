@@ -23,7 +23,7 @@ use lariat_runtime::Observer;
 use lariat_runtime::trace::{Content, Spans, Telemetry};
 use tokio::sync::{mpsc, oneshot};
 
-use sender::{Order, Sender};
+use sender::{Sender, SenderMessage};
 
 /// Maximum number of queued spans and measurements; more are lost.
 const WAITING: usize = 8_192;
@@ -107,18 +107,18 @@ impl fmt::Debug for OtlpConfig {
 /// [`flush`](Otlp::flush) it before the program ends.
 pub struct Otlp {
     spans: Mutex<Spans>,
-    orders: mpsc::Sender<Order>,
+    messages: mpsc::Sender<SenderMessage>,
     lost: Arc<AtomicU64>,
 }
 
 impl Otlp {
     /// Starts the exporter. Must be called inside a Tokio runtime.
     pub fn start(config: OtlpConfig) -> Arc<Self> {
-        let (orders, inbox) = mpsc::channel(WAITING);
+        let (messages, inbox) = mpsc::channel(WAITING);
         let lost = Arc::new(AtomicU64::new(0));
         let spans = Mutex::new(Spans::new(config.content));
         drop(tokio::spawn(Sender::new(config, Arc::clone(&lost)).run(inbox)));
-        Arc::new(Self { spans, orders, lost })
+        Arc::new(Self { spans, messages, lost })
     }
 
     /// The number of spans that did not arrive.
@@ -129,7 +129,7 @@ impl Otlp {
     /// Sends all queued telemetry, and waits until that succeeded or failed.
     pub async fn flush(&self) {
         let (done, waiting) = oneshot::channel();
-        if self.orders.send(Order::Flush(done)).await.is_ok() {
+        if self.messages.send(SenderMessage::Flush(done)).await.is_ok() {
             let _ = waiting.await;
         }
     }
@@ -140,7 +140,7 @@ impl Observer for Otlp {
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         spans.observe(session_id, event, |telemetry| {
             let is_span = matches!(telemetry, Telemetry::Span(_));
-            if self.orders.try_send(Order::Take(telemetry)).is_err() && is_span {
+            if self.messages.try_send(SenderMessage::Take(telemetry)).is_err() && is_span {
                 self.lost.fetch_add(1, Ordering::Relaxed);
             }
         });

@@ -25,11 +25,11 @@ use super::histogram::Histograms;
 const BATCH: usize = 512;
 
 /// Maximum attempts per request, and the pause after the first; it doubles each time.
-const TRIES: u32 = 4;
+const MAX_ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// A message to the task.
-pub(super) enum Order {
+pub(super) enum SenderMessage {
     Take(Telemetry),
     Flush(oneshot::Sender<()>),
 }
@@ -51,10 +51,10 @@ enum Signal {
 }
 
 /// The result of an attempt.
-enum Sent {
-    Yes,
-    Later,
-    Refused,
+enum SendResult {
+    Accepted,
+    Retry,
+    Rejected,
 }
 
 impl Sender {
@@ -66,18 +66,20 @@ impl Sender {
     }
 
     /// Runs until all senders are dropped.
-    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Order>) {
+    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<SenderMessage>) {
         let mut due = Instant::now() + self.config.interval;
         loop {
             match tokio::time::timeout_at(due, inbox.recv()).await {
-                Ok(Some(Order::Take(Telemetry::Measured(measured)))) => self.histograms.add(&measured),
-                Ok(Some(Order::Take(Telemetry::Span(span)))) => {
+                Ok(Some(SenderMessage::Take(Telemetry::Measured(measured)))) => {
+                    self.histograms.add(&measured)
+                }
+                Ok(Some(SenderMessage::Take(Telemetry::Span(span)))) => {
                     self.spans.push(*span);
                     if self.spans.len() >= BATCH {
                         self.send_spans().await;
                     }
                 }
-                Ok(Some(Order::Flush(done))) => {
+                Ok(Some(SenderMessage::Flush(done))) => {
                     self.send_all().await;
                     let _ = done.send(());
                 }
@@ -92,7 +94,7 @@ impl Sender {
 
     async fn send_all(&mut self) {
         self.send_spans().await;
-        if let Some(metrics) = self.histograms.take_news(SystemClock.now()) {
+        if let Some(metrics) = self.histograms.take_changed(SystemClock.now()) {
             let request = self.encoder.metrics(metrics);
             // Sums are cumulative, so the next request includes what is lost now.
             let _ = self.send(Signal::Metrics, request.encode_to_vec()).await;
@@ -115,12 +117,12 @@ impl Sender {
         let Some(url) = self.address(signal) else { return false };
         let body = Bytes::from(body);
         let mut pause = PAUSE;
-        for attempt in 1..=TRIES {
+        for attempt in 1..=MAX_ATTEMPTS {
             match self.attempt(&url, body.clone()).await {
-                Sent::Yes => return true,
-                Sent::Refused => return false,
-                Sent::Later if attempt == TRIES => return false,
-                Sent::Later => tokio::time::sleep(pause).await,
+                SendResult::Accepted => return true,
+                SendResult::Rejected => return false,
+                SendResult::Retry if attempt == MAX_ATTEMPTS => return false,
+                SendResult::Retry => tokio::time::sleep(pause).await,
             }
             pause *= 2;
         }
@@ -138,19 +140,19 @@ impl Sender {
         own.clone().or(below)
     }
 
-    async fn attempt(&self, url: &str, body: Bytes) -> Sent {
+    async fn attempt(&self, url: &str, body: Bytes) -> SendResult {
         let mut request = Request::post(url).header(CONTENT_TYPE, "application/x-protobuf");
         for (name, value) in &self.config.headers {
             request = request.header(name, value);
         }
-        let Ok(request) = request.body(body) else { return Sent::Refused };
+        let Ok(request) = request.body(body) else { return SendResult::Rejected };
         match tokio::time::timeout(self.config.timeout, self.client.send(request)).await {
             Ok(Ok(answer)) => match answer.status {
-                200..=299 => Sent::Yes,
-                429 | 502 | 503 | 504 => Sent::Later,
-                _ => Sent::Refused,
+                200..=299 => SendResult::Accepted,
+                429 | 502 | 503 | 504 => SendResult::Retry,
+                _ => SendResult::Rejected,
             },
-            Ok(Err(_)) | Err(_) => Sent::Later,
+            Ok(Err(_)) | Err(_) => SendResult::Retry,
         }
     }
 }

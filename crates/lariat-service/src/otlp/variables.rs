@@ -8,7 +8,7 @@ use super::OtlpConfig;
 
 /// What the variables request.
 #[derive(Debug)]
-pub enum Asked {
+pub enum OtlpVariables {
     /// No endpoint is set, or telemetry is disabled.
     Nothing,
     /// Send telemetry to this collector.
@@ -21,10 +21,10 @@ pub enum Asked {
 const PROTOCOL: &str = "http/protobuf";
 
 /// Reads the variables. `endpoint` comes from a setting and overrides them.
-pub fn asked(endpoint: Option<String>, variable: impl Fn(&str) -> Option<String>) -> Asked {
+pub fn read_variables(endpoint: Option<String>, variable: impl Fn(&str) -> Option<String>) -> OtlpVariables {
     let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     if endpoint.is_none() && is_disabled(&variable) {
-        return Asked::Nothing;
+        return OtlpVariables::Nothing;
     }
     let of_signal = |signal: &str, word: &str| variable(&format!("OTEL_EXPORTER_OTLP_{signal}{word}"));
     let traces = of_signal("TRACES_", "ENDPOINT").filter(|_| endpoint.is_none());
@@ -32,11 +32,11 @@ pub fn asked(endpoint: Option<String>, variable: impl Fn(&str) -> Option<String>
     let from_setting = endpoint.is_some();
     let general = endpoint.or_else(|| of_signal("", "ENDPOINT"));
     if general.is_none() && traces.is_none() && metrics.is_none() {
-        return Asked::Nothing;
+        return OtlpVariables::Nothing;
     }
     let protocol = of_signal("", "PROTOCOL").or_else(|| of_signal("TRACES_", "PROTOCOL"));
     if let Some(protocol) = protocol.filter(|protocol| protocol != PROTOCOL && !from_setting) {
-        return Asked::Unsupported(format!(
+        return OtlpVariables::Unsupported(format!(
             "OTEL_EXPORTER_OTLP_PROTOCOL is `{protocol}`, but Lariat supports only `{PROTOCOL}` (usually port 4318)"
         ));
     }
@@ -53,7 +53,7 @@ pub fn asked(endpoint: Option<String>, variable: impl Fn(&str) -> Option<String>
     if let Some(timeout) = of_signal("", "TIMEOUT").and_then(|text| text.trim().parse().ok()) {
         config.timeout = Duration::from_millis(timeout);
     }
-    Asked::Send(Box::new(config))
+    OtlpVariables::Send(Box::new(config))
 }
 
 fn is_disabled(variable: &impl Fn(&str) -> Option<String>) -> bool {
@@ -95,15 +95,15 @@ fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(endpoint: Option<&str>, variables: &[(&str, &str)]) -> Asked {
-        asked(endpoint.map(str::to_owned), |name| {
+    fn read(endpoint: Option<&str>, variables: &[(&str, &str)]) -> OtlpVariables {
+        read_variables(endpoint.map(str::to_owned), |name| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         })
     }
 
     #[test]
     fn endpoint_variable_enables_telemetry() {
-        let Asked::Send(config) = read(
+        let OtlpVariables::Send(config) = read(
             None,
             &[
                 ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318"),
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn setting_overrides_endpoint_and_keeps_header_variables() {
-        let Asked::Send(config) = read(
+        let OtlpVariables::Send(config) = read(
             Some("http://one"),
             &[
                 ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://two"),
@@ -138,11 +138,11 @@ mod tests {
 
     #[test]
     fn no_telemetry_when_disabled_or_without_endpoint() {
-        assert!(matches!(read(None, &[]), Asked::Nothing));
+        assert!(matches!(read(None, &[]), OtlpVariables::Nothing));
         let off = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x"), ("OTEL_SDK_DISABLED", "true")];
-        assert!(matches!(read(None, &off), Asked::Nothing));
+        assert!(matches!(read(None, &off), OtlpVariables::Nothing));
         let grpc =
             [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:4317"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")];
-        assert!(matches!(read(None, &grpc), Asked::Unsupported(why) if why.contains("grpc")));
+        assert!(matches!(read(None, &grpc), OtlpVariables::Unsupported(why) if why.contains("grpc")));
     }
 }

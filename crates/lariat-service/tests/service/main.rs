@@ -34,9 +34,9 @@ impl Keys for OneKey {
 }
 
 /// A temporary home and project, deleted after the test.
-struct Ground(PathBuf);
+struct Fixture(PathBuf);
 
-impl Ground {
+impl Fixture {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("lariat-service-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -75,7 +75,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -90,28 +90,28 @@ async fn say(service: &LocalService, place: &Place, which: &Which, words: &str) 
 
 #[tokio::test]
 async fn session_is_saved_with_its_directory_and_continued() {
-    let ground = Ground::new("kept");
+    let fixture = Fixture::new("kept");
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
-    let place = ground.place(&server);
-    let (first, text) = say(&ground.service().await, &place, &Which::New, "Begin.").await;
+    let place = fixture.place(&server);
+    let (first, text) = say(&fixture.service().await, &place, &Which::New, "Begin.").await;
     assert_eq!(text, "one");
     // Another process would open the store anew.
-    let service = ground.service().await;
+    let service = fixture.service().await;
     let (second, text) = say(&service, &place, &Which::Continue, "Go on.").await;
     assert_eq!((second.as_str(), text.as_str()), (first.as_str(), "two"));
     let listed = service.archive().list(&ListQuery::default()).await.unwrap();
     assert_eq!(listed.len(), 1);
-    assert_eq!(listed[0].cwd.as_deref(), Some(ground.project().canonicalize().unwrap().to_str().unwrap()));
+    assert_eq!(listed[0].cwd.as_deref(), Some(fixture.project().canonicalize().unwrap().to_str().unwrap()));
     assert_eq!(listed[0].first_prompt.as_deref(), Some("Begin."));
 }
 
 #[tokio::test]
 async fn fork_leaves_the_original_unchanged() {
-    let ground = Ground::new("fork");
+    let fixture = Fixture::new("fork");
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
-    let (service, place) = (ground.service().await, ground.place(&server));
+    let (service, place) = (fixture.service().await, fixture.place(&server));
     let (first, _) = say(&service, &place, &Which::New, "Begin.").await;
     let before = service.find(&first).await.unwrap().events;
     let (fork, _) = say(&service, &place, &Which::Fork(first.clone()), "Go elsewhere.").await;
@@ -122,10 +122,10 @@ async fn fork_leaves_the_original_unchanged() {
 
 #[tokio::test]
 async fn finds_session_by_unique_prefix() {
-    let ground = Ground::new("find");
+    let fixture = Fixture::new("find");
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
-    let (service, place) = (ground.service().await, ground.place(&server));
+    let (service, place) = (fixture.service().await, fixture.place(&server));
     let (first, _) = say(&service, &place, &Which::New, "Begin.").await;
     say(&service, &place, &Which::New, "Begin another.").await;
     assert_eq!(service.find(&first[..12]).await.unwrap().session_id.as_str(), first);
@@ -137,11 +137,11 @@ async fn finds_session_by_unique_prefix() {
 
 #[tokio::test]
 async fn rewound_session_continues_from_the_kept_message() {
-    let ground = Ground::new("rewound");
+    let fixture = Fixture::new("rewound");
     let server = Server::start(Script::queue(["one", "two", "three"].map(|text| Turn::new().text(text))))
         .await
         .unwrap();
-    let (service, place) = (ground.service().await, ground.place(&server));
+    let (service, place) = (fixture.service().await, fixture.place(&server));
     let session = service.drive(&place, &Which::New, Driving::default()).await.unwrap();
     session.prompt(Prompt::text("First.")).unwrap().finish().await.unwrap();
     let kept = session.messages();

@@ -13,7 +13,7 @@ use lariat_service::local::RealPaths;
 use lariat_tools::{Workbench, default_tools};
 use serde_json::json;
 
-use crate::Ground;
+use crate::Fixture;
 
 /// Lines for random patches; valid combinations occur often enough.
 const LINES: &[&str] = &[
@@ -99,11 +99,11 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// The guard and the tool must not read a second `+++` line differently.
 #[tokio::test]
 async fn guard_judges_exactly_the_files_that_a_patch_touches() {
-    let ground = Ground::new("patches");
-    let project = ground.project();
+    let fixture = Fixture::new("patches");
+    let project = fixture.project();
     let guard = Guard::new(
         Settings::merge([], Trust::Trusted),
-        Places::new(&project, ground.0.join("home")),
+        Places::new(&project, fixture.0.join("home")),
         Arc::new(RealPaths),
     );
     let mut numbers = Numbers(7);

@@ -10,15 +10,15 @@ use lariat_guard::display;
 use serde_json::Value;
 
 /// Maximum characters of a command to show.
-const SHOWN: usize = 80;
+const MAX_SHOWN: usize = 80;
 
 /// Running background commands, as id and command line.
 #[derive(Debug, Default)]
-pub(super) struct Background {
+pub(super) struct BackgroundCommands {
     running: Vec<(String, String)>,
 }
 
-impl Background {
+impl BackgroundCommands {
     /// Handles an event. `calls` are the tool calls of the last reply.
     pub(super) fn event(&mut self, event: &AgentEvent, calls: &[Arc<ToolCall>]) {
         let AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, details, is_error: false, .. } = event
@@ -41,11 +41,11 @@ impl Background {
     }
 
     /// The closing message, or `None` if no command is running.
-    pub(super) fn farewell(&self) -> Option<String> {
+    pub(super) fn closing_note(&self) -> Option<String> {
         if self.running.is_empty() {
             return None;
         }
-        let shorten = |command: &String| command.chars().take(SHOWN).collect::<String>();
+        let shorten = |command: &String| command.chars().take(MAX_SHOWN).collect::<String>();
         let names: Vec<String> = self
             .running
             .iter()

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lariat_service::Prompt;
 use lariat_tools::image;
 
-use super::face::tell;
+use super::output::report;
 use super::terminal;
 use crate::args::task::Task;
 use crate::exit::Exit;
@@ -21,7 +21,7 @@ const LIMIT: u64 = 10 * 1024 * 1024;
 /// Timeout for the first byte on standard input.
 const FIRST_BYTE: Duration = Duration::from_secs(5);
 /// Bytes to keep from the start and from the end of piped data, each: about 32,000 tokens.
-const KEPT: usize = 128 * 1024;
+const KEPT_BYTES: usize = 128 * 1024;
 
 /// The prompt, with piped data and images.
 pub(super) fn prompt(task: &Task) -> Result<Option<Prompt>, Problem> {
@@ -38,25 +38,25 @@ pub(super) fn prompt(task: &Task) -> Result<Option<Prompt>, Problem> {
     if text.trim().is_empty() {
         return match (task.prompt.is_some(), task.images.is_empty()) {
             (true, _) => Err(Problem::new(Exit::Usage, "the prompt is empty")
-                .next("describe the task: `lariat run \"find out why the tests fail\"`")),
+                .hint("describe the task: `lariat run \"find out why the tests fail\"`")),
             (false, false) => Err(Problem::new(Exit::Usage, "`--image` requires a prompt")
-                .next("say what to do with the image: `lariat run --image FILE \"…\"`")),
+                .hint("say what to do with the image: `lariat run --image FILE \"…\"`")),
             (false, true) => Ok(None),
         };
     }
     let mut prompt = Prompt::text(text);
-    prompt.images = task.images.iter().map(|path| picture(path)).collect::<Result<_, _>>()?;
+    prompt.images = task.images.iter().map(|path| image_content(path)).collect::<Result<_, _>>()?;
     Ok(Some(prompt))
 }
 
 /// Reads data piped to standard input, as text; `None` if there is none. Drops the middle of data that is too long, and notes it.
 fn piped() -> Result<Option<String>, Problem> {
-    if !terminal::is_fed() {
+    if !terminal::has_piped_input() {
         return Ok(None);
     }
     if !terminal::input_within(FIRST_BYTE) {
         let seconds = FIRST_BYTE.as_secs();
-        tell(
+        report(
             "note",
             &format!(
                 "no data on standard input within {seconds} s, ignoring it (use `< /dev/null` to skip the wait)"
@@ -64,23 +64,23 @@ fn piped() -> Result<Option<String>, Problem> {
         );
         return Ok(None);
     }
-    let data = Data::read(std::io::stdin().lock()).map_err(|error| {
+    let data = PipedData::read(std::io::stdin().lock()).map_err(|error| {
         Problem::new(Exit::Usage, format!("could not read: {error}")).at("standard input")
     })?;
     let (text, notes) = data.text();
-    notes.iter().for_each(|words| tell("note", words));
+    notes.iter().for_each(|words| report("note", words));
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
 /// The start and end of data, and its total length.
 #[derive(Debug, Default)]
-struct Data {
+struct PipedData {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
 }
 
-impl Data {
+impl PipedData {
     fn read(mut reader: impl Read) -> std::io::Result<Self> {
         let mut data = Self::default();
         let mut buffer = vec![0; 64 * 1024];
@@ -92,10 +92,10 @@ impl Data {
                 Err(error) => return Err(error),
             };
             data.total += read.len() as u64;
-            let (head, rest) = read.split_at(read.len().min(KEPT - data.head.len()));
+            let (head, rest) = read.split_at(read.len().min(KEPT_BYTES - data.head.len()));
             data.head.extend_from_slice(head);
             data.tail.extend(rest);
-            data.tail.drain(..data.tail.len().saturating_sub(KEPT));
+            data.tail.drain(..data.tail.len().saturating_sub(KEPT_BYTES));
         }
     }
 
@@ -125,12 +125,12 @@ pub(super) fn text(path: &Path) -> Result<String, Problem> {
 }
 
 /// An image in base64, and its media type.
-fn picture(path: &Path) -> Result<(String, String), Problem> {
+fn image_content(path: &Path) -> Result<(String, String), Problem> {
     let bytes = file(path)?;
     let kind = image::kind(&bytes).ok_or_else(|| {
         Problem::new(Exit::Usage, "unsupported image format")
             .at(path.display().to_string())
-            .next("use PNG, JPEG, GIF or WebP")
+            .hint("use PNG, JPEG, GIF or WebP")
     })?;
     Ok((image::base64(&bytes), kind.to_owned()))
 }
@@ -168,24 +168,24 @@ mod tests {
 
     #[test]
     fn keeps_all_data_below_the_limit() {
-        let data = vec![b'x'; KEPT + 10];
-        let (text, notes) = Data::read(data.as_slice()).unwrap().text();
-        assert_eq!((text.len(), notes.len()), (KEPT + 10, 0));
+        let data = vec![b'x'; KEPT_BYTES + 10];
+        let (text, notes) = PipedData::read(data.as_slice()).unwrap().text();
+        assert_eq!((text.len(), notes.len()), (KEPT_BYTES + 10, 0));
     }
 
     #[test]
     fn keeps_start_and_end_of_long_data() {
-        let data = [b"first".as_slice(), &vec![b'x'; 4 * KEPT], b"last"].concat();
-        let (text, notes) = Data::read(data.as_slice()).unwrap().text();
+        let data = [b"first".as_slice(), &vec![b'x'; 4 * KEPT_BYTES], b"last"].concat();
+        let (text, notes) = PipedData::read(data.as_slice()).unwrap().text();
         assert!(text.starts_with("first") && text.ends_with("last"));
         assert!(text.contains("[256.0 KB omitted here]"), "{notes:?}");
         assert_eq!(notes.len(), 1);
-        assert!(text.len() < 2 * KEPT + 100);
+        assert!(text.len() < 2 * KEPT_BYTES + 100);
     }
 
     #[test]
     fn replaces_invalid_bytes_with_a_note() {
-        let (text, notes) = Data::read(b"a\xffb".as_slice()).unwrap().text();
+        let (text, notes) = PipedData::read(b"a\xffb".as_slice()).unwrap().text();
         assert_eq!((text.as_str(), notes.len()), ("a\u{fffd}b", 1));
     }
 }

@@ -16,33 +16,34 @@ use lariat_service::{Driving, LocalService, Place, Prompt, Session, Which};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::ears::{Ears, Heard, Line as Input, Listening, Stop};
-use super::face::{Out, facts, tell};
-use super::{Ended, RETRIES, ending, visit};
+use super::inputs::{InputEvent, Inputs, OptionalInputs, StdinLine, Stop};
+use super::output::{Stdout, facts, report};
+use super::{CommandResult, RETRIES, ending, visit};
 use crate::args::task::Task;
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::wire::json::{Ending, Form};
-use crate::wire::sdk::{self, Line, Request};
+use crate::process_env::ProcessEnv;
+use crate::wire::json::{Ending, SchemaCheck};
+use crate::wire::sdk::{self, ControlLine, Request};
 use crate::wire::stream_json::{StreamJson, mode_name};
-use crate::world::World;
 
 /// Maximum number of queued prompts.
-const WAITING: usize = 64;
+const MAX_QUEUED: usize = 64;
 
 /// Tells the model that the program did not approve a tool call.
-const NOBODY: &str = "This tool call requires approval, and the program that controls the session does not answer approval requests.";
+const NOT_APPROVED: &str = "This tool call requires approval, and the program that controls the session does \
+                            not answer approval requests.";
 
 /// What a session is built from, to rebuild it with another model.
-pub(super) struct Setting<'a> {
-    pub(super) world: &'a World,
+pub(super) struct SessionSource<'a> {
+    pub(super) env: &'a ProcessEnv,
     pub(super) service: &'a LocalService,
     pub(super) task: Task,
     pub(super) driving: Driving,
 }
 
 /// A queued unit of work.
-enum Errand {
+enum QueuedTask {
     Recover,
     Prompt(Prompt),
 }
@@ -54,7 +55,7 @@ struct Question {
 }
 
 /// The current run.
-struct Going {
+struct ActiveRun {
     run: RunStream,
     earlier: Option<Ending>,
     tries_left: u32,
@@ -62,13 +63,13 @@ struct Going {
 }
 
 struct Host<'a> {
-    setting: Setting<'a>,
+    source: SessionSource<'a>,
     place: Place,
     session: Session,
     lines: StreamJson,
-    out: Out,
-    going: Option<Going>,
-    waiting: VecDeque<Errand>,
+    out: Stdout,
+    active: Option<ActiveRun>,
+    queue: VecDeque<QueuedTask>,
     questions: HashMap<String, Question>,
     stop: Option<Stop>,
     /// The model changed: rebuild the session before the next prompt.
@@ -78,21 +79,21 @@ struct Host<'a> {
 
 /// Serves the program until its input ends.
 pub(super) async fn serve(
-    setting: Setting<'_>,
+    source: SessionSource<'_>,
     place: Place,
     session: Session,
     recovers: bool,
-    mut ears: Ears,
-) -> Ended {
-    let lines = StreamJson::new(session.id().to_string(), setting.task.wishes);
+    mut inputs: Inputs,
+) -> CommandResult {
+    let lines = StreamJson::new(session.id().to_string(), source.task.stream_options);
     let mut host = Host {
-        setting,
+        source,
         place,
         session,
         lines,
-        out: Out::default(),
-        going: None,
-        waiting: recovers.then_some(Errand::Recover).into_iter().collect(),
+        out: Stdout::default(),
+        active: None,
+        queue: recovers.then_some(QueuedTask::Recover).into_iter().collect(),
         questions: HashMap::new(),
         stop: None,
         is_stale: false,
@@ -100,32 +101,36 @@ pub(super) async fn serve(
     };
     let mut is_open = true;
     loop {
-        if host.going.is_none() && !host.begin(is_open).await? {
+        if host.active.is_none() && !host.begin(is_open).await? {
             break;
         }
-        let run = host.going.as_mut().map(|going| &mut going.run);
-        let listening = Listening { lines: is_open && host.waiting.len() < WAITING, ticks: false };
-        match ears.next(run, listening).await {
-            Heard::Event(event) => host.event(&event),
-            Heard::Over => host.over().await?,
-            Heard::Stop(stop) if host.stop.is_some() => return Ok(stop.exit()),
-            Heard::Stop(stop) => {
+        let run = host.active.as_mut().map(|active| &mut active.run);
+        let optional = OptionalInputs { lines: is_open && host.queue.len() < MAX_QUEUED, ticks: false };
+        match inputs.next(run, optional).await {
+            InputEvent::Event(event) => host.event(&event),
+            InputEvent::RunEnded => host.finish_run().await?,
+            InputEvent::Stop(stop) if host.stop.is_some() => return Ok(stop.exit()),
+            InputEvent::Stop(stop) => {
                 host.stop = Some(stop);
-                host.waiting.clear();
+                host.queue.clear();
                 host.session.interrupt();
             }
-            Heard::Line(Input::Text(line)) => host.line(&line).await,
-            Heard::Line(Input::End) => {
+            InputEvent::Line(StdinLine::Text(line)) => host.line(&line).await,
+            InputEvent::Line(StdinLine::End) => {
                 is_open = false;
-                host.hang_up();
+                host.deny_open_requests();
             }
-            Heard::Line(Input::Broken(reason)) => {
-                tell("error", &reason);
+            InputEvent::Line(StdinLine::Broken(reason)) => {
+                report("error", &reason);
                 host.last = Exit::Usage;
                 is_open = false;
-                host.hang_up();
+                host.deny_open_requests();
             }
-            Heard::Asked(_) | Heard::Tick | Heard::Suspend | Heard::Key(_) | Heard::HungUp => {}
+            InputEvent::Question(_)
+            | InputEvent::Tick
+            | InputEvent::Suspend
+            | InputEvent::Key(_)
+            | InputEvent::TerminalClosed => {}
         }
     }
     host.session.close().await;
@@ -138,27 +143,27 @@ impl Host<'_> {
         if self.stop.is_some() || self.out.is_broken() {
             return Ok(false);
         }
-        let Some(errand) = self.waiting.pop_front() else { return Ok(is_open) };
+        let Some(queued) = self.queue.pop_front() else { return Ok(is_open) };
         if self.is_stale {
-            self.renew().await?;
+            self.rebuild().await?;
         }
-        let is_recovery = matches!(errand, Errand::Recover);
-        let run = match errand {
-            Errand::Recover => self.session.recover()?,
-            Errand::Prompt(prompt) => {
+        let is_recovery = matches!(queued, QueuedTask::Recover);
+        let run = match queued {
+            QueuedTask::Recover => self.session.recover()?,
+            QueuedTask::Prompt(prompt) => {
                 let init = self.lines.init(&facts(&self.session, self.place.path()), Uuid::new_v4());
                 self.out.line(&init);
                 self.session.prompt(prompt)?
             }
         };
-        self.going = Some(Going { run, earlier: None, tries_left: RETRIES, is_recovery });
+        self.active = Some(ActiveRun { run, earlier: None, tries_left: RETRIES, is_recovery });
         Ok(true)
     }
 
     /// Rebuilds the session with another model.
-    async fn renew(&mut self) -> Result<(), Problem> {
-        let Setting { world, service, task, driving } = &self.setting;
-        self.place = world.place(&visit(world, task)?)?;
+    async fn rebuild(&mut self) -> Result<(), Problem> {
+        let SessionSource { env, service, task, driving } = &self.source;
+        self.place = env.place(&visit(env, task)?)?;
         let which = Which::Resume(self.session.id().to_string());
         let mode = self.session.mode();
         self.session = service.drive(&self.place, &which, driving.clone()).await?;
@@ -172,9 +177,11 @@ impl Host<'_> {
             self.out.line(&line);
         }
         match &record.event {
-            AgentEvent::PermissionRequired { request } if self.setting.task.answers => self.ask(request),
+            AgentEvent::PermissionRequired { request } if self.source.task.answers_approvals => {
+                self.ask(request)
+            }
             AgentEvent::PermissionRequired { request } => {
-                self.session.respond(request.id, PermissionDecision::deny(NOBODY));
+                self.session.respond(request.id, PermissionDecision::deny(NOT_APPROVED));
             }
             AgentEvent::PermissionDecided { request_id, decision: PermissionDecision::Withdrawn, .. } => {
                 let id = request_id.to_string();
@@ -198,8 +205,10 @@ impl Host<'_> {
     }
 
     /// Finishes a run: checks its answer against the schema and writes its result.
-    async fn over(&mut self) -> Result<(), Problem> {
-        let Some(Going { run, earlier, tries_left, is_recovery }) = self.going.take() else { return Ok(()) };
+    async fn finish_run(&mut self) -> Result<(), Problem> {
+        let Some(ActiveRun { run, earlier, tries_left, is_recovery }) = self.active.take() else {
+            return Ok(());
+        };
         let output = match run.finish().await.or_else(AgentError::into_output) {
             Ok(output) => output,
             Err(error) if error.is_nothing_to_recover() => return Ok(()),
@@ -209,21 +218,22 @@ impl Host<'_> {
         if is_recovery {
             // There may be another interrupted run.
             if output.outcome.is_completed() {
-                self.waiting.push_front(Errand::Recover);
+                self.queue.push_front(QueuedTask::Recover);
             }
             return Ok(());
         }
         if output.outcome.is_completed() {
             match self.session.answer(&output) {
                 None => {}
-                Some(Ok(value)) => ending.form = Some(Form::Fits(value)),
+                Some(Ok(value)) => ending.schema_check = Some(SchemaCheck::Match(value)),
                 Some(Err(problem)) => {
-                    ending.form = Some(Form::Misfit(problem.clone()));
+                    ending.schema_check = Some(SchemaCheck::Mismatch(problem.clone()));
                     if tries_left > 0
                         && let Some(run) = self.session.again(&problem)?
                     {
                         let earlier = Some(ending);
-                        self.going = Some(Going { run, earlier, tries_left: tries_left - 1, is_recovery });
+                        self.active =
+                            Some(ActiveRun { run, earlier, tries_left: tries_left - 1, is_recovery });
                         return Ok(());
                     }
                 }
@@ -236,9 +246,9 @@ impl Host<'_> {
     }
 
     /// Denies all open approval requests, because the input ended.
-    fn hang_up(&mut self) {
+    fn deny_open_requests(&mut self) {
         for (_, question) in self.questions.drain() {
-            self.session.respond(question.request.id, PermissionDecision::deny(NOBODY));
+            self.session.respond(question.request.id, PermissionDecision::deny(NOT_APPROVED));
         }
     }
 
@@ -247,15 +257,15 @@ impl Host<'_> {
             return;
         }
         match sdk::read(line) {
-            Line::Prompt(prompt) => self.waiting.push_back(Errand::Prompt(prompt)),
-            Line::Request { id, request } => {
+            ControlLine::Prompt(prompt) => self.queue.push_back(QueuedTask::Prompt(prompt)),
+            ControlLine::Request { id, request } => {
                 let answer = match self.answer(request).await {
                     Ok(answer) => sdk::success(&id, answer),
                     Err(error) => sdk::failure(&id, &error),
                 };
                 self.out.line(&answer);
             }
-            Line::Response { id, answer } => {
+            ControlLine::Response { id, answer } => {
                 let Some(Question { request, input }) = self.questions.remove(&id) else { return };
                 let (decision, interrupts) = sdk::decision(&answer, &request, &input);
                 self.session.respond(request.id, decision);
@@ -264,21 +274,23 @@ impl Host<'_> {
                 }
             }
             // Requests are answered at once, so there is nothing to cancel.
-            Line::Cancel | Line::Other => {}
-            Line::Broken(reason) => tell("warning", &format!("ignoring an invalid line of input: {reason}")),
+            ControlLine::Cancel | ControlLine::Other => {}
+            ControlLine::Broken(reason) => {
+                report("warning", &format!("ignoring an invalid line of input: {reason}"))
+            }
         }
     }
 
     async fn answer(&mut self, request: Request) -> Result<Value, String> {
         match request {
-            Request::Initialize { lacking } => {
-                for name in &lacking {
-                    tell("warning", &format!("{name} are not supported"));
+            Request::Initialize { unsupported } => {
+                for name in &unsupported {
+                    report("warning", &format!("{name} are not supported"));
                 }
-                Ok(sdk::welcome(&self.session.model().id, &lacking))
+                Ok(sdk::welcome(&self.session.model().id, &unsupported))
             }
             Request::Interrupt => {
-                if self.going.is_some() {
+                if self.active.is_some() {
                     self.session.interrupt();
                 }
                 Ok(json!({}))
@@ -302,13 +314,13 @@ impl Host<'_> {
     fn set_model(&mut self, model: Option<String>) -> Result<Value, String> {
         match model {
             Some(model) => {
-                let keys = self.setting.world.keys();
+                let keys = self.source.env.keys();
                 let found =
                     Models::new(&self.place.config, &keys).with_catalogue(&self.place.catalogue).find(&model);
                 found.map_err(|error| error.to_string())?;
-                self.setting.task.set("model", model.into());
+                self.source.task.set("model", model.into());
             }
-            None => drop(self.setting.task.settings.remove("model")),
+            None => drop(self.source.task.settings.remove("model")),
         }
         self.is_stale = true;
         Ok(json!({}))

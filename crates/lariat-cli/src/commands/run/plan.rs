@@ -5,8 +5,8 @@
 use lariat_runtime::{Plan, PlanDecision, Preview};
 use lariat_service::Session;
 
-use super::face::{say, tell};
-use super::watch::{Followed, Watch};
+use super::output::{report, write_stderr};
+use super::watch::{FollowResult, RunWatcher};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::screen::approval;
@@ -15,15 +15,15 @@ use crate::wire::json::Ending;
 
 /// How a plan is approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Approval {
+pub(super) enum PlanApproval {
     /// Ask the user, if there is one.
-    Asked,
+    Ask,
     /// `--approve-plan` approved all of it.
-    Given,
+    ByFlag,
 }
 
 /// The result of a review.
-pub(super) enum Reviewed {
+pub(super) enum ReviewResult {
     /// No plan is queued any longer. Holds the end of the last run.
     Done(Option<Ending>),
     /// The plan stays queued.
@@ -34,109 +34,113 @@ pub(super) enum Reviewed {
 
 /// Asks the user about the plan and applies what they approve, until nothing is queued.
 pub(super) async fn review(
-    watch: &mut Watch<'_>,
+    watch: &mut RunWatcher<'_>,
     session: &Session,
-    mut approval: Approval,
+    mut approval: PlanApproval,
     mut ending: Option<Ending>,
-) -> Result<Reviewed, Problem> {
+) -> Result<ReviewResult, Problem> {
     loop {
         if watch.is_stopped() {
-            return Ok(Reviewed::Queued(ending));
+            return Ok(ReviewResult::Queued(ending));
         }
         let plan = session.plan().await?;
         if plan.is_empty() {
-            return Ok(Reviewed::Done(ending));
+            return Ok(ReviewResult::Done(ending));
         }
         let decision = match approval {
-            Approval::Given => plan.approve_all(),
-            Approval::Asked if watch.is_attended() => match ask(watch, &plan).await {
-                Answer::Carry(decision) => decision,
-                Answer::Drop => {
+            PlanApproval::ByFlag => plan.approve_all(),
+            PlanApproval::Ask if watch.is_interactive() => match ask(watch, &plan).await {
+                Answer::Apply(decision) => decision,
+                Answer::Discard => {
                     session.drop_plan().await?;
-                    say("  Plan discarded. No files changed.\n");
-                    return Ok(Reviewed::Done(ending));
+                    write_stderr("  Plan discarded. No files changed.\n");
+                    return Ok(ReviewResult::Done(ending));
                 }
                 Answer::Later => {
-                    queued(&plan, session);
-                    return Ok(Reviewed::Queued(ending));
+                    note_queued(&plan, session);
+                    return Ok(ReviewResult::Queued(ending));
                 }
             },
-            Approval::Asked => {
-                queued(&plan, session);
-                return Ok(Reviewed::Queued(ending));
+            PlanApproval::Ask => {
+                note_queued(&plan, session);
+                return Ok(ReviewResult::Queued(ending));
             }
         };
-        watch.face.resume();
+        watch.run_output.resume();
         match watch.follow(session.carry_out(decision)).await? {
-            Followed::Over(output) => {
+            FollowResult::Finished(output) => {
                 ending = Some(Ending::of(&output).after(ending.as_ref()));
                 if !output.outcome.is_completed() {
-                    return Ok(Reviewed::Done(ending));
+                    return Ok(ReviewResult::Done(ending));
                 }
             }
-            Followed::PlanChanged if approval == Approval::Given => {
+            FollowResult::PlanChanged if approval == PlanApproval::ByFlag => {
                 return Err(Problem::new(
                     Exit::Failed,
                     "files changed while the plan was reviewed; nothing was applied",
                 )
-                .next(format!("run `lariat run --resume {} --approve-plan` again", session.id())));
+                .hint(format!("run `lariat run --resume {} --approve-plan` again", session.id())));
             }
-            Followed::PlanChanged => tell("note", "files changed meanwhile; this is the updated plan"),
-            Followed::Nothing => return Ok(Reviewed::Done(ending)),
-            Followed::Quit => return Ok(Reviewed::Quit),
+            FollowResult::PlanChanged => report("note", "files changed meanwhile; this is the updated plan"),
+            FollowResult::Nothing => return Ok(ReviewResult::Done(ending)),
+            FollowResult::Quit => return Ok(ReviewResult::Quit),
         }
         // The flag covers only the plan that was queued then, not what the model plans next.
-        approval = Approval::Asked;
+        approval = PlanApproval::Ask;
     }
 }
 
 enum Answer {
-    Carry(PlanDecision),
-    Drop,
+    Apply(PlanDecision),
+    Discard,
     Later,
 }
 
-async fn ask(watch: &mut Watch<'_>, plan: &Plan) -> Answer {
-    let look = watch.look;
+async fn ask(watch: &mut RunWatcher<'_>, plan: &Plan) -> Answer {
+    let theme = watch.theme;
     let count = counted(plan.changes.len(), "change", "changes");
-    let mut words = format!("\n{} Plan: {count}\n", look.mark("◆", "?"));
+    let mut words = format!("\n{} Plan: {count}\n", theme.mark("◆", "?"));
     for (index, change) in plan.changes.iter().enumerate() {
-        words.push_str(&shown(index + 1, change, &look));
+        words.push_str(&describe_change(index + 1, change, &theme));
     }
     words.push_str("  [y] apply all   [s] select one by one   [n] discard   [l] decide later\n");
     match watch.choose(words, "ysnl").await {
-        Some('y') => Answer::Carry(plan.approve_all()),
-        Some('n') => Answer::Drop,
+        Some('y') => Answer::Apply(plan.approve_all()),
+        Some('n') => Answer::Discard,
         Some('s') => {
             let mut approved = Vec::new();
             for (index, change) in plan.changes.iter().enumerate() {
-                let words = shown(index + 1, change, &look);
+                let words = describe_change(index + 1, change, &theme);
                 match watch.choose(format!("\n{words}  [y] apply   [n] reject\n"), "yn").await {
                     Some('y') => approved.push(change.id.clone()),
                     Some(_) => {}
                     None => return Answer::Later,
                 }
             }
-            Answer::Carry(plan.approve(|change| approved.contains(&change.id)))
+            Answer::Apply(plan.approve(|change| approved.contains(&change.id)))
         }
         _ => Answer::Later,
     }
 }
 
-fn shown(number: usize, change: &lariat_runtime::PlannedChange, look: &crate::screen::look::Look) -> String {
+fn describe_change(
+    number: usize,
+    change: &lariat_runtime::PlannedChange,
+    theme: &crate::screen::theme::Theme,
+) -> String {
     let (preview, problem) = match &change.preview {
         Preview::Known(text) => (Some(text.as_str()), None),
         Preview::Impossible(why) => (None, Some(why.as_str())),
         _ => (None, None),
     };
-    approval::planned(number, &change.tool_name, &change.arguments, preview, problem, look)
+    approval::planned(number, &change.tool_name, &change.arguments, preview, problem, theme)
 }
 
 /// Tells the user that a plan is queued, and how to approve it.
-fn queued(plan: &Plan, session: &Session) {
+fn note_queued(plan: &Plan, session: &Session) {
     let count = counted(plan.changes.len(), "change is", "changes are");
     let id = session.id();
-    say(&format!(
+    write_stderr(&format!(
         "note: {count} planned, but not applied\n hint: review them with `lariat run --resume {id}`, or approve all with \
          `lariat run --resume {id} --approve-plan`\n"
     ));

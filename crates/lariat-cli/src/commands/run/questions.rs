@@ -1,6 +1,6 @@
 //! Queues questions to the user and decides when a key answers one.
 //!
-//! A question's prompt appears once the question has been on screen for [`SETTLE`] and no key was pressed for as long. Keys typed
+//! A question's prompt appears once the question has been on screen for [`ANSWER_PAUSE`] and no key was pressed for as long. Keys typed
 //! before that never answer it: they continue a sentence that the user was typing, or are dropped. After an answer, keys that
 //! follow without a pause (the Enter after a `y`) are dropped, too.
 //! Pure: the caller passes the time and writes the output.
@@ -15,23 +15,23 @@ use lariat_guard::display;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::ask::Asked;
 use super::draft::{Draft, Edit};
 use super::keys::Key;
+use super::tool_questions::ToolQuestion;
 use crate::screen::approval::{self, Answer, Question};
-use crate::screen::look::Look;
+use crate::screen::theme::Theme;
 
 /// Time that a question is shown without key presses before a key can answer it.
-const SETTLE: Duration = Duration::from_millis(200);
+const ANSWER_PAUSE: Duration = Duration::from_millis(200);
 /// The same, if the user was typing a sentence when the question came.
-const TYPING: Duration = Duration::from_secs(1);
+const TYPING_PAUSE: Duration = Duration::from_secs(1);
 
 /// An unanswered question.
-pub(super) enum Open {
+pub(super) enum PendingQuestion {
     /// Whether a tool call may run, with its arguments if known. `wants_reason`: the user denies it and types a reason.
     Call { request: Arc<PermissionRequest>, arguments: Option<Value>, wants_reason: bool },
     /// A question from a tool.
-    Tool(Asked),
+    Tool(ToolQuestion),
     /// A choice between letters, asked by Lariat itself.
     Choice { words: String, letters: &'static str },
 }
@@ -43,7 +43,7 @@ pub(super) enum Outcome {
     /// The user decided about a tool call.
     Decided(RequestId, PermissionDecision),
     /// The user answered a tool's question.
-    Answered(Asked, Option<String>),
+    Answered(ToolQuestion, Option<String>),
     /// The user chose a letter; `None` at the end of input.
     Chosen(Option<char>),
     /// The user sent a message to the run.
@@ -56,7 +56,7 @@ pub(super) enum Outcome {
 /// The open questions and the typed text.
 #[derive(Default)]
 pub(super) struct Questions {
-    open: VecDeque<Open>,
+    open: VecDeque<PendingQuestion>,
     is_confined: bool,
     /// When the first question was shown.
     shown: Option<Instant>,
@@ -86,49 +86,49 @@ impl Questions {
     }
 
     /// Adds a question. Returns true if it is the only one and must be shown.
-    pub(super) fn put(&mut self, open: Open) -> bool {
+    pub(super) fn put(&mut self, open: PendingQuestion) -> bool {
         self.open.push_back(open);
         self.open.len() == 1
     }
 
     /// Removes the question about a tool call. Returns true if it was on screen.
     pub(super) fn withdraw(&mut self, id: RequestId) -> bool {
-        let is_it = |open: &Open| matches!(open, Open::Call { request, .. } if request.id == id);
+        let is_it = |open: &PendingQuestion| matches!(open, PendingQuestion::Call { request, .. } if request.id == id);
         let was_shown = self.open.front().is_some_and(is_it);
         self.open.retain(|open| !is_it(open));
         was_shown
     }
 
     /// Removes and returns all questions.
-    pub(super) fn take(&mut self) -> impl Iterator<Item = Open> {
+    pub(super) fn take(&mut self) -> impl Iterator<Item = PendingQuestion> {
         std::mem::take(&mut self.open).into_iter()
     }
 
     /// Returns the text of the first question, to show it now.
-    pub(super) fn show(&mut self, now: Instant, look: &Look) -> Option<String> {
+    pub(super) fn show(&mut self, now: Instant, theme: &Theme) -> Option<String> {
         (self.shown, self.is_ready) = (Some(now), false);
         self.line.clear();
         Some(match self.open.front()? {
-            Open::Call { request, arguments, .. } => {
+            PendingQuestion::Call { request, arguments, .. } => {
                 let question = self.question(request, arguments.as_ref());
-                format!("\n{}", question.lines(look))
+                format!("\n{}", question.lines(theme))
             }
-            Open::Tool(asked) => {
-                let mut words = format!("\n? {}\n", display::block(&asked.question.text));
-                for (at, option) in asked.question.options.iter().enumerate() {
+            PendingQuestion::Tool(tool_question) => {
+                let mut words = format!("\n? {}\n", display::block(&tool_question.question.text));
+                for (at, option) in tool_question.question.options.iter().enumerate() {
                     words.push_str(&format!("  {}. {}\n", at + 1, display::line(option)));
                 }
                 words
             }
-            Open::Choice { words, .. } => words.clone(),
+            PendingQuestion::Choice { words, .. } => words.clone(),
         })
     }
 
     /// Returns the prompt of the first question once it may be answered.
     pub(super) fn ready(&mut self, now: Instant) -> Option<String> {
         let (false, Some(shown)) = (self.is_ready, self.shown) else { return None };
-        let rested = now.duration_since(self.last_key.map_or(shown, |key| key.max(shown)));
-        if rested < if self.draft.is_empty() { SETTLE } else { TYPING } {
+        let pause = now.duration_since(self.last_key.map_or(shown, |key| key.max(shown)));
+        if pause < if self.draft.is_empty() { ANSWER_PAUSE } else { TYPING_PAUSE } {
             return None;
         }
         let prompt = self.prompt()?;
@@ -138,10 +138,10 @@ impl Questions {
 
     fn prompt(&self) -> Option<String> {
         Some(match self.open.front()? {
-            Open::Call { wants_reason: true, .. } => "reason> ".to_owned(),
-            Open::Call { request, .. } => self.question(request, None).prompt(),
-            Open::Tool(_) => "> ".to_owned(),
-            Open::Choice { letters, .. } => {
+            PendingQuestion::Call { wants_reason: true, .. } => "reason> ".to_owned(),
+            PendingQuestion::Call { request, .. } => self.question(request, None).prompt(),
+            PendingQuestion::Tool(_) => "> ".to_owned(),
+            PendingQuestion::Choice { letters, .. } => {
                 let letters: Vec<String> = letters.chars().map(String::from).collect();
                 format!("{}> ", letters.join("/"))
             }
@@ -149,11 +149,11 @@ impl Questions {
     }
 
     /// Handles a key.
-    pub(super) fn key(&mut self, key: &Key, now: Instant, look: &Look) -> Outcome {
-        let rested = self.last_key.is_none_or(|last| now.duration_since(last) >= SETTLE);
+    pub(super) fn key(&mut self, key: &Key, now: Instant, theme: &Theme) -> Outcome {
+        let pause = self.last_key.is_none_or(|last| now.duration_since(last) >= ANSWER_PAUSE);
         self.last_key = Some(now);
         if self.open.is_empty() {
-            if self.after_answer && !rested {
+            if self.after_answer && !pause {
                 return Outcome::Nothing;
             }
             self.after_answer = false;
@@ -171,11 +171,11 @@ impl Questions {
             return Outcome::Nothing;
         }
         match self.open.front_mut() {
-            Some(Open::Call { request, wants_reason: false, .. }) => {
+            Some(PendingQuestion::Call { request, wants_reason: false, .. }) => {
                 let request = Arc::clone(request);
-                self.call_key(&request, key, look)
+                self.call_key(&request, key, theme)
             }
-            Some(Open::Choice { letters, .. }) => {
+            Some(PendingQuestion::Choice { letters, .. }) => {
                 let letter = match key {
                     Key::Char(letter) => {
                         Some(letter.to_ascii_lowercase()).filter(|key| letters.contains(*key))
@@ -199,7 +199,7 @@ impl Questions {
     }
 
     /// Handles a key for a question that a single key answers.
-    fn call_key(&mut self, request: &PermissionRequest, key: &Key, look: &Look) -> Outcome {
+    fn call_key(&mut self, request: &PermissionRequest, key: &Key, theme: &Theme) -> Outcome {
         let answer = match key {
             Key::Char(letter) => self.question(request, None).answer(*letter),
             Key::End => Answer::Decided(PermissionDecision::Deny { reason: None }),
@@ -213,7 +213,7 @@ impl Questions {
                 Outcome::Decided(request.id, decision)
             }
             Answer::WantsReason => {
-                if let Some(Open::Call { wants_reason, .. }) = self.open.front_mut() {
+                if let Some(PendingQuestion::Call { wants_reason, .. }) = self.open.front_mut() {
                     *wants_reason = true;
                 }
                 self.is_ready = false;
@@ -222,11 +222,11 @@ impl Questions {
             Answer::WantsDiff => {
                 self.is_ready = false;
                 let question = self.question(request, None);
-                Outcome::Write(format!("\n{}{}", question.whole_diff(look), question.choices(look)))
+                Outcome::Write(format!("\n{}{}", question.whole_diff(theme), question.choices(theme)))
             }
             Answer::Unclear => {
                 self.is_ready = false;
-                let choices = self.question(request, None).choices(look);
+                let choices = self.question(request, None).choices(theme);
                 Outcome::Write(format!("\n  Press one of the keys in brackets.\n{choices}"))
             }
         }
@@ -242,12 +242,12 @@ impl Questions {
         };
         self.after_answer = true;
         match self.open.pop_front() {
-            Some(Open::Call { request, .. }) => {
+            Some(PendingQuestion::Call { request, .. }) => {
                 Outcome::Decided(request.id, approval::reason(line.as_deref()))
             }
-            Some(Open::Tool(asked)) => {
-                let answer = line.map(|line| chosen(&line, &asked.question.options));
-                Outcome::Answered(asked, answer)
+            Some(PendingQuestion::Tool(tool_question)) => {
+                let answer = line.map(|line| chosen(&line, &tool_question.question.options));
+                Outcome::Answered(tool_question, answer)
             }
             Some(other) => {
                 self.open.push_front(other);

@@ -19,9 +19,9 @@ use tokio::sync::mpsc;
 use super::keys::{Decoder, Key};
 
 /// Maximum number of queued keys. When the queue is full, the reading thread blocks.
-const KEYS: usize = 256;
+const MAX_QUEUED_KEYS: usize = 256;
 /// How often a background process checks whether it is in the foreground.
-const BACKGROUND: Duration = Duration::from_millis(100);
+const FOREGROUND_CHECK: Duration = Duration::from_millis(100);
 /// Bracketed paste (DEC private mode 2004): the terminal puts markers around pasted text.
 const PASTE_ON: &str = "\u{1b}[?2004h";
 const PASTE_OFF: &str = "\u{1b}[?2004l";
@@ -37,10 +37,10 @@ pub(super) struct Terminal {
 
 /// Input from the terminal.
 #[derive(Debug)]
-pub(super) enum Typed {
+pub(super) enum TerminalEvent {
     Key(Key),
     /// The terminal was closed.
-    Gone,
+    Closed,
 }
 
 impl Terminal {
@@ -50,8 +50,8 @@ impl Terminal {
         let input = std::io::stdin();
         let device = if input.is_terminal() {
             input.as_fd().try_clone_to_owned().ok()?
-        } else if is_fed() && std::io::stderr().is_terminal() {
-            controlling()?
+        } else if has_piped_input() && std::io::stderr().is_terminal() {
+            open_controlling_terminal()?
         } else {
             return None;
         };
@@ -92,8 +92,8 @@ impl Terminal {
     }
 
     /// Reads keys on a thread that ends with the process, because a terminal read cannot be cancelled.
-    pub(super) fn keys(&self) -> mpsc::Receiver<Typed> {
-        let (sender, receiver) = mpsc::channel(KEYS);
+    pub(super) fn keys(&self) -> mpsc::Receiver<TerminalEvent> {
+        let (sender, receiver) = mpsc::channel(MAX_QUEUED_KEYS);
         let device = Arc::clone(&self.device);
         std::thread::spawn(move || {
             let mut decoder = Decoder::default();
@@ -108,13 +108,13 @@ impl Terminal {
                 let read = match rustix::io::read(&device, &mut bytes) {
                     Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => continue,
                     Ok(0) | Err(_) => {
-                        let _ = sender.blocking_send(Typed::Gone);
+                        let _ = sender.blocking_send(TerminalEvent::Closed);
                         return;
                     }
                     Ok(read) => bytes.get(..read).unwrap_or_default(),
                 };
                 for key in decoder.take(read) {
-                    if sender.blocking_send(Typed::Key(key)).is_err() {
+                    if sender.blocking_send(TerminalEvent::Key(key)).is_err() {
                         return;
                     }
                 }
@@ -131,7 +131,7 @@ impl Drop for Terminal {
 }
 
 /// Whether standard input is a pipe, a socket or a file.
-pub(super) fn is_fed() -> bool {
+pub(super) fn has_piped_input() -> bool {
     use rustix::fs::FileType;
     let Ok(stat) = rustix::fs::fstat(std::io::stdin()) else { return false };
     let kind = FileType::from_raw_mode(stat.st_mode);
@@ -144,7 +144,7 @@ pub(super) fn input_within(time: Duration) -> bool {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the binary, and this is the user's terminal")]
-fn controlling() -> Option<OwnedFd> {
+fn open_controlling_terminal() -> Option<OwnedFd> {
     let file = std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?;
     Some(file.into())
 }
@@ -167,7 +167,7 @@ fn wait(device: &impl std::os::fd::AsFd, time: Option<Duration>) -> bool {
 }
 
 fn pause() {
-    if let Ok(time) = Timespec::try_from(BACKGROUND) {
+    if let Ok(time) = Timespec::try_from(FOREGROUND_CHECK) {
         let _ = poll(&mut [], Some(&time));
     }
 }

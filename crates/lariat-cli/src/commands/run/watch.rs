@@ -13,28 +13,28 @@ use lariat_runtime::{AgentError, AgentOutput, RunStream};
 use lariat_service::Session;
 use tokio::time::Instant;
 
-use super::background::Background;
-use super::ears::{Ears, Heard, Listening, Stop};
-use super::face::{Face, say, tell};
+use super::background::BackgroundCommands;
+use super::inputs::{InputEvent, Inputs, OptionalInputs, Stop};
 use super::keys::Key;
-use super::questions::{Open, Outcome, Questions};
-use super::{Ended, ending};
+use super::output::{RunOutput, report, write_stderr};
+use super::questions::{Outcome, PendingQuestion, Questions};
+use super::{CommandResult, ending};
 use crate::exit::Exit;
-use crate::failure::Circumstances;
+use crate::failure::FailureContext;
 use crate::problem::Problem;
 use crate::screen::approval;
-use crate::screen::look::{Look, Style};
+use crate::screen::theme::{Style, Theme};
 use crate::screen::{notes, text};
 use crate::wire::json::Ending;
 
 /// Tells the model that a tool call was denied because no user can approve it.
-const UNATTENDED: &str = "This tool call requires the user's approval, and this run cannot ask. Continue without it, or say what \
+const CANNOT_ASK: &str = "This tool call requires the user's approval, and this run cannot ask. Continue without it, or say what \
                           should be allowed.";
 
 /// The result of following a run.
-pub(super) enum Followed {
+pub(super) enum FollowResult {
     /// The run ended.
-    Over(Box<AgentOutput>),
+    Finished(Box<AgentOutput>),
     /// There was nothing to recover or to answer.
     Nothing,
     /// The plan changed after it was shown. Nothing was applied.
@@ -44,34 +44,40 @@ pub(super) enum Followed {
 }
 
 /// Follows the runs of a session.
-pub(super) struct Watch<'a> {
+pub(super) struct RunWatcher<'a> {
     session: &'a Session,
-    pub(super) face: Face,
-    ears: Ears,
-    attended: bool,
-    pub(super) look: Look,
+    pub(super) run_output: RunOutput,
+    inputs: Inputs,
+    interactive: bool,
+    pub(super) theme: Theme,
     questions: Questions,
     /// The tool calls of the last reply.
     calls: Vec<Arc<ToolCall>>,
-    background: Background,
-    refused: Vec<Arc<PermissionRequest>>,
+    background: BackgroundCommands,
+    denied: Vec<Arc<PermissionRequest>>,
     stop: Option<Stop>,
     has_quit: bool,
     hung_up: bool,
 }
 
-impl<'a> Watch<'a> {
-    pub(super) fn new(session: &'a Session, face: Face, ears: Ears, attended: bool, look: Look) -> Self {
+impl<'a> RunWatcher<'a> {
+    pub(super) fn new(
+        session: &'a Session,
+        run_output: RunOutput,
+        inputs: Inputs,
+        interactive: bool,
+        theme: Theme,
+    ) -> Self {
         Self {
             session,
-            face,
-            ears,
-            attended,
-            look,
+            run_output,
+            inputs,
+            interactive,
+            theme,
             questions: Questions::new(session.is_confined()),
             calls: Vec::new(),
-            background: Background::default(),
-            refused: Vec::new(),
+            background: BackgroundCommands::default(),
+            denied: Vec::new(),
             stop: None,
             has_quit: false,
             hung_up: false,
@@ -89,75 +95,75 @@ impl<'a> Watch<'a> {
     }
 
     /// Whether a user can answer questions.
-    pub(super) const fn is_attended(&self) -> bool {
-        self.attended
+    pub(super) const fn is_interactive(&self) -> bool {
+        self.interactive
     }
 
-    fn listening(&self) -> Listening {
-        Listening { lines: false, ticks: self.face.is_for_person() || !self.questions.is_empty() }
+    fn optional(&self) -> OptionalInputs {
+        OptionalInputs { lines: false, ticks: self.run_output.is_screen() || !self.questions.is_empty() }
     }
 
-    pub(super) async fn follow(&mut self, mut run: RunStream) -> Result<Followed, Problem> {
+    pub(super) async fn follow(&mut self, mut run: RunStream) -> Result<FollowResult, Problem> {
         loop {
-            let listening = self.listening();
-            match self.ears.next(Some(&mut run), listening).await {
-                Heard::Event(event) => self.event(&event),
-                Heard::Over => break,
-                Heard::Stop(stop) if self.stop.is_some() || stop == Stop::Quit => {
+            let optional = self.optional();
+            match self.inputs.next(Some(&mut run), optional).await {
+                InputEvent::Event(event) => self.event(&event),
+                InputEvent::RunEnded => break,
+                InputEvent::Stop(stop) if self.stop.is_some() || stop == Stop::Quit => {
                     self.stop = Some(stop);
                     self.has_quit = true;
-                    self.face.pause();
-                    return Ok(Followed::Quit);
+                    self.run_output.pause();
+                    return Ok(FollowResult::Quit);
                 }
-                Heard::Stop(stop) => {
+                InputEvent::Stop(stop) => {
                     self.stop = Some(stop);
                     self.session.interrupt();
                     self.note(Style::Warning, "stopping; press Ctrl-C again to quit at once");
                 }
-                Heard::Suspend => self.suspend(),
-                Heard::Key(key) => self.key(&key, Some(&run)),
-                Heard::HungUp => self.hang_up(),
-                Heard::Asked(asked) => self.put(Open::Tool(asked)),
-                Heard::Tick => self.tick(),
-                Heard::Line(_) => {}
+                InputEvent::Suspend => self.suspend(),
+                InputEvent::Key(key) => self.key(&key, Some(&run)),
+                InputEvent::TerminalClosed => self.deny_open_requests(),
+                InputEvent::Question(question) => self.put(PendingQuestion::Tool(question)),
+                InputEvent::Tick => self.tick(),
+                InputEvent::Line(_) => {}
             }
         }
         self.questions.take().for_each(drop);
         match run.finish().await.or_else(AgentError::into_output) {
-            Ok(output) => Ok(Followed::Over(Box::new(output))),
+            Ok(output) => Ok(FollowResult::Finished(Box::new(output))),
             Err(error) if error.is_nothing_to_recover() || error.is_nothing_to_answer() => {
-                Ok(Followed::Nothing)
+                Ok(FollowResult::Nothing)
             }
-            Err(AgentError::PlanChanged) => Ok(Followed::PlanChanged),
+            Err(AgentError::PlanChanged) => Ok(FollowResult::PlanChanged),
             Err(error) => Err(ending::failed(error)),
         }
     }
 
     /// Asks the user for one of several letters, between runs. `None` if the user did not choose.
     pub(super) async fn choose(&mut self, words: String, letters: &'static str) -> Option<char> {
-        if !self.attended {
+        if !self.interactive {
             return None;
         }
-        self.put(Open::Choice { words, letters });
+        self.put(PendingQuestion::Choice { words, letters });
         loop {
-            match self.ears.next(None, Listening { lines: false, ticks: true }).await {
-                Heard::Key(key) => {
-                    let outcome = self.questions.key(&key, Instant::now(), &self.look);
+            match self.inputs.next(None, OptionalInputs { lines: false, ticks: true }).await {
+                InputEvent::Key(key) => {
+                    let outcome = self.questions.key(&key, Instant::now(), &self.theme);
                     if let Outcome::Chosen(letter) = outcome {
-                        say(&format!("{}\n", letter.map(String::from).unwrap_or_default()));
+                        write_stderr(&format!("{}\n", letter.map(String::from).unwrap_or_default()));
                         return letter;
                     }
                 }
-                Heard::Stop(stop) => {
+                InputEvent::Stop(stop) => {
                     self.stop = Some(stop);
                     break;
                 }
-                Heard::HungUp => {
-                    self.attended = false;
+                InputEvent::TerminalClosed => {
+                    self.interactive = false;
                     break;
                 }
-                Heard::Suspend => self.suspend(),
-                Heard::Tick => self.tick(),
+                InputEvent::Suspend => self.suspend(),
+                InputEvent::Tick => self.tick(),
                 _ => {}
             }
         }
@@ -170,34 +176,34 @@ impl<'a> Watch<'a> {
         mut self,
         ended: Option<Ending>,
         session: Option<&str>,
-        circumstances: &Circumstances,
-    ) -> Ended {
+        failure_context: &FailureContext,
+    ) -> CommandResult {
         let Some(ended) = ended else { return Ok(Exit::Failed) };
-        self.face.end(&ended);
-        self.tell_refused();
-        if let Some(words) = self.background.farewell() {
-            tell("note", &words);
+        self.run_output.end(&ended);
+        self.report_denied();
+        if let Some(words) = self.background.closing_note() {
+            report("note", &words);
         }
         if !self.questions.draft.is_empty() {
-            tell("note", &format!("not sent, because the run ended: {}", self.questions.draft.text()));
+            report("note", &format!("not sent, because the run ended: {}", self.questions.draft.text()));
         }
         let exit = ending::exit(&ended, self.stop);
-        if self.face.is_for_person() && self.look.is_terminal {
-            say(&ending::summary(&ended, session, &self.look));
+        if self.run_output.is_screen() && self.theme.is_terminal {
+            write_stderr(&ending::summary(&ended, session, &self.theme));
             // The summary covers every end except a provider failure, which needs its cause.
             if !matches!(ended.outcome, RunOutcome::Failed { .. }) {
                 return Ok(exit);
             }
         }
-        match ending::problem(&ended, exit, session, circumstances) {
+        match ending::problem(&ended, exit, session, failure_context) {
             Some(problem) => Err(problem),
             None => Ok(exit),
         }
     }
 
     fn event(&mut self, record: &EventRecord) {
-        self.face.event(record);
-        if self.face.out.is_broken() && !self.hung_up {
+        self.run_output.event(record);
+        if self.run_output.out.is_broken() && !self.hung_up {
             self.hung_up = true;
             self.session.interrupt();
         }
@@ -207,47 +213,47 @@ impl<'a> Watch<'a> {
                     self.calls = reply.tool_calls().cloned().collect();
                 }
             }
-            AgentEvent::PermissionRequired { request } if self.attended => {
+            AgentEvent::PermissionRequired { request } if self.interactive => {
                 let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
                 let arguments = call.map(|call| call.arguments.clone());
                 let request = Arc::clone(request);
-                self.put(Open::Call { request, arguments, wants_reason: false });
+                self.put(PendingQuestion::Call { request, arguments, wants_reason: false });
             }
             AgentEvent::PermissionRequired { request } => {
-                self.session.respond(request.id, PermissionDecision::deny(UNATTENDED));
-                self.refused.push(Arc::clone(request));
+                self.session.respond(request.id, PermissionDecision::deny(CANNOT_ASK));
+                self.denied.push(Arc::clone(request));
             }
             // Answered elsewhere, or withdrawn.
             AgentEvent::PermissionDecided { request_id, .. } => {
                 if self.questions.withdraw(*request_id) {
-                    say("\n");
+                    write_stderr("\n");
                     self.ask();
                 }
             }
             // The screen shows retries itself. In a script, say why it waits.
             event @ (AgentEvent::ModelRetry { .. } | AgentEvent::ModelFallback { .. })
-                if !self.face.is_for_person() =>
+                if !self.run_output.is_screen() =>
             {
                 if let Some((_, words)) = notes::note(event) {
-                    tell("note", &words);
+                    report("note", &words);
                 }
             }
-            AgentEvent::JournalUnavailable { error, .. } if !self.face.is_for_person() => {
-                tell("note", &format!("could not save the session, the run is waiting: {error}"));
+            AgentEvent::JournalUnavailable { error, .. } if !self.run_output.is_screen() => {
+                report("note", &format!("could not save the session, the run is waiting: {error}"));
             }
             event => self.background.event(event, &self.calls),
         }
     }
 
     fn tick(&mut self) {
-        self.face.tick();
+        self.run_output.tick();
         if let Some(prompt) = self.questions.ready(Instant::now()) {
-            say(&prompt);
+            write_stderr(&prompt);
         }
     }
 
     /// Adds a question, and shows it if it is the only one.
-    fn put(&mut self, open: Open) {
+    fn put(&mut self, open: PendingQuestion) {
         if self.questions.put(open) {
             self.ask();
         }
@@ -256,45 +262,45 @@ impl<'a> Watch<'a> {
     /// Shows the first question, or returns to the run's output if there is none.
     fn ask(&mut self) {
         if self.questions.is_empty() {
-            self.face.resume();
-            self.face.draft(self.questions.draft.text());
+            self.run_output.resume();
+            self.run_output.draft(self.questions.draft.text());
             return;
         }
-        self.face.pause();
-        if let Some(words) = self.questions.show(Instant::now(), &self.look) {
-            say(&words);
+        self.run_output.pause();
+        if let Some(words) = self.questions.show(Instant::now(), &self.theme) {
+            write_stderr(&words);
         }
     }
 
     /// Suspends the program until the user resumes it.
     fn suspend(&mut self) {
-        self.face.pause();
-        self.ears.suspend();
+        self.run_output.pause();
+        self.inputs.suspend();
         self.ask();
     }
 
     fn key(&mut self, key: &Key, run: Option<&RunStream>) {
-        match self.questions.key(key, Instant::now(), &self.look) {
+        match self.questions.key(key, Instant::now(), &self.theme) {
             Outcome::Nothing | Outcome::Chosen(_) => {}
-            Outcome::Write(words) => say(&words),
+            Outcome::Write(words) => write_stderr(&words),
             Outcome::Decided(request, decision) => {
-                say(&format!("{}\n", approval::decided(&decision)));
+                write_stderr(&format!("{}\n", approval::decided(&decision)));
                 self.session.respond(request, decision);
                 self.ask();
             }
             Outcome::Answered(asked, answer) => {
-                say("\n");
+                write_stderr("\n");
                 // The tool may have stopped waiting.
                 let _ = asked.answer.send(answer);
                 self.ask();
             }
             Outcome::Typing(shown) => {
-                if !self.face.draft(self.questions.draft.text()) {
-                    say(&shown);
+                if !self.run_output.draft(self.questions.draft.text()) {
+                    write_stderr(&shown);
                 }
             }
             Outcome::Said(words) => {
-                self.face.draft("");
+                self.run_output.draft("");
                 let is_sent = run.is_some_and(|run| run.inject_message(words.clone()));
                 let state = if is_sent { "you" } else { "not sent, the run ended" };
                 self.note(Style::Strong, &format!("{state}: {words}"));
@@ -304,34 +310,34 @@ impl<'a> Watch<'a> {
 
     /// Shows a note if a user is watching.
     fn note(&mut self, style: Style, words: &str) {
-        if self.attended && !self.face.note(style, words) {
-            say(&format!("\n{}\n", display::block(words)));
+        if self.interactive && !self.run_output.note(style, words) {
+            write_stderr(&format!("\n{}\n", display::block(words)));
         }
     }
 
     /// Denies open and future approval requests, because the terminal was closed.
-    fn hang_up(&mut self) {
-        self.attended = false;
+    fn deny_open_requests(&mut self) {
+        self.interactive = false;
         for open in self.questions.take() {
-            if let Open::Call { request, .. } = open {
-                self.session.respond(request.id, PermissionDecision::deny(UNATTENDED));
+            if let PendingQuestion::Call { request, .. } = open {
+                self.session.respond(request.id, PermissionDecision::deny(CANNOT_ASK));
             }
         }
-        self.face.resume();
+        self.run_output.resume();
     }
 
     /// Lists the tool calls that were denied because this run cannot ask, and how to allow them.
-    fn tell_refused(&self) {
-        let Some(first) = self.refused.first() else { return };
-        let mut words = match self.refused.len() {
+    fn report_denied(&self) {
+        let Some(first) = self.denied.first() else { return };
+        let mut words = match self.denied.len() {
             1 => "denied 1 tool call: it requires approval, and this run cannot ask".to_owned(),
             count => format!("denied {count} tool calls: they require approval, and this run cannot ask"),
         };
-        for request in self.refused.iter().take(5) {
+        for request in self.denied.iter().take(5) {
             let summary = request.summary.lines().next().unwrap_or_default();
             words.push_str(&format!("\n  {}", display::line(summary)));
         }
-        let rules = self.refused.iter().filter_map(|request| request.remember.as_deref());
+        let rules = self.denied.iter().filter_map(|request| request.remember.as_deref());
         let mut rules: Vec<&str> = rules.flat_map(str::lines).collect();
         rules.sort_unstable();
         rules.dedup();
@@ -348,6 +354,6 @@ impl<'a> Watch<'a> {
             ),
             allow => format!("allow them with {}", allow.join(" ")),
         };
-        say(&format!("note: {words}\n  hint: {next}\n"));
+        write_stderr(&format!("note: {words}\n  hint: {next}\n"));
     }
 }

@@ -12,32 +12,32 @@ use lariat_runtime::fresh_session;
 use lariat_service::LocalService;
 use serde::Serialize;
 
-use super::super::Ended;
+use super::super::CommandResult;
 use super::super::undo::{Call, call, stores};
-use super::super::{ask, print};
-use super::said;
+use super::super::{confirm, print};
+use super::transcript;
 use crate::args::sessions::{DeleteArgs, EditArgs, ForkArgs, RewindArgs};
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// The result of a fork, for `--json`.
 #[derive(Serialize)]
-struct Forked {
+struct ForkReport {
     session_id: SessionId,
     from: SessionId,
     events: u64,
 }
 
 #[derive(Serialize)]
-struct Deleted {
+struct DeleteReport {
     session_id: SessionId,
     deleted: bool,
 }
 
 /// The result of a rewind, for `--json`.
 #[derive(Serialize)]
-struct Rewound {
+struct RewindReport {
     session_id: SessionId,
     rewound: bool,
     /// The last remaining message; `None` if none remains.
@@ -47,12 +47,12 @@ struct Rewound {
     undo: Option<Vec<Call>>,
 }
 
-pub(super) async fn edit(service: &LocalService, args: &EditArgs) -> Ended {
+pub(super) async fn edit(service: &LocalService, args: &EditArgs) -> CommandResult {
     let session = service.find(&args.id).await?;
     if args.title.is_none() && args.tag.is_empty() && args.untag.is_empty() {
-        return Err(Problem::new(Exit::Usage, "nothing to change").next(format!(
+        return Err(Problem::new(Exit::Usage, "nothing to change").hint(format!(
             "give a title or a tag: `lariat sessions edit {} --title \"…\" --tag NAME`",
-            print::beginning(&args.id, 8)
+            print::abbreviate(&args.id, 8)
         )));
     }
     let mut description = Description::default();
@@ -75,59 +75,59 @@ pub(super) async fn edit(service: &LocalService, args: &EditArgs) -> Ended {
     Ok(Exit::Done)
 }
 
-pub(super) async fn fork(service: &LocalService, args: &ForkArgs) -> Ended {
+pub(super) async fn fork(service: &LocalService, args: &ForkArgs) -> CommandResult {
     let from = service.find(&args.id).await?;
     let to = fresh_session();
     let at = args.at.unwrap_or(from.events);
     if at == 0 {
         return Err(Problem::new(Exit::Usage, "a fork needs at least one event")
-            .next("choose a position of 1 or more"));
+            .hint("choose a position of 1 or more"));
     }
     service.archive().fork(&from.session_id, at, &to).await.map_err(|error| match error {
         StoreError::Conflict { .. } => {
             Problem::new(Exit::Usage, format!("the session has only {} events, fewer than {at}", from.events))
                 .at(from.session_id.to_string())
-                .next(format!("`lariat sessions tail {}` shows the positions of events", from.session_id))
+                .hint(format!("`lariat sessions tail {}` shows the positions of events", from.session_id))
         }
         error => error.into(),
     })?;
     if args.json {
-        return print::json(&Forked { session_id: to, from: from.session_id, events: at });
+        return print::json(&ForkReport { session_id: to, from: from.session_id, events: at });
     }
     print::line(to.as_str());
     print::note(&format!("continue it with `lariat run --resume {to} \"…\"`"));
     Ok(Exit::Done)
 }
 
-pub(super) async fn delete(world: &World, service: &LocalService, args: &DeleteArgs) -> Ended {
+pub(super) async fn delete(env: &ProcessEnv, service: &LocalService, args: &DeleteArgs) -> CommandResult {
     let session = service.find(&args.id).await?;
-    let name = print::beginning(session.name().unwrap_or("untitled"), 60);
+    let name = print::abbreviate(session.name().unwrap_or("untitled"), 60);
     print::note(&format!("session {}: {name}, {} events", session.session_id, session.events));
-    let deleted = ask::whether(world, "Delete this session? Its forks stay intact.", args.yes)?;
+    let deleted = confirm::confirm(env, "Delete this session? Its forks stay intact.", args.yes)?;
     if deleted {
         service.archive().delete(&session.session_id).await?;
         print::note("deleted");
     }
     if args.json {
-        return print::json(&Deleted { session_id: session.session_id, deleted });
+        return print::json(&DeleteReport { session_id: session.session_id, deleted });
     }
     Ok(Exit::Done)
 }
 
-pub(super) async fn rewind(world: &World, service: &LocalService, args: &RewindArgs) -> Ended {
+pub(super) async fn rewind(env: &ProcessEnv, service: &LocalService, args: &RewindArgs) -> CommandResult {
     let session = service.find(&args.id).await?;
     let events = service.events(&session.session_id).await?;
     let fold = SessionFold::of(&events);
     if fold.open_loops().next().is_some() {
         return Err(Problem::new(Exit::Session, "the session has an interrupted run")
             .at(session.session_id.to_string())
-            .next(format!("finish the run with `lariat run --resume {}`, then rewind", session.session_id)));
+            .hint(format!("finish the run with `lariat run --resume {}`, then rewind", session.session_id)));
     }
     let window = fold.conversation(fold.tip()).0.window();
     let messages: Vec<SharedMessage> = window.iter().cloned().collect();
-    let kept = kept(&messages, args, &session)?;
+    let kept = kept_count(&messages, args, &session)?;
     let (stay, leave) = messages.split_at_checked(kept).unwrap_or((&messages, &[]));
-    let undo = changes(world, &session, leave);
+    let undo = changes(env, &session, leave);
     let mut tip = messages.last().map(|message| message.id());
     let rewound = !leave.is_empty() && {
         print::note(&format!(
@@ -135,9 +135,9 @@ pub(super) async fn rewind(world: &World, service: &LocalService, args: &RewindA
             leave.len(),
             print::counted(messages.len(), "message", "messages")
         ));
-        print::note(said::conversation(leave).trim_end());
-        print::note(&words(undo.as_deref()));
-        ask::whether(world, "Rewind?", args.yes)?
+        print::note(transcript::conversation(leave).trim_end());
+        print::note(&undo_note(undo.as_deref()));
+        confirm::confirm(env, "Rewind?", args.yes)?
     };
     if rewound {
         tip = stay.last().map(|message| message.id());
@@ -148,13 +148,17 @@ pub(super) async fn rewind(world: &World, service: &LocalService, args: &RewindA
     }
     if args.json {
         let left = leave.iter().map(|message| message.id()).collect();
-        return print::json(&Rewound { session_id: session.session_id, rewound, tip, left, undo });
+        return print::json(&RewindReport { session_id: session.session_id, rewound, tip, left, undo });
     }
     Ok(Exit::Done)
 }
 
 /// The number of messages that remain.
-fn kept(messages: &[SharedMessage], args: &RewindArgs, session: &SessionSummary) -> Result<usize, Problem> {
+fn kept_count(
+    messages: &[SharedMessage],
+    args: &RewindArgs,
+    session: &SessionSummary,
+) -> Result<usize, Problem> {
     let Some(to) = &args.to else {
         let prompts: Vec<usize> = (0..)
             .zip(messages)
@@ -183,25 +187,25 @@ fn kept(messages: &[SharedMessage], args: &RewindArgs, session: &SessionSummary)
             };
             Err(Problem::new(Exit::Usage, cause)
                 .at(session.session_id.to_string())
-                .next(format!("`lariat sessions show {}` shows the message ids", session.session_id)))
+                .hint(format!("`lariat sessions show {}` shows the message ids", session.session_id)))
         }
     }
 }
 
 /// The file changes of the dropped tool calls that `lariat undo` can undo; `None` if unknown.
-fn changes(world: &World, session: &SessionSummary, leave: &[SharedMessage]) -> Option<Vec<Call>> {
+fn changes(env: &ProcessEnv, session: &SessionSummary, leave: &[SharedMessage]) -> Option<Vec<Call>> {
     let calls: Vec<&str> = leave
         .iter()
         .filter_map(|message| message.as_assistant())
         .flat_map(|reply| reply.tool_calls().map(|call| call.id.as_str()))
         .collect();
     let Some(directory) = session.cwd.as_ref().filter(|_| !calls.is_empty()) else { return Some(Vec::new()) };
-    let stores = stores(world, directory.as_ref()).ok()?;
+    let stores = stores(env, directory.as_ref()).ok()?;
     let made = stores.iter().flat_map(|undo| calls.iter().map(|id| call(undo, id)));
     Some(made.filter(|call| !call.paths.is_empty()).collect())
 }
 
-fn words(undo: Option<&[Call]>) -> String {
+fn undo_note(undo: Option<&[Call]>) -> String {
     match undo {
         None => "\ncannot tell which file changes could be undone: another process uses the checkpoints"
             .to_owned(),

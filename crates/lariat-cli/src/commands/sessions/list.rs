@@ -8,24 +8,24 @@ use lariat_core::time::Timestamp;
 use lariat_runtime::system::SystemClock;
 use lariat_service::LocalService;
 
-use super::super::Ended;
+use super::super::CommandResult;
 use super::super::print::{self, Column};
 use crate::args::sessions::ListArgs;
 use crate::exit::Exit;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// Maximum characters of a name.
 const NAME: usize = 60;
 /// Characters of an id: enough to identify a session.
 const ID: usize = 8;
 
-pub(super) async fn list(world: &World, service: &LocalService, args: ListArgs) -> Ended {
+pub(super) async fn list(env: &ProcessEnv, service: &LocalService, args: ListArgs) -> CommandResult {
     let mut query = ListQuery::default();
     query.limit = args.limit;
     query.tag = args.tag;
     query.text = (!args.words.is_empty()).then(|| args.words.join(" "));
     if args.here {
-        query.cwd = Some(world.place(&world.visit(None))?.path().display().to_string());
+        query.cwd = Some(env.place(&env.visit(None))?.path().display().to_string());
     }
     let found = service.archive().list(&query).await?;
     if args.json {
@@ -40,7 +40,7 @@ pub(super) async fn list(world: &World, service: &LocalService, args: ListArgs) 
         });
         return Ok(Exit::Done);
     }
-    let active = Active::now();
+    let active = ActivityColumn::now();
     let columns = [
         Column::whole("SESSION"),
         active.column(),
@@ -50,13 +50,13 @@ pub(super) async fn list(world: &World, service: &LocalService, args: ListArgs) 
         Column::text("DIRECTORY"),
         Column::text("NAME"),
     ];
-    let home = &world.folders.home;
+    let home = &env.folders.home;
     let rows: Vec<Vec<String>> = found.iter().map(|summary| row(summary, &active, home)).collect();
     print::out(&print::table(&columns, &rows));
     Ok(Exit::Done)
 }
 
-fn row(summary: &SessionSummary, active: &Active, home: &Path) -> Vec<String> {
+fn row(summary: &SessionSummary, active: &ActivityColumn, home: &Path) -> Vec<String> {
     vec![
         short(summary),
         active.of(summary),
@@ -79,14 +79,14 @@ fn directory(summary: &SessionSummary, home: &Path) -> String {
 }
 
 /// Formats the last activity: as an age on a terminal, as a time in a pipe.
-pub(super) struct Active {
+pub(super) struct ActivityColumn {
     /// `None` in a pipe.
     now: Option<Timestamp>,
 }
 
-impl Active {
+impl ActivityColumn {
     pub(super) fn now() -> Self {
-        Self { now: print::look().is_terminal.then(|| SystemClock.now()) }
+        Self { now: print::theme().is_terminal.then(|| SystemClock.now()) }
     }
 
     pub(super) const fn column(&self) -> Column {
@@ -102,7 +102,7 @@ impl Active {
 /// The session's name and tags.
 pub(super) fn name(summary: &SessionSummary) -> String {
     let tags: String = summary.tags.iter().map(|tag| format!(" #{tag}")).collect();
-    format!("{}{tags}", print::beginning(summary.name().unwrap_or_default(), NAME))
+    format!("{}{tags}", print::abbreviate(summary.name().unwrap_or_default(), NAME))
 }
 
 /// The abbreviated id.

@@ -4,9 +4,9 @@ use lariat_core::event::Event;
 use lariat_core::store::StoreError;
 use lariat_service::LocalService;
 
-use super::super::Ended;
+use super::super::CommandResult;
 use super::super::print;
-use super::said;
+use super::transcript;
 use crate::args::sessions::TailArgs;
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -15,7 +15,7 @@ use crate::problem::Problem;
 const PAGE: usize = 256;
 
 /// Shows the last events of a session, and new ones with `--follow`.
-pub(super) async fn tail(service: &LocalService, args: &TailArgs) -> Ended {
+pub(super) async fn tail(service: &LocalService, args: &TailArgs) -> CommandResult {
     let session_id = service.find(&args.id).await?.session_id;
     let archive = service.archive();
     let head = archive.head(&session_id).await?;
@@ -53,7 +53,7 @@ fn show(event: &Event, json: bool) -> Result<(), Problem> {
             .map_err(|error| Problem::new(Exit::Failed, format!("could not write an event: {error}")))?;
         print::out(&format!("{text}\n"));
     } else {
-        print::out(&format!("{}\n", said::event(event)));
+        print::out(&format!("{}\n", transcript::event(event)));
     }
     Ok(())
 }

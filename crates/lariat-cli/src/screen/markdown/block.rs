@@ -37,7 +37,7 @@ pub(super) struct OpenBlock {
 
 /// The kind of the open block.
 #[derive(Clone, Debug, Default)]
-enum Open {
+enum OpenKind {
     #[default]
     Nothing,
     Text,
@@ -69,7 +69,7 @@ struct Marker {
 /// The splitter, with its state between lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocks {
-    open: Open,
+    open: OpenKind,
     source: String,
     /// Whether the last line was empty.
     blank: bool,
@@ -87,19 +87,19 @@ impl Blocks {
         let mut parts = Vec::new();
         let is_blank = line.trim().is_empty();
         match std::mem::take(&mut self.open) {
-            Open::Code(fence) if closes(line, &fence) => parts.push(Part::CodeEnd),
-            Open::Code(fence) => {
+            OpenKind::Code(fence) if closes(line, &fence) => parts.push(Part::CodeEnd),
+            OpenKind::Code(fence) => {
                 parts.push(Part::CodeLine(unindented(line, fence.indent).to_owned()));
-                self.open = Open::Code(fence);
+                self.open = OpenKind::Code(fence);
             }
-            Open::Item { content, fence } => self.in_item(line, is_blank, (content, fence), &mut parts),
-            Open::Text => self.in_text(line, is_blank, &mut parts),
-            Open::Nothing if is_blank => {}
-            Open::Nothing => self.begin(line, &mut parts),
+            OpenKind::Item { content, fence } => self.in_item(line, is_blank, (content, fence), &mut parts),
+            OpenKind::Text => self.in_text(line, is_blank, &mut parts),
+            OpenKind::Nothing if is_blank => {}
+            OpenKind::Nothing => self.begin(line, &mut parts),
         }
         if self.source.len() > LIMIT {
             self.end(&mut parts);
-            self.open = Open::Nothing;
+            self.open = OpenKind::Nothing;
         }
         self.blank = is_blank;
         parts
@@ -122,13 +122,13 @@ impl Blocks {
     }
 
     pub(super) const fn is_closed(&self) -> bool {
-        matches!(self.open, Open::Nothing) && self.source.is_empty()
+        matches!(self.open, OpenKind::Nothing) && self.source.is_empty()
     }
 
     /// Ends the input.
     pub(super) fn finish(&mut self) -> Vec<Part> {
         let mut parts = Vec::new();
-        if let Open::Code(_) = self.open {
+        if let OpenKind::Code(_) = self.open {
             parts.push(Part::CodeEnd);
         }
         self.end(&mut parts);
@@ -158,7 +158,7 @@ impl Blocks {
             None => opens(inner.trim_start()).map(|(fence, _)| fence),
         };
         self.add(line);
-        self.open = Open::Item { content, fence };
+        self.open = OpenKind::Item { content, fence };
     }
 
     fn in_text(&mut self, line: &str, is_blank: bool, parts: &mut Vec<Part>) {
@@ -179,7 +179,7 @@ impl Blocks {
             return self.begin(line, parts);
         }
         self.add(line);
-        self.open = Open::Text;
+        self.open = OpenKind::Text;
     }
 
     /// Starts a block with a nonempty line.
@@ -188,7 +188,7 @@ impl Blocks {
         if let Some((fence, language)) = opens(line) {
             self.last = None;
             parts.push(Part::CodeStart { language: language.to_owned() });
-            self.open = Open::Code(fence);
+            self.open = OpenKind::Code(fence);
             return;
         }
         self.add(line);
@@ -206,9 +206,9 @@ impl Blocks {
                 let content = marker.content;
                 self.marker = Some(marker);
                 let inner = unindented(line, content);
-                self.open = Open::Item { content, fence: opens(inner).map(|(fence, _)| fence) };
+                self.open = OpenKind::Item { content, fence: opens(inner).map(|(fence, _)| fence) };
             }
-            None => self.open = Open::Text,
+            None => self.open = OpenKind::Text,
         }
     }
 

@@ -5,8 +5,8 @@
 
 use lariat_tools::highlight::{Token, highlight, is_known};
 
-use crate::screen::look::{Look, Style};
 use crate::screen::text;
+use crate::screen::theme::{Style, Theme};
 
 /// Indentation of code.
 const INDENT: &str = "  ";
@@ -17,7 +17,7 @@ const PIECE: usize = 200;
 #[derive(Clone, Debug)]
 pub(super) struct Code {
     language: String,
-    look: Look,
+    theme: Theme,
     /// Whether to collect lines until the piece ends, to highlight it.
     waits: bool,
     piece: String,
@@ -25,9 +25,9 @@ pub(super) struct Code {
 }
 
 impl Code {
-    pub(super) fn new(language: &str, look: Look) -> Self {
-        let waits = look.colour && is_known(language);
-        Self { language: language.to_owned(), look, waits, piece: String::new(), lines: 0 }
+    pub(super) fn new(language: &str, theme: Theme) -> Self {
+        let waits = theme.colour && is_known(language);
+        Self { language: language.to_owned(), theme, waits, piece: String::new(), lines: 0 }
     }
 
     /// Adds a line and returns what can be printed.
@@ -40,7 +40,7 @@ impl Code {
             };
             let line = text::line(line);
             let line =
-                if line.is_empty() { line } else { format!("{INDENT}{}", self.look.paint(style, &line)) };
+                if line.is_empty() { line } else { format!("{INDENT}{}", self.theme.paint(style, &line)) };
             return format!("{line}\n");
         }
         self.piece.push_str(line);
@@ -53,7 +53,7 @@ impl Code {
     pub(super) fn finish(&mut self) -> String {
         self.lines = 0;
         let piece = std::mem::take(&mut self.piece);
-        let mut shown = Marked { shown: String::new(), at_start: true, look: self.look };
+        let mut shown = HighlightedCode { shown: String::new(), at_start: true, theme: self.theme };
         let mut end = 0;
         for (range, token) in highlight(&self.language, &piece) {
             shown.put(Style::Plain, piece.get(end..range.start).unwrap_or_default());
@@ -66,20 +66,20 @@ impl Code {
 }
 
 /// Renders a complete code block.
-pub(super) fn whole(language: &str, code: &str, look: &Look) -> String {
-    let mut block = Code::new(language, *look);
+pub(super) fn whole(language: &str, code: &str, theme: &Theme) -> String {
+    let mut block = Code::new(language, *theme);
     let mut shown: String = code.lines().map(|line| block.line(line)).collect();
     shown.push_str(&block.finish());
     shown
 }
 
-struct Marked {
+struct HighlightedCode {
     shown: String,
     at_start: bool,
-    look: Look,
+    theme: Theme,
 }
 
-impl Marked {
+impl HighlightedCode {
     fn put(&mut self, style: Style, code: &str) {
         for (at, part) in code.split('\n').enumerate() {
             if at > 0 {
@@ -89,7 +89,7 @@ impl Marked {
             if !part.is_empty() && std::mem::take(&mut self.at_start) {
                 self.shown.push_str(INDENT);
             }
-            self.shown.push_str(&self.look.paint(style, &text::line(part)));
+            self.shown.push_str(&self.theme.paint(style, &text::line(part)));
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use std::rc::Rc;
 
-use crate::screen::look::{Look, Style};
 use crate::screen::text;
+use crate::screen::theme::{Style, Theme};
 
 /// A piece of neutralised text. The text `\n` alone is a line break.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,12 +38,12 @@ pub(super) fn width(pieces: &[Piece]) -> usize {
 }
 
 /// Applies styles and links.
-pub(super) fn paint(pieces: &[Piece], look: &Look) -> String {
+pub(super) fn paint(pieces: &[Piece], theme: &Theme) -> String {
     let mut shown = String::new();
     for piece in pieces {
-        let painted = look.paint(piece.style, &piece.text);
+        let painted = theme.paint(piece.style, &piece.text);
         match &piece.link {
-            Some(link) => shown.push_str(&look.link(link, &painted)),
+            Some(link) => shown.push_str(&theme.link(link, &painted)),
             None => shown.push_str(&painted),
         }
     }

@@ -13,8 +13,8 @@ mod grid;
 mod inline;
 mod render;
 
-use super::look::Look;
 use super::text;
+use super::theme::Theme;
 use block::{Blocks, Part};
 use code::Code;
 
@@ -28,7 +28,7 @@ const PROSE: usize = 8 * 1024;
 /// A text that arrives in chunks.
 #[derive(Clone, Debug)]
 pub(crate) struct Markdown {
-    look: Look,
+    theme: Theme,
     /// The incomplete last line.
     pending: String,
     blocks: Blocks,
@@ -41,9 +41,9 @@ pub(crate) struct Markdown {
 }
 
 impl Markdown {
-    pub(crate) fn new(look: Look) -> Self {
+    pub(crate) fn new(theme: Theme) -> Self {
         Self {
-            look,
+            theme,
             pending: String::new(),
             blocks: Blocks::default(),
             code: None,
@@ -55,8 +55,8 @@ impl Markdown {
 
     /// Renders a complete text.
     #[cfg(test)]
-    pub(crate) fn whole(source: &str, look: Look) -> String {
-        let mut markdown = Self::new(look);
+    pub(crate) fn whole(source: &str, theme: Theme) -> String {
+        let mut markdown = Self::new(theme);
         let mut shown = markdown.push(source);
         shown.push_str(&markdown.finish());
         shown
@@ -81,7 +81,7 @@ impl Markdown {
 
     /// The lines of the incomplete rest, as they would be if nothing followed.
     pub(crate) fn preview(&self) -> Vec<String> {
-        if !self.look.is_terminal
+        if !self.theme.is_terminal
             || (self.pending.is_empty() && self.blocks.is_closed() && self.code.is_none())
         {
             return Vec::new();
@@ -92,14 +92,14 @@ impl Markdown {
     /// Returns the lines of a long open block that later text cannot change.
     fn settle(&mut self) -> String {
         let length = self.blocks.len() + self.pending.len();
-        let due = self.tried + self.look.width / 2;
-        if !self.look.is_terminal || length < (self.look.width * OPEN).max(due) || length > PROSE {
+        let due = self.tried + self.theme.width / 2;
+        if !self.theme.is_terminal || length < (self.theme.width * OPEN).max(due) || length > PROSE {
             return String::new();
         }
         self.tried = length;
         let open = self.blocks.open(&self.pending).filter(|open| inline::is_settled(&open.source));
         let Some(open) = open else { return String::new() };
-        let rendered = render::block(&open.source, open.number, &self.look);
+        let rendered = render::block(&open.source, open.number, &self.theme);
         let settled = rendered.lines().count().saturating_sub(OPEN);
         if settled <= self.settled {
             return String::new();
@@ -114,18 +114,18 @@ impl Markdown {
     pub(crate) fn finish(&mut self) -> String {
         let pending = std::mem::take(&mut self.pending);
         let mut shown = if pending.is_empty() { String::new() } else { self.line(&pending, "") };
-        if self.look.is_terminal {
+        if self.theme.is_terminal {
             for part in self.blocks.finish() {
                 shown.push_str(&self.part(part));
             }
         }
-        *self = Self::new(self.look);
+        *self = Self::new(self.theme);
         shown
     }
 
     fn line(&mut self, line: &str, end: &str) -> String {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        if !self.look.is_terminal {
+        if !self.theme.is_terminal {
             return format!("{}{end}", text::kept(line));
         }
         let parts = self.blocks.line(line);
@@ -135,7 +135,7 @@ impl Markdown {
     fn part(&mut self, part: Part) -> String {
         match part {
             Part::Block { source, number, gap } => {
-                let lines = render::block(&source, number, &self.look);
+                let lines = render::block(&source, number, &self.theme);
                 self.tried = 0;
                 match std::mem::take(&mut self.settled) {
                     0 => self.spaced(gap, lines),
@@ -143,7 +143,7 @@ impl Markdown {
                 }
             }
             Part::CodeStart { language } => {
-                self.code = Some(Code::new(&language, self.look));
+                self.code = Some(Code::new(&language, self.theme));
                 self.spaced(true, String::new())
             }
             Part::CodeLine(line) => self.code.as_mut().map(|code| code.line(&line)).unwrap_or_default(),

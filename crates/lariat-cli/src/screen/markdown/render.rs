@@ -10,8 +10,8 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use super::code;
 use super::grid::Grid;
 use super::inline::{self, Piece};
-use crate::screen::look::{Look, Style};
 use crate::screen::text;
+use crate::screen::theme::{Style, Theme};
 
 /// Width of a horizontal rule.
 const RULE: usize = 40;
@@ -19,16 +19,16 @@ const RULE: usize = 40;
 const BULLETS: [&str; 3] = ["• ", "◦ ", "▪ "];
 
 /// Renders a block as lines. `number` is the number of the first item of the outermost list.
-pub(super) fn block(source: &str, number: Option<u64>, look: &Look) -> String {
+pub(super) fn block(source: &str, number: Option<u64>, theme: &Theme) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut writer = Writer { look, number, ..Writer::new(look) };
+    let mut writer = Writer { theme, number, ..Writer::new(theme) };
     for event in Parser::new_ext(source, options) {
         writer.event(event);
     }
     writer.flush();
     if writer.out.trim().is_empty() {
         // The parser drops some text, such as link definitions: show the source.
-        let lines = text::lines(source.trim()).flat_map(|line| text::wrap(&line, look.width));
+        let lines = text::lines(source.trim()).flat_map(|line| text::wrap(&line, theme.width));
         return lines.map(|line| format!("{line}\n")).collect();
     }
     writer.out
@@ -44,7 +44,7 @@ struct Bar {
 }
 
 struct Writer<'a> {
-    look: &'a Look,
+    theme: &'a Theme,
     number: Option<u64>,
     out: String,
     bars: Vec<Bar>,
@@ -60,9 +60,9 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    const fn new(look: &'a Look) -> Self {
+    const fn new(theme: &'a Theme) -> Self {
         Self {
-            look,
+            theme,
             number: None,
             out: String::new(),
             bars: Vec::new(),
@@ -84,20 +84,21 @@ impl<'a> Writer<'a> {
                 Some((_, code)) => code.push_str(&text),
                 None => self.text(self.style(), &text),
             },
-            Event::Code(text) if self.look.colour => self.text(Style::Code, &text),
+            Event::Code(text) if self.theme.colour => self.text(Style::Code, &text),
             Event::Code(text) => self.text(Style::Code, &format!("`{text}`")),
             Event::SoftBreak => self.text(self.style(), " "),
             Event::HardBreak => self.inline.push(Piece::line_break()),
             Event::Html(html) | Event::InlineHtml(html) => self.html(&html),
             Event::Rule => {
                 self.start_block();
-                let rule = self.look.mark("─", "-").repeat(RULE.min(self.room()));
-                let rule = self.look.paint(Style::Dim, &rule);
+                let rule = self.theme.mark("─", "-").repeat(RULE.min(self.room()));
+                let rule = self.theme.paint(Style::Dim, &rule);
                 self.put(&rule);
                 self.gap = true;
             }
             Event::TaskListMarker(done) => {
-                let mark = if done { self.look.mark("☑ ", "[x] ") } else { self.look.mark("☐ ", "[ ] ") };
+                let mark =
+                    if done { self.theme.mark("☑ ", "[x] ") } else { self.theme.mark("☐ ", "[ ] ") };
                 self.text(Style::Plain, mark);
             }
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
@@ -112,13 +113,13 @@ impl<'a> Writer<'a> {
             Tag::Heading { level, .. } => {
                 self.start_block();
                 self.styles.push(Style::Heading);
-                if !self.look.colour {
+                if !self.theme.colour {
                     self.text(Style::Heading, &format!("{} ", "#".repeat(depth(level))));
                 }
             }
             Tag::BlockQuote(_) => {
                 self.start_block();
-                let bar = format!("{} ", self.look.paint(Style::Dim, self.look.mark("│", ">")));
+                let bar = format!("{} ", self.theme.paint(Style::Dim, self.theme.mark("│", ">")));
                 self.bars.push(Bar { first: bar.clone(), rest: bar, width: 2, is_fresh: true });
             }
             Tag::CodeBlock(kind) => {
@@ -181,7 +182,7 @@ impl<'a> Writer<'a> {
             }
             TagEnd::CodeBlock => {
                 if let Some((language, code)) = self.code.take() {
-                    for line in code::whole(&language, &code, self.look).lines() {
+                    for line in code::whole(&language, &code, self.theme).lines() {
                         self.put(line);
                     }
                 }
@@ -217,7 +218,7 @@ impl<'a> Writer<'a> {
             }
             TagEnd::Table => {
                 if let Some(grid) = self.grid.take() {
-                    for line in grid.lines(self.room(), self.look) {
+                    for line in grid.lines(self.room(), self.theme) {
                         self.put(&line);
                     }
                 }
@@ -235,7 +236,7 @@ impl<'a> Writer<'a> {
         let shown: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
         let visible = text::line(&address);
         let is_same = shown == visible || visible.strip_prefix("mailto:") == Some(&shown);
-        if self.look.can_link(&address) && (is_same || !looks_like_address(&shown)) {
+        if self.theme.can_link(&address) && (is_same || !looks_like_address(&shown)) {
             let link: Rc<str> = address.into();
             for piece in pieces {
                 piece.link = Some(Rc::clone(&link));
@@ -248,7 +249,7 @@ impl<'a> Writer<'a> {
     fn marker(&self) -> String {
         match self.lists.last() {
             Some(Some(number)) => format!("{number}. "),
-            _ if self.look.unicode => {
+            _ if self.theme.unicode => {
                 let depth = self.lists.len().saturating_sub(1) % BULLETS.len();
                 BULLETS.get(depth).copied().unwrap_or("• ").to_owned()
             }
@@ -296,25 +297,25 @@ impl<'a> Writer<'a> {
             return;
         }
         for line in inline::wrap(&pieces, self.room()) {
-            let line = inline::paint(&line, self.look);
+            let line = inline::paint(&line, self.theme);
             self.put(&line);
         }
     }
 
     /// Width left for text.
     fn room(&self) -> usize {
-        let (mut used, most) = (0, self.look.width / 2);
+        let (mut used, most) = (0, self.theme.width / 2);
         for bar in &self.bars {
             if used + bar.width <= most {
                 used += bar.width;
             }
         }
-        self.look.width.saturating_sub(used).max(1)
+        self.theme.width.saturating_sub(used).max(1)
     }
 
     /// Writes a line after its prefixes, which take at most half of the width.
     fn put(&mut self, line: &str) {
-        let (mut used, most) = (0, self.look.width / 2);
+        let (mut used, most) = (0, self.theme.width / 2);
         let mut shown = String::new();
         for bar in &mut self.bars {
             let is_fresh = std::mem::take(&mut bar.is_fresh);

@@ -2,22 +2,22 @@
 
 use lariat_testkit::server::{Script, Turn};
 
-use crate::ground::Ground;
+use crate::fixture::Fixture;
 
 /// A cost limit must not be ignored if the price of the model is unknown.
 #[tokio::test(flavor = "multi_thread")]
 async fn cost_limit_without_price_stops_before_the_first_request() {
-    let ground = Ground::new(Script::answer(|_| Turn::new().text("Done.").into())).await;
+    let fixture = Fixture::new(Script::answer(|_| Turn::new().text("Done.").into())).await;
     let caps = ["LARIAT_LIMITS__COST", "LARIAT_BUDGET__SESSION", "LARIAT_BUDGET__DAY"];
     for cap in caps {
-        let output = ground.command(&["run", "hello"]).env(cap, "0.01").output().unwrap();
+        let output = fixture.command(&["run", "hello"]).env(cap, "0.01").output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(3), "{cap}: {said}");
         assert!(said.contains("the price of `scripted` is unknown"), "{said}");
         assert!(said.contains("limits.tokens"), "{said}");
     }
-    ground.run(&["run", "hello", "--max-cost", "0.01"]).expect(3);
+    fixture.run(&["run", "hello", "--max-cost", "0.01"]).expect(3);
     // Inspecting the context costs nothing.
-    ground.run(&["context", "show"]).expect(0);
-    assert_eq!(ground.requests().len(), 0);
+    fixture.run(&["context", "show"]).expect(0);
+    assert_eq!(fixture.requests().len(), 0);
 }

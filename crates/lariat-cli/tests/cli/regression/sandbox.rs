@@ -10,11 +10,11 @@ use lariat_testkit::server::{Script, Turn};
 use serde_json::{Value, json};
 
 use crate::asking::shows;
-use crate::ground::{Ground, last_result, wait_for};
+use crate::fixture::{Fixture, last_result, wait_for};
 
 /// A model that calls `bash` once and repeats its result.
-async fn calling(arguments: Value) -> Ground {
-    Ground::new(Script::answer(move |request| match last_result(&request.body) {
+async fn calling(arguments: Value) -> Fixture {
+    Fixture::new(Script::answer(move |request| match last_result(&request.body) {
         None => Turn::new().call("toolu_1", "bash", &arguments).into(),
         Some((_, said, _)) => Turn::new().text(format!("It says: {said}")).into(),
     }))
@@ -22,13 +22,13 @@ async fn calling(arguments: Value) -> Ground {
 }
 
 /// A model that runs one command and repeats its output.
-async fn running(command: &str) -> Ground {
+async fn running(command: &str) -> Fixture {
     calling(json!({ "command": command })).await
 }
 
 /// The program with the sandbox enabled.
-fn confined(ground: &Ground, mode: &str) -> Command {
-    let mut command = ground.command(&["run", "--mode", mode, "do it"]);
+fn confined(fixture: &Fixture, mode: &str) -> Command {
+    let mut command = fixture.command(&["run", "--mode", mode, "do it"]);
     command.env("LARIAT_SANDBOX__ENABLED", "true");
     command
 }
@@ -49,15 +49,15 @@ fn names(folder: &Path) -> Vec<String> {
 /// The sandbox must not create `.git`, `.claude`, … in the user's directory, not even after a kill.
 #[tokio::test(flavor = "multi_thread")]
 async fn sandbox_leaves_no_files_during_a_command_or_after_a_kill() {
-    let ground = running("touch began; sleep 30").await;
-    let mut child = confined(&ground, "auto").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let began = ground.workspace().join("began");
+    let fixture = running("touch began; sleep 30").await;
+    let mut child = confined(&fixture, "auto").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let began = fixture.workspace().join("began");
     wait_for("the command", || began.exists());
-    assert_eq!(names(&ground.workspace()), ["began"]);
+    assert_eq!(names(&fixture.workspace()), ["began"]);
     child.kill().unwrap();
     child.wait().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(300));
-    assert_eq!(names(&ground.workspace()), ["began"]);
+    assert_eq!(names(&fixture.workspace()), ["began"]);
 }
 
 /// Protected paths that do not exist cannot be created in any way; everything else can.
@@ -69,11 +69,11 @@ mkdir x; mv -T x .GIT; cp a mise.toml; python3 -c 'import os; os.mknod(".jj")'
 umask 027; mkdir -p new/deep; echo b > new/deep/b; mv new/deep/b c; ln -s c d; ln c e; mkdir f; rmdir f
 rm -rf g; mkdir g; echo g > g/g; rm -rf g; mkdir g; echo g > g/h; cat g/h d e; stat -c %a new
 "#;
-    let ground = running("bash ways.sh").await;
-    ground.write("ways.sh", ways);
-    std::fs::create_dir(ground.workspace().join("g")).unwrap();
-    let shown = said(confined(&ground, "auto"));
-    assert_eq!(names(&ground.workspace()), ["a", "c", "d", "e", "g", "new", "ways.sh", "x"], "{shown}");
+    let fixture = running("bash ways.sh").await;
+    fixture.write("ways.sh", ways);
+    std::fs::create_dir(fixture.workspace().join("g")).unwrap();
+    let shown = said(confined(&fixture, "auto"));
+    assert_eq!(names(&fixture.workspace()), ["a", "c", "d", "e", "g", "new", "ways.sh", "x"], "{shown}");
     assert!(shown.contains("g\nb\nb\n750\n"), "{shown}");
     assert!(shown.contains("the sandbox protects"), "{shown}");
 }
@@ -106,16 +106,16 @@ while time.time() < end:
 stop = True; thread.join()
 print("tried", made > 0)
 "#;
-    let ground = running("python3 swap.py").await;
-    ground.write("swap.py", script);
-    let shown = said(confined(&ground, "auto"));
+    let fixture = running("python3 swap.py").await;
+    fixture.write("swap.py", script);
+    let shown = said(confined(&fixture, "auto"));
     assert!(shown.contains("tried True") && !shown.contains("ESCAPED"), "{shown}");
-    assert!(!ground.workspace().join(".git").exists());
+    assert!(!fixture.workspace().join(".git").exists());
 }
 
-fn repository(ground: &Ground) {
+fn repository(fixture: &Fixture) {
     let git = |arguments: &[&str]| {
-        let done = Command::new("git").arg("-C").arg(ground.workspace()).args(arguments).output().unwrap();
+        let done = Command::new("git").arg("-C").arg(fixture.workspace()).args(arguments).output().unwrap();
         assert!(done.status.success(), "{arguments:?}: {done:?}");
     };
     git(&["init", "-q", "."]);
@@ -123,18 +123,18 @@ fn repository(ground: &Ground) {
     git(&["config", "user.email", "a@localhost"]);
 }
 
-fn history(ground: &Ground) -> String {
+fn history(fixture: &Fixture) -> String {
     let done =
-        Command::new("git").arg("-C").arg(ground.workspace()).args(["log", "--format=%s"]).output().unwrap();
+        Command::new("git").arg("-C").arg(fixture.workspace()).args(["log", "--format=%s"]).output().unwrap();
     String::from_utf8(done.stdout).unwrap()
 }
 
 /// Runs the program on a terminal and approves its request with `y`.
-async fn answered(ground: &Ground) -> String {
-    let command = confined(ground, "default");
+async fn answered(fixture: &Fixture) -> String {
+    let command = confined(fixture, "default");
     let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
     let environment = variables.fold(Environment::default(), |all, (name, value)| all.with(name, value));
-    let launch = Launch::new(env!("CARGO_BIN_EXE_lariat"), ground.workspace())
+    let launch = Launch::new(env!("CARGO_BIN_EXE_lariat"), fixture.workspace())
         .with_arguments(command.get_args())
         .with_environment(environment.with("TERM", "xterm"))
         .with_input(Input::Written)
@@ -158,21 +158,21 @@ async fn answered(ground: &Ground) -> String {
 /// An approved `git commit` must not fail with a read-only `.git`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn approved_commit_succeeds_and_keeps_hooks_and_configuration() {
-    let ground = running(
+    let fixture = running(
         "git add a.txt && git commit -q -m first; echo evil > .git/hooks/pre-push; git config a.b c; echo x > .git/commondir; mkdir .git/modules",
     )
     .await;
-    repository(&ground);
-    ground.write("a.txt", "one\n");
-    let configuration = std::fs::read_to_string(ground.workspace().join(".git/config")).unwrap();
-    let shown = answered(&ground).await;
-    assert_eq!(history(&ground), "first\n", "{shown}");
-    let git = ground.workspace().join(".git");
+    repository(&fixture);
+    fixture.write("a.txt", "one\n");
+    let configuration = std::fs::read_to_string(fixture.workspace().join(".git/config")).unwrap();
+    let shown = answered(&fixture).await;
+    assert_eq!(history(&fixture), "first\n", "{shown}");
+    let git = fixture.workspace().join(".git");
     assert_eq!(std::fs::read_to_string(git.join("config")).unwrap(), configuration);
     for name in ["hooks/pre-push", "commondir", "modules"] {
         assert!(!git.join(name).exists(), "{name}: {shown}");
     }
-    let asked = ground.journal().await.into_iter().find_map(|event| match &event.event {
+    let asked = fixture.journal().await.into_iter().find_map(|event| match &event.event {
         AgentEvent::PermissionRequired { request } => Some(request.openings.clone()),
         _ => None,
     });
@@ -182,11 +182,11 @@ async fn approved_commit_succeeds_and_keeps_hooks_and_configuration() {
 /// The model learns what the sandbox blocked and what it needs; without a user, that access is not granted.
 #[tokio::test(flavor = "multi_thread")]
 async fn blocked_commit_names_needed_access_and_does_not_get_it_unasked() {
-    let ground = running("git commit -q --allow-empty -m first").await;
-    repository(&ground);
-    let shown = said(confined(&ground, "auto"));
+    let fixture = running("git commit -q --allow-empty -m first").await;
+    repository(&fixture);
+    let shown = said(confined(&fixture, "auto"));
     assert!(shown.contains(r#"`needs`: ["git"]"#), "{shown}");
-    let events = ground.journal().await;
+    let events = fixture.journal().await;
     let blocked = events.iter().find_map(|event| match &event.event {
         AgentEvent::ToolExecutionEnd { details, .. } => {
             Some(lariat_core::opening::Blocked::of_details(details))
@@ -196,12 +196,12 @@ async fn blocked_commit_names_needed_access_and_does_not_get_it_unasked() {
     let blocked = blocked.unwrap();
     assert!(blocked.iter().any(|blocked| blocked.opening == Some(Opening::Git)), "{blocked:?}");
     for needs in [json!(["git"]), json!(["outside"]), json!(["everything"])] {
-        let ground =
+        let fixture =
             calling(json!({ "command": "git commit -q --allow-empty -m first", "needs": needs })).await;
-        repository(&ground);
+        repository(&fixture);
         for mode in ["auto", "dont-ask"] {
-            let shown = said(confined(&ground, mode));
-            assert_eq!(history(&ground), "", "{mode}, {needs}: {shown}");
+            let shown = said(confined(&fixture, mode));
+            assert_eq!(history(&fixture), "", "{mode}, {needs}: {shown}");
         }
     }
 }
@@ -222,49 +222,49 @@ for old, new in (("secrets", "away"), (".env", "env"), ("sub/.env", "env")):
     except OSError as error: print(error)
 look()
 "#;
-    let ground = running("python3 look.py").await;
+    let fixture = running("python3 look.py").await;
     for folder in ["secrets/deep", "sub"] {
-        std::fs::create_dir_all(ground.workspace().join(folder)).unwrap();
+        std::fs::create_dir_all(fixture.workspace().join(folder)).unwrap();
     }
     for name in [".env", "secrets/deep/k", "sub/.env"] {
-        ground.write(name, "CANARY\n");
+        fixture.write(name, "CANARY\n");
     }
-    ground.write("look.py", look);
-    ground.write("open.txt", "can be read\n");
-    let mut command = confined(&ground, "auto");
+    fixture.write("look.py", look);
+    fixture.write("open.txt", "can be read\n");
+    let mut command = confined(&fixture, "auto");
     command.args(["--deny", "Read(./.env)", "--deny", "Read(./secrets/**)"]);
     let shown = said(command);
     assert!(shown.contains("can be read") && !shown.contains("CANARY"), "{shown}");
     // The printed script contains the word once.
     assert_eq!(shown.matches("MOVED").count(), shown.matches("print(\"MOVED\", old)").count(), "{shown}");
-    assert_eq!(std::fs::read_to_string(ground.workspace().join(".env")).unwrap(), "CANARY\n");
+    assert_eq!(std::fs::read_to_string(fixture.workspace().join(".env")).unwrap(), "CANARY\n");
 }
 
 /// With the network on, `auto` must not reach services on this machine without asking.
 #[tokio::test(flavor = "multi_thread")]
 async fn auto_mode_asks_if_network_is_enabled() {
-    let ground = running("python3 -c 'open(\"ran\", \"w\")'").await;
-    let mut command = confined(&ground, "auto");
+    let fixture = running("python3 -c 'open(\"ran\", \"w\")'").await;
+    let mut command = confined(&fixture, "auto");
     command.env("LARIAT_SANDBOX__NETWORK", "true");
     let asked = said(command);
-    assert!(!ground.workspace().join("ran").exists(), "{asked}");
-    let ground = running("python3 -c 'open(\"ran\", \"w\")'").await;
-    let shown = said(confined(&ground, "auto"));
-    assert!(ground.workspace().join("ran").exists(), "{shown}");
+    assert!(!fixture.workspace().join("ran").exists(), "{asked}");
+    let fixture = running("python3 -c 'open(\"ran\", \"w\")'").await;
+    let shown = said(confined(&fixture, "auto"));
+    assert!(fixture.workspace().join("ran").exists(), "{shown}");
 }
 
 /// With HOME as the workspace, start-up files, keys and Lariat's own state stay protected.
 #[tokio::test(flavor = "multi_thread")]
 async fn home_as_workspace_protects_startup_files_and_own_state() {
     let paths = ".bashrc .profile .ssh/authorized_keys .config/lariat/config.toml config/lariat/config.toml state/lariat/trust.json .local/bin/git .config/fish/config.fish";
-    let ground = running("bash set.sh").await;
-    let home = ground.path("");
+    let fixture = running("bash set.sh").await;
+    let home = fixture.path("");
     std::fs::create_dir_all(home.join(".config")).unwrap();
     let script = format!(
         "for p in {paths}; do mkdir -p ~/$(dirname $p); (echo PWN >> ~/$p) 2>/dev/null; done; echo fine > ~/ordinary\n"
     );
     std::fs::write(home.join("set.sh"), script).unwrap();
-    let mut command = confined(&ground, "auto");
+    let mut command = confined(&fixture, "auto");
     command.current_dir(&home).env("LARIAT_UNDO__ENABLED", "false");
     let shown = said(command);
     for path in paths.split(' ') {
@@ -297,19 +297,19 @@ async fn keys_histories_and_our_own_sessions_are_hidden() {
         "state/lariat/undo/x/blob",
     ];
     let list: Vec<String> = HIDDEN.iter().map(|path| format!("~/{path}")).collect();
-    let ground = running("bash look.sh").await;
+    let fixture = running("bash look.sh").await;
     let script = format!(
         "cat {} 2>/dev/null; head -c 15 ~/state/lariat/sessions.db; cat ~/open.txt\n",
         list.join(" ")
     );
-    ground.write("look.sh", script);
+    fixture.write("look.sh", script);
     for path in HIDDEN {
-        let path = ground.path(path);
+        let path = fixture.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "CANARY\n").unwrap();
     }
-    std::fs::write(ground.path("open.txt"), "can be read\n").unwrap();
-    let shown = said(confined(&ground, "auto"));
+    std::fs::write(fixture.path("open.txt"), "can be read\n").unwrap();
+    let shown = said(confined(&fixture, "auto"));
     assert!(shown.contains("can be read"), "{shown}");
     assert!(!shown.contains("CANARY") && !shown.contains("SQLite format"), "{shown}");
 }
@@ -317,7 +317,7 @@ async fn keys_histories_and_our_own_sessions_are_hidden() {
 /// File tools and commands can write to `additionalDirectories`.
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_and_commands_write_to_additional_directory() {
-    let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
+    let fixture = Fixture::new(Script::answer(|request| match last_result(&request.body) {
         None => {
             let path = request_path(&request.body);
             Turn::new()
@@ -330,12 +330,12 @@ async fn tools_and_commands_write_to_additional_directory() {
         Some((_, said, _)) => Turn::new().text(said).into(),
     }))
     .await;
-    let more = ground.path("more");
+    let more = fixture.path("more");
     std::fs::create_dir(&more).unwrap();
     let settings = json!({ "permissions": { "additionalDirectories": [more] } });
-    std::fs::create_dir_all(ground.path(".claude")).unwrap();
-    std::fs::write(ground.path(".claude/settings.json"), settings.to_string()).unwrap();
-    let mut command = ground.command(&["run", "--mode", "auto"]);
+    std::fs::create_dir_all(fixture.path(".claude")).unwrap();
+    std::fs::write(fixture.path(".claude/settings.json"), settings.to_string()).unwrap();
+    let mut command = fixture.command(&["run", "--mode", "auto"]);
     command.arg(format!("PATH={}/tool", more.display())).env("LARIAT_SANDBOX__ENABLED", "true");
     let shown = said(command);
     assert_eq!(names(&more), ["command", "tool"], "{shown}");
@@ -350,16 +350,16 @@ fn request_path(body: &Value) -> String {
 /// A command's memory is limited, and it cannot set the set-user-id bit.
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_memory_and_blocks_set_user_id() {
-    let ground = running(
+    let fixture = running(
         "python3 -c 'x = bytearray(600 << 20); print(\"took it\")'; cp /bin/true t; chmod u+s t; chmod 4755 t; install -m 6755 /bin/true i; python3 -c 'import os; os.open(\"o\", os.O_CREAT, 0o4755)'; stat -c %a t",
     )
     .await;
-    let mut command = confined(&ground, "auto");
+    let mut command = confined(&fixture, "auto");
     command.env("LARIAT_SANDBOX__MEMORY", "256");
     let shown = said(command);
     assert!(!shown.contains("took it") && shown.contains("MemoryError"), "{shown}");
     use std::os::unix::fs::PermissionsExt as _;
-    for entry in ground.workspace().read_dir().unwrap() {
+    for entry in fixture.workspace().read_dir().unwrap() {
         let entry = entry.unwrap();
         let mode = entry.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o6000, 0, "{:?}: {shown}", entry.file_name());
@@ -370,8 +370,8 @@ async fn limits_memory_and_blocks_set_user_id() {
 /// Commands work in a read-only directory.
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_run_in_read_only_directory() {
-    let ground = running("ls; echo b > b").await;
-    let mut command = confined(&ground, "auto");
+    let fixture = running("ls; echo b > b").await;
+    let mut command = confined(&fixture, "auto");
     // A kernel directory, in which even root cannot create a file.
     command.current_dir("/sys/kernel");
     let shown = said(command);

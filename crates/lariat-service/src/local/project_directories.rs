@@ -16,37 +16,37 @@ use super::{Problem, WorkspaceFiles};
 
 /// A directory of a project, with its configuration and its recorded trust.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct ProjectDirectory {
     pub(crate) identity: Identity,
     /// `None` if it could not be listed.
     pub(crate) manifest: Option<Manifest>,
     pub(crate) standing: Standing,
-    place: Place,
+    place: DirectoryLocation,
 }
 
 /// The location of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum DirectoryLocation {
     /// In the project, at this path; empty for the root.
     Inside(String),
     /// Above the project.
     Above,
 }
 
-impl Part {
+impl ProjectDirectory {
     /// Its path in the project; `None` if it is above.
     pub(crate) fn inside(&self) -> Option<&str> {
         match &self.place {
-            Place::Inside(directory) => Some(directory),
-            Place::Above => None,
+            DirectoryLocation::Inside(directory) => Some(directory),
+            DirectoryLocation::Above => None,
         }
     }
 
     /// The display path of a file in it: relative to the project, or absolute.
     pub(crate) fn shown(&self, file: &str) -> String {
         match self.place {
-            Place::Inside(_) => file.to_owned(),
-            Place::Above => Path::new(&self.identity.path).join(file).display().to_string(),
+            DirectoryLocation::Inside(_) => file.to_owned(),
+            DirectoryLocation::Above => Path::new(&self.identity.path).join(file).display().to_string(),
         }
     }
 
@@ -60,9 +60,9 @@ pub(super) fn gather(
     files: &ProjectFiles<'_>,
     book: &TrustBook,
     problems: &mut Vec<Problem>,
-) -> Result<Vec<Part>, OpenError> {
+) -> Result<Vec<ProjectDirectory>, OpenError> {
     let territory = files.territory;
-    let mut parts = Vec::new();
+    let mut directories = Vec::new();
     for directory in territory.way().iter().filter_map(|directory| directory.to_str()) {
         let identity = match directory {
             "" => files.files.identity()?,
@@ -72,7 +72,13 @@ pub(super) fn gather(
             },
         };
         let manifest = Manifest::of_directory(files, directory).map_err(|error| error.to_string());
-        parts.push(part(identity, manifest, Place::Inside(directory.to_owned()), book, problems));
+        directories.push(load_directory(
+            identity,
+            manifest,
+            DirectoryLocation::Inside(directory.to_owned()),
+            book,
+            problems,
+        ));
     }
     let root = territory.root();
     for above in root.ancestors().skip(1).take(territory.above().len()) {
@@ -85,18 +91,24 @@ pub(super) fn gather(
             // Without instruction files, there is nothing to trust.
             continue;
         }
-        parts.push(part(files.files.identity()?, manifest, Place::Above, book, problems));
+        directories.push(load_directory(
+            files.files.identity()?,
+            manifest,
+            DirectoryLocation::Above,
+            book,
+            problems,
+        ));
     }
-    Ok(parts)
+    Ok(directories)
 }
 
-fn part(
+fn load_directory(
     identity: Identity,
     manifest: Result<Manifest, String>,
-    place: Place,
+    place: DirectoryLocation,
     book: &TrustBook,
     problems: &mut Vec<Problem>,
-) -> Part {
+) -> ProjectDirectory {
     let mut tell = |problem: String| {
         problems.push(Problem { origin: Origin::file(Level::Project, &identity.path), problem });
     };
@@ -115,31 +127,34 @@ fn part(
             (Some(manifest), standing)
         }
     };
-    Part { identity, manifest, standing, place }
+    ProjectDirectory { identity, manifest, standing, place }
 }
 
 /// The recorded trust of all directories together.
-pub(super) fn together(parts: &[Part]) -> Standing {
-    let differences: Vec<Difference> = parts
+pub(super) fn combined_trust(directories: &[ProjectDirectory]) -> Standing {
+    let differences: Vec<Difference> = directories
         .iter()
-        .filter_map(|part| match &part.standing {
-            Standing::Changed(differences) => Some((part, differences)),
+        .filter_map(|directory| match &directory.standing {
+            Standing::Changed(differences) => Some((directory, differences)),
             _ => None,
         })
-        .flat_map(|(part, differences)| {
-            let named = |one: &Difference| Difference { path: part.shown(&one.path), ..one.clone() };
+        .flat_map(|(directory, differences)| {
+            let named = |one: &Difference| Difference { path: directory.shown(&one.path), ..one.clone() };
             differences.iter().map(named).collect::<Vec<_>>()
         })
         .collect();
     if !differences.is_empty() {
         return Standing::Changed(differences);
     }
-    let is_root_trusted = parts.iter().any(|part| part.is_root() && part.standing.is_trusted());
-    let brings = |part: &Part| part.manifest.as_ref().is_none_or(|manifest| !manifest.is_empty());
-    if parts.iter().any(|part| part.standing == Standing::Unknown) {
+    let is_root_trusted =
+        directories.iter().any(|directory| directory.is_root() && directory.standing.is_trusted());
+    let brings = |directory: &ProjectDirectory| {
+        directory.manifest.as_ref().is_none_or(|manifest| !manifest.is_empty())
+    };
+    if directories.iter().any(|directory| directory.standing == Standing::Unknown) {
         return Standing::Unknown;
     }
-    match (is_root_trusted, parts.iter().any(brings)) {
+    match (is_root_trusted, directories.iter().any(brings)) {
         (true, _) => Standing::Trusted,
         (false, true) => Standing::Unknown,
         (false, false) => Standing::Harmless,

@@ -20,20 +20,20 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// The environment of a test. Its directory is removed with it.
-pub(crate) struct Ground {
+pub(crate) struct Fixture {
     root: PathBuf,
     pub(crate) server: Server,
 }
 
 /// The result of running the program.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct RunResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ran {
+impl RunResult {
     fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("output is UTF-8");
         Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
@@ -57,21 +57,21 @@ impl Ran {
     }
 }
 
-impl Ground {
+impl Fixture {
     pub(crate) async fn new(script: Script) -> Self {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let root = std::env::temp_dir().join(format!("lariat-cli-{}-{count}", std::process::id()));
         let server = Server::start(script).await.unwrap();
-        let ground = Self { root, server };
-        std::fs::create_dir_all(ground.workspace()).unwrap();
-        std::fs::create_dir_all(ground.root.join("config/lariat")).unwrap();
+        let fixture = Self { root, server };
+        std::fs::create_dir_all(fixture.workspace()).unwrap();
+        std::fs::create_dir_all(fixture.root.join("config/lariat")).unwrap();
         let settings = format!(
             "model = \"test/scripted\"\nmode = \"bypass\"\n[sandbox]\nenabled = false\n\
              [providers.test]\napi = \"anthropic-messages\"\nbase_url = \"{}\"\nkey_env = \"TEST_KEY\"\n",
-            ground.server.base_url(Wire::AnthropicMessages)
+            fixture.server.base_url(Wire::AnthropicMessages)
         );
-        std::fs::write(ground.root.join("config/lariat/config.toml"), settings).unwrap();
-        ground
+        std::fs::write(fixture.root.join("config/lariat/config.toml"), settings).unwrap();
+        fixture
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -108,19 +108,19 @@ impl Ground {
         command
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        Ran::of(&self.command(args).output().unwrap())
+    pub(crate) fn run(&self, args: &[&str]) -> RunResult {
+        RunResult::of(&self.command(args).output().unwrap())
     }
 
     /// Runs the program with data on standard input.
-    pub(crate) fn run_with(&self, args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
+    pub(crate) fn run_with(&self, args: &[&str], input: impl Into<Vec<u8>>) -> RunResult {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let (mut stdin, input) = (child.stdin.take().unwrap(), input.into());
         let writer = std::thread::spawn(move || {
             // The program may end before it has read everything.
             let _ = std::io::Write::write_all(&mut stdin, &input);
         });
-        let ran = Ran::of(&child.wait_with_output().unwrap());
+        let ran = RunResult::of(&child.wait_with_output().unwrap());
         writer.join().unwrap();
         ran
     }
@@ -152,7 +152,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.root);
     }
@@ -180,8 +180,8 @@ pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Waits for a child process.
-pub(crate) fn wait(child: Child) -> Ran {
-    Ran::of(&child.wait_with_output().unwrap())
+pub(crate) fn wait(child: Child) -> RunResult {
+    RunResult::of(&child.wait_with_output().unwrap())
 }
 
 pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {

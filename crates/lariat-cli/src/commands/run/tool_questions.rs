@@ -9,27 +9,27 @@ use lariat_tools::{Asker, Question};
 use tokio::sync::{mpsc, oneshot};
 
 /// Maximum number of queued questions. Tools that ask run one at a time, so there is rarely more than one.
-const WAITING: usize = 8;
+const MAX_QUEUED: usize = 8;
 
 /// A question and the channel for its answer.
-pub(super) struct Asked {
+pub(super) struct ToolQuestion {
     pub(super) question: Question,
     pub(super) answer: oneshot::Sender<Option<String>>,
 }
 
-struct Person(mpsc::Sender<Asked>);
+struct TerminalAsker(mpsc::Sender<ToolQuestion>);
 
 /// An asker for tools, and the receiver of their questions.
-pub(super) fn person() -> (Arc<dyn Asker>, mpsc::Receiver<Asked>) {
-    let (sender, receiver) = mpsc::channel(WAITING);
-    (Arc::new(Person(sender)), receiver)
+pub(super) fn terminal_asker() -> (Arc<dyn Asker>, mpsc::Receiver<ToolQuestion>) {
+    let (sender, receiver) = mpsc::channel(MAX_QUEUED);
+    (Arc::new(TerminalAsker(sender)), receiver)
 }
 
-impl Asker for Person {
+impl Asker for TerminalAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Option<String>> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
-            self.0.send(Asked { question, answer }).await.ok()?;
+            self.0.send(ToolQuestion { question, answer }).await.ok()?;
             answered.await.ok().flatten()
         })
     }

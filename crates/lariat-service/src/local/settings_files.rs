@@ -10,7 +10,7 @@ use lariat_guard::trust::Look;
 use lariat_guard::{Format, Level};
 
 /// Maximum bytes of a settings file.
-const LARGEST: usize = 1024 * 1024;
+const MAX_BYTES: usize = 1024 * 1024;
 
 /// What a file configures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum Role {
 
 /// A settings file in a directory of the project.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct SettingsFile {
     pub(super) level: Level,
     pub(super) path: &'static str,
     pub(super) format: Format,
@@ -31,32 +31,32 @@ pub(super) struct Source {
 }
 
 /// The settings files of a workspace, strongest first.
-pub(super) const OF_THE_WORKSPACE: &[Source] = &[
-    Source {
+pub(super) const WORKSPACE_FILES: &[SettingsFile] = &[
+    SettingsFile {
         level: Level::Local,
         path: ".claude/settings.local.json",
         format: Format::Json,
         role: Role::Settings,
     },
-    Source {
+    SettingsFile {
         level: Level::Project,
         path: ".claude/settings.json",
         format: Format::Json,
         role: Role::Settings,
     },
-    Source { level: Level::Project, path: "lariat.toml", format: Format::Toml, role: Role::Settings },
-    Source { level: Level::Project, path: ".mcp.json", format: Format::Json, role: Role::Servers },
+    SettingsFile { level: Level::Project, path: "lariat.toml", format: Format::Toml, role: Role::Settings },
+    SettingsFile { level: Level::Project, path: ".mcp.json", format: Format::Json, role: Role::Servers },
 ];
 
 /// A settings file of the user or the organisation.
 #[derive(Clone, Debug)]
-pub(super) struct Own {
+pub(super) struct UserFile {
     pub(super) level: Level,
     pub(super) path: PathBuf,
     pub(super) format: Format,
 }
 
-impl Source {
+impl SettingsFile {
     /// Its path in the project, for a given directory.
     pub(super) fn within(&self, directory: &str) -> String {
         if directory.is_empty() { self.path.to_owned() } else { format!("{directory}/{}", self.path) }
@@ -64,14 +64,14 @@ impl Source {
 
     /// Reads it in a directory of the project; `None` if it does not exist.
     pub(super) fn read(&self, files: &dyn Look, directory: &str) -> Result<Option<Vec<u8>>, String> {
-        match files.read(&self.within(directory), LARGEST + 1)? {
-            Some(bytes) if bytes.len() > LARGEST => Err(too_large()),
+        match files.read(&self.within(directory), MAX_BYTES + 1)? {
+            Some(bytes) if bytes.len() > MAX_BYTES => Err(too_large()),
             bytes => Ok(bytes),
         }
     }
 }
 
-impl Own {
+impl UserFile {
     /// Reads the file; `None` if it does not exist. Follows links, because they are the user's.
     pub(super) fn read(&self) -> Result<Option<Vec<u8>>, String> {
         read_own(&self.path)
@@ -90,8 +90,8 @@ pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, String> {
     }
     let mut bytes = Vec::new();
     let file = open(path).map_err(|error| error.to_string())?;
-    file.take(LARGEST as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() > LARGEST { Err(too_large()) } else { Ok(Some(bytes)) }
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() > MAX_BYTES { Err(too_large()) } else { Ok(Some(bytes)) }
 }
 
 #[expect(clippy::disallowed_methods, reason = "settings of the user, outside every workspace")]
@@ -100,5 +100,5 @@ fn open(path: &Path) -> std::io::Result<std::fs::File> {
 }
 
 fn too_large() -> String {
-    format!("it is larger than {LARGEST} bytes")
+    format!("it is larger than {MAX_BYTES} bytes")
 }

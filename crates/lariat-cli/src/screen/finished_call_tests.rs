@@ -5,8 +5,8 @@ use super::*;
 fn shown(output: &str, details: Value, is_error: bool, took: Option<Duration>) -> String {
     let arguments = json!({ "command": "make test" });
     let call =
-        Called { tool: "bash", arguments: Some(&arguments), output, details: &details, is_error, took };
-    call.lines(Verbosity::Normal, &Look::plain(72))
+        FinishedCall { tool: "bash", arguments: Some(&arguments), output, details: &details, is_error, took };
+    call.lines(Verbosity::Normal, &Theme::plain(72))
 }
 
 const SECOND: Option<Duration> = Some(Duration::from_secs(1));
@@ -56,6 +56,6 @@ fn marks_tasks_by_status() {
         { "content": "fix\u{1b}[2J", "status": "in_progress" },
         { "content": "test", "status": "pending" },
     ], "completed": 1, "total": 3 });
-    let lines = tasks(&details, &Look::plain(72)).unwrap();
+    let lines = tasks(&details, &Theme::plain(72)).unwrap();
     assert_eq!(lines, "  ☑ read\n  ▶ fix⟨U+001B⟩[2J\n  ☐ test\n");
 }

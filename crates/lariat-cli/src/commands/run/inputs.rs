@@ -1,7 +1,7 @@
 //! Waits for everything that can happen during a session: run events, signals, keys, input lines, questions from tools, ticks.
 //!
 //! Holds the only `select!`. A separate thread reads the terminal and standard input, because such a read cannot be cancelled.
-//! A line longer than [`sdk::LINE`] is an error and ends the input.
+//! A line longer than [`sdk::MAX_LINE_BYTES`] is an error and ends the input.
 
 use std::io::{BufRead as _, Read as _};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use rustix::process::{Signal as Number, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use super::ask::{self, Asked};
 use super::keys::Key;
-use super::terminal::{Terminal, Typed};
+use super::terminal::{Terminal, TerminalEvent};
+use super::tool_questions::{self, ToolQuestion};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::wire::sdk;
@@ -25,33 +25,33 @@ use crate::wire::sdk;
 const TICK: Duration = Duration::from_millis(100);
 
 /// Maximum number of queued lines. When the queue is full, the writing program blocks.
-const LINES: usize = 16;
+const MAX_QUEUED_LINES: usize = 16;
 
 /// Something that happened.
-pub(super) enum Heard {
+pub(super) enum InputEvent {
     /// An event of the run.
     Event(Event),
     /// The run ended.
-    Over,
+    RunEnded,
     /// A signal asked the program to stop.
     Stop(Stop),
     /// The user suspended the program (Ctrl-Z).
     Suspend,
     /// The controlling program wrote a line.
-    Line(Line),
+    Line(StdinLine),
     /// The user pressed a key.
     Key(Key),
     /// The terminal was closed.
-    HungUp,
+    TerminalClosed,
     /// A tool asks a question.
-    Asked(Asked),
+    Question(ToolQuestion),
     /// [`TICK`] passed.
     Tick,
 }
 
 /// Input from standard input.
 #[derive(Debug)]
-pub(super) enum Line {
+pub(super) enum StdinLine {
     /// A line, without its line ending.
     Text(String),
     /// End of input.
@@ -82,7 +82,7 @@ impl Stop {
 
 /// Optional sources to wait for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Listening {
+pub(super) struct OptionalInputs {
     /// Lines of the controlling program on standard input.
     pub(super) lines: bool,
     /// Ticks.
@@ -90,33 +90,33 @@ pub(super) struct Listening {
 }
 
 /// All sources to wait for.
-pub(super) struct Ears {
+pub(super) struct Inputs {
     interrupt: Signal,
     terminate: Signal,
-    at_terminal: Option<AtTerminal>,
-    asked: Option<mpsc::Receiver<Asked>>,
-    lines: Option<mpsc::Receiver<Line>>,
+    terminal_inputs: Option<TerminalInputs>,
+    questions: Option<mpsc::Receiver<ToolQuestion>>,
+    lines: Option<mpsc::Receiver<StdinLine>>,
 }
 
 /// Sources that exist only with a terminal.
-struct AtTerminal {
+struct TerminalInputs {
     terminal: Terminal,
-    keys: mpsc::Receiver<Typed>,
+    keys: mpsc::Receiver<TerminalEvent>,
     suspend: Signal,
     resumed: Signal,
     hang_up: Signal,
     quit: Signal,
 }
 
-impl Ears {
+impl Inputs {
     /// Installs the signal handlers. With a terminal, also reads keys and accepts questions from tools.
     pub(super) fn new(terminal: Option<Terminal>) -> Result<(Self, Option<Arc<dyn Asker>>), Problem> {
         let listen = |kind| signal(kind).map_err(|error| Problem::new(Exit::Failed, error.to_string()));
         let number = |signal: Number| SignalKind::from_raw(signal.as_raw());
-        let (asker, asked) = terminal.is_some().then(ask::person).unzip();
-        let at_terminal = match terminal {
+        let (asker, questions) = terminal.is_some().then(tool_questions::terminal_asker).unzip();
+        let terminal_inputs = match terminal {
             None => None,
-            Some(terminal) => Some(AtTerminal {
+            Some(terminal) => Some(TerminalInputs {
                 keys: terminal.keys(),
                 terminal,
                 suspend: listen(number(Number::TSTP))?,
@@ -125,58 +125,58 @@ impl Ears {
                 quit: listen(SignalKind::quit())?,
             }),
         };
-        let ears = Self {
+        let inputs = Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
-            at_terminal,
-            asked,
+            terminal_inputs,
+            questions,
             lines: None,
         };
-        Ok((ears, asker))
+        Ok((inputs, asker))
     }
 
     /// Waits for the next thing to happen.
-    pub(super) async fn next(&mut self, run: Option<&mut RunStream>, listening: Listening) -> Heard {
-        if listening.lines && self.lines.is_none() {
-            self.lines = Some(reader());
+    pub(super) async fn next(&mut self, run: Option<&mut RunStream>, optional: OptionalInputs) -> InputEvent {
+        if optional.lines && self.lines.is_none() {
+            self.lines = Some(read_lines());
         }
-        let Self { interrupt, terminate, at_terminal, asked, lines } = self;
+        let Self { interrupt, terminate, terminal_inputs, questions, lines } = self;
         tokio::select! {
             biased;
-            _ = interrupt.recv() => Heard::Stop(Stop::Interrupt),
-            _ = terminate.recv() => Heard::Stop(Stop::Terminate),
-            heard = from_terminal(at_terminal) => heard,
-            event = event(run) => event.map_or(Heard::Over, Heard::Event),
-            line = line(lines), if listening.lines => Heard::Line(line),
-            asked = question(asked) => Heard::Asked(asked),
-            () = tokio::time::sleep(TICK), if listening.ticks => Heard::Tick,
+            _ = interrupt.recv() => InputEvent::Stop(Stop::Interrupt),
+            _ = terminate.recv() => InputEvent::Stop(Stop::Terminate),
+            terminal_event = next_terminal_event(terminal_inputs) => terminal_event,
+            event = event(run) => event.map_or(InputEvent::RunEnded, InputEvent::Event),
+            line = line(lines), if optional.lines => InputEvent::Line(line),
+            question = next_question(questions) => InputEvent::Question(question),
+            () = tokio::time::sleep(TICK), if optional.ticks => InputEvent::Tick,
         }
     }
 
     /// Suspends this process until the user resumes it, with the terminal's original mode restored meanwhile.
     pub(super) fn suspend(&mut self) {
-        let Some(at) = &mut self.at_terminal else { return };
+        let Some(at) = &mut self.terminal_inputs else { return };
         at.terminal.leave();
         let _ = kill_process(getpid(), Number::STOP);
         at.terminal.enter();
     }
 }
 
-async fn from_terminal(at_terminal: &mut Option<AtTerminal>) -> Heard {
-    let Some(AtTerminal { terminal, keys, suspend, resumed, hang_up, quit }) = at_terminal else {
+async fn next_terminal_event(terminal_inputs: &mut Option<TerminalInputs>) -> InputEvent {
+    let Some(TerminalInputs { terminal, keys, suspend, resumed, hang_up, quit }) = terminal_inputs else {
         return std::future::pending().await;
     };
     loop {
         tokio::select! {
             biased;
-            _ = quit.recv() => return Heard::Stop(Stop::Quit),
-            _ = hang_up.recv() => return Heard::Stop(Stop::Terminate),
-            _ = suspend.recv() => return Heard::Suspend,
+            _ = quit.recv() => return InputEvent::Stop(Stop::Quit),
+            _ = hang_up.recv() => return InputEvent::Stop(Stop::Terminate),
+            _ = suspend.recv() => return InputEvent::Suspend,
             // Resumed in the foreground: take the terminal again.
             _ = resumed.recv() => terminal.enter(),
             typed = keys.recv() => match typed {
-                Some(Typed::Key(key)) => return Heard::Key(key),
-                Some(Typed::Gone) => return Heard::HungUp,
+                Some(TerminalEvent::Key(key)) => return InputEvent::Key(key),
+                Some(TerminalEvent::Closed) => return InputEvent::TerminalClosed,
                 None => return std::future::pending().await,
             },
         }
@@ -190,44 +190,44 @@ async fn event(run: Option<&mut RunStream>) -> Option<Event> {
     }
 }
 
-async fn line(lines: &mut Option<mpsc::Receiver<Line>>) -> Line {
+async fn line(lines: &mut Option<mpsc::Receiver<StdinLine>>) -> StdinLine {
     match lines {
-        Some(lines) => lines.recv().await.unwrap_or(Line::End),
+        Some(lines) => lines.recv().await.unwrap_or(StdinLine::End),
         None => std::future::pending().await,
     }
 }
 
-async fn question(asked: &mut Option<mpsc::Receiver<Asked>>) -> Asked {
-    let next = match asked {
-        Some(asked) => asked.recv().await,
+async fn next_question(questions: &mut Option<mpsc::Receiver<ToolQuestion>>) -> ToolQuestion {
+    let next = match questions {
+        Some(questions) => questions.recv().await,
         None => None,
     };
     match next {
-        Some(asked) => asked,
+        Some(question) => question,
         None => std::future::pending().await,
     }
 }
 
 /// Reads standard input by line until its end, on a thread that ends with the process.
-fn reader() -> mpsc::Receiver<Line> {
-    let (sender, receiver) = mpsc::channel(LINES);
+fn read_lines() -> mpsc::Receiver<StdinLine> {
+    let (sender, receiver) = mpsc::channel(MAX_QUEUED_LINES);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
         loop {
             let mut line = Vec::new();
-            let most = sdk::LINE as u64 + 1;
+            let most = sdk::MAX_LINE_BYTES as u64 + 1;
             let read = match (&mut input).take(most).read_until(b'\n', &mut line) {
-                Ok(0) => Line::End,
-                Ok(_) if line.len() > sdk::LINE => {
-                    Line::Broken(format!("a line of input is longer than {} bytes", sdk::LINE))
+                Ok(0) => StdinLine::End,
+                Ok(_) if line.len() > sdk::MAX_LINE_BYTES => {
+                    StdinLine::Broken(format!("a line of input is longer than {} bytes", sdk::MAX_LINE_BYTES))
                 }
                 Ok(_) => match String::from_utf8(line) {
-                    Ok(line) => Line::Text(line.trim_end_matches(['\n', '\r']).to_owned()),
-                    Err(error) => Line::Broken(format!("the input is not UTF-8: {error}")),
+                    Ok(line) => StdinLine::Text(line.trim_end_matches(['\n', '\r']).to_owned()),
+                    Err(error) => StdinLine::Broken(format!("the input is not UTF-8: {error}")),
                 },
-                Err(error) => Line::Broken(error.to_string()),
+                Err(error) => StdinLine::Broken(error.to_string()),
             };
-            let is_last = !matches!(read, Line::Text(_));
+            let is_last = !matches!(read, StdinLine::Text(_));
             if sender.blocking_send(read).is_err() || is_last {
                 return;
             }

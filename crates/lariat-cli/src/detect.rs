@@ -16,18 +16,18 @@ use tokio::time::timeout;
 
 use crate::keys::KeyFile;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// Timeout for a server on this machine.
-const LOCAL: Duration = Duration::from_millis(300);
+const LOCAL_TIMEOUT: Duration = Duration::from_millis(300);
 /// Timeout for a server on another machine.
-const REMOTE: Duration = Duration::from_secs(2);
+const REMOTE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum size of a model list, in bytes.
-const LONGEST: u64 = 1024 * 1024;
+const MAX_LIST_BYTES: u64 = 1024 * 1024;
 
 /// Where a provider's API key is. Never holds the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct FoundKey {
+pub(crate) struct DetectedKey {
     pub(crate) provider: String,
     /// A variable's name, `keyring` or `file`.
     pub(crate) from: String,
@@ -35,8 +35,8 @@ pub(crate) struct FoundKey {
 
 /// Lists every provider with a key and where the key is. The first source wins, in the order in which a run looks. Does not
 /// query the keyring.
-pub(crate) fn keys(world: &World, config: &Config) -> Result<Vec<FoundKey>, Problem> {
-    let stored = KeyFile::new(world.folders.keys()).load()?;
+pub(crate) fn keys(env: &ProcessEnv, config: &Config) -> Result<Vec<DetectedKey>, Problem> {
+    let stored = KeyFile::new(env.folders.keys()).load()?;
     let own = config.names_in("providers");
     let mut names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
     let others = own.iter().map(String::as_str).chain(stored.keys().map(String::as_str));
@@ -49,19 +49,19 @@ pub(crate) fn keys(world: &World, config: &Config) -> Result<Vec<FoundKey>, Prob
         let named = config.text(&format!("providers.{provider}.key_env"));
         let usual = known_provider(provider).map(|known| known.variables).unwrap_or_default();
         let mut variables = named.as_deref().into_iter().chain(usual.iter().copied());
-        let variable = variables.find(|name| world.variable(name).is_some());
+        let variable = variables.find(|name| env.variable(name).is_some());
         let from = match variable {
             Some(name) => name.to_owned(),
             None => stored.get(provider)?.place().to_owned(),
         };
-        Some(FoundKey { provider: provider.to_owned(), from })
+        Some(DetectedKey { provider: provider.to_owned(), from })
     });
     Ok(found.collect())
 }
 
 /// A local server that answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct FoundServer {
+pub(crate) struct DetectedServer {
     /// The provider name in settings.
     pub(crate) name: &'static str,
     /// The product name.
@@ -71,31 +71,31 @@ pub(crate) struct FoundServer {
 }
 
 /// Returns the local servers that answer now.
-pub(crate) async fn servers(config: &Config) -> Vec<FoundServer> {
+pub(crate) async fn servers(config: &Config) -> Vec<DetectedServer> {
     let mut found = Vec::new();
     for server in LOCAL_SERVERS {
-        found.extend(look(server, config).await);
+        found.extend(probe_server(server, config).await);
     }
     found
 }
 
-async fn look(server: &LocalServer, config: &Config) -> Option<FoundServer> {
+async fn probe_server(server: &LocalServer, config: &Config) -> Option<DetectedServer> {
     let set = config.text(&format!("providers.{}.base_url", server.name));
     let base_url = set.unwrap_or_else(|| server.base_url.to_owned());
     let address = Address::of(&base_url).filter(Address::is_loopback)?;
-    let models = timeout(LOCAL, listed(&address)).await.ok()??;
-    Some(FoundServer { name: server.name, title: server.title, base_url, models })
+    let models = timeout(LOCAL_TIMEOUT, list_models(&address)).await.ok()??;
+    Some(DetectedServer { name: server.name, title: server.title, base_url, models })
 }
 
 /// Lists a server's models. Uses HTTP/1.0, so that the end of the connection ends the response.
-async fn listed(address: &Address) -> Option<Vec<String>> {
+async fn list_models(address: &Address) -> Option<Vec<String>> {
     let mut stream = TcpStream::connect((address.host.as_str(), address.port)).await.ok()?;
-    let asked = format!("GET {}/models HTTP/1.0\r\nHost: {}\r\n\r\n", address.path, address.host);
-    stream.write_all(asked.as_bytes()).await.ok()?;
-    let mut answer = Vec::new();
-    stream.take(LONGEST).read_to_end(&mut answer).await.ok()?;
-    let answer = String::from_utf8_lossy(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let request = format!("GET {}/models HTTP/1.0\r\nHost: {}\r\n\r\n", address.path, address.host);
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut response = Vec::new();
+    stream.take(MAX_LIST_BYTES).read_to_end(&mut response).await.ok()?;
+    let response = String::from_utf8_lossy(&response);
+    let (head, body) = response.split_once("\r\n\r\n")?;
     if head.split(' ').nth(1) != Some("200") {
         return None;
     }
@@ -112,14 +112,14 @@ pub(crate) fn address(model: &ModelConfig) -> Option<String> {
 }
 
 /// Connects to the host of a URL. Returns `host:port`, or why it failed.
-pub(crate) async fn reach(base_url: &str) -> Result<String, String> {
+pub(crate) async fn connect(base_url: &str) -> Result<String, String> {
     let address = Address::of(base_url).ok_or_else(|| format!("`{base_url}` is not a valid provider URL"))?;
     let name = format!("{}:{}", address.host, address.port);
-    let connected = timeout(REMOTE, TcpStream::connect((address.host.as_str(), address.port))).await;
+    let connected = timeout(REMOTE_TIMEOUT, TcpStream::connect((address.host.as_str(), address.port))).await;
     match connected {
         Ok(Ok(_)) => Ok(name),
         Ok(Err(error)) => Err(format!("could not connect to {name}: {error}")),
-        Err(_) => Err(format!("{name} did not answer within {} s", REMOTE.as_secs())),
+        Err(_) => Err(format!("{name} did not answer within {} s", REMOTE_TIMEOUT.as_secs())),
     }
 }
 
@@ -187,5 +187,5 @@ pub(crate) async fn first_steps(config: &Config) -> String {
 }
 
 #[cfg(test)]
-#[path = "around_tests.rs"]
+#[path = "detect_tests.rs"]
 mod tests;

@@ -2,14 +2,14 @@
 //!
 //! The caller reads the facts (environment, settings, terminal size). All escape sequences are written here, except those that
 //! `printer` uses to redraw the status line.
-//! [`Look::paint`] ends every style that it starts; the caller neutralises the text.
+//! [`Theme::paint`] ends every style that it starts; the caller neutralises the text.
 
 /// Width if the terminal does not report one.
 const COLUMNS: usize = 80;
 
 /// Facts about the terminal, and the user's settings.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Facts<'a> {
+pub(crate) struct TerminalFacts<'a> {
     pub(crate) is_terminal: bool,
     pub(crate) columns: Option<usize>,
     /// `NO_COLOR`.
@@ -28,7 +28,7 @@ pub(crate) struct Facts<'a> {
 
 /// What the output can display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct Theme {
     /// Colors and font weights.
     pub(crate) colour: bool,
     /// Clickable links (OSC 8).
@@ -92,10 +92,10 @@ impl Style {
     }
 }
 
-impl Look {
+impl Theme {
     /// Decides from facts. The setting overrides `NO_COLOR`, which overrides `FORCE_COLOR`, which overrides what the terminal
     /// seems to support.
-    pub(crate) fn of(facts: &Facts<'_>) -> Self {
+    pub(crate) fn of(facts: &TerminalFacts<'_>) -> Self {
         let is_set = |value: Option<&str>| value.is_some_and(|value| !value.is_empty());
         let is_dumb = facts.term.is_some_and(|term| term == "dumb");
         let live = facts.is_terminal && !is_dumb;
@@ -159,7 +159,7 @@ impl Look {
         format!("\u{1b}]8;;{target}\u{1b}\\{text}\u{1b}]8;;\u{1b}\\")
     }
 
-    /// Whether [`Look::link`] links this address.
+    /// Whether [`Theme::link`] links this address.
     pub(crate) fn can_link(&self, address: &str) -> bool {
         self.links && ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme))
     }
@@ -171,5 +171,5 @@ impl Look {
 }
 
 #[cfg(test)]
-#[path = "look_tests.rs"]
+#[path = "theme_tests.rs"]
 mod tests;

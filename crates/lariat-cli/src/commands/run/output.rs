@@ -17,19 +17,19 @@ use uuid::Uuid;
 
 use crate::args::run::Output;
 use crate::args::task::Task;
-use crate::screen::look::{Look, Style};
-use crate::screen::piped::Piped;
+use crate::screen::piped::PipedAnswer;
 use crate::screen::printer::{Printer, Verbosity};
-use crate::wire::json::{Ending, Form};
-use crate::wire::stream_json::{Facts, StreamJson};
+use crate::screen::theme::{Style, Theme};
+use crate::wire::json::{Ending, SchemaCheck};
+use crate::wire::stream_json::{SessionFacts, StreamJson};
 
 /// Standard output.
 #[derive(Debug, Default)]
-pub(super) struct Out {
+pub(super) struct Stdout {
     broken: bool,
 }
 
-impl Out {
+impl Stdout {
     /// Writes and flushes.
     pub(super) fn write(&mut self, text: &str) {
         if self.broken || text.is_empty() {
@@ -50,14 +50,14 @@ impl Out {
 }
 
 /// The output of a run.
-pub(super) struct Face {
+pub(super) struct RunOutput {
     kind: Kind,
-    pub(super) out: Out,
+    pub(super) out: Stdout,
 }
 
 enum Kind {
     /// The plain answer: streamed, or whole at the end if it must match a schema.
-    Quiet(Option<Piped>),
+    Quiet(Option<PipedAnswer>),
     /// A live screen for the user.
     Screen(Box<Printer>),
     /// One JSON document at the end.
@@ -66,23 +66,23 @@ enum Kind {
     StreamJson(Box<StreamJson>),
 }
 
-impl Face {
+impl RunOutput {
     /// Chooses the form from the task and from what standard output can show.
-    pub(super) fn new(task: &Task, session: &Session, cwd: &Path, look: Look) -> Self {
-        let mut out = Out::default();
+    pub(super) fn new(task: &Task, session: &Session, cwd: &Path, theme: Theme) -> Self {
+        let mut out = Stdout::default();
         let lines = || {
-            let mut lines = StreamJson::new(session.id().to_string(), task.wishes);
+            let mut lines = StreamJson::new(session.id().to_string(), task.stream_options);
             let init = lines.init(&facts(session, cwd), Uuid::new_v4());
             (Box::new(lines), init)
         };
         let kind = match task.output {
-            Output::Text if look.is_terminal && task.schema.is_none() => {
+            Output::Text if theme.is_terminal && task.schema.is_none() => {
                 let verbosity = if task.verbose { Verbosity::Verbose } else { Verbosity::Normal };
-                Kind::Screen(Box::new(Printer::new(look, verbosity)))
+                Kind::Screen(Box::new(Printer::new(theme, verbosity)))
             }
             // An answer that goes to a file or must match a schema is written whole.
             Output::Text if task.schema.is_some() || is_file() => Kind::Quiet(None),
-            Output::Text => Kind::Quiet(Some(Piped::default())),
+            Output::Text => Kind::Quiet(Some(PipedAnswer::default())),
             Output::Json => Kind::Json(lines().0),
             Output::StreamJson => {
                 let (lines, init) = lines();
@@ -94,7 +94,7 @@ impl Face {
     }
 
     /// Whether this is a live screen for the user.
-    pub(super) const fn is_for_person(&self) -> bool {
+    pub(super) const fn is_screen(&self) -> bool {
         matches!(self.kind, Kind::Screen(_))
     }
 
@@ -151,9 +151,9 @@ impl Face {
         match &mut self.kind {
             Kind::Screen(printer) => self.out.write(&printer.finish()),
             Kind::Quiet(Some(piped)) => self.out.write(&piped.finish(&ending.text)),
-            Kind::Quiet(None) => match &ending.form {
-                Some(Form::Fits(value)) => self.out.line(value),
-                Some(Form::Misfit(_)) => {}
+            Kind::Quiet(None) => match &ending.schema_check {
+                Some(SchemaCheck::Match(value)) => self.out.line(value),
+                Some(SchemaCheck::Mismatch(_)) => {}
                 None if ending.text.is_empty() => {}
                 None => self.out.write(&format!("{}\n", ending.text.trim_end_matches('\n'))),
             },
@@ -175,10 +175,10 @@ fn now() -> Timestamp {
 }
 
 /// Facts about a session for the JSON output.
-pub(super) fn facts(session: &Session, cwd: &Path) -> Facts {
+pub(super) fn facts(session: &Session, cwd: &Path) -> SessionFacts {
     let model = session.model();
     let has_key = model.api_key.expose().is_some_and(|key| !key.is_empty());
-    Facts {
+    SessionFacts {
         cwd: cwd.display().to_string(),
         model: model.id.clone(),
         key_source: if has_key { "user" } else { "none" }.to_owned(),
@@ -189,12 +189,12 @@ pub(super) fn facts(session: &Session, cwd: &Path) -> Facts {
 }
 
 /// Writes `what: words` to standard error.
-pub(super) fn tell(what: &str, words: &str) {
-    say(&format!("{what}: {}\n", display::block(words)));
+pub(super) fn report(what: &str, words: &str) {
+    write_stderr(&format!("{what}: {}\n", display::block(words)));
 }
 
 /// Writes to standard error, ignoring failures.
-pub(super) fn say(text: &str) {
+pub(super) fn write_stderr(text: &str) {
     let mut out = std::io::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

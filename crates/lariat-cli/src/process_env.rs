@@ -15,13 +15,13 @@ use rustix::termios::tcgetwinsize;
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
-use crate::keys::{KeyFile, Keyring, Prompts, Stored};
+use crate::keys::{KeyFile, Keyring, StoredKey, UnlockPrompts};
 use crate::problem::Problem;
-use crate::screen::look::{Facts, Look};
+use crate::screen::theme::{TerminalFacts, Theme};
 
 /// The environment that this process was started in.
 #[derive(Clone)]
-pub(crate) struct World {
+pub(crate) struct ProcessEnv {
     variables: Arc<Vec<(OsString, OsString)>>,
     /// The user's home, settings and state directories.
     pub(crate) folders: Folders,
@@ -48,10 +48,10 @@ const NO_HOME: &str = "/nonexistent";
 /// Hosts that are never reached through a proxy.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
-impl World {
+impl ProcessEnv {
     /// Reads the variables and the working directory.
     #[expect(clippy::disallowed_methods, reason = "this is the binary")]
-    pub(crate) fn look() -> Self {
+    pub(crate) fn read() -> Self {
         let variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let variable = |name: &str| {
             let found = variables.iter().find(|(known, value)| known == name && !value.is_empty());
@@ -80,7 +80,7 @@ impl World {
             Exit::Setup,
             format!("HOME {home}, so there is no directory for settings and sessions"),
         )
-        .next("set HOME to your home directory, or set both XDG_CONFIG_HOME and XDG_STATE_HOME"))
+        .hint("set HOME to your home directory, or set both XDG_CONFIG_HOME and XDG_STATE_HOME"))
     }
 
     /// Returns a variable, unless it is empty or not UTF-8.
@@ -152,13 +152,14 @@ impl World {
     }
 
     /// The API keys from variables, the key file and the keyring.
-    pub(crate) fn keys(&self) -> WorldKeys {
-        WorldKeys { world: self.clone(), stored: OnceLock::new(), in_keyring: OnceLock::new() }
+    pub(crate) fn keys(&self) -> EnvKeys {
+        EnvKeys { env: self.clone(), stored: OnceLock::new(), in_keyring: OnceLock::new() }
     }
 
     /// The system keyring. It may ask the user to unlock it only if standard error is a terminal.
     pub(crate) fn keyring(&self) -> Keyring {
-        let prompts = if std::io::stderr().is_terminal() { Prompts::Allowed } else { Prompts::Refused };
+        let prompts =
+            if std::io::stderr().is_terminal() { UnlockPrompts::Allowed } else { UnlockPrompts::Refused };
         Keyring { bus: self.variable("DBUS_SESSION_BUS_ADDRESS").map(str::to_owned), prompts }
     }
 
@@ -173,13 +174,13 @@ impl World {
     }
 
     /// Detects what a stream can display.
-    pub(crate) fn terminal(&self, config: &Config, stream: Stream) -> Look {
+    pub(crate) fn terminal(&self, config: &Config, stream: Stream) -> Theme {
         let (is_terminal, size) = match stream {
             Stream::Output => (std::io::stdout().is_terminal(), tcgetwinsize(std::io::stdout())),
             Stream::Error => (std::io::stderr().is_terminal(), tcgetwinsize(std::io::stderr())),
         };
         let colour = config.text("ui.color").unwrap_or_default();
-        Look::of(&Facts {
+        Theme::of(&TerminalFacts {
             is_terminal,
             columns: size.ok().map(|size| size.ws_col.into()),
             no_color: self.variable("NO_COLOR"),
@@ -192,7 +193,7 @@ impl World {
     }
 
     /// Whether a user can answer questions: input and standard error are a terminal.
-    pub(crate) fn is_attended(&self) -> bool {
+    pub(crate) fn is_interactive(&self) -> bool {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 }
@@ -224,31 +225,31 @@ fn insert(settings: &mut Map<String, Value>, path: &str, value: Value) {
 }
 
 /// API keys from variables, the key file and the keyring.
-pub(crate) struct WorldKeys {
-    world: World,
+pub(crate) struct EnvKeys {
+    env: ProcessEnv,
     /// The key file, read on first use.
-    stored: OnceLock<BTreeMap<String, Stored>>,
+    stored: OnceLock<BTreeMap<String, StoredKey>>,
     /// The keyring's keys for the providers that the file lists, read on first use.
     in_keyring: OnceLock<BTreeMap<String, String>>,
 }
 
-impl WorldKeys {
-    fn in_keyring(&self, stored: &BTreeMap<String, Stored>) -> BTreeMap<String, String> {
-        let there = stored.iter().filter(|(_, stored)| **stored == Stored::IN_KEYRING);
+impl EnvKeys {
+    fn in_keyring(&self, stored: &BTreeMap<String, StoredKey>) -> BTreeMap<String, String> {
+        let there = stored.iter().filter(|(_, stored)| **stored == StoredKey::IN_KEYRING);
         let providers: Vec<String> = there.map(|(provider, _)| provider.clone()).collect();
-        match self.world.keyring().read(providers.clone()) {
+        match self.env.keyring().read(providers.clone()) {
             Ok(keys) => {
                 for provider in providers.iter().filter(|provider| !keys.contains_key(*provider)) {
                     let cause = format!("the keyring no longer has a key for {provider}");
                     let next = format!("store it again with `lariat auth login {provider}`");
-                    warn(&Problem::new(Exit::Setup, cause).next(next));
+                    warn(&Problem::new(Exit::Setup, cause).hint(next));
                 }
                 keys
             }
-            Err(trouble) => {
-                let step = trouble.step;
-                let problem = trouble.problem("could not read keys from the keyring");
-                warn(&problem.next(format!("{step}, or set the provider's variable")));
+            Err(keyring_error) => {
+                let step = keyring_error.step;
+                let problem = keyring_error.problem("could not read keys from the keyring");
+                warn(&problem.hint(format!("{step}, or set the provider's variable")));
                 BTreeMap::new()
             }
         }
@@ -260,22 +261,22 @@ fn warn(problem: &Problem) {
     let _ = writeln!(std::io::stderr(), "{}", problem.to_string().replacen("error:", "warning:", 1));
 }
 
-impl Keys for WorldKeys {
+impl Keys for EnvKeys {
     fn variable(&self, name: &str) -> Option<String> {
-        self.world.variable(name).map(str::to_owned)
+        self.env.variable(name).map(str::to_owned)
     }
 
     fn stored(&self, provider: &str) -> Option<String> {
         let stored = self.stored.get_or_init(|| {
-            let keys = KeyFile::new(self.world.folders.keys()).load();
+            let keys = KeyFile::new(self.env.folders.keys()).load();
             keys.unwrap_or_else(|problem| {
                 warn(&problem);
                 BTreeMap::new()
             })
         });
         match stored.get(provider)? {
-            Stored::Key(key) => Some(key.clone()),
-            Stored::Elsewhere { .. } => {
+            StoredKey::Key(key) => Some(key.clone()),
+            StoredKey::Elsewhere { .. } => {
                 self.in_keyring.get_or_init(|| self.in_keyring(stored)).get(provider).cloned()
             }
         }

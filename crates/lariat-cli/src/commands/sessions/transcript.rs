@@ -77,7 +77,7 @@ fn call_line(call: &ToolCall, result: Option<&ToolResultMessage>) -> String {
         Some(result) => {
             let text = joined_text(&result.content);
             let word = if result.is_error { "failed: " } else { "" };
-            format!("{word}{}", print::beginning(&text, RESULT))
+            format!("{word}{}", print::abbreviate(&text, RESULT))
         }
     };
     format!("· {} {} → {came}", call.name, about(&call.arguments))
@@ -88,8 +88,8 @@ pub(crate) fn about(arguments: &Value) -> String {
     let field = |name: &str| arguments.get(name).and_then(Value::as_str);
     let usual = ["command", "path", "file_path", "url", "pattern", "query"].into_iter().find_map(field);
     match usual {
-        Some(text) => print::beginning(text, CALL),
-        None => print::beginning(&arguments.to_string(), CALL),
+        Some(text) => print::abbreviate(text, CALL),
+        None => print::abbreviate(&arguments.to_string(), CALL),
     }
 }
 
@@ -105,10 +105,10 @@ pub(super) fn event(record: &EventRecord) -> String {
         }
         AgentEvent::TurnStart { turn_index, .. } => ("turn", format!("{}", turn_index + 1)),
         AgentEvent::MessageEnd { message } => match message.shared() {
-            Some(message) => said(message),
+            Some(message) => message_summary(message),
             None => ("message", String::new()),
         },
-        AgentEvent::MessageQueued { message, .. } => ("queued", said(message).1),
+        AgentEvent::MessageQueued { message, .. } => ("queued", message_summary(message).1),
         AgentEvent::MessagesImported { messages, .. } => ("imported", format!("{} messages", messages.len())),
         AgentEvent::SessionImported(import) => {
             ("imported", format!("{} session {}", import.format, import.session_id))
@@ -139,18 +139,18 @@ pub(super) fn event(record: &EventRecord) -> String {
 }
 
 /// The author of a message, and its beginning.
-fn said(message: &AgentMessage) -> (&'static str, String) {
+fn message_summary(message: &AgentMessage) -> (&'static str, String) {
     if let Some(section) = message.note_section() {
         return ("note", section.to_owned());
     }
     if let Some(user) = message.as_user() {
-        return ("user", print::beginning(&joined_text(&user.content), CALL));
+        return ("user", print::abbreviate(&joined_text(&user.content), CALL));
     }
     if let Some(result) = message.as_tool_result() {
-        return ("result", print::beginning(&joined_text(&result.content), CALL));
+        return ("result", print::abbreviate(&joined_text(&result.content), CALL));
     }
     let Some(reply) = message.as_assistant() else { return ("message", String::new()) };
-    let text = print::beginning(&joined_text(&reply.content), CALL);
+    let text = print::abbreviate(&joined_text(&reply.content), CALL);
     let calls: Vec<String> =
         reply.tool_calls().map(|call| format!("{} {}", call.name, about(&call.arguments))).collect();
     let text = std::iter::once(text).filter(|text| !text.is_empty()).chain(calls);

@@ -11,12 +11,12 @@ use lariat_model::http::{ClientConfig, HttpClient, Post, PostError, post};
 
 /// Sends requests for hooks. Does not follow redirects.
 #[derive(Clone, Default)]
-pub(super) struct HookPosts {
+pub(super) struct HttpHooks {
     client: Arc<HttpClient>,
     variables: Arc<BTreeMap<String, String>>,
 }
 
-impl HookPosts {
+impl HttpHooks {
     pub(super) fn with_variables(self, variables: BTreeMap<String, String>) -> Self {
         Self { variables: Arc::new(variables), ..self }
     }
@@ -26,7 +26,7 @@ impl HookPosts {
     }
 
     /// Sends one request. A 2xx response is exit code 0; everything else is a failure.
-    pub(super) async fn tell(&self, handler: &Handler, input: &str, limit: usize) -> Ended {
+    pub(super) async fn send(&self, handler: &Handler, input: &str, limit: usize) -> Ended {
         let Way::Post { url, headers, variables } = &handler.way else {
             return Ended::Failed("not a URL".to_owned());
         };
@@ -34,7 +34,7 @@ impl HookPosts {
             let allowed = variables.iter().any(|allowed| allowed == name);
             self.variables.get(name).filter(|_| allowed).map(String::as_str)
         };
-        let header = |(name, text): &(String, String)| (name.clone(), filled(text, value));
+        let header = |(name, text): &(String, String)| (name.clone(), expand_variables(text, value));
         let request = Post {
             url: url.clone(),
             headers: headers.iter().map(header).collect(),
@@ -50,7 +50,7 @@ impl HookPosts {
     }
 }
 
-impl fmt::Debug for HookPosts {
+impl fmt::Debug for HttpHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Omits the values, which may be keys.
         f.debug_struct("HookPosts").field("variables", &self.variables.keys()).finish_non_exhaustive()
@@ -58,28 +58,28 @@ impl fmt::Debug for HookPosts {
 }
 
 /// Expands `$NAME` and `${NAME}`. A variable without a value becomes empty, so that its name is not sent.
-fn filled<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
+fn expand_variables<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let mut filled = String::with_capacity(text.len());
+    let mut expand_variables = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {
-        filled.push_str(before);
+        expand_variables.push_str(before);
         let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
         let (name, left) = match braced {
             Some((name, left)) if !name.is_empty() && name.chars().all(is_name) => (name, left),
             _ => after.split_at(after.find(|letter| !is_name(letter)).unwrap_or(after.len())),
         };
         if name.is_empty() {
-            filled.push('$');
+            expand_variables.push('$');
         } else {
-            filled.push_str(value(name).unwrap_or_default());
+            expand_variables.push_str(value(name).unwrap_or_default());
         }
         rest = left;
     }
-    filled.push_str(rest);
-    filled
+    expand_variables.push_str(rest);
+    expand_variables
 }
 
 #[cfg(test)]
-#[path = "posts_tests.rs"]
+#[path = "http_hooks_tests.rs"]
 mod tests;

@@ -4,16 +4,16 @@ use std::io::{BufRead as _, Write as _};
 
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// Returns whether the user confirms. Fails without a terminal, so that nothing happens unconfirmed.
-pub(crate) fn whether(world: &World, question: &str, yes: bool) -> Result<bool, Problem> {
+pub(crate) fn confirm(env: &ProcessEnv, question: &str, yes: bool) -> Result<bool, Problem> {
     if yes {
         return Ok(true);
     }
-    if !world.is_attended() {
+    if !env.is_interactive() {
         return Err(Problem::new(Exit::Usage, "confirmation required, but there is no terminal to ask on")
-            .next("review the output above, then run again with --yes"));
+            .hint("review the output above, then run again with --yes"));
     }
     let _ = write!(std::io::stderr(), "{question} [y/N] ");
     let mut answer = String::new();

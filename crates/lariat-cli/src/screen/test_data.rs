@@ -117,7 +117,7 @@ pub(crate) fn result(millis: u64, id: &str, name: &str, text: &str, is_error: bo
 
 pub(crate) fn tool_start(millis: u64, id: &str, name: &str, arguments: Value) -> Event {
     let call = ToolCall { id: id.into(), name: name.to_owned(), arguments, signature: None };
-    let args = ArgsRef::Called(Arc::new(call));
+    let args = ArgsRef::FinishedCall(Arc::new(call));
     let start = AgentEvent::ToolExecutionStart { tool_call_id: id.into(), tool_name: name.to_owned(), args };
     event(millis, start)
 }
@@ -152,7 +152,7 @@ pub(crate) fn loop_end(millis: u64, outcome: RunOutcome) -> Event {
 }
 
 /// Removes our own sequences from an output: styles, links and redraws.
-pub(crate) fn without_ours(output: &str) -> String {
+pub(crate) fn without_sequences(output: &str) -> String {
     let mut left = String::new();
     let mut rest = output;
     while let Some(letter) = rest.chars().next() {
@@ -194,7 +194,7 @@ fn ours(text: &str) -> Option<&str> {
 
 /// Fails if an output can do anything to a terminal except print and style text.
 pub(crate) fn assert_harmless(output: &str, context: &str) {
-    let left = without_ours(output);
+    let left = without_sequences(output);
     let is_bad = |letter: char| {
         (letter.is_control() && letter != '\n')
             || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{e0000}'..='\u{e0fff}')

@@ -27,10 +27,10 @@ use super::{Owner, Territory};
 const SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
 /// Maximum entries of a skill directory to check for links.
 #[cfg(feature = "service")]
-const MOST_SKILLS: usize = 500;
+const MAX_SKILL_ENTRIES: usize = 500;
 /// Maximum number of linked skills, because each is kept open.
 #[cfg(feature = "service")]
-const MOST_LINKED: usize = 32;
+const MAX_LINKED_SKILLS: usize = 32;
 /// Maximum tokens of the skill index.
 const SKILLS_TOKENS: u64 = 6_000;
 /// The name of the map section.
@@ -38,7 +38,7 @@ const MAP: &str = "map";
 /// Maximum lines of git's status in a note.
 const STATUS_LINES: usize = 30;
 /// Maximum age of a status that is reused.
-const FRESH: Duration = Duration::from_secs(1);
+const MAX_STATUS_AGE: Duration = Duration::from_secs(1);
 
 /// Loads the user's skills and, if the project is trusted, the project's, which take precedence.
 pub fn skills(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> SkillSet {
@@ -71,11 +71,11 @@ pub(crate) fn skill_folders(home: &Path) -> Vec<PathBuf> {
     let linked: Vec<PathBuf> = folders
         .iter()
         .filter_map(|folder| folder.read_dir().ok())
-        .flat_map(|entries| entries.filter_map(Result::ok).take(MOST_SKILLS))
+        .flat_map(|entries| entries.filter_map(Result::ok).take(MAX_SKILL_ENTRIES))
         .map(|entry| entry.path())
         .filter(|path| path.is_symlink() && path.join("SKILL.md").is_file())
         .filter_map(|path| path.canonicalize().ok())
-        .take(MOST_LINKED)
+        .take(MAX_LINKED_SKILLS)
         .collect();
     folders.extend(linked);
     folders
@@ -148,12 +148,12 @@ impl SectionSource for MapSection {
 pub struct GitNotes {
     git: Arc<Git>,
     teller: Teller,
-    asked: Mutex<Option<Asked>>,
+    query: Mutex<Option<StatusQuery>>,
 }
 
 /// A status query that was started in advance.
 #[derive(Debug)]
-struct Asked {
+struct StatusQuery {
     at: Instant,
     status: JoinHandle<Result<String, GitError>>,
 }
@@ -161,7 +161,7 @@ struct Asked {
 impl GitNotes {
     /// Reports the state of this repository.
     pub fn new(git: Git) -> Self {
-        Self { git: Arc::new(git), teller: Teller::default(), asked: Mutex::new(None) }
+        Self { git: Arc::new(git), teller: Teller::default(), query: Mutex::new(None) }
     }
 
     /// Starts the status query now, so that git works while the session is built. Needs a Tokio runtime.
@@ -169,16 +169,16 @@ impl GitNotes {
     pub fn asking_now(self) -> Self {
         let git = Arc::clone(&self.git);
         let status = tokio::spawn(async move { git.status().await });
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Asked { at: Instant::now(), status });
+        *self.query.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(StatusQuery { at: Instant::now(), status });
         self
     }
 
     async fn status(&self) -> Result<String, GitError> {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let asked = asked.filter(|asked| asked.at.elapsed() < FRESH);
-        if let Some(asked) = asked
-            && let Ok(status) = asked.status.await
+        let query = self.query.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let query = query.filter(|query| query.at.elapsed() < MAX_STATUS_AGE);
+        if let Some(query) = query
+            && let Ok(status) = query.status.await
         {
             return status;
         }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use lariat_core::opening::{Blocked, Opening};
 use serde_json::Value;
 
-use super::activity::{self, Ended};
-use super::look::{Look, Style};
+use super::activity::{self, CallOutcome};
 use super::printer::Verbosity;
+use super::theme::{Style, Theme};
 use super::{diff, human, text};
 
 /// Maximum lines of a diff, by verbosity.
@@ -25,7 +25,7 @@ const BLOCKED: usize = 3;
 const TASKS: usize = 30;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Called<'a> {
+pub(crate) struct FinishedCall<'a> {
     pub(crate) tool: &'a str,
     pub(crate) arguments: Option<&'a Value>,
     /// The result that the model received.
@@ -37,14 +37,14 @@ pub(crate) struct Called<'a> {
     pub(crate) took: Option<Duration>,
 }
 
-impl Called<'_> {
+impl FinishedCall<'_> {
     /// The lines, each with its line ending.
-    pub(crate) fn lines(&self, verbosity: Verbosity, look: &Look) -> String {
+    pub(crate) fn lines(&self, verbosity: Verbosity, theme: &Theme) -> String {
         let diffs = diffs(self.details);
         let failure = self.failure();
         let note = if failure.is_none() { self.note(&diffs) } else { String::new() };
-        let ended = failure.clone().map_or(Ended::Done, Ended::Failed);
-        let mut shown = activity::ended(self.tool, self.arguments, &ended, self.took, &note, look);
+        let ended = failure.clone().map_or(CallOutcome::Done, CallOutcome::Failed);
+        let mut shown = activity::ended(self.tool, self.arguments, &ended, self.took, &note, theme);
         shown.push('\n');
         let blocked = Blocked::of_details(self.details);
         for blocked in blocked.iter().take(BLOCKED) {
@@ -53,21 +53,21 @@ impl Called<'_> {
                 _ => "",
             };
             let line = format!("  the sandbox blocked {}{remedy}", text::line(&blocked.what));
-            shown.push_str(&look.paint(Style::Warning, &text::cut(&line, look.width, look)));
+            shown.push_str(&theme.paint(Style::Warning, &text::cut(&line, theme.width, theme)));
             shown.push('\n');
         }
         if blocked.len() > BLOCKED {
-            shown.push_str(&dim(&format!("and {} more", blocked.len() - BLOCKED), look));
+            shown.push_str(&dim(&format!("and {} more", blocked.len() - BLOCKED), theme));
         }
         let verbose = verbosity == Verbosity::Verbose;
         for changed in &diffs {
             let most = if verbose { VERBOSE_DIFF_LINES } else { DIFF_LINES };
-            shown.push_str(&diff::unified(changed, most, look));
+            shown.push_str(&diff::unified(changed, most, theme));
         }
         if verbose && diffs.is_empty() {
-            shown.push_str(&output(self.output, OUTPUT_LINES, look));
+            shown.push_str(&output(self.output, OUTPUT_LINES, theme));
         } else if failure.is_some() && self.is_command() {
-            shown.push_str(&tail(self.output, FAILED_LINES, look));
+            shown.push_str(&tail(self.output, FAILED_LINES, theme));
         }
         shown
     }
@@ -111,22 +111,22 @@ impl Called<'_> {
 }
 
 /// The task list in a result, as lines; `None` if there is none.
-pub(crate) fn tasks(details: &Value, look: &Look) -> Option<String> {
+pub(crate) fn tasks(details: &Value, theme: &Theme) -> Option<String> {
     let items = details.get("items")?.as_array()?;
     let mut shown = String::new();
     for item in items.iter().take(TASKS) {
         let words = item.get("content")?.as_str()?;
         let (style, mark) = match item.get("status")?.as_str()? {
-            "completed" => (Style::Dim, look.mark("☑", "[x]")),
-            "in_progress" => (Style::Strong, look.mark("▶", "[>]")),
-            _ => (Style::Plain, look.mark("☐", "[ ]")),
+            "completed" => (Style::Dim, theme.mark("☑", "[x]")),
+            "in_progress" => (Style::Strong, theme.mark("▶", "[>]")),
+            _ => (Style::Plain, theme.mark("☐", "[ ]")),
         };
         let line = format!("  {mark} {}", text::line(words.trim()));
-        shown.push_str(&look.paint(style, &text::cut(&line, look.width, look)));
+        shown.push_str(&theme.paint(style, &text::cut(&line, theme.width, theme)));
         shown.push('\n');
     }
     if items.len() > TASKS {
-        shown.push_str(&more(items.len() - TASKS, look));
+        shown.push_str(&more(items.len() - TASKS, theme));
     }
     Some(shown)
 }
@@ -141,7 +141,7 @@ fn refusal(result: &str) -> String {
 }
 
 /// The last lines of a command's output, without the remarks that the tool added.
-fn tail(output: &str, most: usize, look: &Look) -> String {
+fn tail(output: &str, most: usize, theme: &Theme) -> String {
     let is_ours = |line: &str| line.starts_with('[') && line.ends_with(".]");
     let mut lines: Vec<&str> = output.trim_end().lines().collect();
     while lines.last().is_some_and(|line| is_ours(line)) {
@@ -151,29 +151,29 @@ fn tail(output: &str, most: usize, look: &Look) -> String {
     let mut shown = String::new();
     if skipped > 0 {
         let words = human::counted(skipped, "earlier line", "earlier lines");
-        shown = dim(&format!("{} {words}", look.mark("…", "...")), look);
+        shown = dim(&format!("{} {words}", theme.mark("…", "...")), theme);
     }
-    lines.iter().skip(skipped).for_each(|line| shown.push_str(&dim(&text::line(line), look)));
+    lines.iter().skip(skipped).for_each(|line| shown.push_str(&dim(&text::line(line), theme)));
     shown
 }
 
 /// The first lines of the output.
-fn output(output: &str, most: usize, look: &Look) -> String {
+fn output(output: &str, most: usize, theme: &Theme) -> String {
     let lines: Vec<String> = text::lines(output.trim_end()).collect();
-    let mut shown: String = lines.iter().take(most).map(|line| dim(line, look)).collect();
+    let mut shown: String = lines.iter().take(most).map(|line| dim(line, theme)).collect();
     if lines.len() > most {
-        shown.push_str(&more(lines.len() - most, look));
+        shown.push_str(&more(lines.len() - most, theme));
     }
     shown
 }
 
-fn more(count: usize, look: &Look) -> String {
-    dim(&format!("{} {}", look.mark("…", "..."), human::counted(count, "more line", "more lines")), look)
+fn more(count: usize, theme: &Theme) -> String {
+    dim(&format!("{} {}", theme.mark("…", "..."), human::counted(count, "more line", "more lines")), theme)
 }
 
 /// A dimmed, indented line, cut to the width. The caller neutralises it.
-pub(crate) fn dim(line: &str, look: &Look) -> String {
-    format!("{}\n", look.paint(Style::Dim, &text::cut(&format!("  {line}"), look.width, look)))
+pub(crate) fn dim(line: &str, theme: &Theme) -> String {
+    format!("{}\n", theme.paint(Style::Dim, &text::cut(&format!("  {line}"), theme.width, theme)))
 }
 
 /// The diffs in a tool's details.
@@ -186,5 +186,5 @@ fn diffs(details: &Value) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "called_tests.rs"]
+#[path = "finished_call_tests.rs"]
 mod tests;
