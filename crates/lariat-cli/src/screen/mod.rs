@@ -6,7 +6,8 @@
 //! - `text`: neutralises, measures, cuts and wraps untrusted text.
 //! - `human`: formats numbers, times and money; `table`: rows in columns.
 //! - `markdown`: a model's reply; `diff`: file changes; `approval`: approval dialogs.
-//! - `activity`, `finished_call`, `notes`, `status`, `summary`: running and finished tool calls, other events, the status line, the end.
+//! - `activity`, `finished_call`, `notes`, `status`, `summary`: running and finished tool calls, other events, the status
+//!   line, the end.
 //! - `printer`: combines all of it, event by event; `piped`: the answer alone, for a pipe.
 
 pub(crate) mod activity;

@@ -117,7 +117,7 @@ pub(crate) fn result(millis: u64, id: &str, name: &str, text: &str, is_error: bo
 
 pub(crate) fn tool_start(millis: u64, id: &str, name: &str, arguments: Value) -> Event {
     let call = ToolCall { id: id.into(), name: name.to_owned(), arguments, signature: None };
-    let args = ArgsRef::FinishedCall(Arc::new(call));
+    let args = ArgsRef::Called(Arc::new(call));
     let start = AgentEvent::ToolExecutionStart { tool_call_id: id.into(), tool_name: name.to_owned(), args };
     event(millis, start)
 }

@@ -1,9 +1,9 @@
 //! Queues questions to the user and decides when a key answers one.
 //!
-//! A question's prompt appears once the question has been on screen for [`ANSWER_PAUSE`] and no key was pressed for as long. Keys typed
-//! before that never answer it: they continue a sentence that the user was typing, or are dropped. After an answer, keys that
-//! follow without a pause (the Enter after a `y`) are dropped, too.
-//! Pure: the caller passes the time and writes the output.
+//! A question's prompt appears once the question has been on screen for [`ANSWER_PAUSE`] and no key was pressed for as long.
+//! Keys typed before that never answer it: they continue a sentence that the user was typing, or are dropped. After an
+//! answer, keys that follow without a pause (the Enter after a `y`) are dropped, too. Pure: the caller passes the time and
+//! writes the output.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
