@@ -206,7 +206,7 @@ fn with_line(broken: BrokenRestriction) -> BrokenRestriction {
 
 /// The settings of all layers. Claude Code's files contain many other keys, which are ignored.
 fn layers(visit: &Visit, opened: &Opened) -> Vec<Said> {
-    let mut said = vec![
+    let mut layers = vec![
         Said { origin: Origin::flags(), values: visit.flags.clone() },
         Said { origin: Origin::environment(), values: visit.environment.clone() },
     ];
@@ -217,14 +217,14 @@ fn layers(visit: &Visit, opened: &Opened) -> Vec<Said> {
     // Settings given as text may also set the model, besides permissions, hooks and variables.
     let is_given = |value: &Configured| value.origin.level == Level::Flags && value.name == "model";
     for value in settings.filter(|value| is_ours(&value.origin) || is_given(value)) {
-        let of_origin = said.iter_mut().find(|said| said.origin == value.origin);
+        let of_origin = layers.iter_mut().find(|layer| layer.origin == value.origin);
         match of_origin {
-            Some(said) => drop(said.values.insert(value.name.clone(), value.value.clone())),
-            None => said.push(Said {
+            Some(layer) => drop(layer.values.insert(value.name.clone(), value.value.clone())),
+            None => layers.push(Said {
                 origin: value.origin.clone(),
                 values: Map::from_iter([(value.name.clone(), value.value.clone())]),
             }),
         }
     }
-    said
+    layers
 }

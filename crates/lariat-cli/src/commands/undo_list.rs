@@ -114,9 +114,11 @@ async fn find_calls(
         for event in service.events(&session.session_id).await.unwrap_or_default() {
             match &event.event {
                 AgentEvent::MessageEnd { message } => {
-                    let said = message.shared().and_then(|message| message.as_user());
-                    if let Some(said) = said.filter(|said| said.origin.is_person()) {
-                        prompt = Some(joined_text(&said.content));
+                    let user_message = message.shared().and_then(|message| message.as_user());
+                    if let Some(user_message) =
+                        user_message.filter(|user_message| user_message.origin.is_person())
+                    {
+                        prompt = Some(joined_text(&user_message.content));
                     }
                 }
                 AgentEvent::ToolExecutionEnd { tool_call_id, .. } if ids.contains(tool_call_id.as_str()) => {

@@ -36,7 +36,7 @@ pub(crate) fn line(text: &str) -> String {
 }
 
 /// Neutralises one line for a pipe, keeping spaces and tabs.
-pub(crate) fn kept(text: &str) -> String {
+pub(crate) fn with_spacing(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(SPACES) {
         let word = piece.strip_suffix(SPACES).unwrap_or(piece);

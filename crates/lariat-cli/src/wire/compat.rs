@@ -27,7 +27,7 @@ enum Flag {
     /// Takes a value.
     Valued(fn(&mut Task, &str)),
     /// Takes one value or more, up to the next flag.
-    Listed(fn(&mut Task, &str)),
+    ListValued(fn(&mut Task, &str)),
     /// Takes a value, or nothing.
     Optional(fn(&mut Task, Option<&str>)),
     /// Takes nothing, and has no effect here.
@@ -60,10 +60,10 @@ const FLAGS: &[(&str, Flag)] = &[
     ("max-budget-usd", Flag::Valued(|task, value| number(task, "limits.cost", value))),
     ("system-prompt", Flag::Valued(words)),
     ("append-system-prompt", Flag::Valued(words)),
-    ("allowedTools", Flag::Listed(|task, value| task.allow.extend(rules(value)))),
-    ("allowed-tools", Flag::Listed(|task, value| task.allow.extend(rules(value)))),
-    ("disallowedTools", Flag::Listed(|task, value| task.deny.extend(rules(value)))),
-    ("disallowed-tools", Flag::Listed(|task, value| task.deny.extend(rules(value)))),
+    ("allowedTools", Flag::ListValued(|task, value| task.allow.extend(rules(value)))),
+    ("allowed-tools", Flag::ListValued(|task, value| task.allow.extend(rules(value)))),
+    ("disallowedTools", Flag::ListValued(|task, value| task.deny.extend(rules(value)))),
+    ("disallowed-tools", Flag::ListValued(|task, value| task.deny.extend(rules(value)))),
     ("continue", Flag::Bare(|task| task.which = Which::Continue)),
     ("resume", Flag::Optional(resume)),
     ("fork-session", Flag::Bare(|task| task.forks = true)),
@@ -77,7 +77,7 @@ const FLAGS: &[(&str, Flag)] = &[
     ("debug", Flag::Ignored),
     ("debug-to-stderr", Flag::Ignored),
     ("allow-dangerously-skip-permissions", Flag::Ignored),
-    ("tools", Flag::Listed(tools)),
+    ("tools", Flag::ListValued(tools)),
     ("add-dir", Flag::UnsupportedValued),
     ("mcp-config", Flag::UnsupportedValued),
     ("settings", Flag::Valued(|task, value| task.settings_texts.push(value.to_owned()))),
@@ -140,7 +140,7 @@ fn read(words: &[String]) -> Task {
                 Some(value) => act(&mut task, value),
                 None => task.refuse(name, "a value is missing"),
             },
-            Some(Flag::Listed(act)) => {
+            Some(Flag::ListValued(act)) => {
                 match value() {
                     Some(value) => act(&mut task, value),
                     None => task.refuse(name, "a value is missing"),

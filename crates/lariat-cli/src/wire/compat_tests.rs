@@ -108,7 +108,7 @@ fn list_flags_take_values_up_to_the_next_flag() {
 fn flags_with_value_require_one() {
     for (name, flag) in super::FLAGS {
         let needs =
-            matches!(flag, super::Flag::Valued(_) | super::Flag::Listed(_) | super::Flag::RefusedValued);
+            matches!(flag, super::Flag::Valued(_) | super::Flag::ListValued(_) | super::Flag::RefusedValued);
         let asked = task(&["-p", "x", &format!("--{name}")]);
         assert_eq!(asked.refused.is_empty(), !needs, "--{name}: {:?}", asked.refused);
     }

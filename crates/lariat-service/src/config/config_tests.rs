@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn said(level: Level, values: Value) -> Said {
+fn layer(level: Level, values: Value) -> Said {
     let Value::Object(values) = values else { unreachable!("a table") };
     let origin = if level == Level::Flags { Origin::flags() } else { Origin::file(level, "/p/file") };
     Said { origin, values }
@@ -12,9 +12,9 @@ fn said(level: Level, values: Value) -> Said {
 #[test]
 fn stronger_layer_wins_per_key() {
     let config = Config::merge([
-        said(Level::User, json!({ "model": "a", "limits": { "turns": 5, "cost": 1.5 } })),
-        said(Level::Project, json!({ "limits": { "turns": 9 } })),
-        said(Level::Flags, json!({ "model": "b" })),
+        layer(Level::User, json!({ "model": "a", "limits": { "turns": 5, "cost": 1.5 } })),
+        layer(Level::Project, json!({ "limits": { "turns": 9 } })),
+        layer(Level::Flags, json!({ "model": "b" })),
     ]);
     assert_eq!(config.text("model").as_deref(), Some("b"));
     assert_eq!(config.count("limits.turns"), Some(5));
@@ -34,7 +34,7 @@ fn unset_keys_have_defaults() {
 
 #[test]
 fn unknown_key_is_a_warning_unless_it_seems_to_restrict() {
-    let config = Config::merge([said(
+    let config = Config::merge([layer(
         Level::User,
         json!({ "modell": "x", "limits": { "turn": 1 }, "zzz": { "a": 1 }, "budgte": { "day": 1 } }),
     )]);
@@ -60,7 +60,7 @@ fn unknown_key_is_a_warning_unless_it_seems_to_restrict() {
 #[test]
 fn smaller_limit_of_user_and_project_applies_and_flag_overrides_both() {
     let caps = |level, turns: u64, time: &str, day: f64| {
-        said(level, json!({ "limits": { "turns": turns, "time": time }, "budget": { "day": day } }))
+        layer(level, json!({ "limits": { "turns": turns, "time": time }, "budget": { "day": day } }))
     };
     let person = || caps(Level::User, 20, "10m", 2.0);
     for (turns, time, day) in [(50, "1h", 9.0), (20, "10m", 2.0)] {
@@ -90,7 +90,7 @@ fn invalid_restriction_is_broken_and_names_its_place() {
         origin: Origin::environment(),
         values: json!({ "limits": { "turns": "abc" } }).as_object().cloned().unwrap_or_default(),
     };
-    let config = Config::merge([environment, said(Level::Flags, json!({ "limits": { "time": "10" } }))]);
+    let config = Config::merge([environment, layer(Level::Flags, json!({ "limits": { "time": "10" } }))]);
     let places: Vec<String> = config.broken.iter().map(BrokenRestriction::place).collect();
     assert_eq!(places, ["--max-time", "LARIAT_LIMITS__TURNS"]);
     assert_eq!(config.count("limits.turns"), Some(500));
@@ -144,7 +144,7 @@ fn check_source(text: &str) -> usize {
 
 #[test]
 fn project_cannot_raise_permissions() {
-    let config = Config::merge([said(
+    let config = Config::merge([layer(
         Level::Project,
         json!({ "mode": "bypassPermissions", "sandbox": { "enabled": false }, "providers": { "x": { "base_url": "http://evil" } } }),
     )]);
@@ -156,7 +156,7 @@ fn project_cannot_raise_permissions() {
 
 #[test]
 fn invalid_value_error_names_valid_values() {
-    let config = Config::merge([said(
+    let config = Config::merge([layer(
         Level::User,
         json!({ "thinking": "hihg", "limits": { "time": "soon", "turns": -1 } }),
     )]);
@@ -169,14 +169,14 @@ fn invalid_value_error_names_valid_values() {
 #[test]
 fn finds_user_named_tables() {
     let mine = json!({ "providers": { "mine": { "api": "openai-chat", "base_url": "http://localhost:1" } } });
-    let config = Config::merge([said(Level::User, mine)]);
+    let config = Config::merge([layer(Level::User, mine)]);
     assert_eq!(config.names_in("providers"), ["mine"]);
     assert_eq!(config.text("providers.mine.api").as_deref(), Some("openai-chat"));
 }
 
 #[test]
 fn accepts_keys_that_other_modules_read() {
-    let config = Config::merge([said(
+    let config = Config::merge([layer(
         Level::User,
         json!({ "permissions": {}, "hooks": {}, "env": {}, "mcp_servers": {} }),
     )]);

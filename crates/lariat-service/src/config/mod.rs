@@ -80,11 +80,11 @@ const UNKNOWN: &str = "is not a setting";
 
 impl Config {
     /// Merges layers. Their order does not matter: levels are ranked, and of two layers on the same level the first one wins.
-    pub fn merge(said: impl IntoIterator<Item = Said>) -> Self {
-        let mut said: Vec<Said> = said.into_iter().collect();
-        said.sort_by_key(|said| said.origin.level);
+    pub fn merge(layers: impl IntoIterator<Item = Said>) -> Self {
+        let mut layers: Vec<Said> = layers.into_iter().collect();
+        layers.sort_by_key(|layer| layer.origin.level);
         let mut config = Self::default();
-        for Said { origin, values } in &said {
+        for Said { origin, values } in &layers {
             config.take(origin, "", values);
         }
         config

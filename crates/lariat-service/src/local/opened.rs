@@ -104,12 +104,12 @@ impl Opened {
     ) -> Self {
         let root = directories.first();
         let nowhere = Identity { path: String::new(), device: 0, inode: 0 };
-        let is_told = directories.iter().all(|directory| directory.manifest.is_some());
+        let is_listed = directories.iter().all(|directory| directory.manifest.is_some());
         Self {
             places,
             territory,
             identity: root.map_or(nowhere, |root| root.identity.clone()),
-            manifest: root.and_then(|root| root.manifest.clone()).filter(|_| is_told),
+            manifest: root.and_then(|root| root.manifest.clone()).filter(|_| is_listed),
             standing: project_directories::combined_trust(&directories),
             directories,
             trust,
@@ -141,13 +141,13 @@ impl Opened {
             let why = self.problems.first().map(ToString::to_string).unwrap_or_default();
             return Err(OpenError::Untellable(why));
         }
-        let counts = |directory: &&ProjectDirectory| {
+        let has_configuration = |directory: &&ProjectDirectory| {
             directory.inside() == Some("") || directory.standing != Standing::Harmless
         };
-        let directories = self.directories.iter().filter(counts);
-        let said =
+        let directories = self.directories.iter().filter(has_configuration);
+        let trusted =
             directories.filter_map(|directory| Some((&directory.identity, directory.manifest.as_ref()?)));
-        Ok(book.trust_all(said)?)
+        Ok(book.trust_all(trusted)?)
     }
 
     /// A short text that changes whenever the project's configuration changes.

@@ -66,7 +66,7 @@ impl Code {
 }
 
 /// Renders a complete code block.
-pub(super) fn whole(language: &str, code: &str, theme: &Theme) -> String {
+pub(super) fn render_block(language: &str, code: &str, theme: &Theme) -> String {
     let mut block = Code::new(language, *theme);
     let mut shown: String = code.lines().map(|line| block.line(line)).collect();
     shown.push_str(&block.finish());

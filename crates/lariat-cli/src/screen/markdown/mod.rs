@@ -126,7 +126,7 @@ impl Markdown {
     fn line(&mut self, line: &str, end: &str) -> String {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if !self.theme.is_terminal {
-            return format!("{}{end}", text::kept(line));
+            return format!("{}{end}", text::with_spacing(line));
         }
         let parts = self.blocks.line(line);
         parts.into_iter().map(|part| self.part(part)).collect()

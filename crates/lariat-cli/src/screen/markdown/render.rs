@@ -182,7 +182,7 @@ impl<'a> Writer<'a> {
             }
             TagEnd::CodeBlock => {
                 if let Some((language, code)) = self.code.take() {
-                    for line in code::whole(&language, &code, self.theme).lines() {
+                    for line in code::render_block(&language, &code, self.theme).lines() {
                         self.put(line);
                     }
                 }
