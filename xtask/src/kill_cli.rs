@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
 
-const TEST: &str = "repair::a_repair_that_is_killed_at_any_moment_goes_on_and_does_nothing_twice";
+const TEST: &str = "repair::repair_killed_at_any_moment_resumes_and_does_nothing_twice";
 /// Default number of kills.
 const KILLS: &str = "200";
 

@@ -1,8 +1,8 @@
-"""Attacks the program `lariat` with a scripted model, and says for each attack whether the program held.
+"""Attacks the program `lariat` with a scripted model, and reports for each attack whether the program withstood it.
 
-  python3 crates/lariat-cli/attacks --program PATH [NAME...]     exit 0 when everything held and every control worked
+  python3 crates/lariat-cli/attacks --program PATH [NAME...]     exits 0 if every attack failed and every control worked
 
-An attack is a hole that the program once had, tried from outside. Many have a control, the harmless twin that must still work, so
+An attack tries a hole that the program once had, from outside. Many have a control: a harmless variant that must still work, so
 that a program that refuses everything does not pass. Linux, Python 3.9 or later, git.
 """
 import argparse
@@ -11,18 +11,18 @@ import subprocess
 import sys
 import tempfile
 
-import files, hooks, person, sandbox, settings, shell  # noqa: E401, F401 (each registers its attacks)
+import files, hooks, sandbox, settings, shell, user  # noqa: E401, F401 (each registers its attacks)
 from kit import ATTACKS, Broken, Kit
 
-# What goes wrong when a control cannot be judged: the program hangs, or leaves out what it should have written.
+# Errors that mean a control could not be judged: the program hangs, or omits expected output.
 FAULTS = (Broken, subprocess.TimeoutExpired, OSError, ValueError, KeyError, IndexError)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", required=True)
-    parser.add_argument("--keep", action="store_true", help="leave the temporary folder")
-    parser.add_argument("names", nargs="*", help="only attacks whose names begin so")
+    parser.add_argument("--keep", action="store_true", help="keep the temporary directory")
+    parser.add_argument("names", nargs="*", help="run only attacks with these name prefixes")
     options = parser.parse_args()
     root = tempfile.mkdtemp(prefix="lariat-attack-")
     kit, counts = Kit(options.program, root), {"held": 0, "HOLE": 0, "BROKEN": 0}

@@ -13,7 +13,7 @@ while True: libc.renameat2(-100, b"d", -100, b"l", 2)
 
 @attack
 def directory_swapped_for_link(kit):
-    """A directory that becomes a link to .git between the decision and the write is not written through."""
+    """The program does not write through a directory that becomes a link to .git after the decision."""
     edit = ("edit_file", {"path": "d/config", "old_string": "[core]\n\trepo", "new_string": "[core]\n\tfsmonitor = PWN\n\trepo"})
     for _ in range(3):
         scene = Scene(kit, git=True)
@@ -30,7 +30,7 @@ def directory_swapped_for_link(kit):
 
 @attack
 def second_patch_header(kit):
-    """The permission check and the tool read a patch alike."""
+    """The permission check and the tool parse a patch the same way."""
     scene = Scene(kit)
     scene.write("secrets/k", "CANARY-K\n")
     scene.settings({"permissions": {"deny": ["Read(/secrets/**)", "Edit(/secrets/**)"]}},
@@ -44,7 +44,7 @@ def second_patch_header(kit):
 
 @attack
 def helper_from_the_workspace(kit):
-    """The program does not start its own helpers from a folder that the agent can write."""
+    """The program does not start its helpers from a directory that the agent can write."""
     scene = Scene(kit, git=True)
     mark = os.path.join(scene.root, "ESCAPED")
     scene.write(".venv/bin/git", f'#!/bin/sh\ntouch {mark}\nexec /usr/bin/git "$@"\n', 0o755)
@@ -54,7 +54,7 @@ def helper_from_the_workspace(kit):
 
 @attack
 def bare_repository_in_place(kit):
-    """A repository that the agent makes in place does not make git run its programs."""
+    """A repository that the agent creates in place does not make git run its programs."""
     scene = Scene(kit)
     scene.trust()
     config = '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch PWN; false"\n'

@@ -1,4 +1,4 @@
-"""Attacks on hooks, and on sessions that come from elsewhere."""
+"""Attacks on hooks and imported sessions."""
 import json
 import os
 
@@ -9,7 +9,7 @@ BLOCK = {"type": "command", "command": "echo no >&2; exit 2"}
 
 @attack
 def hook_on_edits_covers_every_writer(kit):
-    """A hook on Edit|Write holds whichever tool writes."""
+    """A hook on Edit|Write covers every tool that writes."""
     patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
     calls = [
         ("apply_patch", {"patch": patch}),
@@ -45,7 +45,7 @@ def allow_of_a_hook_beats_no_rule(kit):
 
 @attack
 def rewritten_hook_script(kit):
-    """What a sandboxed command rewrote does not run outside of the sandbox as a hook."""
+    """A hook script that a sandboxed command rewrote does not run outside the sandbox."""
     for command in ("sh tools/h.sh", '"$CLAUDE_PROJECT_DIR"/tools/h.sh', "cd tools && ./h.sh"):
         scene = Scene(kit)
         mark = os.path.join(scene.root, "ESCAPED")
@@ -62,7 +62,7 @@ def rewritten_hook_script(kit):
 
 @attack
 def imported_approval(kit):
-    """An approval in an imported session does not run a command for the person who imports it."""
+    """An approval in an imported session does not run a command for the user who imports it."""
     scene = Scene(kit)
     name = scene.script([("bash", {"command": "touch APPROVED"})])
     on_terminal(scene, [kit.program, "run", f"SCRIPT={name} go"], [b"s\r"], cue=b"touch APPROVED", quiet=0.5)

@@ -1,4 +1,4 @@
-"""What an attack needs: a scripted model on loopback, a home and a workspace of its own, and a terminal.
+"""Tools for attacks: a scripted model on loopback, a home and workspace for each attack, and a terminal.
 
 A script is a list of steps; each step is a list of tool calls that the model asks for. The prompt names its script, and the
 number of replies in the conversation says which step comes next.
@@ -15,17 +15,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SCRIPTS = {}
 REQUESTS = {}
-# Scripts whose first reply breaks off in mid-sentence.
+# Scripts whose first reply is cut off.
 CUT_ONCE = set()
 ATTACKS = {}
 
 
 class Broken(Exception):
-    """The harmless twin of an attack does not work, so the attack says nothing."""
+    """The control of an attack failed, so its result is meaningless."""
 
 
 def attack(function):
-    """Registers an attack: it answers whether the program held."""
+    """Registers an attack, which returns whether the program withstood it."""
     ATTACKS[function.__name__] = function
     return function
 
@@ -95,7 +95,7 @@ class Model(BaseHTTPRequestHandler):
 
 
 class Kit:
-    """The program under attack, the model's address, and the folder that everything lives in."""
+    """The program under attack, the model's URL, and the directory for all files."""
 
     def __init__(self, program, root):
         self.program, self.root, self.scenes = os.path.abspath(program), root, 0
@@ -125,13 +125,13 @@ class Scene:
             f'base_url = "{self.kit.url}"\nkey_env = "MINE_KEY"\n',
         )
 
-    def person(self, name):
+    def in_home(self, name):
         """A path below the home."""
         return os.path.join(self.home, name)
 
     def settings(self, content, path=".claude/settings.json"):
-        """Writes the person's own settings, or the project's with `path` in the workspace."""
-        self.write(path if os.path.isabs(path) else self.person(path), json.dumps(content))
+        """Writes the user's own settings, or the project's with `path` in the workspace."""
+        self.write(path if os.path.isabs(path) else self.in_home(path), json.dumps(content))
 
     def write(self, path, text, mode=0o644):
         path = path if os.path.isabs(path) else os.path.join(self.work, path)
@@ -186,8 +186,8 @@ class Scene:
 
 
 def on_terminal(scene, command, answers=(), until=30, quiet=1.2, cue=None):
-    """Runs a command on a terminal of its own and types an answer whenever the screen is quiet (and `cue` was shown). Returns what
-    was shown."""
+    """Runs a command on its own terminal and types an answer whenever the screen is quiet (and `cue` was shown). Returns the
+    output."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(scene.work)

@@ -1,4 +1,4 @@
-"""Attacks on the kernel sandbox, and on what it leaves behind."""
+"""Attacks on the kernel sandbox and on its traces."""
 import os
 import shutil
 import stat
@@ -30,7 +30,7 @@ def nothing_in_the_tree(kit):
 
 @attack
 def protected_names_cannot_be_made(kit):
-    """A sandboxed command cannot create what configures us, git or other tools."""
+    """A sandboxed command cannot create configuration of Lariat, git or other tools."""
     scene = Scene(kit)
     names = (".git", ".claude", ".lariat", ".vscode", ".githooks", ".hg", ".jj", ".zed", ".cursor", ".codex")
     files = (".mcp.json", "lariat.toml", "mise.toml", "lefthook.yaml", ".envrc")
@@ -45,7 +45,7 @@ def protected_names_cannot_be_made(kit):
 
 @attack
 def services_on_loopback(kit):
-    """With the network on, services of this machine are not reached without asking."""
+    """With the network on, commands cannot reach services on this machine without approval."""
     scene = Scene(kit)
     expect(shutil.which("curl"), "curl is installed")
     post = f"curl -s -m 3 -X POST -H 'content-type: application/json' -d '{{\"messages\":[]}}' {kit.url}/chat/completions; echo rc=$?"
@@ -55,18 +55,18 @@ def services_on_loopback(kit):
 
 @attack
 def home_as_workspace(kit):
-    """A run in the home does not hand over start-up files and our own settings."""
+    """A run in the home directory protects start-up files and Lariat's own settings."""
     scene = Scene(kit)
     paths = (".bashrc", ".ssh/authorized_keys", ".config/lariat/config.toml", ".config/autostart/x.desktop")
     loop = f"for p in {' '.join(paths)}; do mkdir -p ~/$(dirname $p); (echo PWN >> ~/$p) 2>/dev/null; done"
     scene.bash(loop, "--mode", "auto", cwd=scene.home,
                env={"LARIAT_UNDO__ENABLED": "false", "XDG_STATE_HOME": os.path.join(scene.root, "state")})
-    return not any(os.path.exists(scene.person(p)) and "PWN" in open(scene.person(p)).read() for p in paths)
+    return not any(os.path.exists(scene.in_home(p)) and "PWN" in open(scene.in_home(p)).read() for p in paths)
 
 
 @attack
 def secrets_of_other_programs(kit):
-    """What other programs keep in the home is not readable in the sandbox, nor are our own journals."""
+    """Secrets of other programs and Lariat's own journals are not readable in the sandbox."""
     scene = Scene(kit)
     paths = [
         ".ssh/id_ed25519", ".aws/credentials", ".claude/.credentials.json", ".codex/auth.json", ".pgpass", ".vault-token", ".netrc",
@@ -74,7 +74,7 @@ def secrets_of_other_programs(kit):
         ".password-store/x.gpg", ".gnupg/private-keys-v1.d/k", ".config/google-chrome/Default/Cookies",
     ]
     for path in paths:
-        scene.write(scene.person(path), "CANARY-HOME\n", 0o600)
+        scene.write(scene.in_home(path), "CANARY-HOME\n", 0o600)
     scene.run([])
     journal = "~/.local/state/lariat/sessions.db"
     text, _ = scene.bash(f"for f in {' '.join('~/' + p for p in paths)}; do echo $f $(cat $f 2>&1); done; head -c 20 {journal}", "--mode", "auto")
@@ -84,7 +84,7 @@ def secrets_of_other_programs(kit):
 
 @attack
 def memory_has_a_bound(kit):
-    """A sandboxed command cannot take all of the machine's memory."""
+    """A sandboxed command cannot use all of the machine's memory."""
     scene = Scene(kit)
     expect("small" in scene.bash("python3 -c \"bytearray(1 << 24); print('small')\"", "--mode", "auto")[0], "a small program runs")
     take = "python3 -c \"x = bytearray(2 << 30); print('TAKEN')\""

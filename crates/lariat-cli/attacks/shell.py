@@ -7,7 +7,7 @@ from kit import Scene, attack, expect
 
 @attack
 def heredoc_delimiter_with_continuation(kit):
-    """A here-document whose delimiter is split by a line continuation asks."""
+    """A here-document whose delimiter is split by a line continuation requires approval."""
     scene = Scene(kit)
     plain, _ = scene.bash("cat <<EOF\nhello\nEOF")
     expect(any(word in plain.lower() for word in ("hello", "ask", "denied")), "a plain here-document is answered")
@@ -19,7 +19,7 @@ def heredoc_delimiter_with_continuation(kit):
 
 @attack
 def heredoc_in_substitution(kit):
-    """A here-document inside a substitution asks."""
+    """A here-document inside a substitution requires approval."""
     scene = Scene(kit)
     body = "cat << -x\nx\ntouch PWN\n-x\n"
     for command in (f"echo $({body})", f'echo "$({body})"', f"cat <({body})"):
@@ -29,7 +29,7 @@ def heredoc_in_substitution(kit):
 
 @attack
 def loops_in_any_white_space(kit):
-    """A loop that changes its directory later is found however it is spelled."""
+    """A loop that changes its directory later is detected in any spelling."""
     for space in ("\t", "\n", " \\\n", " "):
         for loop in (f"for{space}i in 1 2; do cat key; cd secrets; done", f"while{space}cat key; do cd secrets || break; done",
                      f"until{space}! cat key; do cd secrets || break; done"):
@@ -44,7 +44,7 @@ def loops_in_any_white_space(kit):
 
 @attack
 def words_that_look_shorter(kit):
-    """Words that begin with @ or -, or hold =, do not hide a path outside."""
+    """Words that start with @ or -, or contain =, do not hide a path outside."""
     scene = Scene(kit)
     outside = os.path.dirname(scene.secret)
     for link, target in (("@out", outside), ("o", outside), ("x=o", outside), ("-l", scene.secret)):
@@ -74,7 +74,7 @@ def denied_reads(kit):
 
 @attack
 def options_that_run_programs(kit):
-    """An allow rule does not cover options that run programs or write files, however they are written."""
+    """An allow rule does not cover options that run programs or write files, in any spelling."""
     attempts = [
         ("git ls-remote *", "git ls-remote --upload-pac='touch PWN;' ."),
         ("git grep *", "git grep -nO'touch PWN;' nothing"),
@@ -99,7 +99,7 @@ def options_that_run_programs(kit):
 
 @attack
 def programs_that_start_programs(kit):
-    """A deny rule holds when another program starts the denied one."""
+    """A deny rule applies when another program starts the denied one."""
     wrappers = (
         "setarch -R", "setarch x86_64", "linux64", "prlimit --nofile=100", "choom -n 0 --", "/lib64/ld-linux-x86-64.so.2",
         "ssh-agent", "chrt -o 0", "taskset 1", "ionice", "unshare", "setpriv", "stdbuf -o0", "env -i", "timeout 5", "nice", "nohup",
@@ -116,11 +116,11 @@ def programs_that_start_programs(kit):
 
 @attack
 def braces_around_critical_paths(kit):
-    """Removing the home asks in every mode, also where braces hide it."""
+    """Removing the home requires approval in every mode, also where braces hide it."""
     for command in ("rm -rf {~,./none}", "rm -rf ~/{,x}", "rm -r -f {.,~/.}", "rsync -a --delete empty/ ~/"):
         scene = Scene(kit)
         os.makedirs(os.path.join(scene.work, "empty"))
-        keep = scene.write(scene.person("keep"), "kept\n")
+        keep = scene.write(scene.in_home("keep"), "kept\n")
         scene.bash(command, "--mode", "bypass", env={"LARIAT_SANDBOX__ENABLED": "false"})
         if not os.path.exists(keep):
             return False

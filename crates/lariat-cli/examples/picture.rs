@@ -1,4 +1,4 @@
-//! Draws what a program wrote to a terminal as an SVG: bytes come in at standard input, the picture goes out.
+//! Renders terminal output as SVG: reads bytes from standard input and writes the image to standard output.
 //!
 //! ```text
 //! script -qec 'lariat run "…"' /dev/null | cargo run --example picture -- 100 30 > run.svg
@@ -22,8 +22,8 @@ const INK: &str = "#d4be98";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut sizes = std::env::args().skip(1).map(|word| word.parse::<NonZeroU16>());
-    let columns = sizes.next().ok_or("how many columns?")??;
-    let rows = sizes.next().ok_or("how many rows?")??;
+    let columns = sizes.next().ok_or("missing argument: number of columns")??;
+    let rows = sizes.next().ok_or("missing argument: number of rows")??;
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes)?;
     let mut parser = Parser::new(rows, columns, 0);
@@ -103,7 +103,7 @@ fn colour(colour: Color) -> String {
     }
 }
 
-/// The colours above the first sixteen: a cube, then greys.
+/// The colors above the first sixteen: a cube, then grays.
 fn cube(index: u8) -> String {
     if index >= 232 {
         let grey = 8 + (index - 232) * 10;

@@ -1,8 +1,7 @@
-//! Why a run ended early, as an error for a person: which provider and address, which key, how often it was tried, which
-//! limit, and what to do.
+//! Turns the end of a failed run into an error for the user: provider and address, key, attempts, limit, and a hint.
 //!
-//! Owns the words. A run's end holds its failure as text ([`RunOutcome::Failed`]); [`Failure::read`] takes it apart again
-//! by the forms that [`ProviderError`](lariat_core::model::ProviderError) writes, which the tests compare.
+//! A run's end holds its failure as text ([`RunOutcome::Failed`]). [`Failure::read`] parses the forms that
+//! [`ProviderError`](lariat_core::model::ProviderError) writes; the tests keep the two in step.
 
 use std::time::Duration;
 
@@ -14,26 +13,26 @@ use lariat_service::models::{LOCAL_SERVERS, known_provider};
 
 use crate::exit::Exit;
 use crate::problem::Problem;
+use crate::process_env::ProcessEnv;
 use crate::screen::human;
-use crate::world::World;
 
-/// What a person has to know about the circumstances of a run that failed.
-pub(crate) struct Circumstances {
+/// The provider, model, key and settings of a run, to explain its failure.
+pub(crate) struct FailureContext {
     provider: String,
     model: String,
     address: String,
-    /// Where the key came from; none when there is none.
+    /// Where the key came from; `None` without a key.
     key: Option<String>,
     config: Config,
 }
 
-impl Circumstances {
-    /// The provider of a model, and the settings that a run was made with.
-    pub(crate) fn of(world: &World, config: &Config, model: &ModelConfig) -> Self {
+impl FailureContext {
+    /// Takes the provider from `model` and the limits from `config`.
+    pub(crate) fn of(env: &ProcessEnv, config: &Config, model: &ModelConfig) -> Self {
         let provider = model.provider.clone();
         let has_key = model.api_key.expose().is_some_and(|key| !key.is_empty());
         Self {
-            key: has_key.then(|| key_source(world, config, &provider)),
+            key: has_key.then(|| key_source(env, config, &provider)),
             address: model.base_url.clone(),
             model: model.id.clone(),
             config: config.clone(),
@@ -41,13 +40,13 @@ impl Circumstances {
         }
     }
 
-    /// The error for a run that did not complete; `session` when it is kept and can go on.
+    /// Explains a run that did not complete. `session` is its id if it was saved and can be resumed.
     pub(crate) fn explain(&self, problem: Problem, outcome: &RunOutcome, session: Option<&str>) -> Problem {
         match outcome {
             RunOutcome::Failed { error } => self.failed(&Failure::read(error), problem.exit, session),
             RunOutcome::LimitReached { limit, scope } => self.limited(problem, *limit, *scope, session),
             _ => match session {
-                Some(id) => problem.next(format!("continue with `lariat run --resume {id}`")),
+                Some(id) => problem.hint(format!("continue with `lariat run --resume {id}`")),
                 None => problem,
             },
         }
@@ -61,18 +60,18 @@ impl Circumstances {
             Kind::Auth if self.key.is_none() => format!("{provider} requires an API key{status}"),
             Kind::Auth if failure.status == Some(403) => format!("{provider} refused access{status}"),
             Kind::Auth => format!("{provider} rejected the API key{status}"),
-            Kind::RateLimited => format!("{provider} limits requests or is overloaded{status}"),
-            Kind::Network if failure.status.is_some() => format!("{provider} failed to answer{status}"),
+            Kind::RateLimited => format!("{provider} is rate limiting requests or overloaded{status}"),
+            Kind::Network if failure.status.is_some() => format!("{provider} failed to respond{status}"),
             Kind::Network if failure.message.starts_with(NO_CONNECTION) => {
                 said = said.and_then(|words| words.strip_prefix(NO_CONNECTION)?.strip_prefix(": "));
-                format!("no connection to {provider}")
+                format!("could not connect to {provider}")
             }
             Kind::Network => format!("the connection to {provider} broke"),
             Kind::Api if failure.status == Some(404) => {
                 format!("{provider} does not know the model {}{status}", self.model)
             }
             Kind::Api => format!("{provider} rejected the request{status}"),
-            Kind::InvalidReply => format!("{provider} sent a reply that cannot be read{status}"),
+            Kind::InvalidReply => format!("{provider} sent an invalid reply{status}"),
             Kind::EmptyReply => format!("{provider} sent an empty reply{status}"),
             Kind::Overflow => format!("the request does not fit the model's context window{status}"),
             Kind::Other => {
@@ -86,7 +85,7 @@ impl Circumstances {
         let mut problem = Problem::new(exit, format!("{cause}{}", tried.unwrap_or_default()));
         if failure.kind == Kind::Other {
             return match session {
-                Some(id) => problem.next(format!("continue with `lariat run --resume {id}`")),
+                Some(id) => problem.hint(format!("continue with `lariat run --resume {id}`")),
                 None => problem,
             };
         }
@@ -102,7 +101,7 @@ impl Circumstances {
         if let Some(request) = failure.request {
             problem = problem.with("id", format!("request {request}, for the provider's support"));
         }
-        problem.next(self.hint(failure, session))
+        problem.hint(self.hint(failure, session))
     }
 
     fn hint(&self, failure: &Failure<'_>, session: Option<&str>) -> String {
@@ -127,7 +126,7 @@ impl Circumstances {
             (Kind::RateLimited | Kind::Network, _) => {
                 let patience = match failure.asks_to_wait {
                     Some(seconds) => format!(
-                        "the provider asks to wait {}; `lariat config set retry.patience {}s` waits that long",
+                        "the provider asks to wait {}; to wait that long, run `lariat config set retry.patience {}s`",
                         human::elapsed(Duration::from_secs(seconds)),
                         seconds + 60
                     ),
@@ -156,18 +155,18 @@ impl Circumstances {
         let set = self.config.get(key);
         let mut problem = problem;
         if let Some(set) = &set {
-            let origin = set.origin.as_ref().map_or_else(|| "built in".to_owned(), ToString::to_string);
+            let origin = set.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string);
             problem = problem.with("set", format!("{key} = {}, {origin}", set.value));
         }
         let id = session.map(|id| format!(" --resume {id}")).unwrap_or_default();
-        problem.next(match flag {
+        problem.hint(match flag {
             Some(flag) => format!("raise it and continue: `lariat run{id} {flag}`"),
             None => format!("raise it with `lariat config set {key} VALUE`, then `lariat run{id}`"),
         })
     }
 }
 
-/// The words for a limit that ended a run.
+/// Describes the limit that ended a run.
 pub(crate) fn limit_words(limit: LimitKind, scope: BudgetScope) -> String {
     let what = match limit {
         LimitKind::Turns => "turn",
@@ -185,7 +184,7 @@ pub(crate) fn limit_words(limit: LimitKind, scope: BudgetScope) -> String {
     }
 }
 
-/// The setting of a limit, and the flag that raises it for one run.
+/// The setting behind a limit, and the flag that raises it for one run.
 const fn setting(limit: LimitKind, scope: BudgetScope) -> Option<(&'static str, Option<&'static str>)> {
     Some(match (scope, limit) {
         (BudgetScope::Run, LimitKind::Turns) => ("limits.turns", Some("--max-turns N")),
@@ -199,27 +198,27 @@ const fn setting(limit: LimitKind, scope: BudgetScope) -> Option<(&'static str, 
     })
 }
 
-/// Where the key of a provider came from: the order is that of `lariat_service::models`.
-fn key_source(world: &World, config: &Config, provider: &str) -> String {
+/// Where a provider's key came from. The lookup order is that of `lariat_service::models`.
+fn key_source(env: &ProcessEnv, config: &Config, provider: &str) -> String {
     let named = config.text(&format!("providers.{provider}.key_env"));
     let usual = known_provider(provider).map(|known| known.variables).unwrap_or_default();
     let mut variables = named.as_deref().into_iter().chain(usual.iter().copied());
-    match variables.find(|name| world.variable(name).is_some()) {
+    match variables.find(|name| env.variable(name).is_some()) {
         Some(name) => format!("{name}, from the environment"),
         None => "stored by `lariat auth login`".to_owned(),
     }
 }
 
-/// What a failed model call was, read back from its text.
+/// A failed model request, parsed from its error text.
 #[derive(Debug, PartialEq, Eq)]
 struct Failure<'a> {
     kind: Kind,
     message: &'a str,
     status: Option<u16>,
     request: Option<&'a str>,
-    /// How often it was tried, in how many seconds.
+    /// The number of attempts, and the seconds they took.
     attempts: Option<(u32, u64)>,
-    /// Seconds that the provider asks to wait, where that is more than the patience.
+    /// Seconds that the provider asks to wait, if that exceeds `retry.patience`.
     asks_to_wait: Option<u64>,
 }
 
@@ -249,7 +248,8 @@ const KINDS: &[(&str, Kind)] = &[
 
 impl<'a> Failure<'a> {
     fn read(text: &'a str) -> Self {
-        let (text, asks_to_wait) = match text.rsplit_once("; the service asks to wait ") {
+        let asked = ["; the provider asks to wait ", "; the service asks to wait "];
+        let (text, asks_to_wait) = match asked.iter().find_map(|words| text.rsplit_once(words)) {
             Some((before, wait)) => (before, wait.strip_suffix(" s").and_then(|wait| wait.parse().ok())),
             None => (text, None),
         };
@@ -265,13 +265,13 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// `4 attempts in 12 s`.
+/// Parses `4 attempts in 12 s`.
 fn tried(tail: &str) -> Option<(u32, u64)> {
     let (attempts, seconds) = tail.strip_suffix(" s")?.split_once(" attempts in ")?;
     Some((attempts.parse().ok()?, seconds.parse().ok()?))
 }
 
-/// The message, the status and the request: `slow down (HTTP 429, request req_1)`.
+/// Splits `slow down (HTTP 429, request req_1)` into message, status and request id.
 fn detail(text: &str) -> (&str, Option<u16>, Option<&str>) {
     let parsed =
         text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")).and_then(|(message, tail)| {

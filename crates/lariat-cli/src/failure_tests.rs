@@ -2,8 +2,8 @@ use lariat_core::model::{ErrorDetail, ProviderError};
 
 use super::*;
 
-fn circumstances(provider: &str, key: Option<&str>) -> Circumstances {
-    Circumstances {
+fn failure_context(provider: &str, key: Option<&str>) -> FailureContext {
+    FailureContext {
         provider: provider.to_owned(),
         model: "m-1".to_owned(),
         address: "https://api.example/v1".to_owned(),
@@ -12,15 +12,15 @@ fn circumstances(provider: &str, key: Option<&str>) -> Circumstances {
     }
 }
 
-fn told(provider: &str, error: &str) -> String {
+fn explained(provider: &str, error: &str) -> String {
     let key = "ANTHROPIC_API_KEY, from the environment";
     let outcome = RunOutcome::Failed { error: error.to_owned() };
     let problem = Problem::new(Exit::Model, error);
-    circumstances(provider, Some(key)).explain(problem, &outcome, Some("S-1")).to_string()
+    failure_context(provider, Some(key)).explain(problem, &outcome, Some("S-1")).to_string()
 }
 
 #[test]
-fn every_form_of_a_provider_error_is_read_back() {
+fn parses_every_form_of_provider_error() {
     let detail =
         || ErrorDetail::new("slow down (a bit)").with_status(418).with_request_id(Some("r_1".into()));
     type Of = fn(ErrorDetail) -> ProviderError;
@@ -48,9 +48,9 @@ fn every_form_of_a_provider_error_is_read_back() {
 }
 
 #[test]
-fn a_rejected_key_names_provider_address_key_and_remedy() {
+fn rejected_key_error_names_provider_address_key_and_fix() {
     assert_eq!(
-        told("anthropic", "authentication: Incorrect API key provided. (HTTP 401)"),
+        explained("anthropic", "authentication: Incorrect API key provided. (HTTP 401)"),
         "error: anthropic rejected the API key (HTTP 401)\n  \
            at:   https://api.example/v1\n  \
            said: Incorrect API key provided.\n  \
@@ -61,10 +61,10 @@ fn a_rejected_key_names_provider_address_key_and_remedy() {
 }
 
 #[test]
-fn a_failing_server_names_the_attempts_and_how_to_retry_for_longer() {
+fn server_error_names_attempts_and_retry_settings() {
     assert_eq!(
-        told("mine", "network: boom (HTTP 500); 11 attempts in 303 s"),
-        "error: mine failed to answer (HTTP 500), tried 11 times in 5m 03s\n  \
+        explained("mine", "network: boom (HTTP 500); 11 attempts in 303 s"),
+        "error: mine failed to respond (HTTP 500), tried 11 times in 5m 03s\n  \
            at:   https://api.example/v1\n  \
            said: boom\n  \
            hint: continue later with `lariat run --resume S-1`; to retry for longer, raise `retry.attempts` and \
@@ -73,10 +73,10 @@ fn a_failing_server_names_the_attempts_and_how_to_retry_for_longer() {
 }
 
 #[test]
-fn a_local_server_that_is_not_there_is_started_by_the_hint() {
+fn hint_starts_local_server_that_is_not_running() {
     assert_eq!(
-        told("ollama", "network: no connection: connection refused; 4 attempts in 8 s"),
-        "error: no connection to ollama, tried 4 times in 8s\n  \
+        explained("ollama", "network: no connection: connection refused; 4 attempts in 8 s"),
+        "error: could not connect to ollama, tried 4 times in 8s\n  \
            at:   https://api.example/v1\n  \
            said: connection refused\n  \
            hint: start Ollama with `ollama serve`; then continue with `lariat run --resume S-1`"
@@ -84,14 +84,14 @@ fn a_local_server_that_is_not_there_is_started_by_the_hint() {
 }
 
 #[test]
-fn a_limit_is_named_with_its_setting_and_flag() {
+fn limit_error_names_its_setting_and_flag() {
     let outcome = RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run };
     let problem = Problem::new(Exit::Limit, limit_words(LimitKind::Turns, BudgetScope::Run));
-    let told = circumstances("anthropic", None).explain(problem, &outcome, Some("S-1")).to_string();
+    let text = failure_context("anthropic", None).explain(problem, &outcome, Some("S-1")).to_string();
     assert_eq!(
-        told,
+        text,
         "error: the run reached its turn limit\n  \
-           set:  limits.turns = 500, built in\n  \
+           set:  limits.turns = 500, default\n  \
            hint: raise it and continue: `lariat run --resume S-1 --max-turns N`"
     );
     assert_eq!(limit_words(LimitKind::Cost, BudgetScope::Day), "today's cost budget is used up");

@@ -1,24 +1,23 @@
-//! The program `lariat`: a coding agent for the terminal, for scripts, and for whoever looks after sessions.
+//! The program `lariat`: a crash-safe coding agent for the terminal and for scripts.
 //!
-//! Arguments come in (`args`), a command does its work with the service (`commands`), a person sees it (`screen`) or a
-//! program does (`wire`), and the program ends with a code that means something (`exit`). This crate is the only one that
-//! reads the environment.
+//! `args` parses the command line and `commands` runs a command against the service. `screen` prints for a user, `wire` for a
+//! program; `exit` defines the exit codes. This is the only crate that reads the environment.
 
 mod args;
-mod around;
 mod commands;
+mod detect;
 mod exit;
 mod failure;
 mod files;
 mod keys;
 mod problem;
+mod process_env;
 mod screen;
 mod wire;
-mod world;
 
 use std::process::ExitCode;
 
-/// A program that brings its own C library (what is shipped does) brings an allocator: that library's own is slow.
+/// Release builds link musl statically, and musl's allocator is slow.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;

@@ -1,4 +1,4 @@
-//! What a person is told when something cannot be done: the cause, the place, the next step.
+//! Errors for the user: the cause, the place, and a hint for the next step.
 
 use std::fmt;
 
@@ -6,48 +6,44 @@ use lariat_core::store::StoreError;
 use lariat_guard::{KeptError, Origin, SettingsError, display};
 use lariat_runtime::BuildError;
 use lariat_service::ServiceError;
+use lariat_service::config::explained;
 use lariat_service::local::OpenError;
 
 use crate::exit::Exit;
 
-/// Why a command could not do its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    /// How the program ends.
+    /// The exit code.
     pub(crate) exit: Exit,
-    /// What is wrong.
     pub(crate) cause: String,
-    /// Where: a file, a setting, a session, an address.
+    /// A file, a setting, a session or a URL.
     pub(crate) place: Option<String>,
-    /// More that is known, each with a label of a few letters.
+    /// Further facts, each with a label of a few letters.
     pub(crate) details: Vec<(&'static str, String)>,
-    /// What to do now. Commands are in backticks.
-    pub(crate) next: Option<String>,
-    /// Whether there is no model, so that what there is to use should be told.
+    /// The next step, printed as `hint:`. Commands are in backticks.
+    pub(crate) hint: Option<String>,
+    /// Whether no model is configured, so that first-run advice replaces the hint.
     pub(crate) lacks_model: bool,
 }
 
 impl Problem {
-    /// A problem with a way to end.
     pub(crate) fn new(exit: Exit, cause: impl Into<String>) -> Self {
-        Self { exit, cause: cause.into(), place: None, details: Vec::new(), next: None, lacks_model: false }
+        Self { exit, cause: cause.into(), place: None, details: Vec::new(), hint: None, lacks_model: false }
     }
 
-    /// Says where.
     pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
         self.place = Some(place.into());
         self
     }
 
-    /// Adds what else is known. The label is padded to that of `hint`.
+    /// Adds a fact. The label is padded to the width of `hint:`.
     pub(crate) fn with(mut self, label: &'static str, text: impl Into<String>) -> Self {
         self.details.push((label, text.into()));
         self
     }
 
-    /// Says what to do now.
-    pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
-        self.next = Some(next.into());
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
         self
     }
 }
@@ -61,8 +57,8 @@ impl fmt::Display for Problem {
         for (label, text) in &self.details {
             write!(f, "\n  {:<5} {}", format!("{label}:"), display::line(text))?;
         }
-        if let Some(next) = &self.next {
-            write!(f, "\n  hint: {}", display::block(next))?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {}", display::block(hint))?;
         }
         Ok(())
     }
@@ -74,39 +70,39 @@ impl From<ServiceError> for Problem {
         match error {
             ServiceError::NoModel => Self {
                 lacks_model: true,
-                ..Self::new(Exit::Setup, cause).next("`lariat doctor` says what there is to use")
+                ..Self::new(Exit::Setup, cause).hint("run `lariat doctor` to see which models you can use")
             },
             ServiceError::UnknownModel { suggestions, .. } => {
                 let near = suggestions.first().map(|name| format!("did you mean `{name}`? "));
                 let near = near.unwrap_or_default();
-                Self::new(Exit::Setup, cause).next(format!("{near}`lariat models list` shows all"))
+                Self::new(Exit::Setup, cause).hint(format!("{near}`lariat models list` lists all models"))
             }
             ServiceError::NoKey { provider, variables } => {
                 let variable = variables.first().map(String::as_str).unwrap_or_default();
                 Self::new(Exit::Setup, cause)
-                    .next(format!("set {variable}, or store it: `lariat auth login {provider}`"))
+                    .hint(format!("set {variable}, or run `lariat auth login {provider}`"))
             }
             ServiceError::UnknownSession(_)
             | ServiceError::AmbiguousSession { .. }
             | ServiceError::NothingToContinue(_) => {
-                Self::new(Exit::Session, cause).next("`lariat sessions list` shows all")
+                Self::new(Exit::Session, cause).hint("`lariat sessions list` lists all sessions")
             }
             ServiceError::Store(error) => Self::from(error),
             ServiceError::Directory { path, reason } => {
-                Self::new(Exit::Setup, format!("the directory cannot be opened: {reason}"))
+                Self::new(Exit::Setup, format!("could not open the directory: {reason}"))
                     .at(path)
-                    .next("name a directory that is there and can be entered")
+                    .hint("choose an existing directory that you can enter")
             }
             ServiceError::Folder { path, reason } => {
-                Self::new(Exit::Setup, format!("the folder cannot be used: {reason}"))
+                Self::new(Exit::Setup, format!("could not use the directory: {reason}"))
                     .at(path)
-                    .next("make it writable, or set another in the settings (`store.path`)")
+                    .hint("make it writable, or set another one with `lariat config set store.path PATH`")
             }
             ServiceError::Open(error) => Self::from(error),
             ServiceError::Book(error) => Self::from(error),
             ServiceError::Build(BuildError::CapWithoutPrice(model)) => {
-                Self::new(Exit::Setup, format!("money is capped, but the price of `{model}` is not known")).next(
-                    "cap tokens instead (`limits.tokens`), remove the cap on money, or choose a model with a price: `lariat models list`",
+                Self::new(Exit::Setup, format!("a cost limit is set, but the price of `{model}` is unknown")).hint(
+                    "limit tokens instead (`limits.tokens`), remove the cost limit, or choose a model with a known price (`lariat models list`)",
                 )
             }
             ServiceError::Schema(_) => Self::new(Exit::Setup, cause),
@@ -119,15 +115,15 @@ impl From<OpenError> for Problem {
     fn from(error: OpenError) -> Self {
         let cause = error.to_string();
         let unread = |origin: &Origin, line: Option<usize>, reason: &str| {
-            // A parser's picture of the place is left out: the line and what is wrong with it say as much.
+            // Drops the parser's source excerpt: the line number and the message are enough.
             let lines: Vec<&str> = reason.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             let reason = match lines.as_slice() {
                 [first, .., last] => format!("{first}: {last}"),
                 _ => reason.to_owned(),
             };
-            Self::new(Exit::Setup, format!("settings cannot be read: {reason}"))
+            Self::new(Exit::Setup, format!("invalid settings: {reason}"))
                 .at(line.map_or_else(|| origin.to_string(), |line| format!("{origin}:{line}")))
-                .next("correct the file, or move it away; `lariat config schema` lists every setting")
+                .hint("fix the file or move it away; `lariat config schema` lists every setting")
         };
         match &error {
             OpenError::Settings(SettingsError::Malformed { origin, line, reason }) => {
@@ -136,10 +132,10 @@ impl From<OpenError> for Problem {
             OpenError::Unreadable { origin, reason } => unread(origin, None, reason),
             OpenError::Settings(SettingsError::Restriction(broken)) => Self::new(
                 Exit::Setup,
-                format!("a restriction cannot be enforced: `{}` {}", broken.subject, broken.reason),
+                format!("cannot enforce a restriction: {}", explained(&broken.subject, &broken.reason)),
             )
             .at(broken.place())
-            .next("correct or remove it; Lariat does not run without a restriction that is written"),
+            .hint("fix or remove it; Lariat refuses to run when it cannot enforce a restriction"),
             _ => Self::new(Exit::Setup, cause),
         }
     }
@@ -150,13 +146,13 @@ impl From<StoreError> for Problem {
         let cause = error.to_string();
         match error {
             StoreError::Busy { .. } => {
-                Self::new(Exit::Session, cause).next("end the other process, or wait until it is done")
+                Self::new(Exit::Session, cause).hint("wait for the other process, or end it")
             }
             StoreError::NotFound(_) => {
-                Self::new(Exit::Session, cause).next("`lariat sessions list` shows all")
+                Self::new(Exit::Session, cause).hint("`lariat sessions list` lists all sessions")
             }
-            StoreError::Damaged(_) => Self::new(Exit::Unsound, cause).next(
-                "`lariat sessions verify --all` says where; `lariat sessions repair ID` keeps what is intact",
+            StoreError::Damaged(_) => Self::new(Exit::VerificationFailed, cause).hint(
+                "run `lariat sessions verify --all` to find the damage, then `lariat sessions repair ID` to keep the intact part",
             ),
             _ => Self::new(Exit::Failed, cause),
         }
@@ -168,7 +164,7 @@ impl From<KeptError> for Problem {
         let problem = Self::new(Exit::Setup, error.to_string());
         match error {
             KeptError::Exposed { path, .. } => {
-                problem.next(format!("check what it says, then `chmod 600 '{}'`", path.display()))
+                problem.hint(format!("review its contents, then run `chmod 600 '{}'`", path.display()))
             }
             _ => problem,
         }

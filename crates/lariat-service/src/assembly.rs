@@ -1,6 +1,6 @@
-//! How an agent is put together from a [`Place`]: tools and their walls, the gate, what the model is told, budgets, traces.
+//! Builds an agent for a [`Place`]: tools and sandbox, permission gate, prompt sections, budgets, traces.
 //!
-//! One straight line, [`Session::assemble`], with a function for each part below it.
+//! [`Session::assemble`] lists the steps; each step is a function below it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +35,8 @@ use crate::session::{Driving, Session};
 use crate::traces::Traces;
 use crate::{Folders, ServiceError, StoredLearnings, private, walls};
 
-/// Everything that a session is put together from.
-pub(crate) struct Parts<'a> {
+/// Everything that a session is built from.
+pub(crate) struct SessionParts<'a> {
     pub(crate) place: &'a Place,
     pub(crate) folders: &'a Folders,
     pub(crate) keys: &'a dyn Keys,
@@ -44,7 +44,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) learnings: Option<StoredLearnings>,
     pub(crate) registry: ProviderRegistry,
-    /// How everything that leaves this machine goes out.
+    /// Proxy and certificates for all connections to other machines.
     pub(crate) client: ClientConfig,
     pub(crate) supervisor: Supervisor,
     pub(crate) session_id: SessionId,
@@ -53,13 +53,13 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Session {
-    pub(crate) async fn assemble(mut parts: Parts<'_>) -> Result<Self, ServiceError> {
-        let asked = parts.driving.git.take();
-        let Parts { place, driving, .. } = &parts;
+    pub(crate) async fn assemble(mut parts: SessionParts<'_>) -> Result<Self, ServiceError> {
+        let git_notes = parts.driving.git.take();
+        let SessionParts { place, driving, .. } = &parts;
         let config = &place.config;
         let models =
             Models::new(config, parts.keys).with_catalogue(&place.catalogue).with_purpose(parts.purpose);
-        let model = located(models.chosen()?).await;
+        let model = with_region(models.chosen()?).await;
         let form = driving.schema.clone().map(Form::given).transpose();
         let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?;
         let mut notices = notices(place);
@@ -71,7 +71,7 @@ impl Session {
         let commands = commands(&parts, &environment, &mut notices).await;
         let is_confined = matches!(commands, Commands::Confined(_));
         let gate = gate(&parts, supervisor, &environment, &commands)?;
-        notices.extend(origin(&parts).await);
+        notices.extend(import_note(&parts).await);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
         if let Some(only) = &place.tools {
@@ -88,7 +88,7 @@ impl Session {
             .shared_policy(Arc::clone(&gate) as Arc<dyn PermissionPolicy>)
             .retry(retry(config))
             .context(context(config, &model));
-        // Caps are for calls: to look at what would be sent, no price is needed.
+        // Limits apply to model requests; inspecting the context needs no price.
         if parts.purpose == Purpose::Calling {
             builder = builder.limits(Some(limits(config))).session_budget(money(config, "budget.session"));
             if let Some(day) = daily(&parts)? {
@@ -101,15 +101,15 @@ impl Session {
         if let Some(form) = &form {
             builder = builder.output_schema(form.sent().clone());
         }
-        builder = told(builder.standard_context(), &parts, &bench, &gate);
-        if let Some(git) = asked.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
+        builder = add_context(builder.standard_context(), &parts, &bench, &gate);
+        if let Some(git) = git_notes.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
             builder = builder.context_source(git);
         }
         for name in config.texts("fallback_models") {
-            builder = builder.fallback_model(located(models.find(&name)?).await);
+            builder = builder.fallback_model(with_region(models.find(&name)?).await);
         }
         if let Some(name) = config.text("small_model") {
-            builder = builder.compaction_model(located(models.find(&name)?).await);
+            builder = builder.compaction_model(with_region(models.find(&name)?).await);
         }
         if let Some(level) = config.text("thinking").and_then(|word| thinking(&word)) {
             builder = builder.thinking_level(level);
@@ -124,8 +124,8 @@ impl Session {
     }
 }
 
-/// A model on Bedrock in the region that AWS's own tools would use, unless its configuration or a variable names one.
-async fn located(model: ModelConfig) -> ModelConfig {
+/// Sets the region of a Bedrock model to the one that AWS's tools would use, unless its configuration or a variable names one.
+async fn with_region(model: ModelConfig) -> ModelConfig {
     #[cfg(feature = "aws")]
     if model.api == "bedrock-converse" && model.base_url.is_empty() && model.compat.get("region").is_none() {
         return match lariat_model::http::aws::region().await {
@@ -136,7 +136,7 @@ async fn located(model: ModelConfig) -> ModelConfig {
     model
 }
 
-/// How `fetch` goes out: as everything else does.
+/// Gives `fetch` the same proxy and certificates as everything else.
 fn egress(client: &ClientConfig) -> Egress {
     let mut egress = Egress::default();
     egress.proxy = client.proxy.clone();
@@ -146,30 +146,34 @@ fn egress(client: &ClientConfig) -> Egress {
     egress
 }
 
-/// What a person should know before it begins.
+/// Notes for the user before the session starts.
 fn notices(place: &Place) -> Vec<String> {
     let mut notices: Vec<String> = place.opened.problems.iter().map(ToString::to_string).collect();
     notices.extend(place.config.warnings.iter().map(ToString::to_string));
     let servers = place.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Server);
     let servers: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
     if !servers.is_empty() {
-        notices.push(format!("tool servers are not started by this version: {}", servers.join(", ")));
+        notices.push(format!("this version does not start MCP servers: {}", servers.join(", ")));
     }
     notices
 }
 
-/// Where an imported session came from: its approvals do not apply here.
-async fn origin(parts: &Parts<'_>) -> Option<String> {
+/// A note on an imported session: its approvals do not apply here.
+async fn import_note(parts: &SessionParts<'_>) -> Option<String> {
     let first = parts.store.read(&parts.session_id, 0, 1).await.ok()?;
     let AgentEvent::SessionImported(import) = &first.first()?.event else { return None };
     Some(format!(
-        "this session was imported ({} session {}): what was approved in it does not apply here",
+        "this session was imported ({} session {}); its approvals do not apply here",
         import.format, import.session_id
     ))
 }
 
 /// Whether commands run, and in which sandbox.
-async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Vec<String>) -> Commands {
+async fn commands(
+    parts: &SessionParts<'_>,
+    environment: &Environment,
+    notices: &mut Vec<String>,
+) -> Commands {
     let config = &parts.place.config;
     if !config.flag("sandbox.enabled") {
         return Commands::Unconfined;
@@ -180,13 +184,13 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
             let (home, path) = (&parts.folders.home, parts.place.path());
             if policy.writable.iter().any(|root| home.starts_with(root)) {
                 notices.push(format!(
-                    "the workspace {} holds your home directory: commands may change almost everything in it. Start in a project's directory instead",
+                    "the workspace {} contains your home directory, so commands may change almost everything in it; start in a project directory instead",
                     path.display()
                 ));
             }
             if !is_writable(path) {
                 notices.push(format!(
-                    "you cannot write in {}: commands run, and change nothing there",
+                    "you cannot write to {}, so commands cannot change files there",
                     path.display()
                 ));
             }
@@ -196,7 +200,7 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
             let reasons: Vec<String> =
                 reasons.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
             notices.push(format!(
-                "commands are refused: no sandbox works here ({}). Install bubblewrap, or run without: --no-sandbox",
+                "no sandbox works on this machine, so Lariat refuses to run commands ({}); install bubblewrap, or use --no-sandbox",
                 reasons.join("; ")
             ));
             Commands::Refused
@@ -204,14 +208,14 @@ async fn commands(parts: &Parts<'_>, environment: &Environment, notices: &mut Ve
     }
 }
 
-/// What commands may reach here.
-fn policy(parts: &Parts<'_>) -> Policy {
+/// The sandbox policy of this workspace.
+fn policy(parts: &SessionParts<'_>) -> Policy {
     let (config, folders) = (&parts.place.config, parts.folders);
     let mut policy = Policy::workspace(parts.place.path(), Some(&folders.home));
-    // What hooks run is as little the command's to change as the settings that name it.
+    // Commands must not change the scripts that hooks run, nor the settings that name them.
     policy.protected.extend(parts.place.opened.places.scripts.iter().cloned());
     policy.protected.extend(nested_repositories(parts.place.path()));
-    // Our own: approvals, trust, sessions and undo of every project, wherever they are.
+    // Lariat's own files: approvals, trust, sessions and checkpoints of all projects.
     for own in [&folders.config, &folders.state] {
         policy.hidden.push(own.clone());
         policy.protected.push(own.clone());
@@ -230,7 +234,7 @@ fn policy(parts: &Parts<'_>) -> Policy {
 }
 
 fn gate(
-    parts: &Parts<'_>,
+    parts: &SessionParts<'_>,
     supervisor: &Supervisor,
     environment: &Environment,
     commands: &Commands,
@@ -239,7 +243,9 @@ fn gate(
         _ if !parts.place.config.flag("sandbox.hooks") => ProjectHooks::Unconfined,
         Commands::Confined(sandbox) => ProjectHooks::Confined(sandbox.clone()),
         Commands::Unconfined => ProjectHooks::Unconfined,
-        _ => ProjectHooks::Refused("no sandbox works here for hooks of a project".to_owned()),
+        _ => ProjectHooks::Refused(
+            "no sandbox works on this machine, so hooks of a project do not run".to_owned(),
+        ),
     };
     let project = parts.place.opened.territory.root();
     let runner = HookPrograms::new(supervisor.clone(), project, environment.clone())
@@ -249,7 +255,7 @@ fn gate(
     let gate = parts.place.opened.gate(Arc::new(runner), environment);
     let gate = gate.with_approvals(ApprovalBook::new(parts.folders.approvals()))?;
     let gate = match commands {
-        // What is reached over the network is not held by the sandbox.
+        // The sandbox does not restrict what a command reaches over the network.
         Commands::Confined(sandbox) if sandbox.policy().network == Network::On => {
             gate.sandboxed_with_network()
         }
@@ -263,7 +269,7 @@ fn gate(
 }
 
 fn bench(
-    parts: &Parts<'_>,
+    parts: &SessionParts<'_>,
     commands: Commands,
     environment: &Environment,
     gate: &Arc<Gate>,
@@ -291,7 +297,7 @@ fn bench(
         .with_environment(environment.clone())
         .with_supervisor(parts.supervisor.clone())
         .with_egress(egress(&parts.client))
-        .with_denied_reads(Arc::new(Denied(Arc::clone(gate))));
+        .with_denied_reads(Arc::new(GateDeniedReads(Arc::clone(gate))));
     let bench = match &parts.driving.asker {
         Some(asker) => bench.with_asker(Arc::clone(asker)),
         None => bench,
@@ -301,20 +307,20 @@ fn bench(
     }
     let workspace = parts.place.workspace.clone();
     let folder = parts.folders.undo(parts.place.path());
-    // Undo makes its own folder and reports when it cannot; this keeps other users out of it.
-    let _ = private::folder(&folder);
+    // Undo creates its own directory and reports errors; this makes the directory private.
+    let _ = private::directory(&folder);
     let own = parts.folders.undo_of(parts.place.path(), parts.session_id.as_str());
     bench.with_undo_by(move || match Undo::open(&workspace, &folder, UndoLimits::default()) {
-        // Another session works here: this one keeps its own.
+        // Another session is working here, so this one uses its own checkpoints.
         Err(UndoError::Busy(_)) => Undo::open(&workspace, &own, UndoLimits::default()),
         opened => opened,
     })
 }
 
-/// What the rules of a session deny to read, as they stand now.
-struct Denied(Arc<Gate>);
+/// The paths that the session's current rules deny to read.
+struct GateDeniedReads(Arc<Gate>);
 
-impl DeniedReads for Denied {
+impl DeniedReads for GateDeniedReads {
     fn starts(&self) -> Vec<std::path::PathBuf> {
         self.0.guard().denied_starts().to_vec()
     }
@@ -324,8 +330,13 @@ impl DeniedReads for Denied {
     }
 }
 
-/// What the model is told besides the conversation.
-fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench, gate: &Gate) -> AgentBuilder {
+/// Adds prompt sections and context notes: environment, skills, memory files, learnings, repository map.
+fn add_context(
+    builder: AgentBuilder,
+    parts: &SessionParts<'_>,
+    bench: &Workbench,
+    gate: &Gate,
+) -> AgentBuilder {
     let (place, config) = (parts.place, &parts.place.config);
     let (home, trust) = (Some(parts.folders.home.as_path()), place.opened.trust);
     let facts = prompt::Environment::new()
@@ -349,8 +360,8 @@ fn told(builder: AgentBuilder, parts: &Parts<'_>, bench: &Workbench, gate: &Gate
     builder
 }
 
-/// The files that instruct the model, unless the settings want none.
-fn memory(parts: &Parts<'_>) -> Option<MemoryFiles> {
+/// The memory files, unless the settings disable them.
+fn memory(parts: &SessionParts<'_>) -> Option<MemoryFiles> {
     let (place, home) = (parts.place, Some(parts.folders.home.as_path()));
     let instructions = instructions(&place.config)?;
     Some(MemoryFiles::new(&place.workspace, home, place.opened.trust).with_instructions(instructions))
@@ -365,7 +376,7 @@ fn instructions(config: &Config) -> Option<Instructions> {
     }
 }
 
-/// Caps on one run. What is not set is not capped: a person watches, or said `limits`.
+/// Limits of one run. Without a setting there is no limit, because the user watches the run.
 fn limits(config: &Config) -> ExecutionLimits {
     let count = |path: &str| config.count(path).and_then(|count| usize::try_from(count).ok());
     let mut limits = ExecutionLimits::default()
@@ -377,13 +388,13 @@ fn limits(config: &Config) -> ExecutionLimits {
     limits
 }
 
-/// The longest wait between two attempts, before jitter, unless the service asks for more. With ten retries this makes
+/// The longest wait between two attempts, before jitter, unless the provider asks for more. With ten retries this adds up to
 /// about five minutes.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
 
-/// A person or a script waits for the end: patient, where the library's own default gives up after seconds.
+/// Retries for minutes, because a user or a script waits for the end; the library's default gives up after seconds.
 fn retry(config: &Config) -> RetryConfig {
-    let mut retry = RetryConfig::default().with_max_delay(LONGEST_WAIT);
+    let mut retry = RetryConfig::default().with_max_delay(MAX_RETRY_DELAY);
     if let Some(attempts) = config.count("retry.attempts") {
         retry = retry.with_max_retries(usize::try_from(attempts).unwrap_or(usize::MAX));
     }
@@ -399,9 +410,9 @@ fn money(config: &Config, path: &str) -> BudgetLimits {
     limits
 }
 
-/// The cap on a day, over all sessions and processes. What is spent is logged without one too: a cap that is set at noon
+/// The daily budget, over all sessions and processes. Spending is logged even without a limit, so that a limit set at noon
 /// includes the morning.
-fn daily(parts: &Parts<'_>) -> Result<Option<DailyBudget>, ServiceError> {
+fn daily(parts: &SessionParts<'_>) -> Result<Option<DailyBudget>, ServiceError> {
     let limits = money(&parts.place.config, "budget.day");
     let folder = parts.folders.spending();
     match SpendingFiles::open(&folder) {

@@ -1,4 +1,4 @@
-//! Why a session could not be had.
+//! Errors of the service.
 
 use lariat_core::store::StoreError;
 use lariat_guard::KeptError;
@@ -6,75 +6,75 @@ use lariat_runtime::{AgentError, BuildError};
 
 use crate::local::OpenError;
 
-/// Why a session could not be had.
+/// Why a session could not be opened or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceError {
-    /// The directory is none, or cannot be opened.
-    #[error("the directory {path} cannot be opened: {reason}")]
+    /// The directory does not exist or cannot be opened.
+    #[error("could not open the directory {path}: {reason}")]
     Directory {
-        /// Which.
+        /// The directory.
         path: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// Settings or trust cannot be read.
+    /// Settings or trust could not be loaded.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// A book of the person's cannot be read or written.
+    /// The record of trust or approvals could not be read or written.
     #[error(transparent)]
     Book(#[from] KeptError),
-    /// Nobody said which model, and nothing on this machine suggests one.
-    #[error("no model is set up")]
+    /// No model is set, and no API key suggests one.
+    #[error("no model configured")]
     NoModel,
-    /// There is no such model.
-    #[error("there is no model `{name}`")]
+    /// The model is unknown.
+    #[error("unknown model `{name}`")]
     UnknownModel {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What may have been meant, nearest first.
+        /// Similar names, nearest first.
         suggestions: Vec<String>,
     },
-    /// A service needs a key, and there is none.
-    #[error("there is no key for {provider}")]
+    /// The provider needs an API key, and there is none.
+    #[error("no API key for {provider}")]
     NoKey {
-        /// The service.
+        /// The provider.
         provider: String,
-        /// The variables that usually hold it.
+        /// The variables that usually hold the key.
         variables: Vec<String>,
     },
-    /// No session has this id, or begins with it.
-    #[error("there is no session `{0}`")]
+    /// No session has this id or prefix.
+    #[error("session `{0}` not found")]
     UnknownSession(String),
-    /// Several sessions begin with this.
-    #[error("several sessions begin with `{prefix}`: {}", .ids.join(", "))]
+    /// Several session ids start with this prefix.
+    #[error("ambiguous session prefix `{prefix}`: {}", .ids.join(", "))]
     AmbiguousSession {
-        /// What was asked for.
+        /// The requested prefix.
         prefix: String,
-        /// Some of them.
+        /// Some of the matching ids.
         ids: Vec<String>,
     },
-    /// There is no session in this directory to go on with.
-    #[error("there is no session in {0} yet")]
+    /// The directory has no session to continue.
+    #[error("no session to continue in {0}")]
     NothingToContinue(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The agent could not be put together.
+    /// The agent could not be built.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The agent failed.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The schema for answers is none.
+    /// The answer schema is invalid.
     #[error("{0}")]
     Schema(String),
-    /// A folder of ours cannot be made or used.
-    #[error("{path} cannot be used: {reason}")]
+    /// A file or directory of Lariat's could not be created or used.
+    #[error("could not use {path}: {reason}")]
     Folder {
-        /// Which.
+        /// The path.
         path: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }

@@ -1,67 +1,67 @@
-//! Where things of the person are on this machine.
+//! The user's directories and files on this machine.
 //!
-//! Owns the names. Reads no environment: whoever makes [`Folders`] knows it.
+//! Reads no environment: the caller creates [`Folders`] from it.
 
 use std::path::{Path, PathBuf};
 
-/// The person's folders.
+/// The user's directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folders {
     /// The home directory.
     pub home: PathBuf,
     /// Settings: `$XDG_CONFIG_HOME/lariat`.
     pub config: PathBuf,
-    /// Everything else that is kept: `$XDG_STATE_HOME/lariat`.
+    /// All other data: `$XDG_STATE_HOME/lariat`.
     pub state: PathBuf,
 }
 
 impl Folders {
-    /// Settings of all projects.
+    /// The user's settings file.
     pub fn settings(&self) -> PathBuf {
         self.config.join("config.toml")
     }
 
-    /// Corrections of the catalogue of models.
+    /// The user's corrections to the model catalogue.
     pub fn models(&self) -> PathBuf {
         self.config.join("models.json")
     }
 
-    /// Sessions, where no setting says otherwise.
+    /// The session database, unless `store.path` is set.
     pub fn sessions(&self) -> PathBuf {
         self.state.join("sessions.db")
     }
 
-    /// Which workspaces are trusted, with what in them.
+    /// The trusted projects and what the user trusted in each.
     pub fn trust(&self) -> PathBuf {
         self.state.join("trust.json")
     }
 
-    /// What was answered with "always".
+    /// Remembered approvals.
     pub fn approvals(&self) -> PathBuf {
         self.state.join("approvals.json")
     }
 
-    /// Which keys of services are stored, and those that are in no keyring.
+    /// The stored API keys, and which ones are in the keyring.
     pub fn keys(&self) -> PathBuf {
         self.state.join("keys.json")
     }
 
-    /// What each day cost.
+    /// The spending log, one file per day.
     pub fn spending(&self) -> PathBuf {
         self.state.join("spending")
     }
 
-    /// Which sandbox works on this machine.
+    /// The cached result of the sandbox probe.
     pub fn sandbox(&self) -> PathBuf {
         self.state.join("sandbox.json")
     }
 
-    /// A directory that is ours to use.
+    /// A scratch directory.
     pub fn scratch(&self) -> PathBuf {
         self.state.join("scratch")
     }
 
-    /// What files of a workspace looked like before calls changed them. Named by the workspace, readable for people.
+    /// The checkpoints of a workspace. The name contains the workspace's path, so that users can recognize it.
     pub fn undo(&self, workspace: &Path) -> PathBuf {
         let path = workspace.display().to_string();
         let name: String =
@@ -70,7 +70,7 @@ impl Folders {
         self.state.join("undo").join(format!("{tail}-{:016x}", fnv(path.as_bytes())))
     }
 
-    /// The same, of one session that came while another worked in the workspace.
+    /// The checkpoints of a session that works in a workspace at the same time as another session.
     pub fn undo_of(&self, workspace: &Path, session: &str) -> PathBuf {
         let mut folder = self.undo(workspace).into_os_string();
         folder.push(format!(".{}", session.replace('/', "-")));
@@ -78,7 +78,7 @@ impl Folders {
     }
 }
 
-/// A short name for a path; two workspaces that shared one would only share a folder that one of them finds in use.
+/// FNV-1a hash of a path. On a collision, one of the two workspaces finds the directory in use.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

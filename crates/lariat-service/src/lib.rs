@@ -1,10 +1,10 @@
-//! The one API of sessions, for every front end: the command line, later the terminal UI, the server and editors.
+//! The session API for every front end, such as the command line.
 //!
-//! - [`config`]: every setting there is, where each was written, and what counts.
-//! - [`local`]: what a workspace on this machine brings, and what that is worth.
-//! - [`place`]: a directory, with both. [`models`]: from a model's name to what reaches it.
-//! - [`service`]: sessions on this machine. [`session`]: one that is driven.
-//! - [`walls`]: which sandbox works here. [`otlp`]: spans and measurements, to a collector.
+//! - [`config`]: all settings, their effective values, and where each was set.
+//! - [`local`]: loads a workspace of this machine, with its trust.
+//! - [`place`]: a directory with its settings. [`models`]: resolves a model's name.
+//! - [`service`]: the sessions of this machine. [`session`]: a session that runs in this process.
+//! - [`walls`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
 #[cfg(feature = "service")]
 mod assembly;
@@ -14,7 +14,7 @@ mod error;
 #[cfg(feature = "service")]
 mod folders;
 #[cfg(feature = "sqlite")]
-mod learned;
+mod learnings;
 #[cfg(all(feature = "local", target_os = "linux"))]
 pub mod local;
 #[cfg(feature = "service")]
@@ -43,7 +43,7 @@ pub use error::ServiceError;
 #[cfg(feature = "service")]
 pub use folders::Folders;
 #[cfg(feature = "sqlite")]
-pub use learned::StoredLearnings;
+pub use learnings::StoredLearnings;
 #[cfg(feature = "service")]
 pub use place::{Place, Visit};
 #[cfg(feature = "service")]

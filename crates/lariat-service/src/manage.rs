@@ -1,6 +1,6 @@
-//! What is done with sessions that nobody drives: read whole, go back, bring in.
+//! Manages sessions that are not running: read, rewind, describe, import.
 //!
-//! Needs no model. Invariant: whatever is written is written by the session's one writer, or not at all.
+//! Needs no model. Only the session's single writer writes to its journal.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use lariat_store::interchange::Imported;
 
 use crate::{LocalService, ServiceError};
 
-/// Events that are read or written at once.
+/// Events per read or write.
 const BATCH: usize = 512;
 
 impl LocalService {
     /// The whole journal of a session.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub async fn events(&self, session_id: &SessionId) -> Result<Vec<Event>, ServiceError> {
         let mut events: Vec<Event> = Vec::new();
         loop {
@@ -34,28 +34,28 @@ impl LocalService {
         }
     }
 
-    /// Lets the conversation of a session go on from an earlier message; from its beginning without one.
+    /// Continues the conversation of a session from an earlier message, or from the start if `tip` is `None`.
     ///
     /// # Errors
-    /// When another process writes to it, or the journal cannot be written.
+    /// If another process writes to the session, or the journal cannot be written.
     pub async fn rewind(&self, session_id: &SessionId, tip: Option<MessageId>) -> Result<(), ServiceError> {
-        self.say_about(session_id, AgentEvent::Rewound { tip }).await
+        self.append_event(session_id, AgentEvent::Rewound { tip }).await
     }
 
-    /// Sets what a session is called and tagged with. What the description leaves out stays as it is.
+    /// Sets the title and tags of a session. Fields that are `None` stay unchanged.
     ///
     /// # Errors
-    /// When another process writes to it, or the journal cannot be written.
+    /// If another process writes to the session, or the journal cannot be written.
     pub async fn describe(
         &self,
         session_id: &SessionId,
         description: Description,
     ) -> Result<(), ServiceError> {
-        self.say_about(session_id, AgentEvent::SessionDescribed(Box::new(description))).await
+        self.append_event(session_id, AgentEvent::SessionDescribed(Box::new(description))).await
     }
 
     /// Appends an event that belongs to no loop.
-    async fn say_about(&self, session_id: &SessionId, event: AgentEvent) -> Result<(), ServiceError> {
+    async fn append_event(&self, session_id: &SessionId, event: AgentEvent) -> Result<(), ServiceError> {
         let head = self.store().head(session_id).await?;
         let stamp = Stamp { now: SystemClock.now(), entropy: SystemEntropy::new().bits() };
         let mut minter = Minter::default();
@@ -71,10 +71,10 @@ impl LocalService {
         self.append(session_id, head, &[Arc::new(record)]).await
     }
 
-    /// Brings in a session of another program, under the id that it has there.
+    /// Imports a session of another program under its original id.
     ///
     /// # Errors
-    /// When there is a session of this id, or the store fails.
+    /// If a session with this id exists, or the store fails.
     pub async fn bring_in(&self, imported: &Imported) -> Result<(), ServiceError> {
         let there = self.store().head(&imported.session_id).await?;
         if there > 0 {

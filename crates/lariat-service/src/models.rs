@@ -1,7 +1,7 @@
-//! From a model's name to what reaches it: the service, its address, its key, its prices.
+//! Resolves a model's name to its provider, URL, key and prices.
 //!
-//! Owns the order in which a name is understood (services of the settings, the catalogue, servers on this machine) and the
-//! table of services that people have keys for. Reads no environment: keys come through [`Keys`].
+//! Looks a name up in the providers of the settings, then in the catalogue, then among servers on this machine. Also holds
+//! the table of known providers. Reads no environment: keys come through [`Keys`].
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use serde_json::{Map, Value};
 use crate::ServiceError;
 use crate::config::Config;
 
-/// Where keys come from.
+/// A source of API keys.
 pub trait Keys: Send + Sync {
-    /// The value of a variable of the environment.
+    /// The value of an environment variable.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// The key that a person stored for a service.
+    /// The key that the user stored for a provider.
     fn stored(&self, provider: &str) -> Option<String>;
 }
 
-/// A service that people have keys for.
+/// A known provider.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Known {
@@ -31,13 +31,13 @@ pub struct Known {
     pub variables: &'static [&'static str],
     /// Variables that may hold its address, the usual one first.
     pub addresses: &'static [&'static str],
-    /// Where its credentials come from when no key is set.
+    /// The source of its credentials if no key is set.
     pub chain: Option<Chain>,
-    /// The model that is used when nobody says which.
+    /// Its default model.
     pub model: &'static str,
 }
 
-/// Credentials that a vendor's own tools find: files, logins, metadata services.
+/// Credentials that a cloud provider's own tools find: files, logins, metadata services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Chain {
@@ -48,8 +48,8 @@ pub enum Chain {
 }
 
 impl Chain {
-    /// Whether this build of the program has it.
-    const fn is_built(self) -> bool {
+    /// Whether this build supports it.
+    const fn is_supported(self) -> bool {
         match self {
             Self::Aws => cfg!(feature = "aws"),
             Self::Google => cfg!(feature = "google"),
@@ -73,7 +73,7 @@ impl Known {
     }
 }
 
-/// The services, in the order in which a key that is found decides.
+/// The known providers. Without a `model` setting, the first one with a key is used.
 pub const KNOWN: &[Known] = &[
     known("anthropic", &["ANTHROPIC_API_KEY", AUTH_TOKEN], "claude-sonnet-5-5").at(&["ANTHROPIC_BASE_URL"]),
     known("openai", &["OPENAI_API_KEY"], "gpt-5.5").at(&["OPENAI_BASE_URL", "OPENAI_API_BASE"]),
@@ -105,11 +105,11 @@ pub const KNOWN: &[Known] = &[
         .by(Chain::Google),
 ];
 
-/// A token that goes in the `Authorization` header, as gateways want it, instead of Anthropic's own header.
+/// A token for the `Authorization` header, as gateways expect, instead of Anthropic's own header.
 const AUTH_TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
 
-/// Variables that place a model: the name of the `compat` field, and the variables that may hold it.
-const PLACES: &[(&str, &str, &[&str])] = &[
+/// Variables for a model's location: provider, `compat` field, and the variables that may hold it.
+const LOCATION_VARIABLES: &[(&str, &str, &[&str])] = &[
     ("amazon-bedrock", "region", &["AWS_REGION", "AWS_DEFAULT_REGION"]),
     (
         "google-vertex",
@@ -123,17 +123,17 @@ const PLACES: &[(&str, &str, &[&str])] = &[
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct LocalServer {
-    /// The name of its service.
+    /// The provider name in settings.
     pub name: &'static str,
-    /// What people call it.
+    /// The product name.
     pub title: &'static str,
-    /// Where it usually is.
+    /// Its usual URL.
     pub base_url: &'static str,
-    /// How it is started.
+    /// The command that starts it.
     pub start: &'static str,
 }
 
-/// The servers that are looked for.
+/// The local servers that Lariat detects.
 pub const LOCAL_SERVERS: &[LocalServer] = &[
     LocalServer {
         name: "ollama",
@@ -155,21 +155,21 @@ pub const LOCAL_SERVERS: &[LocalServer] = &[
     },
 ];
 
-/// What is known of a service.
+/// Finds a known provider.
 pub fn known_provider(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.name == name)
 }
 
-/// What a model is looked up for.
+/// Why a model is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To call it: it must be there, with its key.
+    /// To send requests: it must exist and have a key.
     Calling,
-    /// To look at what it would be sent: neither is needed.
-    Looking,
+    /// To inspect the context: neither is needed.
+    Inspecting,
 }
 
-/// The models that settings and catalogue know, and how to reach them.
+/// Resolves models with the settings and the catalogue.
 #[derive(Clone, Copy)]
 pub struct Models<'a> {
     config: &'a Config,
@@ -178,17 +178,17 @@ pub struct Models<'a> {
     purpose: Purpose,
 }
 
-/// The catalogue of models: the program's own, corrected and extended by the person's file ([`Folders::models`]).
+/// The model catalogue: the built-in one, with corrections from the user's file ([`Folders::models`]).
 ///
 /// [`Folders::models`]: crate::Folders::models
 #[derive(Clone, Debug, Default)]
 pub struct KnownModels(Option<Arc<Catalogue>>);
 
 impl KnownModels {
-    /// The program's own catalogue with a correction on top: JSON in the format of models.dev.
+    /// The built-in catalogue with corrections: JSON in the format of models.dev.
     ///
     /// # Errors
-    /// When the correction is not a JSON object.
+    /// If the corrections are not a JSON object.
     pub fn corrected(json: &str) -> Result<Self, Unreadable> {
         let corrected = Catalogue::embedded().clone().with_override(json)?;
         Ok(Self(Some(Arc::new(corrected))))
@@ -196,18 +196,18 @@ impl KnownModels {
 
     /// The catalogue.
     pub fn catalogue(&self) -> &Catalogue {
-        // Reading the program's own takes a millisecond, so it happens at the first question.
+        // Parsing the built-in catalogue takes a millisecond, so it happens on first use.
         self.0.as_deref().unwrap_or_else(|| Catalogue::embedded())
     }
 }
 
 impl<'a> Models<'a> {
-    /// The models of these settings.
+    /// Resolves models with these settings.
     pub fn new(config: &'a Config, keys: &'a dyn Keys) -> Self {
         Self { config, keys, catalogue: None, purpose: Purpose::Calling }
     }
 
-    /// Looks models up in a corrected catalogue.
+    /// Uses a corrected catalogue.
     #[must_use]
     pub fn with_catalogue(self, catalogue: &'a KnownModels) -> Self {
         Self { catalogue: Some(catalogue), ..self }
@@ -217,42 +217,42 @@ impl<'a> Models<'a> {
         self.catalogue.map_or_else(|| Catalogue::embedded(), KnownModels::catalogue)
     }
 
-    /// The same models, for something else than calling them.
+    /// Sets why models are resolved.
     pub(crate) fn with_purpose(self, purpose: Purpose) -> Self {
         Self { purpose, ..self }
     }
 
-    /// The model that the settings name; without one, that of the first service whose key is there. To look at, one without
-    /// a name will do: its window is the usual one.
+    /// The model in the settings, or the default model of the first provider with a key. To inspect the context, a model
+    /// without a name is enough; it has the usual context window.
     ///
     /// # Errors
-    /// When there is none, it is unknown, or its key is missing.
+    /// If there is none, it is unknown, or its key is missing.
     pub fn chosen(&self) -> Result<ModelConfig, ServiceError> {
         if let Some(name) = self.config.text("model") {
             return self.find(&name);
         }
         match KNOWN.iter().find(|known| self.key(known.name).is_some()) {
             Some(found) => self.find(&format!("{}/{}", found.name, found.model)),
-            None if self.purpose == Purpose::Looking => Ok(ModelConfig::new("", "")),
+            None if self.purpose == Purpose::Inspecting => Ok(ModelConfig::new("", "")),
             None => Err(ServiceError::NoModel),
         }
     }
 
-    /// A model by its name, with its key; to look at, without.
+    /// Resolves a model by name, with its key; to inspect the context, without.
     ///
     /// # Errors
-    /// When it is unknown, or its key is missing.
+    /// If it is unknown, or its key is missing.
     pub fn find(&self, name: &str) -> Result<ModelConfig, ServiceError> {
         let mut config = self.named(name)?;
-        if self.purpose == Purpose::Looking {
+        if self.purpose == Purpose::Inspecting {
             return Ok(config);
         }
-        self.place(&mut config);
+        self.set_location(&mut config);
         match self.key(&config.provider) {
             Some(key) => config.api_key = ApiKey::new(key),
             None => {
                 let known = known_provider(&config.provider);
-                if let Some(known) = known.filter(|known| !known.chain.is_some_and(Chain::is_built)) {
+                if let Some(known) = known.filter(|known| !known.chain.is_some_and(Chain::is_supported)) {
                     return Err(ServiceError::NoKey {
                         provider: config.provider,
                         variables: known.variables.iter().map(|name| (*name).to_owned()).collect(),
@@ -263,9 +263,9 @@ impl<'a> Models<'a> {
         Ok(config)
     }
 
-    /// Region, project and the kind of key, from the usual variables.
-    fn place(&self, config: &mut ModelConfig) {
-        for (provider, field, variables) in PLACES {
+    /// Sets region, project and kind of key from the usual variables.
+    fn set_location(&self, config: &mut ModelConfig) {
+        for (provider, field, variables) in LOCATION_VARIABLES {
             if *provider == config.provider
                 && let Some(value) = self.first(variables)
             {
@@ -278,18 +278,18 @@ impl<'a> Models<'a> {
         }
     }
 
-    /// The first of these variables that is set.
+    /// The first nonempty one of these variables.
     fn first(&self, variables: &[&str]) -> Option<String> {
         variables.iter().filter_map(|name| self.keys.variable(name)).find(|value| !value.is_empty())
     }
 
-    /// The address of a service: the settings, then the usual variables.
+    /// The URL of a provider, from the settings or the usual variables.
     fn address(&self, provider: &str) -> Option<String> {
         let set = self.config.text(&format!("providers.{provider}.base_url"));
         set.or_else(|| self.first(known_provider(provider)?.addresses))
     }
 
-    /// A model by its name, without its key.
+    /// Resolves a model by name, without its key.
     fn named(&self, name: &str) -> Result<ModelConfig, ServiceError> {
         let name = name.trim();
         let (provider, id) = name.split_once('/').unwrap_or(("", name));
@@ -302,7 +302,7 @@ impl<'a> Models<'a> {
         if let Some(server) = LOCAL_SERVERS.iter().find(|server| server.name == provider) {
             let mut config = ModelConfig::new("openai-chat", id).with_base_url(server.base_url);
             config.provider = server.name.to_owned();
-            // A known price: nothing.
+            // Local models are free.
             config.cost = Some(ModelCost::default());
             return Ok(config);
         }
@@ -317,14 +317,14 @@ impl<'a> Models<'a> {
         Err(ServiceError::UnknownModel { name: name.to_owned(), suggestions })
     }
 
-    /// A model of a service that the settings describe. What they do not say is the catalogue's.
+    /// A model of a provider in the settings. The catalogue supplies missing values.
     fn configured(&self, provider: &str, id: &str) -> Option<ModelConfig> {
         let setting = |key: &str| self.config.text(&format!("providers.{provider}.{key}"));
         let (api, base_url) = (setting("api"), setting("base_url"));
         if provider.is_empty() || (api.is_none() && base_url.is_none()) {
             return None;
         }
-        // Reading the catalogue takes longer than everything else here: only a service that is in it is looked up.
+        // Parsing the catalogue is the slowest step here, so only known providers are looked up.
         let mut config = known_provider(provider)
             .and_then(|_| self.catalogue().get(provider, id))
             .map_or_else(|| ModelConfig::new("openai-chat", id), ModelInfo::config);
@@ -349,7 +349,7 @@ impl<'a> Models<'a> {
         Some(config)
     }
 
-    /// The key of a service: the variable that the settings name, those that usually hold it, what was stored.
+    /// The key of a provider: from the variable in the settings, then the usual variables, then the stored key.
     pub fn key(&self, provider: &str) -> Option<String> {
         let named = self.config.text(&format!("providers.{provider}.key_env"));
         let usual = known_provider(provider).map(|known| known.variables).unwrap_or_default();
@@ -359,14 +359,14 @@ impl<'a> Models<'a> {
     }
 }
 
-/// A model with a detail that its configuration does not have.
+/// Sets a `compat` field of a model.
 #[cfg(feature = "aws")]
 pub(crate) fn with_compat(mut config: ModelConfig, field: &str, value: String) -> ModelConfig {
     set_compat(&mut config, field, value);
     config
 }
 
-/// Sets a detail of a model that its configuration does not have.
+/// Sets a `compat` field of a model, unless it is set already.
 fn set_compat(config: &mut ModelConfig, field: &str, value: String) {
     if !config.compat.is_object() {
         config.compat = Value::Object(Map::new());

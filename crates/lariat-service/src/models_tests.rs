@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use super::*;
 use crate::config::Said;
 
-/// Variables and stored keys of a test.
-struct Told(&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)]);
+/// The variables and stored keys of a test.
+struct TestKeys(&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)]);
 
-impl Keys for Told {
+impl Keys for TestKeys {
     fn variable(&self, name: &str) -> Option<String> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     }
@@ -17,7 +17,7 @@ impl Keys for Told {
     }
 }
 
-const NOTHING: Told = Told(&[], &[]);
+const NOTHING: TestKeys = TestKeys(&[], &[]);
 
 fn config(values: Value) -> Config {
     let values = values.as_object().cloned().unwrap();
@@ -35,28 +35,32 @@ fn every_default_model_is_in_the_catalogue() {
 }
 
 #[test]
-fn without_a_name_the_first_service_with_a_key_answers() {
+fn default_model_is_of_first_provider_with_key() {
     let config = config(json!({}));
-    let keys = Told(&[("OPENAI_API_KEY", "k"), ("GROQ_API_KEY", "g")], &[]);
+    let keys = TestKeys(&[("OPENAI_API_KEY", "k"), ("GROQ_API_KEY", "g")], &[]);
     assert_eq!(Models::new(&config, &keys).chosen().unwrap().provider, "openai");
-    let keys = Told(&[("ANTHROPIC_API_KEY", "")], &[("groq", "g")]);
-    assert_eq!(Models::new(&config, &keys).chosen().unwrap().provider, "groq", "an empty variable is no key");
+    let keys = TestKeys(&[("ANTHROPIC_API_KEY", "")], &[("groq", "g")]);
+    assert_eq!(
+        Models::new(&config, &keys).chosen().unwrap().provider,
+        "groq",
+        "an empty variable is not a key"
+    );
     assert!(matches!(Models::new(&config, &NOTHING).chosen(), Err(ServiceError::NoModel)));
 }
 
 #[test]
-fn a_variable_counts_before_what_was_stored_and_the_settings_name_counts_first() {
+fn configured_variable_wins_over_usual_one_and_stored_key() {
     let config = config(json!({ "providers": { "openai": { "key_env": "MINE" } } }));
-    let keys = Told(&[("OPENAI_API_KEY", "usual"), ("MINE", "own")], &[("openai", "stored")]);
+    let keys = TestKeys(&[("OPENAI_API_KEY", "usual"), ("MINE", "own")], &[("openai", "stored")]);
     assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("own"));
-    let keys = Told(&[("OPENAI_API_KEY", "usual")], &[("openai", "stored")]);
+    let keys = TestKeys(&[("OPENAI_API_KEY", "usual")], &[("openai", "stored")]);
     assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("usual"));
-    let keys = Told(&[], &[("openai", "stored")]);
+    let keys = TestKeys(&[], &[("openai", "stored")]);
     assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("stored"));
 }
 
 #[test]
-fn a_service_of_the_settings_needs_no_key_and_no_catalogue() {
+fn configured_provider_needs_no_key_and_no_catalogue() {
     let config = config(json!({
         "model": "mine/big-one",
         "providers": { "mine": { "api": "openai-chat", "base_url": "http://127.0.0.1:1/v1", "context": 32000 } },
@@ -68,9 +72,9 @@ fn a_service_of_the_settings_needs_no_key_and_no_catalogue() {
 }
 
 #[test]
-fn a_known_service_at_another_address_keeps_its_prices() {
+fn known_provider_at_another_url_keeps_its_prices() {
     let config = config(json!({ "providers": { "anthropic": { "base_url": "http://127.0.0.1:1" } } }));
-    let keys = Told(&[("ANTHROPIC_API_KEY", "k")], &[]);
+    let keys = TestKeys(&[("ANTHROPIC_API_KEY", "k")], &[]);
     let model = Models::new(&config, &keys).find("anthropic/claude-sonnet-4-5").unwrap();
     assert_eq!(model.base_url, "http://127.0.0.1:1");
     assert_eq!(model.api, "anthropic-messages");
@@ -78,7 +82,7 @@ fn a_known_service_at_another_address_keeps_its_prices() {
 }
 
 #[test]
-fn a_server_on_this_machine_needs_nothing() {
+fn local_server_needs_no_configuration() {
     let config = config(json!({}));
     let model = Models::new(&config, &NOTHING).find("ollama/qwen3:8b").unwrap();
     assert_eq!((model.provider.as_str(), model.id.as_str()), ("ollama", "qwen3:8b"));
@@ -86,22 +90,22 @@ fn a_server_on_this_machine_needs_nothing() {
 }
 
 #[test]
-fn a_model_is_looked_at_without_a_key_and_without_a_model() {
+fn inspection_needs_no_key_and_no_model() {
     let none = config(json!({}));
-    let looking = |config, keys| Models::new(config, keys).with_purpose(Purpose::Looking).chosen();
-    let model = looking(&none, &NOTHING).unwrap();
+    let inspect = |config, keys| Models::new(config, keys).with_purpose(Purpose::Inspecting).chosen();
+    let model = inspect(&none, &NOTHING).unwrap();
     assert_eq!((model.id.as_str(), model.context_window), ("", 100_000));
-    let keys = Told(&[("OPENAI_API_KEY", "k")], &[]);
-    assert_eq!(looking(&none, &keys).unwrap().provider, "openai", "what would answer is what is looked at");
+    let keys = TestKeys(&[("OPENAI_API_KEY", "k")], &[]);
+    assert_eq!(inspect(&none, &keys).unwrap().provider, "openai", "inspects the model that a run would use");
     let named = config(json!({ "model": "anthropic/claude-sonnet-4-5" }));
-    let model = looking(&named, &NOTHING).unwrap();
+    let model = inspect(&named, &NOTHING).unwrap();
     assert_eq!((model.id.as_str(), model.context_window), ("claude-sonnet-4-5", 200_000));
     let wrong = config(json!({ "model": "anthropic/claude-sonet-4-5" }));
-    assert!(matches!(looking(&wrong, &NOTHING), Err(ServiceError::UnknownModel { .. })));
+    assert!(matches!(inspect(&wrong, &NOTHING), Err(ServiceError::UnknownModel { .. })));
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn errors_name_missing_key_and_similar_models() {
     let config = config(json!({ "providers": { "mine": { "base_url": "http://x", "models": ["large"] } } }));
     let models = Models::new(&config, &NOTHING);
     let Err(ServiceError::NoKey { provider, variables }) = models.find("claude-sonnet-4-5") else { panic!() };

@@ -1,7 +1,6 @@
-//! A directory, as the person who works in it has set it up.
+//! Loads a directory with its settings, trust and permissions.
 //!
-//! Owns the way from a directory to what counts in it: its files of settings, trust, permissions, and every setting with its
-//! origin. Invariant: nobody is reached, and nothing is started but git, when that is asked for.
+//! Contacts no server and starts no program, except git on request.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,62 +20,62 @@ use crate::local::{
 use crate::models::KnownModels;
 use crate::{Folders, ServiceError, tools, walls};
 
-/// What is asked for when somebody comes to a directory.
+/// The directory to load, with settings for this run.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Visit {
     /// The directory.
     pub directory: PathBuf,
-    /// Settings of the command line, by key.
+    /// Settings from flags, by key.
     pub flags: Map<String, Value>,
-    /// Settings of the environment, by key.
+    /// Settings from variables, by key.
     pub environment: Map<String, Value>,
-    /// Rules that allow, for this time.
+    /// Allow rules for this run.
     pub allow: Vec<String>,
-    /// Rules that deny, for this time.
+    /// Deny rules for this run.
     pub deny: Vec<String>,
-    /// Settings in Claude Code's format, for this time: each with where they come from and their text.
+    /// Settings in Claude Code's format for this run, each as origin and text.
     pub settings: Vec<(String, String)>,
-    /// The only tools that there are, by our names or Claude Code's; all of them without.
+    /// The tools to offer, by our names or Claude Code's; all if `None`.
     pub tools: Option<Vec<String>>,
-    /// Whether what the project brings is trusted, for this time.
+    /// Whether to trust the project for this run.
     pub trusting: bool,
-    /// Whether nothing that the project brings is trusted, whatever was said before.
+    /// Whether to ignore trust that the user granted earlier.
     pub distrusting: bool,
 }
 
 impl Visit {
-    /// Comes to a directory.
+    /// Loads a directory without further settings.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into(), ..Self::default() }
     }
 }
 
-/// A directory, as the person who works in it has set it up.
+/// A directory with everything that applies in it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Place {
-    /// Its files.
+    /// Access to its files.
     pub workspace: Workspace,
-    /// What it brings, and what that is worth.
+    /// Its configuration and trust.
     pub opened: Opened,
-    /// Every setting.
+    /// The merged settings.
     pub config: Config,
-    /// Every model that is known, with the person's corrections.
+    /// The model catalogue, with the user's corrections.
     pub catalogue: KnownModels,
-    /// The only tools that there are; all of them without.
+    /// The tools to offer; all if `None`.
     pub(crate) tools: Option<BTreeSet<String>>,
 }
 
-/// Settings of all users of the machine.
+/// Settings files for all users of the machine.
 const MANAGED: [(&str, Format); 2] =
     [("/etc/lariat/config.toml", Format::Toml), ("/etc/claude-code/managed-settings.json", Format::Json)];
 
 impl Place {
-    /// Comes to a directory.
+    /// Loads a directory.
     ///
     /// # Errors
-    /// When it cannot be opened, settings cannot be read, or something that restricts cannot be put into effect.
+    /// If it cannot be opened, settings are invalid, or a restriction cannot be enforced.
     pub fn visit(visit: &Visit, folders: &Folders) -> Result<Self, ServiceError> {
         let unusable = |error: &dyn std::fmt::Display| ServiceError::Directory {
             path: visit.directory.display().to_string(),
@@ -104,22 +103,23 @@ impl Place {
         }
         let mut opened = opening.open()?;
         opened.places = opened.places.with_readable(skill_folders(&folders.home));
-        for layer in rules(visit) {
+        for layer in flag_rules(visit) {
             opened.take_layer(layer).map_err(OpenError::from)?;
         }
-        let config = Config::merge(said(visit, &opened));
+        let config = Config::merge(layers(visit, &opened));
         if let Some(broken) = config.broken.first() {
-            return Err(restriction(located(broken.clone())));
+            return Err(restriction_error(with_line(broken.clone())));
         }
-        if let Some(broken) = tools::misnamed(&opened.layers) {
-            return Err(restriction(located(broken)));
+        if let Some(broken) = tools::unknown_tool_rule(&opened.layers) {
+            return Err(restriction_error(with_line(broken)));
         }
-        let tools = visit.tools.as_ref().map(|names| tools::only(names)).transpose().map_err(restriction)?;
+        let tools =
+            visit.tools.as_ref().map(|names| tools::select(names)).transpose().map_err(restriction_error)?;
         Ok(Self { workspace, opened, config, catalogue: known_models(folders)?, tools })
     }
 
-    /// Asks git what the repository is like, if the place is one. It answers beside what is done next, so whoever asks first
-    /// of all waits least. Needs a runtime.
+    /// Starts a git status query if the directory is in a repository. Git works in the background, so call this early. Needs
+    /// a Tokio runtime.
     pub fn ask_git(&self, folders: &Folders, environment: &Environment) -> Option<Arc<GitNotes>> {
         let scratch = folders.scratch();
         let _ = walls::make(&scratch);
@@ -128,7 +128,7 @@ impl Place {
         Some(Arc::new(GitNotes::new(git).asking_now()))
     }
 
-    /// Its files, as the tools of an agent reach them: with the person's own skills, to be read.
+    /// The files that tools can access, including read access to the user's own skills.
     pub(crate) fn tool_files(&self) -> Workspace {
         let folders = self.opened.places.readable.iter().filter(|folder| !folder.starts_with(self.path()));
         folders.fold(self.workspace.clone(), |workspace, folder| {
@@ -136,8 +136,9 @@ impl Place {
         })
     }
 
-    /// What programs inherit here: what they inherit anywhere, and the variables that settings name. No program is taken by
-    /// its name from where an agent can write, and git takes no folder for a repository because it looks like one.
+    /// The environment of programs here: the inherited one with the variables from the settings. Program names never resolve
+    /// to files that the agent can write, and git does not treat a directory as a bare repository just because it looks like
+    /// one.
     pub fn environment(&self, inherited: &Environment) -> Environment {
         let named = self.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Variable);
         let environment = named.fold(inherited.clone(), |environment, value| {
@@ -153,13 +154,13 @@ impl Place {
             .with_git_setting("safe.bareRepository", "explicit")
     }
 
-    /// Its path.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         self.workspace.path()
     }
 }
 
-/// The catalogue, with the corrections of the person's file.
+/// The catalogue with the corrections from the user's file.
 fn known_models(folders: &Folders) -> Result<KnownModels, ServiceError> {
     let path = folders.models();
     let unusable = |reason: String| ServiceError::Folder { path: path.display().to_string(), reason };
@@ -172,8 +173,8 @@ fn known_models(folders: &Folders) -> Result<KnownModels, ServiceError> {
     }
 }
 
-/// The rules of the command line.
-fn rules(visit: &Visit) -> Vec<Layer> {
+/// The permission rules from flags.
+fn flag_rules(visit: &Visit) -> Vec<Layer> {
     let layer = |effect, flag: &str, rules: &[String]| {
         let layer = Layer::new(Origin::named(Level::Flags, flag));
         (!rules.is_empty()).then(|| rules.iter().fold(layer, |layer, rule| layer.with_rule(effect, rule)))
@@ -183,12 +184,12 @@ fn rules(visit: &Visit) -> Vec<Layer> {
     allow.into_iter().chain(deny).collect()
 }
 
-fn restriction(broken: BrokenRestriction) -> ServiceError {
+fn restriction_error(broken: BrokenRestriction) -> ServiceError {
     OpenError::from(SettingsError::Restriction(Box::new(broken))).into()
 }
 
-/// With the line of the file that it stands on. Read again, because what was parsed is gone: only for the message.
-fn located(broken: BrokenRestriction) -> BrokenRestriction {
+/// Adds the line number, for the error message. Parses the file again, because the parsed document is gone.
+fn with_line(broken: BrokenRestriction) -> BrokenRestriction {
     let Some(file) = broken.origin.file.clone().filter(|_| broken.line.is_none()) else { return broken };
     let document = walls::read(&file).and_then(|text| {
         let format =
@@ -203,9 +204,9 @@ fn located(broken: BrokenRestriction) -> BrokenRestriction {
     broken.with_line(line)
 }
 
-/// What every place says. Files of Claude Code say many things that are none of ours; those are not looked at.
-fn said(visit: &Visit, opened: &Opened) -> Vec<Said> {
-    let mut said = vec![
+/// The settings of all layers. Claude Code's files contain many other keys, which are ignored.
+fn layers(visit: &Visit, opened: &Opened) -> Vec<Said> {
+    let mut layers = vec![
         Said { origin: Origin::flags(), values: visit.flags.clone() },
         Said { origin: Origin::environment(), values: visit.environment.clone() },
     ];
@@ -213,17 +214,17 @@ fn said(visit: &Visit, opened: &Opened) -> Vec<Said> {
         origin.file.as_ref().and_then(|file| file.extension()).is_some_and(|extension| extension == "toml")
     };
     let settings = opened.values.iter().filter(|value| value.kind == ConfiguredKind::Setting);
-    // Of settings that were given as text the model counts besides permissions, hooks and variables.
+    // Settings given as text may also set the model, besides permissions, hooks and variables.
     let is_given = |value: &Configured| value.origin.level == Level::Flags && value.name == "model";
     for value in settings.filter(|value| is_ours(&value.origin) || is_given(value)) {
-        let of_origin = said.iter_mut().find(|said| said.origin == value.origin);
+        let of_origin = layers.iter_mut().find(|layer| layer.origin == value.origin);
         match of_origin {
-            Some(said) => drop(said.values.insert(value.name.clone(), value.value.clone())),
-            None => said.push(Said {
+            Some(layer) => drop(layer.values.insert(value.name.clone(), value.value.clone())),
+            None => layers.push(Said {
                 origin: value.origin.clone(),
                 values: Map::from_iter([(value.name.clone(), value.value.clone())]),
             }),
         }
     }
-    said
+    layers
 }

@@ -1,64 +1,65 @@
-//! Files and folders that only the person may read: made so, and closed where they are open.
+//! Creates files and directories that only the user can read, and restricts those that others can read.
 //!
-//! Invariant: a session's journal is not written to a file that other users can read.
+//! A session's journal is never written to a file that other users can read.
 
 use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// What other users can do with a file.
+/// The permission bits of other users.
 const OTHERS: u32 = 0o077;
 
-/// Whether something had to be closed.
+/// Whether other users had access before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Was {
-    /// Only the person could read it.
+pub(crate) enum PriorAccess {
+    /// Only the user had access.
     Private,
-    /// Others could, until now.
+    /// Others had access until now.
     Open,
 }
 
-/// A folder that only the person can enter, made with those above it if they are missing.
-pub(crate) fn folder(path: &Path) -> io::Result<Was> {
+/// Makes a directory private, creating it and its parents if missing.
+pub(crate) fn directory(path: &Path) -> io::Result<PriorAccess> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    close(path, 0o700)
+    restrict(path, 0o700)
 }
 
-/// A folder that the person chose, which may be shared: made private if it is missing, and left as it is otherwise.
-pub(crate) fn chosen_folder(path: &Path) -> io::Result<()> {
+/// Creates a directory that the user chose, private if it is missing. Leaves an existing one unchanged, because it may be shared.
+pub(crate) fn user_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// The files of a database: the file itself is made if it is missing, so that it never has another mode; what the
-/// database makes beside it has the same mode.
-pub(crate) fn database(path: &Path) -> io::Result<Was> {
+/// Makes the files of a database private. Creates the main file if missing, so that it never has another mode; the database
+/// creates its other files with the same mode.
+pub(crate) fn database(path: &Path) -> io::Result<PriorAccess> {
     create(path)?;
-    let mut was = close(path, 0o600)?;
+    let mut prior = restrict(path, 0o600)?;
     for end in ["-wal", "-shm", ".lock"] {
         let mut beside = path.as_os_str().to_owned();
         beside.push(end);
         let beside = PathBuf::from(beside);
-        if beside.symlink_metadata().is_ok_and(|state| state.is_file()) && close(&beside, 0o600)? == Was::Open
+        if beside.symlink_metadata().is_ok_and(|state| state.is_file())
+            && restrict(&beside, 0o600)? == PriorAccess::Open
         {
-            was = Was::Open;
+            prior = PriorAccess::Open;
         }
     }
-    Ok(was)
+    Ok(prior)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the database of sessions, in a folder of the person's")]
+#[expect(clippy::disallowed_methods, reason = "the session database, in a directory of the user")]
 fn create(path: &Path) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
 }
 
-fn close(path: &Path, mode: u32) -> io::Result<Was> {
+fn restrict(path: &Path, mode: u32) -> io::Result<PriorAccess> {
     let state = path.metadata()?;
     if state.mode() & OTHERS == 0 {
-        return Ok(Was::Private);
+        return Ok(PriorAccess::Private);
     }
     std::fs::set_permissions(path, Permissions::from_mode(mode))?;
-    Ok(Was::Open)
+    Ok(PriorAccess::Open)
 }
 
 #[cfg(test)]

@@ -1,6 +1,4 @@
-//! Sessions on this machine: the store they live in, and the way to one.
-//!
-//! Owns which session is meant (a new one, one by its id or the beginning of it, the newest of a directory, a fork).
+//! The sessions of this machine: opens the store, finds sessions and starts them.
 
 use std::sync::Arc;
 
@@ -15,39 +13,39 @@ use lariat_runtime::prompt::ContextReport;
 use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
 
-use crate::assembly::Parts;
+use crate::assembly::SessionParts;
 use crate::models::{Keys, Purpose};
 use crate::place::Place;
-use crate::private::{self, Was};
+use crate::private::{self, PriorAccess};
 use crate::session::{Driving, Session};
 use crate::{Folders, ServiceError, StoredLearnings};
 
-/// Which session is meant.
+/// Which session to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Which {
-    /// A new one.
+    /// A new session.
     #[default]
     New,
-    /// One by its id, or the beginning of it.
+    /// The session with this id or unique prefix.
     Resume(String),
-    /// The one of the directory that was active last.
+    /// The most recent session of the directory.
     Continue,
-    /// A new one that shares everything with another so far.
+    /// A new session with the history of another.
     Fork(String),
 }
 
-/// What is in the window of a session.
+/// The context window of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WindowLook {
-    /// What is in it.
+    /// Its contents.
     pub report: ContextReport,
-    /// The model whose window it is; without one, the window is that of the settings, or the usual one.
+    /// The model; `None` if no model is configured, so that the size is the default.
     pub model: Option<String>,
 }
 
-/// Sessions on this machine.
+/// The sessions of this machine.
 #[derive(Clone)]
 pub struct LocalService {
     folders: Folders,
@@ -57,18 +55,18 @@ pub struct LocalService {
     registry: ProviderRegistry,
     client: ClientConfig,
     keeper: Option<Keeper>,
-    /// What a person should know of the store.
+    /// Notes for the user about the store.
     notices: Vec<String>,
 }
 
-/// Sessions that are looked through for the beginning of an id.
+/// Maximum number of ids to list for an ambiguous prefix.
 const AMBIGUOUS: usize = 5;
 
 impl LocalService {
-    /// Opens the store of a person; `path` where it is not in the usual place.
+    /// Opens the user's session store. `path` overrides its usual location.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If it cannot be opened.
     pub async fn open(
         folders: Folders,
         path: Option<std::path::PathBuf>,
@@ -80,27 +78,27 @@ impl LocalService {
             reason: error.to_string(),
         };
         let mut notices = Vec::new();
-        let mut say = |path: &std::path::Path, was: Was| {
-            if was == Was::Open {
-                notices.push(format!("other users could read {}; now only you can", path.display()));
+        let mut say = |path: &std::path::Path, was: PriorAccess| {
+            if was == PriorAccess::Open {
+                notices.push(format!("other users could read {}; fixed, now only you can", path.display()));
             }
         };
-        let state = private::folder(&folders.state).map_err(|error| unusable(&folders.state, error))?;
+        let state = private::directory(&folders.state).map_err(|error| unusable(&folders.state, error))?;
         say(&folders.state, state);
         let path = path.unwrap_or_else(|| folders.sessions());
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
-            private::chosen_folder(folder).map_err(|error| unusable(folder, error))?;
+            private::user_directory(folder).map_err(|error| unusable(folder, error))?;
         }
         say(&path, private::database(&path).map_err(|error| unusable(&path, error))?);
         let store = SqliteStore::open(&path, StoreOptions::default()).await?;
         Ok(Self { notices, ..Self::on(folders, Arc::new(store), environment, keys) })
     }
 
-    /// Sessions that are gone with the process.
+    /// Opens an in-memory store, whose sessions end with the process.
     ///
     /// # Errors
-    /// When the store cannot be made.
+    /// If the store cannot be created.
     pub async fn ephemeral(
         folders: Folders,
         environment: Environment,
@@ -116,7 +114,7 @@ impl LocalService {
         Self { folders, environment, keys, store, registry, client, keeper: None, notices }
     }
 
-    /// Reaches everything outside of this machine (models, pages, hooks, collectors) through this proxy and with these certificates.
+    /// Sets the proxy and certificates for all connections to other machines.
     #[must_use]
     pub fn with_client(mut self, config: ClientConfig) -> Self {
         self.registry = ProviderRegistry::on(Arc::new(HttpClient::new(config.clone())));
@@ -124,32 +122,32 @@ impl LocalService {
         self
     }
 
-    /// Has commands of sessions started by a keeper: it makes each start cheaper for a program that holds much.
+    /// Starts commands through a keeper process, which is cheaper for a program with much memory.
     #[must_use]
     pub fn with_keeper(mut self, keeper: Keeper) -> Self {
         self.keeper = Some(keeper);
         self
     }
 
-    /// The sessions, to list, read, fork, delete, check and watch.
+    /// The session archive: list, read, fork, delete, verify and watch sessions.
     pub fn archive(&self) -> Arc<dyn SessionArchive> {
         Arc::clone(&self.store) as Arc<dyn SessionArchive>
     }
 
-    /// The sessions, with what only this store can say of them.
+    /// The SQLite store itself.
     pub fn store(&self) -> &Arc<SqliteStore> {
         &self.store
     }
 
-    /// The person's folders.
+    /// The user's directories.
     pub fn folders(&self) -> &Folders {
         &self.folders
     }
 
-    /// The session that an id, or the beginning of one, names.
+    /// Finds a session by its id or a unique prefix.
     ///
     /// # Errors
-    /// When there is none, or several.
+    /// If none or several match.
     pub async fn find(&self, id: &str) -> Result<SessionSummary, ServiceError> {
         let whole = SessionId::from(id);
         if self.store.head(&whole).await? > 0 {
@@ -172,10 +170,10 @@ impl LocalService {
         }
     }
 
-    /// The session of a directory that was active last.
+    /// The most recent session of a directory.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub async fn newest(&self, directory: &std::path::Path) -> Result<SessionSummary, ServiceError> {
         let directory = directory.display().to_string();
         let mut query = ListQuery::default();
@@ -185,10 +183,10 @@ impl LocalService {
         found.ok_or(ServiceError::NothingToContinue(directory))
     }
 
-    /// Begins to drive a session in a place.
+    /// Opens a session to run it in a directory.
     ///
     /// # Errors
-    /// When there is no such session or model, or something that it needs cannot be had.
+    /// If the session or model is unknown, or the session cannot be built.
     pub async fn drive(
         &self,
         place: &Place,
@@ -198,12 +196,12 @@ impl LocalService {
         self.assemble(place, which, Purpose::Calling, driving).await
     }
 
-    /// What is in the window of a session, or would be in that of a new one. Needs no model and no key, and reaches nobody.
+    /// Reports the context window of a session, or of a new one. Needs no model and no key, and contacts no server.
     ///
     /// # Errors
-    /// When there is no such session, or the settings name a model that nobody knows.
+    /// If the session is unknown, or the settings name an unknown model.
     pub async fn window(&self, place: &Place, which: &Which) -> Result<WindowLook, ServiceError> {
-        let session = self.assemble(place, which, Purpose::Looking, Driving::default()).await?;
+        let session = self.assemble(place, which, Purpose::Inspecting, Driving::default()).await?;
         let model = Some(session.model().id.clone()).filter(|id| !id.is_empty());
         Ok(WindowLook { report: session.context().await?, model })
     }
@@ -226,7 +224,7 @@ impl LocalService {
             }
         };
         let store = Arc::clone(&self.store) as Arc<dyn SessionStore>;
-        let mut session = Session::assemble(Parts {
+        let mut session = Session::assemble(SessionParts {
             place,
             folders: &self.folders,
             keys: &*self.keys,

@@ -1,4 +1,4 @@
-//! A session that is driven in this process: what front ends can do with it. They never see an agent.
+//! A session that runs in this process, as front ends use it. They never access the agent itself.
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ use crate::ServiceError;
 use crate::local::GitNotes;
 use crate::traces::Traces;
 
-/// How a session is driven, besides what the settings say.
+/// Options of a session, besides the settings.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Driving {
-    /// Who answers questions of the model; without, it has no tool to ask.
+    /// Answers the model's questions; without it, the model has no tool to ask.
     pub asker: Option<Arc<dyn Asker>>,
-    /// The schema that answers must have.
+    /// The JSON schema that answers must match.
     pub schema: Option<Value>,
-    /// Words that come before our own system prompt.
+    /// Text that precedes Lariat's system prompt.
     pub system_prompt: Option<String>,
-    /// What git says of the place, if it was asked before ([`Place::ask_git`](crate::Place::ask_git)). For one session.
+    /// A git query that was started in advance ([`Place::ask_git`](crate::Place::ask_git)). For one session.
     pub git: Option<Arc<GitNotes>>,
 }
 
-/// A session that is driven in this process.
+/// A session that runs in this process.
 pub struct Session {
     pub(crate) agent: Agent,
     pub(crate) gate: Arc<Gate>,
@@ -42,22 +42,22 @@ pub struct Session {
     pub(crate) tools: Vec<String>,
     pub(crate) traces: Traces,
     pub(crate) is_confined: bool,
-    /// What a person should know before it begins.
+    /// Notes for the user before the session starts.
     pub notices: Vec<String>,
 }
 
-/// What a person says.
+/// A user's message.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Prompt {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// Pictures: their bytes in base64 and their type.
+    /// Images, as base64 data and media type.
     pub images: Vec<(String, String)>,
 }
 
 impl Prompt {
-    /// Words.
+    /// A prompt without images.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), images: Vec::new() }
     }
@@ -73,12 +73,12 @@ impl Prompt {
 }
 
 impl Session {
-    /// The session.
+    /// The id of the session.
     pub fn id(&self) -> SessionId {
         self.agent.session_id()
     }
 
-    /// The model that answers.
+    /// The model of the session.
     pub const fn model(&self) -> &ModelConfig {
         &self.model
     }
@@ -88,26 +88,26 @@ impl Session {
         &self.tools
     }
 
-    /// Whether commands run in a sandbox.
+    /// Whether commands run in the sandbox.
     pub const fn is_confined(&self) -> bool {
         self.is_confined
     }
 
-    /// What runs without a question.
+    /// The permission mode.
     pub fn mode(&self) -> Mode {
         self.gate.mode()
     }
 
-    /// Changes what runs without a question, as far as the settings permit it. Gives the mode that counts now.
+    /// Changes the permission mode as far as the settings permit. Returns the effective mode.
     pub fn set_mode(&self, mode: Mode) -> Mode {
         self.gate.set_mode(mode)
     }
 
-    /// Goes on with what was interrupted. Its stream is empty, and finishes with an error that
-    /// [`is_nothing_to_recover`](lariat_runtime::AgentError::is_nothing_to_recover), when nothing was.
+    /// Recovers an interrupted run. If there is none, the stream is empty and finishes with an error that
+    /// [`is_nothing_to_recover`](lariat_runtime::AgentError::is_nothing_to_recover).
     ///
     /// # Errors
-    /// When it is running.
+    /// If a run is active.
     pub fn recover(&self) -> Result<RunStream, ServiceError> {
         Ok(self.agent.recover_stream()?)
     }
@@ -115,90 +115,91 @@ impl Session {
     /// Runs a prompt.
     ///
     /// # Errors
-    /// When it is running.
+    /// If a run is active.
     pub fn prompt(&self, prompt: Prompt) -> Result<RunStream, ServiceError> {
         Ok(self.agent.prompt_messages(vec![prompt.message()])?)
     }
 
-    /// Lets the model answer the conversation as it is, after a failure or a limit. Its stream is empty, and finishes with
-    /// an error that [`is_nothing_to_answer`](lariat_runtime::AgentError::is_nothing_to_answer), when the model spoke last.
+    /// Lets the model reply to the conversation as it is, after a failure or a limit. If the last message is the model's, the
+    /// stream is empty and finishes with an error that
+    /// [`is_nothing_to_answer`](lariat_runtime::AgentError::is_nothing_to_answer).
     ///
     /// # Errors
-    /// When it is running.
+    /// If a run is active.
     pub fn go_on(&self) -> Result<RunStream, ServiceError> {
         Ok(self.agent.continue_loop()?)
     }
 
-    /// The changes that plan mode queued, with what each would come to now.
+    /// The changes queued in plan mode, each with its effect on the current files.
     ///
     /// # Errors
-    /// When it is running, or the journal cannot be read.
+    /// If a run is active, or the journal cannot be read.
     pub async fn plan(&self) -> Result<Plan, ServiceError> {
         Ok(self.agent.plan().await?)
     }
 
-    /// Records a decision about the plan and carries out what it approves.
+    /// Records a decision about the plan and applies what it approves.
     pub fn carry_out(&self, decision: PlanDecision) -> RunStream {
         self.agent.carry_out_stream(decision)
     }
 
-    /// Drops the plan.
+    /// Discards the plan.
     ///
     /// # Errors
-    /// When it is running, or the journal cannot be written.
+    /// If a run is active, or the journal cannot be written.
     pub async fn drop_plan(&self) -> Result<(), ServiceError> {
         Ok(self.agent.drop_plan().await?)
     }
 
-    /// Checks an answer against the schema; none when there is no schema.
+    /// Checks an answer against the schema; `None` without a schema.
     pub fn answer(&self, output: &AgentOutput) -> Option<Result<Value, String>> {
         Some(self.form.as_ref()?.read(&output.text))
     }
 
-    /// Tells the model what is wrong with its answer, and lets it try again.
+    /// Asks the model for another answer, with the problem of the last one.
     ///
     /// # Errors
-    /// When it is running.
+    /// If a run is active.
     pub fn again(&self, problem: &str) -> Result<Option<RunStream>, ServiceError> {
         let Some(form) = &self.form else { return Ok(None) };
         Ok(Some(self.agent.prompt_messages(vec![form.again(problem)])?))
     }
 
-    /// Answers a question about a call.
+    /// Answers an approval request.
     pub fn respond(&self, request: RequestId, decision: PermissionDecision) {
         self.agent.respond_permission(request, decision);
     }
 
-    /// Says something to a run, heard between calls.
+    /// Sends a message to the active run, which receives it between tool calls.
     pub fn steer(&self, prompt: Prompt) {
         self.agent.steer(prompt.message());
     }
 
-    /// Ends the run. The session is kept.
+    /// Stops the active run. The session remains.
     pub fn interrupt(&self) {
         self.agent.abort();
     }
 
-    /// Goes back to a message.
+    /// Rewinds the conversation to a message.
     ///
     /// # Errors
-    /// When it is running, or the journal cannot be written.
+    /// If a run is active, or the journal cannot be written.
     pub async fn rewind(&self, tip: Option<MessageId>) -> Result<(), ServiceError> {
         Ok(self.agent.rewind(tip).await?)
     }
 
-    /// What the session is called, and its tags.
+    /// Sets the title and tags.
     ///
     /// # Errors
-    /// When it is running, or the journal cannot be written.
+    /// If a run is active, or the journal cannot be written.
     pub async fn describe(&self, description: Description) -> Result<(), ServiceError> {
         Ok(self.agent.describe(description).await?)
     }
 
-    /// What is in the window.
+    /// Reports the context window.
     ///
     /// # Errors
-    /// When the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn context(&self) -> Result<ContextReport, ServiceError> {
         Ok(self.agent.context().await?)
     }
@@ -208,7 +209,7 @@ impl Session {
         self.agent.messages()
     }
 
-    /// Tells hooks that the session ends and lets traces be written, and waits for both.
+    /// Runs the hooks for the end of the session and flushes traces, and waits for both.
     pub async fn close(&self) {
         self.agent.close().await;
         self.traces.close().await;

@@ -1,4 +1,4 @@
-//! Which tools a session here has, by name: to choose some of them, and to tell a slip in a rule.
+//! The names of all tools, to select some of them and to detect typos in rules.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lariat_core::nearest::nearest;
 use lariat_guard::{BrokenRestriction, Effect, Layer, Level, Origin, foreign_tool_names, tools_named};
 
-/// Every tool of a session here.
+/// The names of all built-in tools.
 pub(crate) const NAMES: &[&str] = &[
     "agent",
     "apply_patch",
@@ -33,30 +33,30 @@ fn known() -> impl Iterator<Item = &'static str> {
     NAMES.iter().copied().chain(foreign_tool_names())
 }
 
-/// Whether a name is that of a tool: one of ours, one that Claude Code's settings know, or one of a tool server.
+/// Whether a name is a tool's: built in, known from Claude Code's settings, or of an MCP server.
 pub fn is_tool(name: &str) -> bool {
     name.starts_with("mcp__") || known().any(|known| known == name)
 }
 
-fn meant(name: &str) -> String {
+fn suggestion(name: &str) -> String {
     nearest(name, known()).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 
-/// A rule that denies or asks and names a tool that there is not: it would restrict nothing.
-pub(crate) fn misnamed(layers: &[Layer]) -> Option<BrokenRestriction> {
+/// Finds a deny or ask rule for an unknown tool, which would restrict nothing.
+pub(crate) fn unknown_tool_rule(layers: &[Layer]) -> Option<BrokenRestriction> {
     let rules = layers.iter().flat_map(|layer| &layer.rules).filter(|rule| rule.effect != Effect::Allow);
     rules.into_iter().find_map(|rule| {
         let name = rule.own_tool().filter(|name| !known().any(|known| known == *name))?;
-        let reason = format!("names no tool that there is{}", meant(name));
+        let reason = format!("names an unknown tool{}", suggestion(name));
         Some(BrokenRestriction::new(&rule.text, reason, Arc::clone(&rule.origin)))
     })
 }
 
-/// Our tools that a list of names leaves.
+/// The built-in tools in a list of names.
 ///
 /// # Errors
-/// When a name is not that of a tool.
-pub(crate) fn only(names: &[String]) -> Result<BTreeSet<String>, BrokenRestriction> {
+/// If a name is not a tool's.
+pub(crate) fn select(names: &[String]) -> Result<BTreeSet<String>, BrokenRestriction> {
     let mut only = BTreeSet::new();
     for name in names {
         match tools_named(name) {
@@ -64,7 +64,11 @@ pub(crate) fn only(names: &[String]) -> Result<BTreeSet<String>, BrokenRestricti
             None if known().any(|known| known == name) => drop(only.insert(name.clone())),
             None => {
                 let origin = Arc::new(Origin::named(Level::Flags, "--tools"));
-                return Err(BrokenRestriction::new(name, format!("is not a tool{}", meant(name)), origin));
+                return Err(BrokenRestriction::new(
+                    name,
+                    format!("is not a known tool{}", suggestion(name)),
+                    origin,
+                ));
             }
         }
     }

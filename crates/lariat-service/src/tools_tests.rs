@@ -5,22 +5,29 @@ fn rule(effect: Effect, text: &str) -> Vec<Layer> {
 }
 
 #[test]
-fn a_rule_about_a_tool_that_does_not_exist_is_a_slip() {
+fn deny_rule_for_unknown_tool_is_a_typo() {
     for text in ["Raed", "bsah", "read_files"] {
-        let broken = misnamed(&rule(Effect::Deny, text)).unwrap();
+        let broken = unknown_tool_rule(&rule(Effect::Deny, text)).unwrap();
         assert!(broken.reason.contains("did you mean"), "{broken}");
     }
     for text in ["Read", "bash", "mcp__x", "mcp__x__y", "*", "ExitPlanMode", "recall"] {
-        assert_eq!(misnamed(&rule(Effect::Deny, text)), None, "{text}");
+        assert_eq!(unknown_tool_rule(&rule(Effect::Deny, text)), None, "{text}");
     }
-    assert_eq!(misnamed(&rule(Effect::Allow, "Raed")), None, "to allow what is not there restricts nothing");
+    assert_eq!(
+        unknown_tool_rule(&rule(Effect::Allow, "Raed")),
+        None,
+        "allowing an unknown tool restricts nothing"
+    );
 }
 
 #[test]
-fn a_list_of_tools_leaves_those_and_no_others() {
+fn tool_list_selects_exactly_those_tools() {
     let names = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-    assert!(only(&[]).unwrap().is_empty());
-    assert_eq!(only(&names(&["Glob", "recall"])).unwrap(), names(&["glob", "recall"]).into_iter().collect());
-    assert!(only(&names(&["Bash"])).unwrap().contains("bash_stop"));
-    assert!(only(&names(&["Bahs"])).is_err());
+    assert!(select(&[]).unwrap().is_empty());
+    assert_eq!(
+        select(&names(&["Glob", "recall"])).unwrap(),
+        names(&["glob", "recall"]).into_iter().collect()
+    );
+    assert!(select(&names(&["Bash"])).unwrap().contains("bash_stop"));
+    assert!(select(&names(&["Bahs"])).is_err());
 }

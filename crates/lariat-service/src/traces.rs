@@ -1,4 +1,4 @@
-//! Traces of a session, where the settings ask for them: lines in a file, spans to a collector.
+//! Traces of a session, if the settings request them: lines in a file, spans to a collector.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::config::Config;
 use crate::local::TraceFile;
 use crate::models::Keys;
 use crate::otlp::Otlp;
-use crate::otlp::variables::{self, Asked};
+use crate::otlp::variables::{self, OtlpVariables};
 
-/// Who is shown the events of a session.
+/// The observers of a session's events.
 #[derive(Default)]
 pub(crate) struct Traces {
     lines: Option<Arc<TraceLog>>,
@@ -20,7 +20,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Those of the settings. A file that cannot be written is told, and is no reason not to work.
+    /// Starts the traces in the settings. A failure is only a notice and does not stop the session.
     pub(crate) fn of(
         config: &Config,
         keys: &dyn Keys,
@@ -29,23 +29,24 @@ impl Traces {
     ) -> Self {
         let lines = config.text("trace.file").and_then(|path| {
             let log = TraceFile::open(&path).and_then(|file| TraceLog::start(file, LiveEvents::Skip));
-            log.map_err(|error| notices.push(format!("no trace is written to {path}: {error}"))).ok()
+            log.map_err(|error| notices.push(format!("could not write a trace to {path}: {error}"))).ok()
         });
         let endpoint = config.text("telemetry.endpoint");
-        let spans = match variables::asked(endpoint, |name| keys.variable(name)) {
-            Asked::Nothing => None,
-            Asked::Unsupported(why) => {
-                notices.push(format!("no telemetry is sent: {why}"));
+        let spans = match variables::read_variables(endpoint, |name| keys.variable(name)) {
+            OtlpVariables::Nothing => None,
+            OtlpVariables::Unsupported(why) => {
+                notices.push(format!("not sending telemetry: {why}"));
                 None
             }
-            Asked::Send(mut otlp) => {
+            OtlpVariables::Send(mut otlp) => {
                 for header in config.texts("telemetry.headers") {
                     match header.split_once(':') {
                         Some((name, value)) => {
                             otlp.headers.push((name.trim().to_owned(), value.trim().to_owned()));
                         }
-                        None => notices
-                            .push("`telemetry.headers` holds an entry that is not `NAME: VALUE`".to_owned()),
+                        None => notices.push(
+                            "ignoring an entry of `telemetry.headers` that is not `NAME: VALUE`".to_owned(),
+                        ),
                     }
                 }
                 if config.flag("telemetry.content") {
@@ -58,7 +59,7 @@ impl Traces {
         Self { lines: lines.map(Arc::new), spans }
     }
 
-    /// Shows them the events of an agent.
+    /// Adds the observers to an agent.
     pub(crate) fn observing(&self, mut builder: AgentBuilder) -> AgentBuilder {
         if let Some(lines) = self.lines.clone() {
             builder = builder.observer(lines as Arc<dyn Observer>);
@@ -69,7 +70,7 @@ impl Traces {
         builder
     }
 
-    /// Writes and sends what waits.
+    /// Flushes all traces.
     pub(crate) async fn close(&self) {
         if let Some(spans) = &self.spans {
             spans.flush().await;

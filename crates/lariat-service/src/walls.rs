@@ -1,8 +1,8 @@
-//! Which sandbox works on this machine, remembered.
+//! Finds a working sandbox on this machine, and caches the result.
 //!
-//! Trying a sandbox takes longer than a whole turn, and what works does not change while a machine runs: what was found is kept with
-//! what it depends on (the boot, the program) and tried again when that is different. A file that lies can only name a backend:
-//! the command that it then fails to start is an error, never an unconfined command.
+//! Probing a sandbox takes longer than a whole turn, and the result does not change while a machine runs. The cache stores
+//! what the result depends on (the boot and the program) and is ignored if that differs. A forged cache can only name a
+//! backend; if that backend does not start, the command fails and never runs unsandboxed.
 
 use std::path::{Path, PathBuf};
 
@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 
 use crate::Folders;
 
-/// Where Linux names the current boot.
-const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+/// The kernel's id of the current boot.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Which backend is preferred, as a number: what was found under another order is looked for again.
-const ORDER: u64 = 2;
+/// The version of the backend preference. A cache with another version is ignored.
+const PREFERENCE_VERSION: u64 = 2;
 
-/// The sandbox that works here, by memory or by trying; the reasons when none does.
+/// The sandbox that works here, from the cache or by probing; the reasons if none does.
 pub async fn backend(folders: &Folders, environment: &Environment) -> Result<Backend, Vec<(String, String)>> {
     let file = folders.sandbox();
-    if let Some(known) = remembered(&file) {
+    if let Some(known) = cached_backend(&file) {
         return Ok(known);
     }
     let found = look(folders, environment).await;
@@ -32,50 +32,52 @@ pub async fn backend(folders: &Folders, environment: &Environment) -> Result<Bac
         .ok_or_else(|| found.refused.into_iter().map(|(name, reason)| (name.to_owned(), reason)).collect())
 }
 
-/// Tries every sandbox and remembers the one that works.
+/// Probes every sandbox and caches the one that works.
 pub async fn look(folders: &Folders, environment: &Environment) -> Found {
     let scratch = folders.scratch();
     let _ = make(&scratch);
     let found = probe(&scratch, environment).await;
     if let Some(backend) = found.backends.first() {
-        remember(&folders.sandbox(), backend);
+        cache_backend(&folders.sandbox(), backend);
     }
     found
 }
 
-fn remembered(file: &Path) -> Option<Backend> {
-    let kept: Value = serde_json::from_str(&read(file)?).ok()?;
-    if kept.get("order")? != ORDER || kept.get("boot")?.as_str()? != read(Path::new(BOOT))?.trim() {
+fn cached_backend(file: &Path) -> Option<Backend> {
+    let cache: Value = serde_json::from_str(&read(file)?).ok()?;
+    if cache.get("order")? != PREFERENCE_VERSION
+        || cache.get("boot")?.as_str()? != read(Path::new(BOOT_ID))?.trim()
+    {
         return None;
     }
-    match kept.get("backend")?.as_str()? {
+    match cache.get("backend")?.as_str()? {
         "landlock" => Some(Backend::Landlock),
         "bubblewrap" => {
-            let program = PathBuf::from(kept.get("program")?.as_str()?);
-            (kept.get("stamp")? == &stamp(&program)).then_some(Backend::Bubblewrap(program))
+            let program = PathBuf::from(cache.get("program")?.as_str()?);
+            (cache.get("stamp")? == &stamp(&program)).then_some(Backend::Bubblewrap(program))
         }
         _ => None,
     }
 }
 
-fn remember(file: &Path, backend: &Backend) {
-    let Some(boot) = read(Path::new(BOOT)) else { return };
-    let mut kept = json!({ "order": ORDER, "boot": boot.trim(), "backend": backend.name() });
-    if let (Backend::Bubblewrap(program), Some(kept)) = (backend, kept.as_object_mut()) {
-        kept.insert("program".to_owned(), Value::from(program.display().to_string()));
-        kept.insert("stamp".to_owned(), stamp(program));
+fn cache_backend(file: &Path, backend: &Backend) {
+    let Some(boot) = read(Path::new(BOOT_ID)) else { return };
+    let mut cache = json!({ "order": PREFERENCE_VERSION, "boot": boot.trim(), "backend": backend.name() });
+    if let (Backend::Bubblewrap(program), Some(cache)) = (backend, cache.as_object_mut()) {
+        cache.insert("program".to_owned(), Value::from(program.display().to_string()));
+        cache.insert("stamp".to_owned(), stamp(program));
     }
-    // Not being able to remember costs the next start a trial.
-    let _ = write(file, &kept.to_string());
+    // Without a cache, the next start probes again.
+    let _ = write(file, &cache.to_string());
 }
 
-/// What a program is changed with.
+/// Size, modification time and inode of a program, to detect changes.
 fn stamp(program: &Path) -> Value {
     use std::os::unix::fs::MetadataExt as _;
     program.metadata().map_or(Value::Null, |state| json!([state.size(), state.mtime(), state.ino()]))
 }
 
-#[expect(clippy::disallowed_methods, reason = "a file of ours, and the kernel's name of the boot")]
+#[expect(clippy::disallowed_methods, reason = "a file of ours, and the kernel's boot id")]
 pub(crate) fn read(file: &Path) -> Option<String> {
     std::fs::read_to_string(file).ok()
 }
@@ -91,5 +93,5 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
 }
 
 pub(crate) fn make(folder: &Path) -> std::io::Result<()> {
-    crate::private::folder(folder).map(drop)
+    crate::private::directory(folder).map(drop)
 }

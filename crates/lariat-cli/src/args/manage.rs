@@ -1,293 +1,263 @@
-//! The commands about everything but sessions.
+//! Arguments of every command except `run`, `sessions` and `replay`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Permissions.
 #[derive(Args, Debug)]
 pub(crate) struct PermissionsArgs {
-    /// What to do.
     #[command(subcommand)]
     pub(crate) command: PermissionsCommand,
 }
 
-/// What can be done with permissions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
-    /// List the rules that count in this directory, and the approvals that were remembered.
+    /// List the rules in effect in this directory and remembered approvals.
     #[command(visible_alias = "ls")]
     List(JsonArgs),
-    /// Say whether a call would run. Ends with 0 when it runs without a question, with 8 when it is asked or denied.
+    /// Test whether a tool call would run; exit 0 if it runs without asking, 8 if not.
     Test(CallArgs),
-    /// The same, with every reason.
+    /// Explain the decision for a tool call, with every reason.
     Explain(CallArgs),
-    /// Forget an approval that was remembered for this directory.
+    /// Remove an approval that was remembered for this directory.
     Revoke(RevokeArgs),
 }
 
-/// A listing.
 #[derive(Args, Debug)]
 pub(crate) struct JsonArgs {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// A call that is judged.
 #[derive(Args, Debug)]
 pub(crate) struct CallArgs {
-    /// A command, or the tool: `git status`, `bash`, `Read`, `mcp__server__tool`.
+    /// Command or tool: `git status`, `bash`, `Read`, `mcp__server__tool`.
     pub(crate) tool: String,
-    /// What the tool is called with: a command, a path, an address.
+    /// Argument of the tool call: a command, a path or a URL.
     #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<String>,
-    /// In this mode, not in that of the settings.
+    /// Permission mode to test [default: from settings].
     #[arg(long, value_name = "MODE", value_parser = ["default", "accept-edits", "plan", "auto", "dont-ask", "bypass"])]
     pub(crate) mode: Option<String>,
-    /// As JSON. Comes before the tool.
+    /// Print JSON; must come before the tool.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Revoke.
 #[derive(Args, Debug)]
 pub(crate) struct RevokeArgs {
-    /// The rule, as `lariat permissions list` shows it.
+    /// Rule, as shown by `lariat permissions list`.
     pub(crate) rule: String,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Trust.
 #[derive(Args, Debug)]
 pub(crate) struct TrustArgs {
-    /// The workspace; this directory without.
+    /// Project directory [default: the current directory].
     pub(crate) dir: Option<PathBuf>,
-    /// List what is trusted.
+    /// List trusted projects.
     #[arg(long, conflicts_with_all = ["revoke", "yes"])]
     pub(crate) list: bool,
-    /// Trust it no more.
+    /// Revoke trust in the project.
     #[arg(long, conflicts_with = "yes")]
     pub(crate) revoke: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// As JSON. Trusts it only with --yes.
+    /// Print JSON; trusts the project only with --yes.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Models.
 #[derive(Args, Debug)]
 pub(crate) struct ModelsArgs {
-    /// What to do; lists all models without.
+    /// Subcommand [default: list].
     #[command(subcommand)]
     pub(crate) command: Option<ModelsCommand>,
 }
 
-/// What can be done with models.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
-    /// List models with their windows and prices.
+    /// List models with context windows and prices.
     #[command(visible_alias = "ls")]
     List(ModelsListArgs),
-    /// Everything that is known of a model.
+    /// Show the details of a model.
     Show(ModelsShowArgs),
 }
 
-/// List models.
 #[derive(Args, Debug, Default)]
 pub(crate) struct ModelsListArgs {
-    /// Words that must all occur in the name.
+    /// Show only models whose name contains all of these words.
     pub(crate) words: Vec<String>,
-    /// Models of this service only.
+    /// Show only models of this provider.
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Show a model.
 #[derive(Args, Debug)]
 pub(crate) struct ModelsShowArgs {
-    /// `provider/model`, or the model alone; without, the model that a run in this directory uses.
+    /// Model, as `provider/model` or `model` [default: the model of a run in this directory].
     pub(crate) name: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Auth.
 #[derive(Args, Debug)]
 pub(crate) struct AuthArgs {
-    /// What to do.
     #[command(subcommand)]
     pub(crate) command: AuthCommand,
 }
 
-/// What can be done with keys.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuthCommand {
-    /// Which services have a key, and where it is. No key is shown.
+    /// Show which providers have an API key and where it is stored; never print a key.
     Status(JsonArgs),
-    /// Store a key in the system's keyring, or in a file where there is none. It is read from standard input, unseen on a terminal.
+    /// Store an API key, read from standard input, in the system keyring or a private file.
     Login(ProviderArgs),
-    /// Forget a stored key.
+    /// Remove a stored API key.
     Logout(ProviderArgs),
 }
 
-/// A service.
 #[derive(Args, Debug)]
 pub(crate) struct ProviderArgs {
-    /// The service: `anthropic`, `openai`, … or one of the settings.
+    /// Provider: `anthropic`, `openai`, … or one from your settings.
     pub(crate) provider: String,
 }
 
-/// Config.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigArgs {
-    /// What to do.
     #[command(subcommand)]
     pub(crate) command: ConfigCommand,
 }
 
-/// What can be done with settings.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// What counts in this directory.
+    /// Show the effective settings of this directory.
     Show(ConfigShowArgs),
-    /// Set one of your own settings, or a project's. Comments in the file are kept.
+    /// Set a user or project setting, keeping comments in the file.
     Set(ConfigSetArgs),
-    /// Edit your own settings with $VISUAL or $EDITOR.
+    /// Edit your settings file with $VISUAL or $EDITOR.
     Edit,
-    /// The JSON schema of the settings, for editors.
+    /// Print the JSON schema of the settings, for editors.
     Schema,
-    /// Where your own settings are.
+    /// Print the path of your settings file.
     Path,
 }
 
-/// Show settings.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigShowArgs {
-    /// With who set each.
+    /// Show where each value was set.
     #[arg(long)]
     pub(crate) origin: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Set a setting.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigSetArgs {
-    /// The setting: `model`, `limits.cost`, … (`lariat config show` lists them).
+    /// Setting, such as `model` or `limits.cost` (`lariat config show` lists them).
     pub(crate) key: String,
-    /// Its value. Lists are written as `["a", "b"]`, or as several values.
+    /// Value; write a list as `["a", "b"]` or as several values.
     #[arg(required_unless_present = "unset", allow_hyphen_values = true)]
     pub(crate) value: Vec<String>,
     /// Remove the setting from the file.
     #[arg(long, conflicts_with = "value")]
     pub(crate) unset: bool,
-    /// In `lariat.toml` of this directory, for everyone who works on the project.
+    /// Write to `lariat.toml` in this directory, for everyone on the project.
     #[arg(long)]
     pub(crate) project: bool,
 }
 
-/// Context.
 #[derive(Args, Debug)]
 pub(crate) struct ContextArgs {
-    /// What to do.
     #[command(subcommand)]
     pub(crate) command: ContextCommand,
 }
 
-/// What can be done with the window.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContextCommand {
-    /// What is in the window of a session; without one, what a new session begins with.
+    /// Show the context window of a session [default: of a new session].
     Show(ContextShowArgs),
 }
 
-/// Show the window.
 #[derive(Args, Debug)]
 pub(crate) struct ContextShowArgs {
-    /// The session, by its id or the beginning of it.
+    /// Session id or unique prefix.
     pub(crate) id: Option<String>,
-    /// The session of this directory that was active last.
+    /// Show the most recent session of this directory.
     #[arg(short = 'c', long = "continue", conflicts_with = "id")]
     pub(crate) continue_last: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Undo.
 #[derive(Args, Debug)]
 pub(crate) struct UndoArgs {
-    /// Go back to before this call; before the last one without.
+    /// Undo this tool call and all later ones [default: the last one].
     pub(crate) call: Option<String>,
-    /// List the calls that changed files.
+    /// List tool calls that changed files.
     #[arg(long, conflicts_with_all = ["call", "last", "yes"])]
     pub(crate) list: bool,
-    /// Go back to before the last N calls.
+    /// Undo the last N tool calls.
     #[arg(long, value_name = "N", conflicts_with = "call")]
     pub(crate) last: Option<usize>,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Doctor.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Init.
 #[derive(Args, Debug)]
 pub(crate) struct InitArgs {
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     pub(crate) yes: bool,
 }
 
-/// Completions.
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArgs {
-    /// The shell.
+    /// Shell to generate completions for.
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Complete.
 #[derive(Args, Debug)]
 pub(crate) struct CompleteArgs {
-    /// What.
+    /// What to list.
     #[arg(value_enum)]
-    pub(crate) what: Completed,
+    pub(crate) what: CompletionKind,
 }
 
-/// What the completions of a shell ask for.
+/// Values that shell completions look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Completed {
-    /// Ids of sessions.
+pub(crate) enum CompletionKind {
+    /// Session ids.
     Sessions,
-    /// Names of models.
+    /// Model names.
     Models,
 }
 
-/// Man.
 #[derive(Args, Debug)]
 pub(crate) struct ManArgs {
-    /// One page per command, into this directory; without, the first page to standard output.
+    /// Write one page per command to this directory [default: print the main page].
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

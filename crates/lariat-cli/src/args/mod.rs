@@ -1,6 +1,7 @@
-//! The arguments, as types. What a flag does is said here once, for help, manual and completions.
+//! Command-line arguments. The doc comments here are the help, the manual page and the descriptions in completions.
 //!
-//! - `run`: one task; `task`: the same, whichever flags said so. `sessions`: sessions and what can be done with them. `manage`: everything else.
+//! - `run`: flags of `lariat run`; `task`: a run, from our flags or from Claude Code's. `sessions`: `lariat sessions` and
+//!   `lariat replay`. `manage`: every other command.
 
 pub(crate) mod manage;
 pub(crate) mod prompt;
@@ -21,56 +22,54 @@ use manage::{
 use run::RunArgs;
 use sessions::{ReplayArgs, SessionsArgs};
 
-/// A coding agent for the terminal whose loop holds.
+/// A crash-safe coding agent for the terminal.
 #[derive(Debug, Parser)]
 #[command(name = "lariat", version, max_term_width = 100)]
 pub(crate) struct Args {
-    /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What can be done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Do one task: read, edit, run, and report.
+    /// Run one task and print the answer.
     #[command(visible_alias = "r")]
     Run(Box<RunArgs>),
-    /// Sessions: list, show, follow, export, import, fork, rewind, delete, check.
+    /// List, show, export, fork and repair sessions.
     Sessions(SessionsArgs),
-    /// Run a recorded session through today's loop and compare.
+    /// Replay a recorded session and compare the result.
     Replay(ReplayArgs),
-    /// Permission rules: list, test, explain, revoke.
+    /// List, test and explain permission rules.
     Permissions(PermissionsArgs),
-    /// Trust what a workspace brings: hooks, servers, rules.
+    /// Review and trust a project's hooks, servers and rules.
     Trust(TrustArgs),
-    /// Models and their prices.
+    /// List models and prices.
     Models(ModelsArgs),
-    /// Keys of model services.
+    /// Manage API keys of model providers.
     Auth(AuthArgs),
-    /// Settings: show, set, edit, schema.
+    /// Show and change settings.
     Config(ConfigArgs),
-    /// What is in a session's window.
+    /// Show what fills a session's context window.
     Context(ContextArgs),
-    /// Take back what calls changed in files.
+    /// Undo file changes made by the agent.
     Undo(UndoArgs),
-    /// Look whether everything works, and say how to mend what does not.
+    /// Check your setup and suggest fixes.
     Doctor(DoctorArgs),
-    /// Write AGENTS.md and lariat.toml for a project.
+    /// Create AGENTS.md and lariat.toml for a project.
     Init(InitArgs),
-    /// Completions for a shell.
+    /// Generate shell completions.
     Completions(CompletionsArgs),
-    /// The manual, as pages for `man`.
+    /// Generate man pages.
     Man(ManArgs),
-    /// Print what can be completed, for the completions of a shell.
+    /// List values for shell completions.
     #[command(hide = true, name = "__complete")]
     Complete(CompleteArgs),
 }
 
-/// Flags that restrict. A value that cannot be read ends as any restriction that cannot be enforced.
+/// Flags that restrict a run. An invalid value exits with 3, like any restriction that cannot be enforced.
 const RESTRICTING_FLAGS: &[&str] = &["--max-turns", "--max-cost", "--max-time", "--mode", "--deny"];
 
-/// How the program ends when the arguments make no sense.
+/// The exit code for a command line that clap rejected, or for `--help` and `--version`.
 pub(crate) fn exit_of(error: &clap::Error) -> std::process::ExitCode {
     let flag = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
     let name = flag.split(' ').next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! A prompt without `run`: `lariat "fix it"`, `lariat fix the tests`, `lariat -c "and now?"`.
+//! Recognizes a prompt without `run`: `lariat "fix it"`, `lariat fix the tests`, `lariat -c "and now?"`.
 //!
-//! Owns the decision between a prompt and a command that was mistyped: a word that is one slip away from a command, with
-//! nothing or one word after it, is reported as a slip; everything else that no command begins with is a prompt.
+//! A first word that is one typo away from a command, followed by at most one word, is reported as a typo. Anything else that
+//! does not start with a command is a prompt.
 
 use std::ffi::OsString;
 
@@ -10,10 +10,10 @@ use lariat_core::nearest::nearest_within;
 
 use super::Args;
 
-/// What the program does for itself.
+/// Words that clap handles itself.
 const OWN: &[&str] = &["-h", "--help", "-V", "--version", "help"];
 
-/// The arguments with `run` before a prompt that has no command. The program's name comes first.
+/// Inserts `run` before a prompt without a command. The first argument is the program name.
 pub(crate) fn as_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let words: Vec<String> =
         arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -36,7 +36,7 @@ fn is_prompt(words: &[String]) -> bool {
     if known.any(|name| name == first) {
         return false;
     }
-    // Short words are a letter away from many others.
+    // Short words are one letter away from many others.
     let slips = if first.chars().count() > 5 { 2 } else { 1 };
     let names = command.get_subcommands().filter(|known| !known.is_hide_set()).map(clap::Command::get_name);
     match nearest_within(first, names, slips) {
@@ -45,7 +45,7 @@ fn is_prompt(words: &[String]) -> bool {
     }
 }
 
-/// Whether a word is a command below another one, or an option: `sesions list`, `udno --list`.
+/// Whether the next word is a subcommand of `near` or an option: `sesions list`, `udno --list`.
 fn is_below(command: &clap::Command, near: &str, rest: &[String]) -> bool {
     let Some(first) = rest.first() else { return false };
     let below = command.find_subcommand(near).into_iter().flat_map(clap::Command::get_subcommands);
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_begin_no_command_are_a_prompt() {
+    fn words_without_command_are_a_prompt() {
         assert!(is(&["fix the tests"]));
         assert!(is(&["fix", "the", "tests"]));
         assert!(is(&["hello"]));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_and_slips_are_none() {
+    fn commands_and_typos_are_not_a_prompt() {
         for words in [
             &["run", "x"][..],
             &["r", "x"],

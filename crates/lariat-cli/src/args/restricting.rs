@@ -1,104 +1,104 @@
-//! Every input that restricts a run, with a broken value for each: the one table.
+//! A table of every input that restricts a run, with an invalid value for each.
 //!
-//! The program's own tests compare it with the settings, the flags and the documentation; the tests of the program break
-//! each of them. A new setting or flag that restricts cannot be left out: the first of these fails.
-//! Data only, because the tests of the program include this file as it is.
+//! Unit tests compare the table with the settings, the flags and the documentation, so a new restricting setting or flag cannot
+//! be forgotten. The integration tests try each invalid value; they include this file, so it holds data only.
 
-/// An input that restricts.
+/// An input that restricts a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Restricting {
-    /// Its name, as people write it.
+pub(crate) struct RestrictingInput {
+    /// The name as users write it.
     pub(crate) name: &'static str,
-    /// How it is given.
-    pub(crate) given: Given,
-    /// A value that cannot be read, as it would be written there.
+    pub(crate) kind: InputKind,
+    /// An invalid value, in the syntax of that input.
     pub(crate) broken: &'static str,
 }
 
-/// How an input is given.
+/// Where an input comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Given {
-    /// A setting of Lariat: in `config.toml`, in `lariat.toml` of a trusted project unless only the person may set it, and
-    /// as a variable.
+pub(crate) enum InputKind {
+    /// A Lariat setting: in `config.toml`, in `lariat.toml` of a trusted project unless it is user-only, or in a variable.
     Setting,
     /// A flag of `lariat run`.
     Flag,
-    /// A flag of Claude Code's family.
+    /// A Claude Code flag.
     ClaudeFlag,
-    /// A part of `permissions`, in every file of settings, trusted or not, and in `--settings`.
+    /// A key of `permissions`, in any settings file, trusted or not, or in `--settings`.
     Permissions,
-    /// A part of `hooks`, in every file of settings that counts.
+    /// A key of `hooks`, in any settings file in effect.
     Hooks,
-    /// A key of Claude Code's settings that there is nothing for here.
+    /// A Claude Code setting that Lariat does not support.
     ClaudeSetting,
-    /// A whole file of settings.
+    /// A whole settings file.
     File,
 }
 
-const fn restricting(given: Given, name: &'static str, broken: &'static str) -> Restricting {
-    Restricting { name, given, broken }
+const fn restricting(kind: InputKind, name: &'static str, broken: &'static str) -> RestrictingInput {
+    RestrictingInput { name, kind, broken }
 }
 
-/// Every input that restricts.
-pub(crate) const RESTRICTING: &[Restricting] = &[
-    restricting(Given::Setting, "mode", "\"plna\""),
-    restricting(Given::Setting, "sandbox.enabled", "\"yes\""),
-    restricting(Given::Setting, "sandbox.hooks", "\"yes\""),
-    restricting(Given::Setting, "sandbox.network", "\"off\""),
-    restricting(Given::Setting, "sandbox.memory", "\"much\""),
-    restricting(Given::Setting, "limits.turns", "\"abc\""),
-    restricting(Given::Setting, "limits.tool_calls", "-1"),
-    restricting(Given::Setting, "limits.tokens", "1.5"),
-    restricting(Given::Setting, "limits.cost", "\"1 dollar\""),
-    restricting(Given::Setting, "limits.time", "\"ten\""),
-    restricting(Given::Setting, "budget.session", "\"5 USD\""),
-    restricting(Given::Setting, "budget.day", "-1"),
-    restricting(Given::Setting, "max_tokens", "\"many\""),
-    restricting(Given::Setting, "undo.enabled", "\"on\""),
-    restricting(Given::Setting, "instruction_files", "\"nothing\""),
-    restricting(Given::Setting, "auth.store", "\"keyrign\""),
-    restricting(Given::Setting, "telemetry.content", "\"no\""),
-    restricting(Given::Setting, "limits.turn", "5"),
-    restricting(Given::Setting, "sandboks.enabled", "true"),
-    restricting(Given::Flag, "--max-turns", "abc"),
-    restricting(Given::Flag, "--max-cost", "-1"),
-    restricting(Given::Flag, "--max-time", "10"),
-    restricting(Given::Flag, "--mode", "plna"),
-    restricting(Given::Flag, "--deny", "Raed(.env)"),
-    restricting(Given::ClaudeFlag, "--max-turns", "abc"),
-    restricting(Given::ClaudeFlag, "--max-budget-usd", "1 dollar"),
-    restricting(Given::ClaudeFlag, "--max-thinking-tokens", "few"),
-    restricting(Given::ClaudeFlag, "--permission-mode", "plna"),
-    restricting(Given::ClaudeFlag, "--disallowedTools", "Read(.env"),
-    restricting(Given::ClaudeFlag, "--disallowed-tools", "Raed"),
-    restricting(Given::ClaudeFlag, "--tools", "Raed"),
-    restricting(Given::ClaudeFlag, "--settings", "{\"permissions\":{\"deny\":[\"Read(.env\"]}}"),
-    restricting(Given::ClaudeFlag, "--setting-sources", "projcet"),
-    restricting(Given::ClaudeFlag, "--task-budget", "1000"),
-    restricting(Given::ClaudeFlag, "--of-tomorrow", "1"),
-    restricting(Given::Permissions, "deny", "[\"Read(.env\"]"),
-    restricting(Given::Permissions, "ask", "[\"Raed(.env)\"]"),
-    restricting(Given::Permissions, "deny", "[\"Raed\"]"),
-    restricting(Given::Permissions, "deny", "[\"Read([)\"]"),
-    restricting(Given::Permissions, "deny", "[\"Bash(command:rm *)\"]"),
-    restricting(Given::Permissions, "deny", "[3]"),
-    restricting(Given::Permissions, "ask", "[{ \"tool\": \"Bash\" }]"),
-    restricting(Given::Permissions, "dney", "[\"Bash\"]"),
-    restricting(Given::Permissions, "defaultMode", "\"plna\""),
-    restricting(Given::Hooks, "PreToolUse", "{ \"matcher\": \"Bash\" }"),
-    restricting(Given::Hooks, "PreToolUse", "[{ \"matcher\": \"Bash\" }]"),
-    restricting(Given::Hooks, "PreToolUse", "[{ \"hooks\": [{ \"type\": \"prompt\", \"prompt\": \"x\" }] }]"),
+pub(crate) const RESTRICTING: &[RestrictingInput] = &[
+    restricting(InputKind::Setting, "mode", "\"plna\""),
+    restricting(InputKind::Setting, "sandbox.enabled", "\"yes\""),
+    restricting(InputKind::Setting, "sandbox.hooks", "\"yes\""),
+    restricting(InputKind::Setting, "sandbox.network", "\"off\""),
+    restricting(InputKind::Setting, "sandbox.memory", "\"much\""),
+    restricting(InputKind::Setting, "limits.turns", "\"abc\""),
+    restricting(InputKind::Setting, "limits.tool_calls", "-1"),
+    restricting(InputKind::Setting, "limits.tokens", "1.5"),
+    restricting(InputKind::Setting, "limits.cost", "\"1 dollar\""),
+    restricting(InputKind::Setting, "limits.time", "\"ten\""),
+    restricting(InputKind::Setting, "budget.session", "\"5 USD\""),
+    restricting(InputKind::Setting, "budget.day", "-1"),
+    restricting(InputKind::Setting, "max_tokens", "\"many\""),
+    restricting(InputKind::Setting, "undo.enabled", "\"on\""),
+    restricting(InputKind::Setting, "instruction_files", "\"nothing\""),
+    restricting(InputKind::Setting, "auth.store", "\"keyrign\""),
+    restricting(InputKind::Setting, "telemetry.content", "\"no\""),
+    restricting(InputKind::Setting, "limits.turn", "5"),
+    restricting(InputKind::Setting, "sandboks.enabled", "true"),
+    restricting(InputKind::Flag, "--max-turns", "abc"),
+    restricting(InputKind::Flag, "--max-cost", "-1"),
+    restricting(InputKind::Flag, "--max-time", "10"),
+    restricting(InputKind::Flag, "--mode", "plna"),
+    restricting(InputKind::Flag, "--deny", "Raed(.env)"),
+    restricting(InputKind::ClaudeFlag, "--max-turns", "abc"),
+    restricting(InputKind::ClaudeFlag, "--max-budget-usd", "1 dollar"),
+    restricting(InputKind::ClaudeFlag, "--max-thinking-tokens", "few"),
+    restricting(InputKind::ClaudeFlag, "--permission-mode", "plna"),
+    restricting(InputKind::ClaudeFlag, "--disallowedTools", "Read(.env"),
+    restricting(InputKind::ClaudeFlag, "--disallowed-tools", "Raed"),
+    restricting(InputKind::ClaudeFlag, "--tools", "Raed"),
+    restricting(InputKind::ClaudeFlag, "--settings", "{\"permissions\":{\"deny\":[\"Read(.env\"]}}"),
+    restricting(InputKind::ClaudeFlag, "--setting-sources", "projcet"),
+    restricting(InputKind::ClaudeFlag, "--task-budget", "1000"),
+    restricting(InputKind::ClaudeFlag, "--of-tomorrow", "1"),
+    restricting(InputKind::Permissions, "deny", "[\"Read(.env\"]"),
+    restricting(InputKind::Permissions, "ask", "[\"Raed(.env)\"]"),
+    restricting(InputKind::Permissions, "deny", "[\"Raed\"]"),
+    restricting(InputKind::Permissions, "deny", "[\"Read([)\"]"),
+    restricting(InputKind::Permissions, "deny", "[\"Bash(command:rm *)\"]"),
+    restricting(InputKind::Permissions, "deny", "[3]"),
+    restricting(InputKind::Permissions, "ask", "[{ \"tool\": \"Bash\" }]"),
+    restricting(InputKind::Permissions, "dney", "[\"Bash\"]"),
+    restricting(InputKind::Permissions, "defaultMode", "\"plna\""),
+    restricting(InputKind::Hooks, "PreToolUse", "{ \"matcher\": \"Bash\" }"),
+    restricting(InputKind::Hooks, "PreToolUse", "[{ \"matcher\": \"Bash\" }]"),
     restricting(
-        Given::Hooks,
+        InputKind::Hooks,
+        "PreToolUse",
+        "[{ \"hooks\": [{ \"type\": \"prompt\", \"prompt\": \"x\" }] }]",
+    ),
+    restricting(
+        InputKind::Hooks,
         "PreToolUse",
         "[{ \"matcher\": \"(\", \"hooks\": [{ \"command\": \"true\" }] }]",
     ),
-    restricting(Given::Hooks, "PreToolUes", "[{ \"hooks\": [{ \"command\": \"true\" }] }]"),
-    restricting(Given::ClaudeSetting, "sandbox.filesystem.denyRead", "[\"~/.aws\"]"),
-    restricting(Given::ClaudeSetting, "sandbox.filesystem.denyWrite", "[\"src\"]"),
-    restricting(Given::ClaudeSetting, "sandbox.network.deniedDomains", "[\"example.com\"]"),
-    restricting(Given::ClaudeSetting, "availableModels", "[\"sonnet\"]"),
-    restricting(Given::ClaudeSetting, "permisions", "{ \"deny\": [\"Bash\"] }"),
-    restricting(Given::File, "not well-formed", "{ \"permissions\": "),
-    restricting(Given::File, "not a table", "[1]"),
+    restricting(InputKind::Hooks, "PreToolUes", "[{ \"hooks\": [{ \"command\": \"true\" }] }]"),
+    restricting(InputKind::ClaudeSetting, "sandbox.filesystem.denyRead", "[\"~/.aws\"]"),
+    restricting(InputKind::ClaudeSetting, "sandbox.filesystem.denyWrite", "[\"src\"]"),
+    restricting(InputKind::ClaudeSetting, "sandbox.network.deniedDomains", "[\"example.com\"]"),
+    restricting(InputKind::ClaudeSetting, "availableModels", "[\"sonnet\"]"),
+    restricting(InputKind::ClaudeSetting, "permisions", "{ \"deny\": [\"Bash\"] }"),
+    restricting(InputKind::File, "not well-formed", "{ \"permissions\": "),
+    restricting(InputKind::File, "not a table", "[1]"),
 ];

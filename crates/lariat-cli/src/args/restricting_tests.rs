@@ -3,12 +3,12 @@ use std::collections::BTreeSet;
 use clap::CommandFactory as _;
 use lariat_service::config::KEYS;
 
-use super::restricting::{Given, RESTRICTING};
+use super::restricting::{InputKind, RESTRICTING};
 use super::{Args, RESTRICTING_FLAGS};
 
 const DOCUMENT: &str = include_str!("../../../../docs/permissions.md");
 
-/// Flags of `lariat run` that restrict nothing. A new flag must be put here or into the table.
+/// Flags of `lariat run` that do not restrict. Add a new flag here or to the table.
 const OTHERS: &[&str] = &[
     "--prompt",
     "--output",
@@ -30,25 +30,25 @@ const OTHERS: &[&str] = &[
     "--help",
 ];
 
-fn names(given: Given) -> BTreeSet<&'static str> {
-    RESTRICTING.iter().filter(|one| one.given == given).map(|one| one.name).collect()
+fn names(kind: InputKind) -> BTreeSet<&'static str> {
+    RESTRICTING.iter().filter(|one| one.kind == kind).map(|one| one.name).collect()
 }
 
 #[test]
-fn every_setting_that_restricts_is_in_the_table() {
+fn table_lists_every_restricting_setting() {
     let known: BTreeSet<&str> = KEYS.iter().map(|key| key.name).collect();
     let restricting: BTreeSet<&str> = KEYS.iter().filter(|key| key.restricts).map(|key| key.name).collect();
     let table: BTreeSet<&str> =
-        names(Given::Setting).into_iter().filter(|name| known.contains(name)).collect();
+        names(InputKind::Setting).into_iter().filter(|name| known.contains(name)).collect();
     assert_eq!(table, restricting);
 }
 
 #[test]
-fn every_flag_of_a_run_is_in_the_table_or_restricts_nothing() {
+fn table_lists_every_restricting_flag() {
     let args = Args::command();
     let run = args.find_subcommand("run").unwrap();
     let flags = run.get_arguments().filter_map(|flag| Some(format!("--{}", flag.get_long()?)));
-    let table = names(Given::Flag);
+    let table = names(InputKind::Flag);
     for flag in flags {
         assert!(
             table.contains(flag.as_str()) || OTHERS.contains(&flag.as_str()),
@@ -59,31 +59,32 @@ fn every_flag_of_a_run_is_in_the_table_or_restricts_nothing() {
 }
 
 #[test]
-fn every_key_of_claude_code_that_is_refused_is_in_the_table() {
-    let table = names(Given::ClaudeSetting);
+fn table_lists_every_refused_claude_code_setting() {
+    let table = names(InputKind::ClaudeSetting);
     for (key, _) in lariat_service::local::RESTRICTING {
         assert!(table.contains(key), "{key}");
     }
 }
 
-/// The table of the documentation, made from the one here.
 #[test]
-fn the_document_has_the_table() {
-    let row = |one: &super::restricting::Restricting| {
-        let (what, place) = match one.given {
-            Given::Setting => ("setting", "the file and the line, or the variable"),
-            Given::Flag => ("flag of `lariat run`", "the flag"),
-            Given::ClaudeFlag => ("flag of Claude Code's family", "the flag"),
-            Given::Permissions => ("`permissions` of any file, trusted or not", "the file and the line"),
-            Given::Hooks => ("`hooks` of a file that counts", "the file and the line"),
-            Given::ClaudeSetting => ("key of Claude Code's settings", "the file and the line"),
-            Given::File => ("file of settings", "the file"),
+fn docs_contain_the_table() {
+    let row = |one: &super::restricting::RestrictingInput| {
+        let (what, place) = match one.kind {
+            InputKind::Setting => ("setting", "the file and the line, or the variable"),
+            InputKind::Flag => ("flag of `lariat run`", "the flag"),
+            InputKind::ClaudeFlag => ("Claude Code flag", "the flag"),
+            InputKind::Permissions => {
+                ("`permissions` in any settings file, trusted or not", "the file and the line")
+            }
+            InputKind::Hooks => ("`hooks` in a settings file in effect", "the file and the line"),
+            InputKind::ClaudeSetting => ("Claude Code setting", "the file and the line"),
+            InputKind::File => ("settings file", "the file"),
         };
         format!("| {what} | `{}` | `{}` | {place} |\n", one.name, one.broken)
     };
     let rows: String = RESTRICTING.iter().map(row).collect();
     let table = format!(
-        "<!-- restricting:begin -->\n| input | name | cannot be read, for example | the message names |\n\
+        "<!-- restricting:begin -->\n| input | name | example of an invalid value | the error names |\n\
          | --- | --- | --- | --- |\n{rows}<!-- restricting:end -->"
     );
     assert!(DOCUMENT.contains(&table), "docs/permissions.md should say\n{table}");

@@ -1,92 +1,90 @@
-//! `lariat run`.
+//! Arguments of `lariat run`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Do one task.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// What to do. Several words are one prompt. Without one, or with `-`, it is read from standard input; with one, what is piped
-    /// is sent along.
+    /// Task for the agent; read from standard input if missing or `-`, otherwise piped input is attached.
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Vec<String>,
-    /// What to do, as a flag.
+    /// Task for the agent, as a flag.
     #[arg(short, long = "prompt", value_name = "PROMPT", conflicts_with = "words")]
     pub(crate) p: Option<String>,
-    /// How the result is written.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Output::Text, visible_alias = "output-format")]
     pub(crate) output: Output,
-    /// A file with the JSON schema that the answer must have.
+    /// Require an answer that matches the JSON schema in this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
-    /// Go on with a session, by its id or the beginning of it.
+    /// Resume a session by its id or a unique prefix.
     #[arg(short, long, value_name = "SESSION", group = "which")]
     pub(crate) resume: Option<String>,
-    /// Go on with the session of this directory that was active last.
+    /// Continue the most recent session of this directory.
     #[arg(short = 'c', long = "continue", group = "which")]
     pub(crate) continue_last: bool,
-    /// Begin a session that shares everything with another so far.
+    /// Start a new session from the history of another.
     #[arg(long, value_name = "SESSION", group = "which")]
     pub(crate) fork: Option<String>,
-    /// The model: `provider/model`, or a name from `lariat models`.
+    /// Model, as `provider/model` or a name from `lariat models` [default: from settings].
     #[arg(short, long)]
     pub(crate) model: Option<String>,
-    /// What runs without a question.
+    /// Permission mode: which actions run without asking.
     #[arg(long, value_name = "MODE", value_parser = ["default", "accept-edits", "plan", "auto", "dont-ask", "bypass"])]
     pub(crate) mode: Option<String>,
-    /// Model calls at most.
+    /// Maximum number of turns (model requests).
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_turns: Option<u64>,
-    /// Dollars at most.
+    /// Maximum cost in US dollars.
     #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
-    /// Time at most: `90s`, `10m`, `2h`.
+    /// Maximum run time: `90s`, `10m`, `2h`.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) max_time: Option<String>,
-    /// Allow what a rule covers, for this time: `Bash(cargo test *)`. May be given again.
+    /// Allow what a rule matches in this run, such as `Bash(cargo test *)` (repeatable).
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
-    /// Deny what a rule covers, for this time. May be given again.
+    /// Deny what a rule matches in this run (repeatable).
     #[arg(long, value_name = "RULE")]
     pub(crate) deny: Vec<String>,
-    /// Trust what the workspace brings, for this time.
+    /// Trust the project's hooks, servers and rules in this run.
     #[arg(long)]
     pub(crate) trust: bool,
     /// Run commands without the sandbox.
     #[arg(long)]
     pub(crate) no_sandbox: bool,
-    /// Let sandboxed commands reach the network.
+    /// Let sandboxed commands use the network.
     #[arg(long)]
     pub(crate) network: bool,
-    /// Carry out the changes that plan mode queued, without asking.
+    /// Apply the changes queued in plan mode without asking.
     #[arg(long)]
     pub(crate) approve_plan: bool,
-    /// The directory to work in.
+    /// Directory to work in [default: the current directory].
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// A picture to show to the model. May be given again.
+    /// Attach an image (repeatable).
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
-    /// Keep nothing of the session.
+    /// Do not save the session.
     #[arg(long, conflicts_with = "which")]
     pub(crate) ephemeral: bool,
-    /// With `stream-json`: also the pieces of a reply as they come.
+    /// With `--output stream-json`, also print partial replies.
     #[arg(long)]
     pub(crate) include_partial_messages: bool,
-    /// Show thinking and whole results of tools.
+    /// Show thinking and complete tool results.
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }
 
-/// How the result is written.
+/// The format of a run's output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// The answer, as text.
+    /// The answer as text.
     #[default]
     Text,
     /// One JSON document at the end.
     Json,
-    /// One JSON document per line, as things happen.
+    /// One JSON document per line, as events happen.
     StreamJson,
 }

@@ -1,257 +1,241 @@
-//! `lariat sessions` and `lariat replay`.
+//! Arguments of `lariat sessions` and `lariat replay`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// Sessions.
 #[derive(Args, Debug)]
 pub(crate) struct SessionsArgs {
-    /// What to do.
     #[command(subcommand)]
     pub(crate) command: SessionsCommand,
 }
 
-/// What can be done with sessions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List sessions, the newest first.
+    /// List sessions, newest first.
     #[command(visible_alias = "ls")]
     List(ListArgs),
-    /// Show the conversation of a session, with the ids of its messages.
+    /// Show the conversation of a session with message ids.
     Show(ShowArgs),
-    /// Set the title and the tags of a session.
+    /// Set the title and tags of a session.
     #[command(visible_alias = "name")]
     Edit(EditArgs),
-    /// Show what happened last in a session, and what happens.
+    /// Show the latest events of a session, and follow new ones.
     Tail(TailArgs),
-    /// Write a session to a file.
+    /// Export a session to a file.
     Export(ExportArgs),
-    /// Bring in a session from a file: Lariat's own, Claude Code's, Codex's, Code Loops'.
+    /// Import a session file of Lariat, Claude Code, Codex or Code Loops.
     Import(ImportArgs),
-    /// Make a new session that shares everything with another so far.
+    /// Create a new session from the history of another.
     Fork(ForkArgs),
-    /// Go back to an earlier point of the conversation. Files stay as they are: see `lariat undo`.
+    /// Return to an earlier point of the conversation; files stay unchanged (see `lariat undo`).
     Rewind(RewindArgs),
     /// Delete a session.
     #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
-    /// Check that everything of a session is as it was written. Ends with 8 when it is not.
+    /// Verify the integrity of stored sessions; exit 8 if one is damaged.
     Verify(VerifyArgs),
-    /// Make a damaged session usable again. What is damaged is kept aside.
+    /// Repair a damaged session, keeping a copy of the damaged data.
     Repair(RepairArgs),
-    /// What sessions cost.
+    /// Show what sessions cost.
     Cost(CostArgs),
 }
 
-/// List.
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
-    /// Words that must all occur in the session.
+    /// Show only sessions that contain all of these words.
     pub(crate) words: Vec<String>,
-    /// Sessions of this directory only.
+    /// Show only sessions of this directory.
     #[arg(long)]
     pub(crate) here: bool,
-    /// So many at most; 0 for all.
+    /// Maximum number to show (0 = no limit).
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
-    /// Sessions with this tag only.
+    /// Show only sessions with this tag.
     #[arg(long)]
     pub(crate) tag: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Edit.
 #[derive(Args, Debug)]
 pub(crate) struct EditArgs {
-    /// The session, by its id or the beginning of it.
+    /// Session id or unique prefix.
     pub(crate) id: String,
-    /// Its title; an empty one removes it.
+    /// New title; an empty one removes it.
     #[arg(long)]
     pub(crate) title: Option<String>,
-    /// Add a tag. May be given again.
+    /// Add a tag (repeatable).
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
-    /// Remove a tag. May be given again.
+    /// Remove a tag (repeatable).
     #[arg(long, value_name = "TAG")]
     pub(crate) untag: Vec<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Show.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// The session, by its id or the beginning of it; without, the newest of this directory, or of all.
+    /// Session id or unique prefix [default: the newest of this directory, or of all].
     pub(crate) id: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Tail.
 #[derive(Args, Debug)]
 pub(crate) struct TailArgs {
-    /// The session, by its id or the beginning of it.
+    /// Session id or unique prefix.
     pub(crate) id: String,
-    /// Go on until the session is deleted, or Ctrl-C.
+    /// Follow new events until Ctrl-C or until the session is deleted.
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Events to begin with.
+    /// Number of past events to show first.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub(crate) lines: usize,
-    /// As JSON, one event per line.
+    /// Print JSON, one event per line.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Export.
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
-    /// The session, by its id or the beginning of it.
+    /// Session id or unique prefix.
     pub(crate) id: String,
-    /// The format.
+    /// File format.
     #[arg(long, value_enum, default_value_t = ExportFormat::Lariat)]
     pub(crate) format: ExportFormat,
-    /// The file; without, standard output.
+    /// Output file [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// What was written, as JSON.
+    /// Print a JSON report of what was written.
     #[arg(long, requires = "output")]
     pub(crate) json: bool,
 }
 
-/// What a session is written as.
+/// Formats for `sessions export`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// Everything, with checksums; `import` brings it back as it was.
+    /// Complete session with checksums; `import` restores it exactly.
     Lariat,
-    /// A session file of Claude Code.
+    /// Claude Code session file.
     Claude,
-    /// The events, one JSON document per line.
+    /// Events, one JSON document per line.
     Jsonl,
 }
 
-/// Import.
 #[derive(Args, Debug)]
 pub(crate) struct ImportArgs {
-    /// The file.
+    /// Session file.
     pub(crate) file: PathBuf,
-    /// The format.
+    /// File format.
     #[arg(long, value_enum, default_value_t = ImportFormat::Auto)]
     pub(crate) format: ImportFormat,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What a file is read as.
+/// Formats for `sessions import`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ImportFormat {
-    /// What it looks like.
+    /// Detect the format.
     Auto,
-    /// A file of `lariat sessions export`.
+    /// File written by `lariat sessions export`.
     Lariat,
-    /// A session file of Claude Code.
+    /// Claude Code session file.
     Claude,
-    /// A rollout of Codex.
+    /// Codex rollout file.
     Codex,
-    /// A session file of Code Loops.
+    /// Code Loops session file.
     Codeloops,
 }
 
-/// Fork.
 #[derive(Args, Debug)]
 pub(crate) struct ForkArgs {
-    /// The session, by its id or the beginning of it.
+    /// Session id or unique prefix.
     pub(crate) id: String,
-    /// How many of its events to share; all without.
+    /// Number of events to copy from the start [default: all].
     #[arg(long, value_name = "SEQ")]
     pub(crate) at: Option<u64>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Rewind.
 #[derive(Args, Debug)]
 pub(crate) struct RewindArgs {
-    /// The session, by its id or the beginning of it.
+    /// Session id or unique prefix.
     pub(crate) id: String,
-    /// Go on from this message, by its id or the beginning of it.
+    /// Return to this message, by its id or a unique prefix.
     #[arg(long, value_name = "MESSAGE", conflicts_with = "turns")]
     pub(crate) to: Option<String>,
-    /// Take so many prompts back, with what followed them.
+    /// Number of prompts to drop, with everything after them.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) turns: usize,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Delete.
 #[derive(Args, Debug)]
 pub(crate) struct DeleteArgs {
-    /// The session, by its id or the beginning of it.
+    /// Session id or unique prefix.
     pub(crate) id: String,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Verify.
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
-    /// The session, by its id or the beginning of it.
+    /// Session id or unique prefix.
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     pub(crate) id: Option<String>,
-    /// All sessions.
+    /// Verify all sessions.
     #[arg(long)]
     pub(crate) all: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Repair.
 #[derive(Args, Debug)]
 pub(crate) struct RepairArgs {
-    /// The session, by its id or the beginning of it.
+    /// Session id or unique prefix.
     pub(crate) id: String,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Cost.
 #[derive(Args, Debug)]
 pub(crate) struct CostArgs {
-    /// The session, by its id or the beginning of it; without, all.
+    /// Session id or unique prefix [default: all sessions].
     #[arg(conflicts_with = "days")]
     pub(crate) id: Option<String>,
-    /// Sessions that were active in so many days.
+    /// Include sessions active within the last N days.
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub(crate) days: u64,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Run a recorded session through today's loop and compare.
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    /// The session, by its id or the beginning of it.
+    /// Session id or unique prefix.
     pub(crate) id: String,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

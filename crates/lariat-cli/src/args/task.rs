@@ -1,4 +1,4 @@
-//! What a run is asked to do, whichever flags said so: ours, or those of programs that know Claude Code.
+//! Describes a run, independent of whether our flags or Claude Code's flags asked for it.
 
 use std::path::PathBuf;
 
@@ -8,66 +8,59 @@ use serde_json::{Map, Value, json};
 use super::run::{Output, RunArgs};
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::wire::stream_json::Wishes;
+use crate::wire::stream_json::StreamOptions;
 
-/// What a run is asked to do.
+/// A run as the command line asked for it.
 #[derive(Debug, Default)]
 pub(crate) struct Task {
-    /// What to do; `-` is on standard input.
+    /// The prompt; `-` reads standard input.
     pub(crate) prompt: Option<String>,
-    /// Pictures to show.
+    /// Image files to attach.
     pub(crate) images: Vec<PathBuf>,
-    /// How the result is written.
     pub(crate) output: Output,
-    /// What is told besides what always is.
-    pub(crate) wishes: Wishes,
-    /// The form that the answer must have.
+    /// Optional parts of the stream output.
+    pub(crate) stream_options: StreamOptions,
+    /// The JSON schema that the answer must match.
     pub(crate) schema: Option<Schema>,
-    /// Which session.
     pub(crate) which: Which,
-    /// Whether the session goes on under another id.
+    /// Whether to fork the session instead of resuming it.
     pub(crate) forks: bool,
-    /// Settings, by key.
     pub(crate) settings: Map<String, Value>,
-    /// Rules that allow.
     pub(crate) allow: Vec<String>,
-    /// Rules that deny.
     pub(crate) deny: Vec<String>,
-    /// Settings in Claude Code's format: JSON, or a file of it.
-    pub(crate) given: Vec<String>,
-    /// The only tools that there are.
+    /// Settings in Claude Code's format: JSON text, or the path of a JSON file.
+    pub(crate) settings_texts: Vec<String>,
+    /// The tools to offer; all if `None`.
     pub(crate) tools: Option<Vec<String>>,
-    /// Whether what the project brings is trusted.
+    /// Whether to trust the project for this run.
     pub(crate) trusting: bool,
-    /// Whether nothing that the project brings is trusted, whatever was said before.
+    /// Whether to ignore trust that the user granted earlier.
     pub(crate) distrusting: bool,
-    /// The directory.
+    /// The working directory.
     pub(crate) cwd: Option<PathBuf>,
-    /// Whether nothing is kept.
     pub(crate) ephemeral: bool,
-    /// Whether more is shown.
     pub(crate) verbose: bool,
-    /// Whether the changes that plan mode queued are carried out without asking.
+    /// Whether to apply the changes queued in plan mode without asking.
     pub(crate) approves_plan: bool,
-    /// Words that come before our own system prompt.
+    /// Text that precedes Lariat's system prompt.
     pub(crate) system_prompt: Option<String>,
-    /// Whether a program holds the session, over standard input.
-    pub(crate) held: bool,
-    /// Whether that program answers questions about calls.
-    pub(crate) answers: bool,
-    /// What was asked for and cannot be done.
+    /// Whether a program controls the session through standard input.
+    pub(crate) controlled: bool,
+    /// Whether that program answers approval requests.
+    pub(crate) answers_approvals: bool,
+    /// Requests that are ignored, for warnings.
     pub(crate) warnings: Vec<String>,
-    /// What would restrict the run and cannot be done: each with its flag. The run does not begin.
+    /// Restrictions that cannot be enforced: flag and reason. Any entry prevents the run.
     pub(crate) refused: Vec<(String, String)>,
 }
 
-/// Where a schema comes from.
+/// The source of an answer schema.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Schema {
-    /// A file.
+    /// A JSON file.
     File(PathBuf),
-    /// As text.
-    Given(String),
+    /// JSON text.
+    Text(String),
 }
 
 impl From<RunArgs> for Task {
@@ -78,7 +71,10 @@ impl From<RunArgs> for Task {
             prompt: if args.words.is_empty() { args.p } else { Some(args.words.join(" ")) },
             images: args.image,
             output: args.output,
-            wishes: Wishes { partial: args.include_partial_messages, ..Wishes::default() },
+            stream_options: StreamOptions {
+                partial: args.include_partial_messages,
+                ..StreamOptions::default()
+            },
             schema: args.output_schema.map(Schema::File),
             allow: args.allow,
             deny: args.deny,
@@ -93,18 +89,15 @@ impl From<RunArgs> for Task {
 }
 
 impl Task {
-    /// Refuses a run that should be restricted in a way that it cannot be.
-    ///
-    /// # Errors
-    /// When there is such a restriction.
+    /// Fails if the run should be restricted in a way that Lariat cannot enforce.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         let Some((flag, why)) = self.refused.first() else { return Ok(()) };
-        Err(Problem::new(Exit::Setup, format!("a restriction cannot be enforced: {why}"))
+        Err(Problem::new(Exit::Setup, format!("cannot enforce a restriction: {why}"))
             .at(flag.clone())
-            .next("correct or remove it; Lariat does not run without a restriction that it was given"))
+            .hint("fix or remove it; Lariat refuses to run when it cannot enforce a restriction"))
     }
 
-    /// Sets a setting by its path, one table deep at most.
+    /// Sets a setting by its path, at most one table deep.
     pub(crate) fn set(&mut self, path: &str, value: Value) {
         match path.split_once('.') {
             None => drop(self.settings.insert(path.to_owned(), value)),
@@ -127,7 +120,7 @@ fn which(args: &RunArgs) -> Which {
     }
 }
 
-/// The settings that flags are.
+/// The settings that flags set.
 fn settings(args: &RunArgs) -> Map<String, Value> {
     let mut task = Task::default();
     let flags = [

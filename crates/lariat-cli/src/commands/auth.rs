@@ -1,4 +1,4 @@
-//! `lariat auth`: keys of model services. No key is ever shown.
+//! `lariat auth`: manages API keys. Never prints a key.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -8,16 +8,16 @@ use lariat_service::models::KNOWN;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde::Serialize;
 
-use super::Ended;
+use super::CommandResult;
 use super::print::{self, Column};
 use crate::args::manage::{AuthArgs, AuthCommand};
-use crate::around;
+use crate::detect;
 use crate::exit::Exit;
-use crate::keys::{KeyFile, Stored};
+use crate::keys::{KeyFile, StoredKey};
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// Where a service has its key.
+/// Where a provider's key is.
 #[derive(Serialize)]
 struct Status {
     provider: String,
@@ -26,19 +26,18 @@ struct Status {
     variables: Vec<String>,
 }
 
-/// Looks at keys, stores one, forgets one.
-pub(crate) fn auth(world: &World, args: AuthArgs) -> Ended {
-    let config = world.place(&world.visit(None))?.config;
-    let file = KeyFile::new(world.folders.keys());
+pub(crate) fn auth(env: &ProcessEnv, args: AuthArgs) -> CommandResult {
+    let config = env.place(&env.visit(None))?.config;
+    let file = KeyFile::new(env.folders.keys());
     match args.command {
-        AuthCommand::Status(args) => status(world, &config, args.json),
-        AuthCommand::Login(args) => login(world, &config, &file, &args.provider),
-        AuthCommand::Logout(args) => logout(world, &file, &args.provider),
+        AuthCommand::Status(args) => status(env, &config, args.json),
+        AuthCommand::Login(args) => login(env, &config, &file, &args.provider),
+        AuthCommand::Logout(args) => logout(env, &file, &args.provider),
     }
 }
 
-fn status(world: &World, config: &Config, json: bool) -> Ended {
-    let mut found = around::keys(world, config)?;
+fn status(env: &ProcessEnv, config: &Config, json: bool) -> CommandResult {
+    let mut found = detect::keys(env, config)?;
     let mut statuses: Vec<Status> = KNOWN
         .iter()
         .map(|known| {
@@ -64,84 +63,96 @@ fn status(world: &World, config: &Config, json: bool) -> Ended {
         })
         .collect();
     print::out(&print::table(
-        &[Column::text("SERVICE"), Column::text("KEY"), Column::text("VARIABLES")],
+        &[Column::text("PROVIDER"), Column::text("KEY"), Column::text("VARIABLES")],
         &rows,
     ));
     Ok(Exit::Done)
 }
 
-fn login(world: &World, config: &Config, file: &KeyFile, provider: &str) -> Ended {
+fn login(env: &ProcessEnv, config: &Config, file: &KeyFile, provider: &str) -> CommandResult {
     let own = config.names_in("providers");
     let known = || KNOWN.iter().map(|known| known.name).chain(own.iter().map(String::as_str));
     if !known().any(|name| name == provider) {
         let near =
             nearest(provider, known()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        return Err(Problem::new(Exit::Usage, format!("there is no service `{provider}`")).next(format!(
-            "{near}`lariat auth status` shows all; others begin in `[providers.{provider}]` of the settings"
+        return Err(Problem::new(Exit::Usage, format!("unknown provider `{provider}`")).hint(format!(
+            "{near}`lariat auth status` lists all; to add one, define `[providers.{provider}]` in your settings"
         )));
     }
     let key = read_key(provider)?;
     if key.is_empty() {
-        return Err(Problem::new(Exit::Usage, "no key was given")
-            .next(format!("paste it, or pipe it: `lariat auth login {provider} < FILE`")));
+        return Err(Problem::new(Exit::Usage, "no API key given")
+            .hint(format!("paste the key, or pipe it: `lariat auth login {provider} < FILE`")));
     }
     if key.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
-        return Err(Problem::new(Exit::Usage, "this is no key: it has spaces in it; nothing was stored")
-            .next("give the key alone, on one line"));
+        return Err(Problem::new(
+            Exit::Usage,
+            "invalid API key: it contains white space; nothing was stored",
+        )
+        .hint("enter only the key, on one line"));
     }
-    keep(world, config, file, provider, key)
+    store_key(env, config, file, provider, key)
 }
 
-/// Stores a key in the keyring; where that is not to be or not to be had, in the file.
-fn keep(world: &World, config: &Config, file: &KeyFile, provider: &str, key: String) -> Ended {
-    let (keyring, wanted) = (world.keyring(), config.text("auth.store").unwrap_or_default());
-    // First: with a file that cannot be used, nothing is stored anywhere.
+/// Stores a key in the keyring, or in the file if `auth.store` says so or the keyring fails.
+fn store_key(
+    env: &ProcessEnv,
+    config: &Config,
+    file: &KeyFile,
+    provider: &str,
+    key: String,
+) -> CommandResult {
+    let (keyring, wanted) = (env.keyring(), config.text("auth.store").unwrap_or_default());
+    // Read first, so that an unusable file prevents storing anything anywhere.
     let before = file.load()?.remove(provider);
-    let tried = (wanted != "file").then(|| keyring.store(provider, &key));
-    let why = match tried {
+    let attempt = (wanted != "file").then(|| keyring.store(provider, &key));
+    let failure = match attempt {
         Some(Ok(())) => {
-            file.store(provider, Stored::IN_KEYRING)?;
-            print::note(&format!("stored for {provider} in the system's keyring"));
+            file.store(provider, StoredKey::IN_KEYRING)?;
+            print::note(&format!("stored the key for {provider} in the system keyring"));
             return Ok(Exit::Done);
         }
-        Some(Err(trouble)) if wanted == "keyring" => {
-            return Err(trouble.problem("the keyring cannot be used, and nothing was stored"));
+        Some(Err(keyring_error)) if wanted == "keyring" => {
+            return Err(keyring_error.problem("nothing was stored: the keyring is unavailable"));
         }
-        Some(Err(trouble)) => Some(trouble),
+        Some(Err(keyring_error)) => Some(keyring_error),
         None => None,
     };
-    file.store(provider, Stored::Key(key))?;
-    let reason = why.as_ref().map(|trouble| format!("; the keyring is not used: {}", trouble.cause));
+    file.store(provider, StoredKey::Key(key))?;
+    let reason = failure
+        .as_ref()
+        .map(|keyring_error| format!("; the keyring is unavailable: {}", keyring_error.cause));
     let path = file.path().display();
     print::note(&format!(
-        "stored for {provider} in {path}, readable for you alone{}",
+        "stored the key for {provider} in {path}, readable only by you{}",
         reason.unwrap_or_default()
     ));
-    if before == Some(Stored::IN_KEYRING) {
-        // One that was just not to be had is not asked again.
-        if why.map_or_else(|| keyring.forget(provider), Err).is_err() {
-            print::note(&format!("the key of {provider} that was stored before is still in the keyring"));
+    if before == Some(StoredKey::IN_KEYRING) {
+        // Does not query a keyring that just failed.
+        if failure.map_or_else(|| keyring.remove(provider), Err).is_err() {
+            print::note(&format!("warning: the previous key for {provider} is still in the keyring"));
         }
     }
     Ok(Exit::Done)
 }
 
-fn logout(world: &World, file: &KeyFile, provider: &str) -> Ended {
+fn logout(env: &ProcessEnv, file: &KeyFile, provider: &str) -> CommandResult {
     let Some(stored) = file.load()?.remove(provider) else {
-        return Err(Problem::new(Exit::Failed, format!("no key of {provider} is stored"))
+        return Err(Problem::new(Exit::Failed, format!("no key is stored for {provider}"))
             .at(file.path().display().to_string())
-            .next("`lariat auth status` shows where keys are"));
+            .hint("`lariat auth status` shows where your keys are"));
     };
-    if stored == Stored::IN_KEYRING {
-        let forgotten = world.keyring().forget(provider);
-        forgotten.map_err(|trouble| trouble.problem("the key is in the keyring and cannot be removed"))?;
+    if stored == StoredKey::IN_KEYRING {
+        let removed = env.keyring().remove(provider);
+        removed
+            .map_err(|keyring_error| keyring_error.problem("could not remove the key from the keyring"))?;
     }
-    file.forget(provider)?;
-    print::note(&format!("the key of {provider} is forgotten"));
+    file.remove(provider)?;
+    print::note(&format!("removed the key for {provider}"));
     Ok(Exit::Done)
 }
 
-/// A line of standard input; on a terminal nothing of it is seen.
+/// Reads a line from standard input, with echo off on a terminal.
 fn read_key(provider: &str) -> Result<String, Problem> {
     let input = std::io::stdin();
     let is_terminal = input.is_terminal();
@@ -151,18 +162,18 @@ fn read_key(provider: &str) -> Result<String, Problem> {
         unseen.local_modes.remove(LocalModes::ECHO);
         unseen.local_modes.insert(LocalModes::ECHONL);
         tcsetattr(&input, OptionalActions::Flush, &unseen).map_err(|error| {
-            Problem::new(Exit::Failed, format!("the terminal shows what is typed: {error}"))
+            Problem::new(Exit::Failed, format!("could not turn off terminal echo: {error}"))
         })?;
     }
     if is_terminal {
-        // Only now: what is typed at once is not seen either.
-        let _ = write!(std::io::stderr(), "key of {provider}: ");
+        // Only after echo is off, so that an immediate paste stays invisible.
+        let _ = write!(std::io::stderr(), "API key for {provider}: ");
     }
     let mut line = String::new();
     let read = input.lock().read_line(&mut line);
     if let Some(before) = &before {
         let _ = tcsetattr(&input, OptionalActions::Flush, before);
     }
-    read.map_err(|error| Problem::new(Exit::Failed, format!("the key cannot be read: {error}")))?;
+    read.map_err(|error| Problem::new(Exit::Failed, format!("could not read the key: {error}")))?;
     Ok(line.trim().to_owned())
 }

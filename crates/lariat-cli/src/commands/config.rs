@@ -1,4 +1,4 @@
-//! `lariat config`: what is set, and by whom.
+//! `lariat config`: shows and edits settings.
 
 use std::path::Path;
 
@@ -7,39 +7,38 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::print::{self, Column};
-use super::{Ended, config_set, template};
+use super::{CommandResult, config_set, template};
 use crate::args::manage::{ConfigArgs, ConfigCommand, ConfigShowArgs};
 use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 #[derive(Serialize)]
 struct Setting {
     key: String,
     value: Value,
-    /// Who set it; none for what is built in.
+    /// Where it was set; `None` for a default.
     origin: Option<String>,
 }
 
-/// Looks at settings, or edits them.
-pub(crate) fn config(world: &World, args: ConfigArgs) -> Ended {
-    let own = world.folders.settings();
+pub(crate) fn config(env: &ProcessEnv, args: ConfigArgs) -> CommandResult {
+    let own = env.folders.settings();
     match args.command {
         ConfigCommand::Path => print::line(&own.display().to_string()),
         ConfigCommand::Schema => return print::json(&schema()),
         ConfigCommand::Show(args) => {
-            let place = world.place(&world.visit(None))?;
+            let place = env.place(&env.visit(None))?;
             show(&place.config, &args)?;
             place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
         }
-        ConfigCommand::Set(args) => return config_set::set(world, &args),
-        ConfigCommand::Edit => edit(world, &own)?,
+        ConfigCommand::Set(args) => return config_set::set(env, &args),
+        ConfigCommand::Edit => edit(env, &own)?,
     }
     Ok(Exit::Done)
 }
 
-fn show(config: &Config, args: &ConfigShowArgs) -> Ended {
+fn show(config: &Config, args: &ConfigShowArgs) -> CommandResult {
     let setting = |(key, set): (String, Set)| Setting {
         key,
         value: set.value,
@@ -56,7 +55,7 @@ fn show(config: &Config, args: &ConfigShowArgs) -> Ended {
         let rows: Vec<Vec<String>> = settings
             .into_iter()
             .map(|setting| {
-                let origin = setting.origin.unwrap_or_else(|| "built in".to_owned());
+                let origin = setting.origin.unwrap_or_else(|| "default".to_owned());
                 vec![setting.key, setting.value.to_string(), origin]
             })
             .collect();
@@ -70,10 +69,10 @@ fn warn(config: &Config) {
     config.warnings.iter().for_each(|warning| print::note(&format!("warning: {warning}")));
 }
 
-fn edit(world: &World, path: &Path) -> Result<(), Problem> {
-    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| world.variable(name)).ok_or_else(|| {
-        Problem::new(Exit::Setup, "no editor is known")
-            .next(format!("set VISUAL or EDITOR, or edit {} with any", path.display()))
+fn edit(env: &ProcessEnv, path: &Path) -> Result<(), Problem> {
+    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| env.variable(name)).ok_or_else(|| {
+        Problem::new(Exit::Setup, "no editor is configured")
+            .hint(format!("set VISUAL or EDITOR, or edit {} yourself", path.display()))
     })?;
     if files::text(path).is_none() && !path.exists() {
         if let Some(folder) = path.parent() {
@@ -82,12 +81,12 @@ fn edit(world: &World, path: &Path) -> Result<(), Problem> {
         files::write_new(path, &template::user())?;
     }
     start(editor, path)?;
-    // What was written is read at once, so that a slip is told now and not with the next run.
-    warn(&world.place(&world.visit(None))?.config);
+    // Loads the file at once, so that the user sees a mistake now and not in the next run.
+    warn(&env.place(&env.visit(None))?.config);
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the person's own editor, on the person's own terminal")]
+#[expect(clippy::disallowed_methods, reason = "the user's own editor, on the user's terminal")]
 fn start(editor: &str, path: &Path) -> Result<(), Problem> {
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or(editor);
@@ -95,11 +94,11 @@ fn start(editor: &str, path: &Path) -> Result<(), Problem> {
     let wrong = |what: String| {
         Problem::new(Exit::Failed, format!("the editor `{editor}` {what}"))
             .at(path.display().to_string())
-            .next("set VISUAL or EDITOR to one that works")
+            .hint("set VISUAL or EDITOR to a working editor")
     };
     match ended {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(wrong(format!("ended with {status}"))),
-        Err(error) => Err(wrong(format!("could not be started: {error}"))),
+        Ok(status) => Err(wrong(format!("failed ({status})"))),
+        Err(error) => Err(wrong(format!("could not start: {error}"))),
     }
 }

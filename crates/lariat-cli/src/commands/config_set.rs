@@ -1,71 +1,69 @@
-//! `lariat config set`: writes one setting into a file, and leaves everything else in it as it is.
+//! `lariat config set`: writes one setting to a file and leaves the rest of the file unchanged.
 //!
-//! Owns the edit. What may be set, and to what, is decided by the table of settings: a value that would only be warned of
-//! later is not written.
+//! The table of settings decides which values are valid, so a value that loading would only warn about is not written either.
 
 use lariat_guard::{Level, Origin};
-use lariat_service::config::{Config, Said};
+use lariat_service::config::{Config, Said, explained};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table};
 
-use super::{Ended, print};
+use super::{CommandResult, print};
 use crate::args::manage::ConfigSetArgs;
 use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// The settings of a project.
+/// A project's settings file.
 const PROJECT: &str = "lariat.toml";
 
-/// Sets or removes a setting.
-pub(super) fn set(world: &World, args: &ConfigSetArgs) -> Ended {
+pub(super) fn set(env: &ProcessEnv, args: &ConfigSetArgs) -> CommandResult {
     let (path, level) = match args.project {
-        true => (world.directory.join(PROJECT), Level::Project),
-        false => (world.folders.settings(), Level::User),
+        true => (env.directory.join(PROJECT), Level::Project),
+        false => (env.folders.settings(), Level::User),
     };
     let origin = Origin::file(level, &path);
-    let value = if args.unset { None } else { Some(checked(&origin, &args.key, &args.value)?) };
+    let value = if args.unset { None } else { Some(parse_value(&origin, &args.key, &args.value)?) };
     let text = if path.exists() {
         String::from_utf8(files::read(&path)?)
-            .map_err(|_| Problem::new(Exit::Setup, "the file is not text").at(path.display().to_string()))?
+            .map_err(|_| Problem::new(Exit::Setup, "the file is not UTF-8").at(path.display().to_string()))?
     } else {
         String::new()
     };
-    let text = edited(&text, &args.key, value.as_ref()).map_err(|cause| {
+    let text = edit_text(&text, &args.key, value.as_ref()).map_err(|cause| {
         Problem::new(Exit::Setup, cause)
             .at(path.display().to_string())
-            .next("correct the file first: `lariat config edit`")
+            .hint("fix the file first with `lariat config edit`")
     })?;
     files::replace(&path, &text, args.project)?;
     match &value {
         Some(value) => print::line(&format!("{} = {value}", args.key)),
-        None => print::line(&format!("{} is not set any more", args.key)),
+        None => print::line(&format!("{} unset", args.key)),
     }
-    print::note(&format!("written to {}", path.display()));
-    told_if_overridden(world, &args.key, &origin, value.as_ref());
+    print::note(&format!("wrote {}", path.display()));
+    note_if_overridden(env, &args.key, &origin, value.as_ref());
     Ok(Exit::Done)
 }
 
-/// A stronger place may say otherwise: the project, a variable.
-fn told_if_overridden(world: &World, key: &str, origin: &Origin, value: Option<&Value>) {
-    let Ok(place) = world.place(&world.visit(None)) else { return };
+/// Notes when the project or a variable overrides the new value.
+fn note_if_overridden(env: &ProcessEnv, key: &str, origin: &Origin, value: Option<&Value>) {
+    let Ok(place) = env.place(&env.visit(None)) else { return };
     let Some(set) = place.config.get(key) else { return };
     let stronger = set.origin.filter(|by| by.file != origin.file && Some(&set.value) != value);
     if let Some(stronger) = stronger {
-        print::note(&format!("here it is {} all the same: {stronger} has priority", set.value));
+        print::note(&format!("note: the value here stays {}, because {stronger} overrides it", set.value));
     }
 }
 
-/// The value that the words mean for this setting: as JSON, as text, or as a list of texts, whichever it takes.
-fn checked(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Problem> {
+/// Parses the value as JSON, text or a list of texts, whichever the setting accepts.
+fn parse_value(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Problem> {
     let joined = words.join(" ");
     let list = || Value::from(words.to_vec());
-    let mut meant: Vec<Value> = Vec::new();
-    meant.extend(serde_json::from_str(&joined).ok());
-    meant.extend([Value::from(joined.as_str()), list()]);
+    let mut candidates: Vec<Value> = Vec::new();
+    candidates.extend(serde_json::from_str(&joined).ok());
+    candidates.extend([Value::from(joined.as_str()), list()]);
     let mut problem = None;
-    for value in meant {
+    for value in candidates {
         let config = Config::merge([Said { origin: origin.clone(), values: nested(key, value) }]);
         if let Some(set) = config.get(key).filter(|set| set.origin.is_some()) {
             return Ok(set.value);
@@ -75,14 +73,14 @@ fn checked(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Proble
         problem = problem.or(broken).or(warned);
     }
     let cause = match problem {
-        Some(problem) => format!("`{key}` {problem}"),
-        None => format!("`{key}` cannot be set by this command"),
+        Some(problem) => explained(key, &problem),
+        None => format!("`{key}` cannot be set with this command"),
     };
     Err(Problem::new(Exit::Usage, cause)
-        .next("`lariat config show` lists the settings; `lariat config edit` opens the file"))
+        .hint("`lariat config show` lists the settings; `lariat config edit` opens the file"))
 }
 
-/// The settings of one key.
+/// Settings with a single key, as nested tables.
 fn nested(key: &str, value: Value) -> Map<String, Value> {
     let mut map = Map::new();
     match key.split_once('.') {
@@ -92,8 +90,8 @@ fn nested(key: &str, value: Value) -> Map<String, Value> {
     map
 }
 
-/// The text of a file with a setting changed, or removed without a value. Comments and order stay.
-fn edited(text: &str, key: &str, value: Option<&Value>) -> Result<String, String> {
+/// Returns the file with a setting changed, or removed if `value` is `None`. Keeps comments and order.
+fn edit_text(text: &str, key: &str, value: Option<&Value>) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         format!("the file is not valid TOML: {}", error.message().trim())
     })?;
@@ -108,7 +106,7 @@ fn edited(text: &str, key: &str, value: Option<&Value>) -> Result<String, String
         }
         let below = table.entry(step).or_insert_with(|| {
             let mut new = Table::new();
-            // Only a table with values of its own needs a heading.
+            // Only a table with direct values needs a heading.
             new.set_implicit(true);
             Item::Table(new)
         });
@@ -119,7 +117,7 @@ fn edited(text: &str, key: &str, value: Option<&Value>) -> Result<String, String
         Some(value) => {
             let mut new = toml(value)?;
             match table.get_mut(name) {
-                // In place: the comment above belongs to the key, the one behind to the value.
+                // In place: the comment above belongs to the key, the one after it to the value.
                 Some(old) => {
                     if let Some(old) = old.as_value() {
                         *new.decor_mut() = old.decor().clone();
@@ -148,7 +146,7 @@ fn toml(value: &Value) -> Result<toml_edit::Value, String> {
         }
         _ => None,
     }
-    .ok_or_else(|| format!("{value} cannot be written"))
+    .ok_or_else(|| format!("cannot write {value} as TOML"))
 }
 
 #[cfg(test)]

@@ -5,36 +5,36 @@ use super::*;
 const FILE: &str = "# mine\nmodel = \"a/b\" # the good one\n\n[limits]\n# dollars\ncost = 1.5\n";
 
 #[test]
-fn a_value_is_replaced_and_everything_else_stays() {
-    assert_eq!(edited(FILE, "model", Some(&json!("c/d"))).unwrap(), FILE.replace("a/b", "c/d"));
-    assert_eq!(edited(FILE, "limits.cost", Some(&json!(3))).unwrap(), FILE.replace("1.5", "3"));
+fn replaces_value_and_keeps_the_rest() {
+    assert_eq!(edit_text(FILE, "model", Some(&json!("c/d"))).unwrap(), FILE.replace("a/b", "c/d"));
+    assert_eq!(edit_text(FILE, "limits.cost", Some(&json!(3))).unwrap(), FILE.replace("1.5", "3"));
 }
 
 #[test]
-fn a_new_value_goes_into_its_table() {
-    let text = edited(FILE, "limits.turns", Some(&json!(9))).unwrap();
+fn inserts_new_value_into_its_table() {
+    let text = edit_text(FILE, "limits.turns", Some(&json!(9))).unwrap();
     assert_eq!(text, format!("{FILE}turns = 9\n"));
-    let text = edited("", "providers.mine.base_url", Some(&json!("http://x"))).unwrap();
+    let text = edit_text("", "providers.mine.base_url", Some(&json!("http://x"))).unwrap();
     assert_eq!(text, "[providers.mine]\nbase_url = \"http://x\"\n");
-    let text = edited("", "fallback_models", Some(&json!(["a", "b"]))).unwrap();
+    let text = edit_text("", "fallback_models", Some(&json!(["a", "b"]))).unwrap();
     assert_eq!(text, "fallback_models = [\"a\", \"b\"]\n");
 }
 
 #[test]
-fn a_value_is_removed() {
+fn removes_value() {
     assert_eq!(
-        edited(FILE, "limits.cost", None).unwrap(),
+        edit_text(FILE, "limits.cost", None).unwrap(),
         "# mine\nmodel = \"a/b\" # the good one\n\n[limits]\n"
     );
-    assert_eq!(edited(FILE, "ui.color", None).unwrap(), FILE);
+    assert_eq!(edit_text(FILE, "ui.color", None).unwrap(), FILE);
 }
 
 #[test]
-fn words_become_what_the_setting_takes() {
+fn parses_words_by_setting_type() {
     let origin = Origin::file(Level::User, "/c.toml");
     let value = |key: &str, words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        checked(&origin, key, &words).map_err(|problem| problem.cause)
+        parse_value(&origin, key, &words).map_err(|problem| problem.cause)
     };
     assert_eq!(value("limits.cost", &["2.5"]), Ok(json!(2.5)));
     assert_eq!(value("retry.patience", &["30m"]), Ok(json!("30m")));
@@ -44,7 +44,7 @@ fn words_become_what_the_setting_takes() {
     assert_eq!(value("fallback_models", &["a/b"]), Ok(json!(["a/b"])));
     assert!(value("limits.cost", &["much"]).unwrap_err().contains("an amount in dollars"));
     assert!(value("modle", &["x"]).unwrap_err().contains("did you mean `model`?"));
-    assert!(value("permissions.allow", &["x"]).unwrap_err().contains("cannot be set by this command"));
+    assert!(value("permissions.allow", &["x"]).unwrap_err().contains("cannot be set with this command"));
     let project = Origin::file(Level::Project, "/p/lariat.toml");
-    assert!(checked(&project, "mode", &["auto".to_owned()]).is_err(), "only the person may");
+    assert!(parse_value(&project, "mode", &["auto".to_owned()]).is_err(), "only the user may set this");
 }

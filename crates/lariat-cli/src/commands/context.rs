@@ -1,34 +1,34 @@
-//! `lariat context show`: what is in the window. Needs no model and no key.
+//! `lariat context show`: shows what fills the context window. Works without a model or key.
 
 use lariat_service::Which;
 
-use super::Ended;
+use super::CommandResult;
 use super::print::{self, Column};
 use crate::args::manage::{ContextArgs, ContextCommand};
 use crate::exit::Exit;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 const COLUMNS: &[Column] = &[
     Column::text("PART"),
     Column::text("NAME"),
-    Column::number("PIECES"),
+    Column::number("ITEMS"),
     Column::number("TOKENS"),
     Column::number("SHARE"),
     Column::number("CACHED"),
 ];
 
-/// Shows what is in the window of a session, or of one that would begin here.
-pub(crate) async fn context(world: &World, args: ContextArgs) -> Ended {
+/// Shows the context window of a session, or of a new session in this directory.
+pub(crate) async fn context(env: &ProcessEnv, args: ContextArgs) -> CommandResult {
     let ContextCommand::Show(args) = args.command;
-    let place = world.place(&world.visit(None))?;
+    let place = env.place(&env.visit(None))?;
     let (service, which) = match (args.id, args.continue_last) {
-        (Some(id), _) => (world.service(&place).await?, Which::Resume(id)),
-        (None, true) => (world.service(&place).await?, Which::Continue),
-        // Nothing of it is kept.
-        (None, false) => (world.ephemeral(&place).await?, Which::New),
+        (Some(id), _) => (env.service(&place).await?, Which::Resume(id)),
+        (None, true) => (env.service(&place).await?, Which::Continue),
+        // Saves nothing.
+        (None, false) => (env.ephemeral(&place).await?, Which::New),
     };
-    let look = service.window(&place, &which).await?;
-    let report = look.report;
+    let window_report = service.window(&place, &which).await?;
+    let report = window_report.report;
     if args.json {
         return print::json(&report);
     }
@@ -54,7 +54,7 @@ pub(crate) async fn context(world: &World, args: ContextArgs) -> Ended {
         "{}{window} tokens{percent}, {} of them cached, {}",
         print::count(report.used),
         print::count(report.cached),
-        look.model.as_deref().unwrap_or("no model is set up")
+        window_report.model.as_deref().unwrap_or("no model configured")
     ));
     Ok(Exit::Done)
 }

@@ -1,7 +1,6 @@
-//! `lariat init`: writes AGENTS.md and lariat.toml for a project, after looking at it.
+//! `lariat init`: writes AGENTS.md and lariat.toml for a project.
 //!
-//! What is written is what was seen in files of the project; nothing is guessed about what they do not say. Files that are there
-//! stay as they are.
+//! Writes only what the project's files say and guesses nothing. Existing files stay unchanged.
 
 use std::path::Path;
 
@@ -10,14 +9,14 @@ use lariat_guard::trust::{Difference, Standing, TrustBook};
 use lariat_service::{Place, ServiceError};
 use serde_json::Value;
 
-use super::{Ended, ask, print, template};
+use super::{CommandResult, confirm, print, template};
 use crate::args::manage::InitArgs;
 use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// What a project is made with, and how.
+/// What the project's files say about it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Project {
     name: String,
@@ -25,44 +24,44 @@ struct Project {
     commands: Vec<(&'static str, String)>,
 }
 
-/// Writes what is missing of the two files.
-pub(crate) fn init(world: &World, args: &InitArgs) -> Ended {
-    let place = world.place(&world.visit(None))?;
+/// Writes the missing ones of the two files, after confirmation.
+pub(crate) fn init(env: &ProcessEnv, args: &InitArgs) -> CommandResult {
+    let place = env.place(&env.visit(None))?;
     let folder = place.path();
-    let project = look(folder);
+    let project = detect_project(folder);
     let mut files = vec![("AGENTS.md", agents(&project)), ("lariat.toml", template::project())];
-    // Beside a CLAUDE.md an AGENTS.md is not read.
+    // Lariat does not read an AGENTS.md next to a CLAUDE.md.
     if let Some(name) = CLAUDE.iter().find(|name| folder.join(name).symlink_metadata().is_ok()) {
-        print::note(&format!("{name} is there, so AGENTS.md is not written: only one of them is read"));
+        print::note(&format!("{name} exists, so AGENTS.md is not written: Lariat reads only one of them"));
         files.retain(|(name, _)| *name != "AGENTS.md");
     }
-    let (there, missing): (Vec<_>, Vec<_>) =
+    let (existing, missing): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|(name, _)| folder.join(name).symlink_metadata().is_ok());
-    there.iter().for_each(|(name, _)| print::note(&format!("{name} is there and stays as it is")));
+    existing.iter().for_each(|(name, _)| print::note(&format!("{name} exists and stays unchanged")));
     if missing.is_empty() {
         return Ok(Exit::Done);
     }
     for (name, text) in &missing {
         print::line(&format!("--- {name}\n{text}"));
     }
-    if !ask::whether(world, "Write this?", args.yes)? {
+    if !confirm::confirm(env, "Write these files?", args.yes)? {
         return Ok(Exit::Done);
     }
     for (name, text) in &missing {
         files::write_new(&folder.join(name), text)?;
         print::note(&format!("wrote {name}"));
     }
-    keep_trust(world, &place, &missing)?;
+    keep_trust(env, &place, &missing)?;
     Ok(Exit::Done)
 }
 
-/// What this program wrote into a project that is trusted is trusted, too, as long as nothing else changed.
-fn keep_trust(world: &World, before: &Place, written: &[(&str, String)]) -> Result<(), Problem> {
+/// Extends the trust in a trusted project to the files just written, if nothing else changed.
+fn keep_trust(env: &ProcessEnv, before: &Place, written: &[(&str, String)]) -> Result<(), Problem> {
     if !before.opened.standing.is_trusted() {
-        print::note("these files count once the project is trusted: lariat trust");
+        print::note("note: Lariat uses these files once you trust the project: run `lariat trust`");
         return Ok(());
     }
-    let now = world.place(&world.visit(None))?;
+    let now = env.place(&env.visit(None))?;
     let Standing::Changed(differences) = &now.opened.standing else { return Ok(()) };
     let root = now.opened.territory.root();
     let is_ours = |one: &Difference| {
@@ -70,20 +69,20 @@ fn keep_trust(world: &World, before: &Place, written: &[(&str, String)]) -> Resu
         written.iter().any(|(name, ours)| path == before.path().join(name) && text == Some(ours))
     };
     if differences.iter().all(is_ours) {
-        now.opened.accept(&TrustBook::new(world.folders.trust())).map_err(ServiceError::from)?;
+        now.opened.accept(&TrustBook::new(env.folders.trust())).map_err(ServiceError::from)?;
     }
     Ok(())
 }
 
-/// Looks at a project.
-fn look(folder: &Path) -> Project {
+/// Detects languages and commands from the files of a project.
+fn detect_project(folder: &Path) -> Project {
     let text = |name: &str| files::text(&folder.join(name));
     let has = |name: &str| folder.join(name).exists();
     let mut project = Project {
         name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         ..Project::default()
     };
-    let mut say = |with: &'static str, commands: Vec<(&'static str, String)>| {
+    let mut add = |with: &'static str, commands: Vec<(&'static str, String)>| {
         project.made_with.push(with);
         project.commands.extend(commands);
     };
@@ -91,7 +90,7 @@ fn look(folder: &Path) -> Project {
         commands.iter().map(|(what, command)| (*what, (*command).to_owned())).collect::<Vec<_>>()
     };
     if has("Cargo.toml") {
-        say(
+        add(
             "Rust (Cargo)",
             fixed(&[
                 ("build", "cargo build"),
@@ -105,44 +104,44 @@ fn look(folder: &Path) -> Project {
         let runner =
             [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
         let runner = runner.iter().find(|(lock, _)| has(lock)).map_or("npm", |(_, runner)| runner);
-        say("JavaScript (package.json)", scripts(&text, runner));
+        add("JavaScript (package.json)", scripts(&text, runner));
     }
     if let Some(text) = text("pyproject.toml") {
-        say("Python (pyproject.toml)", python(&text, has("uv.lock")));
+        add("Python (pyproject.toml)", python(&text, has("uv.lock")));
     } else if has("requirements.txt") || has("setup.py") {
-        say("Python", Vec::new());
+        add("Python", Vec::new());
     }
     if has("go.mod") {
-        say("Go", fixed(&[("build", "go build ./..."), ("test", "go test ./..."), ("lint", "go vet ./...")]));
+        add("Go", fixed(&[("build", "go build ./..."), ("test", "go test ./..."), ("lint", "go vet ./...")]));
     }
     if has("pom.xml") {
-        say("Java (Maven)", fixed(&[("build", "mvn package"), ("test", "mvn test")]));
+        add("Java (Maven)", fixed(&[("build", "mvn package"), ("test", "mvn test")]));
     }
     if has("gradlew") {
-        say("Gradle", fixed(&[("build", "./gradlew build"), ("test", "./gradlew test")]));
+        add("Gradle", fixed(&[("build", "./gradlew build"), ("test", "./gradlew test")]));
     }
     if has("CMakeLists.txt") {
-        say(
+        add(
             "CMake",
             fixed(&[("build", "cmake -B build && cmake --build build"), ("test", "ctest --test-dir build")]),
         );
     }
     for name in ["Makefile", "makefile", "GNUmakefile"] {
         if let Some(text) = text(name) {
-            say("make", targets(&text, "make"));
+            add("make", targets(&text, "make"));
             break;
         }
     }
     if let Some(text) = text("justfile").or_else(|| text("Justfile")) {
-        say("just", targets(&text, "just"));
+        add("just", targets(&text, "just"));
     }
     project
 }
 
-/// What people run most.
+/// Script and target names worth listing.
 const USUAL: &[&str] = &["build", "test", "lint", "check", "format", "fmt"];
 
-/// The usual scripts that a `package.json` has.
+/// The usual scripts in a `package.json`.
 fn scripts(text: &str, runner: &str) -> Vec<(&'static str, String)> {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     let has = |name: &str| value.get("scripts").and_then(|scripts| scripts.get(name)).is_some();
@@ -150,7 +149,7 @@ fn scripts(text: &str, runner: &str) -> Vec<(&'static str, String)> {
     usual.map(|name| (*name, format!("{runner} run {name}"))).collect()
 }
 
-/// What a `pyproject.toml` names.
+/// The tools configured in a `pyproject.toml`.
 fn python(text: &str, uv: bool) -> Vec<(&'static str, String)> {
     let table: toml::Table = toml::from_str(text).unwrap_or_default();
     let tool = |name: &str| table.get("tool").and_then(|tools| tools.get(name)).is_some();
@@ -168,7 +167,7 @@ fn python(text: &str, uv: bool) -> Vec<(&'static str, String)> {
     commands
 }
 
-/// The usual targets that a makefile or justfile has.
+/// The usual targets in a makefile or justfile.
 fn targets(text: &str, runner: &str) -> Vec<(&'static str, String)> {
     let has = |name: &str| {
         text.lines().any(|line| {
@@ -180,13 +179,13 @@ fn targets(text: &str, runner: &str) -> Vec<(&'static str, String)> {
     usual.map(|name| (*name, format!("{runner} {name}"))).collect()
 }
 
-/// AGENTS.md: short, and only what was seen.
+/// The text of AGENTS.md.
 fn agents(project: &Project) -> String {
     let mut text = format!("# {}\n\n", project.name);
     if project.made_with.is_empty() {
-        text.push_str("Say here what this project is, how it is built and how it is tested.\n");
+        text.push_str("Describe what this project is, and how to build and test it.\n");
     } else {
-        text.push_str(&format!("Made with {}.\n", project.made_with.join(", ")));
+        text.push_str(&format!("Built with {}.\n", project.made_with.join(", ")));
     }
     if !project.commands.is_empty() {
         text.push_str("\n## Commands\n\n");
@@ -194,7 +193,7 @@ fn agents(project: &Project) -> String {
             text.push_str(&format!("- {what}: `{command}`\n"));
         }
     }
-    text.push_str("\n## Rules\n\n- Run the tests before saying that something is done.\n");
+    text.push_str("\n## Rules\n\n- Run the tests before you report that something is done.\n");
     text
 }
 

@@ -1,12 +1,11 @@
-//! One module per command: arguments in, work done by the service, an [`Exit`] out.
+//! One module per command: each takes arguments, calls the service and returns an [`Exit`].
 //!
-//! `print` and `ask` are how commands besides `run` speak to a person; `template` is what files of settings begin with.
+//! `print` and `confirm` talk to the user for every command except `run`; `template` holds the initial text of settings files.
 
-mod ask;
 mod auth;
 mod config;
 mod config_set;
-mod consent;
+mod confirm;
 mod context;
 mod doctor;
 mod init;
@@ -18,6 +17,7 @@ mod sessions;
 mod shell;
 mod template;
 mod trust;
+mod trust_prompt;
 mod undo;
 mod undo_list;
 
@@ -27,34 +27,34 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::{self, Args, Command, exit_of};
-use crate::around;
+use crate::detect;
 use crate::exit::Exit;
 use crate::problem::Problem;
+use crate::process_env::ProcessEnv;
 use crate::wire::compat;
-use crate::world::World;
 
-/// How a command ends: with a code, or with a problem that is told.
-pub(crate) type Ended = Result<Exit, Problem>;
+/// An exit code, or an error to print.
+pub(crate) type CommandResult = Result<Exit, Problem>;
 
-/// Reads the arguments and does what they say.
+/// Parses the arguments and runs the command.
 pub(crate) fn start() -> ExitCode {
-    let world = World::look();
-    if let Some(asked) = compat::parse(&world.words()) {
-        return over(
-            &world,
+    let env = ProcessEnv::read();
+    if let Some(asked) = compat::parse(&env.words()) {
+        return finish(
+            &env,
             match asked {
-                compat::Asked::Run(_) if world.require_home().is_err() => {
-                    world.require_home().map(|()| Exit::Done)
+                compat::CompatCommand::Run(_) if env.require_home().is_err() => {
+                    env.require_home().map(|()| Exit::Done)
                 }
-                compat::Asked::Version => {
+                compat::CompatCommand::Version => {
                     let _ = writeln!(std::io::stdout(), "{} (Lariat)", env!("CARGO_PKG_VERSION"));
                     Ok(Exit::Done)
                 }
-                compat::Asked::Run(task) => waiting(run::perform(&world, *task)),
+                compat::CompatCommand::Run(task) => block_on(run::perform(&env, *task)),
             },
         );
     }
-    let args = match Args::try_parse_from(args::prompt::as_command(world.arguments())) {
+    let args = match Args::try_parse_from(args::prompt::as_command(env.arguments())) {
         Ok(args) => args,
         Err(error) => {
             let _ = error.print();
@@ -62,64 +62,64 @@ pub(crate) fn start() -> ExitCode {
         }
     };
     if !matches!(args.command, Command::Completions(_) | Command::Man(_))
-        && let Err(problem) = world.require_home()
+        && let Err(problem) = env.require_home()
     {
-        return over(&world, Err(problem));
+        return finish(&env, Err(problem));
     }
-    over(
-        &world,
+    finish(
+        &env,
         match args.command {
-            Command::Complete(args) => waiting(shell::complete(&world, args)),
-            Command::Run(args) => waiting(run::run(&world, *args)),
-            Command::Sessions(args) => waiting(sessions::sessions(&world, args)),
-            Command::Replay(args) => waiting(sessions::replay(&world, args)),
-            Command::Permissions(args) => waiting(permissions::permissions(&world, args)),
-            Command::Trust(args) => trust::trust(&world, &args),
-            Command::Models(args) => models::models(&world, args),
-            Command::Auth(args) => auth::auth(&world, args),
-            Command::Config(args) => config::config(&world, args),
-            Command::Context(args) => waiting(context::context(&world, args)),
-            Command::Undo(args) => waiting(undo::undo(&world, &args)),
-            Command::Doctor(args) => waiting(doctor::doctor(&world, &args)),
-            Command::Init(args) => init::init(&world, &args),
+            Command::Complete(args) => block_on(shell::complete(&env, args)),
+            Command::Run(args) => block_on(run::run(&env, *args)),
+            Command::Sessions(args) => block_on(sessions::sessions(&env, args)),
+            Command::Replay(args) => block_on(sessions::replay(&env, args)),
+            Command::Permissions(args) => block_on(permissions::permissions(&env, args)),
+            Command::Trust(args) => trust::trust(&env, &args),
+            Command::Models(args) => models::models(&env, args),
+            Command::Auth(args) => auth::auth(&env, args),
+            Command::Config(args) => config::config(&env, args),
+            Command::Context(args) => block_on(context::context(&env, args)),
+            Command::Undo(args) => block_on(undo::undo(&env, &args)),
+            Command::Doctor(args) => block_on(doctor::doctor(&env, &args)),
+            Command::Init(args) => init::init(&env, &args),
             Command::Completions(args) => shell::completions(&args),
             Command::Man(args) => shell::man(&args),
         },
     )
 }
 
-/// Tells a problem, and ends.
-fn over(world: &World, ended: Ended) -> ExitCode {
+/// Prints an error and returns the exit code.
+fn finish(env: &ProcessEnv, ended: CommandResult) -> ExitCode {
     match ended {
         Ok(exit) => exit.into(),
         Err(problem) => {
-            let problem = advised(world, problem);
+            let problem = with_first_steps(env, problem);
             let _ = writeln!(std::io::stderr(), "{problem}");
             problem.exit.into()
         }
     }
 }
 
-/// With what there is to use, where no model is set up.
-fn advised(world: &World, mut problem: Problem) -> Problem {
+/// Replaces the hint by first-run advice if no model is configured.
+fn with_first_steps(env: &ProcessEnv, mut problem: Problem) -> Problem {
     if !problem.lacks_model {
         return problem;
     }
-    let config = world.place(&world.visit(None)).map(|place| place.config).unwrap_or_default();
-    let advice = waiting(async {
-        problem.next = Some(around::first_steps(&config).await);
+    let config = env.place(&env.visit(None)).map(|place| place.config).unwrap_or_default();
+    let advice = block_on(async {
+        problem.hint = Some(detect::first_steps(&config).await);
         Ok(problem.exit)
     });
     drop(advice);
     problem
 }
 
-/// Runs a command that waits for things. One thread is enough: everything heavy is the tools' and the stores' own.
-fn waiting(command: impl Future<Output = Ended>) -> Ended {
+/// Runs an async command. One thread is enough: tools and stores do heavy work on their own threads.
+fn block_on(command: impl Future<Output = CommandResult>) -> CommandResult {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
     let ended = runtime.block_on(command);
-    // What still reads a terminal cannot be waited for, and what was to be kept is.
+    // A thread that still reads the terminal cannot be joined; all data is already durable.
     runtime.shutdown_background();
     ended
 }

@@ -1,4 +1,4 @@
-//! `lariat models`: what there is, with windows and prices.
+//! `lariat models`: lists models with context windows and prices.
 
 use lariat_core::model::ModelCost;
 use lariat_model::catalogue::{Catalogue, ModelInfo};
@@ -7,16 +7,16 @@ use lariat_service::models::{Models, known_provider};
 use lariat_service::{Place, ServiceError};
 use serde::Serialize;
 
-use super::Ended;
+use super::CommandResult;
 use super::print::{self, Column};
 use crate::args::manage::{ModelsArgs, ModelsCommand, ModelsListArgs, ModelsShowArgs};
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// What is told of a model.
+/// The details of a model.
 #[derive(Serialize)]
-struct Told {
+struct ModelDetails {
     model: String,
     name: String,
     context: Option<u64>,
@@ -32,7 +32,7 @@ struct Told {
     key_variables: Vec<String>,
 }
 
-impl Told {
+impl ModelDetails {
     fn of(info: &ModelInfo) -> Self {
         let variables = known_provider(&info.provider).map(|known| known.variables).unwrap_or_default();
         Self {
@@ -51,7 +51,7 @@ impl Told {
         }
     }
 
-    /// A model that only the settings name.
+    /// A model that only the settings define.
     fn configured(config: &Config, provider: &str, id: &str) -> Self {
         let setting = |key: &str| config.text(&format!("providers.{provider}.{key}"));
         Self {
@@ -84,73 +84,72 @@ impl Told {
 
 const COLUMNS: &[Column] = &[
     Column::whole("MODEL"),
-    Column::number("WINDOW"),
+    Column::number("CONTEXT"),
     Column::number("INPUT/M"),
     Column::number("OUTPUT/M"),
-    Column::text("CAN"),
+    Column::text("FEATURES"),
 ];
 
-/// Looks at models.
-pub(crate) fn models(world: &World, args: ModelsArgs) -> Ended {
-    let place = world.place(&world.visit(None))?;
+pub(crate) fn models(env: &ProcessEnv, args: ModelsArgs) -> CommandResult {
+    let place = env.place(&env.visit(None))?;
     match args.command {
         None => list(&place, &ModelsListArgs::default()),
         Some(ModelsCommand::List(args)) => list(&place, &args),
-        Some(ModelsCommand::Show(args)) => show(world, &place, &args),
+        Some(ModelsCommand::Show(args)) => show(env, &place, &args),
     }
 }
 
-/// The names of all models, those of the settings first.
+/// The names of all models, those from the settings first.
 pub(crate) fn names(config: &Config) -> Vec<String> {
     let catalogue = Catalogue::embedded().models().map(|info| format!("{}/{}", info.provider, info.id));
-    own(config).map(|told| told.model).chain(catalogue).collect()
+    configured_models(config).map(|details| details.model).chain(catalogue).collect()
 }
 
-fn own(config: &Config) -> impl Iterator<Item = Told> + '_ {
+fn configured_models(config: &Config) -> impl Iterator<Item = ModelDetails> + '_ {
     config.names_in("providers").into_iter().flat_map(move |provider| {
         let mut ids = config.texts(&format!("providers.{provider}.models"));
-        // The model that is used is one of its provider's, listed or not.
+        // Includes the configured model, even if its provider does not list it.
         let used = config.text("model").and_then(|name| {
             let (of, id) = name.split_once('/')?;
             (of == provider && known_provider(of).is_none()).then(|| id.to_owned())
         });
         ids.extend(used.filter(|used| !ids.contains(used)));
-        ids.into_iter().map(move |id| Told::configured(config, &provider, &id))
+        ids.into_iter().map(move |id| ModelDetails::configured(config, &provider, &id))
     })
 }
 
-fn list(place: &Place, args: &ModelsListArgs) -> Ended {
+fn list(place: &Place, args: &ModelsListArgs) -> CommandResult {
     let (config, catalogue) = (&place.config, place.catalogue.catalogue());
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
-    let of_provider = |told: &Told| {
-        let provider = told.model.split('/').next();
+    let of_provider = |details: &ModelDetails| {
+        let provider = details.model.split('/').next();
         args.provider.as_deref().is_none_or(|wanted| provider == Some(wanted))
     };
-    let fits = |told: &Told| {
-        let text = format!("{} {}", told.model, told.name).to_lowercase();
-        of_provider(told) && words.iter().all(|word| text.contains(word.as_str()))
+    let fits = |details: &ModelDetails| {
+        let text = format!("{} {}", details.model, details.name).to_lowercase();
+        of_provider(details) && words.iter().all(|word| text.contains(word.as_str()))
     };
-    let known = catalogue.models().map(Told::of);
-    let found: Vec<Told> = own(config).chain(known).filter(fits).collect();
+    let known = catalogue.models().map(ModelDetails::of);
+    let found: Vec<ModelDetails> = configured_models(config).chain(known).filter(fits).collect();
     if found.is_empty() {
-        return Err(none(config, catalogue, args));
+        return Err(no_match(config, catalogue, args));
     }
     if args.json {
         return print::json(&found);
     }
     let rows: Vec<Vec<String>> = found
         .iter()
-        .map(|told| {
-            let window = told.context.map_or_else(|| "-".to_owned(), print::count);
-            let [input, output] = told.prices();
-            vec![told.model.clone(), window, input, output, told.abilities()]
+        .map(|details| {
+            let window = details.context.map_or_else(|| "-".to_owned(), print::count);
+            let [input, output] = details.prices();
+            vec![details.model.clone(), window, input, output, details.abilities()]
         })
         .collect();
     print::out(&print::table(COLUMNS, &rows));
     Ok(Exit::Done)
 }
 
-fn none(config: &Config, catalogue: &Catalogue, args: &ModelsListArgs) -> Problem {
+fn no_match(config: &Config, catalogue: &Catalogue, args: &ModelsListArgs) -> Problem {
     let own = config.names_in("providers");
     let known = catalogue.providers().chain(own.iter().map(String::as_str));
     let near = args.provider.as_deref().and_then(|name| {
@@ -158,78 +157,78 @@ fn none(config: &Config, catalogue: &Catalogue, args: &ModelsListArgs) -> Proble
         if known.contains(&name) { None } else { lariat_core::nearest::nearest(name, known) }
     });
     let near = near.map(|near| format!("did you mean `--provider {near}`? ")).unwrap_or_default();
-    Problem::new(Exit::Failed, "no model fits").next(format!("{near}`lariat models list` shows all"))
+    Problem::new(Exit::Failed, "no model matches")
+        .hint(format!("{near}`lariat models list` lists all models"))
 }
 
-/// What is known of a model by its name: listed in the settings, in the catalogue, or such as a run would use it.
-fn known(world: &World, place: &Place, name: &str) -> Result<Told, ServiceError> {
+/// Finds a model by name: in the settings, in the catalogue, or as a run would resolve it.
+fn find_model(env: &ProcessEnv, place: &Place, name: &str) -> Result<ModelDetails, ServiceError> {
     let config = &place.config;
-    if let Some(told) = own(config).find(|told| told.model == name) {
-        return Ok(told);
+    if let Some(details) = configured_models(config).find(|details| details.model == name) {
+        return Ok(details);
     }
     if let Some(info) = place.catalogue.catalogue().find(name) {
-        return Ok(Told::of(info));
+        return Ok(ModelDetails::of(info));
     }
-    // A key is not needed to look at a model.
-    let keys = world.keys();
+    // Showing a model needs no key.
+    let keys = env.keys();
     let found = match Models::new(config, &keys).with_catalogue(&place.catalogue).find(name) {
         Err(ServiceError::NoKey { .. }) => None,
         found => Some(found?),
     };
     let (provider, id) = name.split_once('/').unwrap_or(("", name));
-    let mut told = Told::configured(config, provider, id);
+    let mut details = ModelDetails::configured(config, provider, id);
     if let Some(found) = found {
-        told.model = format!("{}/{}", found.provider, found.id);
-        told.context = told.context.or(Some(found.context_window));
-        told.output = found.max_tokens;
-        told.cost = found.cost;
-        (told.api, told.base_url) = (found.api, found.base_url);
+        details.model = format!("{}/{}", found.provider, found.id);
+        details.context = details.context.or(Some(found.context_window));
+        details.output = found.max_tokens;
+        details.cost = found.cost;
+        (details.api, details.base_url) = (found.api, found.base_url);
     }
-    Ok(told)
+    Ok(details)
 }
 
-fn show(world: &World, place: &Place, args: &ModelsShowArgs) -> Ended {
+fn show(env: &ProcessEnv, place: &Place, args: &ModelsShowArgs) -> CommandResult {
     let name = match &args.name {
         Some(name) => name.clone(),
         None => {
-            let model =
-                Models::new(&place.config, &world.keys()).with_catalogue(&place.catalogue).chosen()?;
+            let model = Models::new(&place.config, &env.keys()).with_catalogue(&place.catalogue).chosen()?;
             format!("{}/{}", model.provider, model.id)
         }
     };
-    let told = known(world, place, &name)?;
+    let details = find_model(env, place, &name)?;
     if args.json {
-        return print::json(&told);
+        return print::json(&details);
     }
     let add = |name: &str, value: String| print::field(name, &value);
-    add("model", told.model.clone());
-    add("name", told.name.clone());
-    add("window", told.context.map_or_else(|| "not known".to_owned(), |tokens| format!("{tokens} tokens")));
-    if let Some(output) = told.output {
-        add("replies", format!("{output} tokens at most"));
+    add("model", details.model.clone());
+    add("name", details.name.clone());
+    add("context", details.context.map_or_else(|| "unknown".to_owned(), |tokens| format!("{tokens} tokens")));
+    if let Some(output) = details.output {
+        add("output", format!("up to {output} tokens"));
     }
-    match &told.cost {
-        None => add("price", "not known".to_owned()),
-        Some(cost) => add("price", priced(cost)),
+    match &details.cost {
+        None => add("price", "unknown".to_owned()),
+        Some(cost) => add("price", price_text(cost)),
     }
-    if let Some(tier) = told.cost.as_ref().and_then(|cost| cost.tier.as_ref()) {
-        add("", format!("above {} tokens: {}", print::count(tier.above), priced(&tier.cost)));
+    if let Some(tier) = details.cost.as_ref().and_then(|cost| cost.tier.as_ref()) {
+        add("", format!("above {} tokens: {}", print::count(tier.above), price_text(&tier.cost)));
     }
-    add("can", told.abilities());
-    if let Some(released) = &told.released {
+    add("features", details.abilities());
+    if let Some(released) = &details.released {
         add("released", released.clone());
     }
-    add("protocol", told.api.clone());
-    if !told.base_url.is_empty() {
-        add("address", told.base_url.clone());
+    add("protocol", details.api.clone());
+    if !details.base_url.is_empty() {
+        add("url", details.base_url.clone());
     }
-    if !told.key_variables.is_empty() {
-        add("key in", told.key_variables.join(", "));
+    if !details.key_variables.is_empty() {
+        add("key", details.key_variables.join(", "));
     }
     Ok(Exit::Done)
 }
 
-fn priced(cost: &ModelCost) -> String {
+fn price_text(cost: &ModelCost) -> String {
     let cached = |name: &str, price: &Option<lariat_core::model::UsdPerMillion>| {
         price.map(|price| format!(", {price} {name}")).unwrap_or_default()
     };

@@ -1,4 +1,4 @@
-//! `lariat permissions`: which rules count here, and what they mean for a call.
+//! `lariat permissions`: lists permission rules and tests tool calls against them.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use lariat_service::local::HookPrograms;
 use lariat_service::{Place, is_tool, walls};
 use serde::Serialize;
 
-use super::Ended;
+use super::CommandResult;
 use super::print::{self, Column};
 use crate::args::manage::{CallArgs, PermissionsArgs, PermissionsCommand, RevokeArgs};
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 #[derive(Serialize)]
-struct Listed {
+struct PermissionListing {
     mode: &'static str,
     trusted: bool,
     rules: Vec<ListedRule>,
@@ -34,46 +34,45 @@ struct ListedRule {
 }
 
 #[derive(Serialize)]
-struct Revoked {
+struct RevokedApproval {
     directory: String,
     rule: String,
     revoked: bool,
 }
 
 #[derive(Serialize)]
-struct Judged {
+struct CallDecision {
     call: String,
     verdict: &'static str,
     danger: String,
     mode: &'static str,
     because: Vec<String>,
-    /// Each command of a call of several, by itself.
+    /// The decision for each command of a compound command.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<Part>,
+    parts: Vec<CommandDecision>,
 }
 
 #[derive(Serialize)]
-struct Part {
+struct CommandDecision {
     part: String,
     verdict: &'static str,
     because: Vec<String>,
 }
 
-/// Looks at permissions.
-pub(crate) async fn permissions(world: &World, args: PermissionsArgs) -> Ended {
-    let place = world.place(&world.visit(None))?;
-    let book = ApprovalBook::new(world.folders.approvals());
+pub(crate) async fn permissions(env: &ProcessEnv, args: PermissionsArgs) -> CommandResult {
+    let place = env.place(&env.visit(None))?;
+    let book = ApprovalBook::new(env.folders.approvals());
     match args.command {
-        PermissionsCommand::List(args) => list(world, &place, &book, args.json),
-        PermissionsCommand::Test(args) => judge(world, &place, book, &args, false).await,
-        PermissionsCommand::Explain(args) => judge(world, &place, book, &args, true).await,
+        PermissionsCommand::List(args) => list(env, &place, &book, args.json),
+        PermissionsCommand::Test(args) => judge(env, &place, book, &args, false).await,
+        PermissionsCommand::Explain(args) => judge(env, &place, book, &args, true).await,
         PermissionsCommand::Revoke(args) => revoke(&place, &book, &args),
     }
 }
 
-/// The gate that a session here would have.
-fn gate(world: &World, place: &Place, book: ApprovalBook) -> Result<Gate, Problem> {
-    let environment = place.environment(&world.environment());
+/// The permission gate of a session in this directory.
+fn gate(env: &ProcessEnv, place: &Place, book: ApprovalBook) -> Result<Gate, Problem> {
+    let environment = place.environment(&env.environment());
     let hooks = HookPrograms::new(Supervisor::new(), place.path(), environment.clone());
     let gate = place.opened.gate(Arc::new(hooks), &environment).with_approvals(book)?;
     if let Some(mode) = place.config.text("mode").and_then(|name| Mode::parse(&name)) {
@@ -82,15 +81,15 @@ fn gate(world: &World, place: &Place, book: ApprovalBook) -> Result<Gate, Proble
     Ok(gate)
 }
 
-fn list(world: &World, place: &Place, book: &ApprovalBook, json: bool) -> Ended {
+fn list(env: &ProcessEnv, place: &Place, book: &ApprovalBook, json: bool) -> CommandResult {
     let settings = place.opened.settings();
     let rules = settings.rules.iter().map(|rule| ListedRule {
         effect: rule.effect.to_string(),
         rule: rule.text.clone(),
         origin: rule.origin.to_string(),
     });
-    let gate = gate(world, place, book.clone())?;
-    let listed = Listed {
+    let gate = gate(env, place, book.clone())?;
+    let listing = PermissionListing {
         mode: gate.mode().name(),
         trusted: place.opened.trust == lariat_guard::Trust::Trusted,
         rules: rules.collect(),
@@ -98,49 +97,55 @@ fn list(world: &World, place: &Place, book: &ApprovalBook, json: bool) -> Ended 
         warnings: gate.guard().warnings().iter().map(ToString::to_string).collect(),
     };
     if json {
-        return print::json(&listed);
+        return print::json(&listing);
     }
-    print::line(&format!("mode: {}", listed.mode));
+    print::line(&format!("mode: {}", listing.mode));
     let mut rows: Vec<Vec<String>> =
-        listed.rules.into_iter().map(|rule| vec![rule.effect, rule.rule, rule.origin]).collect();
+        listing.rules.into_iter().map(|rule| vec![rule.effect, rule.rule, rule.origin]).collect();
     let approved = |approval: lariat_guard::Approval| {
         vec![
             "allow".to_owned(),
             approval.rule,
-            format!("approved: {}", print::beginning(&approval.asked, 50)),
+            format!("approved: {}", print::abbreviate(&approval.asked, 50)),
         ]
     };
-    rows.extend(listed.approvals.into_iter().map(approved));
+    rows.extend(listing.approvals.into_iter().map(approved));
     if rows.is_empty() {
-        print::line("no rules: what the mode does not run is asked");
+        print::line("no rules: actions that the mode does not allow require approval");
     } else {
         print::out(&print::table(
             &[Column::text("EFFECT"), Column::whole("RULE"), Column::text("ORIGIN")],
             &rows,
         ));
     }
-    listed.warnings.iter().for_each(|warning| print::note(&format!("warning: {warning}")));
+    listing.warnings.iter().for_each(|warning| print::note(&format!("warning: {warning}")));
     Ok(Exit::Done)
 }
 
-/// Judges a call. Ends with 0 when it would run without a question.
-async fn judge(world: &World, place: &Place, book: ApprovalBook, args: &CallArgs, every: bool) -> Ended {
-    let gate = gate(world, place, book)?;
+/// Prints the decision for a tool call. Exits with 0 if it would run without asking.
+async fn judge(
+    env: &ProcessEnv,
+    place: &Place,
+    book: ApprovalBook,
+    args: &CallArgs,
+    every: bool,
+) -> CommandResult {
+    let gate = gate(env, place, book)?;
     if let Some(mode) = args.mode.as_deref().and_then(Mode::parse) {
         gate.set_mode(mode);
     }
-    let (tool, arguments) = call_of(args);
+    let (tool, arguments) = parse_call(args);
     let call = if arguments.is_empty() { tool.clone() } else { format!("{tool}({arguments})") };
-    let confinement = confinement(world, place).await;
+    let confinement = confinement(env, place).await;
     let judgement = gate.guard().dry_run_in(&call, gate.mode(), confinement).ok_or_else(|| {
-        Problem::new(Exit::Usage, format!("`{call}` is no call"))
-            .next("name the tool, then what it is called with: `lariat permissions test bash \"git push\"`")
+        Problem::new(Exit::Usage, format!("`{call}` is not a tool call"))
+            .hint("give the tool, then its argument: `lariat permissions test bash \"git push\"`")
     })?;
-    let verdict = word(judgement.verdict);
-    let because = judgement.because.iter().map(told);
+    let verdict = decision_name(judgement.verdict);
+    let because = judgement.because.iter().map(describe);
     let is_shell = tool.eq_ignore_ascii_case("bash");
     let parts = if every && is_shell { parts(&gate, &tool, &arguments, confinement) } else { Vec::new() };
-    let judged = Judged {
+    let decision = CallDecision {
         call,
         verdict,
         danger: format!("{:?}", judgement.danger).to_lowercase(),
@@ -149,22 +154,22 @@ async fn judge(world: &World, place: &Place, book: ApprovalBook, args: &CallArgs
         parts,
     };
     if args.json {
-        print::json(&judged)?;
+        print::json(&decision)?;
     } else {
         print::line(verdict);
-        judged.because.iter().for_each(|reason| print::line(&format!("  {reason}")));
-        for part in &judged.parts {
+        decision.because.iter().for_each(|reason| print::line(&format!("  {reason}")));
+        for part in &decision.parts {
             print::line(&format!("  {}  {}", part.verdict, part.because.join("; ")));
         }
         if every {
-            print::line(&format!("  risk level: {}, permission mode: {}", judged.danger, judged.mode));
+            print::line(&format!("  risk level: {}, permission mode: {}", decision.danger, decision.mode));
         }
     }
-    Ok(if judgement.verdict == Decision::Allow { Exit::Done } else { Exit::Unsound })
+    Ok(if judgement.verdict == Decision::Allow { Exit::Done } else { Exit::VerificationFailed })
 }
 
-/// The tool and what it is called with. Words that begin with no tool's name are a command.
-fn call_of(args: &CallArgs) -> (String, String) {
+/// Splits the words into tool and argument. Words that do not start with a tool name are a shell command.
+fn parse_call(args: &CallArgs) -> (String, String) {
     let arguments = args.arguments.join(" ");
     let name = args.tool.split('(').next().unwrap_or_default();
     if is_tool(name) {
@@ -175,14 +180,14 @@ fn call_of(args: &CallArgs) -> (String, String) {
     ("bash".to_owned(), words.collect::<Vec<_>>().join(" "))
 }
 
-/// Whether commands of a run here would be confined.
-async fn confinement(world: &World, place: &Place) -> Confinement {
+/// Whether a run in this directory would sandbox its commands.
+async fn confinement(env: &ProcessEnv, place: &Place) -> Confinement {
     let is_confined = place.config.flag("sandbox.enabled")
-        && walls::backend(&world.folders, &world.environment()).await.is_ok();
+        && walls::backend(&env.folders, &env.environment()).await.is_ok();
     if is_confined { Confinement::Sandboxed } else { Confinement::Open }
 }
 
-const fn word(decision: Decision) -> &'static str {
+const fn decision_name(decision: Decision) -> &'static str {
     match decision {
         Decision::Allow => "allow",
         Decision::Ask => "ask",
@@ -190,18 +195,18 @@ const fn word(decision: Decision) -> &'static str {
     }
 }
 
-/// A reason in words. Rules of flags are approvals here: these commands take no rules.
-fn told(reason: &Reason) -> String {
+/// Describes a reason. Flag-level rules are remembered approvals here, because these commands have no rule flags.
+fn describe(reason: &Reason) -> String {
     match &reason.cause {
         Cause::Rule { text, origin, .. } if origin.level == Level::Flags => {
-            format!("`{}`: the approval `{text}` that was remembered fits", reason.part)
+            format!("`{}`: matches the remembered approval `{text}`", reason.part)
         }
         _ => reason.to_string(),
     }
 }
 
-/// Each command of a shell command, judged by itself.
-fn parts(gate: &Gate, tool: &str, command: &str, confinement: Confinement) -> Vec<Part> {
+/// The decision for each command of a compound shell command.
+fn parts(gate: &Gate, tool: &str, command: &str, confinement: Confinement) -> Vec<CommandDecision> {
     let commands = lariat_guard::shell::analyse(command).commands;
     if commands.len() < 2 {
         return Vec::new();
@@ -211,36 +216,40 @@ fn parts(gate: &Gate, tool: &str, command: &str, confinement: Confinement) -> Ve
             Some(text) => text.to_owned(),
             None => one.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "),
         });
-    let judged = texts.filter_map(|part| {
+    let decisions = texts.filter_map(|part| {
         let judgement = gate.guard().dry_run_in(&format!("{tool}({part})"), gate.mode(), confinement)?;
-        let because = judgement.because.iter().map(told).collect();
-        Some(Part { part, verdict: word(judgement.verdict), because })
+        let because = judgement.because.iter().map(describe).collect();
+        Some(CommandDecision { part, verdict: decision_name(judgement.verdict), because })
     });
-    judged.collect()
+    decisions.collect()
 }
 
-fn revoke(place: &Place, book: &ApprovalBook, args: &RevokeArgs) -> Ended {
+fn revoke(place: &Place, book: &ApprovalBook, args: &RevokeArgs) -> CommandResult {
     let (project, rule) = (place.path().display().to_string(), args.rule.as_str());
     if book.revoke(&project, rule)? {
         if args.json {
-            return print::json(&Revoked { directory: project, rule: rule.to_owned(), revoked: true });
+            return print::json(&RevokedApproval {
+                directory: project,
+                rule: rule.to_owned(),
+                revoked: true,
+            });
         }
-        print::note(&format!("forgotten: {rule}"));
+        print::note(&format!("removed the approval {rule}"));
         return Ok(Exit::Done);
     }
-    let written = place.opened.settings().rules.into_iter().find(|known| known.text == rule);
-    if let Some(written) = written {
+    let in_file = place.opened.settings().rules.into_iter().find(|known| known.text == rule);
+    if let Some(in_file) = in_file {
         return Err(Problem::new(
             Exit::Failed,
-            format!("`{rule}` was not approved, it is written in a file"),
+            format!("`{rule}` is a rule in a settings file, not an approval"),
         )
-        .at(written.origin.to_string())
-        .next("remove it there"));
+        .at(in_file.origin.to_string())
+        .hint("remove it from that file"));
     }
     let approvals = book.of(&project)?;
     let near = nearest(rule, approvals.iter().map(|approval| approval.rule.as_str()));
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    Err(Problem::new(Exit::Failed, format!("no approval `{rule}` is remembered here"))
+    Err(Problem::new(Exit::Failed, format!("no remembered approval `{rule}` in this directory"))
         .at(project)
-        .next(format!("{near}`lariat permissions list` shows all")))
+        .hint(format!("{near}`lariat permissions list` lists all")))
 }

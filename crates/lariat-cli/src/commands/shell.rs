@@ -1,4 +1,4 @@
-//! `lariat completions` and `lariat man`: made from the arguments, so that they say what the program does.
+//! `lariat completions` and `lariat man`, generated from the arguments.
 
 use std::path::Path;
 
@@ -8,28 +8,27 @@ use clap_mangen::Man;
 use lariat_core::archive::ListQuery;
 use lariat_guard::display;
 
-use super::{Ended, models, print};
+use super::{CommandResult, models, print};
 use crate::args::Args;
-use crate::args::manage::{CompleteArgs, Completed, CompletionsArgs, ManArgs};
+use crate::args::manage::{CompleteArgs, CompletionKind, CompletionsArgs, ManArgs};
 use crate::exit::{CODES, Exit};
 use crate::files;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// Prints completions for a shell.
-pub(crate) fn completions(args: &CompletionsArgs) -> Ended {
+pub(crate) fn completions(args: &CompletionsArgs) -> CommandResult {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "lariat", &mut text);
-    print::out(&offering(args.shell, &String::from_utf8_lossy(&text)));
+    print::out(&with_dynamic_values(args.shell, &String::from_utf8_lossy(&text)));
     Ok(Exit::Done)
 }
 
-/// Options whose values are sessions, and those whose values are models.
+/// Options that take a session, and options that take a model.
 const SESSIONS: &[&str] = &["-r", "--resume", "--fork"];
 const MODELS: &[&str] = &["-m", "--model"];
 
-/// Completions that ask this program for sessions and models, where the generated ones offer files.
-fn offering(shell: Shell, script: &str) -> String {
+/// Completes session ids and model names where the generated script completes files.
+fn with_dynamic_values(shell: Shell, script: &str) -> String {
     match shell {
         Shell::Bash => for_bash(script),
         Shell::Zsh => for_zsh(script),
@@ -39,7 +38,7 @@ fn offering(shell: Shell, script: &str) -> String {
 }
 
 fn for_bash(script: &str) -> String {
-    let mut offered = None;
+    let mut kind = None;
     let mut text = String::with_capacity(script.len());
     for line in script.lines() {
         let option = line.trim().strip_suffix(')').unwrap_or_default();
@@ -48,15 +47,15 @@ fn for_bash(script: &str) -> String {
                 "COMPREPLY=($(compgen -W \"$(lariat __complete {what} 2>/dev/null | cut -f1)\" -- \"${{cur}}\"))"
             )
         };
-        match offered.take() {
+        match kind.take() {
             Some(what) => text.push_str(&line.replace("COMPREPLY=($(compgen -f \"${cur}\"))", &asks(what))),
             None => text.push_str(line),
         }
         text.push('\n');
         if SESSIONS.contains(&option) {
-            offered = Some("sessions");
+            kind = Some("sessions");
         } else if MODELS.contains(&option) {
-            offered = Some("models");
+            kind = Some("models");
         }
     }
     text
@@ -80,7 +79,7 @@ fn for_zsh(script: &str) -> String {
     let script = script
         .replace(":SESSION:_default", ":SESSION:_lariat_sessions")
         .replace(":MODEL:_default", ":MODEL:_lariat_models");
-    // The first line says which program it is for.
+    // The first line names the program.
     match script.split_once('\n') {
         Some((first, rest)) => format!("{first}\n\n{ZSH}{rest}"),
         None => script,
@@ -108,20 +107,20 @@ fn for_fish(script: &str) -> String {
     script.lines().map(line).collect()
 }
 
-/// Prints candidates, one per line, with a description behind a tab.
-pub(crate) async fn complete(world: &World, args: CompleteArgs) -> Ended {
-    let place = world.place(&world.visit(None))?;
+/// Prints candidates, one per line, with a description after a tab.
+pub(crate) async fn complete(env: &ProcessEnv, args: CompleteArgs) -> CommandResult {
+    let place = env.place(&env.visit(None))?;
     match args.what {
-        Completed::Models => {
+        CompletionKind::Models => {
             for name in models::names(&place.config) {
                 print::line(&name);
             }
         }
-        Completed::Sessions => {
+        CompletionKind::Sessions => {
             let mut query = ListQuery::default();
-            query.limit = OFFERED;
-            for session in world.service(&place).await?.archive().list(&query).await? {
-                let name = print::beginning(session.name().unwrap_or_default(), 60);
+            query.limit = MAX_SESSIONS;
+            for session in env.service(&place).await?.archive().list(&query).await? {
+                let name = print::abbreviate(session.name().unwrap_or_default(), 60);
                 print::out(&format!("{}\t{}\n", session.session_id, display::line(&name)));
             }
         }
@@ -129,11 +128,11 @@ pub(crate) async fn complete(world: &World, args: CompleteArgs) -> Ended {
     Ok(Exit::Done)
 }
 
-/// Sessions that are offered, the newest first.
-const OFFERED: usize = 50;
+/// Maximum number of sessions to offer, newest first.
+const MAX_SESSIONS: usize = 50;
 
-/// Prints the first page of the manual, or writes all of them.
-pub(crate) fn man(args: &ManArgs) -> Ended {
+/// Prints the main man page, or writes all pages to a directory.
+pub(crate) fn man(args: &ManArgs) -> CommandResult {
     let mut command = Args::command().disable_help_subcommand(true);
     command.build();
     let Some(dir) = &args.dir else {
@@ -142,11 +141,11 @@ pub(crate) fn man(args: &ManArgs) -> Ended {
     };
     files::make(dir)?;
     let count = pages(&command, dir, true)?;
-    print::note(&format!("{count} pages in {}", dir.display()));
+    print::note(&format!("wrote {count} pages to {}", dir.display()));
     Ok(Exit::Done)
 }
 
-/// Writes a page for a command, and for every one below it.
+/// Writes the page of a command and of its subcommands.
 fn pages(command: &clap::Command, dir: &Path, is_first: bool) -> Result<usize, Problem> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     files::overwrite(&dir.join(format!("{name}.1")), &page(command, is_first)?)?;
@@ -161,7 +160,8 @@ fn pages(command: &clap::Command, dir: &Path, is_first: bool) -> Result<usize, P
 fn page(command: &clap::Command, with_codes: bool) -> Result<Vec<u8>, Problem> {
     let mut text = Vec::new();
     let man = Man::new(command.clone());
-    man.render(&mut text).map_err(|error| Problem::new(Exit::Failed, format!("the manual: {error}")))?;
+    man.render(&mut text)
+        .map_err(|error| Problem::new(Exit::Failed, format!("could not generate the manual: {error}")))?;
     if with_codes {
         text.extend_from_slice(b".SH \"EXIT STATUS\"\n");
         for (exit, meaning) in CODES {

@@ -1,19 +1,19 @@
-//! Files of settings to begin with: every key, commented out, with what it does. Made from the one table of keys.
+//! Initial settings files: every setting with its description, commented out. Generated from the table of settings.
 
 use lariat_service::config::{KEYS, Key, Kind};
 
-/// The person's own settings.
+/// The user's settings file.
 pub(crate) fn user() -> String {
-    let head = "# Your settings of Lariat, for all projects. Remove the `#` before what you want to change.\n\
-                # `lariat config show --origin` says what counts, and where it was written.\n";
+    let head = "# Your Lariat settings, for all projects. Uncomment a line to change it.\n\
+                # `lariat config show --origin` shows the effective values and where they come from.\n";
     format!("{head}{}", body(|_| true))
 }
 
-/// A project's settings: what only a person may set is not in it.
+/// A project's settings file. Omits settings that only the user may set.
 pub(crate) fn project() -> String {
-    let head = "# Settings of Lariat for this project, shared by everybody who works on it.\n\
-                # Remove the `#` before what should count here. They count once the workspace is trusted: `lariat trust`.\n";
-    let rules = "\n# What runs without a question, what is asked, what never runs: as in Claude Code's settings.\n\
+    let head = "# Lariat settings for this project, shared by everyone who works on it.\n\
+                # Uncomment a line to change it. Lariat uses this file once you trust the project with `lariat trust`.\n";
+    let rules = "\n# Permission rules, as in Claude Code: what runs without asking, what requires approval, what never runs.\n\
                  # [permissions]\n# allow = [\"Bash(make test)\"]\n# ask = []\n# deny = [\"Read(.env)\"]\n";
     format!("{head}{}{rules}", body(|key| !key.raises))
 }
@@ -21,7 +21,7 @@ pub(crate) fn project() -> String {
 fn body(is_meant: impl Fn(&Key) -> bool) -> String {
     let mut text = String::new();
     let mut table = "";
-    // What is in no table comes before the first one.
+    // Keys outside a table must come before the first table.
     let (bare, within): (Vec<&Key>, Vec<&Key>) = KEYS.iter().partition(|key| !key.name.contains('.'));
     for key in bare.into_iter().chain(within).filter(|key| is_meant(key)) {
         let (within, name) = key.name.rsplit_once('.').unwrap_or(("", key.name));
@@ -29,13 +29,13 @@ fn body(is_meant: impl Fn(&Key) -> bool) -> String {
             text.push_str(&format!("\n# [{}]", within.replace('*', "NAME")));
             table = within;
         }
-        text.push_str(&format!("\n# {}\n# {name} = {}\n", key.about, written(key)));
+        text.push_str(&format!("\n# {}\n# {name} = {}\n", key.about, example_value(key)));
     }
     text
 }
 
-/// The built-in value of a key, or an example that works: never a value that switches something off.
-fn written(key: &Key) -> String {
+/// The default of a setting, or a working example; never a value that disables something.
+fn example_value(key: &Key) -> String {
     let quoted = |text: &str| format!("\"{text}\"");
     match key.kind {
         Kind::Text | Kind::Time | Kind::Word(_) if !key.default.is_empty() => quoted(key.default),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The template with every commented setting and table switched on.
+/// The template with every setting and table uncommented.
 fn switched_on(template: &str) -> String {
     let is_setting = |line: &str| line.starts_with('[') || line.contains(" = ");
     let lines = template.lines().map(|line| match line.strip_prefix("# ").filter(|rest| is_setting(rest)) {
@@ -11,14 +11,14 @@ fn switched_on(template: &str) -> String {
 }
 
 #[test]
-fn a_template_changes_nothing_as_it_is() {
+fn template_sets_nothing() {
     for template in [user(), project()] {
         assert!(toml::from_str::<toml::Table>(&template).unwrap().is_empty());
     }
 }
 
 #[test]
-fn every_setting_of_a_template_can_be_switched_on() {
+fn every_template_setting_is_valid_when_uncommented() {
     let table: toml::Table = toml::from_str(&switched_on(&user())).unwrap();
     for key in KEYS {
         let found = key
@@ -31,7 +31,7 @@ fn every_setting_of_a_template_can_be_switched_on() {
 }
 
 #[test]
-fn a_projects_template_has_nothing_that_only_a_person_may_set() {
+fn project_template_omits_user_only_settings() {
     let table: toml::Table = toml::from_str(&switched_on(&project())).unwrap();
     for key in KEYS.iter().filter(|key| key.raises && !key.name.contains('.')) {
         assert!(!table.contains_key(key.name), "{}", key.name);
@@ -39,11 +39,11 @@ fn a_projects_template_has_nothing_that_only_a_person_may_set() {
     assert!(!table.contains_key("providers") && !table.contains_key("sandbox"));
 }
 
-/// U11: `tokens = 0` and `model = ""` were in the template: switched on, they stop every run.
+/// `tokens = 0` or `model = ""` in the template would stop every run once uncommented.
 #[test]
-fn no_example_of_a_template_is_empty_or_zero() {
+fn template_examples_are_not_empty_or_zero() {
     for key in KEYS.iter().filter(|key| key.default.is_empty()) {
-        let written = written(key);
+        let written = example_value(key);
         assert!(!matches!(written.as_str(), "" | "\"\"" | "0" | "[]"), "{} = {written}", key.name);
     }
 }

@@ -1,4 +1,4 @@
-//! `lariat trust`: what a project brings, and whether that takes effect.
+//! `lariat trust`: shows a project's configuration and records whether the user trusts it.
 
 use lariat_guard::display;
 use lariat_guard::trust::{BroughtKind, Difference, Standing, TrustBook};
@@ -7,98 +7,98 @@ use serde::Serialize;
 use similar::TextDiff;
 
 use super::print::{self, Column};
-use super::{Ended, ask};
+use super::{CommandResult, confirm};
 use crate::args::manage::TrustArgs;
 use crate::exit::Exit;
 use crate::problem::Problem;
+use crate::process_env::{ProcessEnv, Stream};
 use crate::screen::diff;
-use crate::screen::look::Look;
-use crate::world::{Stream, World};
+use crate::screen::theme::Theme;
 
 #[derive(Serialize)]
-struct Told {
+struct TrustReport {
     directory: String,
     standing: &'static str,
-    brings: Vec<Thing>,
+    brings: Vec<ReportItem>,
     changed: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Revoked {
+struct RevokeReport {
     directory: String,
     revoked: bool,
 }
 
 #[derive(Serialize)]
-struct Thing {
+struct ReportItem {
     file: String,
     kind: &'static str,
     what: String,
 }
 
-/// Shows what a workspace brings, and trusts it when a person says so.
-pub(crate) fn trust(world: &World, args: &TrustArgs) -> Ended {
-    let book = TrustBook::new(world.folders.trust());
+/// Shows the project's configuration, and trusts it if the user confirms.
+pub(crate) fn trust(env: &ProcessEnv, args: &TrustArgs) -> CommandResult {
+    let book = TrustBook::new(env.folders.trust());
     if args.list {
         return list(&book, args.json);
     }
     if args.revoke {
-        return revoke(world, &book, args);
+        return revoke(env, &book, args);
     }
-    let place = world.place(&world.visit(args.dir.as_ref()))?;
-    let mut told = told(&place);
+    let place = env.place(&env.visit(args.dir.as_ref()))?;
+    let mut report = report(&place);
     if args.json {
         if args.yes {
             place.opened.accept(&book).map_err(ServiceError::from)?;
-            told.standing = standing(&Standing::Trusted);
-            told.changed.clear();
+            report.standing = standing(&Standing::Trusted);
+            report.changed.clear();
         }
-        return print::json(&told);
+        return print::json(&report);
     }
-    show(world, &place);
+    show(env, &place);
     if place.opened.standing.is_trusted() {
         return Ok(Exit::Done);
     }
-    if !ask::whether(world, "Trust it, with exactly this?", args.yes)? {
+    if !confirm::confirm(env, "Trust this project with exactly this configuration?", args.yes)? {
         return Ok(Exit::Done);
     }
     place.opened.accept(&book).map_err(ServiceError::from)?;
-    print::note("trusted, as long as none of this changes");
+    print::note("trusted until any of this changes");
     Ok(Exit::Done)
 }
 
-/// Shows what a project brings, and what changed since it was trusted.
-pub(crate) fn show(world: &World, place: &Place) {
-    let told = told(place);
-    print::line(&format!("{}: {}", told.directory, told.standing));
+/// Shows the project's configuration, and what changed since the user trusted it.
+pub(crate) fn show(env: &ProcessEnv, place: &Place) {
+    let report = report(place);
+    print::line(&format!("{}: {}", report.directory, standing_text(&place.opened.standing)));
     place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
-    if !told.brings.is_empty() {
-        // It is approved, so nothing of it is cut or hidden.
+    if !report.brings.is_empty() {
+        // The user approves this, so it is shown in full.
         let exact = |text: &str| display::line(text).into_owned();
-        let rows: Vec<Vec<String>> = told
+        let rows: Vec<Vec<String>> = report
             .brings
             .iter()
-            .map(|thing| vec![thing.kind.to_owned(), exact(&thing.file), exact(&thing.what)])
+            .map(|item| vec![item.kind.to_owned(), exact(&item.file), exact(&item.what)])
             .collect();
         let columns = [Column::whole("KIND"), Column::whole("FILE"), Column::whole("WHAT")];
         print::out(&print::table(&columns, &rows));
     }
     if let Standing::Changed(differences) = &place.opened.standing {
-        print::line("\nit changed since it was trusted:");
-        let look = world.terminal(&place.config, Stream::Output);
-        differences.iter().for_each(|difference| print::out(&shown(difference, &look)));
+        print::line("\nchanged since you trusted it:");
+        let theme = env.terminal(&place.config, Stream::Output);
+        differences.iter().for_each(|difference| print::out(&file_diff(difference, &theme)));
     }
 }
 
-fn told(place: &Place) -> Told {
+fn report(place: &Place) -> TrustReport {
     let opened = &place.opened;
     let brings = opened.brings().into_iter();
-    let brings = brings.map(|one| Thing { kind: kind(one.kind), file: one.file, what: one.what });
+    let brings = brings.map(|one| ReportItem { kind: kind(one.kind), file: one.file, what: one.what });
     let changed = match &opened.standing {
         Standing::Changed(differences) => differences.iter().map(|found| found.path.clone()).collect(),
         _ => Vec::new(),
     };
-    Told {
+    TrustReport {
         directory: opened.territory.root().display().to_string(),
         standing: standing(&opened.standing),
         brings: brings.collect(),
@@ -106,13 +106,22 @@ fn told(place: &Place) -> Told {
     }
 }
 
-/// What a person's word is worth, in one word or two.
+/// The trust state as a JSON value.
 pub(crate) const fn standing(standing: &Standing) -> &'static str {
     match standing {
         Standing::Harmless => "brings nothing",
         Standing::Trusted => "trusted",
         Standing::Unknown => "not trusted",
         Standing::Changed(_) => "not trusted any more",
+    }
+}
+/// The trust state for the user.
+pub(crate) const fn standing_text(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::Harmless => "nothing to trust",
+        Standing::Trusted => "trusted",
+        Standing::Unknown => "not trusted",
+        Standing::Changed(_) => "changed since you trusted it",
     }
 }
 
@@ -130,52 +139,52 @@ const fn kind(kind: BroughtKind) -> &'static str {
     }
 }
 
-/// What became of a file since: every line, for whoever approves it; a plain diff in a pipe.
-fn shown(difference: &Difference, look: &Look) -> String {
+/// Shows how a file changed, in full, because the user approves it. In a pipe, a plain diff.
+fn file_diff(difference: &Difference, theme: &Theme) -> String {
     let path = display::line(&difference.path);
     let (before, now) = match (&difference.before, &difference.now) {
         (None, _) => return format!("{path}: new\n"),
-        (_, None) => return format!("{path}: gone\n"),
-        // Only the beginning of a long file is kept.
+        (_, None) => return format!("{path}: deleted\n"),
+        // The record holds only the beginning of a long file.
         (Some(before), Some(now)) if before == now => {
-            return format!("{path}: changed after its beginning\n");
+            return format!("{path}: changed beyond its recorded beginning\n");
         }
         (Some(before), Some(now)) => (before.as_str(), now.as_str()),
     };
     let diff = TextDiff::from_lines(before, now);
     let diff = diff.unified_diff().header(&format!("a/{path}"), &format!("b/{path}")).to_string();
-    if look.is_terminal { diff::exact(&diff, usize::MAX, look) } else { display::block(&diff).into_owned() }
+    if theme.is_terminal { diff::exact(&diff, usize::MAX, theme) } else { display::block(&diff).into_owned() }
 }
 
-fn list(book: &TrustBook, json: bool) -> Ended {
+fn list(book: &TrustBook, json: bool) -> CommandResult {
     let trusted = book.list()?;
     if json {
         let paths: Vec<&str> = trusted.iter().map(|one| one.identity.path.as_str()).collect();
         return print::json(&paths);
     }
     if trusted.is_empty() {
-        print::note("no workspace is trusted");
+        print::note("no trusted projects");
     }
     trusted.iter().for_each(|one| print::line(&one.identity.path));
     Ok(Exit::Done)
 }
 
-fn revoke(world: &World, book: &TrustBook, args: &TrustArgs) -> Ended {
-    // A directory that is gone can be forgotten, too.
-    let named = args.dir.clone().unwrap_or_else(|| world.directory.clone());
-    let path = match world.place(&world.visit(Some(&named))) {
+fn revoke(env: &ProcessEnv, book: &TrustBook, args: &TrustArgs) -> CommandResult {
+    // Trust in a deleted directory can be revoked, too.
+    let named = args.dir.clone().unwrap_or_else(|| env.directory.clone());
+    let path = match env.place(&env.visit(Some(&named))) {
         Ok(place) => place.opened.territory.root().display().to_string(),
-        // A directory that is gone, or whose settings cannot be read.
+        // A deleted directory, or one with invalid settings.
         Err(_) => named.canonicalize().unwrap_or(named).display().to_string(),
     };
     if book.revoke(&path)? {
         if args.json {
-            return print::json(&Revoked { directory: path, revoked: true });
+            return print::json(&RevokeReport { directory: path, revoked: true });
         }
-        print::note(&format!("not trusted any more: {path}"));
+        print::note(&format!("revoked trust in {path}"));
         return Ok(Exit::Done);
     }
-    Err(Problem::new(Exit::Failed, "it is not trusted, so there is nothing to take back")
+    Err(Problem::new(Exit::Failed, "the project is not trusted")
         .at(path)
-        .next("`lariat trust --list` shows what is"))
+        .hint("`lariat trust --list` lists trusted projects"))
 }

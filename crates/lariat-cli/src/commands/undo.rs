@@ -1,4 +1,4 @@
-//! `lariat undo`: takes back what calls changed in files.
+//! `lariat undo`: undoes file changes made by the agent.
 
 use std::path::Path;
 
@@ -8,66 +8,69 @@ use lariat_host::undo::{
 };
 use serde::Serialize;
 
-use super::{Ended, ask, print, undo_list};
+use super::{CommandResult, confirm, print, undo_list};
 use crate::args::manage::UndoArgs;
 use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// A call that changed files.
+/// A tool call that changed files.
 #[derive(Clone, Serialize)]
 pub(crate) struct Call {
     pub(crate) call: String,
     pub(crate) paths: Vec<String>,
 }
 
-/// What going back did.
+/// The result of an undo, for `--json`.
 #[derive(Serialize)]
-struct Told {
-    /// The call before which files are again.
+struct UndoReport {
+    /// Files are as they were before this tool call.
     to: String,
-    /// What takes this back; none when nothing was done.
+    /// The id that undoes this undo; `None` if nothing changed.
     undo: Option<String>,
     restored: Vec<String>,
-    kept: Vec<Kept>,
+    kept: Vec<KeptFile>,
     not_restorable: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Kept {
+struct KeptFile {
     path: String,
     reason: &'static str,
 }
 
-/// Lists what can be taken back, or takes it back.
-pub(crate) async fn undo(world: &World, args: &UndoArgs) -> Ended {
-    let place = world.place(&world.visit(None))?;
-    let stores = stores(world, place.path())?;
+/// Undoes tool calls, or lists those that can be undone.
+pub(crate) async fn undo(env: &ProcessEnv, args: &UndoArgs) -> CommandResult {
+    let place = env.place(&env.visit(None))?;
+    let stores = stores(env, place.path())?;
     let calls: Vec<(&Undo, Vec<Call>)> = stores.iter().map(|undo| (undo, calls(undo))).collect();
     if args.list {
-        return undo_list::list(world, &place, &calls, args.json).await;
+        return undo_list::list(env, &place, &calls, args.json).await;
     }
     let (undo, to) = target(&calls, args)?;
     let preview = undo.preview(&to).map_err(|error| problem(&error))?;
-    print::note(&format!("going back to before {to}:"));
+    print::note(&format!("undoing {to} and everything after it:"));
     show(&preview);
-    let told = if preview.items.iter().all(|item| item.conflict.is_some()) {
-        print::note("nothing would be restored");
-        Told::nothing(&preview)
-    } else if ask::whether(world, "Go back?", args.yes)? {
+    let report = if preview.items.iter().all(|item| item.conflict.is_some()) {
+        print::note("nothing to restore");
+        UndoReport::nothing(&preview)
+    } else if confirm::confirm(env, "Undo these changes?", args.yes)? {
         let rewound = undo.rewind(&preview, Conflicts::Keep).map_err(|error| problem(&error))?;
-        tell(&rewound);
-        Told::of(to, rewound)
+        print_result(&rewound);
+        UndoReport::of(to, rewound)
     } else {
-        Told::nothing(&preview)
+        UndoReport::nothing(&preview)
     };
-    if args.json { print::json(&told) } else { Ok(Exit::Done) }
+    if args.json { print::json(&report) } else { Ok(Exit::Done) }
 }
 
-impl Told {
+impl UndoReport {
     fn of(to: String, rewound: Rewound) -> Self {
-        let kept = rewound.kept.iter().map(|(path, reason)| Kept { path: text(path), reason: word(*reason) });
+        let kept = rewound
+            .kept
+            .iter()
+            .map(|(path, reason)| KeptFile { path: text(path), reason: reason_code(*reason) });
         Self {
             to,
             kept: kept.collect(),
@@ -77,10 +80,10 @@ impl Told {
         }
     }
 
-    /// Nothing was done.
+    /// The result if nothing was restored.
     fn nothing(preview: &Preview) -> Self {
         let kept = preview.items.iter().filter_map(|item| {
-            item.conflict.map(|reason| Kept { path: text(&item.path), reason: word(reason) })
+            item.conflict.map(|reason| KeptFile { path: text(&item.path), reason: reason_code(reason) })
         });
         Self {
             to: preview.to.clone(),
@@ -96,13 +99,13 @@ fn text(path: &RelativePath) -> String {
     path.as_path().display().to_string()
 }
 
-/// What is remembered of a workspace; nothing is made to look at it.
-pub(crate) fn stores(world: &World, directory: &Path) -> Result<Vec<Undo>, Problem> {
+/// Opens the checkpoints of a workspace. Creates nothing.
+pub(crate) fn stores(env: &ProcessEnv, directory: &Path) -> Result<Vec<Undo>, Problem> {
     let workspace = Workspace::open(directory).map_err(|error| {
-        Problem::new(Exit::Setup, format!("the directory cannot be opened: {error}"))
+        Problem::new(Exit::Setup, format!("could not open the directory: {error}"))
             .at(directory.display().to_string())
     })?;
-    let main = world.folders.undo(workspace.path());
+    let main = env.folders.undo(workspace.path());
     let (Some(folder), Some(name)) = (main.parent(), main.file_name().and_then(|name| name.to_str())) else {
         return Ok(Vec::new());
     };
@@ -114,7 +117,7 @@ pub(crate) fn stores(world: &World, directory: &Path) -> Result<Vec<Undo>, Probl
     opened.collect::<Result<Vec<Undo>, UndoError>>().map_err(|error| problem(&error))
 }
 
-/// The calls that changed files, the oldest first.
+/// The tool calls that changed files, oldest first.
 fn calls(undo: &Undo) -> Vec<Call> {
     let made = undo.list().into_iter().filter(|summary| summary.paths > 0);
     let made = made.filter_map(|summary| match summary.by {
@@ -124,33 +127,35 @@ fn calls(undo: &Undo) -> Vec<Call> {
     made.map(|id| call(undo, &id)).collect()
 }
 
-/// What a call changed.
+/// The files that a tool call changed.
 pub(crate) fn call(undo: &Undo, id: &str) -> Call {
     let changes = undo.changes(id).unwrap_or_default();
     Call { call: id.to_owned(), paths: changes.iter().map(|change| text(&change.path)).collect() }
 }
 
-/// Where to go back to.
+/// The tool call to undo.
 fn target<'a>(calls: &[(&'a Undo, Vec<Call>)], args: &UndoArgs) -> Result<(&'a Undo, String), Problem> {
     if let Some(wanted) = &args.call {
         let known = |(_, calls): &&(&Undo, Vec<Call>)| calls.iter().any(|call| call.call == *wanted);
         let found = calls.iter().find(known).map(|(undo, _)| (*undo, wanted.clone()));
         return found.ok_or_else(|| {
-            Problem::new(Exit::Failed, format!("no call `{wanted}` that changed files is remembered here"))
-                .next("`lariat undo --list` shows all")
+            Problem::new(Exit::Failed, format!("no tool call `{wanted}` changed files here"))
+                .hint("`lariat undo --list` lists all")
         });
     }
     let back = args.last.unwrap_or(1);
     if back == 0 {
-        return Err(Problem::new(Exit::Usage, "going back by no call changes nothing")
-            .next("name a number from 1 on"));
+        return Err(Problem::new(Exit::Usage, "`--last 0` undoes nothing").hint("use a number of 1 or more"));
     }
     let (undo, calls) = calls.iter().find(|(_, calls)| !calls.is_empty()).ok_or_else(|| {
-        Problem::new(Exit::Failed, "no call has changed a file here, so there is nothing to take back")
-            .next("`lariat run` in this directory makes changes that can be taken back")
+        Problem::new(Exit::Failed, "nothing to undo: no tool call changed a file here")
+            .hint("undo covers changes made by `lariat run` in this directory")
     })?;
     if back > calls.len() {
-        print::note(&format!("only {} changed files here", print::counted(calls.len(), "call", "calls")));
+        print::note(&format!(
+            "note: only {} changed files here",
+            print::counted(calls.len(), "tool call", "tool calls")
+        ));
     }
     let at = calls.len().saturating_sub(back);
     let to = calls.get(at).map(|call| call.call.clone()).unwrap_or_default();
@@ -160,7 +165,8 @@ fn target<'a>(calls: &[(&'a Undo, Vec<Call>)], args: &UndoArgs) -> Result<(&'a U
 fn show(preview: &Preview) {
     for item in &preview.items {
         let path = text(&item.path);
-        let kept = item.conflict.map(|reason| format!(" (kept: {})", words(reason))).unwrap_or_default();
+        let kept =
+            item.conflict.map(|reason| format!(" (kept: {})", reason_text(reason))).unwrap_or_default();
         print::note(&format!("  {} {path}{kept}", verb(item)));
     }
     for path in &preview.not_restorable {
@@ -171,28 +177,28 @@ fn show(preview: &Preview) {
 fn verb(item: &Item) -> &'static str {
     match (&item.now, &item.then) {
         (Some(_), None) => "remove",
-        (None, Some(_)) => "bring back",
+        (None, Some(_)) => "recreate",
         _ if item.is_mode_only() => "set the mode of",
         _ => "restore",
     }
 }
 
-fn tell(rewound: &Rewound) {
+fn print_result(rewound: &Rewound) {
     print::note(&format!(
-        "{} restored; `lariat undo {}` takes this back",
+        "{} restored; run `lariat undo {}` to undo this",
         print::counted(rewound.restored.len(), "file", "files"),
         rewound.id
     ));
     for (path, reason) in &rewound.kept {
-        print::note(&format!("  kept {}: {}", text(path), words(*reason)));
+        print::note(&format!("  kept {}: {}", text(path), reason_text(*reason)));
     }
     for path in &rewound.not_restorable {
-        print::note(&format!("  could not be restored: {}", text(path)));
+        print::note(&format!("  could not restore {}", text(path)));
     }
 }
 
-/// A reason for programs.
-const fn word(reason: Reason) -> &'static str {
+/// A reason as a JSON value.
+const fn reason_code(reason: Reason) -> &'static str {
     match reason {
         Reason::ChangedByUser => "changed_by_user",
         Reason::NotKept => "not_kept",
@@ -204,23 +210,23 @@ const fn word(reason: Reason) -> &'static str {
     }
 }
 
-/// A reason for people.
-const fn words(reason: Reason) -> &'static str {
+/// A reason for the user.
+const fn reason_text(reason: Reason) -> &'static str {
     match reason {
-        Reason::ChangedByUser => "changed since by somebody else than a call",
-        Reason::NotKept => "what is there now could not be brought back",
-        Reason::InTheWay => "something that stays is in the way",
-        Reason::ChangedSincePreview => "it is not as it was shown",
-        Reason::ChangedMeanwhile => "it was changed at the same moment",
-        Reason::Refused => "the system refused",
-        _ => "it is kept",
+        Reason::ChangedByUser => "changed since by something other than the agent",
+        Reason::NotKept => "the current content could not be saved first",
+        Reason::InTheWay => "another file is in the way",
+        Reason::ChangedSincePreview => "it changed after the preview",
+        Reason::ChangedMeanwhile => "it changed during the undo",
+        Reason::Refused => "the system refused access",
+        _ => "it was kept",
     }
 }
 
 fn problem(error: &UndoError) -> Problem {
     let problem = Problem::new(Exit::Failed, error.to_string());
     match error {
-        UndoError::Busy(_) => problem.next("a session works here; wait until it is done, or end it"),
+        UndoError::Busy(_) => problem.hint("a session is working here; wait until it ends, or stop it"),
         _ => problem,
     }
 }

@@ -1,7 +1,7 @@
-//! `lariat undo --list`: the calls that changed files, with when, for which prompt, and how many lines.
+//! `lariat undo --list`: lists the tool calls that changed files, with time, prompt and number of lines.
 //!
-//! The checkpoints know calls and contents; the journals of the directory's sessions know the times and the prompts. A
-//! journal that cannot be read leaves its columns empty.
+//! The checkpoints hold tool calls and file contents; the journals of the directory's sessions hold times and prompts.
+//! Columns stay empty if a journal cannot be read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,58 +15,62 @@ use lariat_service::{LocalService, Place};
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
-use super::Ended;
+use super::CommandResult;
 use super::print::{self, Column};
 use super::undo::Call;
 use crate::exit::Exit;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// Sessions of the directory whose journals are read, the newest first.
+/// Maximum number of the directory's sessions to read, newest first.
 const SESSIONS: usize = 50;
-/// Letters of a prompt that a line shows.
+/// Maximum characters of a prompt on a line.
 const PROMPT: usize = 50;
-/// Bytes of a file whose lines are still compared.
+/// Maximum bytes of a file whose lines are compared.
 const COMPARED: usize = 1 << 20;
 
-/// A line of the list.
 #[derive(Serialize)]
-struct Listed {
+struct UndoRow {
     #[serde(flatten)]
     call: Call,
     #[serde(flatten)]
-    when: Option<When>,
+    when: Option<CallOrigin>,
     /// Lines that the call added and removed.
     added: usize,
     removed: usize,
 }
 
-/// What a journal knows of a call.
+/// When and for which prompt a tool call ran.
 #[derive(Clone, Serialize)]
-struct When {
+struct CallOrigin {
     at: Timestamp,
     session_id: SessionId,
     prompt: Option<String>,
 }
 
-/// Lists the calls, the oldest first.
-pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call>)], json: bool) -> Ended {
+/// Lists the tool calls, oldest first.
+pub(super) async fn list(
+    env: &ProcessEnv,
+    place: &Place,
+    calls: &[(&Undo, Vec<Call>)],
+    json: bool,
+) -> CommandResult {
     let ids: HashSet<&str> =
         calls.iter().flat_map(|(_, calls)| calls).map(|call| call.call.as_str()).collect();
-    let known = match world.service(place).await {
-        Ok(service) if !ids.is_empty() => known(&service, place, &ids).await,
+    let known = match env.service(place).await {
+        Ok(service) if !ids.is_empty() => find_calls(&service, place, &ids).await,
         _ => HashMap::new(),
     };
     let listed = |undo: &Undo, call: &Call| {
         let (added, removed) = lines(undo, &call.call);
-        Listed { when: known.get(&call.call).cloned(), call: call.clone(), added, removed }
+        UndoRow { when: known.get(&call.call).cloned(), call: call.clone(), added, removed }
     };
-    let listed: Vec<Listed> =
+    let listed: Vec<UndoRow> =
         calls.iter().flat_map(|(undo, calls)| calls.iter().map(|call| listed(undo, call))).collect();
     if json {
         return print::json(&listed);
     }
     if listed.is_empty() {
-        print::note("no call has changed a file here");
+        print::note("no tool call changed a file here");
         return Ok(Exit::Done);
     }
     let columns = [
@@ -76,7 +80,7 @@ pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call
         Column::text("FILES"),
         Column::text("PROMPT"),
     ];
-    let row = |listed: &Listed| {
+    let row = |listed: &UndoRow| {
         let when = listed.when.as_ref();
         let prompt = when.and_then(|when| when.prompt.as_deref()).unwrap_or("-");
         vec![
@@ -84,7 +88,7 @@ pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call
             when.map_or_else(|| "-".to_owned(), |when| print::time(when.at)),
             format!("+{} -{}", listed.added, listed.removed),
             listed.call.paths.join(", "),
-            print::beginning(prompt, PROMPT),
+            print::abbreviate(prompt, PROMPT),
         ]
     };
     let rows: Vec<Vec<String>> = listed.iter().map(row).collect();
@@ -92,12 +96,16 @@ pub(super) async fn list(world: &World, place: &Place, calls: &[(&Undo, Vec<Call
     Ok(Exit::Done)
 }
 
-/// What the journals of the directory's sessions know of these calls. A newer session wins.
-async fn known(service: &LocalService, place: &Place, ids: &HashSet<&str>) -> HashMap<String, When> {
+/// Finds these tool calls in the journals of the directory's sessions. A newer session wins.
+async fn find_calls(
+    service: &LocalService,
+    place: &Place,
+    ids: &HashSet<&str>,
+) -> HashMap<String, CallOrigin> {
     let mut query = ListQuery::default();
     query.cwd = Some(place.path().display().to_string());
     query.limit = SESSIONS;
-    let mut known: HashMap<String, When> = HashMap::new();
+    let mut known: HashMap<String, CallOrigin> = HashMap::new();
     for session in service.archive().list(&query).await.unwrap_or_default() {
         if known.len() == ids.len() {
             break;
@@ -106,13 +114,15 @@ async fn known(service: &LocalService, place: &Place, ids: &HashSet<&str>) -> Ha
         for event in service.events(&session.session_id).await.unwrap_or_default() {
             match &event.event {
                 AgentEvent::MessageEnd { message } => {
-                    let said = message.shared().and_then(|message| message.as_user());
-                    if let Some(said) = said.filter(|said| said.origin.is_person()) {
-                        prompt = Some(joined_text(&said.content));
+                    let user_message = message.shared().and_then(|message| message.as_user());
+                    if let Some(user_message) =
+                        user_message.filter(|user_message| user_message.origin.is_person())
+                    {
+                        prompt = Some(joined_text(&user_message.content));
                     }
                 }
                 AgentEvent::ToolExecutionEnd { tool_call_id, .. } if ids.contains(tool_call_id.as_str()) => {
-                    known.entry(tool_call_id.to_string()).or_insert_with(|| When {
+                    known.entry(tool_call_id.to_string()).or_insert_with(|| CallOrigin {
                         at: event.timestamp,
                         session_id: session.session_id.clone(),
                         prompt: prompt.clone(),
@@ -125,7 +135,7 @@ async fn known(service: &LocalService, place: &Place, ids: &HashSet<&str>) -> Ha
     known
 }
 
-/// Lines that a call added and removed, of files whose contents are kept.
+/// The lines that a tool call added and removed, in files whose contents are stored.
 fn lines(undo: &Undo, call: &str) -> (usize, usize) {
     let content = |side: &Option<(Look, u32)>| match side {
         Some((Look::File(Some(hash)), _)) => undo.content(hash),

@@ -1,6 +1,6 @@
-//! The file of stored keys, which only the person can read.
+//! Stores API keys in a file that only the user can read.
 //!
-//! Owns the file's form: service to key, or to where the key is, as JSON. Invariant: a file that others can read is not used.
+//! The file maps each provider to its key, or to the place that holds it, as JSON. A file that other users can read is refused.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,79 +12,76 @@ use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
 
-/// The file of stored keys.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyFile(PathBuf);
 
-/// What the file has for a service.
+/// The entry of a provider.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Stored {
+pub(crate) enum StoredKey {
     /// The key itself.
     Key(String),
-    /// Where the key is.
+    /// The key is in another place.
     Elsewhere {
-        /// The place.
         #[serde(rename = "in")]
-        place: Place,
+        place: KeyPlace,
     },
 }
 
-/// A place besides the file.
+/// A place for keys other than the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Place {
-    /// The system's keyring.
+pub(crate) enum KeyPlace {
+    /// The system keyring.
     Keyring,
 }
 
-impl Stored {
-    /// That the key is in the system's keyring.
-    pub(crate) const IN_KEYRING: Self = Self::Elsewhere { place: Place::Keyring };
+impl StoredKey {
+    /// The entry of a key in the system keyring.
+    pub(crate) const IN_KEYRING: Self = Self::Elsewhere { place: KeyPlace::Keyring };
 
-    /// Where the key is, in a word.
+    /// `file` or `keyring`.
     pub(crate) fn place(&self) -> &'static str {
         match self {
             Self::Key(_) => "file",
-            Self::Elsewhere { place: Place::Keyring } => "keyring",
+            Self::Elsewhere { place: KeyPlace::Keyring } => "keyring",
         }
     }
 }
 
-impl fmt::Debug for Stored {
-    /// Where it is, not what: it may be the key.
+impl fmt::Debug for StoredKey {
+    /// Prints the place only, because the entry may be the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.place())
     }
 }
 
 impl KeyFile {
-    /// The keys in this file.
     pub(crate) fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// Everything that is stored, by service.
-    pub(crate) fn load(&self) -> Result<BTreeMap<String, Stored>, Problem> {
+    /// Reads all entries, by provider.
+    pub(crate) fn load(&self) -> Result<BTreeMap<String, StoredKey>, Problem> {
         let Some(text) = files::read_private(&self.0)? else { return Ok(BTreeMap::new()) };
         serde_json::from_str(&text).map_err(|error| {
-            // Where, not what: the text around it is a key.
+            // Names only the position: the text around it may be a key.
             let place = format!("line {}, column {}", error.line(), error.column());
-            Problem::new(Exit::Setup, format!("the file of keys is damaged at {place}"))
+            Problem::new(Exit::Setup, format!("the key file is not valid JSON at {place}"))
                 .at(self.0.display().to_string())
-                .next("move it away, then store keys again: `lariat auth login PROVIDER`")
+                .hint("move it away, then store your keys again with `lariat auth login PROVIDER`")
         })
     }
 
-    /// Stores a key, or where it is.
-    pub(crate) fn store(&self, provider: &str, stored: Stored) -> Result<(), Problem> {
+    /// Stores a key or its place.
+    pub(crate) fn store(&self, provider: &str, stored: StoredKey) -> Result<(), Problem> {
         let mut keys = self.load()?;
         keys.insert(provider.to_owned(), stored);
         self.save(&keys)
     }
 
-    /// Forgets a key, if it has one.
-    pub(crate) fn forget(&self, provider: &str) -> Result<(), Problem> {
+    /// Removes the entry of a provider, if any.
+    pub(crate) fn remove(&self, provider: &str) -> Result<(), Problem> {
         let mut keys = self.load()?;
         match keys.remove(provider) {
             Some(_) => self.save(&keys),
@@ -92,14 +89,13 @@ impl KeyFile {
         }
     }
 
-    /// Where the file is.
     pub(crate) fn path(&self) -> &std::path::Path {
         &self.0
     }
 
-    fn save(&self, keys: &BTreeMap<String, Stored>) -> Result<(), Problem> {
+    fn save(&self, keys: &BTreeMap<String, StoredKey>) -> Result<(), Problem> {
         let text = serde_json::to_string_pretty(keys)
-            .map_err(|error| Problem::new(Exit::Failed, format!("keys cannot be written: {error}")))?;
+            .map_err(|error| Problem::new(Exit::Failed, format!("could not write the keys: {error}")))?;
         files::write_private(&self.0, &text)
     }
 }

@@ -1,105 +1,97 @@
-//! The system's keyring, as something that is asked and may fail.
+//! Stores API keys in the system keyring.
 //!
-//! Owns what can be asked and what a failure means to a person. Invariant: a keyring that is gone, locked or slow is a [`Trouble`],
-//! never a wait.
+//! A keyring that is missing, locked or slow results in a [`KeyringError`]; no request waits forever.
 
 use std::collections::BTreeMap;
 
 use crate::exit::Exit;
 use crate::problem::Problem;
 
-/// The keyring of the person's session.
+/// The keyring of the user's desktop session.
 #[derive(Clone, Debug)]
 pub(crate) struct Keyring {
-    /// The address of the session's bus, if there is one.
+    /// The address of the D-Bus session bus.
     pub(crate) bus: Option<String>,
-    /// Whether a person may be asked to unlock it.
-    pub(crate) prompts: Prompts,
+    pub(crate) prompts: UnlockPrompts,
 }
 
-/// Whether a person may be asked to unlock a keyring.
+/// Whether the keyring may ask the user to unlock it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Prompts {
-    /// Somebody is there.
+pub(crate) enum UnlockPrompts {
+    /// A user can answer.
     Allowed,
-    /// Nobody is: one that is locked stays so.
+    /// No user can answer: a locked keyring stays locked.
     Refused,
 }
 
-/// What is asked.
-pub(super) enum Question {
-    /// Whether keys could be stored.
-    Look,
-    /// The keys of these services.
+/// A request to the keyring.
+pub(super) enum KeyringRequest {
+    /// Check whether keys can be stored.
+    Check,
+    /// Read the keys of these providers.
     Read(Vec<String>),
-    /// To keep a key.
-    Store {
-        /// Of this service.
-        provider: String,
-        /// The key.
-        key: String,
-    },
-    /// To remove the key of this service.
+    /// Store a key.
+    Store { provider: String, key: String },
+    /// Remove the key of this provider.
     Forget(String),
 }
 
-/// Keys by service; empty where none was asked for.
-pub(super) type Found = BTreeMap<String, String>;
+/// Keys by provider; empty for requests other than `Read`.
+pub(super) type KeysByProvider = BTreeMap<String, String>;
 
-/// Why the keyring cannot be used.
+/// Why a keyring request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Trouble {
-    /// What is wrong.
+pub(crate) struct KeyringError {
     pub(crate) cause: String,
-    /// What to do about it.
+    /// The next step, for the hint.
     pub(crate) step: &'static str,
 }
 
 impl Keyring {
-    /// Whether keys could be stored now. Nobody is asked to unlock anything.
-    pub(crate) fn look(&self) -> Result<(), Trouble> {
-        self.ask(Question::Look).map(drop)
+    /// Checks whether keys can be stored now. Does not ask the user to unlock the keyring.
+    pub(crate) fn check(&self) -> Result<(), KeyringError> {
+        self.ask(KeyringRequest::Check).map(drop)
     }
 
-    /// The keys of services, as far as it has them.
-    pub(crate) fn read(&self, providers: Vec<String>) -> Result<BTreeMap<String, String>, Trouble> {
-        self.ask(Question::Read(providers))
+    /// Reads the keys of these providers; those without a key are missing from the map.
+    pub(crate) fn read(&self, providers: Vec<String>) -> Result<BTreeMap<String, String>, KeyringError> {
+        self.ask(KeyringRequest::Read(providers))
     }
 
-    /// Keeps a key, instead of one that it has for the service.
-    pub(crate) fn store(&self, provider: &str, key: &str) -> Result<(), Trouble> {
-        self.ask(Question::Store { provider: provider.to_owned(), key: key.to_owned() }).map(drop)
+    /// Stores a key, replacing the provider's previous one.
+    pub(crate) fn store(&self, provider: &str, key: &str) -> Result<(), KeyringError> {
+        self.ask(KeyringRequest::Store { provider: provider.to_owned(), key: key.to_owned() }).map(drop)
     }
 
-    /// Removes a key. One that is gone already is no failure.
-    pub(crate) fn forget(&self, provider: &str) -> Result<(), Trouble> {
-        self.ask(Question::Forget(provider.to_owned())).map(drop)
+    /// Removes a key. Succeeds if there is none.
+    pub(crate) fn remove(&self, provider: &str) -> Result<(), KeyringError> {
+        self.ask(KeyringRequest::Forget(provider.to_owned())).map(drop)
     }
 
     #[cfg(all(feature = "keyring", target_os = "linux"))]
-    fn ask(&self, question: Question) -> Result<Found, Trouble> {
+    fn ask(&self, request: KeyringRequest) -> Result<KeysByProvider, KeyringError> {
         let bus = self.bus.clone().ok_or_else(|| {
-            Trouble::new(
-                "there is no session bus (DBUS_SESSION_BUS_ADDRESS is not set)",
-                "work in a session that has a keyring",
+            KeyringError::new(
+                "no D-Bus session bus (DBUS_SESSION_BUS_ADDRESS is not set)",
+                "log in to a session that has a keyring",
             )
         })?;
-        super::secret_service::ask(bus, self.prompts, question)
+        super::secret_service::ask(bus, self.prompts, request)
     }
 
     #[cfg(not(all(feature = "keyring", target_os = "linux")))]
-    fn ask(&self, _question: Question) -> Result<Found, Trouble> {
-        Err(Trouble::new("this program cannot use one", "use a program that is built with `keyring`"))
+    fn ask(&self, _question: KeyringRequest) -> Result<KeysByProvider, KeyringError> {
+        Err(KeyringError::new("this build does not support it", "use a build with the `keyring` feature"))
     }
 }
 
-impl Trouble {
+impl KeyringError {
     pub(super) fn new(cause: impl Into<String>, step: &'static str) -> Self {
         Self { cause: cause.into(), step }
     }
 
-    /// As the problem that something failed for it.
+    /// Converts to an error whose cause begins with `failed`.
     pub(crate) fn problem(self, failed: &str) -> Problem {
-        Problem::new(Exit::Setup, format!("{failed}: {}", self.cause)).next(self.step)
+        Problem::new(Exit::Setup, format!("{failed}: {}", self.cause)).hint(self.step)
     }
 }

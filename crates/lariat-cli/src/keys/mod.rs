@@ -1,19 +1,19 @@
-//! Keys that a person stored.
+//! API keys that the user stored.
 //!
-//! - `file`: which keys there are, and where each is: here, or in the keyring.
-//! - `keyring`: the system's keyring, as something that is asked and may fail. `secret_service` is how Linux's is asked.
+//! - `file`: lists the providers with a key, and holds the key or says that it is in the keyring.
+//! - `keyring`: requests to the system keyring; `secret_service` performs them on Linux.
 //!
-//! Invariant: the file is asked first, and the keyring only for what the file says is there. So a start without stored keys
-//! speaks to nobody.
+//! Lariat reads the file first, and queries the keyring only for the providers that the file lists. Without stored keys it never
+//! connects to the keyring.
 
 mod file;
 #[cfg_attr(
     not(all(feature = "keyring", target_os = "linux")),
-    expect(dead_code, reason = "what is asked is read by the side that answers")
+    expect(dead_code, reason = "the requests are only read by the Linux implementation")
 )]
 mod keyring;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod secret_service;
 
-pub(crate) use file::{KeyFile, Stored};
-pub(crate) use keyring::{Keyring, Prompts};
+pub(crate) use file::{KeyFile, StoredKey};
+pub(crate) use keyring::{Keyring, UnlockPrompts};

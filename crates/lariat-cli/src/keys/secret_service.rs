@@ -1,8 +1,7 @@
-//! Linux's keyring: the Secret Service of the session's bus (GNOME Keyring, KWallet, KeePassXC).
+//! Accesses the Linux keyring: the Secret Service on the D-Bus session bus (GNOME Keyring, KWallet, KeePassXC).
 //!
-//! Owns the conversation and its bounds. Invariant: a question ends within twice [`ANSWER`], and [`UNLOCK`] more where a person is asked
-//! to unlock it, whatever the other side does. It runs on a thread with a runtime of its own, because whoever asks may be inside of
-//! one.
+//! A request ends within twice [`ANSWER`], plus [`UNLOCK`] if the user is asked to unlock the keyring, whatever the service does.
+//! It runs on its own thread with its own runtime, because the caller may already be inside a runtime.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -13,64 +12,79 @@ use tokio::runtime::Builder;
 use tokio::time::timeout;
 use zbus::connection;
 
-use super::keyring::{Found, Prompts, Question, Trouble};
+use super::keyring::{KeyringError, KeyringRequest, KeysByProvider, UnlockPrompts};
 
-/// How long it may take to be reached, and to answer. The first question may start it.
+/// Timeout to connect, and to answer. The first request may have to start the service.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long a person may take to unlock it.
+/// Time for the user to unlock the keyring.
 const UNLOCK: Duration = Duration::from_secs(30);
 
-/// What errors are called on the bus: nobody answers to a name, and something is locked.
+/// D-Bus error names: no service owns the name, and the item is locked.
 const NO_SUCH_SERVICE: &[&str] =
     &["org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner"];
 const IS_LOCKED: &str = "org.freedesktop.Secret.Error.IsLocked";
 
-/// Asks, and waits for the answer.
-pub(super) fn ask(bus: String, prompts: Prompts, question: Question) -> Result<Found, Trouble> {
+/// Performs a request and waits for the result.
+pub(super) fn ask(
+    bus: String,
+    prompts: UnlockPrompts,
+    request: KeyringRequest,
+) -> Result<KeysByProvider, KeyringError> {
     let thread = std::thread::Builder::new().name("keyring".to_owned());
     let asked = thread.spawn(move || {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| failed(&error))?;
-        let answer = runtime.block_on(converse(&bus, prompts, question));
-        // A connection that is still being made is not waited for.
+        let answer = runtime.block_on(run_request(&bus, prompts, request));
+        // Does not wait for a connection that is still being opened.
         runtime.shutdown_background();
         answer
     });
     let asked = asked.map_err(|error| failed(&error))?;
-    asked.join().unwrap_or_else(|_| Err(failed(&"the conversation broke off")))
+    asked.join().unwrap_or_else(|_| Err(failed(&"the keyring thread panicked")))
 }
 
-async fn converse(bus: &str, prompts: Prompts, question: Question) -> Result<Found, Trouble> {
+async fn run_request(
+    bus: &str,
+    prompts: UnlockPrompts,
+    request: KeyringRequest,
+) -> Result<KeysByProvider, KeyringError> {
     let service = within(ANSWER, open(bus)).await?;
     let bound = match prompts {
-        Prompts::Allowed => UNLOCK + ANSWER,
-        Prompts::Refused => ANSWER,
+        UnlockPrompts::Allowed => UNLOCK + ANSWER,
+        UnlockPrompts::Refused => ANSWER,
     };
-    // On the heap: conversations on a bus are large futures.
-    let answer = Box::pin(answer(&service, prompts, question));
-    within(bound, async { answer.await.map_err(trouble) }).await
+    // On the heap: D-Bus futures are large.
+    let answer = Box::pin(answer(&service, prompts, request));
+    within(bound, async { answer.await.map_err(keyring_error) }).await
 }
 
-async fn within<T>(bound: Duration, work: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+async fn within<T>(
+    bound: Duration,
+    work: impl Future<Output = Result<T, KeyringError>>,
+) -> Result<T, KeyringError> {
     let slow = |_| {
-        let cause = format!("it does not answer within {} s", bound.as_secs());
-        Trouble::new(cause, "look whether the keyring works, or log in again")
+        let cause = format!("no answer within {} s", bound.as_secs());
+        KeyringError::new(cause, "check that the keyring works, or log in again")
     };
     timeout(bound, work).await.unwrap_or_else(|elapsed| Err(slow(elapsed)))
 }
 
-async fn open(bus: &str) -> Result<SecretService<'static>, Trouble> {
+async fn open(bus: &str) -> Result<SecretService<'static>, KeyringError> {
     let bus = async { connection::Builder::address(bus)?.build().await };
     let bus = bus.await.map_err(|error| {
-        Trouble::new(format!("the session bus cannot be reached ({error})"), "log in again")
+        KeyringError::new(format!("could not connect to the D-Bus session bus ({error})"), "log in again")
     })?;
-    SecretService::connect_with_existing(EncryptionType::Dh, bus).await.map_err(trouble)
+    SecretService::connect_with_existing(EncryptionType::Dh, bus).await.map_err(keyring_error)
 }
 
-async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Question) -> Result<Found, Error> {
-    let mut found = Found::new();
-    match question {
-        Question::Look => service.get_default_collection().await?.ensure_unlocked().await?,
-        Question::Read(providers) => {
+async fn answer(
+    service: &SecretService<'_>,
+    prompts: UnlockPrompts,
+    request: KeyringRequest,
+) -> Result<KeysByProvider, Error> {
+    let mut found = KeysByProvider::new();
+    match request {
+        KeyringRequest::Check => service.get_default_collection().await?.ensure_unlocked().await?,
+        KeyringRequest::Read(providers) => {
             for provider in providers {
                 let items = service.search_items(attributes(&provider)).await?;
                 let item = match (items.unlocked.first(), items.locked.first()) {
@@ -82,10 +96,10 @@ async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Questio
                     (None, None) => continue,
                 };
                 let key = String::from_utf8(item.get_secret().await?);
-                found.insert(provider, key.map_err(|_| Error::Crypto("a key in it is no text"))?);
+                found.insert(provider, key.map_err(|_| Error::Crypto("a stored key is not valid UTF-8"))?);
             }
         }
-        Question::Store { provider, key } => {
+        KeyringRequest::Store { provider, key } => {
             let collection = service.get_default_collection().await?;
             if collection.is_locked().await? {
                 unlocked(prompts, collection.unlock()).await?;
@@ -94,7 +108,7 @@ async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Questio
             let attributes = attributes(&provider);
             collection.create_item(&label, attributes, key.as_bytes(), true, "text/plain").await?;
         }
-        Question::Forget(provider) => {
+        KeyringRequest::Forget(provider) => {
             let items = service.search_items(attributes(&provider)).await?;
             for item in &items.locked {
                 unlocked(prompts, item.unlock()).await?;
@@ -107,14 +121,17 @@ async fn answer(service: &SecretService<'_>, prompts: Prompts, question: Questio
     Ok(found)
 }
 
-/// By what an item of ours is found again.
+/// The attributes that identify Lariat's items.
 fn attributes(provider: &str) -> HashMap<&str, &str> {
     HashMap::from([("application", "lariat"), ("provider", provider)])
 }
 
-/// Lets a person unlock it, and says so first. Where nobody is, it stays locked.
-async fn unlocked(prompts: Prompts, unlocking: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
-    if prompts == Prompts::Refused {
+/// Asks the user to unlock the keyring. Fails with `Locked` if no user can answer.
+async fn unlocked(
+    prompts: UnlockPrompts,
+    unlocking: impl Future<Output = Result<(), Error>>,
+) -> Result<(), Error> {
+    if prompts == UnlockPrompts::Refused {
         return Err(Error::Locked);
     }
     let bound = UNLOCK.as_secs();
@@ -122,41 +139,41 @@ async fn unlocked(prompts: Prompts, unlocking: impl Future<Output = Result<(), E
     timeout(UNLOCK, unlocking).await.unwrap_or(Err(Error::Prompt))
 }
 
-/// Ends the wait with Ctrl-C. For keys that are read: a run listens for signals and would hear it only afterwards. Where a key is stored
-/// or removed nobody listens, and the signal ends the program, as it should.
+/// Ends the wait on Ctrl-C. Needed where a run reads keys: it handles signals itself, but only after this call returns. Where a
+/// command stores or removes a key, no handler is installed and the signal ends the program.
 async fn interruptible(work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
     tokio::select! {
-        // Heard from before anybody is told to do something.
+        // Installs the handler before the message asks the user to act.
         biased;
         _ = tokio::signal::ctrl_c() => Err(Error::Prompt),
         ended = work => ended,
     }
 }
 
-fn trouble(error: Error) -> Trouble {
+fn keyring_error(error: Error) -> KeyringError {
     const UNLOCKED: &str = "unlock the keyring";
     let name = match &error {
         Error::Zbus(zbus::Error::MethodError(name, ..)) => name.as_str(),
         _ => "",
     };
     match &error {
-        Error::Locked => Trouble::new("it is locked", UNLOCKED),
+        Error::Locked => KeyringError::new("it is locked", UNLOCKED),
         Error::Prompt | Error::PromptDisconnected => {
-            Trouble::new("it is locked, and nobody unlocked it", UNLOCKED)
+            KeyringError::new("it is locked and was not unlocked", UNLOCKED)
         }
-        _ if name == IS_LOCKED => Trouble::new("it is locked", UNLOCKED),
-        _ if NO_SUCH_SERVICE.contains(&name) => Trouble::new(
-            "no keyring runs here (nobody answers as org.freedesktop.secrets)",
-            "start one: GNOME Keyring, KWallet, KeePassXC",
+        _ if name == IS_LOCKED => KeyringError::new("it is locked", UNLOCKED),
+        _ if NO_SUCH_SERVICE.contains(&name) => KeyringError::new(
+            "no keyring is running (no service owns org.freedesktop.secrets)",
+            "start GNOME Keyring, KWallet or KeePassXC",
         ),
-        Error::NoResult => Trouble::new(
-            "it has no collection to store keys in",
-            "make a default one with the keyring's own program",
+        Error::NoResult => KeyringError::new(
+            "it has no default collection",
+            "create a default collection with the keyring's own program",
         ),
         _ => failed(&error),
     }
 }
 
-fn failed(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble::new(format!("it failed ({error})"), "look whether the keyring works, or log in again")
+fn failed(error: &dyn std::fmt::Display) -> KeyringError {
+    KeyringError::new(format!("it failed ({error})"), "check that the keyring works, or log in again")
 }

@@ -1,17 +1,17 @@
-//! What a tool does, in one line.
+//! Shows a tool call in one line, while it runs and after it ended.
 //!
-//! Owns which of a tool's arguments says most, and how a call looks while it runs and after it ended. All of it is
-//! untrusted: names come from servers, arguments from models, errors from programs.
+//! Picks the most informative argument of each tool. All input is untrusted: names come from servers, arguments from models,
+//! errors from programs.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::look::{Look, Style};
+use super::theme::{Style, Theme};
 use super::{human, text};
 
-/// Tools and the argument that says what a call of theirs does.
-const TELLING: &[(&str, &str)] = &[
+/// The most informative argument of each tool.
+const MAIN_ARGUMENTS: &[(&str, &str)] = &[
     ("bash", "command"),
     ("bash_output", "id"),
     ("bash_input", "text"),
@@ -29,23 +29,22 @@ const TELLING: &[(&str, &str)] = &[
     ("recall", "id"),
 ];
 
-/// Columns of an error that are kept when the line is full.
+/// Columns reserved for an error when the line is full.
 const ERROR: usize = 24;
 
-/// How a call ended.
+/// How a tool call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// It gave a result.
+pub(crate) enum CallOutcome {
     Done,
-    /// It failed, and said this.
+    /// The tool call failed with this message.
     Failed(String),
 }
 
-/// What a call does, in words for a person; one line, not cut.
+/// Describes a tool call in one line of any length.
 pub(crate) fn about(tool: &str, arguments: Option<&Value>) -> String {
     let Some(arguments) = arguments else { return String::new() };
-    let telling = TELLING.iter().find(|(name, _)| *name == tool).map(|(_, argument)| *argument);
-    match (telling, arguments) {
+    let main_argument = MAIN_ARGUMENTS.iter().find(|(name, _)| *name == tool).map(|(_, argument)| *argument);
+    match (main_argument, arguments) {
         (Some(argument), Value::Object(fields)) => match fields.get(argument) {
             Some(Value::String(words)) => one_line(words),
             Some(other) => one_line(&other.to_string()),
@@ -61,7 +60,7 @@ pub(crate) fn about(tool: &str, arguments: Option<&Value>) -> String {
     }
 }
 
-/// Several lines as one: the first, and a mark for the rest.
+/// Shortens several lines to the first and a count of the rest.
 fn one_line(words: &str) -> String {
     let mut lines = words.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = text::line(lines.next().unwrap_or_default());
@@ -71,7 +70,7 @@ fn one_line(words: &str) -> String {
     }
 }
 
-/// The files of a patch.
+/// The files that a patch changes.
 fn patched(patch: &str) -> String {
     let names = patch.lines().filter_map(|line| {
         ["*** Update File: ", "*** Add File: ", "*** Delete File: "]
@@ -81,39 +80,39 @@ fn patched(patch: &str) -> String {
     names.map(text::line).collect::<Vec<_>>().join(", ")
 }
 
-/// A call that runs: `● bash  cargo test`.
-pub(crate) fn running(tool: &str, arguments: Option<&Value>, look: &Look) -> String {
+/// Shows a running tool call: `● bash  cargo test`.
+pub(crate) fn running(tool: &str, arguments: Option<&Value>, theme: &Theme) -> String {
     let pieces = [
-        (Style::Warning, format!("{} ", look.mark("●", "*"))),
+        (Style::Warning, format!("{} ", theme.mark("●", "*"))),
         (Style::Strong, text::line(tool)),
         (Style::Plain, spaced(&about(tool, arguments))),
     ];
-    text::painted(&pieces, look.width, look)
+    text::painted(&pieces, theme.width, theme)
 }
 
-/// A call that ended: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `took` is how
-/// long it ran, if it did; `note` is what there is to say about the result.
+/// Shows a finished tool call: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `took` is
+/// its run time, if it ran; `note` is a remark about the result.
 pub(crate) fn ended(
     tool: &str,
     arguments: Option<&Value>,
-    ended: &Ended,
+    ended: &CallOutcome,
     took: Option<Duration>,
     note: &str,
-    look: &Look,
+    theme: &Theme,
 ) -> String {
     let (style, mark, error) = match ended {
-        Ended::Done => (Style::Good, look.mark("✓", "+"), String::new()),
-        Ended::Failed(error) => (Style::Bad, look.mark("✗", "x"), text::first_line(error)),
+        CallOutcome::Done => (Style::Good, theme.mark("✓", "+"), String::new()),
+        CallOutcome::Failed(error) => (Style::Bad, theme.mark("✗", "x"), text::first_line(error)),
     };
     let tool = text::line(tool);
     let mut tail = took.map(|took| spaced(&human::duration(took))).unwrap_or_default();
     tail.push_str(&spaced(&text::line(note)));
-    // What was called, how long it took and why it failed all have to be seen: the first gives way first.
+    // Tool, duration and error must stay visible, so the arguments are shortened first.
     let used = 2 + text::width(&tool) + text::width(&tail);
-    let room = look.width.saturating_sub(used);
+    let room = theme.width.saturating_sub(used);
     let kept = text::width(&spaced(&error)).min(ERROR);
     let about = spaced(&about(&tool, arguments));
-    let about = text::cut(&about, room.saturating_sub(kept), look).into_owned();
+    let about = text::cut(&about, room.saturating_sub(kept), theme).into_owned();
     let pieces = [
         (style, format!("{mark} ")),
         (Style::Strong, tool),
@@ -121,7 +120,7 @@ pub(crate) fn ended(
         (Style::Dim, tail),
         (Style::Bad, spaced(&error)),
     ];
-    text::painted(&pieces, look.width, look)
+    text::painted(&pieces, theme.width, theme)
 }
 
 fn spaced(words: &str) -> String {

@@ -1,28 +1,28 @@
 use serde_json::json;
 
 use super::*;
-use crate::screen::samples::assert_harmless;
+use crate::screen::test_data::assert_harmless;
 
 const TOOK: Option<Duration> = Some(Duration::from_millis(1_250));
 
 #[test]
-fn a_call_is_one_line_while_it_runs_and_one_when_it_ended() {
-    let look = Look::plain(60);
+fn shows_running_and_finished_call_in_one_line() {
+    let theme = Theme::plain(60);
     let test = json!({"command": "cargo test"});
-    assert_eq!(running("bash", Some(&test), &look), "● bash  cargo test");
-    assert_eq!(ended("bash", Some(&test), &Ended::Done, TOOK, "", &look), "✓ bash  cargo test  1.2s");
-    let failed = Ended::Failed("\nerror: no such command: `tset`\nmore".to_owned());
+    assert_eq!(running("bash", Some(&test), &theme), "● bash  cargo test");
+    assert_eq!(ended("bash", Some(&test), &CallOutcome::Done, TOOK, "", &theme), "✓ bash  cargo test  1.2s");
+    let failed = CallOutcome::Failed("\nerror: no such command: `tset`\nmore".to_owned());
     assert_eq!(
-        ended("bash", Some(&test), &failed, TOOK, "exit 101", &look),
+        ended("bash", Some(&test), &failed, TOOK, "exit 101", &theme),
         "✗ bash  cargo test  1.2s  exit 101  error: no such command:…"
     );
-    let ascii = Look { unicode: false, ..look };
-    assert_eq!(ended("bash", Some(&test), &Ended::Done, TOOK, "", &ascii), "+ bash  cargo test  1.2s");
+    let ascii = Theme { unicode: false, ..theme };
+    assert_eq!(ended("bash", Some(&test), &CallOutcome::Done, TOOK, "", &ascii), "+ bash  cargo test  1.2s");
     assert_eq!(running("bash", Some(&test), &ascii), "* bash  cargo test");
 }
 
 #[test]
-fn every_tool_shows_the_argument_that_says_most() {
+fn shows_most_informative_argument_of_each_tool() {
     for (tool, arguments, expected) in [
         ("bash", json!({"command": "a\n\nb\nc", "timeout": 3}), "a (+2 lines)"),
         ("read_file", json!({"path": "src/a.rs", "limit": 3}), "src/a.rs"),
@@ -42,24 +42,24 @@ fn every_tool_shows_the_argument_that_says_most() {
 }
 
 #[test]
-fn a_line_never_gets_longer_than_the_terminal_and_never_hides_an_error() {
+fn line_fits_terminal_and_keeps_the_error() {
     let long = json!({"command": "x".repeat(500)});
-    let failed = Ended::Failed("error: it broke".to_owned());
+    let failed = CallOutcome::Failed("error: it broke".to_owned());
     for width in 30..120 {
-        let line = ended("bash", Some(&long), &failed, TOOK, "", &Look::plain(width));
+        let line = ended("bash", Some(&long), &failed, TOOK, "", &Theme::plain(width));
         assert!(text::width(&line) <= width, "{line}");
         assert!(line.contains("error: it"), "{line}");
-        assert!(text::width(&running("bash", Some(&long), &Look::plain(width))) <= width);
+        assert!(text::width(&running("bash", Some(&long), &Theme::plain(width))) <= width);
     }
 }
 
 #[test]
-fn names_arguments_and_errors_are_harmless() {
+fn neutralises_names_arguments_and_errors() {
     let hostile = "a\u{1b}[2J\u{202e}b\r";
     let arguments = json!({"command": hostile, "x": hostile});
-    let failed = Ended::Failed(hostile.to_owned());
+    let failed = CallOutcome::Failed(hostile.to_owned());
     for tool in ["bash", hostile] {
-        assert_harmless(&running(tool, Some(&arguments), &Look::full(80)), tool);
-        assert_harmless(&ended(tool, Some(&arguments), &failed, TOOK, hostile, &Look::full(80)), tool);
+        assert_harmless(&running(tool, Some(&arguments), &Theme::full(80)), tool);
+        assert_harmless(&ended(tool, Some(&arguments), &failed, TOOK, hostile, &Theme::full(80)), tool);
     }
 }

@@ -1,66 +1,66 @@
-//! The question whether something may run, in line mode, and the meaning of the key that answers it.
+//! Shows an approval request and interprets the key that answers it.
 //!
-//! Owns the words. What runs is shown whole and exactly, by the guard's renderer, behind a bar at the left: nothing that
-//! is asked about can look like a part of the question. A line that does not fit goes on behind a broken bar.
-//! Invariant: only a key that certainly says yes is a yes; what is not offered cannot be chosen.
+//! The command or change is shown exactly and in full, behind a bar at the left, so that nothing in it can pass as part of the
+//! dialog. A line that does not fit continues behind a broken bar.
+//! Only a key that unambiguously approves is an approval, and only offered choices can be chosen.
 
 use lariat_core::opening::Opening;
 use lariat_core::permission::{ApprovalScope, DangerLevel, PermissionDecision, PermissionRequest};
 use lariat_guard::display;
 use serde_json::Value;
 
-use super::look::{Look, Style};
+use super::theme::{Style, Theme};
 use super::{diff, text};
 
-/// Lines of a diff that are shown with a question; a key shows the rest.
+/// Lines of a diff in the dialog; a key shows the rest.
 const PREVIEW_LINES: usize = 40;
 
-/// What stands before the reason.
-const WHY: &str = "  why asked: ";
-/// What stands before what a yes opens in the sandbox.
-const LETS: &str = "  a yes lets it: ";
-/// What stands before the model's own description.
-const SAID: &str = "  the model says: ";
+/// Label of the reason.
+const REASON: &str = "  reason: ";
+/// Label of the extra sandbox access that an approval grants.
+const GRANTS: &str = "  if approved, it may: ";
+/// Label of the model's own description.
+const DESCRIPTION: &str = "  the model says: ";
 
-/// What a key means.
+/// The meaning of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// This.
+    /// The user decided.
     Decided(PermissionDecision),
-    /// No, and the next line says why: see [`reason`].
+    /// Deny; the next line gives the reason (see [`reason`]).
     WantsReason,
-    /// Show the whole diff.
+    /// Show the full diff.
     WantsDiff,
-    /// Nothing: ask again.
+    /// Not one of the choices: ask again.
     Unclear,
 }
 
-/// A question about a call.
+/// An approval request for a tool call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'a> {
     pub(crate) request: &'a PermissionRequest,
-    /// The arguments of the call, where they are known.
+    /// The arguments of the tool call, if known.
     pub(crate) arguments: Option<&'a Value>,
     /// Whether commands run in a sandbox.
     pub(crate) is_confined: bool,
 }
 
 impl Question<'_> {
-    /// The question with its choices, without the prompt.
-    pub(crate) fn lines(&self, look: &Look) -> String {
-        let mut shown = question(self.request, self.arguments, look);
-        shown.push_str(&self.choices(look));
+    /// The dialog with its choices, without the prompt.
+    pub(crate) fn lines(&self, theme: &Theme) -> String {
+        let mut shown = question(self.request, self.arguments, theme);
+        shown.push_str(&self.choices(theme));
         shown
     }
 
-    /// The prompt. A key counts from when it is there.
+    /// The prompt. Keys answer the request only after it is shown.
     pub(crate) fn prompt(&self) -> String {
         let letters: Vec<String> =
             "ysawocned".chars().filter(|key| self.offers(*key)).map(String::from).collect();
         format!("{}> ", letters.join("/"))
     }
 
-    /// Whether a key is one of the choices.
+    /// Whether the dialog offers this key.
     fn offers(&self, key: char) -> bool {
         let open = &self.request.openings;
         let is_command = self.is_confined && self.request.tool_name == "bash";
@@ -75,7 +75,7 @@ impl Question<'_> {
         }
     }
 
-    /// What a key means.
+    /// Interprets a key.
     pub(crate) fn answer(&self, key: char) -> Answer {
         let key = key.to_ascii_lowercase();
         if !self.offers(key) {
@@ -98,31 +98,31 @@ impl Question<'_> {
         }
     }
 
-    /// The choices, also to ask again.
-    pub(crate) fn choices(&self, look: &Look) -> String {
-        let key = |key: char| look.paint(Style::Strong, &format!("[{key}]"));
-        let mut shown = format!("  {} yes, once\n", key('y'));
+    /// The lines with the choices.
+    pub(crate) fn choices(&self, theme: &Theme) -> String {
+        let key = |key: char| theme.paint(Style::Strong, &format!("[{key}]"));
+        let mut shown = format!("  {} allow once\n", key('y'));
         if let Some(rules) = &self.request.remember {
-            let scopes = [('s', "yes, for this session"), ('a', "yes, always in this project")];
+            let scopes = [('s', "allow for this session"), ('a', "always allow in this project")];
             let rule = display::line(rules);
-            // One rule stands behind both; several are listed once, because both remember the same.
-            let is_short = !rules.contains('\n') && text::width(&rule) + 34 <= look.width;
+            // A single rule follows each choice; several are listed once, because both choices remember the same rules.
+            let is_short = !rules.contains('\n') && text::width(&rule) + 36 <= theme.width;
             for (letter, scope) in scopes {
                 let rule = if is_short { format!(": {rule}") } else { String::new() };
                 shown.push_str(&format!("  {} {scope}{rule}\n", key(letter)));
             }
             if !is_short {
-                shown.push_str("  What s and a remember:\n");
-                shown.push_str(&exactly(rules, look));
+                shown.push_str("  s and a remember these rules:\n");
+                shown.push_str(&exactly(rules, theme));
             }
         }
         let others = [
             [
-                ('w', "once, with the network"),
-                ('o', "once, outside of the sandbox"),
-                ('c', "once, without that"),
+                ('w', "once, with network access"),
+                ('o', "once, outside the sandbox"),
+                ('c', "once, without extra access"),
             ],
-            [('n', "no"), ('e', "no, and say why"), ('d', "show the whole diff")],
+            [('n', "deny"), ('e', "deny and say why"), ('d', "show the full diff")],
         ];
         for row in others {
             let offered = row.iter().filter(|(letter, _)| self.offers(*letter));
@@ -135,84 +135,87 @@ impl Question<'_> {
         shown
     }
 
-    /// The whole diff.
-    pub(crate) fn whole_diff(&self, look: &Look) -> String {
+    /// The full diff.
+    pub(crate) fn whole_diff(&self, theme: &Theme) -> String {
         let preview = self.request.preview.as_deref().unwrap_or_default();
-        behind_bar(&diff::exact(preview, usize::MAX, &inner(look)), look)
+        behind_bar(&diff::exact(preview, usize::MAX, &inner(theme)), theme)
     }
 }
 
-fn question(request: &PermissionRequest, arguments: Option<&Value>, look: &Look) -> String {
+fn question(request: &PermissionRequest, arguments: Option<&Value>, theme: &Theme) -> String {
     let (style, danger) = match request.danger {
-        DangerLevel::Safe => (Style::Good, "only reads"),
-        DangerLevel::Moderate => (Style::Warning, "changes things in the workspace"),
-        DangerLevel::Dangerous => (Style::Warning, "runs commands or reaches the network"),
-        DangerLevel::Critical => (Style::Bad, "could destroy what cannot be restored"),
+        DangerLevel::Safe => (Style::Good, "read-only"),
+        DangerLevel::Moderate => (Style::Warning, "changes files in the workspace"),
+        DangerLevel::Dangerous => (Style::Warning, "runs commands or uses the network"),
+        DangerLevel::Critical => (Style::Bad, "may do irreversible damage"),
     };
-    let title = format!("{} Allow {}?", look.mark("◆", "?"), text::line(&request.tool_name));
+    let title = format!("{} Allow {}?", theme.mark("◆", "?"), text::line(&request.tool_name));
     let mut shown = String::new();
-    if text::width(&title) + text::width(danger) + 2 <= look.width {
-        shown = format!("{}  {}\n", look.paint(Style::Strong, &title), look.paint(style, danger));
+    if text::width(&title) + text::width(danger) + 2 <= theme.width {
+        shown = format!("{}  {}\n", theme.paint(Style::Strong, &title), theme.paint(style, danger));
     } else {
         for (style, words) in [(Style::Strong, title.as_str()), (style, danger)] {
-            for line in text::wrap(words, look.width) {
-                shown.push_str(&look.paint(style, &line));
+            for line in text::wrap(words, theme.width) {
+                shown.push_str(&theme.paint(style, &line));
                 shown.push('\n');
             }
         }
     }
     if request.args.is_some() {
-        shown.push_str("  A hook replaced the arguments. It runs with these:\n");
+        shown.push_str("  A hook replaced the arguments. The tool runs with these:\n");
     }
     let preview = request.preview.as_deref().filter(|preview| !preview.is_empty());
     let arguments = request.args.as_deref().or(arguments);
     shown.push_str(&match (preview, arguments) {
-        // The diff names the file and says all that changes.
-        (Some(preview), _) => behind_bar(&diff::exact(preview, PREVIEW_LINES, &inner(look)), look),
-        (None, Some(Value::Object(fields))) if !fields.is_empty() => call(fields, look),
-        (None, _) => exactly(&request.summary, look),
+        // The diff names the file and shows the whole change.
+        (Some(preview), _) => behind_bar(&diff::exact(preview, PREVIEW_LINES, &inner(theme)), theme),
+        (None, Some(Value::Object(fields))) if !fields.is_empty() => call(fields, theme),
+        (None, _) => exactly(&request.summary, theme),
     });
     if let Some(reason) = &request.reason {
-        shown.push_str(&labelled(WHY, &plain_reason(reason), look));
+        shown.push_str(&labelled(REASON, &plain_reason(reason), theme));
     }
     if !request.openings.is_empty() {
         let openings: Vec<String> = request.openings.iter().map(ToString::to_string).collect();
-        shown.push_str(&labelled(LETS, &openings.join("; "), look));
+        shown.push_str(&labelled(GRANTS, &openings.join("; "), theme));
     }
     shown
 }
 
-/// A change of a plan: what it is and what it would come to, whole.
+/// Shows a planned change in full, with its effect on the current files.
 pub(crate) fn planned(
     number: usize,
     tool: &str,
     arguments: &Value,
     preview: Option<&str>,
     problem: Option<&str>,
-    look: &Look,
+    theme: &Theme,
 ) -> String {
-    let mut shown = format!("{}\n", look.paint(Style::Strong, &format!("  {number}. {}", text::line(tool))));
+    let mut shown = format!("{}\n", theme.paint(Style::Strong, &format!("  {number}. {}", text::line(tool))));
     shown.push_str(&match (preview, arguments) {
-        (Some(preview), _) => behind_bar(&diff::exact(preview, usize::MAX, &inner(look)), look),
-        (None, Value::Object(fields)) => call(fields, look),
-        (None, other) => exactly(&other.to_string(), look),
+        (Some(preview), _) => behind_bar(&diff::exact(preview, usize::MAX, &inner(theme)), theme),
+        (None, Value::Object(fields)) => call(fields, theme),
+        (None, other) => exactly(&other.to_string(), theme),
     });
     if let Some(problem) = problem {
-        shown.push_str(&labelled("  as things are now: ", problem, look));
+        shown.push_str(&labelled("  with the current files: ", problem, theme));
     }
     shown
 }
 
-/// A call by its arguments: the command or the content exactly, the rest in words.
-fn call(fields: &serde_json::Map<String, Value>, look: &Look) -> String {
+/// Shows the arguments of a tool call exactly, the command first.
+fn call(fields: &serde_json::Map<String, Value>, theme: &Theme) -> String {
     let mut shown = String::new();
-    let said = fields.get("description").and_then(Value::as_str).filter(|said| !said.trim().is_empty());
+    let description = fields
+        .get("description")
+        .and_then(Value::as_str)
+        .filter(|description| !description.trim().is_empty());
     let command = fields.get("command").and_then(Value::as_str);
     if let Some(command) = command {
-        shown.push_str(&exactly(command, look));
+        shown.push_str(&exactly(command, theme));
     }
     for (name, value) in fields {
-        if (name == "command" && command.is_some()) || (name == "description" && said.is_some()) {
+        if (name == "command" && command.is_some()) || (name == "description" && description.is_some()) {
             continue;
         }
         let value = match value {
@@ -221,62 +224,62 @@ fn call(fields: &serde_json::Map<String, Value>, look: &Look) -> String {
             other => serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string()),
         };
         if value.contains('\n') {
-            shown.push_str(&exactly(&format!("{name}:"), look));
-            shown.push_str(&exactly(&value, look));
+            shown.push_str(&exactly(&format!("{name}:"), theme));
+            shown.push_str(&exactly(&value, theme));
         } else {
-            shown.push_str(&exactly(&format!("{name}: {value}"), look));
+            shown.push_str(&exactly(&format!("{name}: {value}"), theme));
         }
     }
-    if let Some(said) = said {
-        shown.push_str(&labelled(SAID, said, look));
+    if let Some(description) = description {
+        shown.push_str(&labelled(DESCRIPTION, description, theme));
     }
     shown
 }
 
-/// The reasons without the head and the bullets that the judgement gives them.
+/// The reasons without the heading and bullets of the permission check.
 fn plain_reason(reason: &str) -> String {
     let lines = reason.lines().map(|line| line.strip_prefix("- ").unwrap_or(line));
     let is_reason = |line: &&str| !matches!(*line, "Asked:" | "") && !line.starts_with("Approving lets it:");
     lines.filter(is_reason).collect::<Vec<_>>().join("\n")
 }
 
-/// Words behind a label, wrapped below themselves.
-fn labelled(label: &str, words: &str, look: &Look) -> String {
+/// Text after a label, wrapped with a hanging indent.
+fn labelled(label: &str, words: &str, theme: &Theme) -> String {
     let indent = text::width(label);
-    let room = look.width.saturating_sub(indent).max(8);
+    let room = theme.width.saturating_sub(indent).max(8);
     let mut shown = String::new();
     for (at, line) in text::lines(words).flat_map(|line| text::wrap(&line, room)).enumerate() {
         let start = if at == 0 { label.to_owned() } else { " ".repeat(indent) };
-        shown.push_str(&look.paint(Style::Dim, &format!("{start}{line}")));
+        shown.push_str(&theme.paint(Style::Dim, &format!("{start}{line}")));
         shown.push('\n');
     }
     shown
 }
 
-/// Whether the diff is longer than what the question shows.
+/// Whether the dialog shows only part of the diff.
 fn has_more(request: &PermissionRequest) -> bool {
     request.preview.as_deref().is_some_and(|preview| preview.lines().count() > PREVIEW_LINES)
 }
 
-fn inner(look: &Look) -> Look {
-    Look { width: look.width.saturating_sub(3), ..*look }
+fn inner(theme: &Theme) -> Theme {
+    Theme { width: theme.width.saturating_sub(3), ..*theme }
 }
 
-/// Lines of ours behind a bar.
-fn behind_bar(lines: &str, look: &Look) -> String {
-    let bar = look.paint(Style::Dim, look.mark("  │", "  |"));
+/// Puts a bar before lines that are already neutralised.
+fn behind_bar(lines: &str, theme: &Theme) -> String {
+    let bar = theme.paint(Style::Dim, theme.mark("  │", "  |"));
     lines.lines().map(|line| format!("{bar}{line}\n")).collect()
 }
 
-/// A text exactly, behind a bar.
-fn exactly(exact: &str, look: &Look) -> String {
-    let (bar, broken) = (look.mark("  │ ", "  | "), look.mark("  ┆ ", "  : "));
-    let room = look.width.saturating_sub(text::width(bar)).max(8);
+/// Shows a text exactly, behind a bar.
+fn exactly(exact: &str, theme: &Theme) -> String {
+    let (bar, broken) = (theme.mark("  │ ", "  | "), theme.mark("  ┆ ", "  : "));
+    let room = theme.width.saturating_sub(text::width(bar)).max(8);
     let mut shown = String::new();
     for line in display::block(exact).split('\n') {
         let line = line.replace('\t', "    ");
         for (at, chunk) in text::chunks(&line, room).into_iter().enumerate() {
-            shown.push_str(&look.paint(Style::Dim, if at == 0 { bar } else { broken }));
+            shown.push_str(&theme.paint(Style::Dim, if at == 0 { bar } else { broken }));
             shown.push_str(chunk);
             shown.push('\n');
         }
@@ -284,22 +287,22 @@ fn exactly(exact: &str, look: &Look) -> String {
     shown
 }
 
-/// What was decided, for the line of the prompt.
+/// The decision, to print after the prompt.
 pub(crate) fn decided(decision: &PermissionDecision) -> &'static str {
     match decision {
-        PermissionDecision::Allow => "yes, once",
-        PermissionDecision::AllowSession => "yes, for this session",
-        PermissionDecision::AllowAlways => "yes, always in this project",
+        PermissionDecision::Allow => "allowed once",
+        PermissionDecision::AllowSession => "allowed for this session",
+        PermissionDecision::AllowAlways => "always allowed in this project",
         PermissionDecision::AllowWith { openings, .. } => match openings.last() {
-            None => "yes, once, without that",
-            Some(Opening::Outside) => "yes, once, outside of the sandbox",
-            Some(_) => "yes, once, with the network",
+            None => "allowed once, without extra access",
+            Some(Opening::Outside) => "allowed once, outside the sandbox",
+            Some(_) => "allowed once, with network access",
         },
-        _ => "no",
+        _ => "denied",
     }
 }
 
-/// The refusal, when a line says why; an empty line or the end of the input is a no all the same.
+/// The denial with the typed reason. An empty line or the end of input denies without a reason.
 pub(crate) fn reason(input: Option<&str>) -> PermissionDecision {
     let reason = input.map(str::trim).filter(|why| !why.is_empty()).map(str::to_owned);
     PermissionDecision::Deny { reason }

@@ -10,9 +10,9 @@ fn request(summary: &str) -> PermissionRequest {
     PermissionRequest::new(&call, summary)
 }
 
-fn question(request: &PermissionRequest, look: &Look) -> String {
+fn question(request: &PermissionRequest, theme: &Theme) -> String {
     let question = Question { request, arguments: None, is_confined: false };
-    format!("{}{}", question.lines(look), question.prompt())
+    format!("{}{}", question.lines(theme), question.prompt())
 }
 
 fn answer(key: char, request: &PermissionRequest) -> Answer {
@@ -20,61 +20,61 @@ fn answer(key: char, request: &PermissionRequest) -> Answer {
 }
 
 #[test]
-fn a_question_shows_what_runs_why_it_is_asked_and_what_is_remembered() {
+fn dialog_shows_command_reason_and_remembered_rules() {
     let request = request("cargo test --all\ncargo fmt")
         .with_danger(DangerLevel::Dangerous)
         .with_reason("no rule allows `cargo test --all`")
         .with_remember("Bash(cargo test *)\nBash(cargo fmt)");
-    insta::assert_snapshot!(question(&request, &Look::plain(72)), @r#"
-    ◆ Allow bash?  runs commands or reaches the network
+    insta::assert_snapshot!(question(&request, &Theme::plain(72)), @r#"
+    ◆ Allow bash?  runs commands or uses the network
       │ cargo test --all
       │ cargo fmt
-      why asked: no rule allows `cargo test --all`
-      [y] yes, once
-      [s] yes, for this session
-      [a] yes, always in this project
-      What s and a remember:
+      reason: no rule allows `cargo test --all`
+      [y] allow once
+      [s] allow for this session
+      [a] always allow in this project
+      s and a remember these rules:
       │ Bash(cargo test *)
       │ Bash(cargo fmt)
-      [n] no   [e] no, and say why
+      [n] deny   [e] deny and say why
     y/s/a/n/e>
     "#);
     let request = request.with_remember("Bash(cargo test *)");
-    insta::assert_snapshot!(question(&request, &Look { unicode: false, ..Look::plain(72) }), @r#"
-    ? Allow bash?  runs commands or reaches the network
+    insta::assert_snapshot!(question(&request, &Theme { unicode: false, ..Theme::plain(72) }), @r#"
+    ? Allow bash?  runs commands or uses the network
       | cargo test --all
       | cargo fmt
-      why asked: no rule allows `cargo test --all`
-      [y] yes, once
-      [s] yes, for this session: Bash(cargo test *)
-      [a] yes, always in this project: Bash(cargo test *)
-      [n] no   [e] no, and say why
+      reason: no rule allows `cargo test --all`
+      [y] allow once
+      [s] allow for this session: Bash(cargo test *)
+      [a] always allow in this project: Bash(cargo test *)
+      [n] deny   [e] deny and say why
     y/s/a/n/e>
     "#);
 }
 
 #[test]
-fn a_change_is_shown_before_it_is_approved() {
+fn dialog_shows_diff_of_a_change() {
     let request = request("edit_file src/a.rs")
         .with_preview("--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,2 @@\n-let a = 1;\n+let a = 2;\n b();\n")
         .with_args(Arc::new(json!({"path": "src/a.rs"})));
-    insta::assert_snapshot!(question(&request, &Look::plain(72)), @r#"
-    ◆ Allow bash?  changes things in the workspace
-      A hook replaced the arguments. It runs with these:
+    insta::assert_snapshot!(question(&request, &Theme::plain(72)), @r#"
+    ◆ Allow bash?  changes files in the workspace
+      A hook replaced the arguments. The tool runs with these:
       │  src/a.rs
       │  1 - let a = 1;
       │  1 + let a = 2;
       │  2   b();
-      [y] yes, once
-      [n] no   [e] no, and say why
+      [y] allow once
+      [n] deny   [e] deny and say why
     y/n/e>
     "#);
 }
 
 #[test]
-fn what_runs_is_shown_whole_and_cannot_pose_as_the_question() {
+fn command_is_shown_in_full_and_cannot_imitate_the_dialog() {
     let hidden = format!("echo {}; rm -rf ~\u{1b}[2K\n[y] once\ny/N/e> y", "x".repeat(300));
-    let shown = question(&request(&hidden), &Look::plain(40));
+    let shown = question(&request(&hidden), &Theme::plain(40));
     let inside: Vec<&str> =
         shown.lines().filter(|line| line.starts_with("  │ ") || line.starts_with("  ┆ ")).collect();
     let (mut joined, mut first) = (String::new(), true);
@@ -91,11 +91,11 @@ fn what_runs_is_shown_whole_and_cannot_pose_as_the_question() {
 }
 
 #[test]
-fn nothing_of_a_change_is_pushed_out_of_sight() {
+fn no_part_of_a_change_is_hidden() {
     let added = format!("+a = 1;{}evil\u{a0}();{}end", " ".repeat(200), "x".repeat(100));
     let preview = format!("--- a/[y] once\n+++ b/[y] once\n@@ -0,0 +1 @@\n{added}\n");
     let shown =
-        question(&request("edit").with_reason("[y] once\n[s] all").with_preview(preview), &Look::plain(50));
+        question(&request("edit").with_reason("[y] once\n[s] all").with_preview(preview), &Theme::plain(50));
     let inside: String =
         shown.lines().filter_map(|line| line.strip_prefix("  │")).map(str::trim_start).collect();
     assert!(inside.contains("a = 1;⟨200 spaces⟩evil⟨U+00A0⟩();xxx") && inside.contains("xend"), "{shown}");
@@ -105,34 +105,34 @@ fn nothing_of_a_change_is_pushed_out_of_sight() {
 }
 
 #[test]
-fn a_command_is_shown_as_text_with_what_the_model_says_of_it() {
+fn dialog_shows_command_and_models_description() {
     let arguments =
         json!({ "command": "make test\nls", "description": "Run the\ntests", "timeout_seconds": 300 });
     let request = request("bash: make test");
     let question = Question { request: &request, arguments: Some(&arguments), is_confined: true };
-    insta::assert_snapshot!(format!("{}{}", question.lines(&Look::plain(72)), question.prompt()), @r#"
-    ◆ Allow bash?  changes things in the workspace
+    insta::assert_snapshot!(format!("{}{}", question.lines(&Theme::plain(72)), question.prompt()), @r#"
+    ◆ Allow bash?  changes files in the workspace
       │ make test
       │ ls
       │ timeout_seconds: 300
       the model says: Run the
                       tests
-      [y] yes, once
-      [w] once, with the network   [o] once, outside of the sandbox
-      [n] no   [e] no, and say why
+      [y] allow once
+      [w] once, with network access   [o] once, outside the sandbox
+      [n] deny   [e] deny and say why
     y/w/o/n/e>
     "#);
 }
 
 #[test]
-fn what_a_yes_opens_is_shown_and_can_be_left_out() {
+fn dialog_shows_extra_access_and_can_withhold_it() {
     let request = request("bash: npm install").with_openings(vec![Opening::Network]);
     let request =
         request.with_reason("Asked:\n- `npm`: no rule allows it.\nApproving lets it: use the network.");
     let question = Question { request: &request, arguments: None, is_confined: true };
-    let shown = question.lines(&Look::plain(72));
-    assert!(shown.contains("  a yes lets it: use the network\n"), "{shown}");
-    assert!(!shown.contains("Approving") && shown.contains("why asked: `npm`: no rule"), "{shown}");
+    let shown = question.lines(&Theme::plain(72));
+    assert!(shown.contains("  if approved, it may: use the network\n"), "{shown}");
+    assert!(!shown.contains("Approving") && shown.contains("reason: `npm`: no rule"), "{shown}");
     assert_eq!(question.prompt(), "y/o/c/n/e> ");
     let with =
         |openings| Answer::Decided(PermissionDecision::AllowWith { scope: ApprovalScope::Once, openings });
@@ -142,20 +142,20 @@ fn what_a_yes_opens_is_shown_and_can_be_left_out() {
 }
 
 #[test]
-fn a_long_diff_is_shown_whole_by_a_key() {
+fn key_shows_full_diff() {
     let added: String = (1..=100).map(|number| format!("+line {number}\n")).collect();
     let request =
         request("write").with_preview(format!("--- /dev/null\n+++ b/a\n@@ -0,0 +1,100 @@\n{added}"));
     let question = Question { request: &request, arguments: None, is_confined: false };
-    let shown = question.lines(&Look::plain(72));
+    let shown = question.lines(&Theme::plain(72));
     assert!(shown.contains("more lines") && !shown.contains("line 100"), "{shown}");
-    assert!(shown.contains("[d] show the whole diff"), "{shown}");
+    assert!(shown.contains("[d] show the full diff"), "{shown}");
     assert_eq!(question.answer('d'), Answer::WantsDiff);
-    assert!(question.whole_diff(&Look::plain(72)).contains("line 100"));
+    assert!(question.whole_diff(&Theme::plain(72)).contains("line 100"));
 }
 
 #[test]
-fn only_a_yes_is_a_yes() {
+fn only_approving_keys_approve() {
     use PermissionDecision::{Allow, AllowAlways, AllowSession, Deny};
     let with = request("x").with_remember("Bash(x)");
     for (key, expected) in [
@@ -175,7 +175,7 @@ fn only_a_yes_is_a_yes() {
 }
 
 #[test]
-fn what_is_not_offered_cannot_be_chosen() {
+fn keys_that_are_not_offered_do_nothing() {
     let without = request("x");
     for key in "sawocd".chars() {
         assert_eq!(answer(key, &without), Answer::Unclear);

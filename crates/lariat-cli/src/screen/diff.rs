@@ -1,22 +1,21 @@
-//! What changes, line by line: a unified diff with colours, line numbers and the changed words marked.
+//! Renders a unified diff with colors, line numbers and changed words marked.
 //!
-//! Owns the picture. The diff itself is made by tools; a text that is no diff is shown as it is. What is only read is cut
-//! at the width; what is approved is shown exactly, and its lines go on below. Lines that are left out are counted.
+//! Tools create the diff; text that is not a diff is shown unchanged. For reading, lines are cut at the width; for approval,
+//! they are shown exactly and wrap. Omitted lines are counted.
 
 use std::collections::VecDeque;
 
 use lariat_guard::display;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-use super::look::{Look, Style};
+use super::theme::{Style, Theme};
 use super::{human, text};
 
-/// Words of a line that are compared; longer lines are marked as a whole.
+/// Maximum words of a line to compare; a longer line is marked as a whole.
 const MOST_WORDS: usize = 400;
-/// Two lines with less in common than one part in this many are two different lines.
+/// Lines that share less than one part in this many are different lines.
 const IN_COMMON: usize = 3;
 
-/// A line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Line {
     File(String),
@@ -27,12 +26,12 @@ enum Line {
     Other(String),
 }
 
-/// What a diff is shown for.
+/// Why a diff is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// Lines are cut.
+    /// Lines may be cut.
     Reading,
-    /// Nothing of a line is left out, and nothing in it hides.
+    /// Every line is complete, and nothing in it is hidden.
     Approving,
 }
 
@@ -45,17 +44,17 @@ impl Purpose {
     }
 }
 
-/// A unified diff for reading; above `most` lines, the rest is counted.
-pub(crate) fn unified(diff: &str, most: usize, look: &Look) -> String {
-    picture(diff, most, look, Purpose::Reading)
+/// Renders a diff for reading. Shows at most `most` lines and counts the rest.
+pub(crate) fn unified(diff: &str, most: usize, theme: &Theme) -> String {
+    render(diff, most, theme, Purpose::Reading)
 }
 
-/// The same for approving: every line that is shown is whole.
-pub(crate) fn exact(diff: &str, most: usize, look: &Look) -> String {
-    picture(diff, most, look, Purpose::Approving)
+/// Renders a diff for approval: every line shown is complete.
+pub(crate) fn exact(diff: &str, most: usize, theme: &Theme) -> String {
+    render(diff, most, theme, Purpose::Approving)
 }
 
-fn picture(diff: &str, most: usize, look: &Look, purpose: Purpose) -> String {
+fn render(diff: &str, most: usize, theme: &Theme, purpose: Purpose) -> String {
     let lines = parse(diff, purpose);
     let numbers = lines.iter().filter_map(|line| match line {
         Line::Same(number, _) | Line::Removed(number, _) | Line::Added(number, _) => Some(*number),
@@ -73,32 +72,32 @@ fn picture(diff: &str, most: usize, look: &Look, purpose: Purpose) -> String {
             Line::Removed(number, removed) => {
                 let (olds, news) = change((number, removed), &mut lines);
                 for (sign, number, pieces) in paired(&olds, &news).into_iter().take(most - written) {
-                    shown.push_str(&numbered((number, digits), sign, pieces, look, purpose));
+                    shown.push_str(&numbered((number, digits), sign, pieces, theme, purpose));
                     written += 1;
                 }
                 continue;
             }
             Line::Added(number, words) => {
-                shown.push_str(&numbered((number, digits), '+', vec![(Style::Added, words)], look, purpose));
+                shown.push_str(&numbered((number, digits), '+', vec![(Style::Added, words)], theme, purpose));
                 written += 1;
                 continue;
             }
             Line::Same(number, words) => {
-                shown.push_str(&numbered((number, digits), ' ', vec![(Style::Plain, words)], look, purpose));
+                shown.push_str(&numbered((number, digits), ' ', vec![(Style::Plain, words)], theme, purpose));
                 written += 1;
                 continue;
             }
             Line::File(path) => vec![(Style::Strong, format!("  {path}"))],
-            Line::Hunk => vec![(Style::Dim, format!("  {}", look.mark("⋮", ":")))],
+            Line::Hunk => vec![(Style::Dim, format!("  {}", theme.mark("⋮", ":")))],
             Line::Other(words) => vec![(Style::Dim, format!("  {words}"))],
         };
-        shown.push_str(&written_line(&[], &pieces, look, purpose));
+        shown.push_str(&written_line(&[], &pieces, theme, purpose));
         written += 1;
     }
     if total > written {
         let more = human::counted(total - written, "more line", "more lines");
-        let more = format!("  {} {more}", look.mark("…", "..."));
-        shown.push_str(&look.paint(Style::Dim, &more));
+        let more = format!("  {} {more}", theme.mark("…", "..."));
+        shown.push_str(&theme.paint(Style::Dim, &more));
         shown.push('\n');
     }
     shown
@@ -106,7 +105,7 @@ fn picture(diff: &str, most: usize, look: &Look, purpose: Purpose) -> String {
 
 type Numbered = (usize, String);
 
-/// Takes the rest of a change: the lines that go, and those that come in their place.
+/// Takes the rest of a change: the removed lines and the lines that replace them.
 fn change(first: Numbered, lines: &mut VecDeque<Line>) -> (Vec<Numbered>, Vec<Numbered>) {
     let (mut olds, mut news) = (vec![first], Vec::new());
     while let Some(Line::Removed(..)) = lines.front()
@@ -124,7 +123,7 @@ fn change(first: Numbered, lines: &mut VecDeque<Line>) -> (Vec<Numbered>, Vec<Nu
 
 type Pieces = Vec<(Style, String)>;
 
-/// The lines of a change, those in the same place compared word by word.
+/// The lines of a change; lines at the same position are compared word by word.
 fn paired(olds: &[Numbered], news: &[Numbered]) -> Vec<(char, usize, Pieces)> {
     let mut removed: Vec<_> =
         olds.iter().map(|(at, words)| ('-', *at, vec![(Style::Removed, words.clone())])).collect();
@@ -141,7 +140,7 @@ fn paired(olds: &[Numbered], news: &[Numbered]) -> Vec<(char, usize, Pieces)> {
     removed.into_iter().chain(added).collect()
 }
 
-/// Two lines with the changed words marked; `None` when they have too little in common for that to help.
+/// Marks the changed words of two lines; `None` if the lines have too little in common.
 fn words_changed(old: &str, new: &str) -> Option<(Pieces, Pieces)> {
     let (old, new) = (words(old), words(new));
     if old.len().max(new.len()) > MOST_WORDS {
@@ -165,7 +164,7 @@ fn words_changed(old: &str, new: &str) -> Option<(Pieces, Pieces)> {
     (same * IN_COMMON >= longest).then_some((before, after))
 }
 
-/// Words, and every other letter by itself.
+/// Splits a line into words and single other characters.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut start = 0;
@@ -186,7 +185,7 @@ fn numbered(
     (number, digits): (usize, usize),
     sign: char,
     pieces: Pieces,
-    look: &Look,
+    theme: &Theme,
     purpose: Purpose,
 ) -> String {
     let style = match sign {
@@ -195,32 +194,32 @@ fn numbered(
         _ => Style::Plain,
     };
     let gutter = [(Style::Dim, format!("  {number:>digits$} ")), (style, format!("{sign} "))];
-    written_line(&gutter, &pieces, look, purpose)
+    written_line(&gutter, &pieces, theme, purpose)
 }
 
-/// A line behind its gutter: cut, or going on behind an empty one.
-fn written_line(gutter: &[(Style, String)], pieces: &Pieces, look: &Look, purpose: Purpose) -> String {
+/// A line after its gutter: cut, or continued after an empty gutter.
+fn written_line(gutter: &[(Style, String)], pieces: &Pieces, theme: &Theme, purpose: Purpose) -> String {
     if purpose == Purpose::Reading {
         let pieces: Pieces = gutter.iter().chain(pieces).cloned().collect();
-        let line = text::painted(&pieces, look.width, look);
+        let line = text::painted(&pieces, theme.width, theme);
         return format!("{}\n", line.trim_end());
     }
     let indent = gutter.iter().map(|(_, text)| text::width(text)).sum::<usize>();
     let mut shown = String::new();
-    for (at, row) in text::rows(pieces, look.width.saturating_sub(indent)).iter().enumerate() {
+    for (at, row) in text::rows(pieces, theme.width.saturating_sub(indent)).iter().enumerate() {
         if at == 0 {
-            shown.extend(gutter.iter().map(|(style, text)| look.paint(*style, text)));
+            shown.extend(gutter.iter().map(|(style, text)| theme.paint(*style, text)));
         } else {
             shown.push_str(&" ".repeat(indent));
         }
-        shown.extend(row.iter().map(|(style, text)| look.paint(*style, text)));
+        shown.extend(row.iter().map(|(style, text)| theme.paint(*style, text)));
         shown.push('\n');
     }
     shown
 }
 
-/// Reads a diff. The counts in a hunk's header say how far it goes, so that a removed line that begins with `--` is none
-/// of a file's header.
+/// Parses a diff. The counts in a hunk's header say how long it is, so that a removed line that starts with `--` is not taken
+/// for a file header.
 fn parse(diff: &str, purpose: Purpose) -> Vec<Line> {
     let mut lines = Vec::new();
     let (mut old, mut new) = (0, 0);
@@ -263,7 +262,7 @@ fn parse(diff: &str, purpose: Purpose) -> Vec<Line> {
     lines
 }
 
-/// The name of a file, and whether it comes or goes.
+/// The file name, marked if it is new or deleted.
 fn file(old: &str, new: &str) -> String {
     let name = |path: &str, side: &str| text::line(path.strip_prefix(side).unwrap_or(path));
     match (old, new) {
@@ -273,7 +272,7 @@ fn file(old: &str, new: &str) -> String {
     }
 }
 
-/// `@@ -1,2 +3 @@`: where each side begins, and how many lines it has.
+/// Parses `@@ -1,2 +3 @@` into start and length of each side.
 fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
     let (ranges, _) = line.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = ranges.split_once(" +")?;
@@ -284,8 +283,8 @@ fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
     Some((range(old)?, range(new)?))
 }
 
-/// Lines that come and lines that go.
-pub(crate) fn counts(diff: &str) -> (usize, usize) {
+/// The number of added and removed lines.
+pub(crate) fn changed_lines(diff: &str) -> (usize, usize) {
     parse(diff, Purpose::Reading).iter().fold((0, 0), |(added, removed), line| match line {
         Line::Added(..) => (added + 1, removed),
         Line::Removed(..) => (added, removed + 1),

@@ -5,16 +5,16 @@ use super::*;
 const OLD: &str = "fn main() {\n    let count = 1;\n    -- not a header\n    call(count);\n}\n";
 const NEW: &str = "fn main() {\n    let total = 1;\n    call(total);\n    more();\n}\n";
 
-/// The picture of the difference of two texts.
-fn between(path: &str, old: &str, new: &str, most: usize, look: &Look) -> String {
+/// Renders the difference of two texts.
+fn between(path: &str, old: &str, new: &str, most: usize, theme: &Theme) -> String {
     let diff = TextDiff::from_lines(old, new);
     let (from, to) = (format!("a/{path}"), format!("b/{path}"));
-    unified(&diff.unified_diff().header(&from, &to).to_string(), most, look)
+    unified(&diff.unified_diff().header(&from, &to).to_string(), most, theme)
 }
 
 #[test]
-fn a_change_has_numbers_signs_and_marked_words() {
-    insta::assert_snapshot!(between("src/main.rs", OLD, NEW, 100, &Look::plain(60)), @r#"
+fn change_has_numbers_signs_and_marked_words() {
+    insta::assert_snapshot!(between("src/main.rs", OLD, NEW, 100, &Theme::plain(60)), @r#"
     src/main.rs
     1   fn main() {
     2 -     let count = 1;
@@ -25,7 +25,7 @@ fn a_change_has_numbers_signs_and_marked_words() {
     4 +     more();
     5   }
     "#);
-    let coloured = between("src/main.rs", OLD, NEW, 100, &Look::full(60));
+    let coloured = between("src/main.rs", OLD, NEW, 100, &Theme::full(60));
     insta::assert_snapshot!(coloured.replace('\u{1b}', "␛"), @r#"
     ␛[1m  src/main.rs␛[0m
     ␛[2m  1 ␛[0m  fn main() {
@@ -37,14 +37,14 @@ fn a_change_has_numbers_signs_and_marked_words() {
     ␛[2m  4 ␛[0m␛[32m+ ␛[0m␛[32m    more();␛[0m
     ␛[2m  5 ␛[0m  }
     "#);
-    assert_eq!(between("a", OLD, OLD, 100, &Look::plain(60)), "");
+    assert_eq!(between("a", OLD, OLD, 100, &Theme::plain(60)), "");
 }
 
 #[test]
-fn hunks_are_told_apart_and_what_is_left_out_is_counted() {
+fn separates_hunks_and_counts_omitted_lines() {
     let old: String = (1..=40).map(|n| format!("line {n}\n")).collect();
     let new = old.replace("line 3\n", "line three\n").replace("line 33\n", "");
-    insta::assert_snapshot!(between("a", &old, &new, 100, &Look::plain(60)), @r#"
+    insta::assert_snapshot!(between("a", &old, &new, 100, &Theme::plain(60)), @r#"
     a
      1   line 1
      2   line 2
@@ -62,7 +62,7 @@ fn hunks_are_told_apart_and_what_is_left_out_is_counted() {
     34   line 35
     35   line 36
     "#);
-    insta::assert_snapshot!(between("a", &old, &new, 4, &Look::plain(60)), @r#"
+    insta::assert_snapshot!(between("a", &old, &new, 4, &Theme::plain(60)), @r#"
     a
      1   line 1
      2   line 2
@@ -72,22 +72,22 @@ fn hunks_are_told_apart_and_what_is_left_out_is_counted() {
 }
 
 #[test]
-fn a_new_file_and_a_file_that_goes_say_so() {
+fn marks_new_and_deleted_files() {
     let new = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n";
-    assert_eq!(unified(new, 9, &Look::plain(60)), "  x (new)\n  1 + a\n");
+    assert_eq!(unified(new, 9, &Theme::plain(60)), "  x (new)\n  1 + a\n");
     let gone = "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n--- a\n";
-    assert_eq!(unified(gone, 9, &Look::plain(60)), "  x (deleted)\n  1 - -- a\n");
-    assert_eq!(counts(new), (1, 0));
-    assert_eq!(counts(gone), (0, 1));
+    assert_eq!(unified(gone, 9, &Theme::plain(60)), "  x (deleted)\n  1 - -- a\n");
+    assert_eq!(changed_lines(new), (1, 0));
+    assert_eq!(changed_lines(gone), (0, 1));
 }
 
 #[test]
-fn what_is_no_diff_is_shown_harmless() {
-    let look = Look::plain(20);
-    assert_eq!(unified("run \u{1b}[2J this and that and more", 9, &look), "  run ⟨U+001B⟩[2J t…\n");
-    assert_eq!(unified("", 9, &look), "");
+fn neutralises_text_that_is_not_a_diff() {
+    let theme = Theme::plain(20);
+    assert_eq!(unified("run \u{1b}[2J this and that and more", 9, &theme), "  run ⟨U+001B⟩[2J t…\n");
+    assert_eq!(unified("", 9, &theme), "");
     let hostile = "--- a/x\n+++ b/\u{1b}]0;x\u{7}\n@@ -1 +1 @@\n-a\u{202e}b\n+\u{9b}31m\n";
-    let shown = unified(hostile, 9, &Look::full(60));
+    let shown = unified(hostile, 9, &Theme::full(60));
     let ours = shown.replace("\u{1b}[", "");
     assert!(!ours.chars().any(|letter| letter.is_control() && letter != '\n') && !ours.contains('\u{202e}'));
 }
@@ -96,7 +96,7 @@ fn what_is_no_diff_is_shown_harmless() {
 fn no_line_is_wider_than_the_terminal() {
     let new = NEW.replace("call", &"漢字".repeat(60));
     for width in 12..60 {
-        for line in between("src/main.rs", OLD, &new, 100, &Look::plain(width)).lines() {
+        for line in between("src/main.rs", OLD, &new, 100, &Theme::plain(width)).lines() {
             assert!(text::width(line) <= width, "{width}: {line}");
         }
     }

@@ -1,6 +1,6 @@
-//! Numbers, times and money for people.
+//! Formats numbers, times and money for users.
 //!
-//! Owns how an amount is written, once. Rounds down, so that nothing looks finished before it is.
+//! Rounds down, so that nothing looks complete before it is.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Cost;
 
-/// Seconds of a minute, an hour, a day.
+/// Lengths in seconds.
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// How long ago something was: `just now`, `3 min ago`, `2 h ago`, `5 days ago`, then the date.
+/// An age: `just now`, `3 min ago`, `2 h ago`, `5 days ago`, then the date.
 pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.since(then).as_secs();
     match seconds {
@@ -26,13 +26,13 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// When something was, to the minute, UTC: `2026-01-01 12:30`. For listings that programs read.
+/// A time in UTC, to the minute: `2026-01-01 12:30`. For listings that programs read.
 pub(crate) fn time(at: Timestamp) -> String {
     let text = at.to_string();
     text.get(..16).map_or_else(|| text.clone(), |minute| minute.replace('T', " "))
 }
 
-/// How long something took: `40ms`, `0.4s`, `12.3s`, `3m 20s`, `2h 05m`.
+/// A duration: `40ms`, `0.4s`, `12.3s`, `3m 20s`, `2h 05m`.
 pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -43,7 +43,7 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
-/// How long something takes already, in whole seconds: for what is drawn again and again.
+/// An elapsed time in whole seconds, for output that is redrawn.
 pub(crate) fn elapsed(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ 0..MINUTE => format!("{seconds}s"),
@@ -51,7 +51,7 @@ pub(crate) fn elapsed(duration: Duration) -> String {
     }
 }
 
-/// Tokens and other counts: `812`, `12.3k`, `4.0M`.
+/// Tokens and other numbers: `812`, `12.3k`, `4.0M`.
 pub(crate) fn count(number: u64) -> String {
     scaled(number, 1_000, &["", "k", "M", "G"])
 }
@@ -78,7 +78,7 @@ fn scaled(number: u64, step: u64, units: &[&str]) -> String {
     format!("{}.{}{unit}", tenths / 10, tenths % 10)
 }
 
-/// Money: `$0.0123` below a dollar, `$12.34` above; what is too small to see says so.
+/// Money: `$0.0123` below a dollar, `$12.34` above, `<$0.0001` for tiny amounts.
 pub(crate) fn money(cost: Cost) -> String {
     const DOLLAR: u64 = 1_000_000_000;
     const SMALLEST: u64 = DOLLAR / 10_000;
@@ -91,7 +91,7 @@ pub(crate) fn money(cost: Cost) -> String {
     }
 }
 
-/// A number with the thing that is counted: `1 file`, `2 files`.
+/// A number with its noun: `1 file`, `2 files`.
 pub(crate) fn counted<N>(number: N, one: &str, many: &str) -> String
 where
     N: fmt::Display + PartialEq + From<u8>,

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn times_are_told_as_people_tell_them() {
+fn formats_ages_and_times() {
     let now = Timestamp::from_millis(1_780_000_000_000);
     let before = |seconds: u64| ago(Timestamp::from_millis(now.as_millis() - seconds * 1_000), now);
     assert_eq!(before(0), "just now");
@@ -16,7 +16,7 @@ fn times_are_told_as_people_tell_them() {
 }
 
 #[test]
-fn durations_get_coarser_as_they_grow() {
+fn formats_durations() {
     assert_eq!(elapsed(Duration::from_millis(1_999)), "1s");
     assert_eq!(elapsed(Duration::from_secs(200)), "3m 20s");
     assert_eq!(duration(Duration::from_millis(40)), "40ms");
@@ -27,7 +27,7 @@ fn durations_get_coarser_as_they_grow() {
 }
 
 #[test]
-fn counts_sizes_and_money_fit_in_a_column() {
+fn formats_counts_sizes_and_money() {
     assert_eq!(
         [0, 999, 1_000, 12_345, 999_999, 4_000_000].map(count),
         ["0", "999", "1.0k", "12.3k", "999.9k", "4.0M"]

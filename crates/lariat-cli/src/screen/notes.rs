@@ -1,7 +1,6 @@
-//! What else happens in a run, in a sentence for a person.
+//! Describes other run events in one sentence each.
 //!
-//! Owns which events are worth a line, and its words. Text, tools and questions have modules of their own. The words are
-//! not neutralised: [`note`] gives them back as they are, [`lines`] makes lines of them.
+//! Covers events worth a line that have no module of their own. [`note`] returns raw text; [`lines`] neutralises it.
 
 use std::time::Duration;
 
@@ -9,87 +8,93 @@ use lariat_core::budget::BudgetScope;
 use lariat_core::event::{AgentEvent, CompactionCause, LimitKind};
 use lariat_core::usage::Cost;
 
-use super::look::{Look, Style};
 use super::summary::{ending, limit_name};
+use super::theme::{Style, Theme};
 use super::{human, text};
 
-/// The sentence for an event; `None` for those that need none.
+/// Describes an event; `None` if it needs no line.
 pub(crate) fn note(event: &AgentEvent) -> Option<(Style, String)> {
     let (style, words) = match event {
         AgentEvent::MessageWithdrawn { .. } => {
-            (Style::Warning, "the reply broke off here; it is void and asked for again".to_owned())
+            (Style::Warning, "the reply was cut off and discarded; requesting it again".to_owned())
         }
         AgentEvent::ModelRetry { attempt, delay_ms, error } => {
             let wait = human::elapsed(Duration::from_millis(delay_ms.div_ceil(1_000).max(1) * 1_000));
-            (Style::Warning, format!("attempt {attempt} failed, the next begins in {wait}: {}", first(error)))
+            (Style::Warning, format!("attempt {attempt} failed, retrying in {wait}: {}", first(error)))
         }
         AgentEvent::ModelFallback { from, to, error } => {
-            (Style::Warning, format!("{from} failed, going on with {to}: {}", first(error)))
+            (Style::Warning, format!("{from} failed, continuing with {to}: {}", first(error)))
         }
         AgentEvent::BudgetWarning { limit, used_percent, scope, used, cap, .. } => {
             let (used, cap) = (amount(*limit, *used), amount(*limit, *cap));
             let (scope, name) = (scope_name(*scope), limit_name(*limit));
-            (Style::Warning, format!("{used_percent} % of the {name} for {scope} is used: {used} of {cap}"))
+            (
+                Style::Warning,
+                format!("{used_percent} % of the {name} limit for {scope} is used: {used} of {cap}"),
+            )
         }
         AgentEvent::BudgetExtended { scope, by, .. } => {
-            (Style::Dim, format!("more may be spent on {}, says {by}", scope_name(*scope)))
+            (Style::Dim, format!("{by} raised the budget for {}", scope_name(*scope)))
         }
         AgentEvent::LimitReached { note, .. } => (Style::Warning, note.clone()),
         AgentEvent::Compaction { cause, tokens_before, tokens_after, .. } => {
             let (before, after) = (human::count(*tokens_before), human::count(*tokens_after));
-            (Style::Dim, format!("made room ({}): {before} to {after} tokens", cause_name(*cause)))
+            (
+                Style::Dim,
+                format!("compacted the context ({}): {before} to {after} tokens", cause_name(*cause)),
+            )
         }
         AgentEvent::CompactionRefused { reason, .. } => {
-            (Style::Warning, format!("could not make room: {}", first(reason)))
+            (Style::Warning, format!("could not compact the context: {}", first(reason)))
         }
-        AgentEvent::CompactionUndone { .. } => (Style::Dim, "a compaction was taken back".to_owned()),
+        AgentEvent::CompactionUndone { .. } => (Style::Dim, "a compaction was undone".to_owned()),
         AgentEvent::HookStopped { reason } => (Style::Warning, format!("a hook stopped the run: {reason}")),
         AgentEvent::StopBlocked { reason, .. } => {
-            (Style::Dim, format!("a hook wants the model to go on: {}", first(reason)))
+            (Style::Dim, format!("a hook asked the model to continue: {}", first(reason)))
         }
-        AgentEvent::InputRejected { reason } => {
-            (Style::Bad, format!("the prompt was not let through: {reason}"))
-        }
+        AgentEvent::InputRejected { reason } => (Style::Bad, format!("the prompt was rejected: {reason}")),
         AgentEvent::InputWarned { warning } => (Style::Warning, warning.clone()),
         AgentEvent::RepetitionDetected { tool_name, count, .. } => (
             Style::Warning,
             format!(
-                "the model goes round in a circle: {tool_name}, {}",
+                "the model is repeating itself: {tool_name}, {}",
                 human::counted(*count, "time", "times")
             ),
         ),
         AgentEvent::PlanChangeQueued { summary, .. } => {
-            (Style::Dim, format!("planned, not done: {}", first(summary)))
+            (Style::Dim, format!("planned, not applied: {}", first(summary)))
         }
-        AgentEvent::SubAgentSpawned { task, .. } => (Style::Dim, format!("a helper begins: {}", first(task))),
+        AgentEvent::SubAgentSpawned { task, .. } => {
+            (Style::Dim, format!("subagent started: {}", first(task)))
+        }
         AgentEvent::SubAgentCompleted { outcome, usage, .. } => {
-            let how = ending(outcome).map_or_else(|| "is done".to_owned(), |(_, words)| words);
-            (Style::Dim, format!("the helper {how} ({} tokens)", human::count(usage.total())))
+            let how = ending(outcome).map_or_else(|| "finished".to_owned(), |(_, words)| words);
+            (Style::Dim, format!("subagent {how} ({} tokens)", human::count(usage.total())))
         }
         AgentEvent::LoopRecovered { interrupted, .. } if !interrupted.is_empty() => {
-            let calls = human::counted(interrupted.len(), "call", "calls");
-            (Style::Warning, format!("going on after a crash; {calls} ran then, outcome unknown"))
+            let calls = human::counted(interrupted.len(), "tool call was", "tool calls were");
+            (Style::Warning, format!("resumed after a crash; {calls} running, outcome unknown"))
         }
-        AgentEvent::LoopRecovered { .. } => (Style::Dim, "going on after a crash".to_owned()),
+        AgentEvent::LoopRecovered { .. } => (Style::Dim, "resumed after a crash".to_owned()),
         AgentEvent::JournalUnavailable { error, unsaved } => {
-            let events = human::counted(*unsaved, "event waits", "events wait");
-            (Style::Bad, format!("cannot save the session, trying again ({events}): {}", first(error)))
+            let events = human::counted(*unsaved, "event waiting", "events waiting");
+            (Style::Bad, format!("could not save the session, retrying ({events}): {}", first(error)))
         }
-        AgentEvent::JournalRestored => (Style::Good, "the session is saved again".to_owned()),
+        AgentEvent::JournalRestored => (Style::Good, "saving the session works again".to_owned()),
         _ => return None,
     };
     Some((style, words))
 }
 
-/// A note as lines behind a mark.
-pub(crate) fn lines((style, words): &(Style, String), look: &Look) -> String {
-    let mark = look.mark("▸ ", "> ");
-    let room = look.width.saturating_sub(text::width(mark));
+/// A note as lines after a mark.
+pub(crate) fn lines((style, words): &(Style, String), theme: &Theme) -> String {
+    let mark = theme.mark("▸ ", "> ");
+    let room = theme.width.saturating_sub(text::width(mark));
     let lines = text::lines(words.trim()).flat_map(|line| text::wrap(&line, room));
     let mut shown = String::new();
     for (at, line) in lines.enumerate() {
         let start = if at == 0 { mark } else { "  " };
-        shown.push_str(&look.paint(*style, &format!("{start}{line}")));
+        shown.push_str(&theme.paint(*style, &format!("{start}{line}")));
         shown.push('\n');
     }
     shown
@@ -112,17 +117,17 @@ const fn scope_name(scope: BudgetScope) -> &'static str {
         BudgetScope::Run => "this run",
         BudgetScope::Session => "this session",
         BudgetScope::Day => "today",
-        BudgetScope::Pool => "these runs together",
+        BudgetScope::Pool => "these runs",
         _ => "this",
     }
 }
 
 const fn cause_name(cause: CompactionCause) -> &'static str {
     match cause {
-        CompactionCause::Threshold => "the window fills up",
-        CompactionCause::Emergency => "the window is full",
+        CompactionCause::Threshold => "the context window is nearly full",
+        CompactionCause::Emergency => "the context window is full",
         CompactionCause::Overflow => "the request was too large",
-        CompactionCause::Manual => "as asked",
+        CompactionCause::Manual => "requested",
     }
 }
 

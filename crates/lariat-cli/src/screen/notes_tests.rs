@@ -2,7 +2,7 @@ use lariat_core::event::RunOutcome;
 use lariat_core::usage::Usage;
 
 use super::*;
-use crate::screen::samples::assert_harmless;
+use crate::screen::test_data::assert_harmless;
 
 fn samples() -> Vec<AgentEvent> {
     let error = || "overloaded_error: try later\u{1b}[2J\nmore".to_owned();
@@ -49,34 +49,35 @@ fn samples() -> Vec<AgentEvent> {
 }
 
 #[test]
-fn everything_a_person_should_know_is_a_sentence() {
-    let look = Look::plain(72);
-    let shown: String = samples().iter().filter_map(note).map(|note| lines(&note, &look)).collect();
+fn describes_events_in_sentences() {
+    let theme = Theme::plain(72);
+    let shown: String = samples().iter().filter_map(note).map(|note| lines(&note, &theme)).collect();
     insta::assert_snapshot!(shown, @r#"
-    ▸ the reply broke off here; it is void and asked for again
-    ▸ attempt 1 failed, the next begins in 4s: overloaded_error: try
+    ▸ the reply was cut off and discarded; requesting it again
+    ▸ attempt 1 failed, retrying in 4s: overloaded_error: try
       later⟨U+001B⟩[2J
-    ▸ a failed, going on with b: overloaded_error: try later⟨U+001B⟩[2J
-    ▸ 91 % of the money for this session is used: $0.9100 of $1.00
+    ▸ a failed, continuing with b: overloaded_error: try later⟨U+001B⟩[2J
+    ▸ 91 % of the cost limit for this session is used: $0.9100 of $1.00
     ▸ 20 of 20 turns are used
-    ▸ made room (the window fills up): 120.0k to 41.0k tokens
+    ▸ compacted the context (the context window is nearly full): 120.0k to
+      41.0k tokens
     ▸ a hook stopped the run: overloaded_error: try later⟨U+001B⟩[2J
       more
-    ▸ the model goes round in a circle: bash, 3 times
-    ▸ the helper is done (1.2k tokens)
-    ▸ going on after a crash; 1 call ran then, outcome unknown
-    ▸ cannot save the session, trying again (2 events wait): No space left
+    ▸ the model is repeating itself: bash, 3 times
+    ▸ subagent finished (1.2k tokens)
+    ▸ resumed after a crash; 1 tool call was running, outcome unknown
+    ▸ could not save the session, retrying (2 events waiting): No space left
       on device
-    ▸ the session is saved again
+    ▸ saving the session works again
     "#);
 }
 
 #[test]
-fn notes_are_harmless_and_wrap() {
+fn notes_are_neutralised_and_wrapped() {
     for event in samples() {
         let note = note(&event).unwrap();
-        assert_harmless(&lines(&note, &Look::full(30)), &note.1);
-        assert!(lines(&note, &Look::plain(30)).lines().all(|line| text::width(line) <= 30));
+        assert_harmless(&lines(&note, &Theme::full(30)), &note.1);
+        assert!(lines(&note, &Theme::plain(30)).lines().all(|line| text::width(line) <= 30));
     }
     assert_eq!(note(&AgentEvent::AbortRequested), None);
 }

@@ -1,31 +1,31 @@
-//! The answer for another program: what a model says, as it comes.
+//! Writes the answer for a pipe, as the model streams it.
 //!
-//! Owns what is left out: a short remark before a tool call is not the answer. A reply is held back until it has a second
-//! paragraph or [`HELD`] letters; a reply that ends in tool calls before that is dropped, the others flow from there on.
-//! The text passes as it is: it is data.
+//! A short remark before a tool call is not the answer. A reply is therefore held back until it has a second paragraph or
+//! [`HELD`] characters, then streamed; a reply that reaches its tool calls before that is dropped. The text is data and
+//! passes unchanged.
 
 use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, EventRecord, StreamDelta};
 use lariat_core::id::LoopId;
 
-/// Letters of a reply that are held back.
+/// Characters of a reply to hold back.
 const HELD: usize = 160;
 
-/// Folds the events of a run into what another program reads.
+/// Folds run events into the text that a pipe reads.
 #[derive(Debug, Default)]
-pub(crate) struct Piped {
-    /// The loop that is watched.
+pub(crate) struct PipedAnswer {
+    /// The loop to follow.
     root: Option<LoopId>,
     /// The reply so far.
     reply: String,
-    /// Bytes of the reply that were given out.
+    /// Bytes of the reply that were written.
     written: usize,
-    /// Whether anything was given out before this reply.
+    /// Whether an earlier reply was written.
     has_written: bool,
 }
 
-impl Piped {
-    /// What is to be written for an event.
+impl PipedAnswer {
+    /// Handles an event and returns the text to write.
     pub(crate) fn event(&mut self, record: &EventRecord) -> String {
         if let AgentEvent::AgentStart(_) = &record.event {
             self.root.get_or_insert_with(|| record.loop_id.clone().unwrap_or_else(|| "".into()));
@@ -66,7 +66,7 @@ impl Piped {
         }
     }
 
-    /// The end: what was not given out of the answer, with a line end.
+    /// Returns the rest of the answer, with a line ending.
     pub(crate) fn finish(&mut self, answer: &str) -> String {
         if self.written == 0 {
             answer.clone_into(&mut self.reply);
@@ -79,7 +79,7 @@ impl Piped {
         shown
     }
 
-    /// Another reply begins.
+    /// Starts another reply.
     fn next_reply(&mut self) {
         self.has_written |= self.written > 0;
         self.reply.clear();
@@ -97,10 +97,10 @@ impl Piped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::screen::samples::*;
+    use crate::screen::test_data::*;
 
     fn written(events: &[lariat_core::event::Event], answer: &str) -> Vec<String> {
-        let mut piped = Piped::default();
+        let mut piped = PipedAnswer::default();
         let mut pieces: Vec<String> = events.iter().map(|event| piped.event(event)).collect();
         pieces.push(piped.finish(answer));
         pieces.retain(|piece| !piece.is_empty());
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remark_before_a_call_is_not_the_answer() {
+    fn drops_remark_before_tool_call() {
         let events = [
             loop_start(0),
             turn_start(0, 0),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_answer_flows_word_by_word() {
+    fn streams_long_answer() {
         let long = "word ".repeat(40);
         let events = [
             loop_start(0),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_is_asked_for_again_is_set_apart() {
+    fn separates_retried_reply() {
         let events = [
             loop_start(0),
             text_delta(1, "One.\n\nTwo "),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_pieces_is_written_once() {
+    fn writes_unstreamed_answer_once() {
         assert_eq!(written(&[loop_start(0), reply_end(1, "All.")], "All."), ["All.\n"]);
         assert_eq!(written(&[loop_start(0)], ""), Vec::<String>::new());
     }

@@ -1,9 +1,8 @@
-//! A run as a person sees it: text as it arrives, what tools do, what else happens, and the status line below.
+//! Prints a run for a user: streamed text, tool calls, notes, and the status line below.
 //!
-//! Owns what is written when. Everything is a string that the caller writes as it is; nothing is read, no clock, no
-//! terminal. What is not complete (the end of a paragraph, the last lines of a running command, the status line, the
-//! line that the person types) is drawn at the bottom and drawn over; it is taken away before anything else is written,
-//! in the same string. What is complete is never drawn over, and the screen is never cleared.
+//! Returns strings for the caller to write; reads neither clock nor terminal. Incomplete output (the end of a paragraph, the
+//! last lines of a running command, the status line, the line being typed) is drawn at the bottom and erased, in the same
+//! string, before anything else is written. Complete lines are never redrawn, and the screen is never cleared.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,31 +14,31 @@ use lariat_core::message::{AssistantMessage, ToolResultMessage};
 use lariat_core::time::Timestamp;
 use serde_json::Value;
 
-use super::called::{self, Called};
-use super::look::{Look, Style};
+use super::finished_call::{self, FinishedCall};
 use super::markdown::Markdown;
 use super::status::Status;
+use super::theme::{Style, Theme};
 use super::{activity, notes, text};
 
-/// Time between two drawings of the bottom that nothing but time causes.
+/// Minimum time between redraws caused by time alone.
 const REDRAW: Duration = Duration::from_millis(100);
-/// Time between two drawings of text that arrives: words, not letters.
+/// Minimum time between redraws of streamed text.
 const FRAME: Duration = Duration::from_millis(40);
-/// Rows of text at the bottom that are drawn over.
+/// Maximum rows of incomplete text at the bottom.
 const ROWS: usize = 6;
-/// Bytes of thinking that are kept for its one line.
+/// Bytes of thinking to keep for its one-line summary.
 const THOUGHT: usize = 4 * 1024;
 
-/// How much is shown.
+/// How much to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Verbosity {
     #[default]
     Normal,
-    /// Thinking and the output of tools as well.
+    /// Also shows thinking and tool output.
     Verbose,
 }
 
-/// What was written last: lines of another kind come after an empty one.
+/// The kind of the last output. An empty line separates different kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Nothing,
@@ -47,44 +46,43 @@ enum Kind {
     Work,
 }
 
-/// Folds the events of a run into what a person sees.
+/// Folds run events into terminal output.
 #[derive(Debug)]
 pub(crate) struct Printer {
-    look: Look,
+    theme: Theme,
     verbosity: Verbosity,
     status: Status,
-    /// The loop that is watched. Others, such as those of helpers, are not.
+    /// The loop to follow. Other loops, such as those of subagents, are ignored.
     root: Option<LoopId>,
     markdown: Markdown,
-    /// Whether the reply's text arrived in pieces.
+    /// Whether the reply's text was streamed.
     streamed: bool,
     thought: String,
-    /// The calls of the last reply.
+    /// The tool calls of the last reply.
     calls: Vec<Arc<ToolCall>>,
-    /// Calls that ran and whose end was shown.
+    /// Tool calls whose end was already shown.
     ended: Vec<ToolCallId>,
-    /// The list of tasks that was shown last.
+    /// The last task list shown.
     tasks: String,
     last: Kind,
-    /// When the bottom was drawn, if it is there.
+    /// When the bottom was drawn; `None` if it is not on screen.
     drawn: Option<Timestamp>,
-    /// The rows that were drawn above the status line.
+    /// The rows drawn above the status line.
     rows: Vec<String>,
-    /// What the person types.
+    /// The line that the user is typing.
     draft: String,
-    /// Whether something else writes: a question.
+    /// Whether a question has the screen.
     paused: bool,
 }
 
 impl Printer {
-    /// A printer of a run that has not begun.
-    pub(crate) fn new(look: Look, verbosity: Verbosity) -> Self {
+    pub(crate) fn new(theme: Theme, verbosity: Verbosity) -> Self {
         Self {
-            look,
+            theme,
             verbosity,
             status: Status::default(),
             root: None,
-            markdown: Markdown::new(look),
+            markdown: Markdown::new(theme),
             streamed: false,
             thought: String::new(),
             calls: Vec::new(),
@@ -98,7 +96,7 @@ impl Printer {
         }
     }
 
-    /// What is to be written for an event.
+    /// Handles an event and returns the text to write.
     pub(crate) fn event(&mut self, record: &EventRecord, now: Timestamp) -> String {
         if !self.is_watched(record) {
             return String::new();
@@ -108,31 +106,31 @@ impl Printer {
         if body.is_empty() { self.redraw(now) } else { self.above(&body, now) }
     }
 
-    /// What is to be written because time passed.
+    /// Returns the text to write because time passed.
     pub(crate) fn tick(&mut self, now: Timestamp) -> String {
         self.redraw(now)
     }
 
-    /// The line that the person types; an empty one gives its place back to the status.
+    /// Shows the line that the user types instead of the status; an empty one restores the status.
     pub(crate) fn draft(&mut self, draft: &str, now: Timestamp) -> String {
         draft.clone_into(&mut self.draft);
         self.draw(now)
     }
 
-    /// Whether there is a bottom that is drawn over.
+    /// Whether the bottom is redrawn.
     pub(crate) const fn is_live(&self) -> bool {
-        self.look.live
+        self.theme.live
     }
 
-    /// A note of the program itself, above the bottom. The words are neutralised here.
+    /// Writes a note above the bottom. Neutralises the words.
     pub(crate) fn note(&mut self, style: Style, words: &str, now: Timestamp) -> String {
         let mut shown = self.flush_reply();
-        let lines = notes::lines(&(style, words.to_owned()), &self.look);
+        let lines = notes::lines(&(style, words.to_owned()), &self.theme);
         shown.push_str(&self.add(Kind::Work, lines));
         self.above(&shown, now)
     }
 
-    /// Makes room for a question: the bottom goes, and does not come back before [`Printer::resume`].
+    /// Erases the bottom for a question, until [`Printer::resume`].
     pub(crate) fn pause(&mut self) -> String {
         let mut shown = self.erase();
         shown.push_str(&self.flush_reply());
@@ -140,14 +138,14 @@ impl Printer {
         shown
     }
 
-    /// The question is answered.
+    /// Continues after a question.
     pub(crate) fn resume(&mut self, now: Timestamp) -> String {
         self.paused = false;
         self.last = Kind::Work;
         self.draw(now)
     }
 
-    /// Nothing follows, whatever was expected: gives back what is incomplete, and takes the bottom away.
+    /// Ends the output: returns the incomplete text and erases the bottom.
     pub(crate) fn finish(&mut self) -> String {
         let mut shown = self.erase();
         shown.push_str(&self.flush_reply());
@@ -169,7 +167,7 @@ impl Printer {
         is_watched
     }
 
-    /// The lines an event adds above the bottom.
+    /// The lines that an event adds above the bottom.
     fn body(&mut self, record: &EventRecord) -> String {
         match &record.event {
             AgentEvent::MessageUpdate { delta: StreamDelta::Text { delta }, .. } => {
@@ -189,8 +187,8 @@ impl Printer {
                     _ => String::new(),
                 }
             }
-            AgentEvent::ToolExecutionStart { tool_name, args, .. } if !self.look.live => {
-                let line = activity::running(tool_name, args.get(), &self.look);
+            AgentEvent::ToolExecutionStart { tool_name, args, .. } if !self.theme.live => {
+                let line = activity::running(tool_name, args.get(), &self.theme);
                 self.add(Kind::Work, format!("{line}\n"))
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, message, details, is_error, .. } => {
@@ -203,9 +201,9 @@ impl Printer {
             event => match notes::note(event) {
                 Some(note) => {
                     let mut shown = self.flush_reply();
-                    // A call that is made again writes its reply again.
+                    // A retried request streams its reply again.
                     self.streamed &= !matches!(event, AgentEvent::ModelRetry { .. });
-                    shown.push_str(&self.add(Kind::Work, notes::lines(&note, &self.look)));
+                    shown.push_str(&self.add(Kind::Work, notes::lines(&note, &self.theme)));
                     shown
                 }
                 None => String::new(),
@@ -213,7 +211,7 @@ impl Printer {
         }
     }
 
-    /// Lines of a kind, after an empty line if others came before.
+    /// Adds lines, after an empty line if the previous lines were of another kind.
     fn add(&mut self, kind: Kind, lines: String) -> String {
         if lines.is_empty() {
             return lines;
@@ -236,7 +234,7 @@ impl Printer {
         shown
     }
 
-    /// A result that no run of a tool came before: the call was refused, or there is no such tool.
+    /// Shows a result without an execution: the tool call was denied, or the tool does not exist.
     fn result_comes(&mut self, result: &ToolResultMessage) -> String {
         if let Some(at) = self.ended.iter().position(|id| *id == result.tool_call_id) {
             self.ended.swap_remove(at);
@@ -247,7 +245,7 @@ impl Printer {
         }
         let call = self.calls.iter().find(|call| call.id == result.tool_call_id);
         let output = joined_text(&result.content);
-        let called = Called {
+        let finished_call = FinishedCall {
             tool: &result.tool_name,
             arguments: call.map(|call| &call.arguments),
             output: &output,
@@ -255,11 +253,11 @@ impl Printer {
             is_error: true,
             took: None,
         };
-        let lines = called.lines(self.verbosity, &self.look);
+        let lines = finished_call.lines(self.verbosity, &self.theme);
         self.add(Kind::Work, lines)
     }
 
-    /// What is incomplete of thinking and text.
+    /// The incomplete thinking and text.
     fn flush_reply(&mut self) -> String {
         let mut shown = self.end_thought();
         let rest = self.markdown.finish();
@@ -294,16 +292,16 @@ impl Printer {
         if self.verbosity == Verbosity::Verbose {
             return self.thought_lines(&thought);
         }
-        let line = format!("{} {first}", self.look.mark("thinking…", "thinking..."));
-        let line = self.look.paint(Style::Dim, &text::cut(&line, self.look.width, &self.look));
+        let line = format!("{} {first}", self.theme.mark("thinking…", "thinking..."));
+        let line = self.theme.paint(Style::Dim, &text::cut(&line, self.theme.width, &self.theme));
         self.add(Kind::Work, format!("{line}\n"))
     }
 
     fn thought_lines(&mut self, thought: &str) -> String {
-        let room = self.look.width.saturating_sub(2);
+        let room = self.theme.width.saturating_sub(2);
         let lines = text::lines(thought).flat_map(|line| text::wrap(&line, room));
         let paint =
-            |line: String| format!("{}\n", self.look.paint(Style::Dim, format!("  {line}").trim_end()));
+            |line: String| format!("{}\n", self.theme.paint(Style::Dim, format!("  {line}").trim_end()));
         let lines = lines.map(paint).collect();
         self.add(Kind::Work, lines)
     }
@@ -321,7 +319,7 @@ impl Printer {
         let took = call.map(|call| at.since(call.since)).unwrap_or_default();
         let result = message.get().and_then(|message| message.as_tool_result());
         let output = result.map(|result| joined_text(&result.content)).unwrap_or_default();
-        let called = Called {
+        let finished_call = FinishedCall {
             tool,
             arguments: call.and_then(|call| call.arguments.as_ref()),
             output: &output,
@@ -329,20 +327,20 @@ impl Printer {
             is_error,
             took: Some(took),
         };
-        let mut shown = called.lines(self.verbosity, &self.look);
-        if let Some(tasks) = called::tasks(details, &self.look).filter(|tasks| *tasks != self.tasks) {
+        let mut shown = finished_call.lines(self.verbosity, &self.theme);
+        if let Some(tasks) = finished_call::tasks(details, &self.theme).filter(|tasks| *tasks != self.tasks) {
             shown.push_str(&tasks);
             self.tasks = tasks;
         }
         shown
     }
 
-    /// Writes complete lines where the bottom was, and the bottom below them.
+    /// Replaces the bottom by complete lines and draws it again below them.
     fn above(&mut self, lines: &str, now: Timestamp) -> String {
         format!("{}{lines}{}", self.erase(), self.draw(now))
     }
 
-    /// Takes away the bottom: back to its first row, erase all of it.
+    /// Erases the bottom: moves to its first row and clears from there.
     fn erase(&mut self) -> String {
         let rows = std::mem::take(&mut self.rows).len();
         match (self.drawn.take(), rows) {
@@ -352,11 +350,12 @@ impl Printer {
         }
     }
 
-    /// The rows above the status line: the end of the text that arrives, or of what a command prints.
+    /// The rows above the status line: the end of the streamed text, or of a command's output.
     fn bottom(&self) -> Vec<String> {
         let mut rows = self.markdown.preview();
         if rows.is_empty() {
-            let paint = |line: String| called::dim(&line, &self.look).trim_end_matches('\n').to_owned();
+            let paint =
+                |line: String| finished_call::dim(&line, &self.theme).trim_end_matches('\n').to_owned();
             rows = self.status.last_lines().into_iter().map(paint).collect();
         } else if self.last == Kind::Work {
             rows.insert(0, String::new());
@@ -364,9 +363,9 @@ impl Printer {
         rows.split_off(rows.len().saturating_sub(ROWS))
     }
 
-    /// Draws the bottom over what is there.
+    /// Draws the bottom over the previous one.
     fn draw(&mut self, now: Timestamp) -> String {
-        if !self.look.live || self.paused || !self.status.is_active() {
+        if !self.theme.live || self.paused || !self.status.is_active() {
             return self.erase();
         }
         let rows = self.bottom();
@@ -375,25 +374,25 @@ impl Printer {
         if !is_same {
             shown.extend(rows.iter().map(|row| format!("{row}\n")));
         }
-        let line = if self.draft.is_empty() { self.status.line(now, &self.look) } else { self.typed() };
+        let line = if self.draft.is_empty() { self.status.line(now, &self.theme) } else { self.typed() };
         (self.drawn, self.rows) = (Some(now), rows);
-        // Erased behind the text, not before it: nothing flickers.
+        // Clears after the text, not before it, to avoid flicker.
         shown.push_str(&format!("\r{line}\u{1b}[K"));
         shown
     }
 
-    /// The line that the person types: its end, where it does not fit.
+    /// The line that the user types; only its end if it does not fit.
     fn typed(&self) -> String {
-        let mark = self.look.mark("› ", "> ");
-        let room = self.look.width.saturating_sub(text::width(mark) + 1);
+        let mark = self.theme.mark("› ", "> ");
+        let room = self.theme.width.saturating_sub(text::width(mark) + 1);
         let skipped = self.draft.chars().count().saturating_sub(room);
         let line = text::line(&self.draft.chars().skip(skipped).collect::<String>());
         let fits = |at: &usize| text::width(line.get(*at..).unwrap_or_default()) <= room;
         let start = line.char_indices().map(|(at, _)| at).find(fits).unwrap_or_default();
-        format!("{}{}", self.look.paint(Style::Strong, mark), line.get(start..).unwrap_or_default())
+        format!("{}{}", self.theme.paint(Style::Strong, mark), line.get(start..).unwrap_or_default())
     }
 
-    /// Draws unless it was just drawn. What is not waited for any more goes at once.
+    /// Draws unless it was drawn just now. Erases the status at once when the run ends.
     fn redraw(&mut self, now: Timestamp) -> String {
         let pause = if self.streamed { FRAME } else { REDRAW };
         let is_recent = self.drawn.is_some_and(|drawn| now.since(drawn) < pause);

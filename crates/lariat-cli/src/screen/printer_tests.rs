@@ -6,23 +6,23 @@ use lariat_testkit::{Act, Ledger, LedgerTool, Reply, ScriptedModel, Seeded, Virt
 use serde_json::json;
 
 use super::*;
-use crate::screen::samples::*;
 use crate::screen::summary::Summary;
+use crate::screen::test_data::*;
 
-/// What a printer writes for events, at the time of each.
-fn print(look: Look, verbosity: Verbosity, events: &[Event]) -> String {
-    let mut printer = Printer::new(look, verbosity);
+/// The output for events, each at its own time.
+fn print(theme: Theme, verbosity: Verbosity, events: &[Event]) -> String {
+    let mut printer = Printer::new(theme, verbosity);
     let mut shown: String = events.iter().map(|event| printer.event(event, event.timestamp)).collect();
     shown.push_str(&printer.finish());
     shown
 }
 
-/// The screen of a terminal after it got an output, without empty lines at the end.
+/// The screen after an output, without trailing empty lines.
 fn screen(output: &str, rows: u16, columns: u16) -> String {
     terminal(output, rows, columns).screen().contents()
 }
 
-/// A terminal that got an output.
+/// A terminal after an output.
 fn terminal(output: &str, rows: u16, columns: u16) -> vt100::Parser {
     let size = |number| std::num::NonZero::new(number).unwrap();
     let mut terminal = vt100::Parser::new(size(rows), size(columns), 1_000);
@@ -32,7 +32,7 @@ fn terminal(output: &str, rows: u16, columns: u16) -> vt100::Parser {
 
 const DIFF: &str = "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-let a = 1;\n+let a = 2;\n";
 
-/// A run with one of everything.
+/// A run with every kind of event.
 fn run() -> Vec<Event> {
     vec![
         loop_start(0),
@@ -62,8 +62,8 @@ fn run() -> Vec<Event> {
 }
 
 #[test]
-fn a_run_reads_from_top_to_bottom() {
-    let shown = print(Look::plain(72), Verbosity::Normal, &run());
+fn prints_run_in_order() {
+    let shown = print(Theme::plain(72), Verbosity::Normal, &run());
     insta::assert_snapshot!(screen(&shown, 40, 72), @r#"
     thinking… The parser fails on commas.
 
@@ -73,7 +73,7 @@ fn a_run_reads_from_top_to_bottom() {
 
     ✓ read_file  src/a.rs  50ms
     ✗ bash  cargo test  8.7s  error: test failed
-    ▸ attempt 1 failed, the next begins in 4s: overloaded
+    ▸ attempt 1 failed, retrying in 4s: overloaded
     ✓ edit_file  src/a.rs  20ms  +1 -1
       src/a.rs
       1 - let a = 1;
@@ -87,7 +87,7 @@ fn a_run_reads_from_top_to_bottom() {
 
 #[test]
 fn verbose_shows_thinking_and_output() {
-    let shown = print(Look::plain(72), Verbosity::Verbose, &run());
+    let shown = print(Theme::plain(72), Verbosity::Verbose, &run());
     insta::assert_snapshot!(screen(&shown, 50, 72), @r#"
       The parser fails on commas.
       So I look at it.
@@ -101,7 +101,7 @@ fn verbose_shows_thinking_and_output() {
     ✗ bash  cargo test  8.7s  error: test failed
       error: test failed
       more
-    ▸ attempt 1 failed, the next begins in 4s: overloaded
+    ▸ attempt 1 failed, retrying in 4s: overloaded
     ✓ edit_file  src/a.rs  20ms  +1 -1
       src/a.rs
       1 - let a = 1;
@@ -114,14 +114,14 @@ fn verbose_shows_thinking_and_output() {
 }
 
 #[test]
-fn verbose_output_is_whole() {
+fn verbose_output_is_complete() {
     let output: String = (1..=30).map(|line| format!("line {line}\n")).collect();
     let events = [
         loop_start(0),
         tool_start(100, "a", "bash", json!({"command": "seq 30"})),
         tool_end(200, "a", "bash", Ok((output.as_str(), Value::Null))),
     ];
-    let shown = print(Look::plain(72), Verbosity::Verbose, &events);
+    let shown = print(Theme::plain(72), Verbosity::Verbose, &events);
     assert!(
         shown.contains("line 21") && shown.contains("line 30") && !shown.contains("more lines"),
         "{shown}"
@@ -129,9 +129,9 @@ fn verbose_output_is_whole() {
 }
 
 #[test]
-fn a_dumb_terminal_gets_lines_only() {
-    let look = Look { live: false, unicode: false, ..Look::plain(72) };
-    let shown = print(look, Verbosity::Normal, &run());
+fn dumb_terminal_gets_plain_lines() {
+    let theme = Theme { live: false, unicode: false, ..Theme::plain(72) };
+    let shown = print(theme, Verbosity::Normal, &run());
     assert!(!shown.contains(['\r', '\u{1b}']));
     insta::assert_snapshot!(shown, @r#"
     thinking... The parser fails on commas.
@@ -144,7 +144,7 @@ fn a_dumb_terminal_gets_lines_only() {
     + read_file  src/a.rs  50ms
     * bash  cargo test
     x bash  cargo test  8.7s  error: test failed
-    > attempt 1 failed, the next begins in 4s: overloaded
+    > attempt 1 failed, retrying in 4s: overloaded
     * edit_file  src/a.rs
     + edit_file  src/a.rs  20ms  +1 -1
       src/a.rs
@@ -158,8 +158,8 @@ fn a_dumb_terminal_gets_lines_only() {
 }
 
 #[test]
-fn the_status_line_is_below_everything_until_the_run_ends() {
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+fn status_line_stays_at_bottom_until_run_ends() {
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     let mut output = String::new();
     for event in run() {
         let piece = printer.event(&event, event.timestamp);
@@ -178,8 +178,8 @@ fn the_status_line_is_below_everything_until_the_run_ends() {
 }
 
 #[test]
-fn what_scrolls_away_is_whole() {
-    let output = print(Look::plain(60), Verbosity::Normal, &run());
+fn scrollback_is_complete() {
+    let output = print(Theme::plain(60), Verbosity::Normal, &run());
     let mut terminal = terminal(&output, 6, 60);
     terminal.screen_mut().set_scrollback(1_000);
     let top = terminal.screen().contents();
@@ -189,20 +189,20 @@ fn what_scrolls_away_is_whole() {
 }
 
 #[test]
-fn time_alone_draws_ten_times_a_second_at_most() {
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+fn redraws_at_most_ten_times_a_second() {
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     printer.event(&loop_start(0), at(0));
     let drawn = (1..=1_000).filter(|millis| !printer.tick(at(*millis)).is_empty()).count();
     assert_eq!(drawn, 10);
-    // Text that arrives is drawn by the word, not by the letter.
+    // Streamed text is redrawn less often than once per character.
     let drawn =
         (1_001..=2_000).filter(|millis| !printer.event(&text_delta(*millis, "x"), at(*millis)).is_empty());
     assert!((25..=45).contains(&drawn.count()));
 }
 
 #[test]
-fn a_question_has_the_screen_for_itself() {
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+fn question_pauses_the_printer() {
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     printer.event(&loop_start(0), at(0));
     printer.event(&text_delta(10, "I need to run something."), at(10));
     assert_eq!(printer.pause(), "\r\u{1b}[KI need to run something.\n");
@@ -211,12 +211,12 @@ fn a_question_has_the_screen_for_itself() {
     assert_eq!(printer.finish(), "\r\u{1b}[K");
 }
 
-/// U10: words are on the screen before their paragraph is complete, and what is complete is written once.
+/// Words appear before their paragraph is complete, and complete lines are written once.
 #[test]
-fn text_appears_by_the_word_and_is_written_once() {
-    let mut printer = Printer::new(Look::plain(30), Verbosity::Normal);
+fn streamed_words_appear_at_once_and_only_once() {
+    let mut printer = Printer::new(Theme::plain(30), Verbosity::Normal);
     let words = "It **fails** because the list has a trailing comma, and the parser of lists does not know those, \
-                 so that every list of the file is read in vain; the fix is one line.\n\nAll of it is `done`.";
+                 so that every list of the file is rejected now; the fix is one line.\n\nAll of it is `done`.";
     let mut output = printer.event(&loop_start(0), at(0));
     for (number, word) in words.split_inclusive(' ').enumerate() {
         let now = 100 * (number as u64 + 1);
@@ -232,21 +232,21 @@ fn text_appears_by_the_word_and_is_written_once() {
     a trailing comma, and the
     parser of lists does not know
     those, so that every list of
-    the file is read in vain; the
+    the file is rejected now; the
     fix is one line.
 
     All of it is `done`.
     ");
-    // What scrolled away is what is there: nothing was drawn over.
+    // The scrollback is intact: nothing was redrawn.
     let mut small = terminal(&output, 8, 30);
     small.screen_mut().set_scrollback(1_000);
     assert!(small.screen().contents().starts_with("It fails because the list has"));
 }
 
-/// U10: Ctrl-C while it writes showed the unfinished paragraph twice.
+/// Ctrl-C during a reply must not print the unfinished paragraph twice.
 #[test]
-fn an_interrupted_reply_is_shown_once() {
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+fn interrupted_reply_is_printed_once() {
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     let mut output = printer.event(&loop_start(0), at(0));
     output.push_str(&printer.event(&text_delta(10, "Half a para"), at(10)));
     output.push_str(&printer.note(Style::Warning, "stopping", at(20)));
@@ -255,25 +255,25 @@ fn an_interrupted_reply_is_shown_once() {
     assert_eq!(screen(&output, 20, 60).trim_end(), "Half a para\n\n▸ stopping");
 }
 
-/// U6: calls that did not run have a line.
+/// Tool calls that did not run have a line.
 #[test]
-fn a_denied_call_and_an_unknown_tool_have_a_line() {
+fn prints_denied_call_and_unknown_tool() {
     let events = [
         loop_start(0),
         result(10, "c1", "bash", "Denied: not in this project", true),
         result(20, "c2", "bsh", "There is no tool named `bsh`. Available: bash.", true),
         loop_end(30, RunOutcome::Completed),
     ];
-    insta::assert_snapshot!(screen(&print(Look::plain(72), Verbosity::Normal, &events), 20, 72), @r"
+    insta::assert_snapshot!(screen(&print(Theme::plain(72), Verbosity::Normal, &events), 20, 72), @r"
     ✗ bash  denied: not in this project
     ✗ bsh  There is no tool named `bsh`. Available: bash.
     ");
 }
 
-/// U10: the end of what a command prints is visible while it runs, and gone when it succeeded.
+/// The end of a command's output is visible while it runs, and disappears on success.
 #[test]
-fn the_last_lines_of_a_running_command_are_shown_below() {
-    let mut printer = Printer::new(Look::plain(40), Verbosity::Normal);
+fn shows_last_lines_of_running_command() {
+    let mut printer = Printer::new(Theme::plain(40), Verbosity::Normal);
     let mut output = printer.event(&loop_start(0), at(0));
     let start = tool_start(100, "c1", "bash", json!({"command": "make"}));
     output.push_str(&printer.event(&start, at(100)));
@@ -295,9 +295,8 @@ fn the_last_lines_of_a_running_command_are_shown_below() {
     assert_eq!(screen(&output, 20, 40).trim_end(), "✓ bash  make  1.9s");
 }
 
-/// U10: the list of tasks is shown when it changes.
 #[test]
-fn tasks_are_shown_when_they_change() {
+fn shows_tasks_only_when_they_change() {
     let list =
         |status: &str| json!({"items": [{"content": "fix", "status": status}], "completed": 0, "total": 1});
     let mut events = vec![loop_start(0)];
@@ -306,7 +305,7 @@ fn tasks_are_shown_when_they_change() {
         events.push(tool_start(10, &id, "todo", json!({"items": []})));
         events.push(tool_end(10, &id, "todo", Ok(("", list(status)))));
     }
-    insta::assert_snapshot!(screen(&print(Look::plain(40), Verbosity::Normal, &events), 20, 40), @r"
+    insta::assert_snapshot!(screen(&print(Theme::plain(40), Verbosity::Normal, &events), 20, 40), @r"
     ✓ todo  0ms  0 of 1 done
       ☐ fix
     ✓ todo  0ms  0 of 1 done
@@ -315,10 +314,10 @@ fn tasks_are_shown_when_they_change() {
     ");
 }
 
-/// U1: what the person types is shown in the place of the status line.
+/// The typed line replaces the status line.
 #[test]
-fn a_line_that_is_typed_is_shown_at_the_bottom() {
-    let mut printer = Printer::new(Look::plain(20), Verbosity::Normal);
+fn shows_typed_line_at_bottom() {
+    let mut printer = Printer::new(Theme::plain(20), Verbosity::Normal);
     let mut output = printer.event(&loop_start(0), at(0));
     output.push_str(&printer.draft("a line that is longer\u{1b}[2J", at(10)));
     let shown = screen(&output, 5, 20);
@@ -328,8 +327,8 @@ fn a_line_that_is_typed_is_shown_at_the_bottom() {
 }
 
 #[test]
-fn helpers_are_not_mixed_in() {
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+fn ignores_events_of_subagents() {
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     printer.event(&loop_start(0), at(0));
     let mut other = EventRecord::clone(&text_delta(10, "# other\n"));
     other.loop_id = Some("s2.c.1".into());
@@ -337,16 +336,16 @@ fn helpers_are_not_mixed_in() {
 }
 
 #[test]
-fn a_reply_that_did_not_stream_is_printed_once() {
+fn unstreamed_reply_is_printed_once() {
     let events = [loop_start(0), reply_end(10, "All at once."), loop_end(20, RunOutcome::Completed)];
     assert_eq!(
-        without_ours(&print(Look { live: false, ..Look::plain(60) }, Verbosity::Normal, &events)),
+        without_sequences(&print(Theme { live: false, ..Theme::plain(60) }, Verbosity::Normal, &events)),
         "All at once.\n"
     );
 }
 
 #[test]
-fn no_event_gets_a_control_character_through() {
+fn output_has_no_control_characters() {
     for seed in 0..300 {
         let mut dice = Seeded::new(seed);
         let mut events = vec![loop_start(0)];
@@ -365,14 +364,14 @@ fn no_event_gets_a_control_character_through() {
             });
         }
         for verbosity in [Verbosity::Normal, Verbosity::Verbose] {
-            let shown = print(Look::full(50), verbosity, &events);
+            let shown = print(Theme::full(50), verbosity, &events);
             assert_harmless(&shown, &format!("seed {seed}"));
         }
     }
 }
 
 #[tokio::test]
-async fn a_real_run_prints_its_text_its_tools_and_what_it_came_to() {
+async fn prints_text_tools_and_summary_of_a_real_run() {
     let clock = VirtualClock::new().shared();
     let replies = [
         Reply::text("Let me *look*.").then_call("c1", "write", json!({"path": "a"})).split(3),
@@ -388,7 +387,7 @@ async fn a_real_run_prints_its_text_its_tools_and_what_it_came_to() {
         .tool(tool)
         .build()
         .unwrap();
-    let mut printer = Printer::new(Look::plain(60), Verbosity::Normal);
+    let mut printer = Printer::new(Theme::plain(60), Verbosity::Normal);
     let mut stream = agent.prompt("go").unwrap();
     let mut shown = String::new();
     while let Some(event) = stream.next().await {
@@ -404,7 +403,7 @@ async fn a_real_run_prints_its_text_its_tools_and_what_it_came_to() {
         files: &output.files_changed,
         session: Some("s1"),
     };
-    shown.push_str(&summary.lines(&Look::plain(60)));
+    shown.push_str(&summary.lines(&Theme::plain(60)));
     insta::assert_snapshot!(screen(&shown, 30, 60), @r#"
     Let me look.
 

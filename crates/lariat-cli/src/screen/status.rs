@@ -1,8 +1,8 @@
-//! The live status line: what is waited for, and what it has cost so far.
+//! The live status line: what the run is waiting for, and what it has cost so far.
 //!
-//! Owns the fold from events to one line, and the last lines of what a command printed so far. It reads no clock: events
-//! carry their time, and the caller says what time it is. It draws nothing itself.
-//! Invariant: the line is one column narrower than the terminal at most, so that it never scrolls.
+//! Folds events into one line, and keeps the last lines of a running command's output. Reads no clock: events carry their
+//! time, and the caller passes the current time. The line is at least one column narrower than the terminal, so that it never
+//! scrolls.
 
 use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, EventRecord, StreamDelta};
@@ -11,64 +11,64 @@ use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 use serde_json::Value;
 
-use super::look::{Look, Style};
+use super::theme::{Style, Theme};
 use super::{activity, human, text};
 
-/// Pictures of the spinner.
+/// Frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const ASCII_SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
-/// Milliseconds of a picture.
+/// Milliseconds per frame.
 const SPIN: u64 = 100;
-/// Columns of what a tool does that the figures leave to it.
+/// Minimum columns for the activity; figures take the rest.
 const LEAST: usize = 16;
-/// Bytes of a command's output that are kept for its last lines.
+/// Bytes of a command's output to keep.
 const PRINTED: usize = 4 * 1024;
-/// Lines of a running command's output that are shown.
+/// Lines of a running command's output to show.
 const LAST_LINES: usize = 3;
 
-/// What is waited for.
+/// What the run is waiting for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Waiting {
-    /// Nothing: there is no run.
+enum WaitState {
+    /// No run is active.
     #[default]
     Nothing,
     Model,
     Thinking,
     Writing,
-    /// The model writes the arguments of a call.
+    /// The model is writing the arguments of a tool call.
     Calling,
-    /// It waits to call the model again.
+    /// The next attempt to reach the model.
     Retry {
         until: Timestamp,
-        /// The attempt that begins then, from 2.
+        /// The number of that attempt, from 2.
         attempt: u32,
-        /// What failed.
+        /// Why the previous attempt failed.
         error: String,
     },
     Compaction,
 }
 
-/// A call that runs.
+/// A running tool call.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningCall {
     pub(crate) id: ToolCallId,
     pub(crate) tool: String,
     pub(crate) arguments: Option<Value>,
     pub(crate) since: Timestamp,
-    /// What it said last.
+    /// Its last progress message.
     pub(crate) progress: Option<String>,
-    /// The end of what it printed so far.
+    /// The end of its output so far.
     printed: String,
 }
 
-impl Running {
+impl RunningCall {
     fn print(&mut self, new: &str) {
         self.printed.push_str(new);
         let from = self.printed.ceil_char_boundary(self.printed.len().saturating_sub(PRINTED));
         self.printed.drain(..from);
     }
 
-    /// The last lines that it printed, neutralised. Of a line that was written over, what is there now.
+    /// The last lines of its output, neutralised. A line overwritten with `\r` is shown in its last state.
     fn last_lines(&self) -> Vec<String> {
         let now = |line: &str| {
             let line = line.trim_end_matches('\r');
@@ -80,13 +80,13 @@ impl Running {
     }
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
-    waiting: Waiting,
+    waiting: WaitState,
     since: Timestamp,
-    calls: Vec<Running>,
-    /// Questions without an answer.
+    calls: Vec<RunningCall>,
+    /// Unanswered approval requests.
     questions: Vec<ToolCallId>,
     turn: u32,
     usage: Usage,
@@ -95,29 +95,28 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Takes in an event.
     pub(crate) fn apply(&mut self, record: &EventRecord) {
         let now = record.timestamp;
         match &record.event {
             AgentEvent::AgentStart(start) => {
-                *self = Self { since: now, waiting: Waiting::Model, ..Self::default() };
+                *self = Self { since: now, waiting: WaitState::Model, ..Self::default() };
                 self.window = start.config.as_ref().map_or(0, |config| config.context_window);
             }
             AgentEvent::TurnStart { turn_index, .. } => {
                 self.turn = turn_index.saturating_add(1);
-                self.wait(Waiting::Model, now);
+                self.wait(WaitState::Model, now);
             }
             AgentEvent::TurnEnd { usage, .. } => {
                 self.usage += *usage;
                 self.context = usage.context().saturating_add(usage.output);
-                self.wait(Waiting::Model, now);
+                self.wait(WaitState::Model, now);
             }
-            AgentEvent::MessageStart { .. } => self.wait(Waiting::Model, now),
+            AgentEvent::MessageStart { .. } => self.wait(WaitState::Model, now),
             AgentEvent::MessageUpdate { delta, .. } => {
                 let waiting = match delta {
-                    StreamDelta::Text { .. } => Waiting::Writing,
-                    StreamDelta::Thinking { .. } => Waiting::Thinking,
-                    _ => Waiting::Calling,
+                    StreamDelta::Text { .. } => WaitState::Writing,
+                    StreamDelta::Thinking { .. } => WaitState::Thinking,
+                    _ => WaitState::Calling,
                 };
                 if self.waiting != waiting {
                     self.wait(waiting, now);
@@ -125,7 +124,7 @@ impl Status {
             }
             AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
                 self.questions.retain(|id| id != tool_call_id);
-                self.calls.push(Running {
+                self.calls.push(RunningCall {
                     id: tool_call_id.clone(),
                     tool: tool_name.clone(),
                     arguments: args.get().cloned(),
@@ -146,30 +145,30 @@ impl Status {
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
                 self.take(tool_call_id);
-                self.wait(Waiting::Model, now);
+                self.wait(WaitState::Model, now);
             }
             AgentEvent::PermissionRequired { request } => self.questions.push(request.tool_call_id.clone()),
             AgentEvent::PermissionDecided { tool_call_id, .. } => {
                 self.questions.retain(|id| id != tool_call_id);
-                self.wait(Waiting::Model, now);
+                self.wait(WaitState::Model, now);
             }
             AgentEvent::ModelRetry { attempt, delay_ms, error } => {
                 let until = now.after(std::time::Duration::from_millis(*delay_ms));
                 let (attempt, error) = (attempt.saturating_add(1), text::first_line(error));
-                self.wait(Waiting::Retry { until, attempt, error }, now);
+                self.wait(WaitState::Retry { until, attempt, error }, now);
             }
             AgentEvent::CompactionWarning { tokens, window } => {
                 (self.context, self.window) = (*tokens, *window);
-                self.wait(Waiting::Compaction, now);
+                self.wait(WaitState::Compaction, now);
             }
             AgentEvent::Compaction { tokens_after, usage, .. } => {
                 self.context = *tokens_after;
                 self.usage += *usage;
-                self.wait(Waiting::Model, now);
+                self.wait(WaitState::Model, now);
             }
             AgentEvent::SubAgentCompleted { usage, .. } => self.usage += *usage,
             AgentEvent::AgentEnd { .. } => {
-                self.wait(Waiting::Nothing, now);
+                self.wait(WaitState::Nothing, now);
                 self.calls.clear();
                 self.questions.clear();
             }
@@ -177,43 +176,43 @@ impl Status {
         }
     }
 
-    fn wait(&mut self, waiting: Waiting, now: Timestamp) {
+    fn wait(&mut self, waiting: WaitState, now: Timestamp) {
         (self.waiting, self.since) = (waiting, now);
     }
 
-    /// The call of this id, if it runs.
-    pub(crate) fn running(&self, id: &ToolCallId) -> Option<&Running> {
+    /// The tool call with this id, if it is running.
+    pub(crate) fn running(&self, id: &ToolCallId) -> Option<&RunningCall> {
         self.calls.iter().find(|call| call.id == *id)
     }
 
-    /// The last lines of what the call that is shown printed so far.
+    /// The last output lines of the tool call on display.
     pub(crate) fn last_lines(&self) -> Vec<String> {
-        self.calls.first().map(Running::last_lines).unwrap_or_default()
+        self.calls.first().map(RunningCall::last_lines).unwrap_or_default()
     }
 
     fn take(&mut self, id: &ToolCallId) {
         self.calls.retain(|call| call.id != *id);
     }
 
-    /// Whether anything is waited for.
+    /// Whether a run is active.
     pub(crate) fn is_active(&self) -> bool {
-        self.waiting != Waiting::Nothing
+        self.waiting != WaitState::Nothing
     }
 
-    /// The line, without an end. Empty when nothing is waited for.
-    pub(crate) fn line(&self, now: Timestamp, look: &Look) -> String {
+    /// The line, without a line ending. Empty if no run is active.
+    pub(crate) fn line(&self, now: Timestamp, theme: &Theme) -> String {
         if !self.is_active() {
             return String::new();
         }
-        let most = look.width.saturating_sub(1);
-        let figures = self.figures(look);
+        let most = theme.width.saturating_sub(1);
+        let figures = self.figures(theme);
         let what = self.what(now);
-        let spinner = spinner(now, look);
+        let spinner = spinner(now, theme);
         let used = text::width(spinner) + 1;
         let all = figures.iter().map(|figure| text::width(figure)).sum::<usize>();
-        // What is waited for gives way down to a few words; then figures go, the last first.
+        // Shortens the activity to a few words, then drops figures from the end.
         let room = most.saturating_sub(used + all).max(LEAST.min(text::width(&what)));
-        let what = text::cut(&what, room, look).into_owned();
+        let what = text::cut(&what, room, theme).into_owned();
         let mut left = most.saturating_sub(used + text::width(&what));
         let mut pieces = vec![(Style::Warning, format!("{spinner} ")), (Style::Plain, what)];
         for figure in figures {
@@ -224,10 +223,10 @@ impl Status {
             left -= width;
             pieces.push((Style::Dim, figure));
         }
-        text::painted(&pieces, most, look)
+        text::painted(&pieces, most, theme)
     }
 
-    /// What is waited for, neutralised.
+    /// What the run is waiting for, neutralised.
     fn what(&self, now: Timestamp) -> String {
         let since = |then: Timestamp| human::elapsed(now.since(then));
         if !self.questions.is_empty() {
@@ -245,13 +244,13 @@ impl Status {
                 .to_owned();
         }
         let waiting = match &self.waiting {
-            Waiting::Nothing => return String::new(),
-            Waiting::Model => "waiting for the model",
-            Waiting::Thinking => "thinking",
-            Waiting::Writing => "writing",
-            Waiting::Calling => "preparing a call",
-            Waiting::Compaction => "making room",
-            Waiting::Retry { until, attempt, error } => {
+            WaitState::Nothing => return String::new(),
+            WaitState::Model => "waiting for the model",
+            WaitState::Thinking => "thinking",
+            WaitState::Writing => "writing",
+            WaitState::Calling => "preparing a tool call",
+            WaitState::Compaction => "compacting the context",
+            WaitState::Retry { until, attempt, error } => {
                 let left = until.since(now).as_millis().div_ceil(1_000);
                 let left = std::time::Duration::from_secs(u64::try_from(left).unwrap_or(u64::MAX));
                 return format!("attempt {attempt} in {}: {error}", human::elapsed(left));
@@ -260,8 +259,8 @@ impl Status {
         format!("{waiting} {}", since(self.since))
     }
 
-    fn figures(&self, look: &Look) -> Vec<String> {
-        let dot = look.mark(" · ", " - ");
+    fn figures(&self, theme: &Theme) -> Vec<String> {
+        let dot = theme.mark(" · ", " - ");
         let mut figures = Vec::new();
         if self.turn > 0 {
             figures.push(format!("{dot}turn {}", self.turn));
@@ -280,10 +279,10 @@ impl Status {
     }
 }
 
-fn spinner(now: Timestamp, look: &Look) -> &'static str {
-    let pictures: &[&'static str] = if look.unicode { &SPINNER } else { &ASCII_SPINNER };
-    let at = now.as_millis() / SPIN % pictures.len().max(1) as u64;
-    pictures.get(usize::try_from(at).unwrap_or_default()).copied().unwrap_or_default()
+fn spinner(now: Timestamp, theme: &Theme) -> &'static str {
+    let frames: &[&'static str] = if theme.unicode { &SPINNER } else { &ASCII_SPINNER };
+    let at = now.as_millis() / SPIN % frames.len().max(1) as u64;
+    frames.get(usize::try_from(at).unwrap_or_default()).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use serde_json::json;
 
 use super::*;
-use crate::screen::samples::*;
+use crate::screen::test_data::*;
 
 fn after(events: &[lariat_core::event::Event]) -> Status {
     let mut status = Status::default();
@@ -17,10 +17,10 @@ fn after(events: &[lariat_core::event::Event]) -> Status {
 }
 
 #[test]
-fn the_line_says_what_is_waited_for() {
-    let look = Look::plain(100);
+fn shows_what_the_run_waits_for() {
+    let theme = Theme::plain(100);
     let mut status = after(&[loop_start(0), turn_start(0, 0)]);
-    let mut lines = vec![status.line(at(1_200), &look)];
+    let mut lines = vec![status.line(at(1_200), &theme)];
     let call = ToolCall { id: "c".into(), name: "bash".to_owned(), arguments: json!({}), signature: None };
     let request = Arc::new(PermissionRequest::new(&call, "cargo test"));
     let decided = AgentEvent::PermissionDecided {
@@ -53,14 +53,14 @@ fn the_line_says_what_is_waited_for() {
         loop_end(2_700, RunOutcome::Completed),
     ] {
         status.apply(&next);
-        lines.push(status.line(at(3_400), &look));
+        lines.push(status.line(at(3_400), &theme));
     }
     insta::assert_snapshot!(lines.join("\n"), @r#"
     ⠹ waiting for the model 1s · turn 1
     ⠼ thinking 2s · turn 1
     ⠼ writing 1s · turn 1
     ⠼ writing 1s · turn 1
-    ⠼ preparing a call 1s · turn 1
+    ⠼ preparing a tool call 1s · turn 1
     ⠼ waiting for the model 1s · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ waiting for your answer · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ waiting for the model 1s · turn 1 · 5.0k tokens · context 35 % · $0.0123
@@ -70,12 +70,12 @@ fn the_line_says_what_is_waited_for() {
     ⠼ read_file 1s page 3⟨U+001B⟩[2J · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ waiting for the model 1s · turn 1 · 5.0k tokens · context 35 % · $0.0123
     ⠼ attempt 2 in 4s: busy · turn 1 · 5.0k tokens · context 35 % · $0.0123
-    ⠼ making room 0s · turn 1 · 5.0k tokens · context 80 % · $0.0123
+    ⠼ compacting the context 0s · turn 1 · 5.0k tokens · context 80 % · $0.0123
     "#);
 }
 
 #[test]
-fn the_line_never_reaches_the_last_column() {
+fn line_never_reaches_the_last_column() {
     let events = [
         loop_start(0),
         turn_start(0, 11),
@@ -85,20 +85,20 @@ fn the_line_never_reaches_the_last_column() {
     let status = after(&events);
     for width in 1..140 {
         for unicode in [true, false] {
-            let line = status.line(at(61_000), &Look { unicode, ..Look::plain(width) });
+            let line = status.line(at(61_000), &Theme { unicode, ..Theme::plain(width) });
             assert!(text::width(&line) < width.max(2), "{width}: {line}");
         }
     }
-    insta::assert_snapshot!(status.line(at(61_000), &Look { unicode: false, ..Look::plain(72) }), @r#"
+    insta::assert_snapshot!(status.line(at(61_000), &Theme { unicode: false, ..Theme::plain(72) }), @r#"
     - bash 1m 01s 漢字 ... - turn 12 - 5.0k tokens - context 35 % - $0.0123
     "#);
 }
 
 #[test]
-fn the_spinner_turns_with_the_time_alone() {
+fn spinner_depends_on_time_only() {
     let status = after(&[loop_start(0)]);
-    let look = Look::plain(60);
-    assert_eq!(status.line(at(0), &look), status.line(at(40), &look));
-    assert_ne!(status.line(at(0), &look), status.line(at(100), &look));
-    assert_eq!(Status::default().line(at(0), &look), "");
+    let theme = Theme::plain(60);
+    assert_eq!(status.line(at(0), &theme), status.line(at(40), &theme));
+    assert_ne!(status.line(at(0), &theme), status.line(at(100), &theme));
+    assert_eq!(Status::default().line(at(0), &theme), "");
 }

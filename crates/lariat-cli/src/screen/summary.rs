@@ -1,6 +1,6 @@
-//! What a run came to, in a line or two.
+//! Summarizes a run in one or two lines.
 //!
-//! Owns which figures a person gets at the end and in which order. The figures are the run's own; nothing is counted here.
+//! The figures come from the run; nothing is counted here.
 
 use std::time::Duration;
 
@@ -8,68 +8,63 @@ use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::usage::Usage;
 use lariat_runtime::{ChangeKind, FileChange};
 
-use super::look::{Look, Style};
+use super::theme::{Style, Theme};
 use super::{human, text};
 use crate::failure::limit_words;
 
-/// What is summed up.
 #[derive(Clone, Debug)]
 pub(crate) struct Summary<'a> {
-    /// Why it ended.
     pub(crate) outcome: &'a RunOutcome,
-    /// Turns it took.
     pub(crate) turns: u32,
-    /// What it used.
     pub(crate) usage: Usage,
-    /// How long it took.
     pub(crate) duration: Duration,
-    /// Files it changed.
+    /// Files that the run changed.
     pub(crate) files: &'a [FileChange],
-    /// The session; `None` when it is not kept.
+    /// The session id; `None` if the session is not saved.
     pub(crate) session: Option<&'a str>,
 }
 
 impl<'a> Summary<'a> {
-    /// The lines, with line ends, after an empty one on a terminal. Wrapped between figures where that is narrow.
-    pub(crate) fn lines(&self, look: &Look) -> String {
-        let dot = look.mark(" · ", " - ");
-        let mut shown = if look.is_terminal { "\n".to_owned() } else { String::new() };
-        shown.push_str(&self.ending(look));
+    /// The summary, after an empty line on a terminal. Wraps between figures.
+    pub(crate) fn lines(&self, theme: &Theme) -> String {
+        let dot = theme.mark(" · ", " - ");
+        let mut shown = if theme.is_terminal { "\n".to_owned() } else { String::new() };
+        shown.push_str(&self.ending(theme));
         let mut line = String::new();
         for figure in self.figures() {
-            let room = look.width.saturating_sub(text::width(dot));
+            let room = theme.width.saturating_sub(text::width(dot));
             if line.is_empty() {
                 line = figure;
             } else if text::width(&line) + text::width(&figure) <= room {
                 line.extend([dot, &figure]);
             } else {
-                shown.push_str(&look.paint(Style::Dim, &line));
+                shown.push_str(&theme.paint(Style::Dim, &line));
                 shown.push('\n');
                 line = figure;
             }
         }
-        shown.push_str(&look.paint(Style::Dim, &text::cut(&line, look.width, look)));
+        shown.push_str(&theme.paint(Style::Dim, &text::cut(&line, theme.width, theme)));
         shown.push('\n');
         if let Some(session) = self.session {
-            // The command is copied: it is never cut.
+            // Users copy the command, so it is never cut.
             let resume = format!("continue: lariat run --resume {}", text::line(session));
-            shown.push_str(&look.paint(Style::Dim, &resume));
+            shown.push_str(&theme.paint(Style::Dim, &resume));
             shown.push('\n');
         }
         shown
     }
 
-    /// Why it ended, unless the model was done.
-    fn ending(&self, look: &Look) -> String {
-        // The error that follows says more.
+    /// Why it ended, unless it completed.
+    fn ending(&self, theme: &Theme) -> String {
+        // The error that follows is more detailed.
         if matches!(self.outcome, RunOutcome::Failed { .. }) {
             return String::new();
         }
         let Some((style, words)) = ending(self.outcome) else { return String::new() };
-        let mark = look.mark("■ ", "* ");
-        let words = text::wrap(&text::line(&words), look.width.saturating_sub(2));
+        let mark = theme.mark("■ ", "* ");
+        let words = text::wrap(&text::line(&words), theme.width.saturating_sub(2));
         let line = |(at, words): (usize, &String)| {
-            format!("{}\n", look.paint(style, &format!("{}{words}", if at == 0 { mark } else { "  " })))
+            format!("{}\n", theme.paint(style, &format!("{}{words}", if at == 0 { mark } else { "  " })))
         };
         words.iter().enumerate().map(line).collect()
     }
@@ -94,7 +89,7 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Names of changed files, as long as they are few.
+/// The number of changed files, with names if there are few.
 fn files(files: &[FileChange]) -> String {
     const NAMED: usize = 3;
     let sign = |change| match change {
@@ -111,17 +106,17 @@ fn files(files: &[FileChange]) -> String {
     format!("{changed}: {}", names.join(", "))
 }
 
-/// Why a run ended, in words for a person; `None` when the model was done. The words are not neutralised.
+/// Why a run ended; `None` if it completed. The text is not neutralised.
 pub(crate) fn ending(outcome: &RunOutcome) -> Option<(Style, String)> {
     let words = match outcome {
         RunOutcome::Completed => return None,
-        RunOutcome::Aborted => return Some((Style::Warning, "stopped; the session is kept".to_owned())),
-        RunOutcome::Rejected => "the prompt was not let through".to_owned(),
+        RunOutcome::Aborted => return Some((Style::Warning, "stopped; the session is saved".to_owned())),
+        RunOutcome::Rejected => "the prompt was rejected".to_owned(),
         RunOutcome::StoppedByHook => "stopped by a hook".to_owned(),
         RunOutcome::LimitReached { limit, scope } => {
             return Some((Style::Warning, format!("stopped: {}", limit_words(*limit, *scope))));
         }
-        RunOutcome::Repetition => "stopped: the model went round in a circle".to_owned(),
+        RunOutcome::Repetition => "stopped: the model kept repeating itself".to_owned(),
         RunOutcome::ContextFull(full) => full.to_string(),
         RunOutcome::Failed { error } => format!("failed: {error}"),
         other => format!("ended: {other:?}"),
@@ -129,14 +124,14 @@ pub(crate) fn ending(outcome: &RunOutcome) -> Option<(Style, String)> {
     Some((Style::Bad, words))
 }
 
-/// What a limit is on.
+/// The name of a limit, as in `turn limit`.
 pub(crate) const fn limit_name(limit: LimitKind) -> &'static str {
     match limit {
-        LimitKind::Turns => "turns",
-        LimitKind::Tokens => "tokens",
+        LimitKind::Turns => "turn",
+        LimitKind::Tokens => "token",
         LimitKind::Duration => "time",
-        LimitKind::Cost => "money",
-        LimitKind::ToolCalls => "tool calls",
+        LimitKind::Cost => "cost",
+        LimitKind::ToolCalls => "tool call",
         _ => "budget",
     }
 }

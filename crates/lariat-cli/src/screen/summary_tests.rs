@@ -16,7 +16,7 @@ fn file(path: &str, change: &str) -> FileChange {
 }
 
 #[test]
-fn a_run_is_summed_up_with_the_way_to_go_on() {
+fn summary_includes_resume_command() {
     let files = [file("src/a.rs", "modified"), file("b\u{1b}[2J", "added")];
     let summary = Summary {
         outcome: &RunOutcome::Completed,
@@ -26,11 +26,11 @@ fn a_run_is_summed_up_with_the_way_to_go_on() {
         files: &files,
         session: Some("0198-abc"),
     };
-    insta::assert_snapshot!(summary.lines(&Look::plain(120)), @r#"
+    insta::assert_snapshot!(summary.lines(&Theme::plain(120)), @r#"
     4 turns · 40.0k in, 1.2k out · 90 % cached · $0.0412 · 1m 32s · 2 files changed: src/a.rs, +b⟨U+001B⟩[2J
     continue: lariat run --resume 0198-abc
     "#);
-    insta::assert_snapshot!(summary.lines(&Look { unicode: false, ..Look::plain(40) }), @r#"
+    insta::assert_snapshot!(summary.lines(&Theme { unicode: false, ..Theme::plain(40) }), @r#"
     4 turns - 40.0k in, 1.2k out
     90 % cached - $0.0412 - 1m 32s
     2 files changed: src/a.rs, +b⟨U+001B⟩[2J
@@ -39,7 +39,7 @@ fn a_run_is_summed_up_with_the_way_to_go_on() {
 }
 
 #[test]
-fn a_run_that_reached_a_limit_says_so_first_and_a_failure_is_left_to_its_error() {
+fn summary_names_limit_and_omits_failure() {
     let outcome = RunOutcome::Failed { error: "overloaded\u{1b}[31m: try later".to_owned() };
     let summary = Summary {
         outcome: &outcome,
@@ -49,10 +49,10 @@ fn a_run_that_reached_a_limit_says_so_first_and_a_failure_is_left_to_its_error()
         files: &[],
         session: None,
     };
-    insta::assert_snapshot!(summary.lines(&Look::plain(60)), @r#"
+    insta::assert_snapshot!(summary.lines(&Theme::plain(60)), @r#"
     1 turn · 10 in, 0 out · 0ms
     "#);
     let limit = RunOutcome::LimitReached { limit: LimitKind::Cost, scope: Default::default() };
     let summary = Summary { outcome: &limit, ..summary };
-    assert!(summary.lines(&Look::plain(60)).starts_with("\n■ stopped: the run reached its cost limit\n"));
+    assert!(summary.lines(&Theme::plain(60)).starts_with("\n■ stopped: the run reached its cost limit\n"));
 }

@@ -1,15 +1,15 @@
-//! Rows in columns.
+//! Lays out rows in columns.
 //!
-//! Owns how columns share the width: each is as wide as its widest cell; when that is too much, the widest gives way
-//! first. Cells are untrusted text of one line.
+//! Each column is as wide as its widest cell; if the table is too wide, the widest column shrinks first. Cells are untrusted
+//! text of one line.
 
-use super::look::Look;
 use super::text;
+use super::theme::Theme;
 
-/// Columns between two columns.
+/// Space between two columns.
 const GAP: usize = 2;
 
-/// Where the text of a column stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Align {
     #[default]
@@ -18,7 +18,6 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     title: &'static str,
@@ -27,44 +26,44 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A column for text. It gives way down to eight columns.
+    /// A column for text, which may shrink to eight characters.
     pub(crate) const fn text(title: &'static str) -> Self {
         Self { title, align: Align::Left, least: 8 }
     }
 
-    /// A column for numbers: to the right, never cut.
+    /// A right-aligned column for numbers, never cut.
     pub(crate) const fn number(title: &'static str) -> Self {
         Self { title, align: Align::Right, least: usize::MAX }
     }
 
-    /// A column that is never cut to make room: what is copied, and what is approved.
+    /// A column that is never cut, for text that users copy or approve.
     pub(crate) const fn whole(title: &'static str) -> Self {
         Self { least: usize::MAX, ..Self::text(title) }
     }
 }
 
-/// The table, one line per row, with a header. Piped, nothing is cut.
-pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], look: &Look) -> String {
+/// Formats a table with a header. In a pipe, nothing is cut.
+pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], theme: &Theme) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| text::line(cell)).collect()).collect();
-    let widths = widths(columns, &rows, look);
+    let widths = widths(columns, &rows, theme);
     let titles: Vec<String> = columns.iter().map(|column| column.title.to_owned()).collect();
     let mut shown = String::new();
     for cells in std::iter::once(&titles).chain(&rows) {
-        shown.push_str(&row(columns, &widths, cells, look));
+        shown.push_str(&row(columns, &widths, cells, theme));
         shown.push('\n');
     }
     shown
 }
 
-fn widths(columns: &[Column], rows: &[Vec<String>], look: &Look) -> Vec<usize> {
+fn widths(columns: &[Column], rows: &[Vec<String>], theme: &Theme) -> Vec<usize> {
     let natural = |(at, column): (usize, &Column)| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| text::width(cell));
         cells.max().unwrap_or_default().max(text::width(column.title))
     };
     let mut widths: Vec<usize> = columns.iter().enumerate().map(natural).collect();
-    let room = look.width.saturating_sub(GAP * columns.len().saturating_sub(1));
-    while look.is_terminal && widths.iter().sum::<usize>() > room {
+    let room = theme.width.saturating_sub(GAP * columns.len().saturating_sub(1));
+    while theme.is_terminal && widths.iter().sum::<usize>() > room {
         let gives = widths.iter_mut().zip(columns).filter(|(width, column)| **width > column.least);
         match gives.max_by_key(|(width, _)| **width) {
             Some((width, _)) => *width -= 1,
@@ -74,13 +73,13 @@ fn widths(columns: &[Column], rows: &[Vec<String>], look: &Look) -> Vec<usize> {
     widths
 }
 
-fn row(columns: &[Column], widths: &[usize], cells: &[String], look: &Look) -> String {
+fn row(columns: &[Column], widths: &[usize], cells: &[String], theme: &Theme) -> String {
     let mut line = String::new();
     for ((column, width), cell) in columns.iter().zip(widths).zip(cells) {
         if !line.is_empty() {
             line.push_str(&" ".repeat(GAP));
         }
-        let cell = text::cut(cell, *width, look);
+        let cell = text::cut(cell, *width, theme);
         let padding = " ".repeat(width.saturating_sub(text::width(&cell)));
         match column.align {
             Align::Left => line.extend([&*cell, &padding]),

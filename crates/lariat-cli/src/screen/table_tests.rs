@@ -13,14 +13,14 @@ fn rows() -> Vec<Vec<String>> {
 }
 
 #[test]
-fn numbers_stand_to_the_right_and_text_gives_way() {
-    insta::assert_snapshot!(table(COLUMNS, &rows(), &Look::plain(44)), @r#"
+fn aligns_numbers_right_and_shrinks_text() {
+    insta::assert_snapshot!(table(COLUMNS, &rows(), &Theme::plain(44)), @r#"
     session  title                turns     cost
     s1a2     Make the parser ac…     12  $0.0123
     s9       漢字 in names            3    $1.20
     s10      a⟨U+001B⟩[2Jb          100       $0
     "#);
-    insta::assert_snapshot!(table(COLUMNS, &rows(), &Look::piped()), @r#"
+    insta::assert_snapshot!(table(COLUMNS, &rows(), &Theme::piped()), @r#"
     session  title                                   turns     cost
     s1a2     Make the parser accept trailing commas     12  $0.0123
     s9       漢字 in names                               3    $1.20
@@ -31,16 +31,16 @@ fn numbers_stand_to_the_right_and_text_gives_way() {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for width in 34..90 {
-        for line in table(COLUMNS, &rows(), &Look::plain(width)).lines() {
+        for line in table(COLUMNS, &rows(), &Theme::plain(width)).lines() {
             assert!(text::width(line) <= width, "{width}: {line:?}");
         }
     }
 }
 
 #[test]
-fn what_is_copied_is_whole_and_a_table_can_be_empty() {
+fn whole_columns_are_not_cut_and_table_may_be_empty() {
     let columns = [Column::whole("session"), Column::text("title")];
     let rows = [vec!["0123456789".to_owned(), "abcdefghijkl".to_owned()]];
-    assert_eq!(table(&columns, &rows, &Look::plain(10)), "session     title\n0123456789  abcdefg…\n");
-    assert_eq!(table(&columns, &[], &Look::full(80)), "session  title\n");
+    assert_eq!(table(&columns, &rows, &Theme::plain(10)), "session     title\n0123456789  abcdefg…\n");
+    assert_eq!(table(&columns, &[], &Theme::full(80)), "session  title\n");
 }

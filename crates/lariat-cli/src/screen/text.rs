@@ -1,28 +1,28 @@
-//! Untrusted text made safe to read, measured, cut and wrapped.
+//! Neutralises, measures, cuts and wraps untrusted text for reading.
 //!
-//! Owns how the guard's renderer is used for reading. What a person approves is shown by `display` directly; text that is
-//! only read may lose what has no meaning: spaces that do not break become spaces, tabs become columns.
-//! Invariant: what comes out of [`line()`] has no control character, no letter that hides or reorders, and a width.
+//! Text that the user approves is shown with `display` directly. Text that is only read may lose meaningless detail:
+//! non-breaking spaces become spaces, and tabs become columns. The result of [`line()`] has no control characters and no
+//! characters that hide or reorder text, so its width is known.
 
 use std::borrow::Cow;
 
 use lariat_guard::display;
 use unicode_width::UnicodeWidthStr;
 
-use super::look::{Look, Style};
+use super::theme::{Style, Theme};
 
-/// Columns of a tab.
+/// The expansion of a tab.
 const TAB: &str = "    ";
-/// What becomes a space: itself, tabs, and spaces that do not break.
+/// Characters that become a space.
 const SPACES: [char; 4] = [' ', '\t', '\u{a0}', '\u{202f}'];
 
-/// One line, for reading. Line ends are written out like every other control character. Neutralised word by word: in
-/// what is only read, a run of spaces is alignment, not a trick.
+/// Neutralises one line for reading; line endings are written out like other control characters. Works word by word, because
+/// a run of spaces in text that is only read is alignment, not a trick.
 pub(crate) fn line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(SPACES) {
         let word = piece.strip_suffix(SPACES).unwrap_or(piece);
-        // A digit in a box: the selector says nothing that the box does not.
+        // In a keycap such as `1️⃣`, the variation selector is redundant.
         let word: Cow<'_, str> =
             if word.contains("\u{fe0f}\u{20e3}") { word.replace('\u{fe0f}', "").into() } else { word.into() };
         shown.push_str(&display::line(&word));
@@ -35,8 +35,8 @@ pub(crate) fn line(text: &str) -> String {
     shown
 }
 
-/// One line for another program: spaces and tabs stay as they are, the rest is neutralised.
-pub(crate) fn kept(text: &str) -> String {
+/// Neutralises one line for a pipe, keeping spaces and tabs.
+pub(crate) fn with_spacing(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(SPACES) {
         let word = piece.strip_suffix(SPACES).unwrap_or(piece);
@@ -46,17 +46,17 @@ pub(crate) fn kept(text: &str) -> String {
     shown
 }
 
-/// Lines, for reading. `\r\n` ends a line as `\n` does.
+/// Neutralises lines for reading. `\r\n` ends a line, like `\n`.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split('\n').map(|text| line(text.strip_suffix('\r').unwrap_or(text)))
 }
 
-/// The first line that says something, for reading.
+/// The first nonempty line, neutralised for reading.
 pub(crate) fn first_line(text: &str) -> String {
     text.lines().map(str::trim).find(|text| !text.is_empty()).map(line).unwrap_or_default()
 }
 
-/// A word as a POSIX shell takes it: quoted where it has to be, so that a command with it can be copied.
+/// Quotes a word for a POSIX shell if necessary, so that users can copy commands.
 pub(crate) fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -65,12 +65,11 @@ pub(crate) fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Columns that a text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Whether a text fits into columns. Looks no further than it must: lines can be long.
+/// Whether a text fits into `most` columns. Examines only as much as needed, because lines can be long.
 fn fits(text: &str, most: usize) -> bool {
     let far = most.saturating_mul(2).saturating_add(16);
     match text.char_indices().nth(far).and_then(|(at, _)| text.get(..at)) {
@@ -79,18 +78,18 @@ fn fits(text: &str, most: usize) -> bool {
     }
 }
 
-/// The text, or its start with a mark that more follows, in at most `most` columns.
-pub(crate) fn cut<'a>(text: &'a str, most: usize, look: &Look) -> Cow<'a, str> {
+/// Cuts a text to `most` columns, with an ellipsis if something is cut.
+pub(crate) fn cut<'a>(text: &'a str, most: usize, theme: &Theme) -> Cow<'a, str> {
     if fits(text, most) {
         return Cow::Borrowed(text);
     }
-    let mark = look.mark("…", "...");
+    let mark = theme.mark("…", "...");
     let mark = if width(mark) > most { "" } else { mark };
     let (start, _) = split(text, most.saturating_sub(width(mark)));
     Cow::Owned(format!("{start}{mark}"))
 }
 
-/// The longest start of a text that fits, and the rest. Never between letters that make one picture.
+/// Splits a text after `most` columns, never inside a grapheme.
 pub(crate) fn split(text: &str, most: usize) -> (&str, &str) {
     if fits(text, most) {
         return (text, "");
@@ -110,12 +109,12 @@ pub(crate) fn split(text: &str, most: usize) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// Letters that change the one before them.
+/// Whether a character combines with the one before it.
 fn is_joining(letter: char) -> bool {
     matches!(letter, '\u{200d}' | '\u{fe0f}') || width(letter.encode_utf8(&mut [0; 4])) == 0
 }
 
-/// A line in pieces that fit: between words where possible.
+/// Wraps a line, between words where possible.
 pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
     let most = most.max(1);
     let mut lines = Vec::new();
@@ -126,7 +125,7 @@ pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
         let end = if next_is_space { start.len() } else { start.rfind(' ').unwrap_or(start.len()) };
         let end =
             if start.get(..end).is_none_or(|start| start.trim().is_empty()) { start.len() } else { end };
-        // A letter wider than the line has to go somewhere.
+        // A character wider than the line still has to be placed.
         let end = if end == 0 { rest.chars().next().map_or(rest.len(), char::len_utf8) } else { end };
         let (line, after) = rest.split_at(end);
         lines.push(line.trim_end().to_owned());
@@ -138,7 +137,7 @@ pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// A text cut hard into pieces that fit, without losing a space: for what must be shown exactly.
+/// Splits a text at exactly `most` columns, keeping every space, for text that must be shown exactly.
 pub(crate) fn chunks(text: &str, most: usize) -> Vec<&str> {
     let most = most.max(1);
     let mut chunks = Vec::new();
@@ -160,16 +159,16 @@ pub(crate) fn chunks(text: &str, most: usize) -> Vec<&str> {
     chunks
 }
 
-/// Pieces in their styles, cut to at most `most` columns.
-pub(crate) fn painted(pieces: &[(Style, String)], most: usize, look: &Look) -> String {
+/// Styles pieces and cuts them to `most` columns.
+pub(crate) fn painted(pieces: &[(Style, String)], most: usize, theme: &Theme) -> String {
     let total: usize = pieces.iter().map(|(_, text)| width(text)).sum();
-    let mark = if total > most { look.mark("…", "...") } else { "" };
+    let mark = if total > most { theme.mark("…", "...") } else { "" };
     let mark = if width(mark) > most { "" } else { mark };
     let mut room = most.saturating_sub(width(mark));
     let mut shown = String::new();
     for (style, text) in pieces {
         let (start, rest) = split(text, room);
-        shown.push_str(&look.paint(*style, start));
+        shown.push_str(&theme.paint(*style, start));
         room = room.saturating_sub(width(start));
         if !rest.is_empty() {
             shown.push_str(mark);
@@ -179,7 +178,7 @@ pub(crate) fn painted(pieces: &[(Style, String)], most: usize, look: &Look) -> S
     shown
 }
 
-/// Pieces cut hard into rows that fit, without losing a letter. At least one row.
+/// Splits styled pieces at exactly `most` columns, keeping every character. Returns at least one row.
 pub(crate) fn rows(pieces: &[(Style, String)], most: usize) -> Vec<Vec<(Style, String)>> {
     let most = most.max(1);
     let mut rows = vec![Vec::new()];
@@ -189,7 +188,7 @@ pub(crate) fn rows(pieces: &[(Style, String)], most: usize) -> Vec<Vec<(Style, S
         while !rest.is_empty() {
             let (mut start, mut after) = split(rest, room);
             if start.is_empty() && room == most {
-                // A letter wider than the row has to go somewhere.
+                // A character wider than the row still has to be placed.
                 (start, after) = rest.split_at(rest.chars().next().map_or(rest.len(), char::len_utf8));
             }
             if let Some(row) = rows.last_mut().filter(|_| !start.is_empty()) {

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn aligned_text_stays_aligned_and_hidden_text_is_written_out() {
+fn keeps_alignment_and_reveals_hidden_characters() {
     assert_eq!(line("name          count"), "name          count");
     assert_eq!(line("a\tb"), "a    b");
     assert_eq!(line("idée\u{a0}: oui"), "idée : oui");
@@ -13,19 +13,19 @@ fn aligned_text_stays_aligned_and_hidden_text_is_written_out() {
 }
 
 #[test]
-fn a_text_is_cut_by_columns_and_says_so() {
-    let look = Look::plain(80);
-    assert_eq!(cut("abcdef", 6, &look), "abcdef");
-    assert_eq!(cut("abcdefg", 6, &look), "abcde…");
-    assert_eq!(cut("漢字漢字", 6, &look), "漢字…");
-    assert_eq!(cut("abc", 0, &look), "");
-    let ascii = Look { unicode: false, ..look };
+fn cuts_by_columns_with_ellipsis() {
+    let theme = Theme::plain(80);
+    assert_eq!(cut("abcdef", 6, &theme), "abcdef");
+    assert_eq!(cut("abcdefg", 6, &theme), "abcde…");
+    assert_eq!(cut("漢字漢字", 6, &theme), "漢字…");
+    assert_eq!(cut("abc", 0, &theme), "");
+    let ascii = Theme { unicode: false, ..theme };
     assert_eq!(cut("abcdefg", 6, &ascii), "abc...");
     assert_eq!(cut("abcdefg", 2, &ascii), "ab");
 }
 
 #[test]
-fn words_wrap_and_long_words_break() {
+fn wraps_words_and_breaks_long_ones() {
     assert_eq!(wrap("one two three", 7), ["one two", "three"]);
     assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
     assert_eq!(wrap("", 4), [""]);
@@ -34,14 +34,14 @@ fn words_wrap_and_long_words_break() {
 }
 
 #[test]
-fn the_first_line_that_says_something_is_found() {
+fn finds_first_nonempty_line() {
     assert_eq!(first_line("\n  \n error: x\nmore"), "error: x");
     assert_eq!(first_line(""), "");
     assert_eq!(lines("a\r\nb").collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[test]
-fn rows_lose_nothing() {
+fn rows_keep_all_text() {
     let pieces = [(Style::Plain, "ab cd".to_owned()), (Style::Strong, "漢字e".to_owned())];
     for most in 1..12 {
         let rows = rows(&pieces, most);
@@ -54,7 +54,7 @@ fn rows_lose_nothing() {
 }
 
 #[test]
-fn shell_words_are_read_back_as_they_are() {
+fn quotes_shell_words() {
     for (word, quoted) in [
         ("Bash(make)", "'Bash(make)'"),
         ("plain-word_1.txt", "plain-word_1.txt"),

@@ -1,8 +1,8 @@
-//! The flags that programs start Claude Code with, so that they can start us instead.
+//! Parses Claude Code's flags, so that programs made for it can start Lariat instead.
 //!
-//! Owns one table: what each flag takes and means here. What is not possible is warned of, unless it restricts: a run that
-//! should be restricted and cannot be is refused, and so is one with a flag that is not known, because that may restrict.
-//! Our own commands begin with a word; these begin with a flag, so that the two cannot be confused.
+//! One table says what each flag takes and does here. An unsupported flag causes a warning, unless it restricts the run: then
+//! the run is refused. So is a run with an unknown flag, because that flag may restrict. Lariat's own commands start with a
+//! word and these start with a flag, so the two cannot be confused.
 
 use lariat_service::Which;
 use serde_json::Value;
@@ -10,16 +10,16 @@ use serde_json::Value;
 use crate::args::run::Output;
 use crate::args::task::{Schema, Task};
 
-/// What the flags ask for.
+/// What the flags request.
 #[derive(Debug)]
-pub(crate) enum Asked {
-    /// The version.
+pub(crate) enum CompatCommand {
+    /// Print the version.
     Version,
-    /// A run.
+    /// Run a task.
     Run(Box<Task>),
 }
 
-/// What a flag does.
+/// The values and the effect of a flag.
 #[derive(Clone, Copy)]
 enum Flag {
     /// Takes nothing.
@@ -27,30 +27,30 @@ enum Flag {
     /// Takes a value.
     Valued(fn(&mut Task, &str)),
     /// Takes one value or more, up to the next flag.
-    Listed(fn(&mut Task, &str)),
+    ListValued(fn(&mut Task, &str)),
     /// Takes a value, or nothing.
     Optional(fn(&mut Task, Option<&str>)),
-    /// Takes nothing, and nothing here depends on it.
-    Idle,
-    /// Takes a value, and nothing here depends on it.
-    IdleValued,
-    /// Takes nothing, and cannot be done.
-    Lacking,
-    /// Takes a value, and cannot be done.
-    LackingValued,
-    /// Takes a value, restricts, and cannot be done.
+    /// Takes nothing, and has no effect here.
+    Ignored,
+    /// Takes a value, and has no effect here.
+    IgnoredValued,
+    /// Takes nothing, and is not supported.
+    Unsupported,
+    /// Takes a value, and is not supported.
+    UnsupportedValued,
+    /// Takes a value, restricts the run, and is not supported.
     RefusedValued,
 }
 
-/// Every flag that is known.
+/// All known flags.
 const FLAGS: &[(&str, Flag)] = &[
     ("print", Flag::Bare(|_| {})),
     ("verbose", Flag::Bare(|task| task.verbose = true)),
     ("output-format", Flag::Valued(output)),
     ("input-format", Flag::Valued(input)),
-    ("include-partial-messages", Flag::Bare(|task| task.wishes.partial = true)),
-    ("replay-user-messages", Flag::Bare(|task| task.wishes.replay = true)),
-    ("include-hook-events", Flag::Bare(|task| task.wishes.hooks = true)),
+    ("include-partial-messages", Flag::Bare(|task| task.stream_options.partial = true)),
+    ("replay-user-messages", Flag::Bare(|task| task.stream_options.replay = true)),
+    ("include-hook-events", Flag::Bare(|task| task.stream_options.hooks = true)),
     ("model", Flag::Valued(|task, value| task.set("model", value.into()))),
     ("fallback-model", Flag::Valued(|task, value| task.set("fallback_models", list(value).into()))),
     ("permission-mode", Flag::Valued(|task, value| task.set("mode", value.into()))),
@@ -60,54 +60,54 @@ const FLAGS: &[(&str, Flag)] = &[
     ("max-budget-usd", Flag::Valued(|task, value| number(task, "limits.cost", value))),
     ("system-prompt", Flag::Valued(words)),
     ("append-system-prompt", Flag::Valued(words)),
-    ("allowedTools", Flag::Listed(|task, value| task.allow.extend(rules(value)))),
-    ("allowed-tools", Flag::Listed(|task, value| task.allow.extend(rules(value)))),
-    ("disallowedTools", Flag::Listed(|task, value| task.deny.extend(rules(value)))),
-    ("disallowed-tools", Flag::Listed(|task, value| task.deny.extend(rules(value)))),
+    ("allowedTools", Flag::ListValued(|task, value| task.allow.extend(rules(value)))),
+    ("allowed-tools", Flag::ListValued(|task, value| task.allow.extend(rules(value)))),
+    ("disallowedTools", Flag::ListValued(|task, value| task.deny.extend(rules(value)))),
+    ("disallowed-tools", Flag::ListValued(|task, value| task.deny.extend(rules(value)))),
     ("continue", Flag::Bare(|task| task.which = Which::Continue)),
     ("resume", Flag::Optional(resume)),
     ("fork-session", Flag::Bare(|task| task.forks = true)),
     ("no-session-persistence", Flag::Bare(|task| task.ephemeral = true)),
-    ("json-schema", Flag::Valued(|task, value| task.schema = Some(Schema::Given(value.to_owned())))),
+    ("json-schema", Flag::Valued(|task, value| task.schema = Some(Schema::Text(value.to_owned())))),
     ("effort", Flag::Valued(|task, value| task.set("thinking", effort(value).into()))),
     ("thinking", Flag::Valued(|task, value| task.set("thinking", thinking(value).into()))),
     ("max-thinking-tokens", Flag::Valued(thinking_tokens)),
-    ("thinking-display", Flag::IdleValued),
-    ("strict-mcp-config", Flag::Idle),
-    ("debug", Flag::Idle),
-    ("debug-to-stderr", Flag::Idle),
-    ("allow-dangerously-skip-permissions", Flag::Idle),
-    ("tools", Flag::Listed(tools)),
-    ("add-dir", Flag::LackingValued),
-    ("mcp-config", Flag::LackingValued),
-    ("settings", Flag::Valued(|task, value| task.given.push(value.to_owned()))),
+    ("thinking-display", Flag::IgnoredValued),
+    ("strict-mcp-config", Flag::Ignored),
+    ("debug", Flag::Ignored),
+    ("debug-to-stderr", Flag::Ignored),
+    ("allow-dangerously-skip-permissions", Flag::Ignored),
+    ("tools", Flag::ListValued(tools)),
+    ("add-dir", Flag::UnsupportedValued),
+    ("mcp-config", Flag::UnsupportedValued),
+    ("settings", Flag::Valued(|task, value| task.settings_texts.push(value.to_owned()))),
     ("setting-sources", Flag::Valued(sources)),
-    ("system-prompt-file", Flag::LackingValued),
-    ("session-id", Flag::LackingValued),
-    ("resume-session-at", Flag::LackingValued),
-    ("resume-drops-turn", Flag::LackingValued),
-    ("session-mirror", Flag::Lacking),
+    ("system-prompt-file", Flag::UnsupportedValued),
+    ("session-id", Flag::UnsupportedValued),
+    ("resume-session-at", Flag::UnsupportedValued),
+    ("resume-drops-turn", Flag::UnsupportedValued),
+    ("session-mirror", Flag::Unsupported),
     ("task-budget", Flag::RefusedValued),
-    ("betas", Flag::LackingValued),
-    ("agents", Flag::LackingValued),
-    ("plugin-dir", Flag::LackingValued),
+    ("betas", Flag::UnsupportedValued),
+    ("agents", Flag::UnsupportedValued),
+    ("plugin-dir", Flag::UnsupportedValued),
 ];
 
-/// What the words ask for, if they begin with a flag of this family.
-pub(crate) fn parse(words: &[String]) -> Option<Asked> {
+/// Parses the arguments if they start with a Claude Code flag.
+pub(crate) fn parse(words: &[String]) -> Option<CompatCommand> {
     let first = words.first()?;
     if matches!(first.as_str(), "-v") {
-        return Some(Asked::Version);
+        return Some(CompatCommand::Version);
     }
     let is_short = matches!(first.as_str(), "-p" | "-c" | "-r");
     let is_known = first.strip_prefix("--").is_some_and(|flag| find(name(flag).0).is_some());
-    (is_short || is_known).then(|| Asked::Run(Box::new(read(words))))
+    (is_short || is_known).then(|| CompatCommand::Run(Box::new(read(words))))
 }
 
 fn read(words: &[String]) -> Task {
     let mut task = Task::default();
-    // A program that holds the session gives no prompt among the flags: a word after an unknown flag is its value.
-    let held = words.iter().zip(words.iter().skip(1)).any(|(flag, value)| is_held(flag, value));
+    // A controlling program passes no prompt as an argument, so a word after an unknown flag is its value.
+    let controlled = words.iter().zip(words.iter().skip(1)).any(|(flag, value)| is_controlled(flag, value));
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
         let long = match word {
@@ -125,26 +125,25 @@ fn read(words: &[String]) -> Task {
                     continue;
                 }
                 None => {
-                    let why =
-                        "there is a prompt already; flags have one value, or several separated by commas";
+                    let why = "there is already a prompt; separate several values of a flag with commas";
                     task.refused.push((format!("`{word}`"), why.to_owned()));
                     continue;
                 }
             },
         };
         let (name, inline) = name(long);
-        // A value may begin with a dash where one must come; an optional one may not.
+        // A required value may start with a dash; an optional one may not.
         let mut value = || inline.or_else(|| words.next());
         match find(name) {
             Some(Flag::Bare(act)) => act(&mut task),
             Some(Flag::Valued(act)) => match value() {
                 Some(value) => act(&mut task, value),
-                None => task.refuse(name, "it has no value"),
+                None => task.refuse(name, "a value is missing"),
             },
-            Some(Flag::Listed(act)) => {
+            Some(Flag::ListValued(act)) => {
                 match value() {
                     Some(value) => act(&mut task, value),
-                    None => task.refuse(name, "it has no value"),
+                    None => task.refuse(name, "a value is missing"),
                 }
                 while let Some(value) = words.next_if(|next| inline.is_none() && !next.starts_with('-')) {
                     act(&mut task, value);
@@ -154,24 +153,24 @@ fn read(words: &[String]) -> Task {
                 let next = words.next_if(|next| inline.is_none() && !next.starts_with('-'));
                 act(&mut task, inline.or(next));
             }
-            Some(Flag::Idle) => {}
-            Some(Flag::IdleValued) => {
+            Some(Flag::Ignored) => {}
+            Some(Flag::IgnoredValued) => {
                 let _ = value();
             }
-            Some(Flag::Lacking) => task.warnings.push(format!("--{name} is not supported")),
-            Some(Flag::LackingValued) => {
+            Some(Flag::Unsupported) => task.warnings.push(format!("--{name} is not supported")),
+            Some(Flag::UnsupportedValued) => {
                 let _ = value();
                 task.warnings.push(format!("--{name} is not supported"));
             }
             Some(Flag::RefusedValued) => {
                 let _ = value();
-                task.refuse(name, "it is not supported");
+                task.refuse(name, "Lariat does not support it");
             }
             None => {
-                if held && inline.is_none() {
+                if controlled && inline.is_none() {
                     words.next_if(|next| !next.starts_with('-'));
                 }
-                task.refuse(name, "it is not known, so it may restrict");
+                task.refuse(name, "unknown flag, which may be a restriction");
             }
         }
     }
@@ -184,7 +183,7 @@ impl Task {
     }
 }
 
-fn is_held(flag: &str, value: &str) -> bool {
+fn is_controlled(flag: &str, value: &str) -> bool {
     flag == "--input-format=stream-json" || (flag == "--input-format" && value == "stream-json")
 }
 
@@ -201,23 +200,23 @@ fn output(task: &mut Task, value: &str) {
         "text" => Output::Text,
         "json" => Output::Json,
         "stream-json" => Output::StreamJson,
-        other => return task.warnings.push(format!("--output-format {other} is not known")),
+        other => return task.warnings.push(format!("unknown value `{other}` for --output-format")),
     };
 }
 
 fn input(task: &mut Task, value: &str) {
     match value {
-        "stream-json" => task.held = true,
+        "stream-json" => task.controlled = true,
         "text" => {}
-        other => task.warnings.push(format!("--input-format {other} is not known")),
+        other => task.warnings.push(format!("unknown value `{other}` for --input-format")),
     }
 }
 
 fn prompt_tool(task: &mut Task, value: &str) {
     if value == "stdio" {
-        task.answers = true;
+        task.answers_approvals = true;
     } else {
-        task.warnings.push(format!("--permission-prompt-tool {value} is not supported: only stdio is"));
+        task.warnings.push(format!("--permission-prompt-tool {value} is not supported; use stdio"));
     }
 }
 
@@ -233,7 +232,7 @@ fn resume(task: &mut Task, value: Option<&str>) {
     task.which = value.map_or(Which::Continue, |id| Which::Resume(id.to_owned()));
 }
 
-/// A cap. What is no number is refused with the settings, as any cap that cannot be read.
+/// Sets a limit. Validation of the settings refuses a value that is not a number.
 fn number(task: &mut Task, path: &str, value: &str) {
     let number = serde_json::from_str::<Value>(value).ok().filter(Value::is_number);
     task.set(path, number.unwrap_or_else(|| value.into()));
@@ -257,12 +256,12 @@ fn thinking_tokens(task: &mut Task, value: &str) {
         Ok(1..=4_096) => "low",
         Ok(4_097..=16_384) => "medium",
         Ok(_) => "high",
-        Err(_) => return task.refuse("max-thinking-tokens", "it must be a whole number"),
+        Err(_) => return task.refuse("max-thinking-tokens", "expected a whole number"),
     };
     task.set("thinking", level.into());
 }
 
-/// The tools that there are: `default` for all, nothing for none.
+/// The tools to offer: `default` for all, an empty value for none.
 fn tools(task: &mut Task, value: &str) {
     if value != "default" {
         let names = value.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned);
@@ -270,8 +269,8 @@ fn tools(task: &mut Task, value: &str) {
     }
 }
 
-/// Which settings count. The person's own always do; without the project's, nothing of the project is trusted, and its
-/// rules that deny or ask count all the same.
+/// The settings to load. The user's own settings always apply. Without the project's, nothing of the project is trusted, but
+/// its deny and ask rules still apply.
 fn sources(task: &mut Task, value: &str) {
     let names: Vec<&str> = value.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     if let Some(name) = names.iter().find(|name| !["user", "project", "local"].contains(name)) {
@@ -284,7 +283,7 @@ fn list(value: &str) -> Vec<Value> {
     value.split(',').map(str::trim).filter(|word| !word.is_empty()).map(Value::from).collect()
 }
 
-/// Rules are separated by commas and spaces that are not inside of parentheses.
+/// Splits rules at commas and spaces outside parentheses.
 fn rules(value: &str) -> Vec<String> {
     let (mut rules, mut depth) = (vec![String::new()], 0_usize);
     for letter in value.chars() {

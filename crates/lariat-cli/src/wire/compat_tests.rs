@@ -1,31 +1,31 @@
 use lariat_service::Which;
 use serde_json::json;
 
-use super::{Asked, parse};
+use super::{CompatCommand, parse};
 use crate::args::run::Output;
 use crate::args::task::{Schema, Task};
 
-fn words(line: &[&str]) -> Option<Asked> {
+fn words(line: &[&str]) -> Option<CompatCommand> {
     parse(&line.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
 }
 
 fn task(line: &[&str]) -> Task {
-    let Some(Asked::Run(task)) = words(line) else { panic!("{line:?} is no run") };
+    let Some(CompatCommand::Run(task)) = words(line) else { panic!("{line:?} is not a run") };
     *task
 }
 
 #[test]
-fn our_own_commands_are_not_taken_for_flags_of_others() {
+fn ignores_our_own_commands() {
     for line in
         [&["run", "--model", "x"][..], &["--help"], &["-h"], &["--version"], &["-V"], &["--nonsense"], &[]]
     {
         assert!(words(line).is_none(), "{line:?}");
     }
-    assert!(matches!(words(&["-v"]), Some(Asked::Version)));
+    assert!(matches!(words(&["-v"]), Some(CompatCommand::Version)));
 }
 
 #[test]
-fn what_the_python_sdk_sends_is_understood() {
+fn parses_flags_of_the_python_sdk() {
     let task = task(&[
         "--output-format",
         "stream-json",
@@ -62,15 +62,15 @@ fn what_the_python_sdk_sends_is_understood() {
         json!({ "limits": { "turns": 3, "cost": 0.5 }, "model": "test/x", "mode": "acceptEdits" })
     );
     assert_eq!((task.which, task.forks), (Which::Resume("abc".to_owned()), true));
-    assert!(task.held && task.answers);
-    assert_eq!(task.schema, Some(Schema::Given("{}".to_owned())));
-    assert!(task.wishes.partial);
-    assert_eq!(task.system_prompt, None, "an empty prompt is none");
+    assert!(task.controlled && task.answers_approvals);
+    assert_eq!(task.schema, Some(Schema::Text("{}".to_owned())));
+    assert!(task.stream_options.partial);
+    assert_eq!(task.system_prompt, None, "an empty prompt is ignored");
     assert_eq!(task.warnings, Vec::<String>::new());
 }
 
 #[test]
-fn a_printed_run_has_its_prompt_anywhere() {
+fn finds_prompt_at_any_position() {
     for line in [
         &["-p", "do it", "--output-format", "json"][..],
         &["--output-format=json", "--print", "do it"],
@@ -78,23 +78,23 @@ fn a_printed_run_has_its_prompt_anywhere() {
     ] {
         let task = task(line);
         assert_eq!((task.prompt.as_deref(), task.output), (Some("do it"), Output::Json), "{line:?}");
-        assert!(!task.held);
+        assert!(!task.controlled);
     }
 }
 
 #[test]
-fn what_is_not_known_is_refused_and_what_cannot_be_done_is_warned_of() {
+fn refuses_unknown_flags_and_warns_about_unsupported_ones() {
     let asked = task(&["-p", "--from-the-future", "do it"]);
     assert_eq!(asked.refused[0].0, "--from-the-future");
-    let held = task(&["--verbose", "--from-the-future", "7", "--input-format", "stream-json"]);
-    assert_eq!((held.prompt.as_deref(), held.refused.len()), (None, 1));
+    let controlled = task(&["--verbose", "--from-the-future", "7", "--input-format", "stream-json"]);
+    assert_eq!((controlled.prompt.as_deref(), controlled.refused.len()), (None, 1));
     let lacking = task(&["-p", "--mcp-config", "{}", "do it"]);
     assert_eq!(lacking.warnings, ["--mcp-config is not supported"]);
     assert_eq!((lacking.prompt.as_deref(), lacking.refused.len()), (Some("do it"), 0));
 }
 
 #[test]
-fn lists_of_rules_and_tools_go_on_to_the_next_flag() {
+fn list_flags_take_values_up_to_the_next_flag() {
     let asked =
         task(&["-p", "do it", "--disallowedTools", "Bash(rm *)", "Edit", "--tools", "Read,Glob", "Bash"]);
     assert_eq!(asked.deny, ["Bash(rm *)", "Edit"]);
@@ -105,17 +105,17 @@ fn lists_of_rules_and_tools_go_on_to_the_next_flag() {
 }
 
 #[test]
-fn every_flag_that_takes_a_value_refuses_to_go_without() {
+fn flags_with_value_require_one() {
     for (name, flag) in super::FLAGS {
         let needs =
-            matches!(flag, super::Flag::Valued(_) | super::Flag::Listed(_) | super::Flag::RefusedValued);
+            matches!(flag, super::Flag::Valued(_) | super::Flag::ListValued(_) | super::Flag::RefusedValued);
         let asked = task(&["-p", "x", &format!("--{name}")]);
         assert_eq!(asked.refused.is_empty(), !needs, "--{name}: {:?}", asked.refused);
     }
 }
 
 #[test]
-fn sources_without_the_project_trust_nothing_of_it() {
+fn setting_sources_without_project_revoke_trust() {
     for (value, distrusts) in [("", true), ("user", true), ("user,project,local", false), ("local", false)] {
         assert_eq!(task(&["-p", "x", "--setting-sources", value]).distrusting, distrusts, "{value}");
     }
@@ -123,7 +123,7 @@ fn sources_without_the_project_trust_nothing_of_it() {
 }
 
 #[test]
-fn resuming_without_an_id_goes_on_with_the_last_session() {
+fn resume_without_id_continues_last_session() {
     assert_eq!(task(&["-r", "-p", "x"]).which, Which::Continue);
     assert_eq!(task(&["-r", "abc", "-p", "x"]).which, Which::Resume("abc".to_owned()));
     assert_eq!(task(&["-c", "-p", "x"]).which, Which::Continue);

@@ -1,6 +1,6 @@
-//! The result: how a run ended, as one JSON document. `--output json` is this alone, `stream-json` ends with it.
+//! The result of a run as one JSON document. `--output json` prints only this; `stream-json` ends with it.
 //!
-//! Owns the subtypes. A run that was not finished has no `result` but says in `errors` why.
+//! A run that did not complete has no `result`; `errors` says why.
 
 use std::time::Duration;
 
@@ -15,38 +15,30 @@ use super::messages;
 use super::tally::{Tally, millis};
 use crate::failure::limit_words;
 
-/// What an answer came to that must have a form.
+/// Whether the answer matches the requested schema.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Form {
-    /// It has it.
-    Fits(Value),
-    /// It does not, in the model's last try, for this reason.
-    Misfit(String),
+pub(crate) enum SchemaCheck {
+    /// It matches.
+    Match(Value),
+    /// The model's last attempt does not match, for this reason.
+    Mismatch(String),
 }
 
-/// How a prompt ended: the sum of the runs that it took.
+/// How a prompt ended, summed over all its runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Ending {
-    /// Why the last run ended.
     pub(crate) outcome: RunOutcome,
-    /// The last reply.
     pub(crate) text: String,
-    /// Why the model stopped last.
     pub(crate) stop_reason: Option<StopReason>,
-    /// Everything that was used.
     pub(crate) usage: Usage,
-    /// Turns.
     pub(crate) turns: u32,
-    /// How long it took.
     pub(crate) duration: Duration,
-    /// The files that tools changed.
     pub(crate) files: Vec<FileChange>,
-    /// What the answer came to, when it must have a form.
-    pub(crate) form: Option<Form>,
+    /// The result of the schema check, if there is a schema.
+    pub(crate) schema_check: Option<SchemaCheck>,
 }
 
 impl Ending {
-    /// The end of one run.
     pub(crate) fn of(output: &AgentOutput) -> Self {
         Self {
             outcome: output.outcome.clone(),
@@ -56,11 +48,11 @@ impl Ending {
             turns: output.turns,
             duration: output.duration,
             files: output.files_changed.clone(),
-            form: None,
+            schema_check: None,
         }
     }
 
-    /// The end of what needed no run.
+    /// The end if no run was needed.
     pub(crate) fn nothing() -> Self {
         Self {
             outcome: RunOutcome::Completed,
@@ -70,11 +62,11 @@ impl Ending {
             turns: 0,
             duration: Duration::ZERO,
             files: Vec::new(),
-            form: None,
+            schema_check: None,
         }
     }
 
-    /// The same, after another.
+    /// Adds the figures of an earlier run.
     pub(crate) fn after(mut self, earlier: Option<&Self>) -> Self {
         if let Some(earlier) = earlier {
             self.usage += earlier.usage;
@@ -88,8 +80,8 @@ impl Ending {
     }
 
     fn subtype(&self) -> &'static str {
-        match (&self.outcome, &self.form) {
-            (RunOutcome::Completed, Some(Form::Misfit(_))) => "error_max_structured_output_retries",
+        match (&self.outcome, &self.schema_check) {
+            (RunOutcome::Completed, Some(SchemaCheck::Mismatch(_))) => "error_max_structured_output_retries",
             (RunOutcome::Completed, _) => "success",
             (RunOutcome::LimitReached { limit: LimitKind::Turns, .. }, _) => "error_max_turns",
             (RunOutcome::LimitReached { limit: LimitKind::Cost, .. }, _) => "error_max_budget_usd",
@@ -97,7 +89,7 @@ impl Ending {
         }
     }
 
-    /// Why the loop ended, in the words of the SDKs.
+    /// Why the loop ended, as the SDKs name it.
     fn terminal_reason(&self) -> &'static str {
         match &self.outcome {
             RunOutcome::Completed => "completed",
@@ -113,25 +105,25 @@ impl Ending {
         }
     }
 
-    /// What went wrong, in words.
+    /// What went wrong; `None` on success.
     pub(crate) fn error(&self) -> Option<String> {
-        Some(match (&self.outcome, &self.form) {
-            (RunOutcome::Completed, Some(Form::Misfit(problem))) => {
-                format!("the answer does not fit the schema: {problem}")
+        Some(match (&self.outcome, &self.schema_check) {
+            (RunOutcome::Completed, Some(SchemaCheck::Mismatch(problem))) => {
+                format!("the answer does not match the schema: {problem}")
             }
             (RunOutcome::Completed, _) => return None,
             (RunOutcome::Rejected, _) => "the prompt was rejected".to_owned(),
             (RunOutcome::Aborted, _) => "interrupted".to_owned(),
             (RunOutcome::StoppedByHook, _) => "a hook stopped the run".to_owned(),
             (RunOutcome::LimitReached { limit, scope }, _) => limit_words(*limit, *scope),
-            (RunOutcome::Repetition, _) => "the model went round in a circle".to_owned(),
+            (RunOutcome::Repetition, _) => "the model kept repeating itself".to_owned(),
             (RunOutcome::ContextFull(full), _) => full.to_string(),
             (RunOutcome::Failed { error }, _) => error.clone(),
             (other, _) => format!("{other:?}"),
         })
     }
 
-    /// The document.
+    /// The JSON document.
     pub(crate) fn result(&self, session: &str, uuid: Uuid, window: u64, tally: &Tally) -> Value {
         let subtype = self.subtype();
         let mut result = Map::new();
@@ -152,7 +144,7 @@ impl Ending {
         set("usage", messages::usage(&self.usage));
         set("modelUsage", tally.models(window));
         set("permission_denials", json!(tally.denied()));
-        if let Some(Form::Fits(value)) = &self.form {
+        if let Some(SchemaCheck::Match(value)) = &self.schema_check {
             set("structured_output", value.clone());
         }
         set("session_id", json!(session));

@@ -1,6 +1,6 @@
-//! Replies and results in the shape of Anthropic's Messages API, whatever service the model is at.
+//! Converts replies and results to the shape of Anthropic's Messages API, for any provider.
 //!
-//! Owns the names of fields, kinds of blocks and reasons to stop. Blocks of a kind that is not known are written as read.
+//! Blocks of an unknown kind are written unchanged.
 
 use lariat_core::content::Content;
 use lariat_core::id::MessageId;
@@ -9,7 +9,6 @@ use lariat_core::usage::Usage;
 use lariat_guard::hooks::{claude_input, claude_name};
 use serde_json::{Value, json};
 
-/// A reply.
 pub(super) fn reply(id: MessageId, reply: &AssistantMessage) -> Value {
     json!({
         "id": reply_id(id),
@@ -23,12 +22,12 @@ pub(super) fn reply(id: MessageId, reply: &AssistantMessage) -> Value {
     })
 }
 
-/// The id of a reply, as the API would write it.
+/// The id of a reply, in the API's format.
 pub(super) fn reply_id(id: MessageId) -> String {
     format!("msg_{}", id.uuid().simple())
 }
 
-/// A user message with the result of a call.
+/// A user message with a tool result.
 pub(super) fn tool_result(result: &ToolResultMessage) -> Value {
     let content: Vec<Value> = result.content.iter().map(block).collect();
     let content = match result.content.as_slice() {
@@ -46,12 +45,10 @@ pub(super) fn tool_result(result: &ToolResultMessage) -> Value {
     })
 }
 
-/// A user message.
 pub(super) fn user(content: &[Content]) -> Value {
     json!({ "role": "user", "content": content.iter().map(block).collect::<Vec<_>>() })
 }
 
-/// One block.
 pub(super) fn block(content: &Content) -> Value {
     match content {
         Content::Text { text } => json!({ "type": "text", "text": text }),
@@ -59,7 +56,7 @@ pub(super) fn block(content: &Content) -> Value {
             "type": "image",
             "source": { "type": "base64", "media_type": mime_type, "data": data },
         }),
-        // Readers of the API insist on the field.
+        // Clients of the API require the field.
         Content::Thinking { thinking, signature } => json!({
             "type": "thinking", "thinking": thinking, "signature": signature.as_deref().unwrap_or_default(),
         }),
@@ -74,7 +71,7 @@ pub(super) fn block(content: &Content) -> Value {
     }
 }
 
-/// Why a model stopped; nothing where the API has no word for it.
+/// Why a model stopped; `None` if the API has no name for it.
 pub(super) const fn stop_reason(reason: StopReason) -> Option<&'static str> {
     match reason {
         StopReason::Stop => Some("end_turn"),
@@ -87,7 +84,7 @@ pub(super) const fn stop_reason(reason: StopReason) -> Option<&'static str> {
     }
 }
 
-/// Tokens.
+/// Token usage.
 pub(super) fn usage(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input,

@@ -1,9 +1,8 @@
-//! The pieces of a reply while it is written, as the events of the Messages API.
+//! Streams partial replies as events of the Messages API.
 //!
-//! Owns the numbering of blocks. Events of ours do not say to which call a piece of arguments belongs, so calls are told
-//! whole when the reply is complete; text and thinking are told as they come.
-//! Invariant: every block that is begun is ended before the next one and before the message ends, unless the whole message
-//! is withdrawn.
+//! Our events do not say which tool call a piece of arguments belongs to, so tool calls are sent complete at the end of the
+//! reply; text and thinking are streamed. Every started block is ended before the next one and before the message ends,
+//! unless the message is withdrawn.
 
 use lariat_core::content::Content;
 use lariat_core::event::StreamDelta;
@@ -14,22 +13,22 @@ use serde_json::{Value, json};
 
 use super::messages;
 
-/// A reply that is being written.
+/// A reply that is being streamed.
 #[derive(Debug, Default)]
 pub(super) struct Partial {
     message: Option<MessageId>,
-    open: Option<Open>,
+    open: Option<OpenBlock>,
     index: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     Text,
     Thinking,
 }
 
 impl Partial {
-    /// A reply begins.
+    /// Starts a reply.
     pub(super) fn begin(&mut self, id: MessageId, model: &str) -> Vec<Value> {
         *self = Self { message: Some(id), open: None, index: 0 };
         vec![json!({
@@ -42,19 +41,19 @@ impl Partial {
         })]
     }
 
-    /// A piece came.
+    /// Adds a piece of text or thinking.
     pub(super) fn piece(&mut self, delta: &StreamDelta) -> Vec<Value> {
         if self.message.is_none() {
             return Vec::new();
         }
         let (kind, begun, piece) = match delta {
             StreamDelta::Text { delta } => (
-                Open::Text,
+                OpenBlock::Text,
                 json!({ "type": "text", "text": "" }),
                 json!({ "type": "text_delta", "text": delta }),
             ),
             StreamDelta::Thinking { delta } => (
-                Open::Thinking,
+                OpenBlock::Thinking,
                 json!({ "type": "thinking", "thinking": "", "signature": "" }),
                 json!({ "type": "thinking_delta", "thinking": delta }),
             ),
@@ -71,12 +70,12 @@ impl Partial {
         events
     }
 
-    /// The reply broke off and is void: nothing more is told of it, and the next begins anew.
+    /// Discards a reply that was cut off. The next one starts anew.
     pub(super) fn withdraw(&mut self) {
         *self = Self::default();
     }
 
-    /// The reply is complete.
+    /// Completes the reply.
     pub(super) fn end(&mut self, id: MessageId, reply: &AssistantMessage) -> Vec<Value> {
         if self.message != Some(id) {
             return Vec::new();

@@ -1,6 +1,6 @@
-//! The lines between us and a program that holds a session: what it says and asks, what we ask and answer.
+//! The lines exchanged with a controlling program: its prompts and requests, our requests and responses.
 //!
-//! Owns their shape, in both directions; who acts on them is `commands::run::host`. Lenient in what is read.
+//! Defines their shape in both directions; `commands::run::host` acts on them. Unknown fields are ignored.
 
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_guard::hooks::{claude_input, claude_name};
@@ -8,63 +8,62 @@ use lariat_runtime::prompt::ContextReport;
 use lariat_service::Prompt;
 use serde_json::{Value, json};
 
-/// Bytes of a line at most: pictures come in lines.
-pub(crate) const LINE: usize = 10 * 1024 * 1024;
+/// Maximum bytes of a line; images are sent inside lines.
+pub(crate) const MAX_LINE_BYTES: usize = 10 * 1024 * 1024;
 
-/// What a line says.
+/// A line from the program.
 #[derive(Debug)]
-pub(crate) enum Line {
-    /// Something to do.
+pub(crate) enum ControlLine {
+    /// A prompt.
     Prompt(Prompt),
-    /// A question to us.
+    /// A request to Lariat.
     Request { id: String, request: Request },
-    /// The answer to a question of ours; an error is one that says no.
+    /// The response to our request. An error is a denial.
     Response { id: String, answer: Result<Value, String> },
-    /// A question to us need not be answered any more.
+    /// The program withdraws a request.
     Cancel,
-    /// Nothing that concerns us.
+    /// A line that Lariat ignores.
     Other,
-    /// No JSON, or not in the shape it should have.
+    /// Invalid JSON, or an unexpected shape.
     Broken(String),
 }
 
-/// What we are asked.
+/// A request from the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// To begin; with the names of what it wishes and cannot have.
-    Initialize { lacking: Vec<&'static str> },
-    /// To end the run.
+    /// Starts the session. `unsupported` names the requested features that are not supported.
+    Initialize { unsupported: Vec<&'static str> },
+    /// Stops the run.
     Interrupt,
-    /// To run other things without a question.
+    /// Changes the permission mode.
     SetMode(String),
-    /// To use another model; none for the one of the settings.
+    /// Changes the model; `None` selects the one in the settings.
     SetModel(Option<String>),
-    /// What is in the window.
+    /// Asks for the context window usage.
     ContextUsage,
-    /// Which servers of tools there are.
+    /// Asks for the MCP servers.
     McpStatus,
-    /// Something that we cannot do.
+    /// A request that Lariat does not support.
     Unknown(String),
 }
 
-/// What cannot be had of what a program may wish for when it begins.
-const LACKING: [&str; 4] = ["hooks", "agents", "skills", "sdkMcpServers"];
+/// Features of `initialize` that are not supported.
+const UNSUPPORTED: [&str; 4] = ["hooks", "agents", "skills", "sdkMcpServers"];
 
-/// Reads a line.
-pub(crate) fn read(line: &str) -> Line {
+pub(crate) fn read(line: &str) -> ControlLine {
     let value: Value = match serde_json::from_str(line) {
         Ok(value) => value,
-        Err(error) => return Line::Broken(error.to_string()),
+        Err(error) => return ControlLine::Broken(error.to_string()),
     };
     match text(&value, "type") {
         "user" => prompt(&value),
-        "control_request" => Line::Request {
+        "control_request" => ControlLine::Request {
             id: text(&value, "request_id").to_owned(),
             request: request(value.get("request").unwrap_or(&Value::Null)),
         },
         "control_response" => response(value.get("response").unwrap_or(&Value::Null)),
-        "control_cancel_request" => Line::Cancel,
-        _ => Line::Other,
+        "control_cancel_request" => ControlLine::Cancel,
+        _ => ControlLine::Other,
     }
 }
 
@@ -72,7 +71,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn prompt(value: &Value) -> Line {
+fn prompt(value: &Value) -> ControlLine {
     let content = value.get("message").and_then(|message| message.get("content"));
     let mut prompt = Prompt::default();
     match content {
@@ -89,25 +88,25 @@ fn prompt(value: &Value) -> Line {
                         let image = (text(source, "data").to_owned(), text(source, "media_type").to_owned());
                         prompt.images.push(image);
                     }
-                    other => return Line::Broken(format!("a block of kind `{other}` cannot be said")),
+                    other => return ControlLine::Broken(format!("unsupported content block `{other}`")),
                 }
             }
         }
-        _ => return Line::Broken("a user message without content".to_owned()),
+        _ => return ControlLine::Broken("a user message without content".to_owned()),
     }
-    Line::Prompt(prompt)
+    ControlLine::Prompt(prompt)
 }
 
 fn request(request: &Value) -> Request {
     match text(request, "subtype") {
         "initialize" => {
-            let is_wished = |name: &&str| match request.get(*name) {
+            let is_requested = |name: &&str| match request.get(*name) {
                 None | Some(Value::Null) => false,
                 Some(Value::Array(list)) => !list.is_empty(),
                 Some(Value::Object(map)) => !map.is_empty(),
                 Some(_) => true,
             };
-            Request::Initialize { lacking: LACKING.into_iter().filter(is_wished).collect() }
+            Request::Initialize { unsupported: UNSUPPORTED.into_iter().filter(is_requested).collect() }
         }
         "interrupt" => Request::Interrupt,
         "set_permission_mode" => Request::SetMode(text(request, "mode").to_owned()),
@@ -118,16 +117,16 @@ fn request(request: &Value) -> Request {
     }
 }
 
-fn response(response: &Value) -> Line {
+fn response(response: &Value) -> ControlLine {
     let id = text(response, "request_id").to_owned();
     let answer = match text(response, "subtype") {
         "success" => Ok(response.get("response").cloned().unwrap_or_default()),
         _ => Err(text(response, "error").to_owned()),
     };
-    Line::Response { id, answer }
+    ControlLine::Response { id, answer }
 }
 
-/// Yes, with something.
+/// A success response.
 pub(crate) fn success(id: &str, response: Value) -> Value {
     json!({
         "type": "control_response",
@@ -135,7 +134,7 @@ pub(crate) fn success(id: &str, response: Value) -> Value {
     })
 }
 
-/// No, for a reason.
+/// An error response.
 pub(crate) fn failure(id: &str, error: &str) -> Value {
     json!({
         "type": "control_response",
@@ -143,8 +142,8 @@ pub(crate) fn failure(id: &str, error: &str) -> Value {
     })
 }
 
-/// What is told to a program that begins.
-pub(crate) fn welcome(model: &str, lacking: &[&str]) -> Value {
+/// The response to `initialize`.
+pub(crate) fn welcome(model: &str, unsupported: &[&str]) -> Value {
     json!({
         "commands": [],
         "agents": [],
@@ -152,11 +151,11 @@ pub(crate) fn welcome(model: &str, lacking: &[&str]) -> Value {
         "available_output_styles": ["default"],
         "models": [{ "value": model, "displayName": model, "description": "" }],
         "account": {},
-        "hooks_applied": !lacking.contains(&"hooks"),
+        "hooks_applied": !unsupported.contains(&"hooks"),
     })
 }
 
-/// The question whether a call may run.
+/// The approval request for a tool call.
 pub(crate) fn can_use_tool(id: &str, request: &PermissionRequest, input: &Value) -> Value {
     json!({
         "type": "control_request",
@@ -175,12 +174,12 @@ pub(crate) fn can_use_tool(id: &str, request: &PermissionRequest, input: &Value)
     })
 }
 
-/// The question need not be answered any more.
+/// Withdraws an approval request.
 pub(crate) fn cancel(id: &str) -> Value {
     json!({ "type": "control_cancel_request", "request_id": id })
 }
 
-/// What an approval could remember, as changes of permissions.
+/// The rules that an approval could remember, as permission updates.
 fn suggestions(request: &PermissionRequest) -> Vec<Value> {
     let Some(remember) = &request.remember else { return Vec::new() };
     let rules: Vec<Value> = remember
@@ -195,8 +194,9 @@ fn suggestions(request: &PermissionRequest) -> Vec<Value> {
     vec![json!({ "type": "addRules", "rules": rules, "behavior": "allow", "destination": "session" })]
 }
 
-/// What an answer decides, and whether the run ends with it. What is not certainly a yes is a no. A program may change
-/// the arguments of a call; what was asked about is what runs, so a yes to other arguments is a no.
+/// The decision in a response, and whether the run should stop. Anything that is not clearly an approval is a denial. The
+/// program may return changed arguments, but only the arguments in the request can run, so an approval of other arguments is
+/// a denial.
 pub(crate) fn decision(
     answer: &Result<Value, String>,
     request: &PermissionRequest,
@@ -213,8 +213,8 @@ pub(crate) fn decision(
     }
     let shown = claude_input(&request.tool_name, input);
     if answer.get("updatedInput").is_some_and(|updated| !updated.is_null() && *updated != shown) {
-        let reason = "It was approved only with other arguments, which cannot be put in its place. \
-                      Make the call again with the arguments that are wanted.";
+        let reason = "The program approved this tool call only with different arguments, which Lariat cannot substitute. \
+                      Make the tool call again with the intended arguments.";
         return (PermissionDecision::deny(reason), false);
     }
     let updates = answer.get("updatedPermissions").and_then(Value::as_array);
@@ -235,7 +235,7 @@ pub(crate) fn decision(
     (decision, false)
 }
 
-/// A field of a change of permissions, without what is null in it.
+/// A field of a permission update, without null values.
 fn rules_of(update: &Value, name: &str) -> Value {
     let mut value = update.get(name).cloned().unwrap_or_default();
     for rule in value.as_array_mut().into_iter().flatten() {
@@ -246,7 +246,7 @@ fn rules_of(update: &Value, name: &str) -> Value {
     value
 }
 
-/// What is in the window.
+/// The usage of the context window.
 pub(crate) fn context_usage(report: &ContextReport, model: &str, window: u64) -> Value {
     let most = report.window.unwrap_or(window);
     let categories: Vec<Value> = report

@@ -2,7 +2,7 @@ use lariat_core::content::ToolCall;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use serde_json::{Value, json};
 
-use super::{Line, Request, can_use_tool, decision, read};
+use super::{ControlLine, Request, can_use_tool, decision, read};
 
 fn request() -> PermissionRequest {
     let call = ToolCall {
@@ -19,8 +19,9 @@ fn decided(answer: &Value) -> (PermissionDecision, bool) {
 }
 
 #[test]
-fn words_come_as_text_or_as_blocks_with_pictures() {
-    let Line::Prompt(prompt) = read(r#"{"type":"user","message":{"role":"user","content":"hi"}}"#) else {
+fn prompt_is_text_or_blocks_with_images() {
+    let ControlLine::Prompt(prompt) = read(r#"{"type":"user","message":{"role":"user","content":"hi"}}"#)
+    else {
         panic!("no prompt");
     };
     assert_eq!(prompt.text, "hi");
@@ -29,41 +30,41 @@ fn words_come_as_text_or_as_blocks_with_pictures() {
         { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "aGk=" } },
         { "type": "text", "text": "closely" },
     ] } });
-    let Line::Prompt(prompt) = read(&line.to_string()) else { panic!("no prompt") };
+    let ControlLine::Prompt(prompt) = read(&line.to_string()) else { panic!("no prompt") };
     assert_eq!(prompt.text, "look\nclosely");
     assert_eq!(prompt.images, [("aGk=".to_owned(), "image/png".to_owned())]);
 }
 
 #[test]
-fn what_is_not_understood_is_said_not_guessed() {
-    assert!(matches!(read("{"), Line::Broken(_)));
-    assert!(matches!(read(r#"{"type":"user"}"#), Line::Broken(_)));
+fn reports_lines_that_are_not_understood() {
+    assert!(matches!(read("{"), ControlLine::Broken(_)));
+    assert!(matches!(read(r#"{"type":"user"}"#), ControlLine::Broken(_)));
     assert!(matches!(
         read(r#"{"type":"user","message":{"content":[{"type":"document"}]}}"#),
-        Line::Broken(_)
+        ControlLine::Broken(_)
     ));
-    assert!(matches!(read(r#"{"type":"keep_alive"}"#), Line::Other));
+    assert!(matches!(read(r#"{"type":"keep_alive"}"#), ControlLine::Other));
 }
 
 #[test]
-fn requests_are_known_by_their_subtype() {
+fn parses_requests_by_subtype() {
     let asked = |request: Value| {
         let line = json!({ "type": "control_request", "request_id": "r1", "request": request });
         match read(&line.to_string()) {
-            Line::Request { id, request } if id == "r1" => request,
+            ControlLine::Request { id, request } if id == "r1" => request,
             other => panic!("{other:?}"),
         }
     };
     let begin =
         json!({ "subtype": "initialize", "hooks": { "PreToolUse": [] }, "agents": {}, "skills": null });
-    assert_eq!(asked(begin), Request::Initialize { lacking: vec!["hooks"] });
+    assert_eq!(asked(begin), Request::Initialize { unsupported: vec!["hooks"] });
     assert_eq!(asked(json!({ "subtype": "interrupt" })), Request::Interrupt);
     assert_eq!(asked(json!({ "subtype": "set_model", "model": null })), Request::SetModel(None));
     assert_eq!(asked(json!({ "subtype": "rewind_files" })), Request::Unknown("rewind_files".to_owned()));
 }
 
 #[test]
-fn only_a_certain_yes_lets_a_call_run() {
+fn only_clear_approval_lets_a_call_run() {
     use PermissionDecision::{Allow, Deny};
     assert_eq!(decided(&json!({ "behavior": "allow" })), (Allow, false));
     let same = json!({ "behavior": "allow", "updatedInput": { "command": "cargo test" } });
@@ -80,7 +81,7 @@ fn only_a_certain_yes_lets_a_call_run() {
 }
 
 #[test]
-fn an_approval_lasts_only_when_what_was_suggested_comes_back() {
+fn approval_is_remembered_only_for_suggested_rules() {
     let question = can_use_tool("q1", &request(), &json!({ "command": "cargo test" }));
     let suggestion = &question["request"]["permission_suggestions"][0];
     assert_eq!(suggestion["rules"], json!([{ "toolName": "Bash", "ruleContent": "cargo test *" }]));
@@ -91,5 +92,5 @@ fn an_approval_lasts_only_when_what_was_suggested_comes_back() {
     assert_eq!(yes(&kept), PermissionDecision::AllowAlways);
     let mut wider = suggestion.clone();
     wider["rules"] = json!([{ "toolName": "Bash" }]);
-    assert_eq!(yes(&wider), PermissionDecision::Allow, "what was not suggested is not remembered");
+    assert_eq!(yes(&wider), PermissionDecision::Allow, "a rule that was not suggested is not remembered");
 }

@@ -1,7 +1,7 @@
-//! A session as lines of JSON, one per thing that happened.
+//! Converts a session to lines of JSON, one per event.
 //!
-//! Owns which events are told and how. A pure fold: the same events give the same lines.
-//! Invariant: every line has the session and an id of its own; a reply is told once, whole, after its pieces.
+//! A pure fold: the same events result in the same lines. Every line has the session and its own id; a complete reply is sent
+//! once, after its partial pieces.
 
 use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, CompactionCause, EventRecord};
@@ -17,53 +17,48 @@ use super::messages;
 use super::partial::Partial;
 use super::tally::Tally;
 
-/// What is told besides what always is.
+/// Optional lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wishes {
-    /// Pieces of replies as they come.
+pub(crate) struct StreamOptions {
+    /// Partial replies.
     pub(crate) partial: bool,
-    /// The words of the person, as they are heard.
+    /// The user's messages, as they are received.
     pub(crate) replay: bool,
-    /// What hooks did.
+    /// Hook results.
     pub(crate) hooks: bool,
 }
 
-/// What a session is, for its first line.
+/// Facts about a session, for its first line.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
-    /// The directory.
+pub(crate) struct SessionFacts {
     pub(crate) cwd: String,
-    /// The model.
     pub(crate) model: String,
-    /// Where the service's key comes from; `none` when it needs none.
+    /// Where the provider's key comes from; `none` if there is none.
     pub(crate) key_source: String,
-    /// Tokens of its window.
+    /// Tokens of the context window.
     pub(crate) window: u64,
-    /// The names of the tools.
     pub(crate) tools: Vec<String>,
-    /// What runs without a question.
     pub(crate) mode: Mode,
 }
 
-/// The lines of a session.
+/// Converts the events of a session to lines.
 #[derive(Debug)]
 pub(crate) struct StreamJson {
     session: String,
-    wishes: Wishes,
+    stream_options: StreamOptions,
     window: u64,
     model: String,
     tally: Tally,
     partial: Partial,
-    /// What a call told besides its result, until the result is told.
+    /// The details of a tool call, until its result is written.
     details: Option<(ToolCallId, Value)>,
 }
 
 impl StreamJson {
-    /// The lines of a session.
-    pub(crate) fn new(session: impl Into<String>, wishes: Wishes) -> Self {
+    pub(crate) fn new(session: impl Into<String>, stream_options: StreamOptions) -> Self {
         Self {
             session: session.into(),
-            wishes,
+            stream_options,
             window: 0,
             model: String::new(),
             tally: Tally::default(),
@@ -72,13 +67,13 @@ impl StreamJson {
         }
     }
 
-    /// What was counted.
+    /// The counts for the result.
     pub(crate) const fn tally(&self) -> &Tally {
         &self.tally
     }
 
     /// The first line of a run.
-    pub(crate) fn init(&mut self, facts: &Facts, uuid: Uuid) -> Value {
+    pub(crate) fn init(&mut self, facts: &SessionFacts, uuid: Uuid) -> Value {
         self.window = facts.window;
         self.model.clone_from(&facts.model);
         self.line(
@@ -103,40 +98,40 @@ impl StreamJson {
         )
     }
 
-    /// The lines of an event.
+    /// The lines for an event.
     pub(crate) fn event(&mut self, record: &EventRecord) -> Vec<Value> {
         let lines = self.lines(record);
         self.tally.event(record);
-        let mut told = Vec::with_capacity(lines.len());
+        let mut written = Vec::with_capacity(lines.len());
         for (at, (id, line)) in lines.into_iter().enumerate() {
-            // Several lines of one event: an id of its own for each, and the same every time.
+            // Each line of an event has its own id, derived from the event's id.
             let own = || Uuid::from_u128(record.id.uuid().as_u128().wrapping_add(at as u128));
             let id = id.map_or_else(own, MessageId::uuid);
-            told.push(self.line(id, line));
+            written.push(self.line(id, line));
         }
-        told
+        written
     }
 
-    /// The last line of a run. What is counted for one result is not counted for the next.
+    /// The last line of a run. Resets the counts that belong to a single result.
     pub(crate) fn result(&mut self, ending: &Ending, uuid: Uuid) -> Value {
         let result = ending.result(&self.session, uuid, self.window, &self.tally);
-        self.tally.told();
+        self.tally.reset();
         result
     }
 
-    /// Lines of an event, with their id where a message has one.
+    /// The lines for an event, with the message's id if there is one.
     fn lines(&mut self, record: &EventRecord) -> Vec<(Option<MessageId>, Value)> {
         let unnamed = |lines: Vec<Value>| lines.into_iter().map(|line| (None, line)).collect();
         let system = |subtype: &str, fields: Value| vec![(None, system(subtype, fields))];
         match &record.event {
-            AgentEvent::MessageStart { message } if self.wishes.partial => {
-                // A reply that has just begun is only named.
+            AgentEvent::MessageStart { message } if self.stream_options.partial => {
+                // A reply that has just started has only an id.
                 let is_reply = message.get().is_none_or(|message| message.as_assistant().is_some());
                 let model = self.model.clone();
                 let begun = is_reply.then(|| self.partial.begin(message.id(), &model));
                 unnamed(pieces(begun.unwrap_or_default()))
             }
-            AgentEvent::MessageUpdate { delta, .. } if self.wishes.partial => {
+            AgentEvent::MessageUpdate { delta, .. } if self.stream_options.partial => {
                 unnamed(pieces(self.partial.piece(delta)))
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, details, .. } => {
@@ -162,10 +157,10 @@ impl StreamJson {
             AgentEvent::ModelRetry { attempt, delay_ms, error } => {
                 system("api_retry", json!({ "attempt": attempt, "retry_delay_ms": delay_ms, "error": error }))
             }
-            AgentEvent::HookStopped { reason } if self.wishes.hooks => {
+            AgentEvent::HookStopped { reason } if self.stream_options.hooks => {
                 system("hook_response", json!({ "hook_event": "", "outcome": "stopped", "output": reason }))
             }
-            AgentEvent::StopBlocked { reason, .. } if self.wishes.hooks => system(
+            AgentEvent::StopBlocked { reason, .. } if self.stream_options.hooks => system(
                 "hook_response",
                 json!({ "hook_event": "Stop", "outcome": "blocked", "output": reason }),
             ),
@@ -211,8 +206,8 @@ impl StreamJson {
             }
             Some(Message::User(user)) => {
                 let mark = match &user.origin {
-                    Origin::Person if self.wishes.replay => "isReplay",
-                    // What the runtime tells the model is none of the conversation.
+                    Origin::Person if self.stream_options.replay => "isReplay",
+                    // Notes from the runtime to the model are not part of the conversation.
                     _ => return Vec::new(),
                 };
                 let mut line = json!({
@@ -227,7 +222,7 @@ impl StreamJson {
         }
     }
 
-    /// A call was not let through, by a rule or by somebody who was asked.
+    /// A tool call was denied by a rule or by the user.
     fn denied(&self, result: &ToolResultMessage) -> Value {
         system(
             "permission_denied",
@@ -247,7 +242,7 @@ impl StreamJson {
     }
 }
 
-/// The tools by the names that programs made for Claude Code test for, each once.
+/// The tools under Claude Code's names, each once.
 fn tool_names(tools: &[String]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for name in tools.iter().map(|tool| claude_name(tool)) {
@@ -258,7 +253,7 @@ fn tool_names(tools: &[String]) -> Vec<&str> {
     names
 }
 
-/// What runs without a question, in Claude Code's words.
+/// Claude Code's name for a permission mode.
 pub(crate) fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::AcceptEdits => "acceptEdits",

@@ -18,17 +18,17 @@ use lariat_guard::Mode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Facts, StreamJson, Wishes};
-use crate::wire::json::{Ending, Form};
+use super::{SessionFacts, StreamJson, StreamOptions};
+use crate::wire::json::{Ending, SchemaCheck};
 
-/// Events with ids and times that count up.
+/// Events with increasing ids and times.
 #[derive(Default)]
-struct Story {
+struct EventLog {
     events: Vec<EventRecord>,
 }
 
-impl Story {
-    fn tell(mut self, event: AgentEvent) -> Self {
+impl EventLog {
+    fn add(mut self, event: AgentEvent) -> Self {
         let seq = self.events.len() as u64;
         self.events.push(EventRecord {
             v: FORMAT_VERSION,
@@ -42,11 +42,11 @@ impl Story {
     }
 
     fn turn(self) -> Self {
-        self.tell(AgentEvent::TurnStart { turn_index: 0, triggered_by: TurnTrigger::User })
+        self.add(AgentEvent::TurnStart { turn_index: 0, triggered_by: TurnTrigger::User })
     }
 
-    fn said(self, message: SharedMessage) -> Self {
-        self.tell(AgentEvent::MessageEnd { message: Recorded::Full(message) })
+    fn add_message(self, message: SharedMessage) -> Self {
+        self.add(AgentEvent::MessageEnd { message: Recorded::Full(message) })
     }
 
     fn lines(&self, stream: &mut StreamJson) -> String {
@@ -99,14 +99,14 @@ fn thinking(text: &str) -> Content {
     Content::Thinking { thinking: text.to_owned(), signature: None }
 }
 
-fn stream(wishes: Wishes) -> StreamJson {
-    let mut stream = StreamJson::new("5e550000-0000-4000-8000-000000000000", wishes);
+fn stream(stream_options: StreamOptions) -> StreamJson {
+    let mut stream = StreamJson::new("5e550000-0000-4000-8000-000000000000", stream_options);
     stream.init(&facts(), Uuid::from_u128(1));
     stream
 }
 
-fn facts() -> Facts {
-    Facts {
+fn facts() -> SessionFacts {
+    SessionFacts {
         cwd: "/work".to_owned(),
         model: "scripted".to_owned(),
         key_source: "user".to_owned(),
@@ -125,26 +125,26 @@ fn ending(outcome: RunOutcome) -> Ending {
         turns: 2,
         duration: Duration::from_millis(1_234),
         files: Vec::new(),
-        form: None,
+        schema_check: None,
     }
 }
 
-/// A turn with a call that runs, and one that does not.
-fn story() -> Story {
+/// A turn with a tool call that runs and one that is denied.
+fn event_log() -> EventLog {
     let call = |id: &str, command: &str| Content::tool_call(id, "bash", json!({ "command": command }));
     let details = json!({ "exit_code": 0 });
     let (ran, denied) = (result(12, "call_1", "hello", false), result(13, "call_2", "Denied: not now", true));
     let content =
         vec![thinking("Two calls."), Content::text("I try."), call("call_1", "ls"), call("call_2", "rm x")];
-    Story::default()
+    EventLog::default()
         .turn()
-        .said(reply(11, content, StopReason::ToolUse))
-        .tell(AgentEvent::ToolExecutionStart {
+        .add_message(reply(11, content, StopReason::ToolUse))
+        .add(AgentEvent::ToolExecutionStart {
             tool_call_id: "call_1".into(),
             tool_name: "bash".to_owned(),
             args: ArgsRef::default(),
         })
-        .tell(AgentEvent::ToolExecutionEnd {
+        .add(AgentEvent::ToolExecutionEnd {
             tool_call_id: "call_1".into(),
             tool_name: "bash".to_owned(),
             message: MessageRef::resolved(Arc::clone(&ran)),
@@ -152,35 +152,35 @@ fn story() -> Story {
             is_error: false,
             child_loop_id: None,
         })
-        .said(ran)
-        .tell(AgentEvent::PermissionDecided {
+        .add_message(ran)
+        .add(AgentEvent::PermissionDecided {
             request_id: RequestId::default(),
             tool_call_id: "call_2".into(),
             decision: PermissionDecision::deny("not now"),
         })
-        .said(denied)
+        .add_message(denied)
         .turn()
-        .said(reply(14, vec![Content::text("Done.")], StopReason::Stop))
+        .add_message(reply(14, vec![Content::text("Done.")], StopReason::Stop))
 }
 
 #[test]
-fn a_session_begins_with_what_it_is() {
-    let init = stream(Wishes::default()).init(&facts(), Uuid::from_u128(1));
+fn init_line_describes_the_session() {
+    let init = stream(StreamOptions::default()).init(&facts(), Uuid::from_u128(1));
     insta::assert_snapshot!(shown(&init));
 }
 
 #[test]
 fn replies_and_results_have_the_shape_of_the_messages_api() {
-    insta::assert_snapshot!(story().lines(&mut stream(Wishes::default())));
+    insta::assert_snapshot!(event_log().lines(&mut stream(StreamOptions::default())));
 }
 
 #[test]
-fn the_result_sums_up_what_was_told() {
-    let mut stream = stream(Wishes::default());
-    story().lines(&mut stream);
+fn result_sums_up_the_run() {
+    let mut stream = stream(StreamOptions::default());
+    event_log().lines(&mut stream);
     insta::assert_snapshot!(shown(&stream.result(&ending(RunOutcome::Completed), Uuid::from_u128(2))));
     let second = stream.result(&ending(RunOutcome::Completed), Uuid::from_u128(3));
-    assert_eq!(second["permission_denials"], json!([]), "what was denied is told once");
+    assert_eq!(second["permission_denials"], json!([]), "a denial is reported once");
     assert_eq!(second["duration_api_ms"], 0);
 }
 
@@ -189,9 +189,9 @@ fn every_end_has_its_subtype() {
     let limit = |limit| RunOutcome::LimitReached { limit, scope: BudgetScope::default() };
     let failed = RunOutcome::Failed { error: "overloaded".to_owned() };
     let mut misfit = ending(RunOutcome::Completed);
-    misfit.form = Some(Form::Misfit("it is not JSON".to_owned()));
+    misfit.schema_check = Some(SchemaCheck::Mismatch("it is not JSON".to_owned()));
     let mut fits = ending(RunOutcome::Completed);
-    fits.form = Some(Form::Fits(json!({ "sum": 4 })));
+    fits.schema_check = Some(SchemaCheck::Match(json!({ "sum": 4 })));
     let endings = [
         ending(RunOutcome::Completed),
         fits,
@@ -205,37 +205,37 @@ fn every_end_has_its_subtype() {
         ending(RunOutcome::Repetition),
         ending(failed),
     ];
-    let told = endings.iter().map(|ending| {
-        let result = stream(Wishes::default()).result(ending, Uuid::nil());
+    let written = endings.iter().map(|ending| {
+        let result = stream(StreamOptions::default()).result(ending, Uuid::nil());
         let field = |name: &str| result.get(name).map_or_else(|| "-".to_owned(), ToString::to_string);
         let fields = ["subtype", "is_error", "terminal_reason", "result", "errors", "structured_output"];
         fields.map(field).join("  ")
     });
-    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(written.collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
-fn what_happens_besides_is_told_as_the_systems_word() {
-    let story = Story::default()
-        .tell(AgentEvent::Compaction {
+fn other_events_are_system_lines() {
+    let event_log = EventLog::default()
+        .add(AgentEvent::Compaction {
             cause: CompactionCause::Threshold,
             edits: Arc::default(),
             tokens_before: 180_000,
             tokens_after: 60_000,
             usage: Usage::default(),
         })
-        .tell(AgentEvent::ModelRetry { attempt: 1, delay_ms: 500, error: "overloaded".to_owned() })
-        .tell(AgentEvent::HookStopped { reason: "enough".to_owned() })
-        .tell(AgentEvent::StopBlocked { reason: "test first".to_owned(), message_id: MessageId::default() })
-        .tell(AgentEvent::InputWarned { warning: "a secret".to_owned() });
-    let wishes = Wishes { hooks: true, ..Wishes::default() };
-    insta::assert_snapshot!(story.lines(&mut stream(wishes)));
-    let unasked = story.lines(&mut stream(Wishes::default()));
+        .add(AgentEvent::ModelRetry { attempt: 1, delay_ms: 500, error: "overloaded".to_owned() })
+        .add(AgentEvent::HookStopped { reason: "enough".to_owned() })
+        .add(AgentEvent::StopBlocked { reason: "test first".to_owned(), message_id: MessageId::default() })
+        .add(AgentEvent::InputWarned { warning: "a secret".to_owned() });
+    let stream_options = StreamOptions { hooks: true, ..StreamOptions::default() };
+    insta::assert_snapshot!(event_log.lines(&mut stream(stream_options)));
+    let unasked = event_log.lines(&mut stream(StreamOptions::default()));
     assert!(!unasked.contains("hook_response"), "{unasked}");
 }
 
 #[test]
-fn pieces_come_before_the_whole_and_only_when_they_are_wished_for() {
+fn partial_replies_precede_the_reply_on_request() {
     let whole = reply(
         11,
         vec![
@@ -247,17 +247,17 @@ fn pieces_come_before_the_whole_and_only_when_they_are_wished_for() {
     );
     let begun = || MessageRef::unresolved(whole.id());
     let piece = |delta| AgentEvent::MessageUpdate { message: begun(), delta };
-    let story = Story::default()
+    let event_log = EventLog::default()
         .turn()
-        .tell(AgentEvent::MessageStart { message: MessageRef::resolved(message(10, Message::user("look"))) })
-        .tell(AgentEvent::MessageStart { message: begun() })
-        .tell(piece(StreamDelta::Thinking { delta: "Hm.".to_owned() }))
-        .tell(piece(StreamDelta::Text { delta: "I ".to_owned() }))
-        .tell(piece(StreamDelta::Text { delta: "look.".to_owned() }))
-        .tell(piece(StreamDelta::ToolCallDelta { delta: "{\"comm".to_owned() }))
-        .said(Arc::clone(&whole));
-    let mut stream_of_pieces = stream(Wishes { partial: true, ..Wishes::default() });
-    let lines: Vec<Value> = story.events.iter().flat_map(|event| stream_of_pieces.event(event)).collect();
+        .add(AgentEvent::MessageStart { message: MessageRef::resolved(message(10, Message::user("look"))) })
+        .add(AgentEvent::MessageStart { message: begun() })
+        .add(piece(StreamDelta::Thinking { delta: "Hm.".to_owned() }))
+        .add(piece(StreamDelta::Text { delta: "I ".to_owned() }))
+        .add(piece(StreamDelta::Text { delta: "look.".to_owned() }))
+        .add(piece(StreamDelta::ToolCallDelta { delta: "{\"comm".to_owned() }))
+        .add_message(Arc::clone(&whole));
+    let mut stream_of_pieces = stream(StreamOptions { partial: true, ..StreamOptions::default() });
+    let lines: Vec<Value> = event_log.events.iter().flat_map(|event| stream_of_pieces.event(event)).collect();
     let events =
         lines.iter().filter(|line| line["type"] == "stream_event").map(|line| line["event"].to_string());
     insta::assert_snapshot!(events.collect::<Vec<_>>().join("\n"));
@@ -266,16 +266,19 @@ fn pieces_come_before_the_whole_and_only_when_they_are_wished_for() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), lines.len());
-    let unasked = story.lines(&mut stream(Wishes::default()));
+    let unasked = event_log.lines(&mut stream(StreamOptions::default()));
     assert!(!unasked.contains("stream_event"), "{unasked}");
 }
 
 #[test]
-fn words_of_a_person_are_told_only_when_they_are_wished_for() {
-    let story = Story::default()
-        .said(message(11, Message::user("do it")))
-        .said(Arc::new(AgentMessage::note("environment", "system: linux")));
-    assert_eq!(story.lines(&mut stream(Wishes::default())), "");
-    let told = story.lines(&mut stream(Wishes { replay: true, ..Wishes::default() }));
-    assert!(told.contains("do it") && told.contains("isReplay") && !told.contains("linux"), "{told}");
+fn user_messages_are_written_only_on_request() {
+    let event_log = EventLog::default()
+        .add_message(message(11, Message::user("do it")))
+        .add_message(Arc::new(AgentMessage::note("environment", "system: linux")));
+    assert_eq!(event_log.lines(&mut stream(StreamOptions::default())), "");
+    let written = event_log.lines(&mut stream(StreamOptions { replay: true, ..StreamOptions::default() }));
+    assert!(
+        written.contains("do it") && written.contains("isReplay") && !written.contains("linux"),
+        "{written}"
+    );
 }

@@ -1,7 +1,6 @@
-//! What is counted while a session goes on, for its result: time at the service, use by model, calls that were denied.
+//! Counts what the result of a run reports: time at the provider, usage by model, denied tool calls.
 //!
-//! Owns how denied calls are told from others: they have a result but were never started, and the result says so.
-//! Invariant: a call is counted as denied at most once.
+//! A denied tool call has a result but was never started, and its result says so. Each counts at most once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,24 +15,23 @@ use lariat_core::usage::Usage;
 use lariat_guard::hooks::{claude_input, claude_name};
 use serde_json::{Value, json};
 
-/// Begins the result of a call that was denied.
+/// Prefix of the result of a denied tool call.
 const DENIED: &str = "Denied: ";
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Time that the service took.
+    /// Time that the provider took.
     api: Duration,
     asked_at: Option<Timestamp>,
     models: BTreeMap<String, Usage>,
-    /// Calls of the turn.
+    /// Tool calls of the turn.
     calls: HashMap<ToolCallId, Arc<ToolCall>>,
     started: HashSet<ToolCallId>,
     denied: Vec<Value>,
 }
 
 impl Tally {
-    /// Counts an event.
     pub(crate) fn event(&mut self, record: &EventRecord) {
         match &record.event {
             AgentEvent::TurnStart { .. } => {
@@ -76,14 +74,14 @@ impl Tally {
         }
     }
 
-    /// Whether a result says that its call was not let through.
+    /// Whether a result reports a denied tool call.
     pub(super) fn is_denied(&self, result: &ToolResultMessage) -> bool {
         result.is_error
             && !self.started.contains(&result.tool_call_id)
             && joined_text(&result.content).starts_with(DENIED)
     }
 
-    /// The arguments of a call of this turn; an empty object when its reply was not seen.
+    /// The arguments of a tool call of this turn; an empty object if its reply is unknown.
     pub(crate) fn input(&self, call: &ToolCallId) -> Value {
         self.calls.get(call).map_or_else(|| json!({}), |call| call.arguments.clone())
     }
@@ -96,7 +94,7 @@ impl Tally {
         &self.denied
     }
 
-    /// Use by model, in the names of the result.
+    /// Usage by model, with the field names of the result.
     pub(super) fn models(&self, window: u64) -> Value {
         let one = |usage: &Usage| {
             json!({
@@ -112,19 +110,19 @@ impl Tally {
         self.models.iter().map(|(model, usage)| (model.clone(), one(usage))).collect()
     }
 
-    /// What everything cost so far.
+    /// The total cost so far.
     pub(super) fn cost(&self) -> f64 {
         self.models.values().fold(Usage::default(), |sum, usage| sum + *usage).cost.as_usd()
     }
 
-    /// A new result begins: what was denied is told once.
-    pub(super) fn told(&mut self) {
+    /// Resets what belongs to a single result, such as denials.
+    pub(super) fn reset(&mut self) {
         self.denied.clear();
         self.api = Duration::ZERO;
     }
 }
 
-/// Milliseconds, as many as fit.
+/// Milliseconds, saturating.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

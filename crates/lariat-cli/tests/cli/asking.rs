@@ -1,4 +1,4 @@
-//! What a person at a terminal is asked, and what is not seen there.
+//! Tests the questions at a terminal, and that typed keys are not echoed.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use lariat_host::process::{Environment, Exit, Input, Launch, Output, Process, Si
 
 use crate::kit::{Home, Scene};
 
-/// How often a terminal is looked at while something is waited for.
+/// Polling interval while waiting for output.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Starts the program on a terminal of its own. It ends with its supervisor.
+/// Starts the program on its own terminal. It ends with its supervisor.
 pub(crate) async fn start(supervisor: &Supervisor, home: &Home, args: &[&str]) -> Process {
     let command = home.command(&[]);
     let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
@@ -23,24 +23,24 @@ pub(crate) async fn start(supervisor: &Supervisor, home: &Home, args: &[&str]) -
     supervisor.start(launch).await.unwrap()
 }
 
-/// Waits until the terminal shows something. The runner of the tests ends one that waits in vain.
+/// Waits until the terminal shows a text. The test runner's timeout ends an endless wait.
 pub(crate) async fn shows(process: &Process, text: &str) {
     loop {
         let shown = String::from_utf8_lossy(&process.read(0).bytes).into_owned();
         if shown.contains(text) {
             return;
         }
-        assert!(process.exit().is_none(), "it ended, and showed {shown:?}, not {text:?}");
+        assert!(process.exit().is_none(), "it ended and showed {shown:?} instead of {text:?}");
         tokio::time::sleep(LOOK).await;
     }
 }
 
 #[tokio::test]
-async fn a_key_that_is_typed_is_not_seen() {
+async fn typed_key_is_not_echoed() {
     let home = Home::offline();
     let supervisor = Supervisor::new();
     let process = start(&supervisor, &home, &["auth", "login", "anthropic"]).await;
-    shows(&process, "key of anthropic: ").await;
+    shows(&process, "API key for anthropic: ").await;
     process.write(b"sk-typed-1\n").await.unwrap();
     let finished = process.wait().await;
     let shown = finished.output.text();
@@ -50,7 +50,7 @@ async fn a_key_that_is_typed_is_not_seen() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_person_is_asked_before_something_is_deleted() {
+async fn asks_before_deleting_a_session() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
     let supervisor = Supervisor::new();
@@ -66,10 +66,10 @@ async fn a_person_is_asked_before_something_is_deleted() {
 }
 
 #[tokio::test]
-async fn the_doctor_looks_at_the_terminal() {
+async fn doctor_checks_the_terminal() {
     let home = Home::offline();
     let supervisor = Supervisor::new();
     let process = start(&supervisor, &home, &["doctor"]).await;
     let shown = process.wait().await.output.text();
-    assert!(shown.contains("80 columns, colour"), "{shown}");
+    assert!(shown.contains("80 columns, color"), "{shown}");
 }

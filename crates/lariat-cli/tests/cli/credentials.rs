@@ -1,4 +1,4 @@
-//! Credentials that AWS's and Google's own tools would find, and the usual variables: the program with stand-ins of the vendors' services.
+//! Tests credentials that AWS's and Google's own tools would find, and the usual variables, with fake cloud services.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -7,20 +7,20 @@ use std::sync::{Arc, Mutex};
 use lariat_testkit::server::{Script, Server, Turn, Wire};
 use serde_json::json;
 
-use crate::kit::{Home, Ran};
+use crate::kit::{Home, RunResult};
 
-/// A vendor's service: answers by method and path, and keeps what it was asked.
-struct StandIn {
+/// A fake cloud service: responds by method and path, and records requests.
+struct FakeService {
     url: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl StandIn {
+impl FakeService {
     fn start(answer: impl Fn(&str) -> Option<String> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&asked);
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&requests);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let line = Self::read(&stream);
@@ -35,10 +35,10 @@ impl StandIn {
                 let _ = (&stream).write_all((head + &body).as_bytes());
             }
         });
-        Self { url, asked }
+        Self { url, requests }
     }
 
-    /// The request's first line, with its body behind it.
+    /// The request's first line, followed by its body.
     fn read(stream: &TcpStream) -> String {
         let mut reader = BufReader::new(stream);
         let (mut first, mut length) = (String::new(), 0);
@@ -59,8 +59,8 @@ impl StandIn {
         format!("{first} {}", String::from_utf8_lossy(&body))
     }
 
-    fn was_asked(&self, words: &str) -> bool {
-        self.asked.lock().unwrap().iter().any(|line| line.contains(words))
+    fn received(&self, words: &str) -> bool {
+        self.requests.lock().unwrap().iter().any(|line| line.contains(words))
     }
 }
 
@@ -74,8 +74,8 @@ async fn bedrock() -> (Home, Server) {
     (home, server)
 }
 
-/// Runs it away from the runtime's threads and gives back what the model's service got as authorization.
-async fn authorization(home: Home, server: &Server) -> (Ran, String) {
+/// Runs the program on a blocking thread. Returns the authorization header that the model provider received.
+async fn authorization(home: Home, server: &Server) -> (RunResult, String) {
     let ran = tokio::task::spawn_blocking(move || home.run(&["run", "--no-sandbox", "hello"])).await.unwrap();
     let requests = server.requests();
     let sent = requests.last().and_then(|request| request.headers.get("authorization"));
@@ -86,23 +86,23 @@ fn keys(id: &str) -> serde_json::Value {
     json!({ "AccessKeyId": id, "SecretAccessKey": "secret", "Token": "token", "Expiration": "2099-01-01T00:00:00Z", "Code": "Success" })
 }
 
-/// E1: the chains were in no build of the program.
+/// Every build must include the credential chains.
 #[tokio::test(flavor = "multi_thread")]
 async fn bedrock_takes_keys_of_a_container() {
     let (home, server) = bedrock().await;
     let service =
-        StandIn::start(|line| line.starts_with("GET /keys").then(|| keys("AKIDCONTAINER").to_string()));
+        FakeService::start(|line| line.starts_with("GET /keys").then(|| keys("AKIDCONTAINER").to_string()));
     let home = home.with("AWS_CONTAINER_CREDENTIALS_FULL_URI", &format!("{}/keys", service.url));
     let (ran, sent) = authorization(home, &server).await;
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(sent.contains("Credential=AKIDCONTAINER/") && sent.contains("/eu-west-1/bedrock/"), "{sent}");
 }
 
-/// E1: the metadata service of an instance.
+/// The metadata service of an instance.
 #[tokio::test(flavor = "multi_thread")]
 async fn bedrock_takes_keys_of_an_instance() {
     let (home, server) = bedrock().await;
-    let service = StandIn::start(|line| match line.split(' ').nth(1)? {
+    let service = FakeService::start(|line| match line.split(' ').nth(1)? {
         "/latest/api/token" => Some("session".to_owned()),
         "/latest/meta-data/iam/security-credentials/"
         | "/latest/meta-data/iam/security-credentials-extended/" => Some("role".to_owned()),
@@ -115,11 +115,11 @@ async fn bedrock_takes_keys_of_an_instance() {
     assert!(sent.contains("Credential=AKIDINSTANCE/"), "{sent}");
 }
 
-/// E1: a role by web identity, from the token service.
+/// A role by web identity, from the token service.
 #[tokio::test(flavor = "multi_thread")]
 async fn bedrock_assumes_a_role_by_web_identity() {
     let (home, server) = bedrock().await;
-    let service = StandIn::start(|line| {
+    let service = FakeService::start(|line| {
         line.contains("Action=AssumeRoleWithWebIdentity").then(|| {
             "<AssumeRoleWithWebIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><AssumeRoleWithWebIdentityResult><Credentials>\
              <AccessKeyId>AKIDROLE</AccessKeyId><SecretAccessKey>secret</SecretAccessKey><SessionToken>token</SessionToken>\
@@ -138,11 +138,11 @@ async fn bedrock_assumes_a_role_by_web_identity() {
     assert!(sent.contains("Credential=AKIDROLE/"), "{sent}");
 }
 
-/// E1: a login by single sign-on, with its token in the cache.
+/// A login by single sign-on, with its token in the cache.
 #[tokio::test(flavor = "multi_thread")]
 async fn bedrock_takes_keys_of_single_sign_on() {
     let (home, server) = bedrock().await;
-    let service = StandIn::start(|line| {
+    let service = FakeService::start(|line| {
         let keys = json!({ "roleCredentials": { "accessKeyId": "AKIDSSO", "secretAccessKey": "secret", "sessionToken": "token", "expiration": 4_070_908_800_000_u64 } });
         line.contains("/federation/credentials").then(|| keys.to_string())
     });
@@ -157,14 +157,14 @@ async fn bedrock_takes_keys_of_single_sign_on() {
     let (ran, sent) = authorization(home, &server).await;
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(sent.contains("Credential=AKIDSSO/"), "{sent}");
-    assert!(service.was_asked("role_name=Dev"));
+    assert!(service.received("role_name=Dev"));
 }
 
-/// E1: Google's metadata service, and a project from the environment.
+/// Google's metadata service, and a project from the environment.
 #[tokio::test(flavor = "multi_thread")]
 async fn vertex_takes_a_token_of_the_metadata_service() {
     let server = Server::start(Script::queue([Turn::new().text("Hello.")]).unchecked()).await.unwrap();
-    let service = StandIn::start(|line| {
+    let service = FakeService::start(|line| {
         let token = json!({ "access_token": "ya29.metadata", "expires_in": 3600, "token_type": "Bearer" });
         line.contains("/service-accounts/default/token").then(|| token.to_string())
     });
@@ -179,7 +179,7 @@ async fn vertex_takes_a_token_of_the_metadata_service() {
     assert_eq!(sent, "Bearer ya29.metadata");
 }
 
-/// E1: without any credentials the error names what was tried.
+/// Without credentials, the error names the cause.
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_aws_credentials_are_an_error_with_a_cause() {
     let (home, server) = bedrock().await;
@@ -190,7 +190,7 @@ async fn missing_aws_credentials_are_an_error_with_a_cause() {
     assert_eq!(sent, "");
 }
 
-/// E1: a gateway in place of Anthropic, by the variables that Claude Code reads.
+/// A gateway instead of Anthropic, from the variables that Claude Code reads.
 #[tokio::test(flavor = "multi_thread")]
 async fn gateway_of_the_usual_variables_gets_the_token_as_bearer() {
     let server = Server::start(Script::queue([Turn::new().text("Hello.")]).unchecked()).await.unwrap();
@@ -204,9 +204,9 @@ async fn gateway_of_the_usual_variables_gets_the_token_as_bearer() {
     assert_eq!(sent, "Bearer gateway-token-1234");
 }
 
-/// E7: the person's corrections of the catalogue were documented and never read.
+/// The user's corrections to the catalogue must take effect.
 #[test]
-fn corrections_of_the_catalogue_are_read() {
+fn reads_catalogue_corrections() {
     let home = Home::offline();
     home.write(
         "home/.config/lariat/models.json",
@@ -221,11 +221,11 @@ fn corrections_of_the_catalogue_are_read() {
     assert!(broken.code != Some(0) && broken.err.contains("models.json"), "{broken}");
 }
 
-/// E2: the collector of the usual variables gets traces, with its headers.
+/// The collector in the usual variables receives traces.
 #[tokio::test(flavor = "multi_thread")]
 async fn collector_of_the_usual_variables_gets_traces() {
     let server = Server::start(Script::queue([Turn::new().text("Hello.")]).unchecked()).await.unwrap();
-    let collector = StandIn::start(|_| Some("{}".to_owned()));
+    let collector = FakeService::start(|_| Some("{}".to_owned()));
     let home = Home::new()
         .with("LARIAT_MODEL", "anthropic/claude-sonnet-5-5")
         .with("ANTHROPIC_BASE_URL", &server.base_url(Wire::AnthropicMessages))
@@ -233,13 +233,13 @@ async fn collector_of_the_usual_variables_gets_traces() {
         .with("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
     let (ran, _) = authorization(home, &server).await;
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(collector.was_asked("POST /v1/traces"));
+    assert!(collector.received("POST /v1/traces"));
 }
 
-/// E2: everything that leaves goes through the proxy: the model, the collector.
+/// All connections use the proxy: to the model and to the collector.
 #[tokio::test(flavor = "multi_thread")]
 async fn proxy_carries_every_request_that_leaves() {
-    let proxy = StandIn::start(|_| None);
+    let proxy = FakeService::start(|_| None);
     let home = Home::new()
         .with("LARIAT_MODEL", "mine/m")
         .with("LARIAT_RETRY__ATTEMPTS", "0")
@@ -251,7 +251,7 @@ async fn proxy_carries_every_request_that_leaves() {
         "[providers.mine]\napi = \"openai-chat\"\nbase_url = \"http://models.example/v1\"\nkey_env = \"MINE_KEY\"\n",
     );
     let ran = tokio::task::spawn_blocking(move || home.run(&["run", "--no-sandbox", "hello"])).await.unwrap();
-    assert_ne!(ran.code, Some(0), "the proxy answers 404: {ran}");
-    assert!(proxy.was_asked("POST http://models.example/v1/chat/completions"));
-    assert!(proxy.was_asked("POST http://collector.example:4318/v1/"));
+    assert_ne!(ran.code, Some(0), "the proxy responds with 404: {ran}");
+    assert!(proxy.received("POST http://models.example/v1/chat/completions"));
+    assert!(proxy.received("POST http://collector.example:4318/v1/"));
 }

@@ -1,17 +1,17 @@
-//! What a desktop has that a server has not: a session bus, and a GNOME Keyring on it. Each of a test's own, gone with it.
+//! A D-Bus session bus and a GNOME Keyring for a single test. Both end with the test.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 
-use crate::ground::wait_for;
+use crate::fixture::wait_for;
 use crate::kit::Home;
 
-/// Where the bus of a home listens.
+/// The address of a home's bus.
 pub(crate) fn address(home: &Home) -> String {
     format!("unix:path={}", home.path("desktop/bus").display())
 }
 
-/// A session bus. Starts nobody who is not there: what a test did not start does not answer.
+/// A session bus. It does not activate services, so only what the test started answers.
 pub(crate) struct Bus(Child);
 
 /// An unlocked keyring.
@@ -31,10 +31,10 @@ impl Bus {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child =
             command.spawn().unwrap_or_else(|error| panic!("this test needs dbus-daemon: {error}"));
-        // It listens when it says where.
+        // It prints its address once it listens.
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.starts_with("unix:"), "the bus says {line:?}");
+        assert!(line.starts_with("unix:"), "the bus printed {line:?}");
         Self(child)
     }
 }
@@ -51,7 +51,7 @@ impl Keyring {
         Self(child)
     }
 
-    /// It is there no more, and could do nothing about it.
+    /// Kills the keyring.
     pub(crate) fn kill(mut self) {
         end(&mut self.0);
     }
@@ -74,17 +74,17 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Somebody who is asked for the password and never gives it.
-pub(crate) struct Silence;
+/// A password prompter that never answers.
+pub(crate) struct SilentPrompter;
 
 #[zbus::interface(name = "org.gnome.keyring.internal.Prompter")]
-impl Silence {
+impl SilentPrompter {
     fn begin_prompting(&self, _callback: zbus::zvariant::OwnedObjectPath) {}
     fn stop_prompting(&self, _callback: zbus::zvariant::OwnedObjectPath) {}
 }
 
-impl Silence {
-    /// Is there as long as the connection.
+impl SilentPrompter {
+    /// Lives as long as the connection.
     pub(crate) async fn start(home: &Home) -> zbus::Connection {
         let bus = zbus::connection::Builder::address(address(home).as_str()).unwrap();
         let bus = bus.name("org.gnome.keyring.SystemPrompter").unwrap();
@@ -92,7 +92,7 @@ impl Silence {
     }
 }
 
-/// Locks the keyring. There is no display: without a [`Silence`] nobody can be asked to unlock it.
+/// Locks the keyring. There is no display, so only a [`SilentPrompter`] can receive the unlock prompt.
 pub(crate) fn lock(home: &Home) {
     let login = "array:objpath:/org/freedesktop/secrets/collection/login";
     send(home, &["/org/freedesktop/secrets", "org.freedesktop.Secret.Service.Lock", login]).unwrap();
@@ -106,7 +106,7 @@ fn is_locked(home: &Home) -> Option<bool> {
     Some(said.contains("boolean true"))
 }
 
-/// What the keyring answers; none when it does not.
+/// The keyring's reply; `None` if it does not reply.
 fn send(home: &Home, words: &[&str]) -> Option<String> {
     let mut command = program(home, "dbus-send");
     command.args(["--session", "--print-reply", "--reply-timeout=5000", "--dest=org.freedesktop.secrets"]);
@@ -114,12 +114,12 @@ fn send(home: &Home, words: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
 }
 
-/// What another program finds in the keyring for a service: the key alone.
+/// The key that another program finds in the keyring for a provider.
 pub(crate) fn key(home: &Home, provider: &str) -> String {
     secret_tool(home, &["lookup", "application", "lariat", "provider", provider])
 }
 
-/// What another program finds in the keyring for a service: everything.
+/// The whole item that another program finds in the keyring for a provider.
 pub(crate) fn item(home: &Home, provider: &str) -> String {
     secret_tool(home, &["search", "application", "lariat", "provider", provider])
 }
@@ -127,7 +127,7 @@ pub(crate) fn item(home: &Home, provider: &str) -> String {
 fn secret_tool(home: &Home, words: &[&str]) -> String {
     let output = program(home, "secret-tool").args(words).output();
     let output = output.unwrap_or_else(|error| panic!("this test needs secret-tool: {error}"));
-    // Attributes are told on standard error.
+    // secret-tool prints attributes to standard error.
     String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
 }
 

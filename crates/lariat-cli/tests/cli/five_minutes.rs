@@ -1,4 +1,4 @@
-//! docs/first-five-minutes.md, done: its commands are run in one shell, and what they print is compared with what it shows.
+//! Runs the commands of docs/first-five-minutes.md in one shell and compares their output with the document.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,9 +7,9 @@ use lariat_testkit::server::{Script, Server, Turn, Wire};
 use serde_json::json;
 
 const DOCUMENT: &str = include_str!("../../../../docs/first-five-minutes.md");
-/// Where the document says that the model is.
+/// The model's URL in the document.
 const ADDRESS: &str = "http://127.0.0.1:8080/v1";
-/// Ends what a command printed.
+/// Marks the end of a command's output.
 const MARK: &str = "=== ended with";
 
 /// A command and what it should print.
@@ -20,7 +20,7 @@ struct Step {
     code: i32,
 }
 
-/// The steps of a document: `$ ` begins a command, `> ` goes on with it, `(exit N)` is its code.
+/// The steps of a document: `$ ` starts a command, `> ` continues it, `(exit N)` is its exit code.
 fn steps(document: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut inside = false;
@@ -44,7 +44,7 @@ fn steps(document: &str) -> Vec<Step> {
     steps
 }
 
-/// Whether lines are as expected: `…` alone is any number of lines, within a line any text.
+/// Whether lines match: `…` alone matches any number of lines, within a line any text.
 fn fits(expected: &[String], printed: &[&str]) -> bool {
     match expected.split_first() {
         None => printed.is_empty(),
@@ -83,11 +83,11 @@ fn turns() -> Vec<Turn> {
 }
 
 #[test]
-fn the_document_is_true() {
+fn document_matches_the_program() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(Server::start(Script::queue(turns()))).unwrap();
     let steps = steps(DOCUMENT);
-    assert!(steps.len() >= 15, "only {} commands were found", steps.len());
+    assert!(steps.len() >= 15, "found only {} commands", steps.len());
     let address = server.base_url(Wire::OpenAiChat);
     let script: String = steps
         .iter()
@@ -111,7 +111,7 @@ fn the_document_is_true() {
     let mut parts = printed.split(MARK);
     let mut said = parts.next().unwrap_or_default();
     for step in &steps {
-        let rest = parts.next().unwrap_or_else(|| panic!("nothing came of `{}`:\n{printed}", step.command));
+        let rest = parts.next().unwrap_or_else(|| panic!("no output of `{}`:\n{printed}", step.command));
         let (code, next) = rest.trim_start().split_once('\n').unwrap_or((rest.trim(), ""));
         let lines: Vec<&str> = said.lines().collect();
         assert!(
@@ -127,7 +127,7 @@ fn the_document_is_true() {
 }
 
 #[test]
-fn what_is_shown_is_compared() {
+fn matches_lines_with_ellipsis() {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
     assert!(fits(&lines("a\n…\nz"), &["a", "b", "c", "z"]));
     assert!(fits(&lines("a\n…\nz"), &["a", "z"]));

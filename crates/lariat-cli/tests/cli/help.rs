@@ -1,8 +1,8 @@
-//! What every command says of itself, and what is made from that: completions and the manual.
+//! Tests the help of every command, completions and man pages.
 
 use crate::kit::{Home, snap};
 
-/// Every command there is.
+/// All commands.
 const COMMANDS: &[&str] = &[
     "",
     "auth",
@@ -49,10 +49,10 @@ const COMMANDS: &[&str] = &[
 ];
 
 #[test]
-fn every_command_helps() {
+fn every_command_has_help() {
     let home = Home::new();
     let mut text = String::new();
-    // The flags of `run` are told where `run` is tested.
+    // The flags of `run` are tested with `run`.
     for command in COMMANDS.iter().filter(|command| **command != "run") {
         let mut args: Vec<&str> = command.split_whitespace().collect();
         args.push("--help");
@@ -66,7 +66,7 @@ fn every_command_helps() {
 }
 
 #[test]
-fn the_manual_has_a_page_for_every_command_and_the_codes() {
+fn manual_has_a_page_per_command_and_exit_codes() {
     let home = Home::new();
     let ran = home.run(&["man", "--dir", "pages"]);
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -88,7 +88,7 @@ fn the_manual_has_a_page_for_every_command_and_the_codes() {
 }
 
 #[test]
-fn every_shell_gets_completions() {
+fn generates_completions_for_every_shell() {
     let home = Home::new();
     for (shell, sign) in [
         ("bash", "complete -F _lariat"),

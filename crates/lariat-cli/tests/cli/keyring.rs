@@ -1,4 +1,4 @@
-//! Keys in the system's keyring: what is stored is there and nowhere else, and a keyring that is not to be had stops nobody.
+//! Tests keys in the system keyring: they are stored only there, and an unavailable keyring does not block other keys.
 
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
@@ -7,28 +7,28 @@ use lariat_host::process::{Exit, Supervisor};
 use lariat_testkit::server::{Script, Server, Turn, Wire};
 
 use crate::asking;
-use crate::desktop::{self, Bus, Keyring, Silence};
-use crate::kit::{CONFIG, Home, Ran, snap};
+use crate::desktop::{self, Bus, Keyring, SilentPrompter};
+use crate::kit::{CONFIG, Home, RunResult, snap};
 
 const KEYS: &str = "home/.local/state/lariat/keys.json";
 const KEY: &str = "sk-of-the-keyring-1";
 
-/// A home on a desktop; who runs there is started by the test.
+/// A home with the address of a session bus; the test starts the bus and the keyring.
 fn home() -> Home {
     let home = Home::offline().with("LARIAT_MODEL", "openai/gpt-5.5");
-    // Nobody outside is asked whether he can be reached.
+    // Prevents `doctor` from contacting the real provider.
     let settings = home.read(CONFIG);
     home.write(CONFIG, &format!("{settings}[providers.openai]\nbase_url = \"http://127.0.0.1:1/v1\"\n"));
     let address = desktop::address(&home);
     home.with("DBUS_SESSION_BUS_ADDRESS", &address)
 }
 
-fn login(home: &Home) -> Ran {
+fn login(home: &Home) -> RunResult {
     home.run_with(&["auth", "login", "openai"], &format!("{KEY}\n"))
 }
 
-/// Runs commands one after another, and keeps what they say. None of them shows the key.
-fn told(home: &Home, text: &mut String, steps: &[&[&str]]) {
+/// Runs commands in order and records their output. None may print the key.
+fn run_steps(home: &Home, text: &mut String, steps: &[&[&str]]) {
     for args in steps {
         let ran = home.run(args);
         assert!(!format!("{ran}").contains(KEY), "{ran}");
@@ -36,14 +36,14 @@ fn told(home: &Home, text: &mut String, steps: &[&[&str]]) {
     }
 }
 
-/// What the doctor says of the keyring.
+/// The doctor's finding about the keyring.
 fn finding(home: &Home) -> String {
     let findings: serde_json::Value = serde_json::from_str(&home.run(&["doctor", "--json"]).out).unwrap();
     let finding = findings.as_array().unwrap().iter().find(|finding| finding["about"] == "keyring");
     format!("$ lariat doctor --json\n{:#}\n\n", finding.unwrap())
 }
 
-/// Where the key of the service is, as `lariat auth status` says.
+/// The key's place, according to `lariat auth status`.
 fn place(home: &Home) -> serde_json::Value {
     let statuses: serde_json::Value =
         serde_json::from_slice(&home.bytes(&["auth", "status", "--json"])).unwrap();
@@ -61,7 +61,7 @@ fn is_in_a_file(folder: &std::path::Path) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stored_key_is_in_the_keyring_and_in_no_file_and_is_used_from_there() {
+async fn stored_key_is_only_in_the_keyring_and_is_used_from_there() {
     let home = home();
     let server = Server::start(Script::queue(vec![Turn::new().text("Hello.")])).await.unwrap();
     let address = server.base_url(Wire::OpenAiChat);
@@ -72,7 +72,7 @@ async fn a_stored_key_is_in_the_keyring_and_in_no_file_and_is_used_from_there() 
     let ran = login(&home);
     assert_eq!(
         (ran.code, ran.err.as_str()),
-        (Some(0), "stored for openai in the system's keyring\n"),
+        (Some(0), "stored the key for openai in the system keyring\n"),
         "{ran}"
     );
     let stored: serde_json::Value = serde_json::from_str(&home.read(KEYS)).unwrap();
@@ -90,7 +90,7 @@ async fn a_stored_key_is_in_the_keyring_and_in_no_file_and_is_used_from_there() 
     assert_eq!(request.headers["authorization"], format!("Bearer {KEY}"));
     assert!(!is_in_a_file(&home.path("home")));
 
-    // Another key replaces it: there are not two.
+    // Another key replaces it.
     home.run_with(&["auth", "login", "openai"], "sk-of-the-keyring-2\n");
     assert_eq!(desktop::key(&home, "openai"), "sk-of-the-keyring-2");
     assert_eq!(desktop::item(&home, "openai").matches("label =").count(), 1);
@@ -103,7 +103,7 @@ async fn a_stored_key_is_in_the_keyring_and_in_no_file_and_is_used_from_there() 
 }
 
 #[test]
-fn a_key_goes_to_the_file_where_there_is_no_keyring_and_that_is_told() {
+fn stores_key_in_file_without_a_keyring_and_says_so() {
     let mut text = String::new();
     let mut tried = |name: &str, home: &Home| {
         let ran = login(home);
@@ -128,7 +128,7 @@ fn a_key_goes_to_the_file_where_there_is_no_keyring_and_that_is_told() {
 }
 
 #[test]
-fn a_key_goes_to_the_file_when_the_settings_say_so_and_leaves_the_keyring() {
+fn file_setting_moves_key_from_keyring_to_file() {
     let home = home();
     let (_bus, _keyring) = (Bus::start(&home), Keyring::start(&home));
     login(&home);
@@ -138,7 +138,7 @@ fn a_key_goes_to_the_file_when_the_settings_say_so_and_leaves_the_keyring() {
     let ran = login(&home);
     assert!(ran.code == Some(0) && !ran.err.contains("keyring"), "{ran}");
     assert_eq!((place(&home), desktop::key(&home, "openai")), ("file".into(), String::new()));
-    // And back: then it is not in the file any more.
+    // And back: then it is no longer in the file.
     home.write(CONFIG, &settings);
     login(&home);
     assert_eq!((place(&home), desktop::key(&home, "openai")), ("keyring".into(), KEY.to_owned()));
@@ -146,7 +146,7 @@ fn a_key_goes_to_the_file_when_the_settings_say_so_and_leaves_the_keyring() {
 }
 
 #[test]
-fn a_keyring_that_is_locked_or_gone_is_told_once_and_not_waited_for() {
+fn locked_or_missing_keyring_is_reported_once_without_waiting() {
     let home = home();
     let (bus, keyring) = (Bus::start(&home), Keyring::start(&home));
     login(&home);
@@ -154,34 +154,34 @@ fn a_keyring_that_is_locked_or_gone_is_told_once_and_not_waited_for() {
     let steps: &[&[&str]] = &[&["run", "hello"], &["auth", "logout", "openai"]];
     text.push_str(&finding(&home));
     desktop::lock(&home);
-    text.push_str("--- it is locked\n\n");
-    told(&home, &mut text, steps);
+    text.push_str("--- locked\n\n");
+    run_steps(&home, &mut text, steps);
     text.push_str(&finding(&home));
     keyring.kill();
-    text.push_str("--- it is gone\n\n");
-    told(&home, &mut text, steps);
+    text.push_str("--- not running\n\n");
+    run_steps(&home, &mut text, steps);
     text.push_str(&finding(&home));
     drop(bus);
-    text.push_str("--- its bus is gone\n\n");
-    told(&home, &mut text, steps);
+    text.push_str("--- no bus\n\n");
+    run_steps(&home, &mut text, steps);
     snap("keyring_gone", &text);
-    assert_eq!(place(&home), "keyring", "what could not be removed is not forgotten");
+    assert_eq!(place(&home), "keyring", "a key that could not be removed stays listed");
 }
 
 #[test]
-fn a_key_that_somebody_took_out_of_the_keyring_is_told() {
+fn warns_about_key_missing_from_the_keyring() {
     let home = home();
     let (_bus, _keyring) = (Bus::start(&home), Keyring::start(&home));
     home.write(KEYS, r#"{ "openai": { "in": "keyring" } }"#);
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(home.path(KEYS), mode).unwrap();
     let mut text = String::new();
-    told(&home, &mut text, &[&["run", "hello"], &["auth", "logout", "openai"]]);
+    run_steps(&home, &mut text, &[&["run", "hello"], &["auth", "logout", "openai"]]);
     snap("keyring_empty", &text);
 }
 
-/// A bus that takes connections and says nothing.
-fn mute(home: &Home) -> UnixListener {
+/// A bus that accepts connections and never replies.
+fn silent_bus(home: &Home) -> UnixListener {
     home.write("desktop/x", "");
     let listener = UnixListener::bind(home.path("desktop/bus")).unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -189,7 +189,7 @@ fn mute(home: &Home) -> UnixListener {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_is_spoken_to_while_no_key_that_is_needed_is_in_the_keyring() {
+async fn does_not_contact_the_keyring_unless_a_needed_key_is_in_it() {
     let server = Server::start(Script::answer(|_| Turn::new().text("Hello.").into())).await.unwrap();
     let address = server.base_url(Wire::OpenAiChat);
     let settings = format!(
@@ -197,9 +197,9 @@ async fn nobody_is_spoken_to_while_no_key_that_is_needed_is_in_the_keyring() {
     );
     let home = home();
     home.write(CONFIG, &settings);
-    let bus = mute(&home);
+    let bus = silent_bus(&home);
     let asked = || bus.accept().is_ok();
-    assert_eq!(home.run(&["run", "hello"]).code, Some(3), "there is no key");
+    assert_eq!(home.run(&["run", "hello"]).code, Some(3), "no key is available");
     assert!(!asked());
     let stored = |text: &str| {
         home.write(KEYS, text);
@@ -214,45 +214,45 @@ async fn nobody_is_spoken_to_while_no_key_that_is_needed_is_in_the_keyring() {
     assert!(status.code == Some(0) && !asked(), "{status}");
     let variable = self::home().with("OPENAI_API_KEY", "sk-in-a-variable");
     variable.write(CONFIG, &settings);
-    let other = mute(&variable);
+    let other = silent_bus(&variable);
     variable.write(KEYS, r#"{ "openai": { "in": "keyring" } }"#);
     assert_eq!(variable.run(&["run", "hello"]).code, Some(0), "a variable has a key");
     assert!(other.accept().is_err());
-    // This is what would have been seen; and one that says nothing is not waited for.
+    // The control: the contact is visible, and a keyring that never replies does not block.
     let begun = Instant::now();
     let ran = home.run(&["run", "hello"]);
     assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
-    assert!(ran.code == Some(3) && ran.err.matches("does not answer within 5 s").count() == 1, "{ran}");
+    assert!(ran.code == Some(3) && ran.err.matches("no answer within 5 s").count() == 1, "{ran}");
     assert!(asked());
 }
 
 #[tokio::test]
-async fn a_person_is_told_that_the_keyring_waits_and_goes_on_without_it() {
+async fn asks_to_unlock_keyring_and_continues_without_it() {
     let home = home();
     let (_bus, _keyring) = (Bus::start(&home), Keyring::start(&home));
     desktop::lock(&home);
     let supervisor = Supervisor::new();
     let process = asking::start(&supervisor, &home, &["auth", "login", "openai"]).await;
-    asking::shows(&process, "key of openai: ").await;
+    asking::shows(&process, "API key for openai: ").await;
     process.write(format!("{KEY}\n").as_bytes()).await.unwrap();
     let finished = process.wait().await;
     let shown = finished.output.text();
     assert_eq!(finished.exit, Exit::Code(0), "{shown}");
     assert!(shown.contains("the keyring is locked: unlock it within 30 s"), "{shown}");
-    assert!(shown.contains("nobody unlocked it"), "{shown}");
+    assert!(shown.contains("was not unlocked"), "{shown}");
     assert_eq!(place(&home), "file");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_keyring_that_waits_for_its_password_can_be_left_with_an_interrupt() {
+async fn interrupt_ends_the_wait_for_the_keyring_password() {
     let home = home();
     let (_bus, _keyring) = (Bus::start(&home), Keyring::start(&home));
     let supervisor = Supervisor::new();
     login(&home);
     desktop::lock(&home);
-    let _silence = Silence::start(&home).await;
+    let _prompter = SilentPrompter::start(&home).await;
     let ends = [
-        // A run goes on without the key; a command that does not listen for signals is ended.
+        // A run continues without the key; a command without a signal handler is ended.
         (&["run", "hello"][..], Exit::Code(3)),
         (&["auth", "logout", "openai"], Exit::Signal(2)),
     ];

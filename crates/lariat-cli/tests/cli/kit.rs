@@ -1,6 +1,6 @@
-//! A home and a project in a temporary folder, and the program run in them.
+//! A temporary home and project, and the program run in them.
 //!
-//! What differs from run to run (folders, ids, times, ports) is written as its name before it is compared.
+//! Values that differ between runs (directories, ids, times, ports) are replaced by placeholders before comparison.
 
 use std::fmt;
 use std::io::Write as _;
@@ -13,20 +13,20 @@ use serde_json::json;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A home and a project. Gone with the value.
+/// A temporary home and project, deleted on drop.
 pub(crate) struct Home {
     root: PathBuf,
     variables: Vec<(String, String)>,
 }
 
-/// How the program ended, and what it said.
-pub(crate) struct Ran {
+/// The exit code and output of the program.
+pub(crate) struct RunResult {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl fmt::Display for Ran {
+impl fmt::Display for RunResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = self.code.map_or_else(|| "a signal".to_owned(), |code| code.to_string());
         writeln!(f, "ends with {code}")?;
@@ -39,7 +39,7 @@ impl fmt::Display for Ran {
     }
 }
 
-/// Addresses at which no local server is, so that what the machine runs does not matter.
+/// URLs without a server, so that servers on this machine do not matter.
 const NO_SERVERS: &str = "[providers.ollama]\nbase_url = \"http://127.0.0.1:1/v1\"\n\
     [providers.lmstudio]\nbase_url = \"http://127.0.0.1:1/v1\"\n\
     [providers.llamacpp]\nbase_url = \"http://127.0.0.1:1/v1\"\n";
@@ -55,20 +55,20 @@ impl Home {
         Self { root: root.canonicalize().unwrap(), variables: Vec::new() }
     }
 
-    /// The same, where no server runs models.
+    /// A home without local model servers.
     pub(crate) fn offline() -> Self {
         let home = Self::new();
         home.write(CONFIG, NO_SERVERS);
         home
     }
 
-    /// With a variable.
+    /// Sets an environment variable.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// A path in it: `home/…` or `project/…`.
+    /// A path inside: `home/…` or `project/…`.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
@@ -94,31 +94,31 @@ impl Home {
         command
     }
 
-    /// Runs the program with nothing to read.
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+    /// Runs the program with empty standard input.
+    pub(crate) fn run(&self, args: &[&str]) -> RunResult {
         self.run_with(args, "")
     }
 
-    /// Runs the program with something to read.
-    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> Ran {
+    /// Runs the program with data on standard input.
+    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> RunResult {
         let mut command = self.command(args);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // A program that does not read it is no error.
+        // The program need not read it.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         let output = child.wait_with_output().unwrap();
         let text = |bytes: &[u8]| self.named(&String::from_utf8_lossy(bytes));
-        Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+        RunResult { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
     }
 
-    /// The same without any naming, for what is read by programs.
+    /// Runs the program and returns its raw output, without placeholders.
     pub(crate) fn bytes(&self, args: &[&str]) -> Vec<u8> {
         let output = self.command(args).stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     }
 
-    /// A text with folders, ids, times and ports by their names.
+    /// Replaces directories, ids, times and ports by placeholders.
     pub(crate) fn named(&self, text: &str) -> String {
         named(&text.replace(&*self.root.to_string_lossy(), "[ROOT]"))
     }
@@ -130,17 +130,17 @@ impl Drop for Home {
     }
 }
 
-/// The person's settings.
+/// The user's settings file.
 pub(crate) const CONFIG: &str = "home/.config/lariat/config.toml";
 
-/// A scripted model that writes a file and says so, and a home that uses it.
+/// A scripted model, and a home that uses it.
 pub(crate) struct Scene {
     pub(crate) home: Home,
     _server: Server,
 }
 
 impl Scene {
-    /// Begins with the server; nothing was run yet.
+    /// Starts the server, without running the program.
     pub(crate) async fn new(turns: Vec<Turn>) -> Self {
         let server = Server::start(Script::queue(turns)).await.unwrap();
         let home = Home::new().with("LARIAT_MODEL", "test/x").with("TEST_KEY", "sk-test");
@@ -152,7 +152,7 @@ impl Scene {
         Self { home, _server: server }
     }
 
-    /// One session that wrote a file and answered a second prompt. Gives its id.
+    /// Runs a session that writes a file and answers a second prompt. Returns its id.
     pub(crate) async fn with_session() -> (Self, String) {
         let scene = Self::new(vec![
             Turn::new().text("I write it.").call(
@@ -182,7 +182,7 @@ impl Scene {
     }
 }
 
-/// Compares with what is kept under a name.
+/// Compares with the named snapshot.
 pub(crate) fn snap(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/snapshots"));
@@ -191,7 +191,7 @@ pub(crate) fn snap(name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// Forms of what differs: `h` is a hexadecimal digit, `d` a decimal one, anything else itself.
+/// Patterns to replace: `h` is a hexadecimal digit, `d` a decimal digit, anything else is literal.
 const FORMS: &[(&str, &str)] = &[
     ("hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh", "[ID]"),
     ("dddd-dd-ddTdd:dd:dd.dddZ", "[TIME]"),
@@ -214,7 +214,7 @@ fn named(text: &str) -> String {
         named.push(letter);
         rest = &rest[letter.len_utf8()..];
     }
-    // The beginning of an id, where a listing begins with it.
+    // An abbreviated id at the start of a listing's line.
     let short = |line: &str| match line.split_once("  ") {
         Some((id, rest)) if id.len() == 8 && id.chars().all(|c| c.is_ascii_hexdigit()) => {
             format!("[SHORT]   {rest}")
@@ -236,7 +236,7 @@ fn fits(form: &str, text: &str) -> bool {
 }
 
 #[test]
-fn what_differs_is_named() {
+fn replaces_varying_values() {
     let text =
         "a 019a3c5e-1b2c-7def-8abc-0123456789ab at 2026-11-16T00:01:02.345Z, 2026-11-16 00:01\n0a1b2c3d  x\n";
     assert_eq!(named(text), "a [ID] at [TIME], [TIME]\n[SHORT]   x\n");

@@ -1,4 +1,4 @@
-//! The real program, as a person or a script meets it: an empty home, a clean environment, a scripted model behind a real socket.
+//! Runs the real program with an empty home, a clean environment, and a scripted model behind a real socket.
 
 #![allow(
     clippy::disallowed_methods,
@@ -6,7 +6,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests look at the world from outside"
+    reason = "tests inspect the program from outside"
 )]
 
 mod asking;
@@ -15,7 +15,7 @@ mod credentials;
 mod desktop;
 mod errors;
 mod five_minutes;
-mod ground;
+mod fixture;
 mod help;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod keyring;

@@ -1,15 +1,15 @@
-//! Permissions, trust, models, keys, settings, the doctor, and what a project begins with.
+//! Tests permissions, trust, models, auth, config, doctor and init.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use lariat_testkit::server::{Script, Server, Turn, Wire};
 use serde_json::Value;
 
-use crate::ground::Ground;
+use crate::fixture::Fixture;
 use crate::kit::{CONFIG, Home, snap};
 
-/// Runs commands one after another in one home, and keeps what they say.
-fn story(name: &str, home: &Home, steps: &[&[&str]]) {
+/// Runs commands in order in one home, and compares their output with a snapshot.
+fn snapshot_steps(name: &str, home: &Home, steps: &[&[&str]]) {
     let mut text = String::new();
     for args in steps {
         let ran = home.run(args);
@@ -19,7 +19,7 @@ fn story(name: &str, home: &Home, steps: &[&[&str]]) {
 }
 
 #[test]
-fn permissions_are_listed_and_calls_are_judged() {
+fn lists_permissions_and_tests_calls() {
     let home = Home::offline();
     let rules = r#"{ "permissions": { "allow": ["Bash(cargo test *)"], "ask": ["Bash(cargo publish)"], "deny": ["Read(.env)"] } }"#;
     home.write("home/.claude/settings.json", rules);
@@ -27,7 +27,7 @@ fn permissions_are_listed_and_calls_are_judged() {
         "project/.claude/settings.json",
         r#"{ "permissions": { "allow": ["Bash(make *)"], "deny": ["Bash(git push *)"] } }"#,
     );
-    story(
+    snapshot_steps(
         "permissions",
         &home,
         &[
@@ -45,26 +45,26 @@ fn permissions_are_listed_and_calls_are_judged() {
 }
 
 #[test]
-fn a_workspace_is_trusted_with_what_it_brings_and_no_more() {
+fn trust_covers_exactly_the_reviewed_configuration() {
     let home = Home::offline();
     home.write(
         "project/.claude/settings.json",
         r#"{ "env": { "A": "1" }, "permissions": { "allow": ["Bash(make *)"] } }"#,
     );
-    story(
+    snapshot_steps(
         "trust_before",
         &home,
         &[&["trust", "--json"], &["trust", "--yes"], &["trust"], &["trust", "--list"]],
     );
     let allowed = home.run(&["permissions", "test", "bash", "make all"]);
     assert_eq!(allowed.code, Some(0), "{allowed}");
-    let told: Value = serde_json::from_slice(&home.bytes(&["trust", "--json"])).unwrap();
-    assert_eq!(told["standing"], "trusted");
+    let report: Value = serde_json::from_slice(&home.bytes(&["trust", "--json"])).unwrap();
+    assert_eq!(report["standing"], "trusted");
     home.write(
         "project/.claude/settings.json",
         r#"{ "env": { "A": "2" }, "permissions": { "allow": ["Bash(make *)"] } }"#,
     );
-    story(
+    snapshot_steps(
         "trust_changed",
         &home,
         &[
@@ -78,31 +78,31 @@ fn a_workspace_is_trusted_with_what_it_brings_and_no_more() {
 }
 
 #[test]
-fn a_program_trusts_and_revokes_and_is_told() {
+fn trust_and_revoke_print_json() {
     let home = Home::offline();
     home.write("project/.claude/settings.json", r#"{ "env": { "A": "1" } }"#);
     let json = |args: &[&str]| -> Value { serde_json::from_slice(&home.bytes(args)).unwrap() };
-    // A look changes nothing.
+    // Showing changes nothing.
     for _ in 0..2 {
         assert_eq!(json(&["trust", "--json"])["standing"], "not trusted");
     }
-    let told = json(&["trust", "--yes", "--json"]);
-    assert_eq!((&told["standing"], &told["changed"]), (&"trusted".into(), &serde_json::json!([])));
-    assert_eq!(told["brings"][0]["what"], "A=1");
+    let report = json(&["trust", "--yes", "--json"]);
+    assert_eq!((&report["standing"], &report["changed"]), (&"trusted".into(), &serde_json::json!([])));
+    assert_eq!(report["brings"][0]["what"], "A=1");
     assert_eq!(json(&["trust", "--json"])["standing"], "trusted");
     let directory = home.path("project").display().to_string();
-    let told = json(&["trust", "--revoke", "--json"]);
-    assert_eq!(told, serde_json::json!({ "directory": directory, "revoked": true }));
+    let report = json(&["trust", "--revoke", "--json"]);
+    assert_eq!(report, serde_json::json!({ "directory": directory, "revoked": true }));
     assert_eq!(json(&["trust", "--json"])["standing"], "not trusted");
     let again = home.run(&["trust", "--revoke", "--json"]);
     assert!(again.code == Some(1) && again.out.is_empty(), "{again}");
 }
 
 #[test]
-fn models_are_found_by_words_and_shown_with_their_prices() {
+fn lists_models_by_words_and_shows_prices() {
     let home = Home::offline();
     home.write(CONFIG, "[providers.mine]\nbase_url = \"http://127.0.0.1:1/v1\"\nmodels = [\"one\", \"two\"]\ncontext = 32000\n");
-    story(
+    snapshot_steps(
         "models",
         &home,
         &[
@@ -117,13 +117,13 @@ fn models_are_found_by_words_and_shown_with_their_prices() {
 }
 
 #[test]
-fn a_key_is_stored_used_and_forgotten_and_never_shown() {
+fn stores_and_removes_key_without_printing_it() {
     let home = Home::offline().with("OPENAI_API_KEY", "sk-in-a-variable");
     let ran = home.run_with(&["auth", "login", "anthropic"], "sk-secret-1\n");
     assert_eq!(ran.code, Some(0), "{ran}");
     let keys = home.path("home/.local/state/lariat/keys.json");
     assert_eq!(std::fs::metadata(&keys).unwrap().permissions().mode() & 0o777, 0o600);
-    story(
+    snapshot_steps(
         "auth",
         &home,
         &[&["auth", "status"], &["auth", "logout", "anthropic"], &["auth", "status", "--json"]],
@@ -132,7 +132,7 @@ fn a_key_is_stored_used_and_forgotten_and_never_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stored_key_reaches_its_service() {
+async fn sends_stored_key_to_its_provider() {
     let server = Server::start(Script::queue([Turn::new().text("Hello.")])).await.unwrap();
     let home = Home::new().with("LARIAT_MODEL", "anthropic/claude-sonnet-5-5");
     let address = server.base_url(Wire::AnthropicMessages);
@@ -148,11 +148,11 @@ async fn a_stored_key_reaches_its_service() {
 }
 
 #[test]
-fn settings_are_shown_with_who_set_them_and_what_does_not_count() {
+fn config_show_names_origins_and_ignored_settings() {
     let home = Home::new().with("LARIAT_LIMITS__TURNS", "7");
     home.write(CONFIG, "modle = \"x\"\nthinking = \"hgih\"\n[limits]\ncost = 2.5\n");
     home.write("project/lariat.toml", "[limits]\nturns = 9\n[sandbox]\nenabled = false\n");
-    story(
+    snapshot_steps(
         "config",
         &home,
         &[
@@ -172,7 +172,7 @@ fn settings_are_shown_with_who_set_them_and_what_does_not_count() {
 }
 
 #[test]
-fn settings_are_edited_with_the_persons_editor_and_slips_are_told_at_once() {
+fn config_edit_uses_the_editor_and_reports_typos() {
     let home = Home::new().with("EDITOR", "sed -i s/^..model.=.*/modell=1/");
     let ran = home.run(&["config", "edit"]);
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -182,7 +182,7 @@ fn settings_are_edited_with_the_persons_editor_and_slips_are_told_at_once() {
 }
 
 #[test]
-fn the_window_of_a_new_session_is_shown_and_nothing_is_kept() {
+fn context_show_of_new_session_saves_nothing() {
     let home = Home::offline().with("LARIAT_MODEL", "ollama/x");
     home.write("project/AGENTS.md", "Be brief.\n");
     let ran = home.run(&["context", "show"]);
@@ -194,41 +194,41 @@ fn the_window_of_a_new_session_is_shown_and_nothing_is_kept() {
 }
 
 #[test]
-fn a_window_is_shown_without_a_model_and_without_a_key() {
+fn context_show_needs_no_model_and_no_key() {
     let home = Home::offline();
     home.write("project/AGENTS.md", "Be brief.\n");
     let ran = home.run(&["context", "show"]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("of 100.0k tokens") && ran.out.contains("no model is set up"), "{ran}");
+    assert!(ran.out.contains("of 100.0k tokens") && ran.out.contains("no model configured"), "{ran}");
     assert!(ran.out.contains("memory") && ran.err.is_empty(), "{ran}");
     let settings = home.read(CONFIG);
     home.write(CONFIG, &format!("[context]\nwindow = 32000\n{settings}"));
     let ran = home.run(&["context", "show"]);
-    assert!(ran.out.contains("of 32.0k tokens"), "the settings know a window: {ran}");
+    assert!(ran.out.contains("of 32.0k tokens"), "the settings define a context window: {ran}");
     let ran = home.with("LARIAT_MODEL", "anthropic/claude-sonnet-4-5").run(&["context", "show"]);
-    assert!(ran.code == Some(0) && ran.out.contains("claude-sonnet-4-5"), "a key is not needed: {ran}");
+    assert!(ran.code == Some(0) && ran.out.contains("claude-sonnet-4-5"), "no key is needed: {ran}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_window_of_a_session_is_shown_without_a_model_and_nobody_is_reached() {
-    let ground = Ground::new(Script::tool_loop()).await;
+async fn context_show_of_session_contacts_no_server() {
+    let fixture = Fixture::new(Script::tool_loop()).await;
     let words = "some words ".repeat(200);
-    ground.run(&["run", &format!("!say \"{words}\"")]).expect(0);
-    let (asked, events) = (ground.requests().len(), ground.journal().await.len());
-    std::fs::write(ground.path("config/lariat/config.toml"), "[sandbox]\nenabled = false\n").unwrap();
-    let mut command = ground.command(&["context", "show", "--continue", "--json"]);
+    fixture.run(&["run", &format!("!say \"{words}\"")]).expect(0);
+    let (asked, events) = (fixture.requests().len(), fixture.journal().await.len());
+    std::fs::write(fixture.path("config/lariat/config.toml"), "[sandbox]\nenabled = false\n").unwrap();
+    let mut command = fixture.command(&["context", "show", "--continue", "--json"]);
     let shown = command.env_remove("TEST_KEY").output().unwrap();
     assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     let parts = shown["parts"].as_array().unwrap();
     let person = parts.iter().find(|part| part["kind"] == "person").unwrap();
     assert!(person["tokens"].as_u64() > Some(200), "{shown}");
-    assert_eq!(ground.requests().len(), asked);
-    assert_eq!(ground.journal().await.len(), events, "a look is no event");
+    assert_eq!(fixture.requests().len(), asked);
+    assert_eq!(fixture.journal().await.len(), events, "showing adds no event");
 }
 
-/// A home whose findings do not depend on the machine.
-fn patient() -> Home {
+/// A home in which the doctor's findings do not depend on the machine.
+fn machine_independent_home() -> Home {
     let home = Home::offline();
     let settings = home.read(CONFIG);
     home.write(CONFIG, &format!("[sandbox]\nenabled = false\n{settings}"));
@@ -239,22 +239,22 @@ fn patient() -> Home {
 }
 
 #[test]
-fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
-    let home = patient();
+fn doctor_reports_problems_and_fixes() {
+    let home = machine_independent_home();
     home.write("project/.mcp.json", r#"{ "mcpServers": { "x": { "command": "x" } } }"#);
     let settings = home.read(CONFIG);
     home.write(CONFIG, &format!("[sandboks]\nenabled = true\n{settings}"));
-    story("doctor", &home, &[&["doctor"], &["doctor", "--json"]]);
+    snapshot_steps("doctor", &home, &[&["doctor"], &["doctor", "--json"]]);
 }
 
 #[test]
-fn a_healthy_patient_is_let_go() {
-    let home = patient().with("LARIAT_MODEL", "ollama/x");
-    story("doctor_healthy", &home, &[&["doctor"]]);
+fn doctor_succeeds_without_problems() {
+    let home = machine_independent_home().with("LARIAT_MODEL", "ollama/x");
+    snapshot_steps("doctor_healthy", &home, &[&["doctor"]]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_on_this_machine_is_found_and_suggested() {
+async fn detects_and_suggests_local_server() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -269,32 +269,32 @@ async fn a_server_on_this_machine_is_found_and_suggested() {
             stream.write_all(answer.as_bytes()).await.unwrap();
         }
     });
-    let home = patient();
+    let home = machine_independent_home();
     let settings = home.read(CONFIG).replacen("http://127.0.0.1:1/v1", &format!("http://{address}/v1"), 1);
     home.write(CONFIG, &settings);
-    story("local_server", &home, &[&["doctor"], &["run", "hello"]]);
+    snapshot_steps("local_server", &home, &[&["doctor"], &["run", "hello"]]);
     serving.abort();
 }
 
 #[test]
-fn a_project_is_looked_at_and_nothing_is_overwritten() {
+fn init_overwrites_nothing() {
     let home = Home::offline();
     home.write("project/Cargo.toml", "[package]\nname = \"x\"\n");
     home.write("project/Makefile", "test:\n\tcargo test\n");
-    story("init", &home, &[&["init", "--yes"], &["init", "--yes"]]);
+    snapshot_steps("init", &home, &[&["init", "--yes"], &["init", "--yes"]]);
     assert!(home.read("project/AGENTS.md").contains("`make test`"));
     home.write("project/AGENTS.md", "mine\n");
     std::fs::remove_file(home.path("project/lariat.toml")).unwrap();
     assert_eq!(home.run(&["init", "--yes"]).code, Some(0));
     assert_eq!(home.read("project/AGENTS.md"), "mine\n");
-    // What was written is what the program reads without a complaint.
+    // The program accepts the files without warnings.
     assert_eq!(home.run(&["trust", "--yes"]).code, Some(0));
     let shown = home.run(&["config", "show"]);
     assert!(shown.err.is_empty(), "{shown}");
 }
 
 #[test]
-fn an_approval_that_was_remembered_is_listed_and_revoked() {
+fn lists_and_revokes_remembered_approval() {
     let home = Home::offline();
     let project = home.path("project").display().to_string();
     let book = serde_json::json!([
@@ -302,7 +302,7 @@ fn an_approval_that_was_remembered_is_listed_and_revoked() {
         { "project": "/elsewhere", "rule": "Bash(npm test)", "asked": "npm test" },
     ]);
     home.write("home/.local/state/lariat/approvals.json", &book.to_string());
-    story(
+    snapshot_steps(
         "approvals",
         &home,
         &[
@@ -315,35 +315,38 @@ fn an_approval_that_was_remembered_is_listed_and_revoked() {
     );
     assert!(
         home.read("home/.local/state/lariat/approvals.json").contains("/elsewhere"),
-        "others keep theirs"
+        "approvals of other projects stay"
     );
 }
 
 #[test]
-fn a_program_revokes_an_approval_and_is_told() {
+fn revoke_prints_json() {
     let home = Home::offline();
     let project = home.path("project").display().to_string();
     let book = serde_json::json!([{ "project": project, "rule": "Bash(npm test)", "asked": "npm test" }]);
     home.write("home/.local/state/lariat/approvals.json", &book.to_string());
-    let told = home.bytes(&["permissions", "revoke", "Bash(npm test)", "--json"]);
-    let told: Value = serde_json::from_slice(&told).unwrap();
-    assert_eq!(told, serde_json::json!({ "directory": project, "rule": "Bash(npm test)", "revoked": true }));
+    let report = home.bytes(&["permissions", "revoke", "Bash(npm test)", "--json"]);
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(
+        report,
+        serde_json::json!({ "directory": project, "rule": "Bash(npm test)", "revoked": true })
+    );
     assert_eq!(home.run(&["permissions", "test", "bash", "npm test"]).code, Some(8));
     let again = home.run(&["permissions", "revoke", "Bash(npm test)", "--json"]);
     assert!(again.code == Some(1) && again.out.is_empty(), "{again}");
 }
 
 #[test]
-fn a_key_in_a_variable_is_used_without_a_look_at_those_that_are_stored() {
+fn key_in_variable_is_used_without_reading_stored_keys() {
     let home = Home::offline().with("ANTHROPIC_API_KEY", "sk-in-a-variable");
-    home.write("home/.local/state/lariat/keys.json", "this is no JSON");
+    home.write("home/.local/state/lariat/keys.json", "this is not JSON");
     let ran = home.run(&["context", "show"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(!ran.err.contains("keys"), "{ran}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_host_of_a_model_is_reached_only_when_there_is_a_key() {
+async fn doctor_contacts_model_host_only_with_a_key() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let settings = format!("[providers.far]\nbase_url = \"http://{address}/v1\"\nkey_env = \"FAR_KEY\"\n");
@@ -352,12 +355,12 @@ async fn the_host_of_a_model_is_reached_only_when_there_is_a_key() {
         home.write(CONFIG, &format!("{old}{settings}"));
         home.with("LARIAT_MODEL", "far/x")
     };
-    let without = open(patient()).run(&["doctor"]);
+    let without = open(machine_independent_home()).run(&["doctor"]);
     assert!(without.code == Some(0) && !without.out.contains("network"), "{without}");
-    let home = open(patient()).with("FAR_KEY", "sk");
+    let home = open(machine_independent_home()).with("FAR_KEY", "sk");
     let with = home.run(&["doctor"]);
-    assert!(with.code == Some(0) && with.out.contains("network   [ADDRESS] can be reached"), "{with}");
+    assert!(with.code == Some(0) && with.out.contains("network   connected to [ADDRESS]"), "{with}");
     drop(listener);
     let gone = home.run(&["doctor"]);
-    assert!(gone.code == Some(8) && gone.out.contains("cannot be reached"), "{gone}");
+    assert!(gone.code == Some(8) && gone.out.contains("could not connect to"), "{gone}");
 }

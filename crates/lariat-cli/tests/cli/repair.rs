@@ -1,7 +1,7 @@
-//! A repository with a failing test, repaired by a scripted model: once in peace, and with the program killed on the way.
+//! A scripted model repairs a repository with a failing test, undisturbed and with the program killed on the way.
 //!
-//! The model decides by what the conversation says, not by how often it was asked: what was interrupted is looked at again.
-//! Every command writes its own name into a log, so that one that ran twice is seen.
+//! The model decides by the conversation, not by the number of requests, so that it re-examines what was interrupted. Every
+//! command logs its own name, so that one that ran twice is detected.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -13,11 +13,11 @@ use lariat_testkit::server::{Answer, Request, Script, Turn};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::ground::{Ground, Ran, last_result, signal, wait, wait_for};
+use crate::fixture::{Fixture, RunResult, last_result, signal, wait, wait_for};
 
 const PROMPT: &str = "The test fails. Repair it.";
 const BROKEN: &str = "total=$((1 - 1))\n";
-/// The edit puts a line beside the one that it repairs: made twice, there would be two.
+/// The edit adds a line next to the repaired one; applied twice, there would be two.
 const REPAIRED: &str = "total=$((1 + 1))\n# repaired\n";
 const TEST: &str =
     "#!/bin/sh\n. ./sum.sh\nif [ \"$total\" = 2 ]; then echo passed; else echo failed; exit 1; fi\n";
@@ -43,40 +43,41 @@ fn repairing(request: &Request) -> Answer {
             "bash" => read(),
             _ => test(),
         },
-        // At the beginning, and whenever something went wrong.
+        // At the start, and after every failure.
         Some(_) | None => read(),
     }
 }
 
-async fn repository() -> Ground {
-    let ground = Ground::new(Script::answer(repairing)).await;
-    ground.write("sum.sh", BROKEN);
-    let script = ground.write("test.sh", TEST);
+async fn repository() -> Fixture {
+    let fixture = Fixture::new(Script::answer(repairing)).await;
+    fixture.write("sum.sh", BROKEN);
+    let script = fixture.write("test.sh", TEST);
     std::fs::set_permissions(script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     for line in ["init -q", "add .", "-c user.name=a -c user.email=a@b commit -q -m begin"] {
-        let git = Command::new("git").args(line.split(' ')).current_dir(ground.workspace()).status().unwrap();
+        let git =
+            Command::new("git").args(line.split(' ')).current_dir(fixture.workspace()).status().unwrap();
         assert!(git.success());
     }
-    ground
+    fixture
 }
 
-/// What must hold when it is done, however it came about.
-async fn assert_repaired(ground: &Ground, seed: &str) {
-    let read = |name: &str| std::fs::read_to_string(ground.workspace().join(name)).unwrap();
+/// What must be true at the end, however the run went.
+async fn assert_repaired(fixture: &Fixture, seed: &str) {
+    let read = |name: &str| std::fs::read_to_string(fixture.workspace().join(name)).unwrap();
     assert_eq!(read("sum.sh"), REPAIRED, "{seed}");
     assert_eq!(read("test.sh"), TEST, "{seed}");
     let mut git = Command::new("git");
-    git.args(["status", "--porcelain"]).current_dir(ground.workspace());
+    git.args(["status", "--porcelain"]).current_dir(fixture.workspace());
     let status = String::from_utf8(git.output().unwrap().stdout).unwrap();
     assert_eq!(status, " M sum.sh\n", "{seed}");
-    let log = std::fs::read_to_string(ground.path("log")).unwrap();
+    let log = std::fs::read_to_string(fixture.path("log")).unwrap();
     let mut ran: Vec<&str> = log.lines().collect();
     let total = ran.len();
     ran.sort_unstable();
     ran.dedup();
     assert_eq!(ran.len(), total, "a command ran twice, {seed}:\n{log}");
     let mut starts: HashMap<String, u32> = HashMap::new();
-    let events = ground.journal().await;
+    let events = fixture.journal().await;
     for event in &events {
         if let AgentEvent::ToolExecutionStart { tool_call_id, .. } = &event.event {
             *starts.entry(tool_call_id.to_string()).or_default() += 1;
@@ -95,13 +96,13 @@ fn is_done(events: &[lariat_core::event::Event]) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_test_is_repaired_in_peace() {
-    let ground = repository().await;
-    let result = ground.run(&["run", PROMPT, "--output", "json"]).expect(0).json();
+async fn repairs_failing_test_without_interruption() {
+    let fixture = repository().await;
+    let result = fixture.run(&["run", PROMPT, "--output", "json"]).expect(0).json();
     assert_eq!(result["result"], "The test passes.");
     assert_eq!((&result["num_turns"], &result["subtype"]), (&json!(4), &json!("success")));
-    assert_repaired(&ground, "in peace").await;
-    let calls: Vec<String> = ground
+    assert_repaired(&fixture, "without interruption").await;
+    let calls: Vec<String> = fixture
         .journal()
         .await
         .iter()
@@ -114,42 +115,46 @@ async fn a_failing_test_is_repaired_in_peace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_that_is_killed_with_the_program_is_not_run_again() {
-    let ground = repository().await;
-    let (held, log) = (ground.path("held"), ground.path("log"));
+async fn command_killed_with_the_program_is_not_rerun() {
+    let fixture = repository().await;
+    let (held, log) = (fixture.path("held"), fixture.path("log"));
     std::fs::write(&held, "").unwrap();
-    let child = ground.spawn(&["run", PROMPT]);
+    let child = fixture.spawn(&["run", PROMPT]);
     wait_for("the command", || std::fs::read_to_string(&log).is_ok_and(|log| log.ends_with('\n')));
     signal(&child, Signal::KILL);
     assert_eq!(wait(child).code, None);
     std::fs::remove_file(&held).unwrap();
-    ground.run(&["run", "--continue"]).expect(0);
-    assert_repaired(&ground, "killed while a command runs").await;
-    assert_eq!(std::fs::read_to_string(&log).unwrap().lines().count(), 2, "and another is run in its place");
+    fixture.run(&["run", "--continue"]).expect(0);
+    assert_repaired(&fixture, "killed while a command runs").await;
+    assert_eq!(
+        std::fs::read_to_string(&log).unwrap().lines().count(),
+        2,
+        "another command runs in its place"
+    );
 }
 
-/// The moments at which the edited file and the one before it change places: strace kills before the call.
+/// Kills with strace before each system call that swaps the edited file for the old one.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repair_that_is_killed_while_files_change_places_leaves_nothing_beside_them() {
+async fn kill_during_file_swap_leaves_no_temporary_files() {
     let mut kills = 0;
     for call in ["linkat", "renameat2", "unlinkat"] {
         for at in 1.. {
             let name = format!("killed at {call} {at}");
-            let ground = repository().await;
-            let program = ground.command(&["run", PROMPT]);
+            let fixture = repository().await;
+            let program = fixture.command(&["run", PROMPT]);
             let mut strace = Command::new("strace");
             let (trace, inject) = (format!("trace={call}"), format!("inject={call}:signal=KILL:when={at}"));
             strace.args(["-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject, "--"]);
-            strace.arg(program.get_program()).args(program.get_args()).current_dir(ground.workspace());
+            strace.arg(program.get_program()).args(program.get_args()).current_dir(fixture.workspace());
             strace.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
             if strace.output().unwrap().status.success() {
                 break;
             }
             kills += 1;
-            if let Some(args) = next_step(&ground, None).await {
-                ground.run(args).expect(0);
+            if let Some(args) = next_step(&fixture, None).await {
+                fixture.run(args).expect(0);
             }
-            assert_repaired(&ground, &name).await;
+            assert_repaired(&fixture, &name).await;
         }
     }
     assert!(kills >= 3, "{kills}");
@@ -159,42 +164,42 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// `LARIAT_KILLS` says how many kills, `LARIAT_SEED` repeats a run: `cargo xtask kill-cli`.
+/// `LARIAT_KILLS` sets the number of kills, `LARIAT_SEED` repeats a run: `cargo xtask kill-cli`.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repair_that_is_killed_at_any_moment_goes_on_and_does_nothing_twice() {
+async fn repair_killed_at_any_moment_resumes_and_does_nothing_twice() {
     let kills = number("LARIAT_KILLS").unwrap_or(10);
     let seed = number("LARIAT_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    let mut dice = Seeded::new(seed);
+    let mut random = Seeded::new(seed);
     let begun = Instant::now();
     let (mut killed, mut rounds) = (0, 0);
-    let peace = {
-        let ground = repository().await;
+    let undisturbed = {
+        let fixture = repository().await;
         let begun = Instant::now();
-        ground.run(&["run", PROMPT]).expect(0);
+        fixture.run(&["run", PROMPT]).expect(0);
         begun.elapsed()
     };
     while killed < kills {
         rounds += 1;
         let name = format!("seed {seed}, round {rounds}");
-        let ground = repository().await;
-        let planned = 1 + dice.below(5);
-        killed += round(&ground, &mut dice, planned.min(kills - killed), peace, &name).await;
-        assert_repaired(&ground, &name).await;
+        let fixture = repository().await;
+        let planned = 1 + random.below(5);
+        killed += round(&fixture, &mut random, planned.min(kills - killed), undisturbed, &name).await;
+        assert_repaired(&fixture, &name).await;
     }
     println!("{killed} kills in {rounds} repairs, {:.1?}", begun.elapsed());
-    println!("LARIAT_SEED={seed} draws the same moments");
+    println!("LARIAT_SEED={seed} repeats the same kill times");
 }
 
-/// Repairs, and is killed so many times on the way. Gives how often it was really killed.
-async fn round(ground: &Ground, dice: &mut Seeded, kills: u64, peace: Duration, name: &str) -> u64 {
+/// Runs a repair with up to `kills` kills. Returns the actual number of kills.
+async fn round(fixture: &Fixture, random: &mut Seeded, kills: u64, undisturbed: Duration, name: &str) -> u64 {
     let mut killed = 0;
     let mut args: &[&str] = &["run", PROMPT];
     for _attempt in 0..200 {
-        let child = ground.spawn(args);
+        let child = fixture.spawn(args);
         if killed < kills {
-            let micros = u64::try_from(peace.as_micros()).unwrap();
-            std::thread::sleep(Duration::from_micros(dice.below(micros)));
-            // One that has ended already is not killed: its exit is what counts.
+            let micros = u64::try_from(undisturbed.as_micros()).unwrap();
+            std::thread::sleep(Duration::from_micros(random.below(micros)));
+            // If it has already ended, its exit code decides.
             signal(&child, Signal::KILL);
         }
         let ran = wait(child);
@@ -204,24 +209,24 @@ async fn round(ground: &Ground, dice: &mut Seeded, kills: u64, peace: Duration, 
             Some(2 | 6) => {}
             Some(_) => panic!("{name}: {ran:#?}"),
         }
-        let Some(next) = next_step(ground, Some(&ran)).await else { return killed };
+        let Some(next) = next_step(fixture, Some(&ran)).await else { return killed };
         args = next;
     }
-    panic!("{name}: it never ended");
+    panic!("{name}: the repair never ended");
 }
 
-/// How to go on after a kill, or after being told that nothing was interrupted; `None` when everything is done.
-async fn next_step(ground: &Ground, ran: Option<&Ran>) -> Option<&'static [&'static str]> {
-    let events = ground.journal().await;
+/// The command to continue with after a kill; `None` if the repair is complete.
+async fn next_step(fixture: &Fixture, ran: Option<&RunResult>) -> Option<&'static [&'static str]> {
+    let events = fixture.journal().await;
     let began = events.iter().any(|event| matches!(event.event, AgentEvent::AgentStart(_)));
     Some(match (events.is_empty(), began) {
-        // It was killed before there was a session, or before the session had a prompt.
+        // Killed before there was a session, or before the session had a prompt.
         (true, _) => &["run", PROMPT],
         (false, false) => &["run", "--continue", PROMPT],
         (false, true) if is_done(&events) => return None,
         (false, true) => {
             let says = ran.and_then(|ran| ran.code);
-            assert_ne!(says, Some(2), "something was interrupted, but it says: {ran:#?}");
+            assert_ne!(says, Some(2), "something was interrupted, but the program says: {ran:#?}");
             &["run", "--continue"]
         }
     })

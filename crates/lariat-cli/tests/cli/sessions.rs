@@ -1,4 +1,4 @@
-//! What can be done with a session, on one that the program made itself.
+//! Tests `lariat sessions` on a session that the program created.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -8,9 +8,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::errors::CLAUDE;
-use crate::kit::{Home, Ran, Scene, snap};
+use crate::kit::{Home, RunResult, Scene, snap};
 
-fn done(home: &Home, args: &[&str]) -> Ran {
+fn done(home: &Home, args: &[&str]) -> RunResult {
     let ran = home.run(args);
     assert_eq!(ran.code, Some(0), "{args:?}: {ran}");
     ran
@@ -21,7 +21,7 @@ fn json(home: &Home, args: &[&str]) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_is_listed_shown_followed_checked_and_counted() {
+async fn lists_shows_tails_verifies_and_costs_a_session() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
     let mut text = String::new();
@@ -47,7 +47,7 @@ async fn a_session_is_listed_shown_followed_checked_and_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_programs_read_has_the_same_in_it() {
+async fn json_output_has_the_same_data() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
     let listed = json(home, &["sessions", "list", "--json"]);
@@ -75,7 +75,7 @@ async fn what_programs_read_has_the_same_in_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_goes_to_a_file_and_comes_back_as_it_was() {
+async fn export_and_import_preserve_a_session() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
     done(home, &["sessions", "export", &id, "-o", "kept.lariat"]);
@@ -83,31 +83,31 @@ async fn a_session_goes_to_a_file_and_comes_back_as_it_was() {
     let claude = home.bytes(&["sessions", "export", &id, "--format", "claude"]);
     assert!(String::from_utf8(claude).unwrap().lines().all(|line| line.contains("sessionId")));
 
-    // Into another home, where it does not exist yet.
+    // Import into another home, where it does not exist yet.
     let other = Home::offline();
     std::fs::copy(home.path("project/kept.lariat"), other.path("project/kept.lariat")).unwrap();
     let ran = done(&other, &["sessions", "import", "kept.lariat"]);
     assert_eq!(ran.out, "[ID]\n");
-    // What came is what went, behind a mark that it came from elsewhere.
-    let stories = |bytes: Vec<u8>| -> Vec<Value> {
+    // The imported events equal the exported ones, after a marker event.
+    let events_without_seq = |bytes: Vec<u8>| -> Vec<Value> {
         let lines = String::from_utf8(bytes).unwrap();
-        let story = |line: &str| {
+        let snapshot_steps = |line: &str| {
             let mut event: Value = serde_json::from_str(line).unwrap();
             event.as_object_mut().unwrap().remove("seq");
             event
         };
-        lines.lines().map(story).collect()
+        lines.lines().map(snapshot_steps).collect()
     };
-    let came = stories(other.bytes(&["sessions", "export", &id, "--format", "jsonl"]));
+    let came = events_without_seq(other.bytes(&["sessions", "export", &id, "--format", "jsonl"]));
     assert_eq!(came[0]["type"], "SessionImported", "{}", came[0]);
-    assert_eq!(came[1..], stories(events));
-    // Twice is once.
+    assert_eq!(came[1..], events_without_seq(events));
+    // Importing twice changes nothing.
     done(&other, &["sessions", "import", "kept.lariat"]);
-    assert_eq!(stories(other.bytes(&["sessions", "export", &id, "--format", "jsonl"])), came);
+    assert_eq!(events_without_seq(other.bytes(&["sessions", "export", &id, "--format", "jsonl"])), came);
 }
 
 #[test]
-fn sessions_of_other_programs_are_recognised() {
+fn recognizes_sessions_of_other_programs() {
     let home = Home::offline();
     home.write("project/claude.jsonl", CLAUDE);
     home.write(
@@ -125,7 +125,7 @@ fn sessions_of_other_programs_are_recognised() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_conversation_goes_back_and_files_with_it_when_asked() {
+async fn rewinds_conversation_and_undoes_files_separately() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
     let mut text = String::new();
@@ -139,10 +139,10 @@ async fn a_conversation_goes_back_and_files_with_it_when_asked() {
     step(&["sessions", "rewind", &id, "--yes"]);
     assert_eq!(home.read("project/hello.txt"), "hello\n", "files stay");
     step(&["undo", "--yes"]);
-    assert!(!home.path("project/hello.txt").exists(), "unless they are taken back");
+    assert!(!home.path("project/hello.txt").exists(), "undo removes the file");
     step(&["undo", "rewind-1", "--yes"]);
-    assert_eq!(home.read("project/hello.txt"), "hello\n", "and that can be, too");
-    // What a person changed since is kept, and told.
+    assert_eq!(home.read("project/hello.txt"), "hello\n", "an undo can be undone");
+    // A later change by the user is kept, and reported.
     home.write("project/hello.txt", "mine\n");
     step(&["undo", "call_1", "--yes"]);
     assert_eq!(home.read("project/hello.txt"), "mine\n");
@@ -150,7 +150,7 @@ async fn a_conversation_goes_back_and_files_with_it_when_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fork_outlives_what_it_was_made_from() {
+async fn fork_survives_its_deleted_parent() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
     let ran = home.bytes(&["sessions", "fork", &id]);
@@ -168,7 +168,7 @@ fn fields(object: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_done_to_a_session_is_told_to_programs() {
+async fn session_commands_print_json() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
     let events = json(home, &["sessions", "list", "--json"])[0]["events"].clone();
@@ -200,23 +200,23 @@ async fn what_was_done_to_a_session_is_told_to_programs() {
 }
 
 #[test]
-fn what_was_brought_in_is_told_to_programs() {
+fn import_prints_json() {
     let home = Home::offline();
     home.write("project/claude.jsonl", &format!("{CLAUDE}no JSON\n"));
-    let told = json(&home, &["sessions", "import", "claude.jsonl", "--json"]);
-    assert_eq!(fields(&told), ["format", "notes", "session_id"]);
-    assert_eq!(told["session_id"], "22222222-2222-4222-8222-222222222222");
-    assert_eq!((&told["format"], &told["notes"][0]["line"]), (&"claude".into(), &3.into()));
-    assert!(told["notes"][0]["text"].is_string(), "{told}");
+    let report = json(&home, &["sessions", "import", "claude.jsonl", "--json"]);
+    assert_eq!(fields(&report), ["format", "notes", "session_id"]);
+    assert_eq!(report["session_id"], "22222222-2222-4222-8222-222222222222");
+    assert_eq!((&report["format"], &report["notes"][0]["line"]), (&"claude".into(), &3.into()));
+    assert!(report["notes"][0]["text"].is_string(), "{report}");
     home.bytes(&["sessions", "export", "22222222", "-o", "kept.lariat"]);
     let other = Home::offline();
     std::fs::copy(home.path("project/kept.lariat"), other.path("project/kept.lariat")).unwrap();
-    let told = json(&other, &["sessions", "import", "kept.lariat", "--json"]);
-    assert_eq!((&told["format"], &told["notes"]), (&"lariat".into(), &serde_json::json!([])));
+    let report = json(&other, &["sessions", "import", "kept.lariat", "--json"]);
+    assert_eq!((&report["format"], &report["notes"]), (&"lariat".into(), &serde_json::json!([])));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn how_far_a_conversation_and_its_files_went_back_is_told_to_programs() {
+async fn rewind_and_undo_print_json() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
     let ids = |messages: &Value| -> Vec<Value> {
@@ -253,7 +253,7 @@ async fn how_far_a_conversation_and_its_files_went_back_is_told_to_programs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_program_that_says_no_yes_changes_nothing_and_reads_nothing() {
+async fn json_without_yes_changes_and_prints_nothing() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
     for args in [
@@ -269,7 +269,7 @@ async fn a_program_that_says_no_yes_changes_nothing_and_reads_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_follows_a_session_sees_what_another_process_does() {
+async fn tail_follow_shows_events_of_another_process() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
     let mut following = home
@@ -282,16 +282,16 @@ async fn who_follows_a_session_sees_what_another_process_does() {
         let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
         line.get("type").unwrap().as_str().unwrap().to_owned()
     });
-    assert_eq!(lines.next().as_deref(), Some("AgentEnd"), "the last that happened");
+    assert_eq!(lines.next().as_deref(), Some("AgentEnd"), "the last event");
     done(home, &["run", "--no-sandbox", "--continue", "and now?"]);
-    assert!(lines.by_ref().take(20).any(|kind| kind == "AgentEnd"), "what happens then");
-    // Interrupted by the person, it says so.
+    assert!(lines.by_ref().take(20).any(|kind| kind == "AgentEnd"), "new events");
+    // Interrupted, it exits with 130.
     kill_process(Pid::from_child(&following), Signal::INT).unwrap();
     assert_eq!(following.wait().unwrap().code(), Some(130));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn damage_is_found_told_and_repaired() {
+async fn verifies_reports_and_repairs_damage() {
     let (scene, id) = Scene::with_session().await;
     let home = &scene.home;
     let mut text = String::new();
@@ -305,34 +305,34 @@ async fn damage_is_found_told_and_repaired() {
     assert_eq!(step(&["doctor"]), Some(8));
     assert_eq!(step(&["sessions", "repair", &id]), Some(0));
     assert_eq!(step(&["sessions", "verify", &id]), Some(0));
-    // What is lost cannot be replayed: today's loop goes another way, and the place is named.
+    // Lost events cannot be replayed, so the replay differs and names the place.
     assert_eq!(step(&["replay", &id]), Some(8));
     let text: String = text.lines().filter(|line| !machine(line)).map(|line| format!("{line}\n")).collect();
     snap("sessions_damaged", &text);
 }
 
-/// Changes one letter of what the model said, wherever the database has it.
+/// Changes one character of the model's reply, wherever it is in the database.
 fn damage(home: &Home) {
     let path = home.path("home/.local/state/lariat/sessions.db");
     let mut bytes = std::fs::read(&path).unwrap();
     let said = b"\"It says hello.\"";
     let places: Vec<usize> =
         (0..bytes.len() - said.len()).filter(|at| bytes[*at..].starts_with(said)).collect();
-    assert!(!places.is_empty(), "the journal is not where it is looked for");
+    assert!(!places.is_empty(), "the reply is not in the database");
     places.iter().for_each(|at| bytes[at + 1] = b'X');
     std::fs::write(&path, bytes).unwrap();
 }
 
-/// Lines of the doctor that depend on the machine.
+/// Whether a line of the doctor's output depends on the machine.
 fn machine(line: &str) -> bool {
     ["git  ", "install git", "local  "].iter().any(|about| line.contains(about))
 }
 
-/// What takes over a terminal that prints it: colours, titles, the clipboard, letters in another order.
+/// Text that would take over a terminal: colors, title, clipboard, reordered characters.
 const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{1b}]52;c;ZXZpbA==\u{7}\u{9b}31m\u{202e}gpj.exe\r";
 
 #[test]
-fn nothing_in_a_session_reaches_the_terminal_as_it_is() {
+fn session_content_is_neutralised_in_all_output() {
     let home = Home::offline();
     let line = |kind: &str, id: u8, parent: Option<u8>, content: Value| {
         let name = |id: u8| format!("{id}{id}{id}{id}{id}{id}{id}{id}-1111-4111-8111-111111111111");
@@ -378,11 +378,11 @@ fn nothing_in_a_session_reaches_the_terminal_as_it_is() {
         assert!(!shown.contains(hides), "{args:?}: {shown:?}");
     }
     let shown = home.run(&["sessions", "show", id]);
-    assert!(shown.out.contains("⟨U+001B⟩"), "it is told that something is there: {shown}");
+    assert!(shown.out.contains("⟨U+001B⟩"), "neutralised characters are visible: {shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nor_does_what_a_model_says() {
+async fn model_output_is_neutralised() {
     let scene = Scene::new(vec![
         Turn::new().text(HOSTILE).call("call_1", "glob", &serde_json::json!({ "pattern": HOSTILE })),
         Turn::new().text(HOSTILE),
@@ -402,7 +402,7 @@ async fn nor_does_what_a_model_says() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_person_changed_since_stays_when_the_rest_is_taken_back() {
+async fn undo_keeps_later_changes_of_the_user() {
     let write = |id: &str, path: &str| {
         let arguments = serde_json::json!({ "path": path, "content": "theirs\n" });
         Turn::new().call(id, "write_file", &arguments)
@@ -416,5 +416,5 @@ async fn what_a_person_changed_since_stays_when_the_rest_is_taken_back() {
     let ran = done(home, &["undo", "--last", "2", "--yes"]);
     assert!(!home.path("project/one.txt").exists(), "{ran}");
     assert_eq!(home.read("project/two.txt"), "mine\n", "{ran}");
-    assert!(ran.err.contains("kept two.txt: changed since by somebody else than a call"), "{ran}");
+    assert!(ran.err.contains("kept two.txt: changed since by something other than the agent"), "{ran}");
 }

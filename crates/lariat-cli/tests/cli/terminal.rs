@@ -1,60 +1,60 @@
-//! The program in a real terminal, which tmux is: what a person sees, is asked, and types.
+//! Runs the program in a real terminal (tmux) and tests screen, questions and input.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use lariat_testkit::server::Script;
 
-use crate::ground::{Ground, PATIENCE};
+use crate::fixture::{Fixture, PATIENCE};
 
 static SERVERS: AtomicU32 = AtomicU32::new(0);
 
-/// A terminal with the program in it.
+/// A terminal that runs the program.
 pub(crate) struct Terminal {
     socket: String,
 }
 
 impl Terminal {
-    /// Starts the program; when it ends, `ended: CODE` is on the screen.
-    pub(crate) fn start(ground: &Ground, args: &[&str]) -> Self {
-        Self::narrow(ground, args, "90")
+    /// Starts the program. When it ends, `ended: CODE` appears on the screen.
+    pub(crate) fn start(fixture: &Fixture, args: &[&str]) -> Self {
+        Self::narrow(fixture, args, "90")
     }
 
-    /// The same, in so many columns.
-    pub(crate) fn narrow(ground: &Ground, args: &[&str], columns: &str) -> Self {
+    /// Starts the program with this width.
+    pub(crate) fn narrow(fixture: &Fixture, args: &[&str], columns: &str) -> Self {
         let quoted: Vec<String> =
             args.iter().map(|arg| format!("'{}'", arg.replace('\'', r"'\''"))).collect();
-        Self::script(ground, &format!("lariat {}", quoted.join(" ")), columns)
+        Self::script(fixture, &format!("lariat {}", quoted.join(" ")), columns)
     }
 
-    /// Runs a line of a shell in which `lariat` is the program. When it ends and the terminal has its own mode again,
-    /// `ended: CODE` is on the screen.
-    pub(crate) fn script(ground: &Ground, line: &str, columns: &str) -> Self {
-        let check = "case \"$(stty -a)\" in *' -icanon'*|*' -echo '*) echo 'the terminal is left in another mode';; \
+    /// Runs a shell command line in which `lariat` is the program. When it ends and the terminal mode is restored, `ended:
+    /// CODE` appears on the screen.
+    pub(crate) fn script(fixture: &Fixture, line: &str, columns: &str) -> Self {
+        let check = "case \"$(stty -a)\" in *' -icanon'*|*' -echo '*) echo 'the terminal mode was not restored';; \
                      *) echo \"ended: $code\";; esac";
-        Self::run(ground, &format!("trap : INT\n{line}\ncode=$?\n{check}\nexec cat\n"), columns)
+        Self::run(fixture, &format!("trap : INT\n{line}\ncode=$?\n{check}\nexec cat\n"), columns)
     }
 
-    /// An interactive shell, in which `lariat` is the program.
-    pub(crate) fn shell(ground: &Ground) -> Self {
-        Self::run(ground, "export PS1='ready$ '\nexec bash --norc -i\n", "90")
+    /// Starts an interactive shell in which `lariat` is the program.
+    pub(crate) fn shell(fixture: &Fixture) -> Self {
+        Self::run(fixture, "export PS1='ready$ '\nexec bash --norc -i\n", "90")
     }
 
-    fn run(ground: &Ground, rest: &str, columns: &str) -> Self {
-        let command = ground.command(&[]);
+    fn run(fixture: &Fixture, rest: &str, columns: &str) -> Self {
+        let command = fixture.command(&[]);
         let variables =
             command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
         let exports: String = variables.map(|(name, value)| format!("export {name}='{value}'\n")).collect();
         let folder = std::path::Path::new(env!("CARGO_BIN_EXE_lariat")).parent().unwrap();
         let script = format!(
             "cd '{}'\n{exports}export TERM=xterm-256color\nexport PATH='{}':\"$PATH\"\n{rest}",
-            ground.workspace().display(),
+            fixture.workspace().display(),
             folder.display(),
         );
-        let path = ground.path("terminal.sh");
+        let path = fixture.path("terminal.sh");
         std::fs::write(&path, script).unwrap();
-        // A server that was just ended may still hold its socket.
-        let socket = ground.path(&format!("tmux-{}", SERVERS.fetch_add(1, Ordering::Relaxed)));
+        // A server that just ended may still own its socket.
+        let socket = fixture.path(&format!("tmux-{}", SERVERS.fetch_add(1, Ordering::Relaxed)));
         let terminal = Self { socket: socket.display().to_string() };
         let shell = format!("sh '{}'", path.display());
         terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", "40", &shell]);
@@ -71,7 +71,7 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p", "-J"])
     }
 
-    /// The same with its colours.
+    /// The screen with its color sequences.
     pub(crate) fn colours(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-e"])
     }
@@ -85,7 +85,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until the words are on the screen so many times.
+    /// Waits until a text is on the screen `times` times.
     #[track_caller]
     pub(crate) fn shows_times(&self, words: &str, times: usize) {
         let begun = std::time::Instant::now();
@@ -112,57 +112,57 @@ impl Drop for Terminal {
 
 const TOUCH: &str = r#"!call bash {"command":"touch made"}"#;
 
-async fn asking() -> Ground {
-    Ground::new(Script::tool_loop()).await
+async fn asking() -> Fixture {
+    Fixture::new(Script::tool_loop()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_is_asked_and_a_yes_lets_the_call_run() {
-    let ground = asking().await;
-    let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
+async fn approval_lets_the_call_run() {
+    let fixture = asking().await;
+    let terminal = Terminal::start(&fixture, &["run", TOUCH, "--mode", "default"]);
     terminal.shows("Allow bash?");
     terminal.shows("touch made");
-    assert!(!ground.workspace().join("made").exists());
+    assert!(!fixture.workspace().join("made").exists());
     terminal.shows("y/s/a/n/e>");
     terminal.types(&["maybe", "Enter"]);
     terminal.shows("Press one of the keys");
-    assert!(!ground.workspace().join("made").exists(), "what is unclear is asked again");
+    assert!(!fixture.workspace().join("made").exists(), "an unclear answer is asked again");
     terminal.shows_times("y/s/a/n/e>", 2);
     terminal.types(&["y", "Enter"]);
     terminal.shows("ended: 0");
-    assert!(ground.workspace().join("made").exists());
+    assert!(fixture.workspace().join("made").exists());
     let screen = terminal.screen();
     assert!(screen.contains("2 turns") && screen.contains("continue: lariat run --resume"), "{screen}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_no_keeps_the_call_from_running_and_its_reason_reaches_the_model() {
-    let ground = asking().await;
-    let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
+async fn denial_blocks_the_call_and_its_reason_reaches_the_model() {
+    let fixture = asking().await;
+    let terminal = Terminal::start(&fixture, &["run", TOUCH, "--mode", "default"]);
     terminal.shows("y/s/a/n/e>");
     terminal.types(&["e"]);
-    terminal.shows("why not>");
+    terminal.shows("reason>");
     terminal.types(&["use another name", "Enter"]);
     terminal.shows("ended: 0");
-    assert!(!ground.workspace().join("made").exists());
+    assert!(!fixture.workspace().join("made").exists());
     terminal.shows("denied: use another name");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_the_input_is_a_no() {
-    let ground = asking().await;
-    let terminal = Terminal::start(&ground, &["run", TOUCH, "--mode", "default"]);
+async fn end_of_input_denies() {
+    let fixture = asking().await;
+    let terminal = Terminal::start(&fixture, &["run", TOUCH, "--mode", "default"]);
     terminal.shows("y/s/a/n/e>");
     terminal.types(&["C-d"]);
     terminal.shows("ended: 0");
-    assert!(!ground.workspace().join("made").exists());
+    assert!(!fixture.workspace().join("made").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_can_ask_the_person() {
-    let ground = asking().await;
+async fn model_can_ask_the_user() {
+    let fixture = asking().await;
     let question = r#"!call ask_user {"question":"Which colour?","options":["red","blue"]}"#;
-    let terminal = Terminal::start(&ground, &["run", question]);
+    let terminal = Terminal::start(&fixture, &["run", question]);
     terminal.shows("Which colour?");
     terminal.shows("\n> ");
     terminal.types(&["2", "Enter"]);
@@ -171,56 +171,56 @@ async fn a_model_can_ask_the_person() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_interrupt_says_how_to_go_on_and_going_on_works() {
-    let ground = asking().await;
-    let terminal = Terminal::start(&ground, &["run", "!silence"]);
+async fn interrupt_prints_resume_command_that_works() {
+    let fixture = asking().await;
+    let terminal = Terminal::start(&fixture, &["run", "!silence"]);
     terminal.shows("waiting for the model");
     terminal.types(&["C-c"]);
     terminal.shows("ended: 130");
-    terminal.shows("stopped; the session is kept");
+    terminal.shows("stopped; the session is saved");
     terminal.shows("continue: lariat run --resume");
     drop(terminal);
-    let terminal = Terminal::start(&ground, &["run", "--continue", r#"!say "Here again.""#]);
+    let terminal = Terminal::start(&fixture, &["run", "--continue", r#"!say "Here again.""#]);
     terminal.shows("ended: 0");
     terminal.shows("Here again.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_listing_fits_the_terminal_and_is_whole_in_a_pipe() {
-    let ground = asking().await;
+async fn listing_fits_terminal_and_is_complete_in_a_pipe() {
+    let fixture = asking().await;
     let prompt = format!(r#"!say "{}""#, "many words ".repeat(4));
-    ground.run(&["run", &prompt]).expect(0);
-    let terminal = Terminal::narrow(&ground, &["sessions", "list"], "60");
+    fixture.run(&["run", &prompt]).expect(0);
+    let terminal = Terminal::narrow(&fixture, &["sessions", "list"], "60");
     terminal.shows("ended: 0");
     let screen = terminal.screen();
     assert!(screen.contains("just now") && screen.contains("!say"), "{screen}");
     let widest = screen.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(60), "{screen}");
     assert!(!screen.contains(&prompt), "{screen}");
-    let piped = ground.run(&["sessions", "list"]).expect(0).stdout;
+    let piped = fixture.run(&["sessions", "list"]).expect(0).stdout;
     assert!(piped.contains("ACTIVE (UTC)") && piped.contains(&prompt), "{piped}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_trusted_is_shown_whole_and_what_changed_in_it_is_marked() {
-    let ground = asking().await;
+async fn trust_shows_full_configuration_and_marks_changes() {
+    let fixture = asking().await;
     let settings = |value: &str| format!("{{ \"env\": {{ \"A\": \"{value}\" }} }}\n");
-    std::fs::create_dir_all(ground.workspace().join(".claude")).unwrap();
-    ground.write(".claude/settings.json", settings("before"));
-    ground.run(&["trust", "--yes"]).expect(0);
+    std::fs::create_dir_all(fixture.workspace().join(".claude")).unwrap();
+    fixture.write(".claude/settings.json", settings("before"));
+    fixture.run(&["trust", "--yes"]).expect(0);
     let hidden = format!("{}end", "x".repeat(80));
-    ground.write(".claude/settings.json", settings(&hidden));
-    let terminal = Terminal::narrow(&ground, &["trust"], "60");
-    terminal.shows("Trust it, with exactly this?");
+    fixture.write(".claude/settings.json", settings(&hidden));
+    let terminal = Terminal::narrow(&fixture, &["trust"], "60");
+    terminal.shows("Trust this project with exactly this configuration?");
     let screen = terminal.screen();
-    assert!(screen.contains(&format!("A={hidden}")), "what is approved is not cut: {screen}");
+    assert!(screen.contains(&format!("A={hidden}")), "the configuration is not cut: {screen}");
     assert!(screen.contains("1 -") && screen.contains("1 +"), "{screen}");
-    // The end of the new value is in the line that goes on, and the changed word is marked.
+    // The end of the new value is in the continued line, and the changed word is marked.
     assert_eq!(screen.matches("xend").count(), 2, "{screen}");
     assert!(terminal.colours().contains("\u{1b}[31m"), "{}", terminal.colours());
     terminal.types(&["n", "Enter"]);
     terminal.shows("ended: 0");
-    let piped = ground.run(&["trust"]).expect(2).stdout;
+    let piped = fixture.run(&["trust"]).expect(2).stdout;
     assert!(
         piped.contains("--- a/.claude/settings.json\n+++ b/.claude/settings.json\n@@ -1 +1 @@\n"),
         "{piped}"

@@ -1,4 +1,4 @@
-//! What programs read and write: stream-json out, stream-json in, the flags of those who know Claude Code.
+//! Tests stream-json output and input, and Claude Code's flags.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
@@ -6,9 +6,9 @@ use std::process::{Child, ChildStdout, Stdio};
 use lariat_testkit::server::{Script, Turn};
 use serde_json::{Value, json};
 
-use crate::ground::{Ground, feed, last_result, silence, wait};
+use crate::fixture::{Fixture, feed, last_result, silence, wait};
 
-/// A model that makes a file with a command, and then says what came of it.
+/// A model that creates a file with a command, and then prints the result.
 fn making() -> Script {
     Script::answer(|request| match last_result(&request.body) {
         None => Turn::new()
@@ -31,16 +31,16 @@ fn kinds(lines: &[Value]) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stream_json_tells_a_run_line_by_line() {
-    let ground = Ground::new(making()).await;
-    let lines = ground.run(&["run", "make a file", "--output", "stream-json"]).expect(0).lines();
+async fn stream_json_writes_one_line_per_event() {
+    let fixture = Fixture::new(making()).await;
+    let lines = fixture.run(&["run", "make a file", "--output", "stream-json"]).expect(0).lines();
     assert_eq!(kinds(&lines), ["system/init", "assistant", "user", "assistant", "result/success"]);
     let session = &lines[0]["session_id"];
     assert!(lines.iter().all(|line| &line["session_id"] == session));
     let mut ids: Vec<&str> = lines.iter().filter_map(|line| line["uuid"].as_str()).collect();
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), lines.len(), "every line has an id of its own");
+    assert_eq!(ids.len(), lines.len(), "every line has its own id");
     assert_eq!(lines[0]["permissionMode"], "bypassPermissions");
     assert!(lines[0]["tools"].as_array().unwrap().contains(&json!("Bash")));
     let blocks: Vec<&str> = lines[1]["message"]["content"]
@@ -54,14 +54,14 @@ async fn stream_json_tells_a_run_line_by_line() {
     assert_eq!(lines[4]["result"], "made");
     assert_eq!(lines[4]["usage"]["output_tokens"], 80);
     assert_eq!(lines[4]["num_turns"], 2);
-    assert!(ground.workspace().join("made").exists());
+    assert!(fixture.workspace().join("made").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pieces_of_replies_are_told_when_they_are_wanted() {
-    let ground = Ground::new(making()).await;
+async fn partial_messages_are_written_on_request() {
+    let fixture = Fixture::new(making()).await;
     let args = ["run", "make a file", "--output", "stream-json", "--include-partial-messages"];
-    let lines = ground.run(&args).expect(0).lines();
+    let lines = fixture.run(&args).expect(0).lines();
     let events: Vec<&Value> = lines.iter().filter(|line| line["type"] == "stream_event").collect();
     let text: String = events.iter().filter_map(|line| line["event"]["delta"]["text"].as_str()).collect();
     assert_eq!(text, "I make it.made");
@@ -73,29 +73,29 @@ async fn pieces_of_replies_are_told_when_they_are_wanted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn flags_of_claude_code_start_the_same_run() {
-    let ground = Ground::new(making()).await;
-    let ran = ground.run(&["-v"]).expect(0);
+async fn claude_code_flags_start_the_same_run() {
+    let fixture = Fixture::new(making()).await;
+    let ran = fixture.run(&["-v"]).expect(0);
     assert!(ran.stdout.starts_with(env!("CARGO_PKG_VERSION")), "{}", ran.stdout);
-    let ran = ground.run(&["-p", "make a file", "--output-format", "json", "--betas", "x"]).expect(0);
+    let ran = fixture.run(&["-p", "make a file", "--output-format", "json", "--betas", "x"]).expect(0);
     assert_eq!(ran.json()["result"], "made");
     assert!(ran.stderr.contains("--betas is not supported"), "{}", ran.stderr);
-    // What is not known may restrict.
-    ground.run(&["-p", "make a file", "--of-tomorrow"]).expect(3);
-    ground.run(&["--of-tomorrow"]).expect(2);
+    // An unknown flag may restrict.
+    fixture.run(&["-p", "make a file", "--of-tomorrow"]).expect(3);
+    fixture.run(&["--of-tomorrow"]).expect(2);
 }
 
-/// A program that holds a session.
-struct Held {
+/// A program that controls a session.
+struct ControllingProgram {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
-impl Held {
-    fn start(ground: &Ground, more: &[&str]) -> Self {
+impl ControllingProgram {
+    fn start(fixture: &Fixture, more: &[&str]) -> Self {
         let mut args = vec!["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
         args.extend(more);
-        let mut child = ground.command(&args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = fixture.command(&args).stdin(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, lines }
     }
@@ -114,7 +114,7 @@ impl Held {
         answer["response"].clone()
     }
 
-    /// Reads up to a line of a type.
+    /// Reads up to a line of this type.
     fn until(&mut self, kind: &str) -> (Vec<Value>, Value) {
         let mut before = Vec::new();
         loop {
@@ -128,7 +128,7 @@ impl Held {
         }
     }
 
-    /// Says nothing more, and waits for the end.
+    /// Closes the input and waits for the end.
     #[track_caller]
     fn end(mut self, code: i32) -> (Vec<String>, String) {
         drop(self.child.stdin.take());
@@ -139,116 +139,118 @@ impl Held {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_holds_a_session_over_several_prompts() {
+async fn program_controls_a_session_over_several_prompts() {
     let script = Script::answer(|request| {
         let count = request.body["messages"].as_array().map_or(0, Vec::len);
         Turn::new().text(format!("heard {count}")).into()
     });
-    let ground = Ground::new(script).await;
-    let mut held = Held::start(&ground, &[]);
-    let welcome = held.ask("r1", json!({ "subtype": "initialize", "hooks": null }));
+    let fixture = Fixture::new(script).await;
+    let mut program = ControllingProgram::start(&fixture, &[]);
+    let welcome = program.ask("r1", json!({ "subtype": "initialize", "hooks": null }));
     assert_eq!((&welcome["subtype"], &welcome["request_id"]), (&json!("success"), &json!("r1")));
     assert_eq!(welcome["response"]["hooks_applied"], true);
-    held.say("one");
-    let (before, first) = held.until("result");
+    program.say("one");
+    let (before, first) = program.until("result");
     assert_eq!(kinds(&before), ["system/init", "assistant"]);
-    held.say("two");
-    let (_, second) = held.until("result");
+    program.say("two");
+    let (_, second) = program.until("result");
     assert_eq!(first["session_id"], second["session_id"]);
     assert_ne!(first["uuid"], second["uuid"]);
-    assert!(ground.requests()[1].body["messages"].to_string().contains("one"));
-    let usage = held.ask("r2", json!({ "subtype": "get_context_usage" }));
+    assert!(fixture.requests()[1].body["messages"].to_string().contains("one"));
+    let usage = program.ask("r2", json!({ "subtype": "get_context_usage" }));
     assert!(usage["response"]["totalTokens"].as_u64().unwrap() > 0, "{usage}");
-    let mode = held.ask("r3", json!({ "subtype": "set_permission_mode", "mode": "plan" }));
+    let mode = program.ask("r3", json!({ "subtype": "set_permission_mode", "mode": "plan" }));
     assert_eq!(mode["subtype"], "success");
-    held.say("three");
-    let (before, _) = held.until("result");
+    program.say("three");
+    let (before, _) = program.until("result");
     assert_eq!(before[0]["permissionMode"], "plan");
-    let model = held.ask("r4", json!({ "subtype": "set_model", "model": "test/other" }));
+    let model = program.ask("r4", json!({ "subtype": "set_model", "model": "test/other" }));
     assert_eq!(model["subtype"], "success", "{model}");
-    held.say("four");
-    held.until("result");
-    assert_eq!(ground.requests().last().unwrap().model, "other");
-    let none = held.ask("r5", json!({ "subtype": "set_model", "model": "no-such-model" }));
+    program.say("four");
+    program.until("result");
+    assert_eq!(fixture.requests().last().unwrap().model, "other");
+    let none = program.ask("r5", json!({ "subtype": "set_model", "model": "no-such-model" }));
     assert_eq!(none["subtype"], "error");
-    let other = held.ask("r6", json!({ "subtype": "rewind_files" }));
+    let other = program.ask("r6", json!({ "subtype": "rewind_files" }));
     assert_eq!((&other["subtype"], &other["request_id"]), (&json!("error"), &json!("r6")));
-    held.end(0);
+    program.end(0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_is_asked_about_calls_and_its_word_counts() {
-    let ground = Ground::new(making()).await;
+async fn program_answers_approval_requests() {
+    let fixture = Fixture::new(making()).await;
     let asking = ["--permission-mode", "default", "--permission-prompt-tool", "stdio"];
     for (behavior, result) in [("deny", "refused"), ("allow", "made")] {
-        let mut held = Held::start(&ground, &asking);
-        held.say("make a file");
-        let (_, question) = held.until("control_request");
+        let mut program = ControllingProgram::start(&fixture, &asking);
+        program.say("make a file");
+        let (_, question) = program.until("control_request");
         let request = &question["request"];
         assert_eq!((&request["subtype"], &request["tool_name"]), (&json!("can_use_tool"), &json!("Bash")));
         assert_eq!(request["input"], json!({ "command": "touch made" }));
-        assert!(!ground.workspace().join("made").exists());
+        assert!(!fixture.workspace().join("made").exists());
         let answer = json!({ "behavior": behavior, "updatedInput": request["input"], "message": "not now" });
-        held.send(json!({ "type": "control_response", "response":
+        program.send(json!({ "type": "control_response", "response":
             { "subtype": "success", "request_id": question["request_id"], "response": answer } }));
-        let (_, told) = held.until("result");
+        let (_, told) = program.until("result");
         assert_eq!(told["result"], result);
         let denied = told["permission_denials"].as_array().unwrap().len();
         assert_eq!(denied, usize::from(behavior == "deny"));
-        held.end(0);
+        program.end(0);
     }
-    assert!(ground.workspace().join("made").exists());
+    assert!(fixture.workspace().join("made").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_goes_away_approves_nothing() {
-    let ground = Ground::new(making()).await;
-    let mut held =
-        Held::start(&ground, &["--permission-mode", "default", "--permission-prompt-tool", "stdio"]);
-    held.say("make a file");
-    held.until("control_request");
-    let (rest, _) = held.end(0);
+async fn closed_input_approves_nothing() {
+    let fixture = Fixture::new(making()).await;
+    let mut program = ControllingProgram::start(
+        &fixture,
+        &["--permission-mode", "default", "--permission-prompt-tool", "stdio"],
+    );
+    program.say("make a file");
+    program.until("control_request");
+    let (rest, _) = program.end(0);
     assert!(rest.iter().any(|line| line.contains("refused")), "{rest:#?}");
-    assert!(!ground.workspace().join("made").exists());
+    assert!(!fixture.workspace().join("made").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_interrupts_a_run_and_goes_on() {
+async fn program_interrupts_a_run_and_continues() {
     let script = Script::answer(|request| {
         if request.body["messages"].to_string().contains("and now") {
             return Turn::new().text("Here again.").into();
         }
         silence()
     });
-    let ground = Ground::new(script).await;
-    let mut held = Held::start(&ground, &[]);
-    held.say("think hard");
-    held.until("system");
-    crate::ground::wait_for("the request", || !ground.requests().is_empty());
-    let answer = held.ask("r1", json!({ "subtype": "interrupt" }));
+    let fixture = Fixture::new(script).await;
+    let mut program = ControllingProgram::start(&fixture, &[]);
+    program.say("think hard");
+    program.until("system");
+    crate::fixture::wait_for("the request", || !fixture.requests().is_empty());
+    let answer = program.ask("r1", json!({ "subtype": "interrupt" }));
     assert_eq!(answer["subtype"], "success");
-    let (_, result) = held.until("result");
+    let (_, result) = program.until("result");
     assert_eq!(
         (&result["subtype"], &result["terminal_reason"]),
         (&json!("error_during_execution"), &json!("aborted_streaming"))
     );
-    held.say("and now");
-    let (_, result) = held.until("result");
+    program.say("and now");
+    let (_, result) = program.until("result");
     assert_eq!(result["result"], "Here again.");
-    held.end(0);
+    program.end(0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lines_that_make_no_sense_are_warned_of_and_endless_ones_end_it() {
-    let ground = Ground::new(making()).await;
-    let mut held = Held::start(&ground, &[]);
-    held.send(json!("nonsense"));
-    held.send(json!({ "type": "user" }));
-    held.say("make a file");
-    held.until("result");
-    let (_, stderr) = held.end(0);
+async fn warns_about_invalid_lines_and_rejects_overlong_ones() {
+    let fixture = Fixture::new(making()).await;
+    let mut program = ControllingProgram::start(&fixture, &[]);
+    program.send(json!("nonsense"));
+    program.send(json!({ "type": "user" }));
+    program.say("make a file");
+    program.until("result");
+    let (_, stderr) = program.end(0);
     assert!(stderr.contains("a user message without content"), "{stderr}");
     let args = ["--output-format", "stream-json", "--input-format", "stream-json"];
-    let ran = ground.run_with(&args, vec![b' '; (10 << 20) + 2]).expect(2);
+    let ran = fixture.run_with(&args, vec![b' '; (10 << 20) + 2]).expect(2);
     assert!(ran.stderr.contains("longer than"), "{}", ran.stderr);
 }

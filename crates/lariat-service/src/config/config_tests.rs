@@ -3,18 +3,18 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn said(level: Level, values: Value) -> Said {
+fn layer(level: Level, values: Value) -> Said {
     let Value::Object(values) = values else { unreachable!("a table") };
     let origin = if level == Level::Flags { Origin::flags() } else { Origin::file(level, "/p/file") };
     Said { origin, values }
 }
 
 #[test]
-fn the_stronger_place_wins_key_by_key() {
+fn stronger_layer_wins_per_key() {
     let config = Config::merge([
-        said(Level::User, json!({ "model": "a", "limits": { "turns": 5, "cost": 1.5 } })),
-        said(Level::Project, json!({ "limits": { "turns": 9 } })),
-        said(Level::Flags, json!({ "model": "b" })),
+        layer(Level::User, json!({ "model": "a", "limits": { "turns": 5, "cost": 1.5 } })),
+        layer(Level::Project, json!({ "limits": { "turns": 9 } })),
+        layer(Level::Flags, json!({ "model": "b" })),
     ]);
     assert_eq!(config.text("model").as_deref(), Some("b"));
     assert_eq!(config.count("limits.turns"), Some(5));
@@ -24,7 +24,7 @@ fn the_stronger_place_wins_key_by_key() {
 }
 
 #[test]
-fn what_nobody_set_is_as_it_is_built_in() {
+fn unset_keys_have_defaults() {
     let config = Config::default();
     assert_eq!(config.count("context.warn_at"), Some(80));
     assert!(config.flag("sandbox.enabled") && !config.flag("sandbox.network"));
@@ -33,17 +33,17 @@ fn what_nobody_set_is_as_it_is_built_in() {
 }
 
 #[test]
-fn an_unknown_key_is_warned_of_with_the_nearest_one_unless_it_seems_to_restrict() {
-    let config = Config::merge([said(
+fn unknown_key_is_a_warning_unless_it_seems_to_restrict() {
+    let config = Config::merge([layer(
         Level::User,
         json!({ "modell": "x", "limits": { "turn": 1 }, "zzz": { "a": 1 }, "budgte": { "day": 1 } }),
     )]);
-    let told: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
+    let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        warnings,
         [
-            "user settings /p/file: `modell` is not a setting; did you mean `model`?",
-            "user settings /p/file: `zzz` is not a setting",
+            "user settings /p/file: unknown setting `modell`; did you mean `model`?",
+            "user settings /p/file: unknown setting `zzz`",
         ]
     );
     let broken: Vec<String> = config.broken.iter().map(ToString::to_string).collect();
@@ -56,11 +56,11 @@ fn an_unknown_key_is_warned_of_with_the_nearest_one_unless_it_seems_to_restrict(
     );
 }
 
-/// S27: a project's caps replaced the person's.
+/// A project must not raise the user's limits.
 #[test]
-fn the_smaller_cap_of_person_and_project_counts_and_a_flag_beats_both() {
+fn smaller_limit_of_user_and_project_applies_and_flag_overrides_both() {
     let caps = |level, turns: u64, time: &str, day: f64| {
-        said(level, json!({ "limits": { "turns": turns, "time": time }, "budget": { "day": day } }))
+        layer(level, json!({ "limits": { "turns": turns, "time": time }, "budget": { "day": day } }))
     };
     let person = || caps(Level::User, 20, "10m", 2.0);
     for (turns, time, day) in [(50, "1h", 9.0), (20, "10m", 2.0)] {
@@ -72,7 +72,7 @@ fn the_smaller_cap_of_person_and_project_counts_and_a_flag_beats_both() {
         Config::merge([person(), caps(Level::Project, 5, "90s", 1.0), caps(Level::Local, 7, "2h", 3.0)]);
     assert_eq!((config.count("limits.turns"), config.text("limits.time").as_deref()), (Some(5), Some("90s")));
     let raised = Config::merge([caps(Level::Project, 5_000, "1h", 1.0)]);
-    assert_eq!(raised.count("limits.turns"), Some(500), "what is built in is the person's, too");
+    assert_eq!(raised.count("limits.turns"), Some(500), "a default is the user's, too");
     let flags =
         Config::merge([person(), caps(Level::Flags, 900, "9h", 9.0), caps(Level::Project, 1, "1s", 0.1)]);
     assert_eq!(flags.count("limits.turns"), Some(900));
@@ -83,22 +83,22 @@ fn the_smaller_cap_of_person_and_project_counts_and_a_flag_beats_both() {
     );
 }
 
-/// S5: a cap that cannot be read was ignored.
+/// An invalid limit must not be ignored.
 #[test]
-fn a_restriction_that_cannot_be_read_is_broken_and_names_its_place() {
+fn invalid_restriction_is_broken_and_names_its_place() {
     let environment = Said {
         origin: Origin::environment(),
         values: json!({ "limits": { "turns": "abc" } }).as_object().cloned().unwrap_or_default(),
     };
-    let config = Config::merge([environment, said(Level::Flags, json!({ "limits": { "time": "10" } }))]);
+    let config = Config::merge([environment, layer(Level::Flags, json!({ "limits": { "time": "10" } }))]);
     let places: Vec<String> = config.broken.iter().map(BrokenRestriction::place).collect();
     assert_eq!(places, ["--max-time", "LARIAT_LIMITS__TURNS"]);
     assert_eq!(config.count("limits.turns"), Some(500));
 }
 
-/// S8: a switch that is not in the table was off.
+/// A switch that is missing from the table would always be off.
 #[test]
-fn every_switch_has_a_value_and_every_name_that_the_program_asks_for_is_in_the_table() {
+fn every_switch_has_a_default_and_every_queried_key_exists() {
     assert!(KEYS.iter().filter(|key| key.kind == Kind::Flag).all(|key| key.built_in().is_some()));
     let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut asked = 0;
@@ -116,12 +116,12 @@ fn every_switch_has_a_value_and_every_name_that_the_program_asks_for_is_in_the_t
     assert!(asked > 20, "{asked}");
 }
 
-#[expect(clippy::disallowed_methods, reason = "the sources of this test")]
+#[expect(clippy::disallowed_methods, reason = "reads the source code that it checks")]
 fn source(path: &std::path::Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Compares every `config.kind("name")` of a source with the table.
+/// Checks every `config.kind("name")` in a source file against the table.
 fn check_source(text: &str) -> usize {
     let mut asked = 0;
     for (method, fits) in [
@@ -135,7 +135,7 @@ fn check_source(text: &str) -> usize {
         for piece in text.split(&format!("config.{method}(\"")).skip(1) {
             let name = piece.split('"').next().unwrap_or_default();
             let key = keys::find(name).unwrap_or_else(|| panic!("`{name}` is not a setting"));
-            assert!(fits(key.kind), "`{name}` is asked for as {method}");
+            assert!(fits(key.kind), "`{name}` is read with `{method}`");
             asked += 1;
         }
     }
@@ -143,8 +143,8 @@ fn check_source(text: &str) -> usize {
 }
 
 #[test]
-fn a_workspace_cannot_raise_what_is_allowed() {
-    let config = Config::merge([said(
+fn project_cannot_raise_permissions() {
+    let config = Config::merge([layer(
         Level::Project,
         json!({ "mode": "bypassPermissions", "sandbox": { "enabled": false }, "providers": { "x": { "base_url": "http://evil" } } }),
     )]);
@@ -155,28 +155,28 @@ fn a_workspace_cannot_raise_what_is_allowed() {
 }
 
 #[test]
-fn a_value_of_the_wrong_kind_says_what_would_be_right() {
-    let config = Config::merge([said(
+fn invalid_value_error_names_valid_values() {
+    let config = Config::merge([layer(
         Level::User,
         json!({ "thinking": "hihg", "limits": { "time": "soon", "turns": -1 } }),
     )]);
-    let told: Vec<&str> = config.broken.iter().map(|broken| broken.reason.as_str()).collect();
-    assert!(told[0].contains("a time such as"), "{told:?}");
-    assert!(told[1].contains("a whole number"), "{told:?}");
+    let reasons: Vec<&str> = config.broken.iter().map(|broken| broken.reason.as_str()).collect();
+    assert!(reasons[0].contains("a duration such as"), "{reasons:?}");
+    assert!(reasons[1].contains("a whole number"), "{reasons:?}");
     assert!(config.warnings[0].problem.ends_with("did you mean \"high\"?"), "{:?}", config.warnings);
 }
 
 #[test]
-fn tables_that_people_name_are_found() {
+fn finds_user_named_tables() {
     let mine = json!({ "providers": { "mine": { "api": "openai-chat", "base_url": "http://localhost:1" } } });
-    let config = Config::merge([said(Level::User, mine)]);
+    let config = Config::merge([layer(Level::User, mine)]);
     assert_eq!(config.names_in("providers"), ["mine"]);
     assert_eq!(config.text("providers.mine.api").as_deref(), Some("openai-chat"));
 }
 
 #[test]
-fn what_others_read_is_no_mistake() {
-    let config = Config::merge([said(
+fn accepts_keys_that_other_modules_read() {
+    let config = Config::merge([layer(
         Level::User,
         json!({ "permissions": {}, "hooks": {}, "env": {}, "mcp_servers": {} }),
     )]);
@@ -184,7 +184,7 @@ fn what_others_read_is_no_mistake() {
 }
 
 #[test]
-fn every_default_is_of_its_kind_and_in_the_schema() {
+fn every_default_is_valid_and_in_the_schema() {
     let schema = schema();
     for key in KEYS {
         assert!(key.default.is_empty() || key.built_in().is_some(), "{}", key.name);

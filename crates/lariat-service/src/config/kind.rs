@@ -1,33 +1,33 @@
-//! What a setting can be: how it is read, and how it is told.
+//! The types of settings: how values are parsed and validated.
 
 use std::time::Duration;
 
 use lariat_core::nearest::nearest;
 use serde_json::Value;
 
-/// A setting that there is.
+/// A setting.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Key {
-    /// Its path; `*` stands for a name that people choose.
+    /// Its path; `*` stands for a name that the user chooses.
     pub name: &'static str,
-    /// What it can be.
+    /// The type of its value.
     pub kind: Kind,
-    /// What it is when nobody sets it, as it would be written; empty for nothing.
+    /// The default, as written in a file; empty if there is none.
     pub default: &'static str,
-    /// True when it gives more than before: only a person's own settings may.
+    /// Whether it can raise permissions. Only the user's own settings may contain it.
     pub raises: bool,
-    /// True when it restricts: a value that cannot be read stops the session.
+    /// Whether it restricts. An invalid value stops the session.
     pub restricts: bool,
-    /// True when it is a cap: of what a person and a project say, the smaller counts.
+    /// Whether it is a limit: the smaller of the user's and the project's value applies.
     pub caps: bool,
-    /// A value to show in a template, where nothing is built in.
+    /// An example for the template, if there is no default.
     pub example: &'static str,
-    /// What it does, in one line.
+    /// A description in one line.
     pub about: &'static str,
 }
 
-/// What a setting can be.
+/// The type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -35,13 +35,13 @@ pub enum Kind {
     Text,
     /// On or off.
     Flag,
-    /// A number from 0.
+    /// A whole number, 0 or more.
     Count,
-    /// A share of a hundred.
+    /// A percentage from 0 to 100.
     Percent,
-    /// Dollars.
+    /// An amount in US dollars.
     Money,
-    /// A time: `90s`, `10m`, `2h`.
+    /// A duration: `90s`, `10m`, `2h`.
     Time,
     /// One of these words.
     Word(&'static [&'static str]),
@@ -50,22 +50,22 @@ pub enum Kind {
 }
 
 impl Key {
-    /// The same, as one that restricts.
+    /// Marks the setting as restricting.
     pub(super) const fn restricting(self) -> Self {
         Self { restricts: true, ..self }
     }
 
-    /// The same, as a cap.
+    /// Marks the setting as a limit.
     pub(super) const fn cap(self) -> Self {
         Self { restricts: true, caps: true, ..self }
     }
 
-    /// The same, with a value to show.
+    /// Sets the example for the template.
     pub(super) const fn such_as(self, example: &'static str) -> Self {
         Self { example, ..self }
     }
 
-    /// The value that is built in.
+    /// The default value.
     pub(super) fn built_in(&self) -> Option<Value> {
         if self.default.is_empty() {
             return None;
@@ -76,7 +76,7 @@ impl Key {
 }
 
 impl Kind {
-    /// Whether a value of a cap is smaller than another.
+    /// Whether one value of a limit is smaller than another.
     pub(super) fn is_less(self, value: &Value, than: &Value) -> bool {
         let amount = |value: &Value| match self {
             Self::Time => value.as_str().and_then(time).map(|time| time.as_secs_f64()),
@@ -85,7 +85,7 @@ impl Kind {
         matches!((amount(value), amount(than)), (Some(value), Some(than)) if value < than)
     }
 
-    /// Reads what was written; says what is wrong with it in words that follow the key's name.
+    /// Validates a value. The error text follows the key's name in a sentence.
     pub(super) fn read(self, value: &Value) -> Result<Value, String> {
         let wrong = |wanted: &str| Err(format!("must be {wanted}, not {value}"));
         match (self, value) {
@@ -108,19 +108,19 @@ impl Kind {
                 Err(format!("must be one of \"{}\", not {value}{hint}", words.join("\", \"")))
             }
             (Self::Texts, Value::Array(items)) if items.iter().all(Value::is_string) => Ok(value.clone()),
-            (Self::Text, _) => wrong("a text"),
+            (Self::Text, _) => wrong("a string"),
             (Self::Flag, _) => wrong("true or false"),
             (Self::Count, _) => wrong("a whole number"),
             (Self::Percent, _) => wrong("a number from 0 to 100"),
             (Self::Money, _) => wrong("an amount in dollars"),
-            (Self::Time, _) => wrong("a time such as \"90s\", \"10m\" or \"2h\""),
+            (Self::Time, _) => wrong("a duration such as \"90s\", \"10m\" or \"2h\""),
             (Self::Word(words), _) => wrong(&format!("one of \"{}\"", words.join("\", \""))),
-            (Self::Texts, _) => wrong("a list of texts"),
+            (Self::Texts, _) => wrong("a list of strings"),
         }
     }
 }
 
-/// A time as it is written.
+/// Parses a duration.
 pub(super) fn time(text: &str) -> Option<Duration> {
     let end = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at_checked(end)?;

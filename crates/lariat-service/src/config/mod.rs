@@ -1,10 +1,9 @@
-//! Settings: which there are, what they are set to, and who said so.
+//! Settings: which exist, their values, and where each was set.
 //!
-//! [`KEYS`] is the one table: the check of what is written, the JSON schema for editors, the reference and the answers of
-//! [`Config`] come from it. Layers are merged key by key, the stronger one wins, and every value keeps its [`Origin`].
-//! Invariant: what raises privilege counts only from layers that are the person's own; a workspace can say it, and is
-//! told that it was not heard. Of a cap, the smaller of what the person and a project say counts. What restricts and cannot
-//! be read is [`broken`](Config::broken): no session begins without it.
+//! [`KEYS`] is the only table: validation, the JSON schema, the settings templates and [`Config`] all use it. Layers are merged key by
+//! key; the stronger layer wins, and every value keeps its [`Origin`]. Settings that raise permissions apply only from the
+//! user's own layers; a project that sets one causes a warning. For a limit, the smaller of the user's and the project's
+//! value applies. An invalid restriction is [`broken`](Config::broken), and no session starts with one.
 
 mod keys;
 mod kind;
@@ -23,59 +22,69 @@ pub use keys::KEYS;
 pub use kind::{Key, Kind};
 pub use schema::schema;
 
-/// What one place says.
+/// The settings of one layer.
 #[derive(Clone, Debug)]
 pub struct Said {
-    /// Where.
+    /// Where they come from.
     pub origin: Origin,
-    /// The settings, by key; tables within tables.
+    /// The settings by key, as nested tables.
     pub values: Map<String, Value>,
 }
 
-/// All settings together.
+/// The merged settings.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     values: BTreeMap<String, Set>,
-    /// What was written and does not count, and why. Nobody may miss these.
+    /// Settings that are ignored, and why. Every front end must show them.
     pub warnings: Vec<Warning>,
-    /// What should restrict and cannot be read.
+    /// Restrictions that are invalid.
     pub broken: Vec<BrokenRestriction>,
 }
 
-/// A value, and who set it.
+/// A value and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// The value, of the key's kind.
+    /// The value, valid for its key.
     pub value: Value,
-    /// Who; none for what is built in.
+    /// Where it was set; `None` for a default.
     pub origin: Option<Origin>,
 }
 
-/// Something that was written and does not count.
+/// A setting that is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Where.
+    /// Where it was written.
     pub origin: Origin,
-    /// The key.
+    /// Its path.
     pub key: String,
-    /// What is wrong with it, and what to do.
+    /// What is wrong, in words that follow the key.
     pub problem: String,
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: `{}` {}", self.origin, self.key, self.problem)
+        write!(f, "{}: {}", self.origin, explained(&self.key, &self.problem))
     }
 }
 
+/// Joins a key and the problem with it to a sentence: `unknown setting `x``, or `` `x` must be … ``.
+pub fn explained(key: &str, problem: &str) -> String {
+    match problem.strip_prefix(UNKNOWN) {
+        Some(hint) => format!("unknown setting `{key}`{hint}"),
+        None => format!("`{key}` {problem}"),
+    }
+}
+
+/// The problem with a key that is not in the table.
+const UNKNOWN: &str = "is not a setting";
+
 impl Config {
-    /// Merges what several places say. The order does not matter: a level is stronger than another, and of two places of
-    /// the same level the first counts.
-    pub fn merge(said: impl IntoIterator<Item = Said>) -> Self {
-        let mut said: Vec<Said> = said.into_iter().collect();
-        said.sort_by_key(|said| said.origin.level);
+    /// Merges layers. Their order does not matter: levels are ranked, and of two layers on the same level the first one wins.
+    pub fn merge(layers: impl IntoIterator<Item = Said>) -> Self {
+        let mut layers: Vec<Said> = layers.into_iter().collect();
+        layers.sort_by_key(|layer| layer.origin.level);
         let mut config = Self::default();
-        for Said { origin, values } in &said {
+        for Said { origin, values } in &layers {
             config.take(origin, "", values);
         }
         config
@@ -94,7 +103,7 @@ impl Config {
                     _ => nearest(&path, keys::names()),
                 };
                 let hint = known.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
-                let problem = format!("is not a setting{hint}");
+                let problem = format!("{UNKNOWN}{hint}");
                 match keys::seems_restricting(&path) {
                     true => self.breaks(origin, path, problem),
                     false => self.warn(origin, path, problem),
@@ -105,7 +114,7 @@ impl Config {
 
     fn set(&mut self, origin: &Origin, key: &Key, path: String, value: &Value) {
         if key.raises && origin.level.is_of_the_workspace() {
-            let problem = "may only be set by the person: put it into the user's own settings";
+            let problem = "may only be set in your own settings, not by a project";
             return self.warn(origin, path, problem.to_owned());
         }
         match key.kind.read(value) {
@@ -115,8 +124,8 @@ impl Config {
         }
     }
 
-    /// Takes a value where nothing stronger is set; a cap also where it is smaller than that, unless the person set the
-    /// other one for this time.
+    /// Stores a value unless a stronger layer set it. A limit is also stored if it is smaller, unless the user set the other
+    /// one with a flag or a variable.
     fn put(&mut self, origin: &Origin, key: &Key, path: String, value: Value) {
         let is_less = |than: &Value| key.caps && key.kind.is_less(&value, than);
         let is_of_the_workspace = origin.level.is_of_the_workspace();
@@ -150,13 +159,13 @@ impl Config {
         self.warnings.push(Warning { origin: origin.clone(), key, problem });
     }
 
-    /// What a key is set to: by somebody, or as it is built in.
+    /// The value of a setting, or its default.
     pub fn get(&self, path: &str) -> Option<Set> {
         let built_in = || Some(Set { value: keys::find(path)?.built_in()?, origin: None });
         self.values.get(path).cloned().or_else(built_in)
     }
 
-    /// Every value that counts, by its path: all keys that are set or built in.
+    /// All effective values by path, including defaults.
     pub fn all(&self) -> Vec<(String, Set)> {
         let plain = keys::names().filter(|name| !name.contains('*')).map(str::to_owned);
         let mut paths: Vec<String> = plain.chain(self.values.keys().cloned()).collect();
@@ -165,7 +174,7 @@ impl Config {
         paths.into_iter().filter_map(|path| Some((path.clone(), self.get(&path)?))).collect()
     }
 
-    /// The names of the entries of a table that people name: providers for example.
+    /// The names of the entries in a table with user-chosen names, such as `providers`.
     pub fn names_in(&self, table: &str) -> Vec<String> {
         let start = format!("{table}.");
         let names = self.values.keys().filter_map(|path| path.strip_prefix(&start)?.split('.').next());
@@ -174,42 +183,41 @@ impl Config {
         names
     }
 
-    /// A text.
+    /// A string setting.
     pub fn text(&self, path: &str) -> Option<String> {
         self.get(path)?.value.as_str().map(str::to_owned)
     }
 
-    /// A list of texts; empty when nobody set it.
+    /// A list of strings; empty if unset.
     pub fn texts(&self, path: &str) -> Vec<String> {
         let set = self.get(path).map(|set| set.value).unwrap_or_default();
         let items = set.as_array().into_iter().flatten();
         items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
     }
 
-    /// A switch. Every switch has a value that is built in; a test compares the names that the program asks for with the
-    /// table, because an unknown one would be off.
+    /// A switch. Every switch has a default. A test checks all names that the code queries, because an unknown one would be off.
     pub fn flag(&self, path: &str) -> bool {
         debug_assert!(keys::find(path).is_some_and(|key| key.kind == Kind::Flag), "`{path}` is not a switch");
         self.get(path).and_then(|set| set.value.as_bool()).unwrap_or_default()
     }
 
-    /// A number.
+    /// A number setting.
     pub fn count(&self, path: &str) -> Option<u64> {
         self.get(path)?.value.as_u64()
     }
 
-    /// An amount of money.
+    /// An amount setting.
     pub fn money(&self, path: &str) -> Option<Cost> {
         let dollars = self.get(path)?.value.as_f64()?;
         Some(Cost::from_nano_usd((dollars * 1e9).round() as u64))
     }
 
-    /// A time.
+    /// A duration setting.
     pub fn time(&self, path: &str) -> Option<Duration> {
         kind::time(self.get(path)?.value.as_str()?)
     }
 
-    /// Who set a key; none when nobody did.
+    /// The level that set a key; `None` if it is unset.
     pub fn level(&self, path: &str) -> Option<Level> {
         Some(self.values.get(path)?.origin.as_ref()?.level)
     }

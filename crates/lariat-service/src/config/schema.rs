@@ -1,4 +1,4 @@
-//! The settings as a JSON schema, for editors.
+//! Generates the JSON schema of the settings, for editors.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ pub fn schema() -> Value {
     }
     if let Some(root) = root.as_object_mut() {
         root.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
-        root.insert("title".to_owned(), json!("Lariat's settings"));
+        root.insert("title".to_owned(), json!("Lariat settings"));
         if let Some(Value::Object(properties)) = root.get_mut("properties") {
             for (name, about) in OTHERS {
                 properties.insert((*name).to_owned(), json!({ "type": "object", "description": about }));
@@ -24,12 +24,12 @@ pub fn schema() -> Value {
     root
 }
 
-/// Tables whose form is somebody else's.
+/// Tables that other modules validate.
 const OTHERS: &[(&str, &str)] = &[
-    ("permissions", "Rules: `allow`, `ask`, `deny`, as in Claude Code's settings."),
+    ("permissions", "Permission rules (`allow`, `ask`, `deny`), as in Claude Code's settings."),
     ("hooks", "Hooks by event, as in Claude Code's settings."),
-    ("env", "Variables for commands."),
-    ("mcp_servers", "Tool servers by name, as in `.mcp.json`."),
+    ("env", "Environment variables for commands."),
+    ("mcp_servers", "MCP servers by name, as in `.mcp.json`."),
 ];
 
 fn table() -> Value {

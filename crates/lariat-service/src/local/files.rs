@@ -1,4 +1,4 @@
-//! The files of a workspace, as trust looks at them.
+//! The files of a workspace, as the trust check reads them.
 
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,18 +9,18 @@ use lariat_host::files::{FileError, Kind, Workspace};
 
 use super::{Owner, Territory};
 
-/// More names than this in one directory are not looked at: the guard refuses earlier.
-const MOST_NAMES: usize = 10_000;
+/// Maximum entries of a directory; the guard refuses fewer already.
+const MAX_ENTRIES: usize = 10_000;
 
-/// The files of a workspace, through its own handle: no link leads out of it.
+/// The files of a workspace, accessed through its own handle, so that no link leads out of it.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkspaceFiles<'a>(pub &'a Workspace);
 
 impl WorkspaceFiles<'_> {
-    /// Which directory it is.
+    /// The identity of the directory.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// If the system does not report it.
     pub fn identity(&self) -> std::io::Result<Identity> {
         let root = self.0.roots().first().ok_or(std::io::ErrorKind::NotFound)?;
         let state = std::fs::File::from(root.handle().try_clone()?).metadata()?;
@@ -29,8 +29,7 @@ impl WorkspaceFiles<'_> {
     }
 }
 
-/// The files of a project, without those of the person's own that lie in it: what is the person's is no part of what a
-/// project brings.
+/// The files of a project, without the user's own files inside it, which are not part of the project's configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProjectFiles<'a> {
     pub(super) files: WorkspaceFiles<'a>,
@@ -63,13 +62,13 @@ impl Look for WorkspaceFiles<'_> {
     }
 
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
-        let (names, more) = match self.0.list(folder, MOST_NAMES) {
+        let (names, more) = match self.0.list(folder, MAX_ENTRIES) {
             Ok(listed) => listed,
             Err(FileError::NotFound { .. } | FileError::NotADirectory(_)) => return Ok(Vec::new()),
             Err(error) => return Err(error.to_string()),
         };
         if more {
-            return Err(format!("it holds more than {MOST_NAMES} names"));
+            return Err(format!("it has more than {MAX_ENTRIES} entries"));
         }
         let entry = |entry: lariat_host::files::Entry| {
             let name = entry.name.into_string().map_err(|name| format!("{name:?} is not UTF-8"))?;

@@ -1,7 +1,7 @@
-//! The handlers of hooks, started or reached.
+//! Runs hook handlers: starts programs and sends HTTP requests.
 //!
-//! Owns what a handler may do: one that the workspace configures, or that runs a file of it, is confined like a command,
-//! and runs only while those files are as they were when the workspace was opened.
+//! A handler that the workspace configures, or that runs a file of the workspace, is sandboxed like a command, and runs only
+//! while those files are unchanged since the workspace was opened.
 
 use std::path::PathBuf;
 
@@ -16,10 +16,10 @@ use lariat_model::http::ClientConfig;
 
 use super::WorkspaceFiles;
 #[cfg(feature = "models")]
-use super::posts::HookPosts;
+use super::http_hooks::HttpHooks;
 
-/// Starts programs for hooks: in the project's directory, with an environment of the caller's choice, and gone with
-/// everything they started when their time is over. Reaches addresses for hooks, with the feature `models`.
+/// Starts programs for hooks in the project's directory with the given environment, and ends them with all their child
+/// processes on timeout. With the feature `models`, also sends HTTP requests for hooks.
 #[derive(Clone, Debug)]
 pub struct HookPrograms {
     supervisor: Supervisor,
@@ -29,26 +29,26 @@ pub struct HookPrograms {
     of_project: ProjectHooks,
     workspace: Option<Workspace>,
     #[cfg(feature = "models")]
-    posts: HookPosts,
+    http_hooks: HttpHooks,
 }
 
-/// How handlers run that the workspace configures, or that run a file of it.
+/// How to run handlers that the workspace configures, or that run a file of it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ProjectHooks {
     /// In this sandbox.
     Confined(Sandbox),
-    /// Like every other program of the person's.
+    /// Without a sandbox, like any program of the user.
     Unconfined,
     /// Not at all, for this reason.
     Refused(String),
 }
 
-/// What is kept of a hook's output.
+/// Maximum bytes of a hook's output.
 const KEPT: usize = 1024 * 1024;
 
 impl HookPrograms {
-    /// Programs in a directory. `CLAUDE_PROJECT_DIR` names it to them.
+    /// Runs programs in a directory, which `CLAUDE_PROJECT_DIR` names.
     pub fn new(supervisor: Supervisor, directory: impl Into<PathBuf>, environment: Environment) -> Self {
         let directory = directory.into();
         let environment = environment.with("CLAUDE_PROJECT_DIR", directory.as_os_str());
@@ -57,14 +57,14 @@ impl HookPrograms {
             directory,
             environment,
             sandbox: None,
-            of_project: ProjectHooks::Refused("no sandbox was chosen for hooks of a project".to_owned()),
+            of_project: ProjectHooks::Refused("no sandbox was configured for hooks of a project".to_owned()),
             workspace: None,
             #[cfg(feature = "models")]
-            posts: HookPosts::default(),
+            http_hooks: HttpHooks::default(),
         }
     }
 
-    /// Gives variables for the headers of addresses. A handler gets those that its `allowedEnvVars` lists.
+    /// Sets variables for HTTP headers. A handler may use those that its `allowedEnvVars` lists.
     #[cfg(feature = "models")]
     #[must_use]
     pub fn with_header_variables(
@@ -72,33 +72,33 @@ impl HookPrograms {
         variables: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
     ) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-        self.posts = self.posts.with_variables(variables.collect());
+        self.http_hooks = self.http_hooks.with_variables(variables.collect());
         self
     }
 
-    /// Reaches addresses through a client of this configuration: a proxy, certificates.
+    /// Sets the proxy and certificates for HTTP requests.
     #[cfg(feature = "models")]
     #[must_use]
     pub fn with_client(mut self, config: ClientConfig) -> Self {
-        self.posts = self.posts.with_client(config);
+        self.http_hooks = self.http_hooks.with_client(config);
         self
     }
 
-    /// Chooses how handlers of the workspace run; without it they do not.
+    /// Sets how to run handlers of the workspace. By default, they do not run.
     #[must_use]
     pub fn with_project_hooks(mut self, of_project: ProjectHooks) -> Self {
         self.of_project = of_project;
         self
     }
 
-    /// Gives the workspace in which the scripts of handlers are looked at before each run.
+    /// Sets the workspace whose scripts are checked before each run.
     #[must_use]
     pub fn with_workspace(mut self, workspace: &Workspace) -> Self {
         self.workspace = Some(workspace.clone().without_hints());
         self
     }
 
-    /// Confines all of them.
+    /// Sandboxes all handlers.
     #[must_use]
     pub fn with_sandbox(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Some(sandbox);
@@ -115,9 +115,9 @@ impl HookPrograms {
         }
         if !scripts.pins.is_empty() {
             let Some(workspace) = &self.workspace else {
-                return Err("nothing can look at the scripts that it runs".to_owned());
+                return Err("the scripts that it runs cannot be checked".to_owned());
             };
-            let renew = "; hint: review it, then `lariat trust`";
+            let renew = "; hint: review it, then run `lariat trust`";
             scripts.check(&WorkspaceFiles(workspace)).map_err(|why| format!("{why}{renew}"))?;
         }
         let of_workspace = scripts.are_of_the_workspace();
@@ -130,7 +130,7 @@ impl HookPrograms {
         }
     }
 
-    /// True when a name alone may lead to a program of the workspace: an active virtual environment, for example.
+    /// Whether a bare program name may resolve to a file of the workspace, as with an active virtual environment.
     fn finds_programs_here(&self) -> bool {
         let here = |place: PathBuf| place.is_relative() || place.starts_with(&self.directory);
         self.environment.value("PATH").is_some_and(|places| std::env::split_paths(places).any(here))
@@ -150,10 +150,10 @@ impl HookRunner for HookPrograms {
                 Launch::new(program, &self.directory).with_arguments(arguments)
             }
             #[cfg(feature = "models")]
-            Way::Post { .. } => return Box::pin(self.posts.tell(handler, input, KEPT)),
+            Way::Post { .. } => return Box::pin(self.http_hooks.send(handler, input, KEPT)),
             #[cfg(not(feature = "models"))]
             Way::Post { .. } => {
-                let why = "hooks by HTTP need the feature `models` of lariat";
+                let why = "HTTP hooks need the feature `models` of lariat";
                 return Box::pin(async move { Ended::Failed(why.to_owned()) });
             }
         };
@@ -173,7 +173,7 @@ impl HookRunner for HookPrograms {
                     Exit::Code(code) => {
                         Ended::Exited { code, output: done.output.text(), errors: done.errors.text() }
                     }
-                    other => Ended::Failed(format!("it ended by {other:?}")),
+                    other => Ended::Failed(format!("it ended with {other:?}")),
                 },
                 Err(error) => Ended::Failed(error.to_string()),
             }

@@ -1,10 +1,9 @@
-//! From a directory to what counts in it: the one way a workspace is opened.
+//! Opens a workspace: loads everything that applies in a directory. There is no other way to open one.
 //!
-//! Owns the order: where the project begins → what its directories bring → what the person said about that → the person's
-//! own files → the project's files. Reads no environment: every path outside of the project is the caller's.
-//! Invariant: no program starts, no server is reached, and what an untrusted project brings can only forbid. A file of
-//! settings that cannot be read, and a restriction that cannot be put into effect, is an error in every file: going on
-//! would drop what it forbids.
+//! The order: find the project's root, collect the configuration of its directories, look up the user's trust, load the
+//! user's own files, load the project's files. Reads no environment: the caller passes every path outside the project. Starts
+//! no program and contacts no server. An untrusted project can only add restrictions. An unreadable settings file or a
+//! restriction that cannot be enforced is an error in every file, because ignoring it would drop what it forbids.
 
 use std::path::PathBuf;
 
@@ -14,8 +13,8 @@ use lariat_host::files::Workspace;
 
 use super::files::ProjectFiles;
 use super::opened::Opened;
-use super::parts::{self, Part};
-use super::source::{OF_THE_WORKSPACE, Own, Source};
+use super::project_directories::{self, ProjectDirectory};
+use super::settings_files::{SettingsFile, UserFile, WORKSPACE_FILES};
 use super::{Problem, Territory, WorkspaceFiles};
 
 /// A workspace that is about to be opened.
@@ -24,20 +23,20 @@ pub struct Opening {
     workspace: Workspace,
     home: PathBuf,
     book: TrustBook,
-    own: Vec<Own>,
+    own: Vec<UserFile>,
     own_folders: Vec<PathBuf>,
     given: Vec<(Origin, Format, String)>,
     consent: Consent,
 }
 
-/// Who says that the workspace may be trusted.
+/// Who decides whether the workspace is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Consent {
-    /// The book, from an earlier answer.
+    /// The user's recorded decision.
     Book,
-    /// Whoever opens it, as it is now.
+    /// The caller trusts it in its current state.
     Given,
-    /// Nobody, whatever the book says.
+    /// The caller does not trust it, whatever is recorded.
     Withheld,
 }
 
@@ -45,39 +44,39 @@ enum Consent {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The system does not say which directory it is.
-    #[error("the workspace cannot be looked at: {0}")]
+    /// The system does not report the directory's identity.
+    #[error("could not inspect the workspace: {0}")]
     Directory(#[from] std::io::Error),
-    /// Settings cannot be used. Going on without them could drop a rule that denies.
+    /// Settings are invalid. Ignoring them could drop a deny rule.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// A file of settings cannot be read.
-    #[error("{origin} cannot be read: {reason}. Correct the file or move it away.")]
+    /// A settings file could not be read.
+    #[error("could not read {origin}: {reason}")]
     Unreadable {
-        /// Which file.
+        /// The file.
         origin: Box<Origin>,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
-    /// The workspace brings something that cannot be told, so nobody can trust it.
+    /// The workspace's configuration could not be listed, so it cannot be trusted.
     #[error("the workspace cannot be trusted: {0}")]
     Untellable(String),
-    /// The book of trusted workspaces could not be changed.
+    /// The record of trusted workspaces could not be changed.
     #[error(transparent)]
     Book(#[from] KeptError),
 }
 
-/// A file of a directory of the project as it was read.
-struct Found {
-    source: &'static Source,
-    /// Which part of the project it is of.
+/// A file of the project, as it was read.
+struct ReadFile {
+    source: &'static SettingsFile,
+    /// The index of its part of the project.
     part: usize,
     path: String,
     read: Result<Option<Vec<u8>>, String>,
 }
 
 impl Opening {
-    /// Opens a workspace as somebody who trusts what is in the book, and nothing else. `home` is the person's.
+    /// Prepares to open a workspace with the recorded trust. `home` is the user's home directory.
     pub fn new(workspace: &Workspace, home: impl Into<PathBuf>, book: TrustBook) -> Self {
         Self {
             workspace: workspace.clone().without_hints(),
@@ -90,45 +89,45 @@ impl Opening {
         }
     }
 
-    /// Adds a file of settings of the person or the organisation. It need not exist.
+    /// Adds a settings file of the user or the organisation. It need not exist.
     #[must_use]
     pub fn with_file(mut self, level: Level, format: Format, path: impl Into<PathBuf>) -> Self {
-        self.own.push(Own { level, path: path.into(), format });
+        self.own.push(UserFile { level, path: path.into(), format });
         self
     }
 
-    /// Adds a folder of the person's own settings: what lies in it is not the project's.
+    /// Adds a directory of the user's own settings, which does not belong to the project.
     #[must_use]
     pub fn with_own_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.own_folders.push(folder.into());
         self
     }
 
-    /// Adds settings that the caller has as text.
+    /// Adds settings as text.
     #[must_use]
     pub fn with_text(mut self, origin: Origin, format: Format, text: impl Into<String>) -> Self {
         self.given.push((origin, format, text.into()));
         self
     }
 
-    /// Trusts nothing of the project, whatever was said about it before.
+    /// Does not trust the project, whatever is recorded.
     #[must_use]
     pub fn distrusting(mut self) -> Self {
         self.consent = Consent::Withheld;
         self
     }
 
-    /// Trusts the workspace as it is now, for this time. Nothing is remembered; [`Opened::accept`] does that.
+    /// Trusts the workspace in its current state, this time only. [`Opened::accept`] records trust.
     #[must_use]
     pub fn trusting(mut self) -> Self {
         self.consent = Consent::Given;
         self
     }
 
-    /// Opens it.
+    /// Opens the workspace.
     ///
     /// # Errors
-    /// When the directory or a file of settings cannot be read, or something that restricts cannot be put into effect.
+    /// If the directory or a settings file cannot be read, or a restriction cannot be enforced.
     pub fn open(&self) -> Result<Opened, OpenError> {
         let mut problems = Vec::new();
         let territory = Territory::of(self.workspace.path(), Some(&self.home));
@@ -138,11 +137,11 @@ impl Opening {
             false => Workspace::open(territory.root()).map_err(std::io::Error::other)?.without_hints(),
         };
         let files = ProjectFiles { files: WorkspaceFiles(&project), territory: &territory };
-        let parts = parts::gather(&files, &self.book, &mut problems)?;
-        let found = found(&files, &parts);
-        let trust = self.trust(&parts, &found, &territory, &mut problems);
+        let directories = project_directories::gather(&files, &self.book, &mut problems)?;
+        let found = found(&files, &directories);
+        let trust = self.trust(&directories, &found, &territory, &mut problems);
         let places = Places::new(self.workspace.path(), &self.home).with_project(territory.root());
-        let mut opened = Opened::new(places, territory, parts, trust, problems);
+        let mut opened = Opened::new(places, territory, directories, trust, problems);
         for own in &self.own {
             if let Some(document) = document(own)? {
                 opened.take(&document)?;
@@ -151,7 +150,7 @@ impl Opening {
         for (origin, format, text) in &self.given {
             opened.take(&Document::parse(text, *format, origin.clone())?)?;
         }
-        for Found { source, path, read, .. } in found {
+        for ReadFile { source, path, read, .. } in found {
             let origin = Origin::file(source.level, opened.territory.root().join(path));
             opened.take_from_workspace(source, origin, read)?;
         }
@@ -160,24 +159,24 @@ impl Opening {
         Ok(opened)
     }
 
-    /// Whether what the files say may take effect: somebody said so about these very bytes.
+    /// Whether the files may take effect: the user trusted exactly these bytes.
     fn trust(
         &self,
-        parts: &[Part],
-        found: &[Found],
+        directories: &[ProjectDirectory],
+        found: &[ReadFile],
         territory: &Territory,
         problems: &mut Vec<Problem>,
     ) -> Trust {
         let said = match self.consent {
-            Consent::Book => parts::together(parts).is_trusted(),
-            Consent::Given => parts.iter().all(|part| part.manifest.is_some()),
+            Consent::Book => project_directories::combined_trust(directories).is_trusted(),
+            Consent::Given => directories.iter().all(|part| part.manifest.is_some()),
             Consent::Withheld => false,
         };
         if !said {
             return Trust::Untrusted;
         }
         let swapped = found.iter().find(|found| {
-            let Some(manifest) = parts.get(found.part).and_then(|part| part.manifest.as_ref()) else {
+            let Some(manifest) = directories.get(found.part).and_then(|part| part.manifest.as_ref()) else {
                 return true;
             };
             match &found.read {
@@ -187,30 +186,32 @@ impl Opening {
             }
         });
         let Some(swapped) = swapped else { return Trust::Trusted };
-        let problem = "it changed while the workspace was opened, which is not trusted therefore".to_owned();
+        let problem =
+            "it changed while the workspace was being opened, so the workspace is not trusted".to_owned();
         let origin = Origin::file(swapped.source.level, territory.root().join(&swapped.path));
         problems.push(Problem { origin, problem });
         Trust::Untrusted
     }
 }
 
-/// The files of settings of the project, as they are: the nearest first, because it is the strongest.
-fn found(files: &ProjectFiles<'_>, parts: &[Part]) -> Vec<Found> {
-    let inside = parts.iter().enumerate().filter_map(|(number, part)| Some((number, part.inside()?))).rev();
+/// The project's settings files, the nearest directory first, because it is the strongest.
+fn found(files: &ProjectFiles<'_>, directories: &[ProjectDirectory]) -> Vec<ReadFile> {
+    let inside =
+        directories.iter().enumerate().filter_map(|(number, part)| Some((number, part.inside()?))).rev();
     let of = |(part, directory): (usize, &str)| {
-        let read = |source: &'static Source| Found {
+        let read = |source: &'static SettingsFile| ReadFile {
             source,
             part,
             path: source.within(directory),
             read: source.read(files, directory),
         };
-        OF_THE_WORKSPACE.iter().map(read).collect::<Vec<_>>()
+        WORKSPACE_FILES.iter().map(read).collect::<Vec<_>>()
     };
     inside.flat_map(of).collect()
 }
 
-/// A file of the person's own, parsed.
-fn document(own: &Own) -> Result<Option<Document>, OpenError> {
+/// Parses one of the user's own files.
+fn document(own: &UserFile) -> Result<Option<Document>, OpenError> {
     let origin = Origin::file(own.level, &own.path);
     let unreadable = |reason| OpenError::Unreadable { origin: Box::new(origin.clone()), reason };
     let Some(bytes) = own.read().map_err(unreadable)? else { return Ok(None) };

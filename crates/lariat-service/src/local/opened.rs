@@ -1,7 +1,6 @@
-//! A workspace that is open: what counts in it, and where each of that was written.
+//! An open workspace: everything that applies in it, and where each part was written.
 //!
-//! Owns which part of a document becomes what. Invariant: of an untrusted workspace there are layers that only restrict,
-//! and nothing else: no hook, no value.
+//! An untrusted workspace contributes only layers that restrict: no hooks and no values.
 
 use std::sync::Arc;
 
@@ -16,58 +15,58 @@ use serde_json::Value;
 
 use super::RealPrograms;
 use super::open::OpenError;
-use super::parts::{self, Part};
-use super::source::{Role, Source};
+use super::project_directories::{self, ProjectDirectory};
+use super::settings_files::{Role, SettingsFile};
 use super::{Territory, unsupported};
 
-/// A workspace that is open.
+/// An open workspace.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Opened {
     /// The directories of the session.
     pub places: Places,
-    /// Whose which file is, and where the project begins.
+    /// The owners of files, and the root of the project.
     pub territory: Territory,
-    /// Which directory the root of the project is.
+    /// The identity of the project's root.
     pub identity: Identity,
-    /// What the root brings; none when what the project brings cannot be listed, so that it cannot be trusted.
+    /// The configuration of the root; `None` if the project's configuration could not be listed, so that it cannot be trusted.
     pub manifest: Option<Manifest>,
-    parts: Vec<Part>,
-    /// What the person's word on the project is worth: when it is not trusted, what changed since it was.
+    directories: Vec<ProjectDirectory>,
+    /// The recorded trust in the project, and what changed since.
     pub standing: Standing,
-    /// Whether what it brings takes effect.
+    /// Whether its configuration takes effect.
     pub trust: Trust,
-    /// Permissions. Those of the workspace only restrict, unless it is trusted.
+    /// Permission layers. Those of an untrusted workspace only restrict.
     pub layers: Vec<Layer>,
     /// Hooks.
     pub hooks: HookBook,
-    /// Everything else that is configured.
+    /// All other configured values.
     pub values: Vec<Configured>,
-    /// What could not be used. Nobody may miss these.
+    /// Configuration that could not be used. Every front end must show these problems.
     pub problems: Vec<Problem>,
 }
 
-/// Something that is configured, and where.
+/// A configured value and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Configured {
-    /// Of which kind it is.
+    /// Its kind.
     pub kind: ConfiguredKind,
-    /// Its name; of a file, its path in the workspace.
+    /// Its name; for a file, the path in the workspace.
     pub name: String,
-    /// What it is set to; of a file, nothing.
+    /// Its value; null for a file.
     pub value: Value,
     /// Where it was written.
     pub origin: Origin,
 }
 
-/// Kinds of things that are configured.
+/// The kinds of configured values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConfiguredKind {
     /// A variable of the environment.
     Variable,
-    /// A tool server.
+    /// An MCP server.
     Server,
     /// Another setting, by its key.
     Setting,
@@ -75,7 +74,7 @@ pub enum ConfiguredKind {
     File,
 }
 
-/// Something that could not be used.
+/// Configuration that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -91,7 +90,7 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Where agents, commands and skills of a workspace are.
+/// Directories with agents, commands and skills of a workspace.
 const FOLDERS: &[&str] =
     &[".claude/agents/", ".claude/commands/", ".claude/skills/", ".agents/skills/", ".lariat/"];
 
@@ -99,20 +98,20 @@ impl Opened {
     pub(super) fn new(
         places: Places,
         territory: Territory,
-        parts: Vec<Part>,
+        directories: Vec<ProjectDirectory>,
         trust: Trust,
         problems: Vec<Problem>,
     ) -> Self {
-        let root = parts.first();
+        let root = directories.first();
         let nowhere = Identity { path: String::new(), device: 0, inode: 0 };
-        let is_told = parts.iter().all(|part| part.manifest.is_some());
+        let is_listed = directories.iter().all(|directory| directory.manifest.is_some());
         Self {
             places,
             territory,
             identity: root.map_or(nowhere, |root| root.identity.clone()),
-            manifest: root.and_then(|root| root.manifest.clone()).filter(|_| is_told),
-            standing: parts::together(&parts),
-            parts,
+            manifest: root.and_then(|root| root.manifest.clone()).filter(|_| is_listed),
+            standing: project_directories::combined_trust(&directories),
+            directories,
             trust,
             layers: Vec::new(),
             hooks: HookBook::default(),
@@ -121,57 +120,60 @@ impl Opened {
         }
     }
 
-    /// All permissions together.
+    /// The merged permission settings.
     pub fn settings(&self) -> Settings {
         Settings::merge(self.layers.clone(), self.trust)
     }
 
-    /// The gate of a session here, with who runs its hooks, and the environment in which commands run.
+    /// The permission gate of a session here. `runner` runs its hooks; `environment` is that of its commands.
     pub fn gate(&self, runner: Arc<dyn HookRunner>, environment: &Environment) -> Gate {
         let resolver = Arc::new(RealPrograms(environment.clone()));
         Gate::new(self.layers.clone(), self.trust, self.places.clone(), resolver)
             .with_hooks(self.hooks.clone(), runner)
     }
 
-    /// Remembers that a person trusts the workspace with exactly what it brings. Counts when it is opened again.
+    /// Records that the user trusts the workspace with exactly this configuration. Takes effect when it is opened again.
     ///
     /// # Errors
-    /// When what it brings cannot be told, or the book cannot be changed.
+    /// If its configuration could not be listed, or the record cannot be changed.
     pub fn accept(&self, book: &TrustBook) -> Result<(), OpenError> {
         if self.manifest.is_none() {
             let why = self.problems.first().map(ToString::to_string).unwrap_or_default();
             return Err(OpenError::Untellable(why));
         }
-        let counts = |part: &&Part| part.inside() == Some("") || part.standing != Standing::Harmless;
-        let directories = self.parts.iter().filter(counts);
-        let said = directories.filter_map(|part| Some((&part.identity, part.manifest.as_ref()?)));
-        Ok(book.trust_all(said)?)
+        let has_configuration = |directory: &&ProjectDirectory| {
+            directory.inside() == Some("") || directory.standing != Standing::Harmless
+        };
+        let directories = self.directories.iter().filter(has_configuration);
+        let trusted =
+            directories.filter_map(|directory| Some((&directory.identity, directory.manifest.as_ref()?)));
+        Ok(book.trust_all(trusted)?)
     }
 
-    /// A short text that differs whenever what the project brings differs.
+    /// A short text that changes whenever the project's configuration changes.
     pub fn fingerprint(&self) -> String {
-        let each = self.parts.iter().flat_map(|part| {
-            let files = part.manifest.iter().flat_map(Manifest::files);
+        let each = self.directories.iter().flat_map(|directory| {
+            let files = directory.manifest.iter().flat_map(Manifest::files);
             let files = files.flat_map(|(path, file)| [path, file.hash.as_str()]);
-            std::iter::once(part.identity.path.as_str()).chain(files).collect::<Vec<_>>()
+            std::iter::once(directory.identity.path.as_str()).chain(files).collect::<Vec<_>>()
         });
         Seal::of(each).to_string()
     }
 
-    /// Everything that the project brings, with the file as it is shown: what would take effect with trust.
+    /// Everything in the project's configuration that takes effect with trust, with display paths.
     pub fn brings(&self) -> Vec<Brought> {
-        let each = |part: &Part| {
-            let manifest = part.manifest.iter().flat_map(Manifest::brought).cloned();
+        let each = |directory: &ProjectDirectory| {
+            let manifest = directory.manifest.iter().flat_map(Manifest::brought).cloned();
             let shown = |mut one: Brought| {
-                one.file = part.shown(&one.file);
+                one.file = directory.shown(&one.file);
                 one
             };
             manifest.map(shown).collect::<Vec<_>>()
         };
-        self.parts.iter().flat_map(each).collect()
+        self.directories.iter().flat_map(each).collect()
     }
 
-    /// Takes a file of settings of the person, the organisation or a project.
+    /// Adds a settings file of the user, the organisation or a project.
     pub(super) fn take(&mut self, document: &Document) -> Result<(), SettingsError> {
         unsupported::check(document)?;
         self.take_layer(Layer::of(document)?)?;
@@ -192,10 +194,10 @@ impl Opened {
         Ok(())
     }
 
-    /// Takes permissions.
+    /// Adds a permission layer.
     ///
     /// # Errors
-    /// When one of them should restrict and cannot.
+    /// If one of its restrictions cannot be enforced.
     pub fn take_layer(&mut self, layer: Layer) -> Result<(), SettingsError> {
         if let Some(broken) = layer.broken.first() {
             return Err(SettingsError::Restriction(Box::new(broken.clone())));
@@ -204,10 +206,10 @@ impl Opened {
         Ok(())
     }
 
-    /// Takes a file of the project.
+    /// Adds a file of the project.
     pub(super) fn take_from_workspace(
         &mut self,
-        source: &Source,
+        source: &SettingsFile,
         origin: Origin,
         read: Result<Option<Vec<u8>>, String>,
     ) -> Result<(), OpenError> {
@@ -220,7 +222,7 @@ impl Opened {
         let document = text.and_then(|text| Ok(Document::parse(&text, source.format, origin.clone())?));
         match (source.role, document) {
             (Role::Settings, document) => Ok(self.take(&document?)?),
-            // It can forbid nothing, so it is enough to say that it cannot be read.
+            // It cannot restrict anything, so a problem report is enough.
             (Role::Servers, Err(error)) => {
                 self.problems.push(Problem { origin, problem: error.to_string() });
                 Ok(())
@@ -234,8 +236,8 @@ impl Opened {
         }
     }
 
-    /// Pins what hooks run of the workspace, as it is now: a hook whose scripts change later does not run. One of the
-    /// person's own runs files of a workspace only when that is trusted.
+    /// Pins the workspace scripts that hooks run: a hook whose scripts change later does not run. The user's own hooks run
+    /// files of a workspace only if it is trusted.
     pub(super) fn pin_scripts(&mut self, look: &dyn Look) {
         let mut scripts = Vec::new();
         for handler in self.hooks.handlers_mut() {
@@ -254,14 +256,13 @@ impl Opened {
                 known.is_some_and(|(_, file)| pin.hash.as_ref() != Some(&file.hash))
             });
             if let Some(pin) = other {
-                let why = format!("`{}` changed while the workspace was opened", pin.path);
+                let why = format!("`{}` changed while the workspace was being opened", pin.path);
                 handler.scripts.refused = Some(why);
             }
             if handler.scripts.are_of_the_workspace() && self.trust == Trust::Untrusted {
                 let file = handler.scripts.files().next().unwrap_or("package.json").to_owned();
-                let why =
-                    format!("it runs `{file}` of a workspace that is not trusted; hint: `lariat trust`");
-                let problem = format!("a hook of {} is not run: {why}", handler.origin);
+                let why = format!("it runs `{file}` of an untrusted workspace; hint: run `lariat trust`");
+                let problem = format!("a hook of {} does not run: {why}", handler.origin);
                 self.problems
                     .push(Problem { origin: Origin::file(Level::Project, &self.places.project), problem });
                 handler.scripts.refused = Some(why);
@@ -271,12 +272,15 @@ impl Opened {
         self.places = self.places.clone().with_scripts(scripts);
     }
 
-    /// Takes the files of agents, commands and skills.
+    /// Adds the files of agents, commands and skills.
     pub(super) fn take_files(&mut self) {
         if self.trust == Trust::Untrusted {
             return;
         }
-        let inside = self.parts.iter().filter_map(|part| Some((part.inside()?, part.manifest.as_ref()?)));
+        let inside = self
+            .directories
+            .iter()
+            .filter_map(|directory| Some((directory.inside()?, directory.manifest.as_ref()?)));
         let files = inside.flat_map(|(directory, manifest)| {
             let start = if directory.is_empty() { String::new() } else { format!("{directory}/") };
             let paths = manifest.files().map(|(path, _)| path.to_owned());
@@ -296,11 +300,11 @@ impl Opened {
         self.values.extend(configured);
     }
 
-    /// Takes hooks. One that cannot be read may be the one that would have blocked something.
+    /// Adds hooks. An invalid hook is an error, because it may have been meant to block something.
     fn take_hooks(&mut self, document: &Document, hooks: &Value) -> Result<(), SettingsError> {
-        let (hooks, idle) = unsupported::without_idle_events(hooks);
-        for event in idle {
-            let problem = format!("the event `{event}` never happens here, so its hooks do not run");
+        let (hooks, unsupported_events) = unsupported::split_unsupported_events(hooks);
+        for event in unsupported_events {
+            let problem = format!("Lariat does not have the event `{event}`, so its hooks do not run");
             self.problems.push(Problem { origin: document.origin.clone(), problem });
         }
         let before = self.hooks.handlers().count();

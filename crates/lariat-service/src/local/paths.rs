@@ -1,13 +1,13 @@
-//! Where paths really lead, as rules need to know it.
+//! Resolves real paths for permission rules.
 
 use std::path::{Component, Path, PathBuf};
 
 use lariat_guard::{Entry, EntryKind, Resolver};
 
-/// Names of one directory that are looked at: more than a judgement looks at in all.
-const MOST_NAMES: usize = 100_000;
+/// Maximum entries of a directory, more than a permission check examines in total.
+const MAX_ENTRIES: usize = 100_000;
 
-/// Where paths really lead, by this machine's links.
+/// Resolves paths with the links of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealPaths;
 
@@ -20,7 +20,7 @@ impl Resolver for RealPaths {
                 Ok(real) => {
                     return Some(missing.iter().rev().fold(real, |path, part| path.join(part)));
                 }
-                // A link that leads to nothing leads somewhere all the same, so it is not what is missing.
+                // A dangling link still has a target, so it is not a missing component.
                 Err(_) if there.is_symlink() => return None,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     let Some(Component::Normal(name)) = there.components().next_back() else { return None };
@@ -33,7 +33,7 @@ impl Resolver for RealPaths {
     }
 
     fn list(&self, directory: &Path) -> Option<Vec<Entry>> {
-        let entries = directory.read_dir().into_iter().flatten().filter_map(Result::ok).take(MOST_NAMES);
+        let entries = directory.read_dir().into_iter().flatten().filter_map(Result::ok).take(MAX_ENTRIES);
         let entry = |entry: std::fs::DirEntry| {
             let kind = match entry.file_type() {
                 Ok(kind) if kind.is_dir() => EntryKind::Directory,

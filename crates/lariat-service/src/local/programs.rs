@@ -1,4 +1,4 @@
-//! Where paths really lead, and which programs names stand for, as rules need to know it.
+//! Resolves real paths and program names for permission rules.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use lariat_host::process::Environment;
 
 use super::RealPaths;
 
-/// Where paths really lead, and where the programs of an environment are.
+/// Resolves paths, and finds programs with the `PATH` of an environment.
 #[derive(Clone, Debug)]
 pub struct RealPrograms(pub Environment);
 

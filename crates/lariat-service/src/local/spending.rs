@@ -1,8 +1,8 @@
-//! What is spent per day, in files: one folder for all sessions and processes, one file per day.
+//! Logs spending per day in files: one directory for all sessions and processes, one file per day (`2026-11-15.jsonl`).
 //!
-//! Owns the files, `2026-11-15.jsonl` and so on. A call is one line, appended by one write, so that processes need no
-//! lock. Invariant: each line begins with a line end of its own, so what a crash tore stays alone; it is skipped, as is
-//! everything that is no line of ours. Lines outlive the process; a power loss may take the newest.
+//! Each entry is one line, appended with a single write, so that processes need no lock. Each line starts with its own line
+//! ending, so that a line torn by a crash does not damage the next one. Torn and foreign lines are skipped. Lines survive the
+//! process; a power failure may lose the newest.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -13,27 +13,27 @@ use std::sync::{Mutex, PoisonError};
 use lariat_core::BoxFuture;
 use lariat_core::budget::{Day, SpendingLog, SpendingLogError, Spent};
 
-/// A log of spending in a folder that only its owner reads. Given to a
+/// A spending log in a directory that only its owner can read. Pass it to a
 /// [`DailyBudget`](lariat_runtime::budget::DailyBudget).
 #[derive(Debug)]
 pub struct SpendingFiles {
     folder: PathBuf,
-    read: Mutex<Read>,
+    read: Mutex<ReadPosition>,
 }
 
-/// How far a day was read: of the newest day asked for, only what is new is read.
+/// How far a day's file was read, so that only new lines are read next time.
 #[derive(Debug, Default)]
-struct Read {
+struct ReadPosition {
     day: Day,
     bytes: u64,
     total: Spent,
 }
 
 impl SpendingFiles {
-    /// The log in a folder, which is made if it is not there.
+    /// Opens the log in a directory, which is created if missing.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If the directory cannot be created.
     pub fn open(folder: impl Into<PathBuf>) -> io::Result<Self> {
         let folder = folder.into();
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
@@ -46,22 +46,16 @@ impl SpendingFiles {
 
     fn append(&self, day: Day, spent: Spent) -> io::Result<()> {
         let line = format!("\n{}\n", serde_json::to_string(&spent)?);
-        self.appended(day)?.write_all(line.as_bytes())
+        self.open_for_append(day)?.write_all(line.as_bytes())
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the log's own files, in a folder named by whoever configures it"
-    )]
-    fn appended(&self, day: Day) -> io::Result<File> {
+    #[expect(clippy::disallowed_methods, reason = "the log's own files, in a configured directory")]
+    fn open_for_append(&self, day: Day) -> io::Result<File> {
         OpenOptions::new().append(true).create(true).mode(0o600).open(self.path(day))
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the log's own files, in a folder named by whoever configures it"
-    )]
-    fn opened(&self, day: Day) -> io::Result<Option<File>> {
+    #[expect(clippy::disallowed_methods, reason = "the log's own files, in a configured directory")]
+    fn open_for_read(&self, day: Day) -> io::Result<Option<File>> {
         match File::open(self.path(day)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             opened => opened.map(Some),
@@ -71,13 +65,13 @@ impl SpendingFiles {
     fn sum(&self, day: Day) -> io::Result<Spent> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.day != day {
-            *read = Read { day, ..Read::default() };
+            *read = ReadPosition { day, ..ReadPosition::default() };
         }
-        let Some(mut file) = self.opened(day)? else { return Ok(read.total) };
+        let Some(mut file) = self.open_for_read(day)? else { return Ok(read.total) };
         let mut new = Vec::new();
         file.seek(SeekFrom::Start(read.bytes))?;
         file.read_to_end(&mut new)?;
-        // A line without an end is being written, or torn.
+        // A line without a line ending is incomplete or torn.
         let whole = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         for line in new.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n') {
             read.total += serde_json::from_slice(line).unwrap_or_default();

@@ -1,4 +1,4 @@
-#![expect(clippy::disallowed_methods, reason = "looks at the files from outside, and from another process")]
+#![expect(clippy::disallowed_methods, reason = "inspects the files from outside, and from another process")]
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -7,7 +7,7 @@ use lariat_core::usage::Usage;
 use super::*;
 
 const TODAY: Day = Day(20_772);
-/// Set for a process that adds to a log and is done: how many calls.
+/// For a child process: the number of entries to add.
 const CALLS: &str = "LARIAT_TEST_SPENDING_CALLS";
 const FOLDER: &str = "LARIAT_TEST_SPENDING_FOLDER";
 
@@ -22,10 +22,10 @@ fn call(tokens: u64) -> Spent {
 }
 
 #[test]
-fn what_was_spent_outlives_the_one_who_wrote_it() {
+fn spending_survives_its_writer() {
     let folder = folder("outlives");
     let log = SpendingFiles::open(&folder).unwrap();
-    assert_eq!(log.sum(TODAY).unwrap(), Spent::default(), "nothing is there yet");
+    assert_eq!(log.sum(TODAY).unwrap(), Spent::default(), "the log is empty");
     log.append(TODAY, call(10)).unwrap();
     log.append(Day(TODAY.0 + 1), call(7)).unwrap();
     drop(log);
@@ -35,7 +35,7 @@ fn what_was_spent_outlives_the_one_who_wrote_it() {
     for log in [one, two] {
         let total = log.sum(TODAY).unwrap();
         assert_eq!((total.tokens, total.turns), (60, 3));
-        assert_eq!(log.sum(TODAY).unwrap(), total, "what was read is not counted again");
+        assert_eq!(log.sum(TODAY).unwrap(), total, "lines are counted once");
         assert_eq!(log.sum(Day(TODAY.0 + 1)).unwrap().tokens, 7);
         assert_eq!(log.sum(TODAY).unwrap(), total);
     }
@@ -45,7 +45,7 @@ fn what_was_spent_outlives_the_one_who_wrote_it() {
 }
 
 #[test]
-fn a_torn_line_is_skipped_and_spoils_no_other() {
+fn torn_line_is_skipped_and_damages_no_other() {
     let folder = folder("torn");
     let log = SpendingFiles::open(&folder).unwrap();
     log.append(TODAY, call(10)).unwrap();
@@ -63,18 +63,18 @@ fn a_torn_line_is_skipped_and_spoils_no_other() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Not a test by itself: what the processes of the next one do.
+/// Not a test by itself: the child processes of the next test run it.
 #[test]
-fn a_process_that_spends() {
+fn child_process_that_spends() {
     let (Ok(calls), Ok(folder)) = (std::env::var(CALLS), std::env::var(FOLDER)) else { return };
     let log = SpendingFiles::open(folder).unwrap();
     (0..calls.parse::<u64>().unwrap()).for_each(|_| log.append(TODAY, call(3)).unwrap());
 }
 
 #[test]
-fn processes_add_to_one_day_and_none_of_it_is_lost() {
+fn concurrent_processes_lose_no_spending() {
     let folder = folder("processes");
-    let name = "local::spending::tests::a_process_that_spends";
+    let name = "local::spending::tests::child_process_that_spends";
     let begin = || {
         std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--test-threads", "1"])

@@ -1,26 +1,25 @@
-//! Whose a file is: the person's, the organisation's or the project's. The one place that decides it.
+//! Decides who owns a file: the user, the organisation or the project. The only module that does.
 //!
-//! Owns where a project begins. The person's are the folders of their own settings and nothing else; everything at or below
-//! the root of a project is the project's, and so is every directory above it: what lies there may be anybody's, and may
-//! speak to the model only when a person trusts it.
-//! Invariant: no file counts as the person's because it lies below their home.
+//! Also finds the root of a project. Only the directories of their own settings belong to the user. Everything at or below
+//! the root of a project belongs to the project, and so does every directory above it: its files may be from anyone, and may
+//! instruct the model only if the user trusts them. A file is never the user's just because it is inside their home.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Whose a file is.
+/// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Owner {
-    /// The person who works here: it counts as it is.
+    /// The user: the file applies without trust.
     Person,
     /// The organisation, on this machine.
     Organisation,
-    /// The project, or a directory above it: it needs trust, and can only forbid without.
+    /// The project, or a directory above it: without trust, the file can only restrict.
     Project,
 }
 
-/// The directories of a session, by whose they are.
+/// The directories of a session, by owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Territory {
     directory: PathBuf,
@@ -29,13 +28,13 @@ pub struct Territory {
     own: Vec<PathBuf>,
 }
 
-/// Folders of the person's own settings, in their home.
+/// Directories of the user's own settings, in their home.
 const OWN: [&str; 3] = [".claude", ".agents", ".config/lariat"];
-/// Folders of the organisation's settings.
+/// Directories of the organisation's settings.
 const MANAGED: [&str; 2] = ["/etc/lariat", "/etc/claude-code"];
-/// What is at the root of a repository. The nearest one is the project's.
+/// Entries that mark the root of a repository. The nearest one is the project's root.
 const REPOSITORY: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
-/// What speaks to agents. Without a repository, the outermost directory that has one of these is the root.
+/// Entries that configure agents. Without a repository, the outermost directory with one of these is the root.
 const MARKERS: [&str; 8] = [
     "lariat.toml",
     ".lariat",
@@ -46,11 +45,11 @@ const MARKERS: [&str; 8] = [
     "AGENTS.md",
     "CLAUDE.local.md",
 ];
-/// Directories above each other that are looked at.
+/// Maximum number of ancestor directories to examine.
 const HIGHEST: usize = 64;
 
 impl Territory {
-    /// The territory of a session in a directory. Both paths are canonical.
+    /// Determines the owners for a session in a directory. Both paths must be canonical.
     pub fn of(directory: &Path, home: Option<&Path>) -> Self {
         let home = home.filter(|home| home.parent().is_some());
         let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_owned()));
@@ -59,20 +58,20 @@ impl Territory {
         Self { directory: directory.to_owned(), root, home, own }
     }
 
-    /// Adds a folder of the person's own settings.
+    /// Adds a directory of the user's own settings.
     #[must_use]
     pub fn with_own(mut self, folder: impl Into<PathBuf>) -> Self {
         self.own.push(folder.into());
         self
     }
 
-    /// Whose a file is, by its path.
+    /// The owner of a file, by its path.
     pub fn owner(&self, path: &Path) -> Owner {
         let is_own = |inside: bool| {
             let mut own = self.own.iter().filter(|own| !inside || own.starts_with(&self.root));
             own.any(|own| path.starts_with(own))
         };
-        // A project in a folder of the person's own is a project all the same.
+        // A project inside a directory of the user's settings is still a project.
         match path.starts_with(&self.root) {
             true if is_own(true) => Owner::Person,
             true => Owner::Project,
@@ -82,25 +81,25 @@ impl Territory {
         }
     }
 
-    /// Where the project begins.
+    /// The root of the project.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where the session works, relative to the root; empty at the root.
+    /// The working directory, relative to the root; empty at the root.
     pub fn directory(&self) -> &Path {
         self.directory.strip_prefix(&self.root).unwrap_or(Path::new(""))
     }
 
-    /// The directories from the root to where the session works, outermost first, relative to the root.
+    /// The directories from the root to the working directory, outermost first, relative to the root.
     pub fn way(&self) -> Vec<PathBuf> {
         let mut way: Vec<PathBuf> = self.directory().ancestors().map(Path::to_owned).take(HIGHEST).collect();
         way.reverse();
         way
     }
 
-    /// The directories above the root whose instructions would count, outermost first, relative to the home. What lies
-    /// above the home never does.
+    /// The directories above the root whose instructions would apply, outermost first, relative to the home. Directories
+    /// above the home never apply.
     pub fn above(&self) -> Vec<PathBuf> {
         let inside = self.home.as_ref().and_then(|home| self.root.strip_prefix(home).ok());
         let above = inside.into_iter().flat_map(|inside| inside.ancestors().skip(1));
@@ -110,7 +109,7 @@ impl Territory {
     }
 }
 
-/// Where the project of a directory begins.
+/// Finds the root of the project that contains a directory.
 fn root(directory: &Path, home: Option<&Path>) -> PathBuf {
     let has =
         |folder: &Path, names: &[&str]| names.iter().any(|name| folder.join(name).symlink_metadata().is_ok());
@@ -118,7 +117,7 @@ fn root(directory: &Path, home: Option<&Path>) -> PathBuf {
         .ancestors()
         .take(HIGHEST)
         .enumerate()
-        // Where everybody can write, a file says nothing about a project; nor does one at the root of the system.
+        // Ignores files in world-writable directories and in `/`: anyone may have put them there.
         .take_while(|(steps, folder)| *steps == 0 || (folder.parent().is_some() && !is_open_to_all(folder)))
         .map(|(_, folder)| folder)
         .collect();

@@ -1,8 +1,7 @@
-//! A trace in a file: lines of JSON, in a row of files with a bound.
+//! Writes a trace to a file as lines of JSON, with rotation.
 //!
-//! Owns the file and its successors: `trace.jsonl` is written, and when it is full it becomes `trace.jsonl.1`, that
-//! becomes `trace.jsonl.2`, and the oldest one goes. Invariant: every line is whole; what a crash tore is ended by a
-//! line end before the next one is written.
+//! When `trace.jsonl` is full, it becomes `trace.jsonl.1`, that becomes `trace.jsonl.2`, and the oldest file is deleted.
+//! Every line is complete: a line torn by a crash is ended before the next one is written.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
@@ -11,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use lariat_runtime::trace::TraceSink;
 
-/// A file is full at 64 MiB, unless told otherwise.
-const FULL: u64 = 64 * 1024 * 1024;
+/// Default maximum size of a file: 64 MiB.
+const DEFAULT_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Full files that are kept, unless told otherwise.
-const KEPT: u32 = 4;
+/// Default number of full files to keep.
+const DEFAULT_KEPT_FILES: u32 = 4;
 
-/// Writes a trace to files that only their owner reads. Given to a [`TraceLog`](lariat_runtime::trace::TraceLog).
+/// Writes a trace to files that only their owner can read. Pass it to a [`TraceLog`](lariat_runtime::trace::TraceLog).
 #[derive(Debug)]
 pub struct TraceFile {
     path: PathBuf,
@@ -28,23 +27,23 @@ pub struct TraceFile {
 }
 
 impl TraceFile {
-    /// Opens a file at its end, or makes it.
+    /// Opens a file for appending, or creates it.
     ///
     /// # Errors
-    /// When it cannot be opened for writing.
+    /// If it cannot be opened for writing.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        let (file, size) = opened(&path)?;
-        Ok(Self { path, full: FULL, kept: KEPT, file, size })
+        let (file, size) = open_file(&path)?;
+        Ok(Self { path, full: DEFAULT_MAX_BYTES, kept: DEFAULT_KEPT_FILES, file, size })
     }
 
-    /// Bytes from which on a file is full; at least one line is in each.
+    /// Sets the maximum size of a file; each holds at least one line.
     pub const fn full_at(mut self, bytes: u64) -> Self {
         self.full = bytes;
         self
     }
 
-    /// Full files that are kept; with 0, a full file is begun anew.
+    /// Sets the number of full files to keep; with 0, a full file is truncated.
     pub const fn keeping(mut self, files: u32) -> Self {
         self.kept = files;
         self
@@ -58,14 +57,14 @@ impl TraceFile {
             PathBuf::from(name)
         };
         for number in (1..self.kept).rev() {
-            moved(&numbered(number), &numbered(number + 1))?;
+            rename_if_exists(&numbered(number), &numbered(number + 1))?;
         }
         if self.kept > 0 {
-            moved(&self.path, &numbered(1))?;
+            rename_if_exists(&self.path, &numbered(1))?;
         } else {
             self.file.get_mut().set_len(0)?;
         }
-        (self.file, self.size) = opened(&self.path)?;
+        (self.file, self.size) = open_file(&self.path)?;
         Ok(())
     }
 }
@@ -86,8 +85,8 @@ impl TraceSink for TraceFile {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the trace's own file, named by whoever configures it")]
-fn opened(path: &Path) -> io::Result<(BufWriter<File>, u64)> {
+#[expect(clippy::disallowed_methods, reason = "the trace's own file, at a configured path")]
+fn open_file(path: &Path) -> io::Result<(BufWriter<File>, u64)> {
     let mut options = OpenOptions::new();
     let mut file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
     let mut size = file.metadata()?.len();
@@ -103,8 +102,8 @@ fn opened(path: &Path) -> io::Result<(BufWriter<File>, u64)> {
     Ok((BufWriter::new(file), size))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the trace's own files, named by whoever configures it")]
-fn moved(from: &Path, to: &Path) -> io::Result<()> {
+#[expect(clippy::disallowed_methods, reason = "the trace's own files, at a configured path")]
+fn rename_if_exists(from: &Path, to: &Path) -> io::Result<()> {
     match std::fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,

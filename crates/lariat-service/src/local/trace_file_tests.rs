@@ -1,4 +1,4 @@
-#![expect(clippy::disallowed_methods, reason = "looks at the files from outside")]
+#![expect(clippy::disallowed_methods, reason = "inspects the files from outside")]
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -12,7 +12,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_full_file_makes_room_and_the_oldest_one_goes() {
+fn rotates_full_file_and_deletes_the_oldest() {
     let folder = folder("full");
     let path = folder.join("trace.jsonl");
     let mut trace = TraceFile::open(&path).unwrap().full_at(30).keeping(2);
@@ -26,12 +26,12 @@ fn a_full_file_makes_room_and_the_oldest_one_goes() {
     assert_eq!(read("trace.jsonl.2"), "{\"number\":4}\n{\"number\":5}\n");
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
     let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode, 0o600, "nobody else reads what agents did");
+    assert_eq!(mode, 0o600, "only the owner can read the trace");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn a_torn_line_is_ended_before_the_next_one_is_written() {
+fn ends_torn_line_before_writing_the_next() {
     let folder = folder("torn");
     let path = folder.join("trace.jsonl");
     std::fs::write(&path, "{\"whole\":1}\n{\"torn").unwrap();
@@ -43,7 +43,7 @@ fn a_torn_line_is_ended_before_the_next_one_is_written() {
 }
 
 #[test]
-fn with_nothing_kept_a_full_file_is_begun_anew() {
+fn truncates_full_file_when_none_are_kept() {
     let folder = folder("anew");
     let path = folder.join("trace.jsonl");
     let mut trace = TraceFile::open(&path).unwrap().full_at(10).keeping(0);

@@ -1,7 +1,7 @@
-//! What files of settings may hold that restricts and that there is not here: refused, never left out in silence.
+//! Refuses settings that restrict but that Lariat does not support, instead of ignoring them.
 //!
-//! Owns the keys of Claude Code's settings that restrict and have no counterpart, the misspelt names of the two tables that
-//! restrict most, and the events of hooks that never happen here.
+//! Lists the Claude Code settings that restrict and have no counterpart, detects misspelt names of the two most restrictive
+//! tables, and lists the hook events that Lariat does not have.
 
 use std::sync::Arc;
 
@@ -9,22 +9,19 @@ use lariat_core::nearest::nearest;
 use lariat_guard::{BrokenRestriction, Document, SettingsError};
 use serde_json::Value;
 
-/// Keys of Claude Code's settings that restrict and have no counterpart here, as paths, with what to write instead.
+/// Claude Code settings that restrict and have no counterpart here, as paths, with what to use instead.
 pub const RESTRICTING: &[(&str, &str)] = &[
-    ("sandbox.filesystem.denyRead", "deny reading by rules: `permissions.deny` with `Read(path)`"),
-    ("sandbox.filesystem.denyWrite", "deny writing by rules: `permissions.deny` with `Edit(path)`"),
-    (
-        "sandbox.network.deniedDomains",
-        "leave the network off (`sandbox.network` of Lariat), or deny `WebFetch(domain:…)`",
-    ),
-    ("availableModels", "set `model` in Lariat's settings"),
+    ("sandbox.filesystem.denyRead", "use a rule instead: `permissions.deny` with `Read(path)`"),
+    ("sandbox.filesystem.denyWrite", "use a rule instead: `permissions.deny` with `Edit(path)`"),
+    ("sandbox.network.deniedDomains", "leave Lariat's `sandbox.network` off, or deny `WebFetch(domain:…)`"),
+    ("availableModels", "set `model` in Lariat's settings instead"),
 ];
 
-/// Tables that restrict; a name close to one of them is a slip.
+/// Tables that restrict; a name close to one of them is a typo.
 const TABLES: [&str; 2] = ["permissions", "hooks"];
 
-/// Events of Claude Code's hooks that never happen here, because there is nothing that they are about.
-const IDLE: &[&str] = &[
+/// Claude Code hook events that Lariat does not have.
+const UNSUPPORTED_EVENTS: &[&str] = &[
     "ConfigChange",
     "CwdChanged",
     "DirectoryAdded",
@@ -44,10 +41,10 @@ const IDLE: &[&str] = &[
     "WorktreeRemove",
 ];
 
-/// Refuses a file that restricts by something that there is not here.
+/// Refuses a file with a restriction that Lariat does not support.
 ///
 /// # Errors
-/// When it does.
+/// If the file has one.
 pub(super) fn check(document: &Document) -> Result<(), SettingsError> {
     let broken = |path: &str, reason: String| {
         let words: Vec<&str> = path.split('.').collect();
@@ -65,24 +62,24 @@ pub(super) fn check(document: &Document) -> Result<(), SettingsError> {
         let is_set = found
             .is_some_and(|value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()));
         if is_set {
-            return broken(path, format!("is not supported here; {instead}"));
+            return broken(path, format!("is not supported; {instead}"));
         }
     }
     Ok(())
 }
 
-/// Hooks without those of events that never happen here, and the names of these.
-pub(super) fn without_idle_events(hooks: &Value) -> (Value, Vec<String>) {
+/// Separates hooks from events that Lariat does not have.
+pub(super) fn split_unsupported_events(hooks: &Value) -> (Value, Vec<String>) {
     let mut hooks = hooks.clone();
-    let mut idle = Vec::new();
+    let mut unsupported = Vec::new();
     if let Some(events) = hooks.as_object_mut() {
         events.retain(|name, _| {
-            let happens = !IDLE.contains(&name.as_str());
+            let happens = !UNSUPPORTED_EVENTS.contains(&name.as_str());
             if !happens {
-                idle.push(name.clone());
+                unsupported.push(name.clone());
             }
             happens
         });
     }
-    (hooks, idle)
+    (hooks, unsupported)
 }

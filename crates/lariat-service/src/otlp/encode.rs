@@ -1,4 +1,4 @@
-//! Telemetry as the messages of OTLP.
+//! Encodes telemetry as OTLP messages.
 
 use lariat_core::time::Timestamp;
 use lariat_runtime::trace::{Attribute, AttributeValue, Span, SpanKind, genai};
@@ -10,9 +10,9 @@ use opentelemetry_proto::tonic::metrics::v1::{Metric, ResourceMetrics, ScopeMetr
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind as Kind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
-use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span as Written, Status};
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span as ProtoSpan, Status};
 
-/// Knows who sends.
+/// Encodes requests with the resource and scope of this process.
 #[derive(Debug)]
 pub(super) struct Encoder {
     resource: Resource,
@@ -36,7 +36,7 @@ impl Encoder {
     pub(super) fn traces(&self, spans: &[Span]) -> ExportTraceServiceRequest {
         let scope_spans = ScopeSpans {
             scope: Some(self.scope.clone()),
-            spans: spans.iter().map(written).collect(),
+            spans: spans.iter().map(encode_span).collect(),
             schema_url: genai::SCHEMA_URL.to_owned(),
         };
         let resource_spans = ResourceSpans {
@@ -62,13 +62,13 @@ impl Encoder {
     }
 }
 
-fn written(span: &Span) -> Written {
+fn encode_span(span: &Span) -> ProtoSpan {
     let kind = match span.kind {
         SpanKind::Client => Kind::Client,
         SpanKind::Internal => Kind::Internal,
     };
     let failed = |words: &String| Status { message: words.clone(), code: StatusCode::Error.into() };
-    Written {
+    ProtoSpan {
         trace_id: span.trace_id.to_be_bytes().to_vec(),
         span_id: span.span_id.to_be_bytes().to_vec(),
         parent_span_id: span.parent.map(|parent| parent.to_be_bytes().to_vec()).unwrap_or_default(),
@@ -78,7 +78,7 @@ fn written(span: &Span) -> Written {
         end_time_unix_nano: nanos(span.end),
         attributes: attributes(&span.attributes),
         status: span.error.as_ref().map(failed),
-        ..Written::default()
+        ..ProtoSpan::default()
     }
 }
 

@@ -1,7 +1,6 @@
-//! Measurements, summed up since the beginning.
+//! Sums measurements in histograms.
 //!
-//! Owns the buckets. Sums are cumulative, as collectors expect unless told otherwise: a request that is lost costs
-//! nothing but time.
+//! Sums are cumulative, which is the collectors' default, so that a lost request delays data but loses none.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +15,13 @@ use super::encode::{attributes, nanos};
 #[derive(Debug)]
 pub(super) struct Histograms {
     since: Timestamp,
-    tokens: BTreeMap<String, Counted>,
-    durations: BTreeMap<String, Counted>,
-    news: bool,
+    tokens: BTreeMap<String, HistogramData>,
+    durations: BTreeMap<String, HistogramData>,
+    changed: bool,
 }
 
 #[derive(Debug, Default)]
-struct Counted {
+struct HistogramData {
     of: Vec<Attribute>,
     counts: Vec<u64>,
     sum: f64,
@@ -30,41 +29,39 @@ struct Counted {
 
 impl Histograms {
     pub(super) const fn since(since: Timestamp) -> Self {
-        Self { since, tokens: BTreeMap::new(), durations: BTreeMap::new(), news: false }
+        Self { since, tokens: BTreeMap::new(), durations: BTreeMap::new(), changed: false }
     }
 
     pub(super) fn add(&mut self, measured: &Measurement) {
-        self.news = true;
-        let (counted, bounds) = match measured.metric {
+        self.changed = true;
+        let (histogram, bounds) = match measured.metric {
             Metric::TokenUsage => (&mut self.tokens, &genai::TOKEN_BUCKETS),
             Metric::OperationDuration => (&mut self.durations, &genai::DURATION_BUCKETS),
         };
-        let counted = counted.entry(format!("{:?}", measured.attributes)).or_insert_with(|| Counted {
-            of: measured.attributes.clone(),
-            counts: vec![0; bounds.len() + 1],
-            sum: 0.0,
+        let histogram = histogram.entry(format!("{:?}", measured.attributes)).or_insert_with(|| {
+            HistogramData { of: measured.attributes.clone(), counts: vec![0; bounds.len() + 1], sum: 0.0 }
         });
-        // A bucket holds what is not above its bound; the last one has none.
+        // A bucket counts values up to its bound; the last one has no bound.
         let bucket = bounds.iter().position(|bound| measured.value <= *bound).unwrap_or(bounds.len());
-        if let Some(count) = counted.counts.get_mut(bucket) {
+        if let Some(count) = histogram.counts.get_mut(bucket) {
             *count += 1;
         }
-        counted.sum += measured.value;
+        histogram.sum += measured.value;
     }
 
-    /// All sums, if one changed since they were taken last.
-    pub(super) fn take_news(&mut self, now: Timestamp) -> Option<Vec<Metrics>> {
-        if !std::mem::take(&mut self.news) {
+    /// All sums, if any changed since the last call.
+    pub(super) fn take_changed(&mut self, now: Timestamp) -> Option<Vec<Metrics>> {
+        if !std::mem::take(&mut self.changed) {
             return None;
         }
         let tokens = self.metric(
-            (genai::METRIC_TOKEN_USAGE, "Tokens of model calls.", "{token}"),
+            (genai::METRIC_TOKEN_USAGE, "Tokens used by model requests.", "{token}"),
             &self.tokens,
             &genai::TOKEN_BUCKETS,
             now,
         );
         let durations = self.metric(
-            (genai::METRIC_OPERATION_DURATION, "How long runs, model calls and tools took.", "s"),
+            (genai::METRIC_OPERATION_DURATION, "Duration of runs, model requests and tools.", "s"),
             &self.durations,
             &genai::DURATION_BUCKETS,
             now,
@@ -75,17 +72,17 @@ impl Histograms {
     fn metric(
         &self,
         (name, description, unit): (&str, &str, &str),
-        counted: &BTreeMap<String, Counted>,
+        histogram: &BTreeMap<String, HistogramData>,
         bounds: &[f64],
         now: Timestamp,
     ) -> Metrics {
-        let points = counted.values().map(|counted| HistogramDataPoint {
-            attributes: attributes(&counted.of),
+        let points = histogram.values().map(|histogram| HistogramDataPoint {
+            attributes: attributes(&histogram.of),
             start_time_unix_nano: nanos(self.since),
             time_unix_nano: nanos(now),
-            count: counted.counts.iter().sum(),
-            sum: Some(counted.sum),
-            bucket_counts: counted.counts.clone(),
+            count: histogram.counts.iter().sum(),
+            sum: Some(histogram.sum),
+            bucket_counts: histogram.counts.clone(),
             explicit_bounds: bounds.to_vec(),
             ..HistogramDataPoint::default()
         });

@@ -1,10 +1,10 @@
-//! Spans and measurements, sent to a collector by OTLP over HTTP.
+//! Sends spans and measurements to a collector with OTLP over HTTP.
 //!
-//! Owns the exporter: what [`Spans`] makes of events is encoded as protobuf and posted in batches, by a task of its own.
-//! The way to it is bounded; what finds no room, and what a collector does not take, is counted ([`Otlp::lost`]).
-//! Not OpenTelemetry's SDK: it reads `OTEL_…` variables of the process wherever it can, and a library of ours is told
-//! what it needs. Our spans are data with times and ids of their own, so what the SDK would add is a batch and a POST.
-//! Invariant: nothing leaves but what [`OtlpConfig::content`] allows, and nothing goes anywhere but to the endpoint.
+//! A separate task encodes what [`Spans`] derives from events as protobuf and posts it in batches. Its queue is bounded;
+//! spans that do not fit, or that the collector rejects, are counted ([`Otlp::lost`]). Does not use OpenTelemetry's SDK,
+//! because that reads `OTEL_…` variables wherever it can, and this library reads no environment. Our spans already have times
+//! and ids, so the SDK would only add batching and a POST. Sends only what [`OtlpConfig::content`] allows, and only to the
+//! endpoint.
 
 mod encode;
 mod histogram;
@@ -23,39 +23,39 @@ use lariat_runtime::Observer;
 use lariat_runtime::trace::{Content, Spans, Telemetry};
 use tokio::sync::{mpsc, oneshot};
 
-use sender::{Order, Sender};
+use sender::{Sender, SenderMessage};
 
-/// Spans and measurements that wait for the sender before some are lost.
+/// Maximum number of queued spans and measurements; more are lost.
 const WAITING: usize = 8_192;
 
-/// Where telemetry goes, and what is in it.
+/// The destination and content of telemetry.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct OtlpConfig {
     /// The collector, without `/v1/traces`: `http://localhost:4318`.
     pub endpoint: String,
-    /// Where traces go, whole, when not to `/v1/traces` of the collector.
+    /// The complete URL for traces, instead of `/v1/traces` of the collector.
     pub traces_endpoint: Option<String>,
-    /// Where metrics go, whole, when not to `/v1/metrics` of the collector.
+    /// The complete URL for metrics, instead of `/v1/metrics` of the collector.
     pub metrics_endpoint: Option<String>,
-    /// Headers of every request; keys go here.
+    /// HTTP headers of every request, such as API keys.
     pub headers: Vec<(String, String)>,
-    /// `service.name`.
+    /// The resource attribute `service.name`.
     pub service_name: String,
-    /// More about the process: names and values of resource attributes.
+    /// Additional resource attributes, as names and values.
     pub resource: Vec<(String, String)>,
-    /// Whether words of users, models and tools are sent. Off unless switched on.
+    /// Whether to include the text of users, models and tools. Off by default.
     pub content: Content,
-    /// How long spans wait for others at most.
+    /// Maximum time before a batch is sent.
     pub interval: Duration,
-    /// Time for a request.
+    /// Timeout of a request.
     pub timeout: Duration,
     /// Proxy and certificates.
     pub client: ClientConfig,
 }
 
 impl OtlpConfig {
-    /// To a collector, without content, every five seconds.
+    /// Sends to a collector every five seconds, without content.
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -71,19 +71,19 @@ impl OtlpConfig {
         }
     }
 
-    /// Adds a header.
+    /// Adds an HTTP header.
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Names the service.
+    /// Sets `service.name`.
     pub fn with_service_name(mut self, name: impl Into<String>) -> Self {
         self.service_name = name.into();
         self
     }
 
-    /// Sends words, too.
+    /// Sets whether to include text.
     pub const fn with_content(mut self, content: Content) -> Self {
         self.content = content;
         self
@@ -92,7 +92,7 @@ impl OtlpConfig {
 
 impl fmt::Debug for OtlpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Values of headers are keys, as a rule.
+        // Omits header values, which are usually keys.
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("OtlpConfig")
             .field("endpoint", &self.endpoint)
@@ -103,33 +103,33 @@ impl fmt::Debug for OtlpConfig {
     }
 }
 
-/// Exports what agents do. Give it to them with [`AgentBuilder::observer`](lariat_runtime::AgentBuilder::observer), and
+/// Exports the telemetry of agents. Add it with [`AgentBuilder::observer`](lariat_runtime::AgentBuilder::observer), and
 /// [`flush`](Otlp::flush) it before the program ends.
 pub struct Otlp {
     spans: Mutex<Spans>,
-    orders: mpsc::Sender<Order>,
+    messages: mpsc::Sender<SenderMessage>,
     lost: Arc<AtomicU64>,
 }
 
 impl Otlp {
-    /// Begins to export. Must be called where tokio runs.
+    /// Starts the exporter. Must be called inside a Tokio runtime.
     pub fn start(config: OtlpConfig) -> Arc<Self> {
-        let (orders, inbox) = mpsc::channel(WAITING);
+        let (messages, inbox) = mpsc::channel(WAITING);
         let lost = Arc::new(AtomicU64::new(0));
         let spans = Mutex::new(Spans::new(config.content));
         drop(tokio::spawn(Sender::new(config, Arc::clone(&lost)).run(inbox)));
-        Arc::new(Self { spans, orders, lost })
+        Arc::new(Self { spans, messages, lost })
     }
 
-    /// Spans that did not arrive.
+    /// The number of spans that did not arrive.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Sends what waits, and waits until that is done or given up.
+    /// Sends all queued telemetry, and waits until that succeeded or failed.
     pub async fn flush(&self) {
         let (done, waiting) = oneshot::channel();
-        if self.orders.send(Order::Flush(done)).await.is_ok() {
+        if self.messages.send(SenderMessage::Flush(done)).await.is_ok() {
             let _ = waiting.await;
         }
     }
@@ -140,7 +140,7 @@ impl Observer for Otlp {
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         spans.observe(session_id, event, |telemetry| {
             let is_span = matches!(telemetry, Telemetry::Span(_));
-            if self.orders.try_send(Order::Take(telemetry)).is_err() && is_span {
+            if self.messages.try_send(SenderMessage::Take(telemetry)).is_err() && is_span {
                 self.lost.fetch_add(1, Ordering::Relaxed);
             }
         });

@@ -1,7 +1,6 @@
-//! The task that sends.
+//! The task that sends telemetry in batches.
 //!
-//! Owns the batch, when it is sent, and how often that is tried. A collector that says it is busy (429, 502, 503, 504)
-//! or is not there gets the batch again, a little later; one that refuses it does not.
+//! Retries with a delay if the collector is busy (429, 502, 503, 504) or unreachable; does not retry a batch that it rejects.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,15 +21,15 @@ use super::OtlpConfig;
 use super::encode::Encoder;
 use super::histogram::Histograms;
 
-/// Spans in one request.
+/// Maximum spans per request.
 const BATCH: usize = 512;
 
-/// How often a request is made, and the pause after the first time; later ones are twice as long each.
-const TRIES: u32 = 4;
+/// Maximum attempts per request, and the pause after the first; it doubles each time.
+const MAX_ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What the task is asked to do.
-pub(super) enum Order {
+/// A message to the task.
+pub(super) enum SenderMessage {
     Take(Telemetry),
     Flush(oneshot::Sender<()>),
 }
@@ -44,18 +43,18 @@ pub(super) struct Sender {
     lost: Arc<AtomicU64>,
 }
 
-/// What a request carries.
+/// The content of a request.
 #[derive(Clone, Copy)]
 enum Signal {
     Traces,
     Metrics,
 }
 
-/// What became of a request.
-enum Sent {
-    Yes,
-    Later,
-    Refused,
+/// The result of an attempt.
+enum SendResult {
+    Accepted,
+    Retry,
+    Rejected,
 }
 
 impl Sender {
@@ -66,19 +65,21 @@ impl Sender {
         Self { config, client, encoder, spans: Vec::new(), histograms, lost }
     }
 
-    /// Until everybody who could ask is gone.
-    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Order>) {
+    /// Runs until all senders are dropped.
+    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<SenderMessage>) {
         let mut due = Instant::now() + self.config.interval;
         loop {
             match tokio::time::timeout_at(due, inbox.recv()).await {
-                Ok(Some(Order::Take(Telemetry::Measured(measured)))) => self.histograms.add(&measured),
-                Ok(Some(Order::Take(Telemetry::Span(span)))) => {
+                Ok(Some(SenderMessage::Take(Telemetry::Measured(measured)))) => {
+                    self.histograms.add(&measured)
+                }
+                Ok(Some(SenderMessage::Take(Telemetry::Span(span)))) => {
                     self.spans.push(*span);
                     if self.spans.len() >= BATCH {
                         self.send_spans().await;
                     }
                 }
-                Ok(Some(Order::Flush(done))) => {
+                Ok(Some(SenderMessage::Flush(done))) => {
                     self.send_all().await;
                     let _ = done.send(());
                 }
@@ -93,9 +94,9 @@ impl Sender {
 
     async fn send_all(&mut self) {
         self.send_spans().await;
-        if let Some(metrics) = self.histograms.take_news(SystemClock.now()) {
+        if let Some(metrics) = self.histograms.take_changed(SystemClock.now()) {
             let request = self.encoder.metrics(metrics);
-            // Sums are of everything so far: what does not arrive now is in the next ones.
+            // Sums are cumulative, so the next request includes what is lost now.
             let _ = self.send(Signal::Metrics, request.encode_to_vec()).await;
         }
     }
@@ -116,19 +117,19 @@ impl Sender {
         let Some(url) = self.address(signal) else { return false };
         let body = Bytes::from(body);
         let mut pause = PAUSE;
-        for attempt in 1..=TRIES {
+        for attempt in 1..=MAX_ATTEMPTS {
             match self.attempt(&url, body.clone()).await {
-                Sent::Yes => return true,
-                Sent::Refused => return false,
-                Sent::Later if attempt == TRIES => return false,
-                Sent::Later => tokio::time::sleep(pause).await,
+                SendResult::Accepted => return true,
+                SendResult::Rejected => return false,
+                SendResult::Retry if attempt == MAX_ATTEMPTS => return false,
+                SendResult::Retry => tokio::time::sleep(pause).await,
             }
             pause *= 2;
         }
         false
     }
 
-    /// Where a signal goes; nowhere when only the other one has an address.
+    /// The URL for a signal; `None` if only the other signal has one.
     fn address(&self, signal: Signal) -> Option<String> {
         let (own, path) = match signal {
             Signal::Traces => (&self.config.traces_endpoint, "v1/traces"),
@@ -139,19 +140,19 @@ impl Sender {
         own.clone().or(below)
     }
 
-    async fn attempt(&self, url: &str, body: Bytes) -> Sent {
+    async fn attempt(&self, url: &str, body: Bytes) -> SendResult {
         let mut request = Request::post(url).header(CONTENT_TYPE, "application/x-protobuf");
         for (name, value) in &self.config.headers {
             request = request.header(name, value);
         }
-        let Ok(request) = request.body(body) else { return Sent::Refused };
+        let Ok(request) = request.body(body) else { return SendResult::Rejected };
         match tokio::time::timeout(self.config.timeout, self.client.send(request)).await {
             Ok(Ok(answer)) => match answer.status {
-                200..=299 => Sent::Yes,
-                429 | 502 | 503 | 504 => Sent::Later,
-                _ => Sent::Refused,
+                200..=299 => SendResult::Accepted,
+                429 | 502 | 503 | 504 => SendResult::Retry,
+                _ => SendResult::Rejected,
             },
-            Ok(Err(_)) | Err(_) => Sent::Later,
+            Ok(Err(_)) | Err(_) => SendResult::Retry,
         }
     }
 }

@@ -1,30 +1,30 @@
-//! The usual `OTEL_…` variables, as far as they say where telemetry goes and what it is called.
+//! Reads the standard `OTEL_…` variables for destination and naming of telemetry.
 //!
-//! Owns their names and their grammar (OpenTelemetry's specification of exporters). Reads no environment: the caller looks a name up.
+//! Follows OpenTelemetry's exporter specification. Reads no environment itself: the caller looks names up.
 
 use std::time::Duration;
 
 use super::OtlpConfig;
 
-/// What the variables ask for.
+/// What the variables request.
 #[derive(Debug)]
-pub enum Asked {
-    /// Nothing: no endpoint is named, or telemetry is switched off.
+pub enum OtlpVariables {
+    /// No endpoint is set, or telemetry is disabled.
     Nothing,
-    /// Telemetry goes to this collector.
+    /// Send telemetry to this collector.
     Send(Box<OtlpConfig>),
-    /// Something that this exporter does not do, with the reason.
+    /// A request that this exporter does not support, with the reason.
     Unsupported(String),
 }
 
-/// The protocol that this exporter speaks.
+/// The only supported protocol.
 const PROTOCOL: &str = "http/protobuf";
 
-/// Reads the variables. `endpoint` is what a setting names; it wins over the variables.
-pub fn asked(endpoint: Option<String>, variable: impl Fn(&str) -> Option<String>) -> Asked {
+/// Reads the variables. `endpoint` comes from a setting and overrides them.
+pub fn read_variables(endpoint: Option<String>, variable: impl Fn(&str) -> Option<String>) -> OtlpVariables {
     let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     if endpoint.is_none() && is_disabled(&variable) {
-        return Asked::Nothing;
+        return OtlpVariables::Nothing;
     }
     let of_signal = |signal: &str, word: &str| variable(&format!("OTEL_EXPORTER_OTLP_{signal}{word}"));
     let traces = of_signal("TRACES_", "ENDPOINT").filter(|_| endpoint.is_none());
@@ -32,12 +32,12 @@ pub fn asked(endpoint: Option<String>, variable: impl Fn(&str) -> Option<String>
     let from_setting = endpoint.is_some();
     let general = endpoint.or_else(|| of_signal("", "ENDPOINT"));
     if general.is_none() && traces.is_none() && metrics.is_none() {
-        return Asked::Nothing;
+        return OtlpVariables::Nothing;
     }
     let protocol = of_signal("", "PROTOCOL").or_else(|| of_signal("TRACES_", "PROTOCOL"));
     if let Some(protocol) = protocol.filter(|protocol| protocol != PROTOCOL && !from_setting) {
-        return Asked::Unsupported(format!(
-            "OTEL_EXPORTER_OTLP_PROTOCOL is `{protocol}`, but traces are sent by `{PROTOCOL}` only (the collector's port is usually 4318)"
+        return OtlpVariables::Unsupported(format!(
+            "OTEL_EXPORTER_OTLP_PROTOCOL is `{protocol}`, but Lariat supports only `{PROTOCOL}` (usually port 4318)"
         ));
     }
     let mut config = OtlpConfig::new(general.unwrap_or_default());
@@ -53,7 +53,7 @@ pub fn asked(endpoint: Option<String>, variable: impl Fn(&str) -> Option<String>
     if let Some(timeout) = of_signal("", "TIMEOUT").and_then(|text| text.trim().parse().ok()) {
         config.timeout = Duration::from_millis(timeout);
     }
-    Asked::Send(Box::new(config))
+    OtlpVariables::Send(Box::new(config))
 }
 
 fn is_disabled(variable: &impl Fn(&str) -> Option<String>) -> bool {
@@ -62,7 +62,7 @@ fn is_disabled(variable: &impl Fn(&str) -> Option<String>) -> bool {
         || (is("OTEL_TRACES_EXPORTER", "none") && is("OTEL_METRICS_EXPORTER", "none"))
 }
 
-/// `name=value,name=value`, with values percent-encoded.
+/// Parses `name=value,name=value` with percent-encoded values.
 pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=')?;
@@ -95,15 +95,15 @@ fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(endpoint: Option<&str>, variables: &[(&str, &str)]) -> Asked {
-        asked(endpoint.map(str::to_owned), |name| {
+    fn read(endpoint: Option<&str>, variables: &[(&str, &str)]) -> OtlpVariables {
+        read_variables(endpoint.map(str::to_owned), |name| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         })
     }
 
     #[test]
-    fn an_endpoint_of_the_environment_switches_telemetry_on() {
-        let Asked::Send(config) = read(
+    fn endpoint_variable_enables_telemetry() {
+        let OtlpVariables::Send(config) = read(
             None,
             &[
                 ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318"),
@@ -122,8 +122,8 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_wins_and_headers_of_the_environment_still_apply() {
-        let Asked::Send(config) = read(
+    fn setting_overrides_endpoint_and_keeps_header_variables() {
+        let OtlpVariables::Send(config) = read(
             Some("http://one"),
             &[
                 ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://two"),
@@ -137,12 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn disabled_or_unnamed_telemetry_goes_nowhere() {
-        assert!(matches!(read(None, &[]), Asked::Nothing));
+    fn no_telemetry_when_disabled_or_without_endpoint() {
+        assert!(matches!(read(None, &[]), OtlpVariables::Nothing));
         let off = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x"), ("OTEL_SDK_DISABLED", "true")];
-        assert!(matches!(read(None, &off), Asked::Nothing));
+        assert!(matches!(read(None, &off), OtlpVariables::Nothing));
         let grpc =
             [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:4317"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")];
-        assert!(matches!(read(None, &grpc), Asked::Unsupported(why) if why.contains("grpc")));
+        assert!(matches!(read(None, &grpc), OtlpVariables::Unsupported(why) if why.contains("grpc")));
     }
 }

@@ -1,10 +1,10 @@
-//! Sessions of a directory, over a real connection, in a real store.
+//! Runs sessions in a directory, with a real connection and a real store.
 #![cfg(feature = "service")]
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "tests make the files they are about, and fail when they cannot"
+    reason = "tests create their own files, and fail if they cannot"
 )]
 
 mod patches;
@@ -20,7 +20,7 @@ use lariat_service::{Driving, Folders, LocalService, Place, Prompt, ServiceError
 use lariat_testkit::server::{Script, Server, Turn, Wire};
 use serde_json::json;
 
-/// A key for the scripted service.
+/// A key for the scripted provider.
 struct OneKey;
 
 impl Keys for OneKey {
@@ -33,10 +33,10 @@ impl Keys for OneKey {
     }
 }
 
-/// A home and a project that go with the test.
-struct Ground(PathBuf);
+/// A temporary home and project, deleted after the test.
+struct Fixture(PathBuf);
 
-impl Ground {
+impl Fixture {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("lariat-service-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -75,7 +75,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -89,29 +89,29 @@ async fn say(service: &LocalService, place: &Place, which: &Which, words: &str) 
 }
 
 #[tokio::test]
-async fn a_session_is_kept_with_its_directory_and_gone_on_with() {
-    let ground = Ground::new("kept");
+async fn session_is_saved_with_its_directory_and_continued() {
+    let fixture = Fixture::new("kept");
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
-    let place = ground.place(&server);
-    let (first, text) = say(&ground.service().await, &place, &Which::New, "Begin.").await;
+    let place = fixture.place(&server);
+    let (first, text) = say(&fixture.service().await, &place, &Which::New, "Begin.").await;
     assert_eq!(text, "one");
     // Another process would open the store anew.
-    let service = ground.service().await;
+    let service = fixture.service().await;
     let (second, text) = say(&service, &place, &Which::Continue, "Go on.").await;
     assert_eq!((second.as_str(), text.as_str()), (first.as_str(), "two"));
     let listed = service.archive().list(&ListQuery::default()).await.unwrap();
     assert_eq!(listed.len(), 1);
-    assert_eq!(listed[0].cwd.as_deref(), Some(ground.project().canonicalize().unwrap().to_str().unwrap()));
+    assert_eq!(listed[0].cwd.as_deref(), Some(fixture.project().canonicalize().unwrap().to_str().unwrap()));
     assert_eq!(listed[0].first_prompt.as_deref(), Some("Begin."));
 }
 
 #[tokio::test]
-async fn a_fork_leaves_the_other_as_it_was() {
-    let ground = Ground::new("fork");
+async fn fork_leaves_the_original_unchanged() {
+    let fixture = Fixture::new("fork");
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
-    let (service, place) = (ground.service().await, ground.place(&server));
+    let (service, place) = (fixture.service().await, fixture.place(&server));
     let (first, _) = say(&service, &place, &Which::New, "Begin.").await;
     let before = service.find(&first).await.unwrap().events;
     let (fork, _) = say(&service, &place, &Which::Fork(first.clone()), "Go elsewhere.").await;
@@ -121,11 +121,11 @@ async fn a_fork_leaves_the_other_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_session_is_found_by_the_beginning_of_its_id_if_that_is_enough() {
-    let ground = Ground::new("find");
+async fn finds_session_by_unique_prefix() {
+    let fixture = Fixture::new("find");
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
-    let (service, place) = (ground.service().await, ground.place(&server));
+    let (service, place) = (fixture.service().await, fixture.place(&server));
     let (first, _) = say(&service, &place, &Which::New, "Begin.").await;
     say(&service, &place, &Which::New, "Begin another.").await;
     assert_eq!(service.find(&first[..12]).await.unwrap().session_id.as_str(), first);
@@ -136,12 +136,12 @@ async fn a_session_is_found_by_the_beginning_of_its_id_if_that_is_enough() {
 }
 
 #[tokio::test]
-async fn a_rewound_session_goes_on_from_where_it_was_left() {
-    let ground = Ground::new("rewound");
+async fn rewound_session_continues_from_the_kept_message() {
+    let fixture = Fixture::new("rewound");
     let server = Server::start(Script::queue(["one", "two", "three"].map(|text| Turn::new().text(text))))
         .await
         .unwrap();
-    let (service, place) = (ground.service().await, ground.place(&server));
+    let (service, place) = (fixture.service().await, fixture.place(&server));
     let session = service.drive(&place, &Which::New, Driving::default()).await.unwrap();
     session.prompt(Prompt::text("First.")).unwrap().finish().await.unwrap();
     let kept = session.messages();

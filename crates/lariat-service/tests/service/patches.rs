@@ -1,4 +1,4 @@
-//! The files that the guard judges of a patch are the files that the tool touches.
+//! Checks that the guard and the tool agree on which files a patch changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use lariat_service::local::RealPaths;
 use lariat_tools::{Workbench, default_tools};
 use serde_json::json;
 
-use crate::Ground;
+use crate::Fixture;
 
-/// Lines that patches are made of; the right ones are often enough beside each other.
+/// Lines for random patches; valid combinations occur often enough.
 const LINES: &[&str] = &[
     "--- a/one",
     "+++ b/one",
@@ -49,7 +49,7 @@ const LINES: &[&str] = &[
     "@@",
 ];
 
-/// Beginnings that are patches, so that the lines after them are often read.
+/// Valid beginnings, so that the parser often reads the lines after them.
 const STARTS: &[&[&str]] = &[
     &[],
     &["--- a/one", "+++ b/one", "@@ -1 +1 @@", "-x", "+y"],
@@ -61,7 +61,7 @@ const STARTS: &[&[&str]] = &[
     &["*** Begin Patch", "*** Delete File: two"],
 ];
 
-/// Numbers that look random, the same every time.
+/// A deterministic pseudo-random generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -83,7 +83,7 @@ fn patch(numbers: &mut Numbers) -> String {
     lines.join("\n")
 }
 
-/// Every file of a folder with its content.
+/// All files of a directory with their contents.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -96,14 +96,14 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// S16: a second `+++` line was read by the guard as the name of a file, and by the tool as that of another.
+/// The guard and the tool must not read a second `+++` line differently.
 #[tokio::test]
-async fn the_files_that_are_judged_are_the_files_that_are_touched() {
-    let ground = Ground::new("patches");
-    let project = ground.project();
+async fn guard_judges_exactly_the_files_that_a_patch_touches() {
+    let fixture = Fixture::new("patches");
+    let project = fixture.project();
     let guard = Guard::new(
         Settings::merge([], Trust::Trusted),
-        Places::new(&project, ground.0.join("home")),
+        Places::new(&project, fixture.0.join("home")),
         Arc::new(RealPaths),
     );
     let mut numbers = Numbers(7);
@@ -144,7 +144,7 @@ async fn the_files_that_are_judged_are_the_files_that_are_touched() {
             Ok(result) => {
                 applied += 1;
                 assert!(touched.is_subset(&judged), "round {round}: {arguments}: {judged:?}, {touched:?}");
-                // What was judged and did not change is a file to which nothing new was written.
+                // A judged file that did not change was rewritten with the same content.
                 let told = joined_text(&result.content);
                 let named = |path: &PathBuf| told.contains(&*path.to_string_lossy());
                 assert!(judged.iter().all(named), "round {round}: {arguments}: {judged:?}: {told}");

@@ -1,4 +1,4 @@
-//! Every built-in tool, held against every name of a hook and a rule.
+//! Checks every built-in tool against the names that hooks and rules use.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const WRITERS: &[&str] = &["Edit", "Write", "MultiEdit", "NotebookEdit"];
 
-/// What only looks after calls that were let through before.
+/// Tools that only manage tool calls which were allowed before.
 const AFTERWARDS: &[&str] = &["bash_output", "bash_stop", "recall"];
 
 fn guard(layer: Layer) -> Guard {
@@ -32,7 +32,7 @@ fn arguments(tool: &str) -> Value {
     }
 }
 
-/// The names of hooks and rules that must reach a tool, by what it can do alone.
+/// The hook and rule names that must match a tool, by its effects alone.
 fn required(tool: &str, effects: ToolEffects) -> &'static [&'static str] {
     if AFTERWARDS.contains(&tool) {
         &[]
@@ -49,9 +49,9 @@ fn required(tool: &str, effects: ToolEffects) -> &'static [&'static str] {
     }
 }
 
-/// S2: no tool escapes a hook or a rule on what it does, and a tool that is not known here escapes none at all.
+/// No tool escapes a hook or rule for its effects, and an unknown tool escapes none at all.
 #[test]
-fn every_tool_answers_to_the_names_of_what_it_can_do() {
+fn every_tool_matches_the_names_of_its_effects() {
     let bench = Workbench::new(Workspace::open(std::env::temp_dir()).unwrap());
     let tools = default_tools(&bench);
     let mut all: Vec<(&str, ToolEffects)> = tools.iter().map(|tool| (tool.name(), tool.effects())).collect();
@@ -98,7 +98,7 @@ fn every_tool_answers_to_the_names_of_what_it_can_do() {
     }
 }
 
-/// An allow rule reaches no tool by its effects: only what it names.
+/// An allow rule matches only the tools that it names, not by effects.
 #[test]
 fn allow_rule_never_reaches_an_unknown_tool() {
     for name in ["Bash", "Edit", "Read", "WebFetch"] {

@@ -1,6 +1,6 @@
-//! The commands in the background that a run leaves behind: they end with the program, and the person is told so.
+//! Tracks background commands, to report those that end together with the program.
 //!
-//! Owns the fold from events to those that no result has shown the end of.
+//! Folds events: a command is running until a tool result reports its end.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use lariat_core::event::AgentEvent;
 use lariat_guard::display;
 use serde_json::Value;
 
-/// Letters of a command that are shown.
-const SHOWN: usize = 80;
+/// Maximum characters of a command to show.
+const MAX_SHOWN: usize = 80;
 
-/// Commands in the background: their ids and words.
+/// Running background commands, as id and command line.
 #[derive(Debug, Default)]
-pub(super) struct Background {
+pub(super) struct BackgroundCommands {
     running: Vec<(String, String)>,
 }
 
-impl Background {
-    /// Takes in an event; `calls` are those of the last reply.
+impl BackgroundCommands {
+    /// Handles an event. `calls` are the tool calls of the last reply.
     pub(super) fn event(&mut self, event: &AgentEvent, calls: &[Arc<ToolCall>]) {
         let AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, details, is_error: false, .. } = event
         else {
@@ -40,21 +40,21 @@ impl Background {
         }
     }
 
-    /// What is told at the end; none when nothing was left behind.
-    pub(super) fn farewell(&self) -> Option<String> {
+    /// The closing message, or `None` if no command is running.
+    pub(super) fn closing_note(&self) -> Option<String> {
         if self.running.is_empty() {
             return None;
         }
-        let shorten = |command: &String| command.chars().take(SHOWN).collect::<String>();
+        let shorten = |command: &String| command.chars().take(MAX_SHOWN).collect::<String>();
         let names: Vec<String> = self
             .running
             .iter()
             .map(|(_, command)| format!("`{}`", display::line(&shorten(command))))
             .collect();
         Some(match names.as_slice() {
-            [one] => format!("the background command {one} was ended with the run"),
+            [one] => format!("stopped the background command {one}"),
             names => {
-                format!("{} background commands were ended with the run: {}", names.len(), names.join(", "))
+                format!("stopped {} background commands: {}", names.len(), names.join(", "))
             }
         })
     }

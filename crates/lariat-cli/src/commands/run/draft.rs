@@ -1,24 +1,23 @@
-//! A line that a person writes: what each key does to it.
+//! Edits the line that the user types, key by key.
 
 use lariat_guard::display;
 
 use super::keys::Key;
 
-/// Bytes of a line; what is typed beyond is dropped.
+/// Maximum bytes of a line; further input is dropped.
 const LONGEST: usize = 256 * 1024;
 
-/// What a key did.
+/// The effect of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Edit {
-    /// The line changed; on a terminal that shows it letter by letter, this does the same there.
+    /// The line changed. The text repeats the change on a terminal without live redraw.
     Changed(String),
-    /// The line is complete, and empty again.
+    /// The user sent the line; the draft is empty again.
     Sent(String),
-    /// Nothing.
     Nothing,
 }
 
-/// A line that is being written.
+/// The line being typed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
     text: String,
@@ -37,7 +36,7 @@ impl Draft {
         self.text.clear();
     }
 
-    /// Does what a key says.
+    /// Applies a key.
     pub(super) fn edit(&mut self, key: &Key) -> Edit {
         match key {
             Key::Char(letter) => self.add(letter.encode_utf8(&mut [0; 4])),
@@ -67,7 +66,7 @@ impl Draft {
             return Edit::Nothing;
         }
         self.text.truncate(end);
-        // Back, over with a space, back again: a terminal without a redraw can do no more.
+        // Erases with backspace, space, backspace, which works without redraw.
         Edit::Changed("\u{8} \u{8}".repeat(crate::screen::text::width(&gone)))
     }
 }
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_of_a_letter_is_harmless() {
+    fn control_characters_are_shown_neutralised() {
         assert_eq!(Draft::default().edit(&Key::Char('\u{202e}')), Edit::Changed("⟨U+202E⟩".to_owned()));
     }
 }

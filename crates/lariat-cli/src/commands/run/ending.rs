@@ -1,23 +1,23 @@
-//! How a run's end becomes the program's: a code, and words for the reader of standard error.
+//! Turns the end of a run into an exit code and messages for standard error.
 
 use lariat_core::event::RunOutcome;
 use lariat_core::store::StoreError;
 use lariat_runtime::AgentError;
 use lariat_service::ServiceError;
 
-use super::ears::Stop;
+use super::inputs::Stop;
 use crate::exit::Exit;
-use crate::failure::Circumstances;
+use crate::failure::FailureContext;
 use crate::problem::Problem;
-use crate::screen::look::Look;
 use crate::screen::summary::Summary;
-use crate::wire::json::{Ending, Form};
+use crate::screen::theme::Theme;
+use crate::wire::json::{Ending, SchemaCheck};
 
-/// The code of an end.
+/// The exit code for how a run ended.
 pub(super) fn exit(ending: &Ending, stop: Option<Stop>) -> Exit {
-    match (&ending.outcome, &ending.form, stop) {
+    match (&ending.outcome, &ending.schema_check, stop) {
         (_, _, Some(Stop::Terminate)) => Exit::Terminated,
-        (RunOutcome::Completed, Some(Form::Misfit(_)), _) => Exit::Answer,
+        (RunOutcome::Completed, Some(SchemaCheck::Mismatch(_)), _) => Exit::SchemaMismatch,
         (RunOutcome::Completed, _, _) => Exit::Done,
         (RunOutcome::LimitReached { .. } | RunOutcome::ContextFull(_), _, _) => Exit::Limit,
         (RunOutcome::Failed { .. }, _, _) => Exit::Model,
@@ -26,18 +26,18 @@ pub(super) fn exit(ending: &Ending, stop: Option<Stop>) -> Exit {
     }
 }
 
-/// The error for a run that did not complete; `session` when it is kept and can go on.
+/// The error for a run that did not complete. `session` is its id if it was saved.
 pub(super) fn problem(
     ending: &Ending,
     exit: Exit,
     session: Option<&str>,
-    circumstances: &Circumstances,
+    failure_context: &FailureContext,
 ) -> Option<Problem> {
     let problem = Problem::new(exit, ending.error()?);
-    Some(circumstances.explain(problem, &ending.outcome, session))
+    Some(failure_context.explain(problem, &ending.outcome, session))
 }
 
-/// A run that could not be driven to its end.
+/// The error for a run that could not finish.
 pub(super) fn failed(error: AgentError) -> Problem {
     match error {
         AgentError::Store(error @ StoreError::Busy { .. }) => Problem::from(ServiceError::Store(error)),
@@ -45,8 +45,8 @@ pub(super) fn failed(error: AgentError) -> Problem {
     }
 }
 
-/// What a person is told at the end; `session` when it can be gone on with.
-pub(super) fn summary(ending: &Ending, session: Option<&str>, look: &Look) -> String {
+/// The closing summary for the user. `session` is its id if it can be resumed.
+pub(super) fn summary(ending: &Ending, session: Option<&str>, theme: &Theme) -> String {
     let summary = Summary {
         outcome: &ending.outcome,
         turns: ending.turns,
@@ -55,5 +55,5 @@ pub(super) fn summary(ending: &Ending, session: Option<&str>, look: &Look) -> St
         files: &ending.files,
         session,
     };
-    summary.lines(look)
+    summary.lines(theme)
 }

@@ -1,8 +1,8 @@
-//! Runs for a program that holds the session: it says what to do, line by line, and may answer questions about calls.
+//! Runs a session for a controlling program that sends prompts line by line and may answer approval requests.
 //!
-//! Owns the order: prompts are done one after another, each ends with a result; questions to us are answered at once, also
-//! while a run goes on. When the input ends, what was said before is still done.
-//! Invariant: nothing is approved that the program did not approve.
+//! Prompts run one after another, and each ends with a result. Requests to Lariat are answered at once, also during a run.
+//! When the input ends, the queued prompts still run. Only the program approves tool calls: without its answer, a tool call
+//! is denied.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,45 +16,46 @@ use lariat_service::{Driving, LocalService, Place, Prompt, Session, Which};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::ears::{Ears, Heard, Line as Input, Listening, Stop};
-use super::face::{Out, facts, tell};
-use super::{Ended, RETRIES, ending, visit};
+use super::inputs::{InputEvent, Inputs, OptionalInputs, StdinLine, Stop};
+use super::output::{Stdout, facts, report};
+use super::{CommandResult, RETRIES, ending, visit};
 use crate::args::task::Task;
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::wire::json::{Ending, Form};
-use crate::wire::sdk::{self, Line, Request};
+use crate::process_env::ProcessEnv;
+use crate::wire::json::{Ending, SchemaCheck};
+use crate::wire::sdk::{self, ControlLine, Request};
 use crate::wire::stream_json::{StreamJson, mode_name};
-use crate::world::World;
 
-/// Prompts that wait at most.
-const WAITING: usize = 64;
+/// Maximum number of queued prompts.
+const MAX_QUEUED: usize = 64;
 
-/// Told to the model about a call that somebody would have to approve.
-const NOBODY: &str = "This call needs approval, and the program that holds the session does not give any.";
+/// Tells the model that the program did not approve a tool call.
+const NOT_APPROVED: &str = "This tool call requires approval, and the program that controls the session does \
+                            not answer approval requests.";
 
-/// What a session is made from, to make it again with another model.
-pub(super) struct Setting<'a> {
-    pub(super) world: &'a World,
+/// What a session is built from, to rebuild it with another model.
+pub(super) struct SessionSource<'a> {
+    pub(super) env: &'a ProcessEnv,
     pub(super) service: &'a LocalService,
     pub(super) task: Task,
     pub(super) driving: Driving,
 }
 
-/// What is to be done.
-enum Errand {
+/// A queued unit of work.
+enum QueuedTask {
     Recover,
     Prompt(Prompt),
 }
 
-/// A question to the program.
+/// An approval request that the program has not answered.
 struct Question {
     request: Arc<PermissionRequest>,
     input: Value,
 }
 
-/// A run that goes on.
-struct Going {
+/// The current run.
+struct ActiveRun {
     run: RunStream,
     earlier: Option<Ending>,
     tries_left: u32,
@@ -62,37 +63,37 @@ struct Going {
 }
 
 struct Host<'a> {
-    setting: Setting<'a>,
+    source: SessionSource<'a>,
     place: Place,
     session: Session,
     lines: StreamJson,
-    out: Out,
-    going: Option<Going>,
-    waiting: VecDeque<Errand>,
+    out: Stdout,
+    active: Option<ActiveRun>,
+    queue: VecDeque<QueuedTask>,
     questions: HashMap<String, Question>,
     stop: Option<Stop>,
-    /// The model changed: the session is made again before the next prompt.
+    /// The model changed: rebuild the session before the next prompt.
     is_stale: bool,
     last: Exit,
 }
 
-/// Serves a program until its input ends.
+/// Serves the program until its input ends.
 pub(super) async fn serve(
-    setting: Setting<'_>,
+    source: SessionSource<'_>,
     place: Place,
     session: Session,
     recovers: bool,
-    mut ears: Ears,
-) -> Ended {
-    let lines = StreamJson::new(session.id().to_string(), setting.task.wishes);
+    mut inputs: Inputs,
+) -> CommandResult {
+    let lines = StreamJson::new(session.id().to_string(), source.task.stream_options);
     let mut host = Host {
-        setting,
+        source,
         place,
         session,
         lines,
-        out: Out::default(),
-        going: None,
-        waiting: recovers.then_some(Errand::Recover).into_iter().collect(),
+        out: Stdout::default(),
+        active: None,
+        queue: recovers.then_some(QueuedTask::Recover).into_iter().collect(),
         questions: HashMap::new(),
         stop: None,
         is_stale: false,
@@ -100,32 +101,36 @@ pub(super) async fn serve(
     };
     let mut is_open = true;
     loop {
-        if host.going.is_none() && !host.begin(is_open).await? {
+        if host.active.is_none() && !host.begin(is_open).await? {
             break;
         }
-        let run = host.going.as_mut().map(|going| &mut going.run);
-        let listening = Listening { lines: is_open && host.waiting.len() < WAITING, ticks: false };
-        match ears.next(run, listening).await {
-            Heard::Event(event) => host.event(&event),
-            Heard::Over => host.over().await?,
-            Heard::Stop(stop) if host.stop.is_some() => return Ok(stop.exit()),
-            Heard::Stop(stop) => {
+        let run = host.active.as_mut().map(|active| &mut active.run);
+        let optional = OptionalInputs { lines: is_open && host.queue.len() < MAX_QUEUED, ticks: false };
+        match inputs.next(run, optional).await {
+            InputEvent::Event(event) => host.event(&event),
+            InputEvent::RunEnded => host.finish_run().await?,
+            InputEvent::Stop(stop) if host.stop.is_some() => return Ok(stop.exit()),
+            InputEvent::Stop(stop) => {
                 host.stop = Some(stop);
-                host.waiting.clear();
+                host.queue.clear();
                 host.session.interrupt();
             }
-            Heard::Line(Input::Text(line)) => host.line(&line).await,
-            Heard::Line(Input::End) => {
+            InputEvent::Line(StdinLine::Text(line)) => host.line(&line).await,
+            InputEvent::Line(StdinLine::End) => {
                 is_open = false;
-                host.hang_up();
+                host.deny_open_requests();
             }
-            Heard::Line(Input::Broken(reason)) => {
-                tell("error", &reason);
+            InputEvent::Line(StdinLine::Broken(reason)) => {
+                report("error", &reason);
                 host.last = Exit::Usage;
                 is_open = false;
-                host.hang_up();
+                host.deny_open_requests();
             }
-            Heard::Asked(_) | Heard::Tick | Heard::Suspend | Heard::Key(_) | Heard::HungUp => {}
+            InputEvent::Question(_)
+            | InputEvent::Tick
+            | InputEvent::Suspend
+            | InputEvent::Key(_)
+            | InputEvent::TerminalClosed => {}
         }
     }
     host.session.close().await;
@@ -133,32 +138,32 @@ pub(super) async fn serve(
 }
 
 impl Host<'_> {
-    /// Begins what is to be done next. False when there is nothing, and nothing will come.
+    /// Starts the next queued task. Returns false if there is none and none will come.
     async fn begin(&mut self, is_open: bool) -> Result<bool, Problem> {
         if self.stop.is_some() || self.out.is_broken() {
             return Ok(false);
         }
-        let Some(errand) = self.waiting.pop_front() else { return Ok(is_open) };
+        let Some(queued) = self.queue.pop_front() else { return Ok(is_open) };
         if self.is_stale {
-            self.renew().await?;
+            self.rebuild().await?;
         }
-        let is_recovery = matches!(errand, Errand::Recover);
-        let run = match errand {
-            Errand::Recover => self.session.recover()?,
-            Errand::Prompt(prompt) => {
+        let is_recovery = matches!(queued, QueuedTask::Recover);
+        let run = match queued {
+            QueuedTask::Recover => self.session.recover()?,
+            QueuedTask::Prompt(prompt) => {
                 let init = self.lines.init(&facts(&self.session, self.place.path()), Uuid::new_v4());
                 self.out.line(&init);
                 self.session.prompt(prompt)?
             }
         };
-        self.going = Some(Going { run, earlier: None, tries_left: RETRIES, is_recovery });
+        self.active = Some(ActiveRun { run, earlier: None, tries_left: RETRIES, is_recovery });
         Ok(true)
     }
 
-    /// Makes the session again, with another model.
-    async fn renew(&mut self) -> Result<(), Problem> {
-        let Setting { world, service, task, driving } = &self.setting;
-        self.place = world.place(&visit(world, task)?)?;
+    /// Rebuilds the session with another model.
+    async fn rebuild(&mut self) -> Result<(), Problem> {
+        let SessionSource { env, service, task, driving } = &self.source;
+        self.place = env.place(&visit(env, task)?)?;
         let which = Which::Resume(self.session.id().to_string());
         let mode = self.session.mode();
         self.session = service.drive(&self.place, &which, driving.clone()).await?;
@@ -172,9 +177,11 @@ impl Host<'_> {
             self.out.line(&line);
         }
         match &record.event {
-            AgentEvent::PermissionRequired { request } if self.setting.task.answers => self.ask(request),
+            AgentEvent::PermissionRequired { request } if self.source.task.answers_approvals => {
+                self.ask(request)
+            }
             AgentEvent::PermissionRequired { request } => {
-                self.session.respond(request.id, PermissionDecision::deny(NOBODY));
+                self.session.respond(request.id, PermissionDecision::deny(NOT_APPROVED));
             }
             AgentEvent::PermissionDecided { request_id, decision: PermissionDecision::Withdrawn, .. } => {
                 let id = request_id.to_string();
@@ -197,9 +204,11 @@ impl Host<'_> {
         self.questions.insert(id, Question { request: Arc::clone(request), input });
     }
 
-    /// A run is over: its answer is checked, and its result is told.
-    async fn over(&mut self) -> Result<(), Problem> {
-        let Some(Going { run, earlier, tries_left, is_recovery }) = self.going.take() else { return Ok(()) };
+    /// Finishes a run: checks its answer against the schema and writes its result.
+    async fn finish_run(&mut self) -> Result<(), Problem> {
+        let Some(ActiveRun { run, earlier, tries_left, is_recovery }) = self.active.take() else {
+            return Ok(());
+        };
         let output = match run.finish().await.or_else(AgentError::into_output) {
             Ok(output) => output,
             Err(error) if error.is_nothing_to_recover() => return Ok(()),
@@ -207,23 +216,24 @@ impl Host<'_> {
         };
         let mut ending = Ending::of(&output).after(earlier.as_ref());
         if is_recovery {
-            // There may be more that was interrupted.
+            // There may be another interrupted run.
             if output.outcome.is_completed() {
-                self.waiting.push_front(Errand::Recover);
+                self.queue.push_front(QueuedTask::Recover);
             }
             return Ok(());
         }
         if output.outcome.is_completed() {
             match self.session.answer(&output) {
                 None => {}
-                Some(Ok(value)) => ending.form = Some(Form::Fits(value)),
+                Some(Ok(value)) => ending.schema_check = Some(SchemaCheck::Match(value)),
                 Some(Err(problem)) => {
-                    ending.form = Some(Form::Misfit(problem.clone()));
+                    ending.schema_check = Some(SchemaCheck::Mismatch(problem.clone()));
                     if tries_left > 0
                         && let Some(run) = self.session.again(&problem)?
                     {
                         let earlier = Some(ending);
-                        self.going = Some(Going { run, earlier, tries_left: tries_left - 1, is_recovery });
+                        self.active =
+                            Some(ActiveRun { run, earlier, tries_left: tries_left - 1, is_recovery });
                         return Ok(());
                     }
                 }
@@ -235,10 +245,10 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// The program says no more: what it was asked, it will not answer.
-    fn hang_up(&mut self) {
+    /// Denies all open approval requests, because the input ended.
+    fn deny_open_requests(&mut self) {
         for (_, question) in self.questions.drain() {
-            self.session.respond(question.request.id, PermissionDecision::deny(NOBODY));
+            self.session.respond(question.request.id, PermissionDecision::deny(NOT_APPROVED));
         }
     }
 
@@ -247,15 +257,15 @@ impl Host<'_> {
             return;
         }
         match sdk::read(line) {
-            Line::Prompt(prompt) => self.waiting.push_back(Errand::Prompt(prompt)),
-            Line::Request { id, request } => {
+            ControlLine::Prompt(prompt) => self.queue.push_back(QueuedTask::Prompt(prompt)),
+            ControlLine::Request { id, request } => {
                 let answer = match self.answer(request).await {
                     Ok(answer) => sdk::success(&id, answer),
                     Err(error) => sdk::failure(&id, &error),
                 };
                 self.out.line(&answer);
             }
-            Line::Response { id, answer } => {
+            ControlLine::Response { id, answer } => {
                 let Some(Question { request, input }) = self.questions.remove(&id) else { return };
                 let (decision, interrupts) = sdk::decision(&answer, &request, &input);
                 self.session.respond(request.id, decision);
@@ -263,28 +273,30 @@ impl Host<'_> {
                     self.session.interrupt();
                 }
             }
-            // What we are asked is answered at once: there is nothing to take back.
-            Line::Cancel | Line::Other => {}
-            Line::Broken(reason) => tell("warning", &format!("a line of input is not looked at: {reason}")),
+            // Requests are answered at once, so there is nothing to cancel.
+            ControlLine::Cancel | ControlLine::Other => {}
+            ControlLine::Broken(reason) => {
+                report("warning", &format!("ignoring an invalid line of input: {reason}"))
+            }
         }
     }
 
     async fn answer(&mut self, request: Request) -> Result<Value, String> {
         match request {
-            Request::Initialize { lacking } => {
-                for name in &lacking {
-                    tell("warning", &format!("{name} of the program are not supported"));
+            Request::Initialize { unsupported } => {
+                for name in &unsupported {
+                    report("warning", &format!("{name} are not supported"));
                 }
-                Ok(sdk::welcome(&self.session.model().id, &lacking))
+                Ok(sdk::welcome(&self.session.model().id, &unsupported))
             }
             Request::Interrupt => {
-                if self.going.is_some() {
+                if self.active.is_some() {
                     self.session.interrupt();
                 }
                 Ok(json!({}))
             }
             Request::SetMode(name) => {
-                let mode = Mode::parse(&name).ok_or_else(|| format!("there is no mode `{name}`"))?;
+                let mode = Mode::parse(&name).ok_or_else(|| format!("unknown permission mode `{name}`"))?;
                 Ok(json!({ "mode": mode_name(self.session.set_mode(mode)) }))
             }
             Request::SetModel(model) => self.set_model(model),
@@ -298,17 +310,17 @@ impl Host<'_> {
         }
     }
 
-    /// Another model, from the next prompt on.
+    /// Switches the model from the next prompt on.
     fn set_model(&mut self, model: Option<String>) -> Result<Value, String> {
         match model {
             Some(model) => {
-                let keys = self.setting.world.keys();
+                let keys = self.source.env.keys();
                 let found =
                     Models::new(&self.place.config, &keys).with_catalogue(&self.place.catalogue).find(&model);
                 found.map_err(|error| error.to_string())?;
-                self.setting.task.set("model", model.into());
+                self.source.task.set("model", model.into());
             }
-            None => drop(self.setting.task.settings.remove("model")),
+            None => drop(self.source.task.settings.remove("model")),
         }
         self.is_stale = true;
         Ok(json!({}))

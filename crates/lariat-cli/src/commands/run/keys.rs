@@ -1,18 +1,16 @@
-//! From the bytes that a terminal sends to keys.
+//! Decodes the bytes from a terminal into keys: UTF-8, control characters, escape sequences, bracketed paste.
 //!
-//! Owns the decoding: UTF-8, control characters, escape sequences, bracketed paste. Pure; what is incomplete at the end of
-//! a read waits for the next one.
-//! Invariant: a pasted text is one [`Key::Paste`], never single keys, and no longer than its cap.
+//! Pure. Incomplete input at the end of a read waits for the next read. Pasted text is one [`Key::Paste`], never single keys,
+//! and at most [`PASTE`] bytes long.
 
-/// Bytes of a pasted text that are kept.
+/// Maximum bytes of a pasted text; the rest is dropped.
 const PASTE: usize = 256 * 1024;
-/// Bytes of an escape sequence; a longer one is dropped.
+/// Maximum bytes of an escape sequence; a longer one is dropped.
 const SEQUENCE: usize = 64;
 
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// Something that was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Char(char),
@@ -26,13 +24,13 @@ pub(super) enum Key {
     /// Ctrl-D.
     End,
     Escape,
-    /// A text that was pasted in one piece.
+    /// A pasted text.
     Paste(String),
-    /// A key without a meaning here.
+    /// A key without a function here.
     Other,
 }
 
-/// The state between two reads.
+/// Decodes keys; keeps incomplete input between reads.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     pending: Vec<u8>,
@@ -40,7 +38,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// Takes in what was read and returns the keys that are complete.
+    /// Adds bytes and returns the keys that are complete.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<Key> {
         self.pending.extend_from_slice(bytes);
         let pending = std::mem::take(&mut self.pending);
@@ -60,7 +58,7 @@ impl Decoder {
         keys
     }
 
-    /// Reads one key; returns its length, 0 when it is not complete.
+    /// Reads one key. Returns its length, or 0 if it is incomplete.
     fn key(&mut self, bytes: &[u8], keys: &mut Vec<Key>) -> usize {
         let Some(first) = bytes.first() else { return 0 };
         let key = match first {
@@ -83,7 +81,7 @@ impl Decoder {
             return PASTE_START.len();
         }
         let length = match bytes.get(1) {
-            // A terminal sends a sequence in one piece: this is the key itself.
+            // A terminal sends a sequence in one piece, so this is the Escape key.
             None | Some(0x1b) => {
                 keys.push(Key::Escape);
                 return 1;
@@ -100,11 +98,11 @@ impl Decoder {
         length
     }
 
-    /// Reads on in a pasted text; returns what was taken.
+    /// Reads pasted text. Returns the number of bytes consumed.
     fn pasted(&mut self, bytes: &[u8], keys: &mut Vec<Key>) -> usize {
         let Some(paste) = &mut self.paste else { return 0 };
         let end = bytes.windows(PASTE_END.len()).position(|window| window == PASTE_END);
-        // The beginning of the end may be there already.
+        // The last bytes may be the start of the end marker.
         let safe = end.unwrap_or(bytes.len().saturating_sub(PASTE_END.len() - 1));
         let room = PASTE.saturating_sub(paste.len());
         paste.extend(bytes.iter().take(safe.min(room)));
@@ -118,7 +116,7 @@ impl Decoder {
     }
 }
 
-/// Reads a character in UTF-8. What is none is a key without a meaning.
+/// Reads a UTF-8 character. Invalid bytes become [`Key::Other`].
 fn character(bytes: &[u8], keys: &mut Vec<Key>) -> usize {
     let length = match bytes.first() {
         Some(0x00..=0x7f) => 1,
@@ -153,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_and_control_keys_are_told_apart() {
+    fn decodes_letters_and_control_keys() {
         let expected = [Key::Char('y'), Key::Enter, Key::Erase, Key::EraseLine, Key::EraseWord, Key::End];
         assert_eq!(keys(&[b"y\r\x7f\x15\x17\x04"]), expected);
         assert_eq!(keys(&[b"\x1b[A", b"\x1bOP", b"\x1b", b"\x01"])[..], {
@@ -162,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_cut_by_a_read_is_one_letter() {
+    fn decodes_letter_split_between_reads() {
         let euro = "€".as_bytes();
         assert_eq!(keys(&[&euro[..1], &euro[1..2], &euro[2..]]), [Key::Char('€')]);
         assert_eq!(keys(&[b"\xff"]), [Key::Other]);
     }
 
     #[test]
-    fn a_pasted_text_is_one_key_wherever_it_is_cut() {
+    fn decodes_paste_split_between_reads_as_one_key() {
         let sent = b"a\x1b[200~touch x\rls\x1b[201~b";
         let expected = [Key::Char('a'), Key::Paste("touch x\nls".to_owned()), Key::Char('b')];
         assert_eq!(keys(&[sent]), expected);
@@ -179,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pasted_text_is_bounded() {
+    fn limits_pasted_text() {
         let sent = [PASTE_START, &vec![b'x'; PASTE + 100], PASTE_END].concat();
         assert!(matches!(&keys(&[&sent])[..], [Key::Paste(text)] if text.len() == PASTE));
     }

@@ -1,24 +1,25 @@
-//! `lariat run`: one task, or as many as a program that holds the session asks for.
+//! `lariat run`: runs one task, or every task that a controlling program sends.
 //!
-//! One straight line: what is asked → the directory → the service → the session → what was interrupted → the prompt → how it
-//! ended. Standard output carries the answer and nothing else; everything else that is said goes to standard error.
+//! The steps: load the directory, open the service and the session, recover an interrupted run, send the prompt, review the plan,
+//! report the end. Standard output carries the answer and nothing else; everything else goes to standard error.
 //!
-//! - `terminal`, `keys`, `draft`: what a person types. `ears`: everything that can be heard. `ask`: questions of tools.
-//! - `questions`: which key answers what. `watch`: a run, for a person or a script. `plan`: what plan mode queued.
-//! - `host`: runs for a program. `face`: what is written. `background`, `ending`: how it ends. `files`: what is read beforehand.
+//! - `terminal`, `keys`, `draft`: what the user types. `inputs`: waits for all inputs. `tool_questions`: questions from tools.
+//! - `questions`: which key answers which question. `watch`: follows a run for a user or a script. `plan`: reviews a plan.
+//! - `host`: serves a controlling program. `output`: writes the output. `background`, `ending`: the closing messages.
+//!   `files`: reads the prompt and other inputs.
 
-mod ask;
 mod background;
 mod draft;
-mod ears;
 mod ending;
-mod face;
 mod files;
 mod host;
+mod inputs;
 mod keys;
+mod output;
 mod plan;
 mod questions;
 mod terminal;
+mod tool_questions;
 mod watch;
 
 use std::io::IsTerminal as _;
@@ -30,57 +31,57 @@ use lariat_guard::{Mode, display};
 use lariat_runtime::system::SystemClock;
 use lariat_service::{Driving, LocalService, Place, Prompt, ServiceError, Session, Visit, Which};
 
-use super::{Ended, consent};
+use super::{CommandResult, trust_prompt};
 use crate::args::run::RunArgs;
 use crate::args::task::{Schema, Task};
 use crate::exit::Exit;
-use crate::failure::Circumstances;
+use crate::failure::FailureContext;
 use crate::problem::Problem;
-use crate::screen::look::{Look, Style};
+use crate::process_env::{ProcessEnv, Stream};
+use crate::screen::theme::{Style, Theme};
 use crate::screen::{human, text};
-use crate::wire::json::{Ending, Form};
-use crate::world::{Stream, World};
-use ears::Ears;
-use face::{Face, say, tell};
-use plan::{Approval, Reviewed};
+use crate::wire::json::{Ending, SchemaCheck};
+use inputs::Inputs;
+use output::{RunOutput, report, write_stderr};
+use plan::{PlanApproval, ReviewResult};
 use terminal::Terminal;
-use watch::{Followed, Watch};
+use watch::{FollowResult, RunWatcher};
 
-/// Times that a model may try again when its answer does not fit the schema.
+/// How often the model may retry an answer that does not match the schema.
 const RETRIES: u32 = 2;
 
-/// What the model is asked to do when a session goes on without a prompt and the model spoke last.
-const GO_ON: &str = "Continue where you left off.";
+/// The prompt when a session continues without one and the last message is the model's.
+const CONTINUE_PROMPT: &str = "Continue where you left off.";
 
-/// Does one task.
-pub(crate) async fn run(world: &World, args: RunArgs) -> Ended {
-    perform(world, args.into()).await
+/// Runs `lariat run`.
+pub(crate) async fn run(env: &ProcessEnv, args: RunArgs) -> CommandResult {
+    perform(env, args.into()).await
 }
 
-/// Does what is asked.
-pub(crate) async fn perform(world: &World, task: Task) -> Ended {
+/// Runs a task, from our flags or from Claude Code's.
+pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
     task.check()?;
     for warning in &task.warnings {
-        tell("warning", warning);
+        report("warning", warning);
     }
-    let prompt = if task.held { None } else { files::prompt(&task)? };
-    if prompt.is_none() && !task.held && task.which == Which::New {
-        return Err(Problem::new(Exit::Usage, "there is no prompt")
-            .next("say what to do: `lariat run \"find out why the tests fail\"`"));
+    let prompt = if task.controlled { None } else { files::prompt(&task)? };
+    if prompt.is_none() && !task.controlled && task.which == Which::New {
+        return Err(Problem::new(Exit::Usage, "no prompt given")
+            .hint("describe the task: `lariat run \"find out why the tests fail\"`"));
     }
-    let place = consent::settle(world, &visit(world, &task)?, !task.held)?;
-    // One that answers programs asks for each of its sessions.
-    let git = if task.held { None } else { place.ask_git(&world.folders, &world.environment()) };
-    let service = if task.ephemeral { world.ephemeral(&place).await? } else { world.service(&place).await? };
+    let place = trust_prompt::resolve_trust(env, &visit(env, &task)?, !task.controlled)?;
+    // When a program controls the session, each session queries git itself.
+    let git = if task.controlled { None } else { place.ask_git(&env.folders, &env.environment()) };
+    let service = if task.ephemeral { env.ephemeral(&place).await? } else { env.service(&place).await? };
     let which = which(&service, &place, &task).await?;
     let earlier = earlier(&service, &place, &which).await?;
-    let look = world.terminal(&place.config, Stream::Error);
-    let terminal = if task.held { None } else { Terminal::open(look.live) };
-    // Without a person who reads standard error, the terminal is only kept from passing keys on to the shell.
+    let theme = env.terminal(&place.config, Stream::Error);
+    let terminal = if task.controlled { None } else { Terminal::open(theme.live) };
+    // If no user reads standard error, only prevent typed keys from reaching the shell.
     let (terminal, _guard) =
         if std::io::stderr().is_terminal() { (terminal, None) } else { (None, terminal) };
-    let attended = terminal.is_some();
-    let (ears, asker) = Ears::new(terminal)?;
+    let interactive = terminal.is_some();
+    let (inputs, asker) = Inputs::new(terminal)?;
     let mut driving = Driving::default();
     driving.asker = asker;
     driving.schema = schema(&task)?;
@@ -88,31 +89,32 @@ pub(crate) async fn perform(world: &World, task: Task) -> Ended {
     driving.git = git;
     let session = service.drive(&place, &which, driving.clone()).await?;
     for notice in &session.notices {
-        tell("note", notice);
+        report("note", notice);
     }
-    if task.held {
-        let setting = host::Setting { world, service: &service, task, driving };
-        return host::serve(setting, place, session, which != Which::New, ears).await;
+    if task.controlled {
+        let source = host::SessionSource { env, service: &service, task, driving };
+        return host::serve(source, place, session, which != Which::New, inputs).await;
     }
-    if let Some(moved) = earlier.as_ref().and_then(|earlier| moved(earlier, &place)) {
-        say(&moved);
+    if let Some(moved) = earlier.as_ref().and_then(|earlier| moved_note(earlier, &place)) {
+        write_stderr(&moved);
     }
-    let face = Face::new(&task, &session, place.path(), world.terminal(&place.config, Stream::Output));
-    if face.is_for_person() && look.is_terminal {
-        say(&beginning(&session, earlier.as_ref(), attended, &look));
+    let run_output =
+        RunOutput::new(&task, &session, place.path(), env.terminal(&place.config, Stream::Output));
+    if run_output.is_screen() && theme.is_terminal {
+        write_stderr(&opening_line(&session, earlier.as_ref(), interactive, &theme));
     }
-    let mut watch = Watch::new(&session, face, ears, attended, look);
-    let ended = errand(&mut watch, &session, &task, &which, prompt).await;
+    let mut watch = RunWatcher::new(&session, run_output, inputs, interactive, theme);
+    let ended = run_task(&mut watch, &session, &task, &which, prompt).await;
     if let Some(exit) = watch.quit() {
         return Ok(exit);
     }
     session.close().await;
     let kept = (!task.ephemeral).then(|| session.id().to_string());
-    let circumstances = Circumstances::of(world, &place.config, session.model());
-    watch.end(ended?, kept.as_deref(), &circumstances)
+    let failure_context = FailureContext::of(env, &place.config, session.model());
+    watch.end(ended?, kept.as_deref(), &failure_context)
 }
 
-/// The session that is gone on with, as it was.
+/// The summary of the session to resume, before this run.
 async fn earlier(
     service: &LocalService,
     place: &Place,
@@ -125,8 +127,8 @@ async fn earlier(
     })
 }
 
-/// Says that a session worked in another directory until now.
-fn moved(earlier: &SessionSummary, place: &Place) -> Option<String> {
+/// A note that the session worked in another directory before.
+fn moved_note(earlier: &SessionSummary, place: &Place) -> Option<String> {
     let (before, now) = (earlier.cwd.as_deref()?, place.path().display().to_string());
     if before == now {
         return None;
@@ -137,9 +139,14 @@ fn moved(earlier: &SessionSummary, place: &Place) -> Option<String> {
     ))
 }
 
-/// The first line of a run: which model, which permissions, which session.
-fn beginning(session: &Session, earlier: Option<&SessionSummary>, attended: bool, look: &Look) -> String {
-    let dot = look.mark(" · ", " - ");
+/// The first line of a run: model, permission mode and session.
+fn opening_line(
+    session: &Session,
+    earlier: Option<&SessionSummary>,
+    interactive: bool,
+    theme: &Theme,
+) -> String {
+    let dot = theme.mark(" · ", " - ");
     let model = session.model();
     let id: String = session.id().to_string().chars().take(8).collect();
     let which = match earlier {
@@ -147,27 +154,27 @@ fn beginning(session: &Session, earlier: Option<&SessionSummary>, attended: bool
         Some(earlier) => {
             let ago = human::ago(earlier.last_active_at, SystemClock.now());
             let name = earlier.title.as_deref().or(earlier.first_prompt.as_deref()).map(text::first_line);
-            let name = name.map(|name| format!(": {}", text::cut(&name, 30, look))).unwrap_or_default();
+            let name = name.map(|name| format!(": {}", text::cut(&name, 30, theme))).unwrap_or_default();
             format!("continues session {id} from {ago}{name}")
         }
     };
     let mut line = format!("{}/{}{dot}{} mode{dot}{which}", model.provider, model.id, session.mode());
-    if attended {
+    if interactive {
         line.push_str(&format!("{dot}type to steer, Ctrl-C to stop"));
     }
     let line = text::line(&line);
-    format!("{}\n\n", look.paint(Style::Dim, &text::cut(&line, look.width, look)))
+    format!("{}\n\n", theme.paint(Style::Dim, &text::cut(&line, theme.width, theme)))
 }
 
-fn visit(world: &World, task: &Task) -> Result<Visit, Problem> {
-    let mut visit = world.visit(task.cwd.as_ref());
+fn visit(env: &ProcessEnv, task: &Task) -> Result<Visit, Problem> {
+    let mut visit = env.visit(task.cwd.as_ref());
     visit.flags.clone_from(&task.settings);
     visit.allow.clone_from(&task.allow);
     visit.deny.clone_from(&task.deny);
     visit.trusting = task.trusting;
     visit.distrusting = task.distrusting;
     visit.tools.clone_from(&task.tools);
-    for given in &task.given {
+    for given in &task.settings_texts {
         visit.settings.push(if given.trim_start().starts_with('{') {
             ("--settings".to_owned(), given.clone())
         } else {
@@ -179,7 +186,7 @@ fn visit(world: &World, task: &Task) -> Result<Visit, Problem> {
     Ok(visit)
 }
 
-/// Which session; one that goes on under another id is a fork.
+/// The session to use; resuming with `forks` set becomes a fork.
 async fn which(service: &LocalService, place: &Place, task: &Task) -> Result<Which, ServiceError> {
     Ok(match (&task.which, task.forks) {
         (Which::Resume(id), true) => Which::Fork(id.clone()),
@@ -191,18 +198,19 @@ async fn which(service: &LocalService, place: &Place, task: &Task) -> Result<Whi
 fn schema(task: &Task) -> Result<Option<serde_json::Value>, Problem> {
     let (text, place) = match &task.schema {
         None => return Ok(None),
-        Some(Schema::Given(text)) => (text.clone(), "--json-schema".to_owned()),
+        Some(Schema::Text(text)) => (text.clone(), "--json-schema".to_owned()),
         Some(Schema::File(path)) => (files::text(path)?, path.display().to_string()),
     };
     let schema = serde_json::from_str(&text);
-    schema
-        .map(Some)
-        .map_err(|error| Problem::new(Exit::Setup, format!("the schema is no JSON: {error}")).at(place))
+    schema.map(Some).map_err(|error| {
+        Problem::new(Exit::Setup, format!("the schema is not valid JSON: {error}")).at(place)
+    })
 }
 
-/// What was interrupted first, then the prompt, then the plan, then the answer's form. `None` when the person quit.
-async fn errand(
-    watch: &mut Watch<'_>,
+/// Recovers an interrupted run, runs the prompt, reviews the plan, and retries an answer that does not match the schema.
+/// `None` if the user quit.
+async fn run_task(
+    watch: &mut RunWatcher<'_>,
     session: &Session,
     task: &Task,
     which: &Which,
@@ -213,9 +221,9 @@ async fn errand(
     if *which != Which::New {
         loop {
             match watch.follow(session.recover()?).await? {
-                Followed::Quit => return Ok(None),
-                Followed::Nothing | Followed::PlanChanged => break,
-                Followed::Over(output) => {
+                FollowResult::Quit => return Ok(None),
+                FollowResult::Nothing | FollowResult::PlanChanged => break,
+                FollowResult::Finished(output) => {
                     let now = Ending::of(&output).after(ending.as_ref());
                     if !output.outcome.is_completed() || watch.is_stopped() {
                         return Ok(Some(now));
@@ -225,36 +233,38 @@ async fn errand(
             }
         }
     }
-    let approval = if task.approves_plan { Approval::Given } else { Approval::Asked };
+    let approval = if task.approves_plan { PlanApproval::ByFlag } else { PlanApproval::Ask };
     let has_plan = match which {
         Which::New => false,
         _ => !session.plan().await?.is_empty(),
     };
-    // A plan that waits is what a session without a prompt goes on with.
-    let goes_on =
-        prompt.is_none() && ending.is_none() && !(has_plan && (watch.is_attended() || task.approves_plan));
+    // A session without a prompt continues with its queued plan, if any.
+    let continues =
+        prompt.is_none() && ending.is_none() && !(has_plan && (watch.is_interactive() || task.approves_plan));
     let run = match prompt {
         Some(prompt) => Some(session.prompt(prompt)?),
-        None if goes_on => Some(session.go_on()?),
+        None if continues => Some(session.go_on()?),
         None => None,
     };
     if let Some(run) = run {
         let followed = match watch.follow(run).await? {
-            Followed::Nothing if goes_on => watch.follow(session.prompt(Prompt::text(GO_ON))?).await?,
+            FollowResult::Nothing if continues => {
+                watch.follow(session.prompt(Prompt::text(CONTINUE_PROMPT))?).await?
+            }
             followed => followed,
         };
-        let Followed::Over(output) = followed else { return Ok(None) };
+        let FollowResult::Finished(output) = followed else { return Ok(None) };
         ending = Some(Ending::of(&output).after(ending.as_ref()));
         last = Some(output);
     }
     if has_plan || session.mode() == Mode::Plan || task.approves_plan {
         ending = match plan::review(watch, session, approval, ending).await? {
-            Reviewed::Quit => return Ok(None),
-            Reviewed::Done(ending) | Reviewed::Queued(ending) => ending,
+            ReviewResult::Quit => return Ok(None),
+            ReviewResult::Done(ending) | ReviewResult::Queued(ending) => ending,
         };
     }
     let (Some(mut ending), Some(mut output)) = (ending.clone(), last) else {
-        // Nothing but a plan was decided about.
+        // No run took place; the user only decided about a plan.
         return Ok(Some(ending.unwrap_or_else(Ending::nothing)));
     };
     for tries_left in (0..=RETRIES).rev() {
@@ -264,18 +274,18 @@ async fn errand(
         let problem = match session.answer(&output) {
             None => break,
             Some(Ok(value)) => {
-                ending.form = Some(Form::Fits(value));
+                ending.schema_check = Some(SchemaCheck::Match(value));
                 break;
             }
             Some(Err(problem)) => problem,
         };
-        ending.form = Some(Form::Misfit(problem.clone()));
+        ending.schema_check = Some(SchemaCheck::Mismatch(problem.clone()));
         if tries_left == 0 {
             break;
         }
         let Some(run) = session.again(&problem)? else { break };
         match watch.follow(run).await? {
-            Followed::Over(again) => output = again,
+            FollowResult::Finished(again) => output = again,
             _ => return Ok(None),
         }
         ending = Ending::of(&output).after(Some(&ending));

@@ -1,13 +1,12 @@
-//! What plan mode queued: shown to the person, approved in whole or in part, carried out.
+//! Reviews the plan that plan mode queued: shows it, asks for approval, applies the approved changes.
 //!
-//! Owns the question. What the plan is and how it is carried out is the engine's work: what is carried out is what was
-//! shown, and a plan that changed meanwhile is shown again.
+//! The engine builds and applies the plan. It applies only what was shown; a plan that changed meanwhile is shown again.
 
 use lariat_runtime::{Plan, PlanDecision, Preview};
 use lariat_service::Session;
 
-use super::face::{say, tell};
-use super::watch::{Followed, Watch};
+use super::output::{report, write_stderr};
+use super::watch::{FollowResult, RunWatcher};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::screen::approval;
@@ -16,129 +15,133 @@ use crate::wire::json::Ending;
 
 /// How a plan is approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Approval {
-    /// The person is asked, if there is one.
-    Asked,
-    /// By `--approve-plan`, the whole of it.
-    Given,
+pub(super) enum PlanApproval {
+    /// Ask the user, if there is one.
+    Ask,
+    /// `--approve-plan` approved all of it.
+    ByFlag,
 }
 
-/// What became of the plan.
-pub(super) enum Reviewed {
-    /// There is none, or it was decided about; with the end of what was carried out last.
+/// The result of a review.
+pub(super) enum ReviewResult {
+    /// No plan is queued any longer. Holds the end of the last run.
     Done(Option<Ending>),
-    /// It stays queued.
+    /// The plan stays queued.
     Queued(Option<Ending>),
-    /// The person did not want to wait.
+    /// The user quit at once.
     Quit,
 }
 
-/// Lets the person decide about the plan, and carries out what they approve, until nothing is queued.
+/// Asks the user about the plan and applies what they approve, until nothing is queued.
 pub(super) async fn review(
-    watch: &mut Watch<'_>,
+    watch: &mut RunWatcher<'_>,
     session: &Session,
-    mut approval: Approval,
+    mut approval: PlanApproval,
     mut ending: Option<Ending>,
-) -> Result<Reviewed, Problem> {
+) -> Result<ReviewResult, Problem> {
     loop {
         if watch.is_stopped() {
-            return Ok(Reviewed::Queued(ending));
+            return Ok(ReviewResult::Queued(ending));
         }
         let plan = session.plan().await?;
         if plan.is_empty() {
-            return Ok(Reviewed::Done(ending));
+            return Ok(ReviewResult::Done(ending));
         }
         let decision = match approval {
-            Approval::Given => plan.approve_all(),
-            Approval::Asked if watch.is_attended() => match ask(watch, &plan).await {
-                Answer::Carry(decision) => decision,
-                Answer::Drop => {
+            PlanApproval::ByFlag => plan.approve_all(),
+            PlanApproval::Ask if watch.is_interactive() => match ask(watch, &plan).await {
+                Answer::Apply(decision) => decision,
+                Answer::Discard => {
                     session.drop_plan().await?;
-                    say("  The plan is discarded. Nothing was changed.\n");
-                    return Ok(Reviewed::Done(ending));
+                    write_stderr("  Plan discarded. No files changed.\n");
+                    return Ok(ReviewResult::Done(ending));
                 }
                 Answer::Later => {
-                    queued(&plan, session);
-                    return Ok(Reviewed::Queued(ending));
+                    note_queued(&plan, session);
+                    return Ok(ReviewResult::Queued(ending));
                 }
             },
-            Approval::Asked => {
-                queued(&plan, session);
-                return Ok(Reviewed::Queued(ending));
+            PlanApproval::Ask => {
+                note_queued(&plan, session);
+                return Ok(ReviewResult::Queued(ending));
             }
         };
-        watch.face.resume();
+        watch.run_output.resume();
         match watch.follow(session.carry_out(decision)).await? {
-            Followed::Over(output) => {
+            FollowResult::Finished(output) => {
                 ending = Some(Ending::of(&output).after(ending.as_ref()));
                 if !output.outcome.is_completed() {
-                    return Ok(Reviewed::Done(ending));
+                    return Ok(ReviewResult::Done(ending));
                 }
             }
-            Followed::PlanChanged if approval == Approval::Given => {
+            FollowResult::PlanChanged if approval == PlanApproval::ByFlag => {
                 return Err(Problem::new(
                     Exit::Failed,
-                    "files changed while the plan was reviewed; nothing was done",
+                    "files changed while the plan was reviewed; nothing was applied",
                 )
-                .next(format!("run it again: `lariat run --resume {} --approve-plan`", session.id())));
+                .hint(format!("run `lariat run --resume {} --approve-plan` again", session.id())));
             }
-            Followed::PlanChanged => tell("note", "files changed since; this is the plan as it is now"),
-            Followed::Nothing => return Ok(Reviewed::Done(ending)),
-            Followed::Quit => return Ok(Reviewed::Quit),
+            FollowResult::PlanChanged => report("note", "files changed meanwhile; this is the updated plan"),
+            FollowResult::Nothing => return Ok(ReviewResult::Done(ending)),
+            FollowResult::Quit => return Ok(ReviewResult::Quit),
         }
-        // What the model plans next was not there when the flag was given.
-        approval = Approval::Asked;
+        // The flag covers only the plan that was queued then, not what the model plans next.
+        approval = PlanApproval::Ask;
     }
 }
 
 enum Answer {
-    Carry(PlanDecision),
-    Drop,
+    Apply(PlanDecision),
+    Discard,
     Later,
 }
 
-async fn ask(watch: &mut Watch<'_>, plan: &Plan) -> Answer {
-    let look = watch.look;
+async fn ask(watch: &mut RunWatcher<'_>, plan: &Plan) -> Answer {
+    let theme = watch.theme;
     let count = counted(plan.changes.len(), "change", "changes");
-    let mut words = format!("\n{} The plan: {count}\n", look.mark("◆", "?"));
+    let mut words = format!("\n{} Plan: {count}\n", theme.mark("◆", "?"));
     for (index, change) in plan.changes.iter().enumerate() {
-        words.push_str(&shown(index + 1, change, &look));
+        words.push_str(&describe_change(index + 1, change, &theme));
     }
-    words.push_str("  [y] carry out all   [s] choose one by one   [n] discard   [l] decide later\n");
+    words.push_str("  [y] apply all   [s] select one by one   [n] discard   [l] decide later\n");
     match watch.choose(words, "ysnl").await {
-        Some('y') => Answer::Carry(plan.approve_all()),
-        Some('n') => Answer::Drop,
+        Some('y') => Answer::Apply(plan.approve_all()),
+        Some('n') => Answer::Discard,
         Some('s') => {
             let mut approved = Vec::new();
             for (index, change) in plan.changes.iter().enumerate() {
-                let words = shown(index + 1, change, &look);
-                match watch.choose(format!("\n{words}  [y] carry it out   [n] reject it\n"), "yn").await {
+                let words = describe_change(index + 1, change, &theme);
+                match watch.choose(format!("\n{words}  [y] apply   [n] reject\n"), "yn").await {
                     Some('y') => approved.push(change.id.clone()),
                     Some(_) => {}
                     None => return Answer::Later,
                 }
             }
-            Answer::Carry(plan.approve(|change| approved.contains(&change.id)))
+            Answer::Apply(plan.approve(|change| approved.contains(&change.id)))
         }
         _ => Answer::Later,
     }
 }
 
-fn shown(number: usize, change: &lariat_runtime::PlannedChange, look: &crate::screen::look::Look) -> String {
+fn describe_change(
+    number: usize,
+    change: &lariat_runtime::PlannedChange,
+    theme: &crate::screen::theme::Theme,
+) -> String {
     let (preview, problem) = match &change.preview {
         Preview::Known(text) => (Some(text.as_str()), None),
         Preview::Impossible(why) => (None, Some(why.as_str())),
         _ => (None, None),
     };
-    approval::planned(number, &change.tool_name, &change.arguments, preview, problem, look)
+    approval::planned(number, &change.tool_name, &change.arguments, preview, problem, theme)
 }
 
-/// Says that a plan waits, and how to approve it.
-fn queued(plan: &Plan, session: &Session) {
+/// Tells the user that a plan is queued, and how to approve it.
+fn note_queued(plan: &Plan, session: &Session) {
     let count = counted(plan.changes.len(), "change is", "changes are");
     let id = session.id();
-    say(&format!(
-        "note: {count} planned and not made\n hint: review them with `lariat run --resume {id}`, or approve all with \
+    write_stderr(&format!(
+        "note: {count} planned, but not applied\n hint: review them with `lariat run --resume {id}`, or approve all with \
          `lariat run --resume {id} --approve-plan`\n"
     ));
 }

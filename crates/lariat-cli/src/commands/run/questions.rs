@@ -1,10 +1,9 @@
-//! Questions to the person, and when a key is an answer to one.
+//! Queues questions to the user and decides when a key answers one.
 //!
-//! Owns the order of the questions and the moment from which on keys count: the prompt of a question appears when it has
-//! been on the screen for [`SETTLE`] and no key was pressed for as long. What is typed before that never answers it: a
-//! sentence that the person is in the middle of goes on, other keys are dropped. After an answer, keys that follow
-//! without a pause (the Enter after a `y`) are dropped, too.
-//! Pure: the caller says what time it is, and writes what comes back.
+//! A question's prompt appears once the question has been on screen for [`ANSWER_PAUSE`] and no key was pressed for as long.
+//! Keys typed before that never answer it: they continue a sentence that the user was typing, or are dropped. After an
+//! answer, keys that follow without a pause (the Enter after a `y`) are dropped, too. Pure: the caller passes the time and
+//! writes the output.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,64 +15,64 @@ use lariat_guard::display;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::ask::Asked;
 use super::draft::{Draft, Edit};
 use super::keys::Key;
+use super::tool_questions::ToolQuestion;
 use crate::screen::approval::{self, Answer, Question};
-use crate::screen::look::Look;
+use crate::screen::theme::Theme;
 
-/// How long a question is shown, and keys rest, before a key can answer it.
-const SETTLE: Duration = Duration::from_millis(200);
-/// The same for a person who was typing a sentence when the question came.
-const TYPING: Duration = Duration::from_secs(1);
+/// Time that a question is shown without key presses before a key can answer it.
+const ANSWER_PAUSE: Duration = Duration::from_millis(200);
+/// The same, if the user was typing a sentence when the question came.
+const TYPING_PAUSE: Duration = Duration::from_secs(1);
 
-/// A question without an answer.
-pub(super) enum Open {
-    /// Whether a call may run; its arguments, where they are known; whether the person wants to say why not.
+/// An unanswered question.
+pub(super) enum PendingQuestion {
+    /// Whether a tool call may run, with its arguments if known. `wants_reason`: the user denies it and types a reason.
     Call { request: Arc<PermissionRequest>, arguments: Option<Value>, wants_reason: bool },
-    /// Something that a tool asks.
-    Tool(Asked),
-    /// One letter of several, asked by the program itself.
+    /// A question from a tool.
+    Tool(ToolQuestion),
+    /// A choice between letters, asked by Lariat itself.
     Choice { words: String, letters: &'static str },
 }
 
-/// What a key came to.
+/// The effect of a key.
 pub(super) enum Outcome {
-    /// Write this.
+    /// Write this text.
     Write(String),
-    /// A call is decided.
+    /// The user decided about a tool call.
     Decided(RequestId, PermissionDecision),
-    /// A tool's question is answered.
-    Answered(Asked, Option<String>),
-    /// A letter was chosen; none for the end of the input.
+    /// The user answered a tool's question.
+    Answered(ToolQuestion, Option<String>),
+    /// The user chose a letter; `None` at the end of input.
     Chosen(Option<char>),
-    /// The person said something to the run.
+    /// The user sent a message to the run.
     Said(String),
-    /// What the person types to the run changed; this shows it on a terminal that is not redrawn.
+    /// The message being typed changed. The text repeats the change on a terminal without live redraw.
     Typing(String),
     Nothing,
 }
 
-/// The questions, and what is typed.
+/// The open questions and the typed text.
 #[derive(Default)]
 pub(super) struct Questions {
-    open: VecDeque<Open>,
+    open: VecDeque<PendingQuestion>,
     is_confined: bool,
-    /// When the first one was shown.
+    /// When the first question was shown.
     shown: Option<Instant>,
-    /// Whether its prompt is there.
+    /// Whether its prompt was printed.
     is_ready: bool,
     last_key: Option<Instant>,
     /// Whether the last key answered a question.
     after_answer: bool,
-    /// The line that answers a question.
+    /// The typed answer to a question.
     line: Draft,
-    /// The line that the person types to the run.
+    /// The typed message to the run.
     pub(super) draft: Draft,
 }
 
 impl Questions {
-    /// No questions yet, of a session whose commands run in a sandbox or not.
+    /// Starts without questions. `is_confined`: the session's commands run in a sandbox.
     pub(super) fn new(is_confined: bool) -> Self {
         Self { is_confined, ..Self::default() }
     }
@@ -86,50 +85,50 @@ impl Questions {
         self.open.is_empty()
     }
 
-    /// Adds a question. True when it is the first, and has to be shown.
-    pub(super) fn put(&mut self, open: Open) -> bool {
+    /// Adds a question. Returns true if it is the only one and must be shown.
+    pub(super) fn put(&mut self, open: PendingQuestion) -> bool {
         self.open.push_back(open);
         self.open.len() == 1
     }
 
-    /// Takes a question about a call away. True when it was the one that is shown.
+    /// Removes the question about a tool call. Returns true if it was on screen.
     pub(super) fn withdraw(&mut self, id: RequestId) -> bool {
-        let is_it = |open: &Open| matches!(open, Open::Call { request, .. } if request.id == id);
+        let is_it = |open: &PendingQuestion| matches!(open, PendingQuestion::Call { request, .. } if request.id == id);
         let was_shown = self.open.front().is_some_and(is_it);
         self.open.retain(|open| !is_it(open));
         was_shown
     }
 
-    /// Takes all of them away.
-    pub(super) fn take(&mut self) -> impl Iterator<Item = Open> {
+    /// Removes and returns all questions.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = PendingQuestion> {
         std::mem::take(&mut self.open).into_iter()
     }
 
-    /// The first question, to be shown now. `None` when there is none.
-    pub(super) fn show(&mut self, now: Instant, look: &Look) -> Option<String> {
+    /// Returns the text of the first question, to show it now.
+    pub(super) fn show(&mut self, now: Instant, theme: &Theme) -> Option<String> {
         (self.shown, self.is_ready) = (Some(now), false);
         self.line.clear();
         Some(match self.open.front()? {
-            Open::Call { request, arguments, .. } => {
+            PendingQuestion::Call { request, arguments, .. } => {
                 let question = self.question(request, arguments.as_ref());
-                format!("\n{}", question.lines(look))
+                format!("\n{}", question.lines(theme))
             }
-            Open::Tool(asked) => {
-                let mut words = format!("\n? {}\n", display::block(&asked.question.text));
-                for (at, option) in asked.question.options.iter().enumerate() {
+            PendingQuestion::Tool(tool_question) => {
+                let mut words = format!("\n? {}\n", display::block(&tool_question.question.text));
+                for (at, option) in tool_question.question.options.iter().enumerate() {
                     words.push_str(&format!("  {}. {}\n", at + 1, display::line(option)));
                 }
                 words
             }
-            Open::Choice { words, .. } => words.clone(),
+            PendingQuestion::Choice { words, .. } => words.clone(),
         })
     }
 
-    /// The prompt of the first question, when it is time for it.
+    /// Returns the prompt of the first question once it may be answered.
     pub(super) fn ready(&mut self, now: Instant) -> Option<String> {
         let (false, Some(shown)) = (self.is_ready, self.shown) else { return None };
-        let rested = now.duration_since(self.last_key.map_or(shown, |key| key.max(shown)));
-        if rested < if self.draft.is_empty() { SETTLE } else { TYPING } {
+        let pause = now.duration_since(self.last_key.map_or(shown, |key| key.max(shown)));
+        if pause < if self.draft.is_empty() { ANSWER_PAUSE } else { TYPING_PAUSE } {
             return None;
         }
         let prompt = self.prompt()?;
@@ -139,22 +138,22 @@ impl Questions {
 
     fn prompt(&self) -> Option<String> {
         Some(match self.open.front()? {
-            Open::Call { wants_reason: true, .. } => "why not> ".to_owned(),
-            Open::Call { request, .. } => self.question(request, None).prompt(),
-            Open::Tool(_) => "> ".to_owned(),
-            Open::Choice { letters, .. } => {
+            PendingQuestion::Call { wants_reason: true, .. } => "reason> ".to_owned(),
+            PendingQuestion::Call { request, .. } => self.question(request, None).prompt(),
+            PendingQuestion::Tool(_) => "> ".to_owned(),
+            PendingQuestion::Choice { letters, .. } => {
                 let letters: Vec<String> = letters.chars().map(String::from).collect();
                 format!("{}> ", letters.join("/"))
             }
         })
     }
 
-    /// A key was pressed.
-    pub(super) fn key(&mut self, key: &Key, now: Instant, look: &Look) -> Outcome {
-        let rested = self.last_key.is_none_or(|last| now.duration_since(last) >= SETTLE);
+    /// Handles a key.
+    pub(super) fn key(&mut self, key: &Key, now: Instant, theme: &Theme) -> Outcome {
+        let pause = self.last_key.is_none_or(|last| now.duration_since(last) >= ANSWER_PAUSE);
         self.last_key = Some(now);
         if self.open.is_empty() {
-            if self.after_answer && !rested {
+            if self.after_answer && !pause {
                 return Outcome::Nothing;
             }
             self.after_answer = false;
@@ -172,11 +171,11 @@ impl Questions {
             return Outcome::Nothing;
         }
         match self.open.front_mut() {
-            Some(Open::Call { request, wants_reason: false, .. }) => {
+            Some(PendingQuestion::Call { request, wants_reason: false, .. }) => {
                 let request = Arc::clone(request);
-                self.call_key(&request, key, look)
+                self.call_key(&request, key, theme)
             }
-            Some(Open::Choice { letters, .. }) => {
+            Some(PendingQuestion::Choice { letters, .. }) => {
                 let letter = match key {
                     Key::Char(letter) => {
                         Some(letter.to_ascii_lowercase()).filter(|key| letters.contains(*key))
@@ -199,12 +198,12 @@ impl Questions {
         Outcome::Chosen(letter)
     }
 
-    /// A key for a question that one key answers.
-    fn call_key(&mut self, request: &PermissionRequest, key: &Key, look: &Look) -> Outcome {
+    /// Handles a key for a question that a single key answers.
+    fn call_key(&mut self, request: &PermissionRequest, key: &Key, theme: &Theme) -> Outcome {
         let answer = match key {
             Key::Char(letter) => self.question(request, None).answer(*letter),
             Key::End => Answer::Decided(PermissionDecision::Deny { reason: None }),
-            // An Enter belongs to what was typed before.
+            // The Enter belongs to what was typed before.
             Key::Enter => return Outcome::Nothing,
             _ => Answer::Unclear,
         };
@@ -214,7 +213,7 @@ impl Questions {
                 Outcome::Decided(request.id, decision)
             }
             Answer::WantsReason => {
-                if let Some(Open::Call { wants_reason, .. }) = self.open.front_mut() {
+                if let Some(PendingQuestion::Call { wants_reason, .. }) = self.open.front_mut() {
                     *wants_reason = true;
                 }
                 self.is_ready = false;
@@ -223,17 +222,17 @@ impl Questions {
             Answer::WantsDiff => {
                 self.is_ready = false;
                 let question = self.question(request, None);
-                Outcome::Write(format!("\n{}{}", question.whole_diff(look), question.choices(look)))
+                Outcome::Write(format!("\n{}{}", question.whole_diff(theme), question.choices(theme)))
             }
             Answer::Unclear => {
                 self.is_ready = false;
-                let choices = self.question(request, None).choices(look);
+                let choices = self.question(request, None).choices(theme);
                 Outcome::Write(format!("\n  Press one of the keys in brackets.\n{choices}"))
             }
         }
     }
 
-    /// A key for a question that a line answers.
+    /// Handles a key for a question that a typed line answers.
     fn line_key(&mut self, key: &Key) -> Outcome {
         let line = match (self.line.edit(key), key) {
             (Edit::Changed(shown), _) => return Outcome::Write(shown),
@@ -243,12 +242,12 @@ impl Questions {
         };
         self.after_answer = true;
         match self.open.pop_front() {
-            Some(Open::Call { request, .. }) => {
+            Some(PendingQuestion::Call { request, .. }) => {
                 Outcome::Decided(request.id, approval::reason(line.as_deref()))
             }
-            Some(Open::Tool(asked)) => {
-                let answer = line.map(|line| chosen(&line, &asked.question.options));
-                Outcome::Answered(asked, answer)
+            Some(PendingQuestion::Tool(tool_question)) => {
+                let answer = line.map(|line| chosen(&line, &tool_question.question.options));
+                Outcome::Answered(tool_question, answer)
             }
             Some(other) => {
                 self.open.push_front(other);
@@ -264,7 +263,7 @@ impl Questions {
     }
 }
 
-/// What was chosen: one of the options by its number, or what was typed.
+/// The option with the typed number, or the typed text.
 fn chosen(line: &str, options: &[String]) -> String {
     let line = line.trim();
     let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));

@@ -1,9 +1,8 @@
-//! The terminal that a person types at, in the mode in which this program reads every key.
+//! Puts the terminal into a mode in which Lariat reads every key.
 //!
-//! Owns the mode: keys come one at a time and are not echoed, so that nothing typed during a run reaches the shell behind
-//! it. Signals of keys (Ctrl-C, Ctrl-Z, Ctrl-\) stay signals.
-//! Invariant: the terminal has its own mode again when this value is dropped, also by a panic, and while the program is
-//! suspended; what was typed and not read by then is discarded. A process in the background never touches it.
+//! Keys arrive one at a time and are not echoed, so that nothing typed during a run reaches the shell. Ctrl-C, Ctrl-Z and Ctrl-\
+//! still send signals. Dropping the value restores the original mode, also after a panic and while the program is suspended, and
+//! discards unread input. A background process never touches the terminal.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -19,41 +18,40 @@ use tokio::sync::mpsc;
 
 use super::keys::{Decoder, Key};
 
-/// Keys that wait to be handled. When it is full, the thread that reads waits.
-const KEYS: usize = 256;
-/// How long a process in the background waits before it looks again.
-const BACKGROUND: Duration = Duration::from_millis(100);
-/// Bracketed paste (DEC private mode 2004): a pasted text comes with marks around it.
+/// Maximum number of queued keys. When the queue is full, the reading thread blocks.
+const MAX_QUEUED_KEYS: usize = 256;
+/// How often a background process checks whether it is in the foreground.
+const FOREGROUND_CHECK: Duration = Duration::from_millis(100);
+/// Bracketed paste (DEC private mode 2004): the terminal puts markers around pasted text.
 const PASTE_ON: &str = "\u{1b}[?2004h";
 const PASTE_OFF: &str = "\u{1b}[?2004l";
 
-/// A terminal that is read key by key.
 #[derive(Debug)]
 pub(super) struct Terminal {
     device: Arc<OwnedFd>,
-    /// Its mode before; `None` while it has that.
+    /// The original mode; `None` while it is in effect.
     before: Option<Termios>,
-    /// Whether it knows escape sequences.
+    /// Whether it supports escape sequences.
     is_live: bool,
 }
 
-/// What came from the terminal.
+/// Input from the terminal.
 #[derive(Debug)]
-pub(super) enum Typed {
+pub(super) enum TerminalEvent {
     Key(Key),
-    /// It is gone.
-    Gone,
+    /// The terminal was closed.
+    Closed,
 }
 
 impl Terminal {
-    /// The terminal of standard input or, where a program or a file feeds that and a person reads standard error, the
-    /// controlling terminal. None where standard input is a device such as `/dev/null`: the caller wants no questions.
+    /// Opens the terminal of standard input. If standard input is a pipe or file and standard error is a terminal, opens the
+    /// controlling terminal. Returns `None` if standard input is a device such as `/dev/null`: the caller wants no questions.
     pub(super) fn open(is_live: bool) -> Option<Self> {
         let input = std::io::stdin();
         let device = if input.is_terminal() {
             input.as_fd().try_clone_to_owned().ok()?
-        } else if is_fed() && std::io::stderr().is_terminal() {
-            controlling()?
+        } else if has_piped_input() && std::io::stderr().is_terminal() {
+            open_controlling_terminal()?
         } else {
             return None;
         };
@@ -62,7 +60,7 @@ impl Terminal {
         Some(terminal)
     }
 
-    /// Takes the terminal, unless this process is in the background.
+    /// Sets our mode, unless this process is in the background.
     pub(super) fn enter(&mut self) {
         if self.before.is_some() || !is_foreground(&self.device) {
             return;
@@ -78,7 +76,7 @@ impl Terminal {
         }
     }
 
-    /// Gives the terminal back as it was, without what was typed and not read.
+    /// Restores the original mode and discards unread input.
     pub(super) fn leave(&mut self) {
         let Some(before) = self.before.take() else { return };
         if is_foreground(&self.device) {
@@ -93,9 +91,9 @@ impl Terminal {
         }
     }
 
-    /// Reads keys in a thread of its own, which ends with the process: a read of a terminal cannot be cancelled.
-    pub(super) fn keys(&self) -> mpsc::Receiver<Typed> {
-        let (sender, receiver) = mpsc::channel(KEYS);
+    /// Reads keys on a thread that ends with the process, because a terminal read cannot be cancelled.
+    pub(super) fn keys(&self) -> mpsc::Receiver<TerminalEvent> {
+        let (sender, receiver) = mpsc::channel(MAX_QUEUED_KEYS);
         let device = Arc::clone(&self.device);
         std::thread::spawn(move || {
             let mut decoder = Decoder::default();
@@ -103,20 +101,20 @@ impl Terminal {
             loop {
                 wait(&device, None);
                 if !is_foreground(&device) {
-                    // A read would stop the process, and what is typed is for another one.
+                    // A read would stop this process, and the input belongs to another one.
                     pause();
                     continue;
                 }
                 let read = match rustix::io::read(&device, &mut bytes) {
                     Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => continue,
                     Ok(0) | Err(_) => {
-                        let _ = sender.blocking_send(Typed::Gone);
+                        let _ = sender.blocking_send(TerminalEvent::Closed);
                         return;
                     }
                     Ok(read) => bytes.get(..read).unwrap_or_default(),
                 };
                 for key in decoder.take(read) {
-                    if sender.blocking_send(Typed::Key(key)).is_err() {
+                    if sender.blocking_send(TerminalEvent::Key(key)).is_err() {
                         return;
                     }
                 }
@@ -132,21 +130,21 @@ impl Drop for Terminal {
     }
 }
 
-/// Whether standard input is something that carries data: a pipe, a socket or a file.
-pub(super) fn is_fed() -> bool {
+/// Whether standard input is a pipe, a socket or a file.
+pub(super) fn has_piped_input() -> bool {
     use rustix::fs::FileType;
     let Ok(stat) = rustix::fs::fstat(std::io::stdin()) else { return false };
     let kind = FileType::from_raw_mode(stat.st_mode);
     matches!(kind, FileType::Fifo | FileType::Socket | FileType::RegularFile)
 }
 
-/// Waits until standard input has something to read or has ended; false when the time is over.
+/// Waits until standard input has data or has ended. Returns false on timeout.
 pub(super) fn input_within(time: Duration) -> bool {
     wait(&std::io::stdin(), Some(time))
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the binary, and this is the person's own terminal")]
-fn controlling() -> Option<OwnedFd> {
+#[expect(clippy::disallowed_methods, reason = "this is the binary, and this is the user's terminal")]
+fn open_controlling_terminal() -> Option<OwnedFd> {
     let file = std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?;
     Some(file.into())
 }
@@ -155,7 +153,7 @@ fn is_foreground(device: &OwnedFd) -> bool {
     tcgetpgrp(device).is_ok_and(|group| group == getpgrp())
 }
 
-/// Waits for something to read; false when the time is over.
+/// Waits for input. Returns false on timeout.
 fn wait(device: &impl std::os::fd::AsFd, time: Option<Duration>) -> bool {
     let time = time.and_then(|time| Timespec::try_from(time).ok());
     loop {
@@ -169,7 +167,7 @@ fn wait(device: &impl std::os::fd::AsFd, time: Option<Duration>) -> bool {
 }
 
 fn pause() {
-    if let Ok(time) = Timespec::try_from(BACKGROUND) {
+    if let Ok(time) = Timespec::try_from(FOREGROUND_CHECK) {
         let _ = poll(&mut [], Some(&time));
     }
 }

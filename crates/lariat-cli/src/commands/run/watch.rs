@@ -1,8 +1,7 @@
-//! A run, followed to its end, for a person at a terminal or for a script.
+//! Follows a run to its end, for a user at a terminal or for a script.
 //!
-//! Owns who answers questions: the person when there is one, in the order in which they were asked; otherwise the answer is
-//! no at once, and the end of the run lists what was denied. What the person types between questions is said to the run.
-//! Invariant: nothing is approved that the person did not approve.
+//! The user answers questions in order. Without a user, every approval request is denied at once, and the end of the run
+//! lists the denied tool calls. What the user types between questions goes to the run. Only the user approves tool calls.
 
 use std::sync::Arc;
 
@@ -14,153 +13,157 @@ use lariat_runtime::{AgentError, AgentOutput, RunStream};
 use lariat_service::Session;
 use tokio::time::Instant;
 
-use super::background::Background;
-use super::ears::{Ears, Heard, Listening, Stop};
-use super::face::{Face, say, tell};
+use super::background::BackgroundCommands;
+use super::inputs::{InputEvent, Inputs, OptionalInputs, Stop};
 use super::keys::Key;
-use super::questions::{Open, Outcome, Questions};
-use super::{Ended, ending};
+use super::output::{RunOutput, report, write_stderr};
+use super::questions::{Outcome, PendingQuestion, Questions};
+use super::{CommandResult, ending};
 use crate::exit::Exit;
-use crate::failure::Circumstances;
+use crate::failure::FailureContext;
 use crate::problem::Problem;
 use crate::screen::approval;
-use crate::screen::look::{Look, Style};
+use crate::screen::theme::{Style, Theme};
 use crate::screen::{notes, text};
 use crate::wire::json::Ending;
 
-/// What the model gets for a call that needs an approval in a run that no person watches.
-const UNATTENDED: &str = "This call needs a person's approval, and this run cannot ask. Do without it, or say what \
+/// Tells the model that a tool call was denied because no user can approve it.
+const CANNOT_ASK: &str = "This tool call requires the user's approval, and this run cannot ask. Continue without it, or say what \
                           should be allowed.";
 
-/// What following a run came to.
-pub(super) enum Followed {
-    /// Its end.
-    Over(Box<AgentOutput>),
-    /// There was nothing to go on with.
+/// The result of following a run.
+pub(super) enum FollowResult {
+    /// The run ended.
+    Finished(Box<AgentOutput>),
+    /// There was nothing to recover or to answer.
     Nothing,
-    /// The plan is not as it was shown. Nothing was carried out.
+    /// The plan changed after it was shown. Nothing was applied.
     PlanChanged,
-    /// The person did not want to wait.
+    /// The user quit at once.
     Quit,
 }
 
-/// A session that is watched.
-pub(super) struct Watch<'a> {
+/// Follows the runs of a session.
+pub(super) struct RunWatcher<'a> {
     session: &'a Session,
-    pub(super) face: Face,
-    ears: Ears,
-    attended: bool,
-    pub(super) look: Look,
+    pub(super) run_output: RunOutput,
+    inputs: Inputs,
+    interactive: bool,
+    pub(super) theme: Theme,
     questions: Questions,
-    /// The calls of the last reply.
+    /// The tool calls of the last reply.
     calls: Vec<Arc<ToolCall>>,
-    background: Background,
-    refused: Vec<Arc<PermissionRequest>>,
+    background: BackgroundCommands,
+    denied: Vec<Arc<PermissionRequest>>,
     stop: Option<Stop>,
     has_quit: bool,
     hung_up: bool,
 }
 
-impl<'a> Watch<'a> {
-    /// Watches a session.
-    pub(super) fn new(session: &'a Session, face: Face, ears: Ears, attended: bool, look: Look) -> Self {
+impl<'a> RunWatcher<'a> {
+    pub(super) fn new(
+        session: &'a Session,
+        run_output: RunOutput,
+        inputs: Inputs,
+        interactive: bool,
+        theme: Theme,
+    ) -> Self {
         Self {
             session,
-            face,
-            ears,
-            attended,
-            look,
+            run_output,
+            inputs,
+            interactive,
+            theme,
             questions: Questions::new(session.is_confined()),
             calls: Vec::new(),
-            background: Background::default(),
-            refused: Vec::new(),
+            background: BackgroundCommands::default(),
+            denied: Vec::new(),
             stop: None,
             has_quit: false,
             hung_up: false,
         }
     }
 
-    /// How it ends when the person did not want to wait.
+    /// The exit code if the user quit at once.
     pub(super) fn quit(&self) -> Option<Exit> {
         self.has_quit.then(|| self.stop.map_or(Exit::Interrupted, Stop::exit))
     }
 
-    /// Whether it is to end.
+    /// Whether the user or the system asked to stop.
     pub(super) const fn is_stopped(&self) -> bool {
         self.stop.is_some() || self.hung_up
     }
 
-    /// Whether a person can be asked.
-    pub(super) const fn is_attended(&self) -> bool {
-        self.attended
+    /// Whether a user can answer questions.
+    pub(super) const fn is_interactive(&self) -> bool {
+        self.interactive
     }
 
-    fn listening(&self) -> Listening {
-        Listening { lines: false, ticks: self.face.is_for_person() || !self.questions.is_empty() }
+    fn optional(&self) -> OptionalInputs {
+        OptionalInputs { lines: false, ticks: self.run_output.is_screen() || !self.questions.is_empty() }
     }
 
-    /// Follows a run to its end.
-    pub(super) async fn follow(&mut self, mut run: RunStream) -> Result<Followed, Problem> {
+    pub(super) async fn follow(&mut self, mut run: RunStream) -> Result<FollowResult, Problem> {
         loop {
-            let listening = self.listening();
-            match self.ears.next(Some(&mut run), listening).await {
-                Heard::Event(event) => self.event(&event),
-                Heard::Over => break,
-                Heard::Stop(stop) if self.stop.is_some() || stop == Stop::Quit => {
+            let optional = self.optional();
+            match self.inputs.next(Some(&mut run), optional).await {
+                InputEvent::Event(event) => self.event(&event),
+                InputEvent::RunEnded => break,
+                InputEvent::Stop(stop) if self.stop.is_some() || stop == Stop::Quit => {
                     self.stop = Some(stop);
                     self.has_quit = true;
-                    self.face.pause();
-                    return Ok(Followed::Quit);
+                    self.run_output.pause();
+                    return Ok(FollowResult::Quit);
                 }
-                Heard::Stop(stop) => {
+                InputEvent::Stop(stop) => {
                     self.stop = Some(stop);
                     self.session.interrupt();
                     self.note(Style::Warning, "stopping; press Ctrl-C again to quit at once");
                 }
-                Heard::Suspend => self.suspend(),
-                Heard::Key(key) => self.key(&key, Some(&run)),
-                Heard::HungUp => self.hang_up(),
-                Heard::Asked(asked) => self.put(Open::Tool(asked)),
-                Heard::Tick => self.tick(),
-                Heard::Line(_) => {}
+                InputEvent::Suspend => self.suspend(),
+                InputEvent::Key(key) => self.key(&key, Some(&run)),
+                InputEvent::TerminalClosed => self.deny_open_requests(),
+                InputEvent::Question(question) => self.put(PendingQuestion::Tool(question)),
+                InputEvent::Tick => self.tick(),
+                InputEvent::Line(_) => {}
             }
         }
         self.questions.take().for_each(drop);
         match run.finish().await.or_else(AgentError::into_output) {
-            Ok(output) => Ok(Followed::Over(Box::new(output))),
+            Ok(output) => Ok(FollowResult::Finished(Box::new(output))),
             Err(error) if error.is_nothing_to_recover() || error.is_nothing_to_answer() => {
-                Ok(Followed::Nothing)
+                Ok(FollowResult::Nothing)
             }
-            Err(AgentError::PlanChanged) => Ok(Followed::PlanChanged),
+            Err(AgentError::PlanChanged) => Ok(FollowResult::PlanChanged),
             Err(error) => Err(ending::failed(error)),
         }
     }
 
-    /// Asks for one of several letters, outside of a run. `None` when the person did not choose.
+    /// Asks the user for one of several letters, between runs. `None` if the user did not choose.
     pub(super) async fn choose(&mut self, words: String, letters: &'static str) -> Option<char> {
-        if !self.attended {
+        if !self.interactive {
             return None;
         }
-        self.put(Open::Choice { words, letters });
+        self.put(PendingQuestion::Choice { words, letters });
         loop {
-            match self.ears.next(None, Listening { lines: false, ticks: true }).await {
-                Heard::Key(key) => {
-                    let outcome = self.questions.key(&key, Instant::now(), &self.look);
+            match self.inputs.next(None, OptionalInputs { lines: false, ticks: true }).await {
+                InputEvent::Key(key) => {
+                    let outcome = self.questions.key(&key, Instant::now(), &self.theme);
                     if let Outcome::Chosen(letter) = outcome {
-                        say(&format!("{}\n", letter.map(String::from).unwrap_or_default()));
+                        write_stderr(&format!("{}\n", letter.map(String::from).unwrap_or_default()));
                         return letter;
                     }
                 }
-                Heard::Stop(stop) => {
+                InputEvent::Stop(stop) => {
                     self.stop = Some(stop);
                     break;
                 }
-                Heard::HungUp => {
-                    self.attended = false;
+                InputEvent::TerminalClosed => {
+                    self.interactive = false;
                     break;
                 }
-                Heard::Suspend => self.suspend(),
-                Heard::Tick => self.tick(),
+                InputEvent::Suspend => self.suspend(),
+                InputEvent::Tick => self.tick(),
                 _ => {}
             }
         }
@@ -168,39 +171,39 @@ impl<'a> Watch<'a> {
         None
     }
 
-    /// Writes how it ended, and says it in a code.
+    /// Writes the closing messages and returns the exit code.
     pub(super) fn end(
         mut self,
         ended: Option<Ending>,
         session: Option<&str>,
-        circumstances: &Circumstances,
-    ) -> Ended {
+        failure_context: &FailureContext,
+    ) -> CommandResult {
         let Some(ended) = ended else { return Ok(Exit::Failed) };
-        self.face.end(&ended);
-        self.tell_refused();
-        if let Some(words) = self.background.farewell() {
-            tell("note", &words);
+        self.run_output.end(&ended);
+        self.report_denied();
+        if let Some(words) = self.background.closing_note() {
+            report("note", &words);
         }
         if !self.questions.draft.is_empty() {
-            tell("note", &format!("not sent, because the run was over: {}", self.questions.draft.text()));
+            report("note", &format!("not sent, because the run ended: {}", self.questions.draft.text()));
         }
         let exit = ending::exit(&ended, self.stop);
-        if self.face.is_for_person() && self.look.is_terminal {
-            say(&ending::summary(&ended, session, &self.look));
-            // What the summary says in a line needs no error; why the provider failed does.
+        if self.run_output.is_screen() && self.theme.is_terminal {
+            write_stderr(&ending::summary(&ended, session, &self.theme));
+            // The summary covers every end except a provider failure, which needs its cause.
             if !matches!(ended.outcome, RunOutcome::Failed { .. }) {
                 return Ok(exit);
             }
         }
-        match ending::problem(&ended, exit, session, circumstances) {
+        match ending::problem(&ended, exit, session, failure_context) {
             Some(problem) => Err(problem),
             None => Ok(exit),
         }
     }
 
     fn event(&mut self, record: &EventRecord) {
-        self.face.event(record);
-        if self.face.out.is_broken() && !self.hung_up {
+        self.run_output.event(record);
+        if self.run_output.out.is_broken() && !self.hung_up {
             self.hung_up = true;
             self.session.interrupt();
         }
@@ -210,132 +213,131 @@ impl<'a> Watch<'a> {
                     self.calls = reply.tool_calls().cloned().collect();
                 }
             }
-            AgentEvent::PermissionRequired { request } if self.attended => {
+            AgentEvent::PermissionRequired { request } if self.interactive => {
                 let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
                 let arguments = call.map(|call| call.arguments.clone());
                 let request = Arc::clone(request);
-                self.put(Open::Call { request, arguments, wants_reason: false });
+                self.put(PendingQuestion::Call { request, arguments, wants_reason: false });
             }
             AgentEvent::PermissionRequired { request } => {
-                self.session.respond(request.id, PermissionDecision::deny(UNATTENDED));
-                self.refused.push(Arc::clone(request));
+                self.session.respond(request.id, PermissionDecision::deny(CANNOT_ASK));
+                self.denied.push(Arc::clone(request));
             }
-            // Answered elsewhere, or not asked any more.
+            // Answered elsewhere, or withdrawn.
             AgentEvent::PermissionDecided { request_id, .. } => {
                 if self.questions.withdraw(*request_id) {
-                    say("\n");
+                    write_stderr("\n");
                     self.ask();
                 }
             }
-            // On a screen it is a line and the status; a script that waits for minutes should say what for.
+            // The screen shows retries itself. In a script, say why it waits.
             event @ (AgentEvent::ModelRetry { .. } | AgentEvent::ModelFallback { .. })
-                if !self.face.is_for_person() =>
+                if !self.run_output.is_screen() =>
             {
                 if let Some((_, words)) = notes::note(event) {
-                    tell("note", &words);
+                    report("note", &words);
                 }
             }
-            AgentEvent::JournalUnavailable { error, .. } if !self.face.is_for_person() => {
-                tell("note", &format!("the session cannot be saved, the run waits: {error}"));
+            AgentEvent::JournalUnavailable { error, .. } if !self.run_output.is_screen() => {
+                report("note", &format!("could not save the session, the run is waiting: {error}"));
             }
             event => self.background.event(event, &self.calls),
         }
     }
 
     fn tick(&mut self) {
-        self.face.tick();
+        self.run_output.tick();
         if let Some(prompt) = self.questions.ready(Instant::now()) {
-            say(&prompt);
+            write_stderr(&prompt);
         }
     }
 
-    /// Asks, when nothing else is asked.
-    fn put(&mut self, open: Open) {
+    /// Adds a question, and shows it if it is the only one.
+    fn put(&mut self, open: PendingQuestion) {
         if self.questions.put(open) {
             self.ask();
         }
     }
 
-    /// Shows the first question; without one, the run has the screen again.
+    /// Shows the first question, or returns to the run's output if there is none.
     fn ask(&mut self) {
         if self.questions.is_empty() {
-            self.face.resume();
-            self.face.draft(self.questions.draft.text());
+            self.run_output.resume();
+            self.run_output.draft(self.questions.draft.text());
             return;
         }
-        self.face.pause();
-        if let Some(words) = self.questions.show(Instant::now(), &self.look) {
-            say(&words);
+        self.run_output.pause();
+        if let Some(words) = self.questions.show(Instant::now(), &self.theme) {
+            write_stderr(&words);
         }
     }
 
-    /// Stops the program until the person lets it go on.
+    /// Suspends the program until the user resumes it.
     fn suspend(&mut self) {
-        self.face.pause();
-        self.ears.suspend();
+        self.run_output.pause();
+        self.inputs.suspend();
         self.ask();
     }
 
-    /// A key was pressed.
     fn key(&mut self, key: &Key, run: Option<&RunStream>) {
-        match self.questions.key(key, Instant::now(), &self.look) {
+        match self.questions.key(key, Instant::now(), &self.theme) {
             Outcome::Nothing | Outcome::Chosen(_) => {}
-            Outcome::Write(words) => say(&words),
+            Outcome::Write(words) => write_stderr(&words),
             Outcome::Decided(request, decision) => {
-                say(&format!("{}\n", approval::decided(&decision)));
+                write_stderr(&format!("{}\n", approval::decided(&decision)));
                 self.session.respond(request, decision);
                 self.ask();
             }
             Outcome::Answered(asked, answer) => {
-                say("\n");
-                // A tool that does not wait any more does not hear it.
+                write_stderr("\n");
+                // The tool may have stopped waiting.
                 let _ = asked.answer.send(answer);
                 self.ask();
             }
             Outcome::Typing(shown) => {
-                if !self.face.draft(self.questions.draft.text()) {
-                    say(&shown);
+                if !self.run_output.draft(self.questions.draft.text()) {
+                    write_stderr(&shown);
                 }
             }
             Outcome::Said(words) => {
-                self.face.draft("");
+                self.run_output.draft("");
                 let is_sent = run.is_some_and(|run| run.inject_message(words.clone()));
-                let state = if is_sent { "you" } else { "not sent, the run is over" };
+                let state = if is_sent { "you" } else { "not sent, the run ended" };
                 self.note(Style::Strong, &format!("{state}: {words}"));
             }
         }
     }
 
-    /// A note for the person who watches.
+    /// Shows a note if a user is watching.
     fn note(&mut self, style: Style, words: &str) {
-        if self.attended && !self.face.note(style, words) {
-            say(&format!("\n{}\n", display::block(words)));
+        if self.interactive && !self.run_output.note(style, words) {
+            write_stderr(&format!("\n{}\n", display::block(words)));
         }
     }
 
-    /// The terminal is gone: what is open is denied, and what comes, too.
-    fn hang_up(&mut self) {
-        self.attended = false;
+    /// Denies open and future approval requests, because the terminal was closed.
+    fn deny_open_requests(&mut self) {
+        self.interactive = false;
         for open in self.questions.take() {
-            if let Open::Call { request, .. } = open {
-                self.session.respond(request.id, PermissionDecision::deny(UNATTENDED));
+            if let PendingQuestion::Call { request, .. } = open {
+                self.session.respond(request.id, PermissionDecision::deny(CANNOT_ASK));
             }
         }
-        self.face.resume();
+        self.run_output.resume();
     }
 
-    /// What was denied because this run could not ask, and how it would be allowed.
-    fn tell_refused(&self) {
-        let Some(first) = self.refused.first() else { return };
-        let mut words = match self.refused.len() {
-            1 => "1 call was denied: it needs approval, and this run cannot ask".to_owned(),
-            count => format!("{count} calls were denied: they need approval, and this run cannot ask"),
+    /// Lists the tool calls that were denied because this run cannot ask, and how to allow them.
+    fn report_denied(&self) {
+        let Some(first) = self.denied.first() else { return };
+        let mut words = match self.denied.len() {
+            1 => "denied 1 tool call: it requires approval, and this run cannot ask".to_owned(),
+            count => format!("denied {count} tool calls: they require approval, and this run cannot ask"),
         };
-        for request in self.refused.iter().take(5) {
+        for request in self.denied.iter().take(5) {
             let summary = request.summary.lines().next().unwrap_or_default();
             words.push_str(&format!("\n  {}", display::line(summary)));
         }
-        let rules = self.refused.iter().filter_map(|request| request.remember.as_deref());
+        let rules = self.denied.iter().filter_map(|request| request.remember.as_deref());
         let mut rules: Vec<&str> = rules.flat_map(str::lines).collect();
         rules.sort_unstable();
         rules.dedup();
@@ -346,12 +348,12 @@ impl<'a> Watch<'a> {
             .collect();
         let next = match allow.as_slice() {
             [] => format!(
-                "run it on a terminal to approve it; `lariat permissions explain {} {}` shows why it asks",
+                "run in a terminal to approve it; `lariat permissions explain {} {}` shows why it requires approval",
                 first.tool_name,
                 text::shell_word(&display::line(&first.summary))
             ),
             allow => format!("allow them with {}", allow.join(" ")),
         };
-        say(&format!("note: {words}\n  hint: {next}\n"));
+        write_stderr(&format!("note: {words}\n  hint: {next}\n"));
     }
 }

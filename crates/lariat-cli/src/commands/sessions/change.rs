@@ -12,48 +12,47 @@ use lariat_runtime::fresh_session;
 use lariat_service::LocalService;
 use serde::Serialize;
 
-use super::super::Ended;
+use super::super::CommandResult;
 use super::super::undo::{Call, call, stores};
-use super::super::{ask, print};
-use super::said;
+use super::super::{confirm, print};
+use super::transcript;
 use crate::args::sessions::{DeleteArgs, EditArgs, ForkArgs, RewindArgs};
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// A session that shares the first events of another.
+/// The result of a fork, for `--json`.
 #[derive(Serialize)]
-struct Forked {
+struct ForkReport {
     session_id: SessionId,
     from: SessionId,
     events: u64,
 }
 
 #[derive(Serialize)]
-struct Deleted {
+struct DeleteReport {
     session_id: SessionId,
     deleted: bool,
 }
 
-/// What left a conversation, or would have.
+/// The result of a rewind, for `--json`.
 #[derive(Serialize)]
-struct Rewound {
+struct RewindReport {
     session_id: SessionId,
     rewound: bool,
-    /// The message that the conversation goes on from; none at its beginning.
+    /// The last remaining message; `None` if none remains.
     tip: Option<MessageId>,
     left: Vec<MessageId>,
-    /// Changes of files that can be taken back besides; none when that is not known.
+    /// File changes of the dropped tool calls that `lariat undo` can undo; `None` if unknown.
     undo: Option<Vec<Call>>,
 }
 
-/// Sets the title and the tags of a session.
-pub(super) async fn edit(service: &LocalService, args: &EditArgs) -> Ended {
+pub(super) async fn edit(service: &LocalService, args: &EditArgs) -> CommandResult {
     let session = service.find(&args.id).await?;
     if args.title.is_none() && args.tag.is_empty() && args.untag.is_empty() {
-        return Err(Problem::new(Exit::Usage, "there is nothing to set").next(format!(
-            "`lariat sessions edit {} --title \"…\" --tag NAME`",
-            print::beginning(&args.id, 8)
+        return Err(Problem::new(Exit::Usage, "nothing to change").hint(format!(
+            "give a title or a tag: `lariat sessions edit {} --title \"…\" --tag NAME`",
+            print::abbreviate(&args.id, 8)
         )));
     }
     let mut description = Description::default();
@@ -76,93 +75,90 @@ pub(super) async fn edit(service: &LocalService, args: &EditArgs) -> Ended {
     Ok(Exit::Done)
 }
 
-/// Makes a session that shares the events of another.
-pub(super) async fn fork(service: &LocalService, args: &ForkArgs) -> Ended {
+pub(super) async fn fork(service: &LocalService, args: &ForkArgs) -> CommandResult {
     let from = service.find(&args.id).await?;
     let to = fresh_session();
     let at = args.at.unwrap_or(from.events);
     if at == 0 {
-        return Err(
-            Problem::new(Exit::Usage, "a fork shares at least one event").next("name a position from 1 on")
-        );
+        return Err(Problem::new(Exit::Usage, "a fork needs at least one event")
+            .hint("choose a position of 1 or more"));
     }
     service.archive().fork(&from.session_id, at, &to).await.map_err(|error| match error {
         StoreError::Conflict { .. } => {
-            Problem::new(Exit::Usage, format!("the session has {} events, fewer than {at}", from.events))
+            Problem::new(Exit::Usage, format!("the session has only {} events, fewer than {at}", from.events))
                 .at(from.session_id.to_string())
-                .next(format!("`lariat sessions tail {}` shows their positions", from.session_id))
+                .hint(format!("`lariat sessions tail {}` shows the positions of events", from.session_id))
         }
         error => error.into(),
     })?;
     if args.json {
-        return print::json(&Forked { session_id: to, from: from.session_id, events: at });
+        return print::json(&ForkReport { session_id: to, from: from.session_id, events: at });
     }
     print::line(to.as_str());
-    print::note(&format!("`lariat run --resume {to} \"…\"` goes on with it"));
+    print::note(&format!("continue it with `lariat run --resume {to} \"…\"`"));
     Ok(Exit::Done)
 }
 
-/// Deletes a session.
-pub(super) async fn delete(world: &World, service: &LocalService, args: &DeleteArgs) -> Ended {
+pub(super) async fn delete(env: &ProcessEnv, service: &LocalService, args: &DeleteArgs) -> CommandResult {
     let session = service.find(&args.id).await?;
-    let name = print::beginning(session.name().unwrap_or("without a name"), 60);
+    let name = print::abbreviate(session.name().unwrap_or("untitled"), 60);
     print::note(&format!("session {}: {name}, {} events", session.session_id, session.events));
-    let deleted = ask::whether(world, "Delete it? Forks keep what they share.", args.yes)?;
+    let deleted = confirm::confirm(env, "Delete this session? Its forks stay intact.", args.yes)?;
     if deleted {
         service.archive().delete(&session.session_id).await?;
         print::note("deleted");
     }
     if args.json {
-        return print::json(&Deleted { session_id: session.session_id, deleted });
+        return print::json(&DeleteReport { session_id: session.session_id, deleted });
     }
     Ok(Exit::Done)
 }
 
-/// Goes back to an earlier point of a conversation.
-pub(super) async fn rewind(world: &World, service: &LocalService, args: &RewindArgs) -> Ended {
+pub(super) async fn rewind(env: &ProcessEnv, service: &LocalService, args: &RewindArgs) -> CommandResult {
     let session = service.find(&args.id).await?;
     let events = service.events(&session.session_id).await?;
     let fold = SessionFold::of(&events);
     if fold.open_loops().next().is_some() {
-        return Err(Problem::new(Exit::Session, "the session was interrupted in the middle of a run")
+        return Err(Problem::new(Exit::Session, "the session has an interrupted run")
             .at(session.session_id.to_string())
-            .next(format!(
-                "let it come to its end first: `lariat run --resume {}`, then go back",
-                session.session_id
-            )));
+            .hint(format!("finish the run with `lariat run --resume {}`, then rewind", session.session_id)));
     }
     let window = fold.conversation(fold.tip()).0.window();
     let messages: Vec<SharedMessage> = window.iter().cloned().collect();
-    let kept = kept(&messages, args, &session)?;
+    let kept = kept_count(&messages, args, &session)?;
     let (stay, leave) = messages.split_at_checked(kept).unwrap_or((&messages, &[]));
-    let undo = changes(world, &session, leave);
+    let undo = changes(env, &session, leave);
     let mut tip = messages.last().map(|message| message.id());
     let rewound = !leave.is_empty() && {
         print::note(&format!(
-            "{} of {} leave the conversation:\n",
+            "this drops {} of {} from the conversation:\n",
             leave.len(),
             print::counted(messages.len(), "message", "messages")
         ));
-        print::note(said::conversation(leave).trim_end());
-        print::note(&words(undo.as_deref()));
-        ask::whether(world, "Go back?", args.yes)?
+        print::note(transcript::conversation(leave).trim_end());
+        print::note(&undo_note(undo.as_deref()));
+        confirm::confirm(env, "Rewind?", args.yes)?
     };
     if rewound {
         tip = stay.last().map(|message| message.id());
         service.rewind(&session.session_id, tip).await?;
-        print::note("done: the next prompt goes on from there. The journal keeps everything.");
+        print::note("rewound: the next prompt continues from there. The journal keeps the dropped messages.");
     } else if leave.is_empty() {
-        print::note("nothing would leave the conversation");
+        print::note("nothing to rewind");
     }
     if args.json {
         let left = leave.iter().map(|message| message.id()).collect();
-        return print::json(&Rewound { session_id: session.session_id, rewound, tip, left, undo });
+        return print::json(&RewindReport { session_id: session.session_id, rewound, tip, left, undo });
     }
     Ok(Exit::Done)
 }
 
-/// How many messages stay.
-fn kept(messages: &[SharedMessage], args: &RewindArgs, session: &SessionSummary) -> Result<usize, Problem> {
+/// The number of messages that remain.
+fn kept_count(
+    messages: &[SharedMessage],
+    args: &RewindArgs,
+    session: &SessionSummary,
+) -> Result<usize, Problem> {
     let Some(to) = &args.to else {
         let prompts: Vec<usize> = (0..)
             .zip(messages)
@@ -185,39 +181,39 @@ fn kept(messages: &[SharedMessage], args: &RewindArgs, session: &SessionSummary)
         [one] => Ok(one + 1),
         found => {
             let cause = if found.is_empty() {
-                format!("no message of the conversation has the id `{to}`, or begins with it")
+                format!("no message id in this conversation starts with `{to}`")
             } else {
-                format!("{} messages begin with `{to}`", found.len())
+                format!("{} message ids start with `{to}`", found.len())
             };
             Err(Problem::new(Exit::Usage, cause)
                 .at(session.session_id.to_string())
-                .next(format!("`lariat sessions show {}` shows the ids", session.session_id)))
+                .hint(format!("`lariat sessions show {}` shows the message ids", session.session_id)))
         }
     }
 }
 
-/// Which changes of files could be taken back besides; none when that is not known.
-fn changes(world: &World, session: &SessionSummary, leave: &[SharedMessage]) -> Option<Vec<Call>> {
+/// The file changes of the dropped tool calls that `lariat undo` can undo; `None` if unknown.
+fn changes(env: &ProcessEnv, session: &SessionSummary, leave: &[SharedMessage]) -> Option<Vec<Call>> {
     let calls: Vec<&str> = leave
         .iter()
         .filter_map(|message| message.as_assistant())
         .flat_map(|reply| reply.tool_calls().map(|call| call.id.as_str()))
         .collect();
     let Some(directory) = session.cwd.as_ref().filter(|_| !calls.is_empty()) else { return Some(Vec::new()) };
-    let stores = stores(world, directory.as_ref()).ok()?;
+    let stores = stores(env, directory.as_ref()).ok()?;
     let made = stores.iter().flat_map(|undo| calls.iter().map(|id| call(undo, id)));
     Some(made.filter(|call| !call.paths.is_empty()).collect())
 }
 
-fn words(undo: Option<&[Call]>) -> String {
+fn undo_note(undo: Option<&[Call]>) -> String {
     match undo {
-        None => "\nwhether files could be taken back is not known: another process uses what is remembered"
+        None => "\ncannot tell which file changes could be undone: another process uses the checkpoints"
             .to_owned(),
         Some([]) => String::new(),
         Some(calls) => {
             let line = |call: &Call| format!("\n  `lariat undo {}`: {}", call.call, call.paths.join(", "));
             let lines: String = calls.iter().map(line).collect();
-            format!("\nfiles stay as they are; these changes can be taken back:{lines}")
+            format!("\nfiles stay unchanged; you can undo these file changes separately:{lines}")
         }
     }
 }

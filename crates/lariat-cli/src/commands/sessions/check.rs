@@ -5,29 +5,28 @@ use lariat_core::id::SessionId;
 use lariat_service::LocalService;
 use serde::Serialize;
 
-use super::super::Ended;
+use super::super::CommandResult;
 use super::super::print;
 use crate::args::sessions::{RepairArgs, VerifyArgs};
 use crate::exit::Exit;
 
-/// What was found in a session.
+/// The result of verifying a session.
 #[derive(Serialize)]
-struct Checked {
+struct VerifyReport {
     session_id: SessionId,
     #[serde(flatten)]
     verdict: Verdict,
 }
 
-/// What was found in a session, and whether it was mended.
+/// The result of repairing a session.
 #[derive(Serialize)]
-struct Repaired {
+struct RepairReport {
     #[serde(flatten)]
-    found: Checked,
+    found: VerifyReport,
     repaired: bool,
 }
 
-/// Checks sessions.
-pub(super) async fn verify(service: &LocalService, args: &VerifyArgs) -> Ended {
+pub(super) async fn verify(service: &LocalService, args: &VerifyArgs) -> CommandResult {
     let archive = service.archive();
     let sessions: Vec<SessionId> = match &args.id {
         Some(id) => vec![service.find(id).await?.session_id],
@@ -36,36 +35,35 @@ pub(super) async fn verify(service: &LocalService, args: &VerifyArgs) -> Ended {
     let mut checked = Vec::new();
     for session_id in sessions {
         let verdict = archive.verify(&session_id).await?;
-        checked.push(Checked { session_id, verdict });
+        checked.push(VerifyReport { session_id, verdict });
     }
     let is_sound = checked.iter().all(|one| one.verdict.is_sound());
     if args.json {
         print::json(&checked)?;
     } else {
-        checked.iter().for_each(tell);
+        checked.iter().for_each(print_report);
         if checked.is_empty() {
             print::note("no sessions yet");
         }
     }
-    Ok(if is_sound { Exit::Done } else { Exit::Unsound })
+    Ok(if is_sound { Exit::Done } else { Exit::VerificationFailed })
 }
 
-/// Makes a damaged session usable again.
-pub(super) async fn repair(service: &LocalService, args: &RepairArgs) -> Ended {
+pub(super) async fn repair(service: &LocalService, args: &RepairArgs) -> CommandResult {
     let session_id = service.find(&args.id).await?.session_id;
     let verdict = service.archive().repair(&session_id).await?;
     let repaired = !verdict.is_sound();
-    let found = Checked { session_id, verdict };
+    let found = VerifyReport { session_id, verdict };
     if args.json {
-        return print::json(&Repaired { found, repaired });
+        return print::json(&RepairReport { found, repaired });
     }
-    tell(&found);
-    print::note(if repaired { "repaired; what was damaged is kept aside" } else { "nothing was damaged" });
+    print_report(&found);
+    print::note(if repaired { "repaired; the damaged data was kept in a copy" } else { "no damage found" });
     Ok(Exit::Done)
 }
 
-fn tell(checked: &Checked) {
-    let Checked { session_id, verdict } = checked;
+fn print_report(checked: &VerifyReport) {
+    let VerifyReport { session_id, verdict } = checked;
     let word = if verdict.is_sound() { "ok" } else { "DAMAGED" };
     print::line(&format!("{session_id}  {word}  {} events intact", verdict.intact));
     for damage in &verdict.damage {

@@ -1,7 +1,6 @@
-//! `lariat sessions cost`: what sessions spent, and on what.
+//! `lariat sessions cost`: shows what sessions spent, and on what.
 //!
-//! A fork shares the events before it with the session it was made from, which paid for them: only what it spent itself is
-//! added up.
+//! A fork shares its first events with its parent, which paid for them, so only the fork's own spending is added.
 
 use std::time::Duration;
 
@@ -16,30 +15,30 @@ use lariat_runtime::system::SystemClock;
 use lariat_service::{LocalService, ServiceError};
 use serde::Serialize;
 
-use super::super::Ended;
+use super::super::CommandResult;
 use super::super::print::{self, Column};
-use super::list::{Active, name, short};
+use super::list::{ActivityColumn, name, short};
 use crate::args::sessions::CostArgs;
 use crate::exit::Exit;
 
 const DAY: u64 = 24 * 60 * 60;
 
 #[derive(Serialize)]
-struct OfSession {
+struct SessionCost {
     session_id: SessionId,
     total: Usage,
-    sources: Vec<OfSource>,
+    sources: Vec<SourceCost>,
 }
 
 #[derive(Serialize)]
-struct OfSource {
+struct SourceCost {
     source: Source,
     #[serde(flatten)]
     entry: Entry,
 }
 
 #[derive(Serialize)]
-struct OfDays {
+struct PeriodCost {
     days: u64,
     total: Usage,
     sessions: Vec<SessionSummary>,
@@ -53,27 +52,29 @@ const FIGURES: [Column; 5] = [
     Column::number("COST"),
 ];
 
-/// Shows what one session cost, or those of the last days.
-pub(super) async fn cost(service: &LocalService, args: &CostArgs) -> Ended {
+/// Shows the cost of one session, or of all sessions of the last days.
+pub(super) async fn cost(service: &LocalService, args: &CostArgs) -> CommandResult {
     match &args.id {
         Some(id) => one(service, id, args.json).await,
         None => many(service, args.days, args.json).await,
     }
 }
 
-async fn one(service: &LocalService, id: &str, json: bool) -> Ended {
+async fn one(service: &LocalService, id: &str, json: bool) -> CommandResult {
     let session = service.find(id).await?;
     let events = service.events(&session.session_id).await?;
     let shared = shared(service, &session, &events).await;
     let session_id = session.session_id;
     let mut ledger = Ledger::default();
     events.iter().skip(shared).for_each(|event| ledger.apply(event));
-    let sources: Vec<OfSource> =
-        ledger.sources().map(|(source, entry)| OfSource { source: source.clone(), entry: *entry }).collect();
+    let sources: Vec<SourceCost> = ledger
+        .sources()
+        .map(|(source, entry)| SourceCost { source: source.clone(), entry: *entry })
+        .collect();
     let mut total = Usage::default();
     sources.iter().for_each(|of| total += of.entry.usage);
     if json {
-        return print::json(&OfSession { session_id, total, sources });
+        return print::json(&SessionCost { session_id, total, sources });
     }
     let mut columns = vec![Column::text("SOURCE"), Column::number("CALLS")];
     columns.extend(FIGURES);
@@ -87,20 +88,20 @@ async fn one(service: &LocalService, id: &str, json: bool) -> Ended {
     rows.push(row("total".to_owned(), String::new(), &total));
     print::out(&print::table(&columns, &rows));
     if let (1.., Some(parent)) = (shared, &session.parent) {
-        print::note(&format!("without what it shares with {parent}, from which it was forked"));
+        print::note(&format!("not including the history shared with {parent}, its parent"));
     }
     Ok(Exit::Done)
 }
 
-/// How many of a session's first events are those of the session that it was forked from.
+/// The number of events that a fork shares with its parent.
 async fn shared(service: &LocalService, session: &SessionSummary, events: &[Event]) -> usize {
     let Some(parent) = &session.parent else { return 0 };
-    // What was deleted is counted with the fork: nothing else shows it any more.
+    // If the parent was deleted, its events count for the fork: nothing else shows them.
     let Ok(of_parent) = service.events(parent).await else { return 0 };
     events.iter().zip(&of_parent).take_while(|(own, other)| own.id == other.id).count()
 }
 
-/// What a session spent itself, without what it shares with the one it was forked from.
+/// What a session spent itself, without the history shared with its parent.
 async fn spent(service: &LocalService, session: &SessionSummary) -> Result<Usage, ServiceError> {
     if session.parent.is_none() {
         return Ok(session.usage);
@@ -112,7 +113,7 @@ async fn spent(service: &LocalService, session: &SessionSummary) -> Result<Usage
     Ok(own.usage)
 }
 
-async fn many(service: &LocalService, days: u64, json: bool) -> Ended {
+async fn many(service: &LocalService, days: u64, json: bool) -> CommandResult {
     let past = Duration::from_secs(days.saturating_mul(DAY)).as_millis();
     let now = SystemClock.now().as_millis();
     let mut query = ListQuery::default();
@@ -124,9 +125,9 @@ async fn many(service: &LocalService, days: u64, json: bool) -> Ended {
     let mut total = Usage::default();
     sessions.iter().for_each(|session| total += session.usage);
     if json {
-        return print::json(&OfDays { days, total, sessions });
+        return print::json(&PeriodCost { days, total, sessions });
     }
-    let active = Active::now();
+    let active = ActivityColumn::now();
     let mut columns = vec![Column::whole("SESSION"), active.column()];
     columns.extend(FIGURES);
     columns.push(Column::text("NAME"));

@@ -8,25 +8,24 @@ use lariat_core::time::Timestamp;
 use lariat_runtime::system::SystemClock;
 use lariat_service::LocalService;
 
-use super::super::Ended;
+use super::super::CommandResult;
 use super::super::print::{self, Column};
 use crate::args::sessions::ListArgs;
 use crate::exit::Exit;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// Letters of a name that a line shows.
+/// Maximum characters of a name.
 const NAME: usize = 60;
-/// Letters of an id that a line shows: enough to name it by.
+/// Characters of an id: enough to identify a session.
 const ID: usize = 8;
 
-/// Lists sessions.
-pub(super) async fn list(world: &World, service: &LocalService, args: ListArgs) -> Ended {
+pub(super) async fn list(env: &ProcessEnv, service: &LocalService, args: ListArgs) -> CommandResult {
     let mut query = ListQuery::default();
     query.limit = args.limit;
     query.tag = args.tag;
     query.text = (!args.words.is_empty()).then(|| args.words.join(" "));
     if args.here {
-        query.cwd = Some(world.place(&world.visit(None))?.path().display().to_string());
+        query.cwd = Some(env.place(&env.visit(None))?.path().display().to_string());
     }
     let found = service.archive().list(&query).await?;
     if args.json {
@@ -35,13 +34,13 @@ pub(super) async fn list(world: &World, service: &LocalService, args: ListArgs) 
     if found.is_empty() {
         let is_whole = query.text.is_none() && query.tag.is_none() && query.cwd.is_none();
         print::note(if is_whole {
-            "no sessions yet: `lariat run \"…\"` begins one"
+            "no sessions yet; start one with `lariat run \"…\"`"
         } else {
-            "no session fits: `lariat sessions list` shows all"
+            "no matching sessions; `lariat sessions list` lists all"
         });
         return Ok(Exit::Done);
     }
-    let active = Active::now();
+    let active = ActivityColumn::now();
     let columns = [
         Column::whole("SESSION"),
         active.column(),
@@ -51,13 +50,13 @@ pub(super) async fn list(world: &World, service: &LocalService, args: ListArgs) 
         Column::text("DIRECTORY"),
         Column::text("NAME"),
     ];
-    let home = &world.folders.home;
+    let home = &env.folders.home;
     let rows: Vec<Vec<String>> = found.iter().map(|summary| row(summary, &active, home)).collect();
     print::out(&print::table(&columns, &rows));
     Ok(Exit::Done)
 }
 
-fn row(summary: &SessionSummary, active: &Active, home: &Path) -> Vec<String> {
+fn row(summary: &SessionSummary, active: &ActivityColumn, home: &Path) -> Vec<String> {
     vec![
         short(summary),
         active.of(summary),
@@ -69,7 +68,7 @@ fn row(summary: &SessionSummary, active: &Active, home: &Path) -> Vec<String> {
     ]
 }
 
-/// Where a session works, with `~` for the home directory.
+/// The session's directory, with `~` for the home directory.
 fn directory(summary: &SessionSummary, home: &Path) -> String {
     let Some(cwd) = &summary.cwd else { return "-".to_owned() };
     match Path::new(cwd).strip_prefix(home) {
@@ -79,15 +78,15 @@ fn directory(summary: &SessionSummary, home: &Path) -> String {
     }
 }
 
-/// When sessions were active: how long ago for a person, the time for a program.
-pub(super) struct Active {
-    /// None when a program reads it.
+/// Formats the last activity: as an age on a terminal, as a time in a pipe.
+pub(super) struct ActivityColumn {
+    /// `None` in a pipe.
     now: Option<Timestamp>,
 }
 
-impl Active {
+impl ActivityColumn {
     pub(super) fn now() -> Self {
-        Self { now: print::look().is_terminal.then(|| SystemClock.now()) }
+        Self { now: print::theme().is_terminal.then(|| SystemClock.now()) }
     }
 
     pub(super) const fn column(&self) -> Column {
@@ -100,13 +99,13 @@ impl Active {
     }
 }
 
-/// What a session is called, and its tags.
+/// The session's name and tags.
 pub(super) fn name(summary: &SessionSummary) -> String {
     let tags: String = summary.tags.iter().map(|tag| format!(" #{tag}")).collect();
-    format!("{}{tags}", print::beginning(summary.name().unwrap_or_default(), NAME))
+    format!("{}{tags}", print::abbreviate(summary.name().unwrap_or_default(), NAME))
 }
 
-/// The beginning of an id.
+/// The abbreviated id.
 pub(super) fn short(summary: &SessionSummary) -> String {
     summary.session_id.as_str().chars().take(ID).collect()
 }

@@ -1,52 +1,52 @@
-//! `lariat sessions`: what can be done with sessions besides driving them. Needs no model and no key.
+//! `lariat sessions`: lists, shows, changes and checks stored sessions. Works without a model or key.
 //!
-//! - `list`, `cost`: over many. `show`, `tail`: reading one. `transfer`: to and from files. `change`: edit, fork, rewind, delete.
-//! - `check`: verify and repair. `replay`: through today's loop. `said`: messages and events in words.
+//! - `list`, `cost`: many sessions. `show`, `tail`: one session. `transfer`: export and import. `change`: edit, fork, rewind,
+//!   delete.
+//! - `check`: verify and repair. `replay`: compares a recording with the current code. `transcript`: formats messages and events.
 
 mod change;
 mod check;
 mod cost;
 mod list;
 mod replay;
-mod said;
 mod show;
 mod tail;
+mod transcript;
 mod transfer;
 
 pub(crate) use replay::replay;
 
 use lariat_service::LocalService;
 
-use super::Ended;
+use super::CommandResult;
 use crate::args::sessions::{SessionsArgs, SessionsCommand};
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// Does something with sessions.
-pub(crate) async fn sessions(world: &World, args: SessionsArgs) -> Ended {
-    let service = service(world).await?;
+pub(crate) async fn sessions(env: &ProcessEnv, args: SessionsArgs) -> CommandResult {
+    let service = service(env).await?;
     match args.command {
-        SessionsCommand::List(args) => list::list(world, &service, args).await,
-        SessionsCommand::Show(args) => show::show(world, &service, &args).await,
+        SessionsCommand::List(args) => list::list(env, &service, args).await,
+        SessionsCommand::Show(args) => show::show(env, &service, &args).await,
         SessionsCommand::Edit(args) => change::edit(&service, &args).await,
         SessionsCommand::Tail(args) => tail::tail(&service, &args).await,
         SessionsCommand::Export(args) => transfer::export(&service, &args).await,
         SessionsCommand::Import(args) => transfer::import(&service, &args).await,
         SessionsCommand::Fork(args) => change::fork(&service, &args).await,
-        SessionsCommand::Rewind(args) => change::rewind(world, &service, &args).await,
-        SessionsCommand::Delete(args) => change::delete(world, &service, &args).await,
+        SessionsCommand::Rewind(args) => change::rewind(env, &service, &args).await,
+        SessionsCommand::Delete(args) => change::delete(env, &service, &args).await,
         SessionsCommand::Verify(args) => check::verify(&service, &args).await,
         SessionsCommand::Repair(args) => check::repair(&service, &args).await,
         SessionsCommand::Cost(args) => cost::cost(&service, &args).await,
     }
 }
 
-/// The sessions of the person.
-async fn service(world: &World) -> Result<LocalService, Problem> {
-    let place = world.place(&world.visit(None))?;
+/// Opens the user's session store. Errors name its path.
+async fn service(env: &ProcessEnv) -> Result<LocalService, Problem> {
+    let place = env.place(&env.visit(None))?;
     let path = place.config.text("store.path");
-    let path = path.unwrap_or_else(|| world.folders.sessions().display().to_string());
-    world.service(&place).await.map_err(|error| {
+    let path = path.unwrap_or_else(|| env.folders.sessions().display().to_string());
+    env.service(&place).await.map_err(|error| {
         let problem = Problem::from(error);
         if problem.place.is_some() { problem } else { problem.at(path) }
     })

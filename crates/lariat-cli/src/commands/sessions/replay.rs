@@ -1,18 +1,18 @@
-//! `lariat replay`: a recorded session through today's loop.
+//! `lariat replay`: runs a recorded session through the current agent loop and compares the events.
 
 use std::sync::Arc;
 
 use lariat_core::replay::{config_of, replay_session};
 use serde::Serialize;
 
-use super::super::Ended;
+use super::super::CommandResult;
 use super::super::print;
 use crate::args::sessions::ReplayArgs;
 use crate::exit::Exit;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 #[derive(Serialize)]
-struct Replayed {
+struct ReplayReport {
     loop_id: String,
     same: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,18 +26,18 @@ struct Difference {
     replayed: String,
 }
 
-/// Letters of an event that a difference shows.
+/// Maximum characters of an event in a difference.
 const EVENT: usize = 400;
 
-/// Replays a session. Ends with 8 when today's loop goes another way.
-pub(crate) async fn replay(world: &World, args: ReplayArgs) -> Ended {
-    let service = super::service(world).await?;
+/// Replays a session. Exits with 8 if the current loop behaves differently.
+pub(crate) async fn replay(env: &ProcessEnv, args: ReplayArgs) -> CommandResult {
+    let service = super::service(env).await?;
     let session_id = service.find(&args.id).await?.session_id;
     let events = service.events(&session_id).await?;
     let config = Arc::new(config_of(&events));
-    let replays: Vec<Replayed> = replay_session(&config, &events)
+    let replays: Vec<ReplayReport> = replay_session(&config, &events)
         .into_iter()
-        .map(|replay| Replayed {
+        .map(|replay| ReplayReport {
             loop_id: replay.loop_id.to_string(),
             same: replay.same,
             difference: replay.divergence.map(|found| Difference {
@@ -51,23 +51,20 @@ pub(crate) async fn replay(world: &World, args: ReplayArgs) -> Ended {
     if args.json {
         print::json(&replays)?;
     } else {
-        replays.iter().for_each(tell);
+        replays.iter().for_each(print_report);
         if replays.is_empty() {
-            print::note("the session has no loop to replay");
+            print::note("the session has no runs to replay");
         }
     }
-    Ok(if differs { Exit::Unsound } else { Exit::Done })
+    Ok(if differs { Exit::VerificationFailed } else { Exit::Done })
 }
 
-fn tell(replay: &Replayed) {
+fn print_report(replay: &ReplayReport) {
     let Some(difference) = &replay.difference else {
         return print::line(&format!("{}  same, {} events", replay.loop_id, replay.same));
     };
     let place = difference.seq.map_or_else(|| "after the end".to_owned(), |seq| format!("at event {seq}"));
-    print::line(&format!(
-        "{}  DIFFERS {place}, after {} events that are the same",
-        replay.loop_id, replay.same
-    ));
-    print::line(&format!("  recorded: {}", print::beginning(&difference.recorded, EVENT)));
-    print::line(&format!("  replayed: {}", print::beginning(&difference.replayed, EVENT)));
+    print::line(&format!("{}  DIFFERS {place}, after {} identical events", replay.loop_id, replay.same));
+    print::line(&format!("  recorded: {}", print::abbreviate(&difference.recorded, EVENT)));
+    print::line(&format!("  replayed: {}", print::abbreviate(&difference.replayed, EVENT)));
 }

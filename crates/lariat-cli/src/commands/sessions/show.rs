@@ -7,28 +7,27 @@ use lariat_core::session::SessionFold;
 use lariat_service::LocalService;
 use serde::Serialize;
 
-use super::super::Ended;
+use super::super::CommandResult;
 use super::super::print;
-use super::said;
+use super::transcript;
 use crate::args::sessions::ShowArgs;
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// A session with its conversation.
+/// A session and its conversation, for `--json`.
 #[derive(Serialize)]
-struct Shown {
+struct SessionReport {
     session: SessionSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<Import>,
     messages: Vec<SharedMessage>,
 }
 
-/// Shows the conversation of a session.
-pub(super) async fn show(world: &World, service: &LocalService, args: &ShowArgs) -> Ended {
+pub(super) async fn show(env: &ProcessEnv, service: &LocalService, args: &ShowArgs) -> CommandResult {
     let session = match &args.id {
         Some(id) => service.find(id).await?,
-        None => newest(world, service).await?,
+        None => newest(env, service).await?,
     };
     let events = service.events(&session.session_id).await?;
     let fold = SessionFold::of(&events);
@@ -36,26 +35,26 @@ pub(super) async fn show(world: &World, service: &LocalService, args: &ShowArgs)
     if args.json {
         let messages = window.iter().cloned().collect();
         let imported = fold.memory().imported().cloned();
-        return print::json(&Shown { session, imported, messages });
+        return print::json(&SessionReport { session, imported, messages });
     }
     head(&session, fold.memory().imported());
-    print::line(&said::conversation(window.iter()));
+    print::line(&transcript::conversation(window.iter()));
     if fold.open_loops().next().is_some() {
-        print::note(&format!("it was interrupted: `lariat run --resume {}` goes on", session.session_id));
+        print::note(&format!("interrupted; continue with `lariat run --resume {}`", session.session_id));
     }
     Ok(Exit::Done)
 }
 
-/// The newest session of the directory; where there is none, the newest of all.
-async fn newest(world: &World, service: &LocalService) -> Result<SessionSummary, Problem> {
-    let place = world.place(&world.visit(None))?;
+/// The newest session of the directory, or of all directories.
+async fn newest(env: &ProcessEnv, service: &LocalService) -> Result<SessionSummary, Problem> {
+    let place = env.place(&env.visit(None))?;
     if let Ok(session) = service.newest(place.path()).await {
         return Ok(session);
     }
     let mut query = ListQuery::default();
     query.limit = 1;
     service.archive().list(&query).await?.into_iter().next().ok_or_else(|| {
-        Problem::new(Exit::Session, "there are no sessions yet").next("`lariat run \"…\"` begins one")
+        Problem::new(Exit::Session, "no sessions yet").hint("start one with `lariat run \"…\"`")
     })
 }
 

@@ -1,21 +1,21 @@
-//! `lariat sessions tail`: what happened last, and what happens.
+//! `lariat sessions tail`: shows the latest events and follows new ones.
 
 use lariat_core::event::Event;
 use lariat_core::store::StoreError;
 use lariat_service::LocalService;
 
-use super::super::Ended;
+use super::super::CommandResult;
 use super::super::print;
-use super::said;
+use super::transcript;
 use crate::args::sessions::TailArgs;
 use crate::exit::Exit;
 use crate::problem::Problem;
 
-/// Events that are read at once.
+/// Events per read.
 const PAGE: usize = 256;
 
-/// Shows the last events of a session, and with `--follow` those that come. Ends when nobody reads any more.
-pub(super) async fn tail(service: &LocalService, args: &TailArgs) -> Ended {
+/// Shows the last events of a session, and new ones with `--follow`.
+pub(super) async fn tail(service: &LocalService, args: &TailArgs) -> CommandResult {
     let session_id = service.find(&args.id).await?.session_id;
     let archive = service.archive();
     let head = archive.head(&session_id).await?;
@@ -40,7 +40,7 @@ pub(super) async fn tail(service: &LocalService, args: &TailArgs) -> Ended {
         };
         match grown {
             Ok(_) => {}
-            // It was deleted.
+            // The session was deleted.
             Err(StoreError::NotFound(_)) => return Ok(Exit::Done),
             Err(error) => return Err(error.into()),
         }
@@ -50,10 +50,10 @@ pub(super) async fn tail(service: &LocalService, args: &TailArgs) -> Ended {
 fn show(event: &Event, json: bool) -> Result<(), Problem> {
     if json {
         let text = serde_json::to_string(event)
-            .map_err(|error| Problem::new(Exit::Failed, format!("an event cannot be written: {error}")))?;
+            .map_err(|error| Problem::new(Exit::Failed, format!("could not write an event: {error}")))?;
         print::out(&format!("{text}\n"));
     } else {
-        print::out(&format!("{}\n", said::event(event)));
+        print::out(&format!("{}\n", transcript::event(event)));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `lariat sessions export` and `import`: to and from files.
+//! `lariat sessions export` and `import`.
 
 use std::io::{BufReader, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
@@ -12,44 +12,45 @@ use lariat_store::interchange::{Imported, InterchangeError, Note, claude, codelo
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::Ended;
+use super::super::CommandResult;
 use super::super::print;
 use crate::args::sessions::{ExportArgs, ExportFormat, ImportArgs, ImportFormat};
 use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
 
-/// Lines that are looked at to tell a format.
-const LOOKED_AT: usize = 50;
+/// Lines to examine when detecting a format.
+const SAMPLE_LINES: usize = 50;
 
 #[derive(Serialize)]
-struct Exported<'a> {
+struct ExportReport<'a> {
     session_id: &'a SessionId,
     file: String,
     bytes: usize,
 }
 
 #[derive(Serialize)]
-struct BroughtIn<'a> {
+struct ImportReport<'a> {
     session_id: &'a SessionId,
     format: &'static str,
-    notes: Vec<Unused<'a>>,
+    notes: Vec<ImportNote<'a>>,
 }
 
-/// Something in a file that was not used, or not as it stands there.
+/// Data in a file that the import ignored or changed.
 #[derive(Serialize)]
-struct Unused<'a> {
+struct ImportNote<'a> {
     line: usize,
     text: &'a str,
 }
 
-/// Writes a session to a file.
-pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Ended {
+pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> CommandResult {
     let session_id = service.find(&args.id).await?.session_id;
     let bytes = match args.format {
         ExportFormat::Lariat => {
             let mut bytes = Vec::new();
-            archive_file::export(&*service.archive(), &session_id, &mut bytes).await.map_err(archived)?;
+            archive_file::export(&*service.archive(), &session_id, &mut bytes)
+                .await
+                .map_err(archive_problem)?;
             bytes
         }
         ExportFormat::Claude => claude::export(&session_id, &service.events(&session_id).await?),
@@ -66,17 +67,17 @@ pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Ended {
     match &args.output {
         Some(path) => {
             let written = files::create(path)?.write_all(&bytes);
-            written.map_err(|error| files::problem(path, "written", &error))?;
+            written.map_err(|error| files::problem(path, "write the file", &error))?;
             if args.json {
                 let file = path.display().to_string();
-                return print::json(&Exported { session_id: &session_id, file, bytes: bytes.len() });
+                return print::json(&ExportReport { session_id: &session_id, file, bytes: bytes.len() });
             }
-            print::note(&format!("{} in {}", print::size(bytes.len() as u64), path.display()));
+            print::note(&format!("wrote {} to {}", print::size(bytes.len() as u64), path.display()));
         }
         None if args.format == ExportFormat::Lariat && std::io::stdout().is_terminal() => {
-            let words = "an archive is binary and is not written to a terminal";
+            let words = "refused to write a binary archive to a terminal";
             return Err(Problem::new(Exit::Usage, words)
-                .next(format!("`lariat sessions export {} -o FILE`, or `--format jsonl`", args.id)));
+                .hint(format!("use `lariat sessions export {} -o FILE`, or `--format jsonl`", args.id)));
         }
         None if args.format == ExportFormat::Lariat => {
             let _ = std::io::stdout().write_all(&bytes);
@@ -86,38 +87,39 @@ pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Ended {
     Ok(Exit::Done)
 }
 
-/// Brings in a session from a file.
-pub(super) async fn import(service: &LocalService, args: &ImportArgs) -> Ended {
+pub(super) async fn import(service: &LocalService, args: &ImportArgs) -> CommandResult {
     let format = match args.format {
-        ImportFormat::Auto => guess(&args.file)?,
+        ImportFormat::Auto => detect_format(&args.file)?,
         format => format,
     };
     let (name, (session_id, notes)) = match format {
         ImportFormat::Lariat | ImportFormat::Auto => {
-            ("lariat", (archive(service, &args.file).await?, Vec::new()))
+            ("lariat", (import_archive(service, &args.file).await?, Vec::new()))
         }
-        ImportFormat::Claude => ("claude", foreign(service, &args.file, claude::import).await?),
-        ImportFormat::Codex => ("codex", foreign(service, &args.file, codex::import).await?),
-        ImportFormat::Codeloops => ("codeloops", foreign(service, &args.file, codeloops::import).await?),
+        ImportFormat::Claude => ("claude", import_foreign(service, &args.file, claude::import).await?),
+        ImportFormat::Codex => ("codex", import_foreign(service, &args.file, codex::import).await?),
+        ImportFormat::Codeloops => {
+            ("codeloops", import_foreign(service, &args.file, codeloops::import).await?)
+        }
     };
     if args.json {
-        let notes = notes.iter().map(|note| Unused { line: note.line, text: &note.text }).collect();
-        return print::json(&BroughtIn { session_id: &session_id, format: name, notes });
+        let notes = notes.iter().map(|note| ImportNote { line: note.line, text: &note.text }).collect();
+        return print::json(&ImportReport { session_id: &session_id, format: name, notes });
     }
     let file = args.file.display();
     notes.iter().for_each(|note| print::note(&format!("{file}:{}: {}", note.line, note.text)));
     print::line(session_id.as_str());
-    print::note(&format!("`lariat run --resume {session_id} \"…\"` goes on with it"));
+    print::note(&format!("continue it with `lariat run --resume {session_id} \"…\"`"));
     Ok(Exit::Done)
 }
 
-async fn archive(service: &LocalService, path: &Path) -> Result<SessionId, Problem> {
+async fn import_archive(service: &LocalService, path: &Path) -> Result<SessionId, Problem> {
     let file = BufReader::new(files::open(path)?);
     let imported = archive_file::import(&*service.archive(), file, None).await;
-    Ok(imported.map_err(|error| archived(error).at(path.display().to_string()))?.session_id)
+    Ok(imported.map_err(|error| archive_problem(error).at(path.display().to_string()))?.session_id)
 }
 
-async fn foreign(
+async fn import_foreign(
     service: &LocalService,
     path: &Path,
     read: fn(&[u8]) -> Result<Imported, InterchangeError>,
@@ -126,26 +128,26 @@ async fn foreign(
     let imported = read(&files::read(path)?).map_err(|error| {
         Problem::new(Exit::Failed, error.to_string())
             .at(place())
-            .next("say what the file is: `--format lariat|claude|codex|codeloops`")
+            .hint("name the format: `--format lariat|claude|codex|codeloops`")
     })?;
     service.bring_in(&imported).await.map_err(|error| match error {
         ServiceError::Store(StoreError::Conflict { .. }) => {
-            Problem::new(Exit::Session, format!("session {} is here already", imported.session_id))
+            Problem::new(Exit::Session, format!("session {} already exists", imported.session_id))
                 .at(place())
-                .next(format!("`lariat sessions show {}`", imported.session_id))
+                .hint(format!("`lariat sessions show {}`", imported.session_id))
         }
         error => Problem::from(error).at(place()),
     })?;
     Ok((imported.session_id, imported.notes))
 }
 
-/// What a file looks like: sessions of others are lines of JSON, each with a sign of its own.
-fn guess(path: &Path) -> Result<ImportFormat, Problem> {
+/// Detects the format of a file. Other programs write lines of JSON with characteristic fields.
+fn detect_format(path: &Path) -> Result<ImportFormat, Problem> {
     let mut beginning = Vec::new();
     let read = files::open(path)?.take(256 * 1024).read_to_end(&mut beginning);
-    read.map_err(|error| files::problem(path, "read", &error))?;
+    read.map_err(|error| files::problem(path, "read the file", &error))?;
     let text = String::from_utf8_lossy(&beginning);
-    let lines = text.lines().take(LOOKED_AT).filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let lines = text.lines().take(SAMPLE_LINES).filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let lines: Vec<Value> = lines.filter(Value::is_object).collect();
     let any = |fits: &dyn Fn(&Value) -> bool| lines.iter().any(fits);
     let has = |name: &'static str| move |line: &Value| line.get(name).is_some();
@@ -159,21 +161,21 @@ fn guess(path: &Path) -> Result<ImportFormat, Problem> {
     } else if any(&has("payload")) || any(&has("role")) {
         Ok(ImportFormat::Codex)
     } else {
-        Err(Problem::new(Exit::Failed, "nothing in this file says which program's session it is")
+        Err(Problem::new(Exit::Failed, "unknown session file format")
             .at(path.display().to_string())
-            .next("say what it is: `--format lariat|claude|codex|codeloops`"))
+            .hint("name the format: `--format lariat|claude|codex|codeloops`"))
     }
 }
 
-fn archived(error: ArchiveFileError) -> Problem {
+fn archive_problem(error: ArchiveFileError) -> Problem {
     let cause = error.to_string();
     match error {
         ArchiveFileError::Store(StoreError::Conflict { .. }) => {
-            Problem::new(Exit::Session, format!("another session of this id is here already: {cause}"))
+            Problem::new(Exit::Session, format!("a session with this id already exists: {cause}"))
         }
         ArchiveFileError::Store(error) => Problem::from(error),
-        ArchiveFileError::Damaged { .. } => Problem::new(Exit::Unsound, cause)
-            .next("export it again, or name its format: `--format lariat|claude|codex|codeloops`"),
+        ArchiveFileError::Damaged { .. } => Problem::new(Exit::VerificationFailed, cause)
+            .hint("export it again, or name its format: `--format lariat|claude|codex|codeloops`"),
         _ => Problem::new(Exit::Failed, cause),
     }
 }

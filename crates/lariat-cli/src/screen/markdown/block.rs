@@ -1,15 +1,15 @@
-//! Cuts Markdown into blocks, line by line.
+//! Splits Markdown into blocks, line by line.
 //!
-//! Owns when a block is complete: a paragraph, a quote or a table at an empty line or where something else begins; a list
-//! item when the next one begins; a line of fenced code at its end. Follows CommonMark where that is possible without
-//! knowing what comes later; what a block means is for the parser of blocks.
+//! A paragraph, quote or table ends at an empty line or where another block starts; a list item ends where the next one
+//! starts; fenced code is complete line by line. Follows CommonMark where that is possible without lookahead. `render`
+//! interprets the blocks.
 
-/// Bytes from which on a block is printed, complete or not.
+/// Maximum bytes of a block; a longer one is printed incomplete.
 const LIMIT: usize = 64 * 1024;
-/// Columns from which on a line is indented code.
+/// Indentation that makes a line code.
 const INDENTED: usize = 4;
 
-/// Something that can be printed.
+/// A part that can be printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// A block.
@@ -17,7 +17,7 @@ pub(super) enum Part {
         source: String,
         /// The number of an item in a numbered list.
         number: Option<u64>,
-        /// Whether an empty line comes before it.
+        /// Whether an empty line precedes it.
         gap: bool,
     },
     CodeStart {
@@ -27,7 +27,7 @@ pub(super) enum Part {
     CodeEnd,
 }
 
-/// A block that is not complete.
+/// An incomplete block.
 #[derive(Clone, Debug)]
 pub(super) struct OpenBlock {
     pub(super) source: String,
@@ -35,14 +35,14 @@ pub(super) struct OpenBlock {
     pub(super) gap: bool,
 }
 
-/// What is open.
+/// The kind of the open block.
 #[derive(Clone, Debug, Default)]
-enum Open {
+enum OpenKind {
     #[default]
     Nothing,
     Text,
     Item {
-        /// Where its content begins.
+        /// The column of its content.
         content: usize,
         fence: Option<Fence>,
     },
@@ -66,46 +66,46 @@ struct Marker {
     is_empty: bool,
 }
 
-/// The state between lines.
+/// The splitter, with its state between lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocks {
-    open: Open,
+    open: OpenKind,
     source: String,
     /// Whether the last line was empty.
     blank: bool,
-    /// The last item, if nothing else came after it.
+    /// The last item, if no other block followed it.
     last: Option<Marker>,
-    /// The item that is open.
+    /// The open item.
     marker: Option<Marker>,
-    /// Whether an empty line comes before what is open.
+    /// Whether an empty line precedes the open block.
     gap: bool,
 }
 
 impl Blocks {
-    /// Takes in a line without its end.
+    /// Adds a line, without its line ending.
     pub(super) fn line(&mut self, line: &str) -> Vec<Part> {
         let mut parts = Vec::new();
         let is_blank = line.trim().is_empty();
         match std::mem::take(&mut self.open) {
-            Open::Code(fence) if closes(line, &fence) => parts.push(Part::CodeEnd),
-            Open::Code(fence) => {
+            OpenKind::Code(fence) if closes(line, &fence) => parts.push(Part::CodeEnd),
+            OpenKind::Code(fence) => {
                 parts.push(Part::CodeLine(unindented(line, fence.indent).to_owned()));
-                self.open = Open::Code(fence);
+                self.open = OpenKind::Code(fence);
             }
-            Open::Item { content, fence } => self.in_item(line, is_blank, (content, fence), &mut parts),
-            Open::Text => self.in_text(line, is_blank, &mut parts),
-            Open::Nothing if is_blank => {}
-            Open::Nothing => self.begin(line, &mut parts),
+            OpenKind::Item { content, fence } => self.in_item(line, is_blank, (content, fence), &mut parts),
+            OpenKind::Text => self.in_text(line, is_blank, &mut parts),
+            OpenKind::Nothing if is_blank => {}
+            OpenKind::Nothing => self.begin(line, &mut parts),
         }
         if self.source.len() > LIMIT {
             self.end(&mut parts);
-            self.open = Open::Nothing;
+            self.open = OpenKind::Nothing;
         }
         self.blank = is_blank;
         parts
     }
 
-    /// The block that is open, as it would be if `pending` were its last line; none when that begins something else.
+    /// The open block as it would be if `pending` were its last line; `None` if `pending` starts another block.
     pub(super) fn open(&self, pending: &str) -> Option<OpenBlock> {
         let mut copy = self.clone();
         let ended = if pending.is_empty() { Vec::new() } else { copy.line(pending) };
@@ -121,15 +121,14 @@ impl Blocks {
         self.source.len()
     }
 
-    /// Whether nothing is open.
     pub(super) const fn is_closed(&self) -> bool {
-        matches!(self.open, Open::Nothing) && self.source.is_empty()
+        matches!(self.open, OpenKind::Nothing) && self.source.is_empty()
     }
 
-    /// Nothing follows.
+    /// Ends the input.
     pub(super) fn finish(&mut self) -> Vec<Part> {
         let mut parts = Vec::new();
-        if let Open::Code(_) = self.open {
+        if let OpenKind::Code(_) = self.open {
             parts.push(Part::CodeEnd);
         }
         self.end(&mut parts);
@@ -155,11 +154,11 @@ impl Blocks {
             Some(fence) if closes(inner, &fence) => None,
             Some(fence) => Some(fence),
             None if is_lazy => None,
-            // The item may hold others; a fence of theirs is deeper.
+            // The item may contain others, whose fences are indented deeper.
             None => opens(inner.trim_start()).map(|(fence, _)| fence),
         };
         self.add(line);
-        self.open = Open::Item { content, fence };
+        self.open = OpenKind::Item { content, fence };
     }
 
     fn in_text(&mut self, line: &str, is_blank: bool, parts: &mut Vec<Part>) {
@@ -180,16 +179,16 @@ impl Blocks {
             return self.begin(line, parts);
         }
         self.add(line);
-        self.open = Open::Text;
+        self.open = OpenKind::Text;
     }
 
-    /// A line that is not empty, with nothing open.
+    /// Starts a block with a nonempty line.
     fn begin(&mut self, line: &str, parts: &mut Vec<Part>) {
         self.gap = true;
         if let Some((fence, language)) = opens(line) {
             self.last = None;
             parts.push(Part::CodeStart { language: language.to_owned() });
-            self.open = Open::Code(fence);
+            self.open = OpenKind::Code(fence);
             return;
         }
         self.add(line);
@@ -207,9 +206,9 @@ impl Blocks {
                 let content = marker.content;
                 self.marker = Some(marker);
                 let inner = unindented(line, content);
-                self.open = Open::Item { content, fence: opens(inner).map(|(fence, _)| fence) };
+                self.open = OpenKind::Item { content, fence: opens(inner).map(|(fence, _)| fence) };
             }
-            None => self.open = Open::Text,
+            None => self.open = OpenKind::Text,
         }
     }
 
@@ -218,7 +217,7 @@ impl Blocks {
         self.source.push('\n');
     }
 
-    /// The open block is complete.
+    /// Completes the open block.
     fn end(&mut self, parts: &mut Vec<Part>) {
         let source = std::mem::take(&mut self.source);
         if source.is_empty() {
@@ -229,7 +228,7 @@ impl Blocks {
     }
 }
 
-/// Columns before the first letter.
+/// The indentation in columns.
 fn indent(line: &str) -> usize {
     let mut columns = 0;
     for letter in line.chars() {
@@ -242,7 +241,7 @@ fn indent(line: &str) -> usize {
     columns
 }
 
-/// The line without so many columns of space.
+/// Removes up to `columns` columns of indentation.
 fn unindented(line: &str, columns: usize) -> &str {
     let mut rest = line;
     let mut left = columns;
@@ -250,7 +249,7 @@ fn unindented(line: &str, columns: usize) -> &str {
         match (rest.strip_prefix(' '), rest.strip_prefix('\t')) {
             (Some(after), _) => (rest, left) = (after, left - 1),
             (_, Some(after)) => (rest, left) = (after, left.saturating_sub(INDENTED)),
-            // The marker of an item takes columns, too.
+            // An item's marker is part of the indentation.
             _ if columns <= INDENTED * 4 && marker(line).is_some_and(|marker| marker.content == columns) => {
                 return line.get(columns.min(line.len())..).unwrap_or_default();
             }
@@ -264,7 +263,7 @@ fn begins_block(line: &str) -> bool {
     opens(line).is_some() || is_heading(line) || is_rule(line) || is_quote(line) || marker(line).is_some()
 }
 
-/// The line without its indentation, unless it is indented code.
+/// The line without its indentation; `None` for indented code.
 fn outer(line: &str) -> Option<&str> {
     (indent(line) < INDENTED).then(|| line.trim_start_matches([' ', '\t']))
 }
@@ -289,7 +288,7 @@ fn is_rule(line: &str) -> bool {
     })
 }
 
-/// What makes a heading of the line before.
+/// Whether this line makes the previous one a heading.
 fn is_underline(line: &str) -> bool {
     outer(line).map(str::trim_end).is_some_and(|line| {
         !line.is_empty()
@@ -318,7 +317,7 @@ fn closes(line: &str, fence: &Fence) -> bool {
 }
 
 fn marker(line: &str) -> Option<Marker> {
-    /// Digits a number may have.
+    /// Maximum digits of an item number.
     const DIGITS: usize = 9;
     let before = indent(line);
     let line = outer(line)?;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The parts, one per line, for comparing.
+/// The parts as text, one per line.
 fn parts(source: &str) -> String {
     let mut blocks = Blocks::default();
     let mut parts: Vec<Part> = source.lines().flat_map(|line| blocks.line(line)).collect();
@@ -18,7 +18,7 @@ fn parts(source: &str) -> String {
 }
 
 #[test]
-fn paragraphs_end_at_empty_lines_and_where_something_else_begins() {
+fn paragraph_ends_at_empty_line_or_next_block() {
     insta::assert_snapshot!(parts("a\nb\n\nc\n# d\ne\n---\n> f\n> g\nh\n***\n| x |\n|---|\n| y |"), @r##"
     | "a\nb\n"
     | "c\n"
@@ -31,7 +31,7 @@ fn paragraphs_end_at_empty_lines_and_where_something_else_begins() {
 }
 
 #[test]
-fn list_items_are_blocks_and_keep_what_is_theirs() {
+fn list_item_keeps_its_nested_content() {
     insta::assert_snapshot!(parts("Text:\n- a\n  more\n\n  para\n- b\n  - c\n    ```rs\n    x\n\n    - y\n    ```\nlazy\n\nend"), @r#"
     | "Text:\n"
       "- a\n  more\n\n  para\n"
@@ -47,7 +47,7 @@ fn list_items_are_blocks_and_keep_what_is_theirs() {
 }
 
 #[test]
-fn fenced_code_comes_line_by_line() {
+fn fenced_code_is_emitted_by_line() {
     insta::assert_snapshot!(parts("```rust,ignore\nfn a() {}\n\n~~~\n``` no\n```\n~~~~\nb\n~~~\n~~~~\n  ```\n  c\n    d\n  ```\n```\nopen"), @r#"
     code "rust"
       > fn a() {}
@@ -70,7 +70,7 @@ fn fenced_code_comes_line_by_line() {
 }
 
 #[test]
-fn a_block_that_never_ends_is_cut() {
+fn splits_block_that_exceeds_the_limit() {
     let long = "word ".repeat(LIMIT / 20);
     let blocks = parts(&format!("{long}\n{long}\n{long}\n{long}\n{long}\n{long}\n"));
     assert!(blocks.lines().count() > 1);

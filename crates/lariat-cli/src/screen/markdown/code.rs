@@ -1,36 +1,36 @@
-//! Code in a reply, with its words in colours.
+//! Renders a code block with syntax highlighting.
 //!
-//! Owns when it is printed: at once where there is nothing to mark, else when the block ends, or piece by piece when it is
-//! long. Lines are never wrapped: code is copied.
+//! Code without highlighting is printed at once; otherwise at the end of the block, or in pieces if it is long. Lines are
+//! never wrapped, because users copy code.
 
 use lariat_tools::highlight::{Token, highlight, is_known};
 
-use crate::screen::look::{Look, Style};
 use crate::screen::text;
+use crate::screen::theme::{Style, Theme};
 
-/// Columns before a line of code.
+/// Indentation of code.
 const INDENT: &str = "  ";
-/// Lines after which a piece is printed.
+/// Lines per printed piece.
 const PIECE: usize = 200;
 
-/// A block of code that arrives.
+/// A code block that is still arriving.
 #[derive(Clone, Debug)]
 pub(super) struct Code {
     language: String,
-    look: Look,
-    /// Whether lines wait for the end of the piece.
+    theme: Theme,
+    /// Whether to collect lines until the piece ends, to highlight it.
     waits: bool,
     piece: String,
     lines: usize,
 }
 
 impl Code {
-    pub(super) fn new(language: &str, look: Look) -> Self {
-        let waits = look.colour && is_known(language);
-        Self { language: language.to_owned(), look, waits, piece: String::new(), lines: 0 }
+    pub(super) fn new(language: &str, theme: Theme) -> Self {
+        let waits = theme.colour && is_known(language);
+        Self { language: language.to_owned(), theme, waits, piece: String::new(), lines: 0 }
     }
 
-    /// Takes in a line and gives back what can be printed.
+    /// Adds a line and returns what can be printed.
     pub(super) fn line(&mut self, line: &str) -> String {
         if !self.waits {
             let style = match self.language.as_str() {
@@ -40,7 +40,7 @@ impl Code {
             };
             let line = text::line(line);
             let line =
-                if line.is_empty() { line } else { format!("{INDENT}{}", self.look.paint(style, &line)) };
+                if line.is_empty() { line } else { format!("{INDENT}{}", self.theme.paint(style, &line)) };
             return format!("{line}\n");
         }
         self.piece.push_str(line);
@@ -49,11 +49,11 @@ impl Code {
         if self.lines < PIECE { String::new() } else { self.finish() }
     }
 
-    /// What waits.
+    /// Returns the collected lines.
     pub(super) fn finish(&mut self) -> String {
         self.lines = 0;
         let piece = std::mem::take(&mut self.piece);
-        let mut shown = Marked { shown: String::new(), at_start: true, look: self.look };
+        let mut shown = HighlightedCode { shown: String::new(), at_start: true, theme: self.theme };
         let mut end = 0;
         for (range, token) in highlight(&self.language, &piece) {
             shown.put(Style::Plain, piece.get(end..range.start).unwrap_or_default());
@@ -65,21 +65,21 @@ impl Code {
     }
 }
 
-/// Code that is there as a whole, without an end of line after the last.
-pub(super) fn whole(language: &str, code: &str, look: &Look) -> String {
-    let mut block = Code::new(language, *look);
+/// Renders a complete code block.
+pub(super) fn render_block(language: &str, code: &str, theme: &Theme) -> String {
+    let mut block = Code::new(language, *theme);
     let mut shown: String = code.lines().map(|line| block.line(line)).collect();
     shown.push_str(&block.finish());
     shown
 }
 
-struct Marked {
+struct HighlightedCode {
     shown: String,
     at_start: bool,
-    look: Look,
+    theme: Theme,
 }
 
-impl Marked {
+impl HighlightedCode {
     fn put(&mut self, style: Style, code: &str) {
         for (at, part) in code.split('\n').enumerate() {
             if at > 0 {
@@ -89,7 +89,7 @@ impl Marked {
             if !part.is_empty() && std::mem::take(&mut self.at_start) {
                 self.shown.push_str(INDENT);
             }
-            self.shown.push_str(&self.look.paint(style, &text::line(part)));
+            self.shown.push_str(&self.theme.paint(style, &text::line(part)));
         }
     }
 }

@@ -1,37 +1,37 @@
-//! A table of a reply.
+//! Renders a Markdown table.
 //!
-//! Owns how its columns share the width: the widest gives way first, and its cells wrap. Where that is not enough, every
-//! row becomes a list of what its cells say.
+//! If the table is too wide, the widest column shrinks first and its cells wrap. If that is not enough, each row becomes a
+//! list of its cells.
 
 use pulldown_cmark::Alignment;
 
 use super::inline::{self, Piece};
-use crate::screen::look::{Look, Style};
+use crate::screen::theme::{Style, Theme};
 
-/// Columns that a column keeps.
+/// Minimum width of a column.
 const LEAST: usize = 4;
 
 type Cell = Vec<Piece>;
 
-/// A table while it is read.
+/// The table being read.
 #[derive(Debug, Default)]
 pub(super) struct Grid {
     pub(super) alignments: Vec<Alignment>,
-    /// The first is the header.
+    /// The first row is the header.
     pub(super) rows: Vec<Vec<Cell>>,
 }
 
 impl Grid {
-    /// Its lines, in at most so many columns.
-    pub(super) fn lines(&self, most: usize, look: &Look) -> Vec<String> {
+    /// The lines of the table, at most `most` columns wide.
+    pub(super) fn lines(&self, most: usize, theme: &Theme) -> Vec<String> {
         let columns = self.alignments.len();
-        let between = look.mark(" │ ", " | ");
+        let between = theme.mark(" │ ", " | ");
         let room = most.saturating_sub(3 * columns.saturating_sub(1));
         let mut widths: Vec<usize> = (0..columns).map(|at| self.widest(at)).collect();
         while widths.iter().sum::<usize>() > room {
             match widths.iter_mut().filter(|width| **width > LEAST).max() {
                 Some(width) => *width -= 1,
-                None => return self.as_list(most, look),
+                None => return self.as_list(most, theme),
             }
         }
         let mut lines = Vec::new();
@@ -43,15 +43,15 @@ impl Grid {
                 let shown = widths.iter().enumerate().map(|(column, width)| {
                     let cell =
                         cells.get(column).and_then(|cell| cell.get(line)).map_or(&[][..], Vec::as_slice);
-                    self.aligned(column, cell, *width, look)
+                    self.aligned(column, cell, *width, theme)
                 });
-                let shown = shown.collect::<Vec<_>>().join(&look.paint(Style::Dim, between));
+                let shown = shown.collect::<Vec<_>>().join(&theme.paint(Style::Dim, between));
                 lines.push(shown.trim_end().to_owned());
             }
             if at == 0 {
-                let dash = look.mark("─", "-");
+                let dash = theme.mark("─", "-");
                 let rule: Vec<String> = widths.iter().map(|width| dash.repeat(*width)).collect();
-                lines.push(look.paint(Style::Dim, &rule.join(look.mark("─┼─", "-+-"))));
+                lines.push(theme.paint(Style::Dim, &rule.join(theme.mark("─┼─", "-+-"))));
             }
         }
         lines
@@ -62,18 +62,18 @@ impl Grid {
         cells.map(|cell| inline::width(cell)).max().unwrap_or_default().max(1)
     }
 
-    fn aligned(&self, column: usize, cell: &[Piece], width: usize, look: &Look) -> String {
+    fn aligned(&self, column: usize, cell: &[Piece], width: usize, theme: &Theme) -> String {
         let free = width.saturating_sub(inline::width(cell));
         let before = match self.alignments.get(column) {
             Some(Alignment::Right) => free,
             Some(Alignment::Center) => free / 2,
             _ => 0,
         };
-        format!("{}{}{}", " ".repeat(before), inline::paint(cell, look), " ".repeat(free - before))
+        format!("{}{}{}", " ".repeat(before), inline::paint(cell, theme), " ".repeat(free - before))
     }
 
-    /// One line per cell, with the name of its column.
-    fn as_list(&self, most: usize, look: &Look) -> Vec<String> {
+    /// One line per cell, with the title of its column.
+    fn as_list(&self, most: usize, theme: &Theme) -> Vec<String> {
         let mut lines = Vec::new();
         let Some((header, rows)) = self.rows.split_first() else { return lines };
         for row in rows {
@@ -81,7 +81,7 @@ impl Grid {
                 let mut pieces = name.clone();
                 pieces.push(Piece::new(Style::Plain, ": "));
                 pieces.extend(cell.iter().cloned());
-                lines.extend(inline::wrap(&pieces, most).iter().map(|line| inline::paint(line, look)));
+                lines.extend(inline::wrap(&pieces, most).iter().map(|line| inline::paint(line, theme)));
             }
             lines.push(String::new());
         }

@@ -1,29 +1,28 @@
-//! Pieces of text in their styles, wrapped into lines.
+//! Wraps styled pieces of text into lines.
 //!
-//! Owns where a line breaks: between words; within one only where it is wider than the line. Styles and links end with
-//! every line and begin again on the next.
+//! A line breaks between words, and inside a word only if it is wider than the line. Styles and links end with each line and
+//! start again on the next.
 
 use std::rc::Rc;
 
-use crate::screen::look::{Look, Style};
 use crate::screen::text;
+use crate::screen::theme::{Style, Theme};
 
-/// A piece of text, neutralised. The text `\n` alone is a line break.
+/// A piece of neutralised text. The text `\n` alone is a line break.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) style: Style,
     pub(super) text: String,
-    /// Where it leads.
+    /// The link target.
     pub(super) link: Option<Rc<str>>,
 }
 
 impl Piece {
-    /// Untrusted text.
+    /// Neutralises an untrusted text.
     pub(super) fn new(style: Style, untrusted: &str) -> Self {
         Self { style, text: text::line(untrusted), link: None }
     }
 
-    /// The end of a line.
     pub(super) fn line_break() -> Self {
         Self { text: "\n".to_owned(), ..Self::default() }
     }
@@ -33,25 +32,25 @@ impl Piece {
     }
 }
 
-/// Columns that pieces take on one line.
+/// The width of pieces on one line.
 pub(super) fn width(pieces: &[Piece]) -> usize {
     pieces.iter().map(|piece| text::width(&piece.text)).sum()
 }
 
-/// Pieces as they are written.
-pub(super) fn paint(pieces: &[Piece], look: &Look) -> String {
+/// Applies styles and links.
+pub(super) fn paint(pieces: &[Piece], theme: &Theme) -> String {
     let mut shown = String::new();
     for piece in pieces {
-        let painted = look.paint(piece.style, &piece.text);
+        let painted = theme.paint(piece.style, &piece.text);
         match &piece.link {
-            Some(link) => shown.push_str(&look.link(link, &painted)),
+            Some(link) => shown.push_str(&theme.link(link, &painted)),
             None => shown.push_str(&painted),
         }
     }
     shown
 }
 
-/// Lines of at most so many columns.
+/// Wraps pieces into lines of at most `most` columns.
 pub(super) fn wrap(pieces: &[Piece], most: usize) -> Vec<Vec<Piece>> {
     let mut lines = Lines { most: most.max(1), ..Lines::default() };
     for piece in pieces {
@@ -100,7 +99,7 @@ impl Lines {
         if !self.line.is_empty() && width(&self.line) + needed > self.most {
             self.end_line();
         } else if let Some(mut space) = space {
-            // A space belongs to what it is within.
+            // A space takes the style of the text around it.
             let is_within =
                 self.line.last().is_some_and(|last| last.style == first.style && last.link == first.link);
             if !is_within {
@@ -124,7 +123,7 @@ impl Lines {
                     self.end_line();
                     continue;
                 }
-                // A letter wider than the line has to go somewhere.
+                // A character wider than the line still has to be placed.
                 (start, after) = rest.split_at(rest.chars().next().map_or(rest.len(), char::len_utf8));
             }
             self.add(piece.part(start));
@@ -142,8 +141,8 @@ impl Lines {
     }
 }
 
-/// Whether every mark in a text is closed, so that what follows does not change how it looks: code, emphasis and links
-/// that are complete, and nothing else that Markdown gives a meaning to. Asked of prose; in doubt, no.
+/// Whether later text cannot change how this text is rendered: code, emphasis and links are complete, and nothing else has a
+/// meaning in Markdown. For prose only; in doubt, returns false.
 pub(super) fn is_settled(text: &str) -> bool {
     let mut rest = text;
     let mut before = ' ';
@@ -170,12 +169,12 @@ pub(super) fn is_settled(text: &str) -> bool {
     true
 }
 
-/// The length of what begins with a mark and ends with another, without marks inside; none when it is not complete.
+/// The length of a span between two marks without marks inside; `None` if it is incomplete.
 fn closed(text: &str, open: &str, close: &str) -> Option<usize> {
     let inner = text.strip_prefix(open)?;
     let end = inner.find(close)?;
     let inside = inner.get(..end)?;
-    // In code and in addresses nothing else has a meaning.
+    // Inside code and addresses, other marks have no meaning.
     let marks: &[char] = match open {
         "`" => &['\n'],
         "(" => &['(', '<', ' ', '\\', '\n'],
@@ -183,7 +182,7 @@ fn closed(text: &str, open: &str, close: &str) -> Option<usize> {
     };
     let is_plain = !inside.is_empty() && !inside.contains(marks);
     let after = inner.get(end + close.len()..)?;
-    // The mark may grow: `**` is not two `*`, and what comes next is not known at the end.
+    // The mark may grow, since `**` is not two `*`, and the next character is unknown at the end.
     let is_over = after.chars().next().is_some_and(|next| !close.ends_with(next) && !next.is_alphanumeric());
     (is_plain && (is_over || close == "](")).then(|| open.len() + end + close.len())
 }

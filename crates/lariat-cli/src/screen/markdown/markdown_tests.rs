@@ -1,9 +1,9 @@
 use lariat_testkit::Seeded;
 
 use super::*;
-use crate::screen::samples::{assert_harmless, hostile, without_ours};
+use crate::screen::test_data::{assert_harmless, hostile, without_sequences};
 
-/// Texts that are tried; a failure names its seed.
+/// Number of random texts; a failure names its seed.
 const SEEDS: u64 = 1_500;
 
 const REPLY: &str = "\
@@ -56,8 +56,8 @@ hidden
 ";
 
 #[test]
-fn a_reply_without_colours() {
-    insta::assert_snapshot!(Markdown::whole(REPLY, Look::plain(60)), @r#"
+fn renders_reply_without_color() {
+    insta::assert_snapshot!(Markdown::whole(REPLY, Theme::plain(60)), @r#"
     # The parser
 
     It failed on trailing commas: see `parse_list` in the file
@@ -109,8 +109,8 @@ fn a_reply_without_colours() {
 }
 
 #[test]
-fn a_reply_on_a_narrow_terminal_without_unicode() {
-    insta::assert_snapshot!(Markdown::whole(REPLY, Look { unicode: false, ..Look::plain(28) }), @r#"
+fn renders_reply_on_narrow_ascii_terminal() {
+    insta::assert_snapshot!(Markdown::whole(REPLY, Theme { unicode: false, ..Theme::plain(28) }), @r#"
     # The parser
 
     It failed on trailing
@@ -171,8 +171,8 @@ fn a_reply_on_a_narrow_terminal_without_unicode() {
 }
 
 #[test]
-fn a_reply_in_colours() {
-    insta::assert_snapshot!(Markdown::whole(REPLY, Look::full(70)).replace('\u{1b}', "␛"), @r#"
+fn renders_reply_in_color() {
+    insta::assert_snapshot!(Markdown::whole(REPLY, Theme::full(70)).replace('\u{1b}', "␛"), @r#"
     ␛[1;36mThe parser␛[0m
 
     It failed on ␛[1mtrailing commas␛[0m: see ␛[36mparse_list␛[0m in ␛]8;;https://example.com/a.rs␛\␛[4;34mthe file␛[0m␛]8;;␛\, line 12, and
@@ -223,17 +223,17 @@ fn a_reply_in_colours() {
 }
 
 #[test]
-fn piped_text_passes_as_it_is_but_harmless() {
-    assert_eq!(Markdown::whole(REPLY, Look::piped()), REPLY);
+fn piped_text_is_unchanged_but_neutralised() {
+    assert_eq!(Markdown::whole(REPLY, Theme::piped()), REPLY);
     assert_eq!(
-        Markdown::whole("a\u{1b}[2Jb\tc          d\r\ne", Look::piped()),
+        Markdown::whole("a\u{1b}[2Jb\tc          d\r\ne", Theme::piped()),
         "a⟨U+001B⟩[2Jb\tc          d\ne"
     );
 }
 
 #[test]
-fn what_is_complete_is_printed_at_once() {
-    let mut markdown = Markdown::new(Look::plain(60));
+fn prints_complete_blocks_at_once() {
+    let mut markdown = Markdown::new(Theme::plain(60));
     assert_eq!(markdown.push("# Ti"), "");
     assert_eq!(markdown.push("tle\nSome te"), "# Title\n");
     assert_eq!(markdown.push("xt\nmore\n"), "");
@@ -247,8 +247,8 @@ fn what_is_complete_is_printed_at_once() {
 }
 
 #[test]
-fn long_code_is_printed_in_pieces() {
-    let mut markdown = Markdown::new(Look::full(60));
+fn prints_long_code_in_pieces() {
+    let mut markdown = Markdown::new(Theme::full(60));
     let mut shown = markdown.push("```rust\n");
     for _ in 0..200 {
         shown.push_str(&markdown.push("let a = 1;\n"));
@@ -257,24 +257,24 @@ fn long_code_is_printed_in_pieces() {
     shown.push_str(&markdown.push("let b = 2;\n"));
     assert_eq!(shown.lines().count(), 200);
     shown.push_str(&markdown.push("```\n"));
-    assert_eq!(without_ours(&shown).lines().last(), Some("  let b = 2;"));
+    assert_eq!(without_sequences(&shown).lines().last(), Some("  let b = 2;"));
 }
 
 #[test]
-fn a_link_whose_text_is_another_address_shows_both() {
-    let shown = without_ours(&Markdown::whole("[https://good.com](https://bad.com)", Look::full(80)));
+fn link_with_misleading_text_shows_its_target() {
+    let shown = without_sequences(&Markdown::whole("[https://good.com](https://bad.com)", Theme::full(80)));
     assert_eq!(shown, "https://good.com (https://bad.com)\n");
-    assert_eq!(without_ours(&Markdown::whole("[good](https://bad.com)", Look::full(80))), "good\n");
+    assert_eq!(without_sequences(&Markdown::whole("[good](https://bad.com)", Theme::full(80))), "good\n");
 }
 
 #[test]
-fn how_a_text_is_cut_on_its_way_makes_no_difference() {
+fn output_does_not_depend_on_chunking() {
     for seed in 0..SEEDS {
         let mut dice = Seeded::new(seed);
         let source = hostile(&mut dice);
-        let look = [Look::plain(30), Look::full(50), Look::piped()][dice.below(3) as usize];
-        let whole = Markdown::whole(&source, look);
-        let mut markdown = Markdown::new(look);
+        let theme = [Theme::plain(30), Theme::full(50), Theme::piped()][dice.below(3) as usize];
+        let whole = Markdown::whole(&source, theme);
+        let mut markdown = Markdown::new(theme);
         let mut shown = String::new();
         let mut rest = source.as_str();
         while !rest.is_empty() {
@@ -289,30 +289,30 @@ fn how_a_text_is_cut_on_its_way_makes_no_difference() {
 }
 
 #[test]
-fn no_text_gets_a_control_character_through() {
+fn output_has_no_control_characters() {
     for seed in 0..SEEDS {
         let mut dice = Seeded::new(seed ^ 0xBAD);
         let source = hostile(&mut dice);
-        for look in [Look::plain(1 + dice.below(60) as usize), Look::full(40)] {
-            assert_harmless(&Markdown::whole(&source, look), &format!("seed {seed}: {source:?}"));
+        for theme in [Theme::plain(1 + dice.below(60) as usize), Theme::full(40)] {
+            assert_harmless(&Markdown::whole(&source, theme), &format!("seed {seed}: {source:?}"));
         }
-        let piped = Markdown::whole(&source, Look::piped()).replace('\t', " ");
+        let piped = Markdown::whole(&source, Theme::piped()).replace('\t', " ");
         assert_harmless(&piped, &format!("seed {seed}: {source:?}"));
     }
 }
 
 #[test]
-fn no_line_but_code_is_wider_than_the_terminal() {
+fn only_code_lines_exceed_the_width() {
     let prose = REPLY.split("```").step_by(2).collect::<Vec<_>>().concat();
     for width in 12..100 {
-        for line in Markdown::whole(&prose, Look::plain(width)).lines() {
+        for line in Markdown::whole(&prose, Theme::plain(width)).lines() {
             assert!(text::width(line) <= width, "{width}: {line}");
         }
     }
 }
 
 #[test]
-fn nothing_of_a_text_is_lost() {
+fn keeps_all_text() {
     for (source, expected) in [
         ("[x]: https://a.b", "[x]: https://a.b\n"),
         ("<!-- note -->", "<!-- note -->\n"),
@@ -321,25 +321,25 @@ fn nothing_of_a_text_is_lost() {
         ("", ""),
         ("\n\n", ""),
     ] {
-        assert_eq!(Markdown::whole(source, Look::plain(60)), expected, "{source:?}");
+        assert_eq!(Markdown::whole(source, Theme::plain(60)), expected, "{source:?}");
     }
 }
 
 #[test]
-fn a_line_that_is_too_long_is_cut_in_the_same_place() {
+fn splits_overlong_line_at_a_fixed_position() {
     let source = format!("{}\nnext", "é".repeat(LINE / 2 + 5_000));
-    for look in [Look::plain(80), Look::piped()] {
-        let mut markdown = Markdown::new(look);
+    for theme in [Theme::plain(80), Theme::piped()] {
+        let mut markdown = Markdown::new(theme);
         let mut shown: String =
             source.split_inclusive(|_| true).map(|letter| markdown.push(letter)).collect();
         shown.push_str(&markdown.finish());
-        assert!(shown == Markdown::whole(&source, look));
+        assert!(shown == Markdown::whole(&source, theme));
     }
-    assert!(Markdown::whole(&source, Look::piped()) == source);
+    assert!(Markdown::whole(&source, Theme::piped()) == source);
 }
 
 #[test]
-fn deep_nesting_and_long_lines_are_bounded() {
+fn limits_output_for_deep_nesting_and_long_lines() {
     for source in [
         "> ".repeat(20_000),
         "- ".repeat(20_000),
@@ -347,15 +347,15 @@ fn deep_nesting_and_long_lines_are_bounded() {
         "x".repeat(300_000),
         "[".repeat(50_000),
     ] {
-        assert!(Markdown::whole(&source, Look::plain(40)).len() < 4_000_000);
+        assert!(Markdown::whole(&source, Theme::plain(40)).len() < 4_000_000);
     }
 }
 
 #[test]
-fn a_long_paragraph_is_given_out_before_it_is_complete() {
+fn prints_long_paragraph_before_it_ends() {
     let words = "A long paragraph with **bold words**, `code_like` and [a link](https://example.com/x) in it, which goes on \
                  and on so that only its last lines wait for more. ";
-    let mut markdown = Markdown::new(Look::plain(30));
+    let mut markdown = Markdown::new(Theme::plain(30));
     let mut early = String::new();
     for word in words.repeat(3).split_inclusive(' ') {
         early.push_str(&markdown.push(word));
@@ -363,11 +363,11 @@ fn a_long_paragraph_is_given_out_before_it_is_complete() {
     }
     assert!(early.lines().count() > 8, "{early}");
     let whole = early + &markdown.finish();
-    assert_eq!(whole, Markdown::whole(&words.repeat(3), Look::plain(30)));
+    assert_eq!(whole, Markdown::whole(&words.repeat(3), Theme::plain(30)));
 }
 
 #[test]
-fn an_open_mark_holds_its_paragraph_back() {
+fn open_mark_delays_its_paragraph() {
     for (source, is_settled) in [
         ("plain words, numbers 1.5 and a_name; done", true),
         ("**bold** and `code` and *more*, and [a](b) too", true),

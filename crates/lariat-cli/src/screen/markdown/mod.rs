@@ -1,12 +1,11 @@
-//! A model's reply for a terminal, while it arrives.
+//! Renders a model's Markdown reply for a terminal, while it arrives.
 //!
-//! - `block`: cuts the text into blocks, line by line.
-//! - `render`: a block as lines; `inline`, `grid` and `code` are its parts.
+//! - `block`: splits the text into blocks, line by line.
+//! - `render`: renders a block; `inline`, `grid` and `code` render its parts.
 //!
-//! Owns the order: what is given out is complete and does not change any more; what is not complete can be shown as a
-//! preview, which changes. How the text was cut on its way here makes no difference to what is given out in the end.
-//! Piped, the text passes as it is, neutralised.
-//! Invariant: no control character of the source comes out.
+//! Returned lines are complete and never change; the incomplete rest is available as a preview. The final output does not
+//! depend on how the text was split into chunks. In a pipe, the text is unchanged except that it is neutralised. No control
+//! character of the source is printed.
 
 mod block;
 mod code;
@@ -14,38 +13,37 @@ mod grid;
 mod inline;
 mod render;
 
-use super::look::Look;
 use super::text;
+use super::theme::Theme;
 use block::{Blocks, Part};
 use code::Code;
 
-/// Bytes from which on a line is cut: no person reads it as one.
+/// Maximum bytes of a line; a longer one is split.
 const LINE: usize = 64 * 1024;
-/// Lines at the end of an open block that stay a preview.
+/// Lines at the end of an open block that stay in the preview.
 const OPEN: usize = 3;
-/// Bytes of an open block beyond which nothing of it is given out early: that is not prose.
+/// Maximum bytes of an open block that is printed early; a longer one is not prose.
 const PROSE: usize = 8 * 1024;
 
-/// A text that arrives in pieces.
+/// A text that arrives in chunks.
 #[derive(Clone, Debug)]
 pub(crate) struct Markdown {
-    look: Look,
-    /// What arrived of the line that is not complete.
+    theme: Theme,
+    /// The incomplete last line.
     pending: String,
     blocks: Blocks,
     code: Option<Code>,
     has_printed: bool,
-    /// Lines of the open block that were given out before it was complete.
+    /// Lines of the open block that were already printed.
     settled: usize,
-    /// Bytes of the open block when that was tried last.
+    /// Bytes of the open block when early printing was last tried.
     tried: usize,
 }
 
 impl Markdown {
-    /// A text that has not begun.
-    pub(crate) fn new(look: Look) -> Self {
+    pub(crate) fn new(theme: Theme) -> Self {
         Self {
-            look,
+            theme,
             pending: String::new(),
             blocks: Blocks::default(),
             code: None,
@@ -55,16 +53,16 @@ impl Markdown {
         }
     }
 
-    /// A text that is there as a whole.
+    /// Renders a complete text.
     #[cfg(test)]
-    pub(crate) fn whole(source: &str, look: Look) -> String {
-        let mut markdown = Self::new(look);
+    pub(crate) fn whole(source: &str, theme: Theme) -> String {
+        let mut markdown = Self::new(theme);
         let mut shown = markdown.push(source);
         shown.push_str(&markdown.finish());
         shown
     }
 
-    /// Takes in a piece and gives back what is complete by now, with line ends.
+    /// Adds a chunk and returns the lines that are now complete.
     pub(crate) fn push(&mut self, delta: &str) -> String {
         self.pending.push_str(delta);
         let mut shown = String::new();
@@ -81,9 +79,9 @@ impl Markdown {
         shown
     }
 
-    /// The lines of what is not complete, as they would be if nothing followed.
+    /// The lines of the incomplete rest, as they would be if nothing followed.
     pub(crate) fn preview(&self) -> Vec<String> {
-        if !self.look.is_terminal
+        if !self.theme.is_terminal
             || (self.pending.is_empty() && self.blocks.is_closed() && self.code.is_none())
         {
             return Vec::new();
@@ -91,17 +89,17 @@ impl Markdown {
         self.clone().finish().lines().map(str::to_owned).collect()
     }
 
-    /// The lines of a long open block that what follows does not change, so that only its end waits.
+    /// Returns the lines of a long open block that later text cannot change.
     fn settle(&mut self) -> String {
         let length = self.blocks.len() + self.pending.len();
-        let due = self.tried + self.look.width / 2;
-        if !self.look.is_terminal || length < (self.look.width * OPEN).max(due) || length > PROSE {
+        let due = self.tried + self.theme.width / 2;
+        if !self.theme.is_terminal || length < (self.theme.width * OPEN).max(due) || length > PROSE {
             return String::new();
         }
         self.tried = length;
         let open = self.blocks.open(&self.pending).filter(|open| inline::is_settled(&open.source));
         let Some(open) = open else { return String::new() };
-        let rendered = render::block(&open.source, open.number, &self.look);
+        let rendered = render::block(&open.source, open.number, &self.theme);
         let settled = rendered.lines().count().saturating_sub(OPEN);
         if settled <= self.settled {
             return String::new();
@@ -112,23 +110,23 @@ impl Markdown {
         if is_first { self.spaced(open.gap, new) } else { new }
     }
 
-    /// Nothing follows: gives back the rest. After that, a new text can begin.
+    /// Ends the text and returns the rest. A new text may start afterwards.
     pub(crate) fn finish(&mut self) -> String {
         let pending = std::mem::take(&mut self.pending);
         let mut shown = if pending.is_empty() { String::new() } else { self.line(&pending, "") };
-        if self.look.is_terminal {
+        if self.theme.is_terminal {
             for part in self.blocks.finish() {
                 shown.push_str(&self.part(part));
             }
         }
-        *self = Self::new(self.look);
+        *self = Self::new(self.theme);
         shown
     }
 
     fn line(&mut self, line: &str, end: &str) -> String {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        if !self.look.is_terminal {
-            return format!("{}{end}", text::kept(line));
+        if !self.theme.is_terminal {
+            return format!("{}{end}", text::with_spacing(line));
         }
         let parts = self.blocks.line(line);
         parts.into_iter().map(|part| self.part(part)).collect()
@@ -137,7 +135,7 @@ impl Markdown {
     fn part(&mut self, part: Part) -> String {
         match part {
             Part::Block { source, number, gap } => {
-                let lines = render::block(&source, number, &self.look);
+                let lines = render::block(&source, number, &self.theme);
                 self.tried = 0;
                 match std::mem::take(&mut self.settled) {
                     0 => self.spaced(gap, lines),
@@ -145,7 +143,7 @@ impl Markdown {
                 }
             }
             Part::CodeStart { language } => {
-                self.code = Some(Code::new(&language, self.look));
+                self.code = Some(Code::new(&language, self.theme));
                 self.spaced(true, String::new())
             }
             Part::CodeLine(line) => self.code.as_mut().map(|code| code.line(&line)).unwrap_or_default(),
@@ -160,8 +158,8 @@ impl Markdown {
     }
 }
 
-/// The next whole line, what ended it, and what follows. Looks at no more than a line may have, so that the answer does
-/// not depend on how much arrived after it.
+/// The next complete line, its line ending, and the rest. Looks no further than the maximum line length, so that the result
+/// does not depend on how much text follows.
 fn next_line(text: &str) -> Option<(&str, &str, &str)> {
     let most = text.floor_char_boundary(LINE);
     let (start, rest) = text.split_at(most);

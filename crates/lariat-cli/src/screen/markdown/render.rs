@@ -1,7 +1,7 @@
-//! A block of Markdown as lines.
+//! Renders a block of Markdown as lines.
 //!
-//! Owns how headings, lists, quotes, links and the rest look. All text comes from the parser and is neutralised when it
-//! becomes a [`Piece`], after entities are decoded: `&#27;` is as harmless as the letter itself.
+//! All text comes from the parser and is neutralised when it becomes a [`Piece`], after entities are decoded, so `&#27;` is
+//! as harmless as the character itself.
 
 use std::rc::Rc;
 
@@ -10,31 +10,31 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use super::code;
 use super::grid::Grid;
 use super::inline::{self, Piece};
-use crate::screen::look::{Look, Style};
 use crate::screen::text;
+use crate::screen::theme::{Style, Theme};
 
-/// Columns of a rule.
+/// Width of a horizontal rule.
 const RULE: usize = 40;
-/// Bullets, by how deep the list is.
+/// Bullets by list depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "▪ "];
 
-/// The lines of a block, each with its end. `number` counts for the outermost list.
-pub(super) fn block(source: &str, number: Option<u64>, look: &Look) -> String {
+/// Renders a block as lines. `number` is the number of the first item of the outermost list.
+pub(super) fn block(source: &str, number: Option<u64>, theme: &Theme) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut writer = Writer { look, number, ..Writer::new(look) };
+    let mut writer = Writer { theme, number, ..Writer::new(theme) };
     for event in Parser::new_ext(source, options) {
         writer.event(event);
     }
     writer.flush();
     if writer.out.trim().is_empty() {
-        // What the parser swallows, such as where a link by name leads, is shown as it is.
-        let lines = text::lines(source.trim()).flat_map(|line| text::wrap(&line, look.width));
+        // The parser drops some text, such as link definitions: show the source.
+        let lines = text::lines(source.trim()).flat_map(|line| text::wrap(&line, theme.width));
         return lines.map(|line| format!("{line}\n")).collect();
     }
     writer.out
 }
 
-/// What stands before the lines of a quote or an item.
+/// The prefix of the lines of a quote or list item.
 #[derive(Debug)]
 struct Bar {
     first: String,
@@ -44,25 +44,25 @@ struct Bar {
 }
 
 struct Writer<'a> {
-    look: &'a Look,
+    theme: &'a Theme,
     number: Option<u64>,
     out: String,
     bars: Vec<Bar>,
     inline: Vec<Piece>,
     styles: Vec<Style>,
-    /// Links that are open: where they lead, and where their text begins.
+    /// Open links: target, and position of their text.
     links: Vec<(String, usize)>,
     lists: Vec<Option<u64>>,
-    /// Whether the next block comes after an empty line.
+    /// Whether an empty line precedes the next block.
     gap: bool,
     grid: Option<Grid>,
     code: Option<(String, String)>,
 }
 
 impl<'a> Writer<'a> {
-    const fn new(look: &'a Look) -> Self {
+    const fn new(theme: &'a Theme) -> Self {
         Self {
-            look,
+            theme,
             number: None,
             out: String::new(),
             bars: Vec::new(),
@@ -84,20 +84,21 @@ impl<'a> Writer<'a> {
                 Some((_, code)) => code.push_str(&text),
                 None => self.text(self.style(), &text),
             },
-            Event::Code(text) if self.look.colour => self.text(Style::Code, &text),
+            Event::Code(text) if self.theme.colour => self.text(Style::Code, &text),
             Event::Code(text) => self.text(Style::Code, &format!("`{text}`")),
             Event::SoftBreak => self.text(self.style(), " "),
             Event::HardBreak => self.inline.push(Piece::line_break()),
             Event::Html(html) | Event::InlineHtml(html) => self.html(&html),
             Event::Rule => {
                 self.start_block();
-                let rule = self.look.mark("─", "-").repeat(RULE.min(self.room()));
-                let rule = self.look.paint(Style::Dim, &rule);
+                let rule = self.theme.mark("─", "-").repeat(RULE.min(self.room()));
+                let rule = self.theme.paint(Style::Dim, &rule);
                 self.put(&rule);
                 self.gap = true;
             }
             Event::TaskListMarker(done) => {
-                let mark = if done { self.look.mark("☑ ", "[x] ") } else { self.look.mark("☐ ", "[ ] ") };
+                let mark =
+                    if done { self.theme.mark("☑ ", "[x] ") } else { self.theme.mark("☐ ", "[ ] ") };
                 self.text(Style::Plain, mark);
             }
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
@@ -112,13 +113,13 @@ impl<'a> Writer<'a> {
             Tag::Heading { level, .. } => {
                 self.start_block();
                 self.styles.push(Style::Heading);
-                if !self.look.colour {
+                if !self.theme.colour {
                     self.text(Style::Heading, &format!("{} ", "#".repeat(depth(level))));
                 }
             }
             Tag::BlockQuote(_) => {
                 self.start_block();
-                let bar = format!("{} ", self.look.paint(Style::Dim, self.look.mark("│", ">")));
+                let bar = format!("{} ", self.theme.paint(Style::Dim, self.theme.mark("│", ">")));
                 self.bars.push(Bar { first: bar.clone(), rest: bar, width: 2, is_fresh: true });
             }
             Tag::CodeBlock(kind) => {
@@ -181,7 +182,7 @@ impl<'a> Writer<'a> {
             }
             TagEnd::CodeBlock => {
                 if let Some((language, code)) = self.code.take() {
-                    for line in code::whole(&language, &code, self.look).lines() {
+                    for line in code::render_block(&language, &code, self.theme).lines() {
                         self.put(line);
                     }
                 }
@@ -217,7 +218,7 @@ impl<'a> Writer<'a> {
             }
             TagEnd::Table => {
                 if let Some(grid) = self.grid.take() {
-                    for line in grid.lines(self.room(), self.look) {
+                    for line in grid.lines(self.room(), self.theme) {
                         self.put(&line);
                     }
                 }
@@ -227,7 +228,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The address stays visible unless the terminal can show it, and when the text looks like another address.
+    /// Prints the target after the text if the terminal cannot link, or if the text looks like another address.
     fn end_link(&mut self) {
         self.styles.pop();
         let Some((address, start)) = self.links.pop() else { return };
@@ -235,7 +236,7 @@ impl<'a> Writer<'a> {
         let shown: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
         let visible = text::line(&address);
         let is_same = shown == visible || visible.strip_prefix("mailto:") == Some(&shown);
-        if self.look.can_link(&address) && (is_same || !looks_like_address(&shown)) {
+        if self.theme.can_link(&address) && (is_same || !looks_like_address(&shown)) {
             let link: Rc<str> = address.into();
             for piece in pieces {
                 piece.link = Some(Rc::clone(&link));
@@ -248,7 +249,7 @@ impl<'a> Writer<'a> {
     fn marker(&self) -> String {
         match self.lists.last() {
             Some(Some(number)) => format!("{number}. "),
-            _ if self.look.unicode => {
+            _ if self.theme.unicode => {
                 let depth = self.lists.len().saturating_sub(1) % BULLETS.len();
                 BULLETS.get(depth).copied().unwrap_or("• ").to_owned()
             }
@@ -257,7 +258,7 @@ impl<'a> Writer<'a> {
     }
 
     fn style(&self) -> Style {
-        // A heading is one, whatever is in it.
+        // Text in a heading keeps the heading's style.
         let heading = self.styles.first().filter(|style| **style == Style::Heading);
         heading.or(self.styles.last()).copied().unwrap_or_default()
     }
@@ -278,7 +279,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Ends what is open on the line, and leaves an empty line if one is due.
+    /// Ends the current line, and adds an empty line if one is due.
     fn start_block(&mut self) {
         self.flush();
         if std::mem::take(&mut self.gap) {
@@ -286,7 +287,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the text that was gathered.
+    /// Writes the collected text.
     fn flush(&mut self) {
         let mut pieces = std::mem::take(&mut self.inline);
         while pieces.last().is_some_and(|piece| piece.text == "\n") {
@@ -296,25 +297,25 @@ impl<'a> Writer<'a> {
             return;
         }
         for line in inline::wrap(&pieces, self.room()) {
-            let line = inline::paint(&line, self.look);
+            let line = inline::paint(&line, self.theme);
             self.put(&line);
         }
     }
 
-    /// Columns that are left for text.
+    /// Width left for text.
     fn room(&self) -> usize {
-        let (mut used, most) = (0, self.look.width / 2);
+        let (mut used, most) = (0, self.theme.width / 2);
         for bar in &self.bars {
             if used + bar.width <= most {
                 used += bar.width;
             }
         }
-        self.look.width.saturating_sub(used).max(1)
+        self.theme.width.saturating_sub(used).max(1)
     }
 
-    /// Writes a line behind its bars. Bars take half of the width at most.
+    /// Writes a line after its prefixes, which take at most half of the width.
     fn put(&mut self, line: &str) {
-        let (mut used, most) = (0, self.look.width / 2);
+        let (mut used, most) = (0, self.theme.width / 2);
         let mut shown = String::new();
         for bar in &mut self.bars {
             let is_fresh = std::mem::take(&mut bar.is_fresh);

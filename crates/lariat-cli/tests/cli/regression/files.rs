@@ -1,4 +1,4 @@
-//! Bugs in file tools, patches and git.
+//! Regression tests for file tools, patches and git.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
@@ -6,9 +6,9 @@ use std::process::Command;
 use lariat_testkit::server::{Answer, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::ground::{Ground, Ran};
+use crate::fixture::{Fixture, RunResult};
 
-/// A model that makes these calls, one after the other, and then says what came of them.
+/// A model that makes these tool calls in order, and then prints their results.
 fn calling(calls: Vec<(&'static str, Value)>) -> Script {
     Script::answer(move |request| {
         let results = results(&request.body);
@@ -21,7 +21,7 @@ fn calling(calls: Vec<(&'static str, Value)>) -> Script {
     })
 }
 
-/// The results of all calls of a conversation.
+/// The results of all tool calls in a request.
 fn results(body: &Value) -> Vec<String> {
     let messages = body["messages"].as_array().into_iter().flatten();
     let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
@@ -33,22 +33,22 @@ fn results(body: &Value) -> Vec<String> {
     found.collect()
 }
 
-fn git(ground: &Ground, words: &[&str]) {
-    let done = Command::new("git").arg("-C").arg(ground.workspace()).args(words).output().unwrap();
+fn git(fixture: &Fixture, words: &[&str]) {
+    let done = Command::new("git").arg("-C").arg(fixture.workspace()).args(words).output().unwrap();
     assert!(done.status.success(), "{words:?}: {done:?}");
 }
 
-/// Runs with the sandbox on, in a mode.
-fn confined(ground: &Ground, mode: &str) -> Ran {
-    let ran = ground.command(&["run", "go", "--mode", mode]).env("LARIAT_SANDBOX__ENABLED", "true").output();
+/// Runs with the sandbox enabled, in this mode.
+fn confined(fixture: &Fixture, mode: &str) -> RunResult {
+    let ran = fixture.command(&["run", "go", "--mode", mode]).env("LARIAT_SANDBOX__ENABLED", "true").output();
     let ran = ran.unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran { code: ran.status.code(), stdout: text(&ran.stdout), stderr: text(&ran.stderr) }
+    RunResult { code: ran.status.code(), stdout: text(&ran.stdout), stderr: text(&ran.stderr) }
 }
 
-/// S15: a background command swaps a directory for a link to `.git` while edits are judged.
+/// A background command swaps a directory for a link to `.git` while edits are checked.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_directory_that_becomes_a_link_after_the_decision_is_not_written() {
+async fn does_not_write_through_directory_swapped_for_link() {
     let swap = "import ctypes, os\nos.symlink('.git', 'l')\nlibc = ctypes.CDLL(None)\n\
         while True: libc.renameat2(-100, b'd', -100, b'l', 2)\n";
     // A search that succeeds after each edit keeps the loop detector from ending the run when many edits in a row are refused.
@@ -63,25 +63,25 @@ async fn a_directory_that_becomes_a_link_after_the_decision_is_not_written() {
         ("bash", json!({ "command": "sleep 0.3" })),
     ];
     calls.extend((0..150).flat_map(edit));
-    let ground = Ground::new(calling(calls)).await;
-    git(&ground, &["init", "-q"]);
-    std::fs::create_dir_all(ground.workspace().join("d")).unwrap();
-    ground.write("d/config", "[core]\n");
-    let ran = confined(&ground, "auto").expect(0);
-    // The control: the race was there, and edits were done and refused in it.
+    let fixture = Fixture::new(calling(calls)).await;
+    git(&fixture, &["init", "-q"]);
+    std::fs::create_dir_all(fixture.workspace().join("d")).unwrap();
+    fixture.write("d/config", "[core]\n");
+    let ran = confined(&fixture, "auto").expect(0);
+    // The control: the race took place, and some edits were refused.
     assert!(ran.stdout.contains("it leads to"), "{}", ran.stdout);
     for folder in [".git", "d", "l"] {
-        let folder = ground.workspace().join(folder);
+        let folder = fixture.workspace().join(folder);
         let is_repository = folder.join("HEAD").exists();
         let config = std::fs::read_to_string(folder.join("config")).unwrap_or_default();
         assert!(!is_repository || !config.contains("PWN"), "{}: {config}", folder.display());
     }
 }
 
-/// S15: rules on reading hold for the tools that look at many files, whatever path they are given.
+/// Read rules apply to tools that read many files, whatever path they are given.
 #[tokio::test(flavor = "multi_thread")]
 async fn denied_files_are_not_found_by_search_glob_list_or_map() {
-    let ground = Ground::new(calling(vec![
+    let fixture = Fixture::new(calling(vec![
         ("search", json!({ "pattern": "CANARY", "all": true })),
         ("search", json!({ "pattern": "CANARY", "path": "open" })),
         ("glob", json!({ "pattern": "**/*", "all": true })),
@@ -92,138 +92,138 @@ async fn denied_files_are_not_found_by_search_glob_list_or_map() {
     ]))
     .await;
     for folder in ["secrets", "open"] {
-        std::fs::create_dir_all(ground.workspace().join(folder)).unwrap();
+        std::fs::create_dir_all(fixture.workspace().join(folder)).unwrap();
     }
-    ground.write("secrets/key.rs", "fn canary_function() {} // CANARY-SECRET\n");
-    ground.write("open/plain.rs", "fn plain_function() {} // CANARY-PLAIN\n");
-    symlink("../secrets/key.rs", ground.workspace().join("open/link.rs")).unwrap();
-    let ran = ground.run(&["run", "go", "--deny", "Read(./secrets/**)"]).expect(0);
+    fixture.write("secrets/key.rs", "fn canary_function() {} // CANARY-SECRET\n");
+    fixture.write("open/plain.rs", "fn plain_function() {} // CANARY-PLAIN\n");
+    symlink("../secrets/key.rs", fixture.workspace().join("open/link.rs")).unwrap();
+    let ran = fixture.run(&["run", "go", "--deny", "Read(./secrets/**)"]).expect(0);
     assert!(ran.stdout.contains("CANARY-PLAIN") && ran.stdout.contains("plain.rs"), "{}", ran.stdout);
     for leak in ["CANARY-SECRET", "key.rs", "canary_function"] {
         assert!(!ran.stdout.contains(leak), "{leak}: {}", ran.stdout);
     }
-    // The map that the model is told at the beginning leaves it out, too.
-    let ran = ground
+    // The map in the first prompt omits it, too.
+    let ran = fixture
         .command(&["run", "go", "--deny", "Read(./secrets/**)"])
         .env("LARIAT_CONTEXT__MAP", "500")
         .output();
     assert!(ran.unwrap().status.success());
-    let sent = ground.requests().last().unwrap().body.to_string();
+    let sent = fixture.requests().last().unwrap().body.to_string();
     assert!(sent.contains("plain_function") && !sent.contains("canary_function"), "{sent}");
 }
 
-/// S15: what a person approves is what is written; everything else in the patch's way is made and taken away.
+/// An approved patch still works: directories are created and temporary files removed.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_allowed_patch_still_adds_moves_and_deletes() {
+async fn allowed_patch_adds_moves_and_deletes() {
     let patch = "*** Begin Patch\n*** Add File: new/deep/a.txt\n+a\n*** Delete File: gone.txt\n\
         *** Update File: old.txt\n*** Move to: moved/new.txt\n@@\n-one\n+two\n*** End Patch\n";
-    let ground = Ground::new(calling(vec![("apply_patch", json!({ "patch": patch }))])).await;
-    ground.write("gone.txt", "x\n");
-    ground.write("old.txt", "one\n");
+    let fixture = Fixture::new(calling(vec![("apply_patch", json!({ "patch": patch }))])).await;
+    fixture.write("gone.txt", "x\n");
+    fixture.write("old.txt", "one\n");
     let allow = ["--allow", "Edit(new/deep/a.txt)", "--allow", "Edit(gone.txt)", "--allow", "Edit(old.txt)"];
-    let refused = ground.run(&[&["run", "go", "--mode", "default"][..], &allow].concat());
-    assert!(!ground.workspace().join("new").exists(), "{}", refused.stdout);
+    let refused = fixture.run(&[&["run", "go", "--mode", "default"][..], &allow].concat());
+    assert!(!fixture.workspace().join("new").exists(), "{}", refused.stdout);
     let all = [&["run", "go", "--mode", "default"][..], &allow, &["--allow", "Edit(moved/new.txt)"]].concat();
-    let ran = ground.run(&all).expect(0);
-    let read = |path: &str| std::fs::read_to_string(ground.workspace().join(path)).unwrap_or_default();
+    let ran = fixture.run(&all).expect(0);
+    let read = |path: &str| std::fs::read_to_string(fixture.workspace().join(path)).unwrap_or_default();
     assert_eq!(
         (read("new/deep/a.txt").as_str(), read("moved/new.txt").as_str()),
         ("a\n", "two\n"),
         "{}",
         ran.stdout
     );
-    assert!(!ground.workspace().join("gone.txt").exists() && !ground.workspace().join("old.txt").exists());
-    let names = std::fs::read_dir(ground.workspace()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!fixture.workspace().join("gone.txt").exists() && !fixture.workspace().join("old.txt").exists());
+    let names = std::fs::read_dir(fixture.workspace()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with(".lariat-")));
 }
 
-/// S16: a second `+++` line moved a denied file to where it could be read.
+/// A second `+++` line must not move a denied file to a readable place.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_patch_with_a_second_header_changes_nothing() {
+async fn patch_with_second_header_changes_nothing() {
     let patch = "--- a/secrets/k\n+++ zzz\n+++ b/other\n@@ -1 +1 @@\n-CANARY-K\n+CANARY-K!\n";
     let hook = "--- /dev/null\n+++ b/x\n+++ b/.git/hooks/pre-commit\n@@ -0,0 +1 @@\n+touch PWN\n";
-    let ground = Ground::new(calling(vec![
+    let fixture = Fixture::new(calling(vec![
         ("apply_patch", json!({ "patch": patch })),
         ("apply_patch", json!({ "patch": hook })),
         ("read_file", json!({ "path": "other" })),
     ]))
     .await;
-    git(&ground, &["init", "-q"]);
-    std::fs::create_dir_all(ground.workspace().join("secrets")).unwrap();
-    ground.write("secrets/k", "CANARY-K\n");
+    git(&fixture, &["init", "-q"]);
+    std::fs::create_dir_all(fixture.workspace().join("secrets")).unwrap();
+    fixture.write("secrets/k", "CANARY-K\n");
     let deny = ["--deny", "Read(./secrets/**)", "--deny", "Edit(./secrets/**)"];
-    let ran = ground.run(&[&["run", "go", "--mode", "accept-edits"][..], &deny].concat()).expect(0);
+    let ran = fixture.run(&[&["run", "go", "--mode", "accept-edits"][..], &deny].concat()).expect(0);
     assert!(ran.stdout.contains("does not follow a line `--- ` of its own"), "{}", ran.stdout);
-    assert!(!ran.stdout.contains("CANARY-K!") && !ground.workspace().join("other").exists());
-    assert!(!ground.workspace().join(".git/hooks/pre-commit").exists());
-    assert_eq!(std::fs::read_to_string(ground.workspace().join("secrets/k")).unwrap(), "CANARY-K\n");
+    assert!(!ran.stdout.contains("CANARY-K!") && !fixture.workspace().join("other").exists());
+    assert!(!fixture.workspace().join(".git/hooks/pre-commit").exists());
+    assert_eq!(std::fs::read_to_string(fixture.workspace().join("secrets/k")).unwrap(), "CANARY-K\n");
 }
 
-/// A program of the workspace that leaves a mark and does what the real one does.
-fn plant(ground: &Ground, name: &str, mark: &str) {
-    let folder = ground.workspace().join(".venv/bin");
+/// Plants a program in the workspace that leaves a mark and then runs the real one.
+fn plant(fixture: &Fixture, name: &str, mark: &str) {
+    let folder = fixture.workspace().join(".venv/bin");
     std::fs::create_dir_all(&folder).unwrap();
-    let mark = ground.path(mark);
+    let mark = fixture.path(mark);
     let script = format!("#!/bin/sh\ntouch '{}'\nexec /usr/bin/{name} \"$@\"\n", mark.display());
     std::fs::write(folder.join(name), script).unwrap();
     std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// S18: an active virtual environment puts a folder of the workspace first in PATH.
+/// An active virtual environment puts a directory of the workspace first in PATH.
 #[tokio::test(flavor = "multi_thread")]
-async fn git_and_bash_are_not_taken_from_the_workspace() {
-    let ground = Ground::new(calling(vec![("bash", json!({ "command": "echo ran" }))])).await;
-    git(&ground, &["init", "-q"]);
-    plant(&ground, "git", "GIT-RAN");
-    plant(&ground, "bash", "BASH-RAN");
+async fn does_not_run_git_or_bash_from_the_workspace() {
+    let fixture = Fixture::new(calling(vec![("bash", json!({ "command": "echo ran" }))])).await;
+    git(&fixture, &["init", "-q"]);
+    plant(&fixture, "git", "GIT-RAN");
+    plant(&fixture, "bash", "BASH-RAN");
     let path =
-        format!("{}:.venv/bin:/usr/local/bin:/usr/bin:/bin", ground.workspace().join(".venv/bin").display());
+        format!("{}:.venv/bin:/usr/local/bin:/usr/bin:/bin", fixture.workspace().join(".venv/bin").display());
     for words in [&["run", "go"][..], &["doctor"]] {
-        let ran = ground.command(words).env("PATH", &path).output().unwrap();
+        let ran = fixture.command(words).env("PATH", &path).output().unwrap();
         let said = String::from_utf8_lossy(&ran.stdout).into_owned();
         assert!(words == ["doctor"] || said.contains("ran"), "{said}");
     }
-    assert!(!ground.path("GIT-RAN").exists() && !ground.path("BASH-RAN").exists());
-    let told = ground.requests()[0].body.to_string();
+    assert!(!fixture.path("GIT-RAN").exists() && !fixture.path("BASH-RAN").exists());
+    let reported = fixture.requests()[0].body.to_string();
     assert!(
-        told.contains("branch") || told.contains("main") || told.contains("master"),
-        "git was asked: {told}"
+        reported.contains("branch") || reported.contains("main") || reported.contains("master"),
+        "git was queried: {reported}"
     );
 }
 
-/// S18: a program that reads by its name does not, when the agent may have written it.
+/// A program that usually only reads is not trusted if the agent may have written it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rewritten_program_of_the_workspace_is_asked_about() {
+async fn asks_about_programs_shadowed_by_the_workspace() {
     let commands = ["pip --version", "ls", "timeout 5 ls", "cat readme"];
-    let ground = Ground::new(calling(
+    let fixture = Fixture::new(calling(
         commands.iter().map(|command| ("bash", json!({ "command": command }))).collect(),
     ))
     .await;
-    ground.write("readme", "CANARY-README\n");
-    plant(&ground, "pip", "PIP-RAN");
-    plant(&ground, "ls", "LS-RAN");
-    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", ground.workspace().join(".venv/bin").display());
-    let ran = ground.command(&["run", "go", "--mode", "default"]).env("PATH", &path).output().unwrap();
+    fixture.write("readme", "CANARY-README\n");
+    plant(&fixture, "pip", "PIP-RAN");
+    plant(&fixture, "ls", "LS-RAN");
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", fixture.workspace().join(".venv/bin").display());
+    let ran = fixture.command(&["run", "go", "--mode", "default"]).env("PATH", &path).output().unwrap();
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-    assert!(!ground.path("PIP-RAN").exists() && !ground.path("LS-RAN").exists(), "{said}");
-    assert!(said.contains("CANARY-README"), "what is not shadowed still runs: {said}");
-    let test = ground
+    assert!(!fixture.path("PIP-RAN").exists() && !fixture.path("LS-RAN").exists(), "{said}");
+    assert!(said.contains("CANARY-README"), "a program that is not shadowed still runs: {said}");
+    let test = fixture
         .command(&["permissions", "test", "Bash(ls)"])
         .env("PATH", &path)
         .env("LARIAT_MODE", "default")
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&test.stdout).into_owned();
-    assert!(!told.to_lowercase().starts_with("allow"), "{told}");
+    let reported = String::from_utf8_lossy(&test.stdout).into_owned();
+    assert!(!reported.to_lowercase().starts_with("allow"), "{reported}");
 }
 
-/// Makes a folder that git takes for a bare repository, with a monitor that leaves a mark.
-fn bare(ground: &Ground, folder: &str) {
-    let folder = ground.workspace().join(folder);
+/// Creates a directory that git takes for a bare repository, with a monitor that leaves a mark.
+fn bare(fixture: &Fixture, folder: &str) {
+    let folder = fixture.workspace().join(folder);
     std::fs::create_dir_all(folder.join("objects")).unwrap();
     std::fs::create_dir_all(folder.join("refs")).unwrap();
     std::fs::write(folder.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-    let mark = ground.path("MONITOR-RAN");
+    let mark = fixture.path("MONITOR-RAN");
     let config = format!(
         "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = \"touch '{}'; false\"\n",
         mark.display()
@@ -231,40 +231,40 @@ fn bare(ground: &Ground, folder: &str) {
     std::fs::write(folder.join("config"), config).unwrap();
 }
 
-/// S19: a folder with HEAD, config, objects and refs is a repository to git, and git obeys its configuration.
+/// Git treats a directory with HEAD, config, objects and refs as a repository, and obeys its configuration.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_that_looks_like_a_bare_repository_is_not_obeyed() {
-    let ground = Ground::new(calling(vec![
+async fn ignores_configuration_of_implicit_bare_repository() {
+    let fixture = Fixture::new(calling(vec![
         ("bash", json!({ "command": "git status" })),
         ("bash", json!({ "command": "cd sub && git status" })),
     ]))
     .await;
-    bare(&ground, ".");
-    bare(&ground, "sub");
-    let ran = ground.run(&["run", "go", "--mode", "bypass"]).expect(0);
-    assert!(!ground.path("MONITOR-RAN").exists(), "{}", ran.stdout);
+    bare(&fixture, ".");
+    bare(&fixture, "sub");
+    let ran = fixture.run(&["run", "go", "--mode", "bypass"]).expect(0);
+    assert!(!fixture.path("MONITOR-RAN").exists(), "{}", ran.stdout);
     assert!(ran.stdout.contains("bareRepository"), "{}", ran.stdout);
-    // The control: git does obey it where nothing is set.
-    let _ = Command::new("git").arg("status").current_dir(ground.workspace().join("sub")).output();
-    assert!(ground.path("MONITOR-RAN").exists());
+    // The control: plain git obeys it.
+    let _ = Command::new("git").arg("status").current_dir(fixture.workspace().join("sub")).output();
+    assert!(fixture.path("MONITOR-RAN").exists());
 }
 
-/// S19: trust covers what a repository's configuration includes, attributes and submodules.
+/// Trust covers included git configuration, attributes and submodules.
 #[tokio::test(flavor = "multi_thread")]
 async fn trust_ends_when_an_included_file_or_a_submodule_changes() {
-    let ground = Ground::new(calling(Vec::new())).await;
-    git(&ground, &["init", "-q"]);
-    git(&ground, &["config", "include.path", "../settings/git config"]);
+    let fixture = Fixture::new(calling(Vec::new())).await;
+    git(&fixture, &["init", "-q"]);
+    git(&fixture, &["config", "include.path", "../settings/git config"]);
     for folder in ["settings", "lib", ".git/modules/lib", ".git/info"] {
-        std::fs::create_dir_all(ground.workspace().join(folder)).unwrap();
+        std::fs::create_dir_all(fixture.workspace().join(folder)).unwrap();
     }
-    ground.write(".gitmodules", "[submodule \"lib\"]\n\tpath = lib\n\turl = x\n");
-    ground.write("lib/.git", "gitdir: ../.git/modules/lib\n");
-    ground.write(".git/modules/lib/config", "[core]\n\tbare = false\n\tworktree = ../../../lib\n");
-    ground.write("settings/git config", "[user]\n\tname = x\n[include]\n\tpath = more\n");
-    ground.write("settings/more", "[user]\n\tname = y\n");
+    fixture.write(".gitmodules", "[submodule \"lib\"]\n\tpath = lib\n\turl = x\n");
+    fixture.write("lib/.git", "gitdir: ../.git/modules/lib\n");
+    fixture.write(".git/modules/lib/config", "[core]\n\tbare = false\n\tworktree = ../../../lib\n");
+    fixture.write("settings/git config", "[user]\n\tname = x\n[include]\n\tpath = more\n");
+    fixture.write("settings/more", "[user]\n\tname = y\n");
     let standing = || {
-        let said = ground.run(&["trust", "--json"]).stdout;
+        let said = fixture.run(&["trust", "--json"]).stdout;
         serde_json::from_str::<Value>(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
     };
     for (path, text) in [
@@ -274,14 +274,14 @@ async fn trust_ends_when_an_included_file_or_a_submodule_changes() {
         (".git/modules/lib/config", "[core]\n\tbare = false\n\tfsmonitor = ./evil\n"),
         ("lib/.git", "gitdir: ../elsewhere\n"),
     ] {
-        ground.run(&["trust", "--yes"]).expect(0);
+        fixture.run(&["trust", "--yes"]).expect(0);
         assert!(is_trusted(&standing()), "{}", standing());
-        let before = std::fs::read(ground.workspace().join(path)).ok();
-        ground.write(path, text);
+        let before = std::fs::read(fixture.workspace().join(path)).ok();
+        fixture.write(path, text);
         assert!(!is_trusted(&standing()), "{path}: {}", standing());
         match before {
-            Some(bytes) => drop(ground.write(path, bytes)),
-            None => std::fs::remove_file(ground.workspace().join(path)).unwrap(),
+            Some(bytes) => drop(fixture.write(path, bytes)),
+            None => std::fs::remove_file(fixture.workspace().join(path)).unwrap(),
         }
     }
 }
@@ -290,10 +290,10 @@ fn is_trusted(said: &Value) -> bool {
     said["standing"] == "trusted"
 }
 
-/// S19: the repository of a folder inside the workspace is as protected as the workspace's own.
+/// A nested repository is protected like the workspace's own.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sandboxed_command_does_not_write_a_nested_repository() {
-    let ground = Ground::new(calling(vec![
+async fn sandboxed_command_cannot_write_nested_repository() {
+    let fixture = Fixture::new(calling(vec![
         ("bash", json!({ "command": "python3 -c \"open('vendor/lib/written', 'w'); open('vendor/lib/.git/config', 'a').write('[evil]')\"" })),
         (
             "edit_file",
@@ -301,21 +301,21 @@ async fn a_sandboxed_command_does_not_write_a_nested_repository() {
         ),
     ]))
     .await;
-    std::fs::create_dir_all(ground.workspace().join("vendor/lib")).unwrap();
-    git(&ground, &["init", "-q", "vendor/lib"]);
-    let config = ground.workspace().join("vendor/lib/.git/config");
+    std::fs::create_dir_all(fixture.workspace().join("vendor/lib")).unwrap();
+    git(&fixture, &["init", "-q", "vendor/lib"]);
+    let config = fixture.workspace().join("vendor/lib/.git/config");
     let before = std::fs::read_to_string(&config).unwrap();
-    let ran = confined(&ground, "auto").expect(0);
+    let ran = confined(&fixture, "auto").expect(0);
     assert_eq!(std::fs::read_to_string(&config).unwrap(), before, "{}", ran.stdout);
-    assert!(ground.workspace().join("vendor/lib/written").exists(), "{}", ran.stdout);
+    assert!(fixture.workspace().join("vendor/lib/written").exists(), "{}", ran.stdout);
 }
 
-/// S10: personal skills were listed and could not be read.
+/// Personal skills must be readable.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_personal_skill_is_read_and_not_written() {
+async fn personal_skill_is_readable_and_not_writable() {
     let home = ".claude/skills/greet/SKILL.md";
     let linked = ".claude/skills/linked/SKILL.md";
-    let ground = Ground::new(Script::answer(move |request| {
+    let fixture = Fixture::new(Script::answer(move |request| {
         let results = results(&request.body);
         let text = request.body.to_string();
         let place = |end: &str| {
@@ -345,7 +345,7 @@ async fn a_personal_skill_is_read_and_not_written() {
     }))
     .await;
     let put = |path: &str, text: &str| {
-        let path = ground.path(path);
+        let path = fixture.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     };
@@ -353,40 +353,40 @@ async fn a_personal_skill_is_read_and_not_written() {
     put(".claude/skills/greet/more.md", "CANARY-MORE\n");
     put("dotfiles/linked/SKILL.md", "---\nname: linked\ndescription: Links.\n---\nCANARY-LINKED\n");
     put(".claude/settings.json", "{}");
-    symlink(ground.path("dotfiles/linked"), ground.path(".claude/skills/linked")).unwrap();
-    let ran = ground.run(&["run", "go", "--mode", "default"]).expect(0);
+    symlink(fixture.path("dotfiles/linked"), fixture.path(".claude/skills/linked")).unwrap();
+    let ran = fixture.run(&["run", "go", "--mode", "default"]).expect(0);
     for canary in ["CANARY-SKILL", "CANARY-LINKED", "CANARY-MORE"] {
         assert!(ran.stdout.contains(canary), "{canary}: {}", ran.stdout);
     }
-    ground.run(&["run", "go", "--mode", "bypass"]).expect(0);
-    assert!(!ground.path(".claude/skills/greet/new.md").exists());
+    fixture.run(&["run", "go", "--mode", "bypass"]).expect(0);
+    assert!(!fixture.path(".claude/skills/greet/new.md").exists());
 }
 
-/// S27: an edit gave a new content the set-user-id bit of the old one.
+/// An edit must not keep the set-user-id bit.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edited_file_is_not_set_user_id() {
-    let ground = Ground::new(calling(vec![(
+async fn edited_file_loses_set_user_id_bit() {
+    let fixture = Fixture::new(calling(vec![(
         "edit_file",
         json!({ "path": "tool", "old_string": "one", "new_string": "two" }),
     )]))
     .await;
-    let tool = ground.write("tool", "one\n");
+    let tool = fixture.write("tool", "one\n");
     std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o6755)).unwrap();
-    ground.run(&["run", "go"]).expect(0);
+    fixture.run(&["run", "go"]).expect(0);
     assert_eq!(std::fs::read_to_string(&tool).unwrap(), "two\n");
     assert_eq!(std::fs::metadata(&tool).unwrap().permissions().mode() & 0o7777, 0o755);
 }
 
-/// S27: an export wrote the one-letter forms of terminal commands as they are.
+/// An export must not contain 8-bit control characters.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_export_shows_no_control_character_and_is_the_same_document() {
-    let ground =
-        Ground::new(Script::answer(|_| Turn::new().text("red \u{9b}31m and \u{202e}back").into())).await;
-    ground.run(&["run", "go"]).expect(0);
-    let listed = ground.run(&["sessions", "list", "--json"]).expect(0).json();
+async fn export_escapes_control_characters() {
+    let fixture =
+        Fixture::new(Script::answer(|_| Turn::new().text("red \u{9b}31m and \u{202e}back").into())).await;
+    fixture.run(&["run", "go"]).expect(0);
+    let listed = fixture.run(&["sessions", "list", "--json"]).expect(0).json();
     let id = listed[0]["session_id"].as_str().unwrap().to_owned();
     for format in ["jsonl", "claude"] {
-        let ran = ground.run(&["sessions", "export", &id, "--format", format]).expect(0);
+        let ran = fixture.run(&["sessions", "export", &id, "--format", format]).expect(0);
         assert!(!ran.stdout.contains(['\u{9b}', '\u{202e}']), "{}", ran.stdout);
         let text = Value::from(ran.lines()).to_string();
         assert!(text.contains("red \u{9b}31m and \u{202e}back"), "{text}");

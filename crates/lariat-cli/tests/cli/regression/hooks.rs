@@ -1,4 +1,4 @@
-//! Bugs in hooks and imported sessions.
+//! Regression tests for hooks and imported sessions.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use lariat_store::sqlite::SqliteStore;
 use lariat_testkit::server::{Script, Turn};
 use serde_json::{Value, json};
 
-use crate::ground::{Ground, last_result, text};
+use crate::fixture::{Fixture, last_result, text};
 
 const PATCH: &str =
     "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-one\n+two\n";
 
-/// A model that makes these calls, one after the other, and then repeats every result in its answer.
-async fn calling(calls: Vec<(&'static str, Value)>) -> Ground {
-    Ground::new(Script::answer(move |request| {
+/// A model that makes these tool calls in order, and then repeats every result in its answer.
+async fn calling(calls: Vec<(&'static str, Value)>) -> Fixture {
+    Fixture::new(Script::answer(move |request| {
         let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
         let results: Vec<String> = messages
             .iter()
@@ -36,97 +36,100 @@ async fn calling(calls: Vec<(&'static str, Value)>) -> Ground {
     .await
 }
 
-fn person(ground: &Ground, settings: &Value) {
-    std::fs::create_dir_all(ground.path(".claude")).unwrap();
-    std::fs::write(ground.path(".claude/settings.json"), settings.to_string()).unwrap();
+fn person(fixture: &Fixture, settings: &Value) {
+    std::fs::create_dir_all(fixture.path(".claude")).unwrap();
+    std::fs::write(fixture.path(".claude/settings.json"), settings.to_string()).unwrap();
 }
 
-fn project(ground: &Ground, settings: &Value) {
-    std::fs::create_dir_all(ground.workspace().join(".claude")).unwrap();
-    ground.write(".claude/settings.json", settings.to_string());
+fn project(fixture: &Fixture, settings: &Value) {
+    std::fs::create_dir_all(fixture.workspace().join(".claude")).unwrap();
+    fixture.write(".claude/settings.json", settings.to_string());
 }
 
 fn hook(event: &str, matcher: &str, command: &str) -> Value {
     json!({ "hooks": { event: [{ "matcher": matcher, "hooks": [{ "type": "command", "command": command }] }] } })
 }
 
-/// S2: a hook on Edit, Write or MultiEdit holds against every tool that writes.
+/// A hook on Edit, Write or MultiEdit covers every tool that writes.
 #[tokio::test(flavor = "multi_thread")]
 async fn hook_on_any_writer_blocks_apply_patch() {
     for matcher in ["Edit|Write|MultiEdit", "Edit", "Write", "MultiEdit", "apply_patch", "^(Edit|Write)$"] {
         let calls =
             vec![("read_file", json!({ "path": "a.txt" })), ("apply_patch", json!({ "patch": PATCH }))];
-        let ground = calling(calls).await;
-        ground.write("a.txt", "one\n");
-        ground.write("b.txt", "one\n");
-        person(&ground, &hook("PreToolUse", matcher, "echo no writes >&2; exit 2"));
-        let ran = ground.run(&["run", "change it"]).expect(0);
-        assert_eq!(std::fs::read_to_string(ground.workspace().join("a.txt")).unwrap(), "one\n", "{matcher}");
+        let fixture = calling(calls).await;
+        fixture.write("a.txt", "one\n");
+        fixture.write("b.txt", "one\n");
+        person(&fixture, &hook("PreToolUse", matcher, "echo no writes >&2; exit 2"));
+        let ran = fixture.run(&["run", "change it"]).expect(0);
+        assert_eq!(std::fs::read_to_string(fixture.workspace().join("a.txt")).unwrap(), "one\n", "{matcher}");
         assert!(ran.stdout.contains("no writes"), "{matcher}: {ran:?}");
     }
 }
 
-/// S2, U15: a hook is told of a patch once for each file, in the words of Claude Code's contract.
+/// A hook runs once for each file of a patch, with Claude Code's input format.
 #[tokio::test(flavor = "multi_thread")]
-async fn hook_is_told_of_each_file_of_a_patch_as_an_edit() {
-    let ground = calling(vec![("apply_patch", json!({ "patch": PATCH }))]).await;
-    ground.write("a.txt", "one\n");
-    ground.write("b.txt", "one\n");
-    let told = ground.path("told");
-    person(&ground, &hook("PreToolUse", "Edit|Write", &format!("cat >> {0}; echo >> {0}", told.display())));
-    ground.run(&["run", "change it"]).expect(0);
-    let told = std::fs::read_to_string(told).unwrap();
-    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let workspace = ground.workspace().canonicalize().unwrap();
-    for (input, file) in told.iter().zip(["a.txt", "b.txt"]) {
+async fn hook_runs_for_each_file_of_a_patch_as_an_edit() {
+    let fixture = calling(vec![("apply_patch", json!({ "patch": PATCH }))]).await;
+    fixture.write("a.txt", "one\n");
+    fixture.write("b.txt", "one\n");
+    let reported = fixture.path("told");
+    person(
+        &fixture,
+        &hook("PreToolUse", "Edit|Write", &format!("cat >> {0}; echo >> {0}", reported.display())),
+    );
+    fixture.run(&["run", "change it"]).expect(0);
+    let reported = std::fs::read_to_string(reported).unwrap();
+    let reported: Vec<Value> = reported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let workspace = fixture.workspace().canonicalize().unwrap();
+    for (input, file) in reported.iter().zip(["a.txt", "b.txt"]) {
         assert_eq!(input["tool_name"], "Edit");
         assert_eq!(input["permission_mode"], "bypassPermissions");
         assert_eq!(input["tool_input"]["file_path"], json!(workspace.join(file)));
         assert!(input["tool_input"]["new_string"].as_str().unwrap().contains("two"));
     }
-    assert_eq!(told.len(), 2);
-    assert_eq!(std::fs::read_to_string(ground.workspace().join("b.txt")).unwrap(), "two\n");
+    assert_eq!(reported.len(), 2);
+    assert_eq!(std::fs::read_to_string(fixture.workspace().join("b.txt")).unwrap(), "two\n");
 }
 
-/// S2: text for a running program passes the hooks on Bash.
+/// Hooks on Bash also check text for a running program.
 #[tokio::test(flavor = "multi_thread")]
 async fn hook_on_bash_blocks_text_for_a_running_command() {
     let calls = vec![("bash_input", json!({ "id": "bash_1", "text": "forbidden\n" }))];
-    let ground = calling(calls).await;
+    let fixture = calling(calls).await;
     person(
-        &ground,
+        &fixture,
         &hook(
             "PreToolUse",
             "Bash",
             "grep -q '\"command\":\"forbidden' && { echo not that >&2; exit 2; } || true",
         ),
     );
-    let ran = ground.run(&["run", "type it"]).expect(0);
+    let ran = fixture.run(&["run", "type it"]).expect(0);
     assert!(ran.stdout.contains("Denied: not that"), "{ran:?}");
 }
 
-/// S2: a bare rule for one tool that writes covers all of them.
+/// A bare rule for one writing tool covers all of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn deny_edit_covers_apply_patch_and_reads_cover_the_map() {
     let calls = vec![("apply_patch", json!({ "patch": PATCH })), ("repo_map", json!({}))];
-    let ground = calling(calls).await;
-    ground.write("a.txt", "one\n");
-    ground.write("b.txt", "one\n");
-    let ran = ground.run(&["run", "change it", "--deny", "Edit", "--deny", "Read"]).expect(0);
-    assert_eq!(std::fs::read_to_string(ground.workspace().join("a.txt")).unwrap(), "one\n");
+    let fixture = calling(calls).await;
+    fixture.write("a.txt", "one\n");
+    fixture.write("b.txt", "one\n");
+    let ran = fixture.run(&["run", "change it", "--deny", "Edit", "--deny", "Read"]).expect(0);
+    assert_eq!(std::fs::read_to_string(fixture.workspace().join("a.txt")).unwrap(), "one\n");
     assert_eq!(ran.stdout.matches("Denied: ").count(), 2, "{ran:?}");
 }
 
-/// L8: a denial says so once.
+/// A denial has a single prefix.
 #[tokio::test(flavor = "multi_thread")]
 async fn denial_has_one_prefix() {
-    let ground = calling(vec![("bash", json!({ "command": "touch made" }))]).await;
-    let ran = ground.run(&["run", "make it", "--deny", "Bash(touch *)"]).expect(0);
+    let fixture = calling(vec![("bash", json!({ "command": "touch made" }))]).await;
+    let ran = fixture.run(&["run", "make it", "--deny", "Bash(touch *)"]).expect(0);
     assert!(ran.stdout.starts_with("done: Denied: `touch made`: the rule"), "{ran:?}");
     assert_eq!(ran.stdout.matches("Denied").count(), 1, "{ran:?}");
 }
 
-/// S14: what a sandboxed command, or anything else, wrote into a hook's script does not run.
+/// A hook does not run if anything changed its script.
 #[tokio::test(flavor = "multi_thread")]
 async fn hook_whose_script_changed_does_not_run() {
     for (command, script) in [
@@ -136,64 +139,64 @@ async fn hook_whose_script_changed_does_not_run() {
         ("python3 -m tools.h", "tools/h.py"),
         ("make -s check", "Makefile"),
     ] {
-        // In bypass, and without a sandbox: nothing but the hash is left.
+        // In bypass mode and without a sandbox, only the hash protects.
         let write = format!("printf 'changed\\n' > {script}");
         let calls = vec![("bash", json!({ "command": write })), ("bash", json!({ "command": "echo after" }))];
-        let ground = calling(calls).await;
-        std::fs::create_dir_all(ground.workspace().join("tools")).unwrap();
-        let path =
-            ground.write(script, if script == "Makefile" { "check:\n\ttrue\n" } else { "#!/bin/sh\ntrue\n" });
+        let fixture = calling(calls).await;
+        std::fs::create_dir_all(fixture.workspace().join("tools")).unwrap();
+        let path = fixture
+            .write(script, if script == "Makefile" { "check:\n\ttrue\n" } else { "#!/bin/sh\ntrue\n" });
         if script.ends_with(".py") {
-            ground.write(script, "pass\n");
+            fixture.write(script, "pass\n");
         }
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        project(&ground, &hook("PreToolUse", "", command));
-        ground.run(&["trust", "--yes"]).expect(0);
-        let ran = ground.run(&["run", "try it"]).expect(0);
+        project(&fixture, &hook("PreToolUse", "", command));
+        fixture.run(&["trust", "--yes"]).expect(0);
+        let ran = fixture.run(&["run", "try it"]).expect(0);
         let why = format!("`{script}` changed since the hook was trusted");
         assert!(ran.stdout.contains(&why), "{command}: {ran:?}");
         assert!(
             !ran.stdout.contains("after\n"),
-            "{command}: the call of a hook that cannot run is blocked: {ran:?}"
+            "{command}: a tool call is blocked if its hook cannot run: {ran:?}"
         );
     }
 }
 
-/// S14: a hook of a project runs in the sandbox, unless the person says otherwise; a project cannot.
+/// A project's hook runs in the sandbox; only the user can change that.
 #[tokio::test(flavor = "multi_thread")]
-async fn project_hook_cannot_write_outside_of_the_workspace() {
+async fn project_hook_cannot_write_outside_the_workspace() {
     for (setting, escapes) in [("true", false), ("false", true)] {
-        let ground = calling(vec![("bash", json!({ "command": "true" }))]).await;
-        let mark = ground.path("ESCAPED");
-        project(&ground, &hook("PostToolUse", "", &format!("touch {}", mark.display())));
-        ground.write("lariat.toml", "[sandbox]\nhooks = false\n");
-        ground.run(&["trust", "--yes"]).expect(0);
-        let mut command = ground.command(&["run", "try it", "--mode", "auto"]);
+        let fixture = calling(vec![("bash", json!({ "command": "true" }))]).await;
+        let mark = fixture.path("ESCAPED");
+        project(&fixture, &hook("PostToolUse", "", &format!("touch {}", mark.display())));
+        fixture.write("lariat.toml", "[sandbox]\nhooks = false\n");
+        fixture.run(&["trust", "--yes"]).expect(0);
+        let mut command = fixture.command(&["run", "try it", "--mode", "auto"]);
         command.env("LARIAT_SANDBOX__ENABLED", "true").env("LARIAT_SANDBOX__HOOKS", setting);
         let output = command.output().unwrap();
         assert_eq!(mark.exists(), escapes, "{setting}: {output:?}");
     }
 }
 
-/// S14: a hook of the person's own does not run files of a workspace that is not trusted.
+/// The user's own hook does not run files of an untrusted workspace.
 #[tokio::test(flavor = "multi_thread")]
 async fn personal_hook_does_not_run_a_script_of_an_untrusted_workspace() {
-    let ground = calling(vec![("bash", json!({ "command": "echo ran" }))]).await;
-    std::fs::create_dir_all(ground.workspace().join("tools")).unwrap();
-    ground.write("tools/h.sh", "#!/bin/sh\ntouch \"$CLAUDE_PROJECT_DIR\"/hooked\n");
-    person(&ground, &hook("PreToolUse", "Bash", "sh \"$CLAUDE_PROJECT_DIR\"/tools/h.sh"));
-    let ran = ground.run(&["run", "try it"]).expect(0);
-    assert!(!ground.workspace().join("hooked").exists());
-    assert!(ran.stdout.contains("is not trusted"), "{ran:?}");
+    let fixture = calling(vec![("bash", json!({ "command": "echo ran" }))]).await;
+    std::fs::create_dir_all(fixture.workspace().join("tools")).unwrap();
+    fixture.write("tools/h.sh", "#!/bin/sh\ntouch \"$CLAUDE_PROJECT_DIR\"/hooked\n");
+    person(&fixture, &hook("PreToolUse", "Bash", "sh \"$CLAUDE_PROJECT_DIR\"/tools/h.sh"));
+    let ran = fixture.run(&["run", "try it"]).expect(0);
+    assert!(!fixture.workspace().join("hooked").exists());
+    assert!(ran.stdout.contains("untrusted workspace"), "{ran:?}");
     assert!(ran.stderr.contains("lariat trust"), "{ran:?}");
-    ground.run(&["trust", "--yes"]).expect(0);
-    let ran = ground.run(&["run", "try it"]).expect(0);
-    assert!(ground.workspace().join("hooked").exists() && ran.stdout.contains("ran"), "{ran:?}");
+    fixture.run(&["trust", "--yes"]).expect(0);
+    let ran = fixture.run(&["run", "try it"]).expect(0);
+    assert!(fixture.workspace().join("hooked").exists() && ran.stdout.contains("ran"), "{ran:?}");
 }
 
 /// A model that wants to run `touch made` on every prompt.
-async fn making() -> Ground {
-    Ground::new(Script::answer(|request| {
+async fn making() -> Fixture {
+    Fixture::new(Script::answer(|request| {
         let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
         let last =
             messages.last().and_then(|message| message["content"].as_array().cloned()).unwrap_or_default();
@@ -207,10 +210,10 @@ async fn making() -> Ground {
     .await
 }
 
-/// A session of somebody else's, in a file: it approved `touch made` for the session, and was cut after that where asked.
-async fn approved_elsewhere(ground: &Ground, cut: bool) -> SessionId {
-    ground.run(&["run", "make it", "--mode", "default"]).expect(0);
-    let events = ground.journal().await;
+/// Exports a foreign session that approved `touch made` for the session; with `cut`, it ends right after that.
+async fn approved_elsewhere(fixture: &Fixture, cut: bool) -> SessionId {
+    fixture.run(&["run", "make it", "--mode", "default"]).expect(0);
+    let events = fixture.journal().await;
     let approve = |event: &Event| {
         let mut record = EventRecord::clone(event);
         if let AgentEvent::PermissionDecided { decision, .. } = &mut record.event {
@@ -226,47 +229,47 @@ async fn approved_elsewhere(ground: &Ground, cut: bool) -> SessionId {
     let session = SessionId::from("elsewhere");
     let epoch = store.claim(&session).await.unwrap();
     store.append(Append::new(&session, epoch, 0, &events)).await.unwrap();
-    let mut file = std::fs::File::create(ground.path("session.lariat")).unwrap();
+    let mut file = std::fs::File::create(fixture.path("session.lariat")).unwrap();
     archive_file::export(&store, &session, &mut file).await.unwrap();
     session
 }
 
-/// S13: neither a call that was approved elsewhere nor what was approved for the session runs here.
+/// Approvals in an imported session do not apply here.
 #[tokio::test(flavor = "multi_thread")]
 async fn imported_session_carries_no_approval() {
     for cut in [false, true] {
         for fork in [false, true] {
-            let ground = making().await;
-            let session = approved_elsewhere(&ground, cut).await;
-            let file = ground.path("session.lariat");
-            ground.run(&["sessions", "import", file.to_str().unwrap()]).expect(0);
-            let shown = ground.run(&["sessions", "show", session.as_str()]).expect(0);
+            let fixture = making().await;
+            let session = approved_elsewhere(&fixture, cut).await;
+            let file = fixture.path("session.lariat");
+            fixture.run(&["sessions", "import", file.to_str().unwrap()]).expect(0);
+            let shown = fixture.run(&["sessions", "show", session.as_str()]).expect(0);
             assert!(shown.stdout.contains("imported   lariat session elsewhere"), "{shown:?}");
             let id = if fork {
-                ground.run(&["sessions", "fork", session.as_str()]).expect(0).stdout.trim().to_owned()
+                fixture.run(&["sessions", "fork", session.as_str()]).expect(0).stdout.trim().to_owned()
             } else {
                 session.to_string()
             };
             let mut words = vec!["run", "--resume", &id, "--mode", "default"];
             words.extend((!cut).then_some("go on"));
-            let ran = ground.run(&words);
-            assert!(!ground.workspace().join("made").exists(), "cut {cut}, fork {fork}: {ran:?}");
+            let ran = fixture.run(&words);
+            assert!(!fixture.workspace().join("made").exists(), "cut {cut}, fork {fork}: {ran:?}");
             assert!(ran.stderr.contains("this session was imported"), "cut {cut}, fork {fork}: {ran:?}");
-            // The same session goes on where somebody may approve it.
-            let ran = ground.run(&["run", "--resume", &id, "again", "--mode", "bypass"]).expect(0);
-            assert!(ground.workspace().join("made").exists() && ran.stdout.contains("done"), "{ran:?}");
+            // The control: the session continues if the mode allows it.
+            let ran = fixture.run(&["run", "--resume", &id, "again", "--mode", "bypass"]).expect(0);
+            assert!(fixture.workspace().join("made").exists() && ran.stdout.contains("done"), "{ran:?}");
         }
     }
 }
 
-/// S13: a file that is imported cannot say that this machine took it over.
+/// An imported file cannot claim that this machine took it over.
 #[tokio::test(flavor = "multi_thread")]
 async fn archive_cannot_take_itself_over() {
-    let ground = making().await;
-    let session = approved_elsewhere(&ground, true).await;
-    let first = std::fs::read(ground.path("session.lariat")).unwrap();
+    let fixture = making().await;
+    let session = approved_elsewhere(&fixture, true).await;
+    let first = std::fs::read(fixture.path("session.lariat")).unwrap();
     let inner = archive_file::check(&first[..]).unwrap().chain.to_string();
-    // Somebody imported it, took it over and approved the call: all of that is theirs.
+    // Another machine imported it, took it over and approved the tool call.
     let store = SqliteStore::in_memory().await.unwrap();
     archive_file::import(&store, std::io::Cursor::new(&first), None).await.unwrap();
     let events = store.read(&session, 0, usize::MAX).await.unwrap();
@@ -282,10 +285,13 @@ async fn archive_cannot_take_itself_over() {
     }
     let epoch = store.claim(&session).await.unwrap();
     store.append(Append::new(&session, epoch, next, &more)).await.unwrap();
-    let mut file = std::fs::File::create(ground.path("again.lariat")).unwrap();
+    let mut file = std::fs::File::create(fixture.path("again.lariat")).unwrap();
     archive_file::export(&store, &session, &mut file).await.unwrap();
-    ground.run(&["sessions", "import", ground.path("again.lariat").to_str().unwrap()]).expect(0);
-    let ran = ground.run(&["run", "--resume", session.as_str(), "--mode", "default"]);
-    assert!(!ground.workspace().join("made").exists(), "{ran:?}");
-    assert!(last_result(&ground.requests().last().unwrap().body).is_some(), "the call was answered: {ran:?}");
+    fixture.run(&["sessions", "import", fixture.path("again.lariat").to_str().unwrap()]).expect(0);
+    let ran = fixture.run(&["run", "--resume", session.as_str(), "--mode", "default"]);
+    assert!(!fixture.workspace().join("made").exists(), "{ran:?}");
+    assert!(
+        last_result(&fixture.requests().last().unwrap().body).is_some(),
+        "the tool call has a result: {ran:?}"
+    );
 }

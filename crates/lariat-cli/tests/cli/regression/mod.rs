@@ -1,6 +1,4 @@
-//! One test for each bug that the program had, named after what went wrong.
-//!
-//! Each test runs the real program, and failed before the fix it belongs to.
+//! Regression tests: each runs the real program, and failed before its bug was fixed.
 
 mod commands;
 mod embed;

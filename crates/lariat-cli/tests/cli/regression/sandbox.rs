@@ -1,4 +1,4 @@
-//! Bugs in the sandbox, seen from outside of the program.
+//! Regression tests for the sandbox, from outside the program.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,25 +10,25 @@ use lariat_testkit::server::{Script, Turn};
 use serde_json::{Value, json};
 
 use crate::asking::shows;
-use crate::ground::{Ground, last_result, wait_for};
+use crate::fixture::{Fixture, last_result, wait_for};
 
-/// A model that makes one call of `bash` and repeats its result.
-async fn calling(arguments: Value) -> Ground {
-    Ground::new(Script::answer(move |request| match last_result(&request.body) {
+/// A model that calls `bash` once and repeats its result.
+async fn calling(arguments: Value) -> Fixture {
+    Fixture::new(Script::answer(move |request| match last_result(&request.body) {
         None => Turn::new().call("toolu_1", "bash", &arguments).into(),
         Some((_, said, _)) => Turn::new().text(format!("It says: {said}")).into(),
     }))
     .await
 }
 
-/// A model that runs one command and repeats what it printed.
-async fn running(command: &str) -> Ground {
+/// A model that runs one command and repeats its output.
+async fn running(command: &str) -> Fixture {
     calling(json!({ "command": command })).await
 }
 
-/// The program with a sandbox.
-fn confined(ground: &Ground, mode: &str) -> Command {
-    let mut command = ground.command(&["run", "--mode", mode, "do it"]);
+/// The program with the sandbox enabled.
+fn confined(fixture: &Fixture, mode: &str) -> Command {
+    let mut command = fixture.command(&["run", "--mode", mode, "do it"]);
     command.env("LARIAT_SANDBOX__ENABLED", "true");
     command
 }
@@ -46,41 +46,41 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// S6: while a command ran, empty `.git`, `.claude`, … appeared in the user's folder, and stayed after a kill.
+/// The sandbox must not create `.git`, `.claude`, … in the user's directory, not even after a kill.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_that_runs_or_is_killed_leaves_nothing_of_the_sandbox_behind() {
-    let ground = running("touch began; sleep 30").await;
-    let mut child = confined(&ground, "auto").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let began = ground.workspace().join("began");
+async fn sandbox_leaves_no_files_during_a_command_or_after_a_kill() {
+    let fixture = running("touch began; sleep 30").await;
+    let mut child = confined(&fixture, "auto").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let began = fixture.workspace().join("began");
     wait_for("the command", || began.exists());
-    assert_eq!(names(&ground.workspace()), ["began"]);
+    assert_eq!(names(&fixture.workspace()), ["began"]);
     child.kill().unwrap();
     child.wait().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(300));
-    assert_eq!(names(&ground.workspace()), ["began"]);
+    assert_eq!(names(&fixture.workspace()), ["began"]);
 }
 
-/// S6: without placeholders, what is missing and protected still cannot be made, in any way, and everything else can.
+/// Protected paths that do not exist cannot be created in any way; everything else can.
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_protected_paths_cannot_be_made_and_everything_else_can() {
+async fn missing_protected_paths_cannot_be_created() {
     let ways = r#"
 mkdir .git; git init -q .; ln -s x .claude; echo x > .mcp.json; echo a > a; ln a lariat.toml; mv a .envrc; mkfifo .lariat
 mkdir x; mv -T x .GIT; cp a mise.toml; python3 -c 'import os; os.mknod(".jj")'
 umask 027; mkdir -p new/deep; echo b > new/deep/b; mv new/deep/b c; ln -s c d; ln c e; mkdir f; rmdir f
 rm -rf g; mkdir g; echo g > g/g; rm -rf g; mkdir g; echo g > g/h; cat g/h d e; stat -c %a new
 "#;
-    let ground = running("bash ways.sh").await;
-    ground.write("ways.sh", ways);
-    std::fs::create_dir(ground.workspace().join("g")).unwrap();
-    let shown = said(confined(&ground, "auto"));
-    assert_eq!(names(&ground.workspace()), ["a", "c", "d", "e", "g", "new", "ways.sh", "x"], "{shown}");
+    let fixture = running("bash ways.sh").await;
+    fixture.write("ways.sh", ways);
+    std::fs::create_dir(fixture.workspace().join("g")).unwrap();
+    let shown = said(confined(&fixture, "auto"));
+    assert_eq!(names(&fixture.workspace()), ["a", "c", "d", "e", "g", "new", "ways.sh", "x"], "{shown}");
     assert!(shown.contains("g\nb\nb\n750\n"), "{shown}");
     assert!(shown.contains("the sandbox protects"), "{shown}");
 }
 
-/// S6: threads that swap the name under the judge's eyes do not get a protected path made.
+/// Threads that swap a name during the check cannot create a protected path.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_is_swapped_while_it_is_judged_is_not_made() {
+async fn name_swapped_during_check_is_not_created() {
     let script = r#"
 import ctypes, os, threading, time
 c = ctypes.CDLL(None, use_errno=True)
@@ -106,16 +106,16 @@ while time.time() < end:
 stop = True; thread.join()
 print("tried", made > 0)
 "#;
-    let ground = running("python3 swap.py").await;
-    ground.write("swap.py", script);
-    let shown = said(confined(&ground, "auto"));
+    let fixture = running("python3 swap.py").await;
+    fixture.write("swap.py", script);
+    let shown = said(confined(&fixture, "auto"));
     assert!(shown.contains("tried True") && !shown.contains("ESCAPED"), "{shown}");
-    assert!(!ground.workspace().join(".git").exists());
+    assert!(!fixture.workspace().join(".git").exists());
 }
 
-fn repository(ground: &Ground) {
+fn repository(fixture: &Fixture) {
     let git = |arguments: &[&str]| {
-        let done = Command::new("git").arg("-C").arg(ground.workspace()).args(arguments).output().unwrap();
+        let done = Command::new("git").arg("-C").arg(fixture.workspace()).args(arguments).output().unwrap();
         assert!(done.status.success(), "{arguments:?}: {done:?}");
     };
     git(&["init", "-q", "."]);
@@ -123,18 +123,18 @@ fn repository(ground: &Ground) {
     git(&["config", "user.email", "a@localhost"]);
 }
 
-fn history(ground: &Ground) -> String {
+fn history(fixture: &Fixture) -> String {
     let done =
-        Command::new("git").arg("-C").arg(ground.workspace()).args(["log", "--format=%s"]).output().unwrap();
+        Command::new("git").arg("-C").arg(fixture.workspace()).args(["log", "--format=%s"]).output().unwrap();
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// Runs the program on a terminal and answers its question with `y`.
-async fn answered(ground: &Ground) -> String {
-    let command = confined(ground, "default");
+/// Runs the program on a terminal and approves its request with `y`.
+async fn answered(fixture: &Fixture) -> String {
+    let command = confined(fixture, "default");
     let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
     let environment = variables.fold(Environment::default(), |all, (name, value)| all.with(name, value));
-    let launch = Launch::new(env!("CARGO_BIN_EXE_lariat"), ground.workspace())
+    let launch = Launch::new(env!("CARGO_BIN_EXE_lariat"), fixture.workspace())
         .with_arguments(command.get_args())
         .with_environment(environment.with("TERM", "xterm"))
         .with_input(Input::Written)
@@ -142,7 +142,7 @@ async fn answered(ground: &Ground) -> String {
     let supervisor = Supervisor::new();
     let process = supervisor.start(launch).await.unwrap();
     shows(&process, "git commit").await;
-    // What is typed before the question is there is not an answer to it.
+    // Keys typed before the prompt do not answer it.
     for _ in 0..20 {
         tokio::time::sleep(std::time::Duration::from_millis(700)).await;
         if process.exit().is_some() {
@@ -155,38 +155,38 @@ async fn answered(ground: &Ground) -> String {
     finished.output.text()
 }
 
-/// U2: `git commit` was answered yes, and ended with a read-only `.git`.
+/// An approved `git commit` must not fail with a read-only `.git`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_commit_that_a_person_approved_is_made_and_its_hooks_and_configuration_stay() {
-    let ground = running(
+async fn approved_commit_succeeds_and_keeps_hooks_and_configuration() {
+    let fixture = running(
         "git add a.txt && git commit -q -m first; echo evil > .git/hooks/pre-push; git config a.b c; echo x > .git/commondir; mkdir .git/modules",
     )
     .await;
-    repository(&ground);
-    ground.write("a.txt", "one\n");
-    let configuration = std::fs::read_to_string(ground.workspace().join(".git/config")).unwrap();
-    let shown = answered(&ground).await;
-    assert_eq!(history(&ground), "first\n", "{shown}");
-    let git = ground.workspace().join(".git");
+    repository(&fixture);
+    fixture.write("a.txt", "one\n");
+    let configuration = std::fs::read_to_string(fixture.workspace().join(".git/config")).unwrap();
+    let shown = answered(&fixture).await;
+    assert_eq!(history(&fixture), "first\n", "{shown}");
+    let git = fixture.workspace().join(".git");
     assert_eq!(std::fs::read_to_string(git.join("config")).unwrap(), configuration);
     for name in ["hooks/pre-push", "commondir", "modules"] {
         assert!(!git.join(name).exists(), "{name}: {shown}");
     }
-    let asked = ground.journal().await.into_iter().find_map(|event| match &event.event {
+    let asked = fixture.journal().await.into_iter().find_map(|event| match &event.event {
         AgentEvent::PermissionRequired { request } => Some(request.openings.clone()),
         _ => None,
     });
     assert_eq!(asked, Some(vec![Opening::Git]));
 }
 
-/// U2: what the sandbox blocked is said to the model with the way out; without a person to ask, that way stays closed.
+/// The model learns what the sandbox blocked and what it needs; without a user, that access is not granted.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_blocked_commit_names_its_way_out_and_nobody_opens_it_unasked() {
-    let ground = running("git commit -q --allow-empty -m first").await;
-    repository(&ground);
-    let shown = said(confined(&ground, "auto"));
+async fn blocked_commit_names_needed_access_and_does_not_get_it_unasked() {
+    let fixture = running("git commit -q --allow-empty -m first").await;
+    repository(&fixture);
+    let shown = said(confined(&fixture, "auto"));
     assert!(shown.contains(r#"`needs`: ["git"]"#), "{shown}");
-    let events = ground.journal().await;
+    let events = fixture.journal().await;
     let blocked = events.iter().find_map(|event| match &event.event {
         AgentEvent::ToolExecutionEnd { details, .. } => {
             Some(lariat_core::opening::Blocked::of_details(details))
@@ -196,17 +196,17 @@ async fn a_blocked_commit_names_its_way_out_and_nobody_opens_it_unasked() {
     let blocked = blocked.unwrap();
     assert!(blocked.iter().any(|blocked| blocked.opening == Some(Opening::Git)), "{blocked:?}");
     for needs in [json!(["git"]), json!(["outside"]), json!(["everything"])] {
-        let ground =
+        let fixture =
             calling(json!({ "command": "git commit -q --allow-empty -m first", "needs": needs })).await;
-        repository(&ground);
+        repository(&fixture);
         for mode in ["auto", "dont-ask"] {
-            let shown = said(confined(&ground, mode));
-            assert_eq!(history(&ground), "", "{mode}, {needs}: {shown}");
+            let shown = said(confined(&fixture, mode));
+            assert_eq!(history(&fixture), "", "{mode}, {needs}: {shown}");
         }
     }
 }
 
-/// S20: a denied file was read by programs in the sandbox.
+/// Programs in the sandbox must not read denied files.
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_a_rule_denies_are_hidden_in_the_sandbox() {
     let look = r#"
@@ -222,49 +222,49 @@ for old, new in (("secrets", "away"), (".env", "env"), ("sub/.env", "env")):
     except OSError as error: print(error)
 look()
 "#;
-    let ground = running("python3 look.py").await;
+    let fixture = running("python3 look.py").await;
     for folder in ["secrets/deep", "sub"] {
-        std::fs::create_dir_all(ground.workspace().join(folder)).unwrap();
+        std::fs::create_dir_all(fixture.workspace().join(folder)).unwrap();
     }
     for name in [".env", "secrets/deep/k", "sub/.env"] {
-        ground.write(name, "CANARY\n");
+        fixture.write(name, "CANARY\n");
     }
-    ground.write("look.py", look);
-    ground.write("open.txt", "can be read\n");
-    let mut command = confined(&ground, "auto");
+    fixture.write("look.py", look);
+    fixture.write("open.txt", "can be read\n");
+    let mut command = confined(&fixture, "auto");
     command.args(["--deny", "Read(./.env)", "--deny", "Read(./secrets/**)"]);
     let shown = said(command);
     assert!(shown.contains("can be read") && !shown.contains("CANARY"), "{shown}");
-    // The script itself is printed, which says it once.
+    // The printed script contains the word once.
     assert_eq!(shown.matches("MOVED").count(), shown.matches("print(\"MOVED\", old)").count(), "{shown}");
-    assert_eq!(std::fs::read_to_string(ground.workspace().join(".env")).unwrap(), "CANARY\n");
+    assert_eq!(std::fs::read_to_string(fixture.workspace().join(".env")).unwrap(), "CANARY\n");
 }
 
-/// S22: with the network on, `auto` reached services of this machine unasked.
+/// With the network on, `auto` must not reach services on this machine without asking.
 #[tokio::test(flavor = "multi_thread")]
-async fn with_the_network_on_the_mode_auto_asks() {
-    let ground = running("python3 -c 'open(\"ran\", \"w\")'").await;
-    let mut command = confined(&ground, "auto");
+async fn auto_mode_asks_if_network_is_enabled() {
+    let fixture = running("python3 -c 'open(\"ran\", \"w\")'").await;
+    let mut command = confined(&fixture, "auto");
     command.env("LARIAT_SANDBOX__NETWORK", "true");
     let asked = said(command);
-    assert!(!ground.workspace().join("ran").exists(), "{asked}");
-    let ground = running("python3 -c 'open(\"ran\", \"w\")'").await;
-    let shown = said(confined(&ground, "auto"));
-    assert!(ground.workspace().join("ran").exists(), "{shown}");
+    assert!(!fixture.workspace().join("ran").exists(), "{asked}");
+    let fixture = running("python3 -c 'open(\"ran\", \"w\")'").await;
+    let shown = said(confined(&fixture, "auto"));
+    assert!(fixture.workspace().join("ran").exists(), "{shown}");
 }
 
-/// S24: with HOME as the workspace, start-up files, keys and our own state could be written.
+/// With HOME as the workspace, start-up files, keys and Lariat's own state stay protected.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_home_as_workspace_keeps_what_starts_up_and_what_is_ours() {
+async fn home_as_workspace_protects_startup_files_and_own_state() {
     let paths = ".bashrc .profile .ssh/authorized_keys .config/lariat/config.toml config/lariat/config.toml state/lariat/trust.json .local/bin/git .config/fish/config.fish";
-    let ground = running("bash set.sh").await;
-    let home = ground.path("");
+    let fixture = running("bash set.sh").await;
+    let home = fixture.path("");
     std::fs::create_dir_all(home.join(".config")).unwrap();
     let script = format!(
         "for p in {paths}; do mkdir -p ~/$(dirname $p); (echo PWN >> ~/$p) 2>/dev/null; done; echo fine > ~/ordinary\n"
     );
     std::fs::write(home.join("set.sh"), script).unwrap();
-    let mut command = confined(&ground, "auto");
+    let mut command = confined(&fixture, "auto");
     command.current_dir(&home).env("LARIAT_UNDO__ENABLED", "false");
     let shown = said(command);
     for path in paths.split(' ') {
@@ -275,7 +275,7 @@ async fn a_home_as_workspace_keeps_what_starts_up_and_what_is_ours() {
     assert!(shown.contains("home directory"), "{shown}");
 }
 
-/// S25: keys of other programs and our own sessions could be read.
+/// Keys of other programs and Lariat's own sessions must not be readable.
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_histories_and_our_own_sessions_are_hidden() {
     const HIDDEN: &[&str] = &[
@@ -297,27 +297,27 @@ async fn keys_histories_and_our_own_sessions_are_hidden() {
         "state/lariat/undo/x/blob",
     ];
     let list: Vec<String> = HIDDEN.iter().map(|path| format!("~/{path}")).collect();
-    let ground = running("bash look.sh").await;
+    let fixture = running("bash look.sh").await;
     let script = format!(
         "cat {} 2>/dev/null; head -c 15 ~/state/lariat/sessions.db; cat ~/open.txt\n",
         list.join(" ")
     );
-    ground.write("look.sh", script);
+    fixture.write("look.sh", script);
     for path in HIDDEN {
-        let path = ground.path(path);
+        let path = fixture.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "CANARY\n").unwrap();
     }
-    std::fs::write(ground.path("open.txt"), "can be read\n").unwrap();
-    let shown = said(confined(&ground, "auto"));
+    std::fs::write(fixture.path("open.txt"), "can be read\n").unwrap();
+    let shown = said(confined(&fixture, "auto"));
     assert!(shown.contains("can be read"), "{shown}");
     assert!(!shown.contains("CANARY") && !shown.contains("SQLite format"), "{shown}");
 }
 
-/// S10: `additionalDirectories` counted for rules only; file tools and commands could not write there.
+/// File tools and commands can write to `additionalDirectories`.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_additional_directory_is_written_by_tools_and_commands() {
-    let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
+async fn tools_and_commands_write_to_additional_directory() {
+    let fixture = Fixture::new(Script::answer(|request| match last_result(&request.body) {
         None => {
             let path = request_path(&request.body);
             Turn::new()
@@ -330,12 +330,12 @@ async fn an_additional_directory_is_written_by_tools_and_commands() {
         Some((_, said, _)) => Turn::new().text(said).into(),
     }))
     .await;
-    let more = ground.path("more");
+    let more = fixture.path("more");
     std::fs::create_dir(&more).unwrap();
     let settings = json!({ "permissions": { "additionalDirectories": [more] } });
-    std::fs::create_dir_all(ground.path(".claude")).unwrap();
-    std::fs::write(ground.path(".claude/settings.json"), settings.to_string()).unwrap();
-    let mut command = ground.command(&["run", "--mode", "auto"]);
+    std::fs::create_dir_all(fixture.path(".claude")).unwrap();
+    std::fs::write(fixture.path(".claude/settings.json"), settings.to_string()).unwrap();
+    let mut command = fixture.command(&["run", "--mode", "auto"]);
     command.arg(format!("PATH={}/tool", more.display())).env("LARIAT_SANDBOX__ENABLED", "true");
     let shown = said(command);
     assert_eq!(names(&more), ["command", "tool"], "{shown}");
@@ -347,19 +347,19 @@ fn request_path(body: &Value) -> String {
     after.split(['"', '\\', ' ']).next().unwrap_or_default().to_owned()
 }
 
-/// S27: nothing bounded a command's memory, and set-user-id bits could be set.
+/// A command's memory is limited, and it cannot set the set-user-id bit.
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_is_bounded_and_no_set_user_id_bit_is_set() {
-    let ground = running(
+async fn limits_memory_and_blocks_set_user_id() {
+    let fixture = running(
         "python3 -c 'x = bytearray(600 << 20); print(\"took it\")'; cp /bin/true t; chmod u+s t; chmod 4755 t; install -m 6755 /bin/true i; python3 -c 'import os; os.open(\"o\", os.O_CREAT, 0o4755)'; stat -c %a t",
     )
     .await;
-    let mut command = confined(&ground, "auto");
+    let mut command = confined(&fixture, "auto");
     command.env("LARIAT_SANDBOX__MEMORY", "256");
     let shown = said(command);
     assert!(!shown.contains("took it") && shown.contains("MemoryError"), "{shown}");
     use std::os::unix::fs::PermissionsExt as _;
-    for entry in ground.workspace().read_dir().unwrap() {
+    for entry in fixture.workspace().read_dir().unwrap() {
         let entry = entry.unwrap();
         let mode = entry.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o6000, 0, "{:?}: {shown}", entry.file_name());
@@ -367,12 +367,12 @@ async fn memory_is_bounded_and_no_set_user_id_bit_is_set() {
     assert!(shown.contains("755"), "{shown}");
 }
 
-/// U9: in a directory that the user cannot write, every command failed, even `cat`.
+/// Commands work in a read-only directory.
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_run_in_a_directory_that_is_read_only() {
-    let ground = running("ls; echo b > b").await;
-    let mut command = confined(&ground, "auto");
-    // A folder of the kernel's, in which root cannot make a file either.
+async fn commands_run_in_read_only_directory() {
+    let fixture = running("ls; echo b > b").await;
+    let mut command = confined(&fixture, "auto");
+    // A kernel directory, in which even root cannot create a file.
     command.current_dir("/sys/kernel");
     let shown = said(command);
     assert!(!shown.contains("could not start") && !shown.contains("was not run"), "{shown}");

@@ -1,11 +1,11 @@
-//! Bugs in shell commands that a rule or a mode would run without asking.
+//! Regression tests for shell commands that a rule or mode must not run without asking.
 
 use lariat_testkit::server::{Request, Script, Turn};
 use serde_json::json;
 
-use crate::ground::{Ground, last_result, text};
+use crate::fixture::{Fixture, last_result, text};
 
-/// The prompt of a run is the command that the model calls, between these.
+/// The prompt contains the command for the model between these marks.
 const MARK: &str = "RUN:";
 const END: &str = ":END";
 
@@ -18,21 +18,21 @@ fn called(request: &Request) -> String {
     command.map(|(command, _)| command.to_owned()).unwrap_or_default()
 }
 
-/// A model that calls `bash` with what it is told, and repeats the result.
-async fn ground() -> Ground {
-    let ground = Ground::new(Script::answer(|request| match last_result(&request.body) {
+/// A model that runs the command in the prompt, and repeats the result.
+async fn fixture() -> Fixture {
+    let fixture = Fixture::new(Script::answer(|request| match last_result(&request.body) {
         None => Turn::new().call("toolu_1", "bash", &json!({ "command": called(request) })).into(),
         Some((_, said, _)) => Turn::new().text(format!("It says: {said}")).into(),
     }))
     .await;
-    std::fs::create_dir_all(ground.path("outside")).unwrap();
-    std::fs::write(ground.path("outside/secret.txt"), "CANARY-OUTSIDE\n").unwrap();
-    ground.write("key", "nothing\n");
-    ground
+    std::fs::create_dir_all(fixture.path("outside")).unwrap();
+    std::fs::write(fixture.path("outside/secret.txt"), "CANARY-OUTSIDE\n").unwrap();
+    fixture.write("key", "nothing\n");
+    fixture
 }
 
-/// What the model is given after a command.
-fn bash(ground: &Ground, flags: &[&str], command: &str) -> String {
+/// The answer after a command, which repeats its result.
+fn bash(fixture: &Fixture, flags: &[&str], command: &str) -> String {
     let prompt = format!("{MARK}{command}{END}");
     let mut words = vec!["run"];
     if !flags.contains(&"--mode") {
@@ -40,53 +40,53 @@ fn bash(ground: &Ground, flags: &[&str], command: &str) -> String {
     }
     words.extend(flags);
     words.push(&prompt);
-    ground.run(&words).stdout
+    fixture.run(&words).stdout
 }
 
-fn git(ground: &Ground) {
+fn git(fixture: &Fixture) {
     for arguments in [&["init", "-q"][..], &["add", "key"]] {
         let mut command = std::process::Command::new("git");
         let done =
-            command.args(arguments).current_dir(ground.workspace()).env("HOME", ground.path("")).output();
+            command.args(arguments).current_dir(fixture.workspace()).env("HOME", fixture.path("")).output();
         assert!(done.unwrap().status.success());
     }
 }
 
-/// S11: bash joins lines in the body of a here-document before it compares them with the end.
+/// Bash joins lines in a here-document before it compares them with the delimiter.
 #[tokio::test(flavor = "multi_thread")]
 async fn heredoc_delimiter_split_by_continuation_asks() {
-    let ground = ground().await;
-    let plain = bash(&ground, &[], "cat <<EOF\nhello\nEOF");
+    let fixture = fixture().await;
+    let plain = bash(&fixture, &[], "cat <<EOF\nhello\nEOF");
     assert!(plain.contains("hello"), "a plain here-document runs: {plain}");
     let split = "cat <<EOF\nEO\\\nF\ntouch PWN\nEOF";
-    bash(&ground, &[], split);
-    bash(&ground, &["--mode", "bypass", "--deny", "Bash(touch *)"], split);
-    bash(&ground, &[], "cat <<-EOF\n\tEO\\\nF\ntouch PWN\n\tEOF");
-    assert!(!ground.workspace().join("PWN").exists());
+    bash(&fixture, &[], split);
+    bash(&fixture, &["--mode", "bypass", "--deny", "Bash(touch *)"], split);
+    bash(&fixture, &[], "cat <<-EOF\n\tEO\\\nF\ntouch PWN\n\tEOF");
+    assert!(!fixture.workspace().join("PWN").exists());
 }
 
-/// S12: bash prints a substitution again before it runs it, and `<< -x` becomes `<<-x`.
+/// Bash reprints a substitution before it runs it, and `<< -x` becomes `<<-x`.
 #[tokio::test(flavor = "multi_thread")]
 async fn heredoc_inside_a_substitution_asks() {
-    let ground = ground().await;
+    let fixture = fixture().await;
     for command in [
         "echo $(cat << -x\nx\ntouch PWN\n-x\n)",
         "echo \"$(cat << -x\nx\ntouch PWN\n-x\n)\"",
         "cat <(cat << -x\nx\ntouch PWN\n-x\n)",
         "echo `cat << -x\nx\ntouch PWN\n-x\n`",
     ] {
-        bash(&ground, &[], command);
-        assert!(!ground.workspace().join("PWN").exists(), "{command:?}");
+        bash(&fixture, &[], command);
+        assert!(!fixture.workspace().join("PWN").exists(), "{command:?}");
     }
 }
 
-/// S17: a word is judged as the command opens it, not only by the part that looks like a path.
+/// A word is checked as the command opens it, not only by the part that looks like a path.
 #[tokio::test(flavor = "multi_thread")]
 async fn words_that_look_like_options_or_values_do_not_read_outside() {
     use std::os::unix::fs::symlink;
 
-    let ground = ground().await;
-    let (work, outside) = (ground.workspace(), ground.path("outside"));
+    let fixture = fixture().await;
+    let (work, outside) = (fixture.workspace(), fixture.path("outside"));
     for name in ["@out", "o", "x=o", "d1"] {
         symlink(&outside, work.join(name)).unwrap();
     }
@@ -108,20 +108,19 @@ async fn words_that_look_like_options_or_values_do_not_read_outside() {
         "cat {o,in}/secret.txt",
         "grep -r CANARY d1",
     ] {
-        let said = bash(&ground, &[], command);
+        let said = bash(&fixture, &[], command);
         assert!(!said.contains("CANARY"), "{command}: {said}");
     }
-    let said = bash(&ground, &[], "cat -- in");
+    let said = bash(&fixture, &[], "cat -- in");
     assert!(said.contains("inside"), "{said}");
 }
 
-/// S20, S8: a rule that denies reading a file holds for whatever reads a folder with it, and in loops however they are
-/// written.
+/// A rule that denies reading a file covers commands that read its directory, and loops in any spelling.
 #[tokio::test(flavor = "multi_thread")]
 async fn denied_files_are_not_read_through_folders_patterns_or_loops() {
-    let ground = ground().await;
-    ground.write(".env", "KEY=CANARY-ENV\n");
-    let work = ground.workspace();
+    let fixture = fixture().await;
+    fixture.write(".env", "KEY=CANARY-ENV\n");
+    let work = fixture.workspace();
     for folder in ["secrets", "sub"] {
         std::fs::create_dir(work.join(folder)).unwrap();
     }
@@ -143,24 +142,24 @@ async fn denied_files_are_not_read_through_folders_patterns_or_loops() {
         "until\\\n false; do cat key; cd secrets; done",
         "env -C secrets bash -c 'cat < key'",
     ] {
-        let said = bash(&ground, &deny, command);
+        let said = bash(&fixture, &deny, command);
         assert!(!said.contains("CANARY"), "{command:?}: {said}");
     }
     for command in
         ["tar cf - . | strings", "cp -r . ../copy && cat ../copy/.env", "cat .e*", "zip -r - . | strings"]
     {
-        let said = bash(&ground, &[&deny[..], &["--mode", "bypass"]].concat(), command);
+        let said = bash(&fixture, &[&deny[..], &["--mode", "bypass"]].concat(), command);
         assert!(!said.contains("CANARY"), "{command:?} in bypass: {said}");
     }
     for (command, expected) in
         [("grep -rh KEY= sub", "harmless"), ("cat k*", "nothing"), ("cat sub/*", "harmless")]
     {
-        let said = bash(&ground, &deny, command);
+        let said = bash(&fixture, &deny, command);
         assert!(said.contains(expected), "{command}: {said}");
     }
 }
 
-/// S21: a rule that allows a program does not cover options that run others, however they are written.
+/// A rule that allows a program does not cover options that run others, in any spelling.
 #[tokio::test(flavor = "multi_thread")]
 async fn options_that_run_programs_ask_in_every_spelling() {
     for (rule, command) in [
@@ -178,22 +177,22 @@ async fn options_that_run_programs_ask_in_every_spelling() {
         ("sort *", "sort -ro PWN key"),
         ("sort *", "sort --outp=PWN key"),
     ] {
-        let ground = ground().await;
-        git(&ground);
-        bash(&ground, &["--allow", &format!("Bash({rule})")], command);
-        assert!(!ground.workspace().join("PWN").exists(), "{rule}: {command}");
+        let fixture = fixture().await;
+        git(&fixture);
+        bash(&fixture, &["--allow", &format!("Bash({rule})")], command);
+        assert!(!fixture.workspace().join("PWN").exists(), "{rule}: {command}");
     }
-    let ground = ground().await;
+    let fixture = fixture().await;
     for (rule, command) in [("sed *", "sed 's/nothing/anything/' key"), ("tar *", "tar cvf /dev/null key")] {
-        let said = bash(&ground, &["--allow", &format!("Bash({rule})")], command);
+        let said = bash(&fixture, &["--allow", &format!("Bash({rule})")], command);
         assert!(said.contains("anything") || said.contains("key"), "{command}: {said}");
     }
 }
 
-/// S26: what destroys is asked behind wrappers that are not listed, and in braces.
+/// Destructive commands require approval behind unknown wrappers and in braces.
 #[tokio::test(flavor = "multi_thread")]
-async fn destroying_commands_ask_behind_wrappers_and_in_braces() {
-    let ground = ground().await;
+async fn destructive_commands_ask_behind_wrappers_and_in_braces() {
+    let fixture = fixture().await;
     for command in [
         "rm -rf {/etc,/usr}",
         "rm -rf /{etc,usr}",
@@ -209,7 +208,7 @@ async fn destroying_commands_ask_behind_wrappers_and_in_braces() {
         "sg users -c 'rm -rf /etc'",
         "some-new-wrapper --flag rm -rf /etc",
     ] {
-        let ran = ground.run(&["permissions", "test", "--mode", "bypass", &format!("Bash({command})")]);
+        let ran = fixture.run(&["permissions", "test", "--mode", "bypass", &format!("Bash({command})")]);
         assert!(ran.stdout.contains("ask") && !ran.stdout.starts_with("allow"), "{command}: {ran:#?}");
     }
 }

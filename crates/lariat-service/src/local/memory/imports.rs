@@ -1,52 +1,57 @@
-//! What memory files pull in with `@path`: at most four steps away, each file once.
+//! Resolves `@path` imports in memory files: at most four levels deep, each file once.
 //!
-//! Invariant: an import never leaves the project, or the folder of the person's own settings. What lies above a project
-//! imports nothing: its directory may be the person's home, with everything that is in it.
+//! An import never leaves the project, or the directory of the user's own settings. Files above a project import nothing,
+//! because their directory may be the user's home.
 
 use lariat_guard::instructions::{self, MOST_HOPS};
 
-use super::lookup::{Side, relative};
-use super::{Found, MOST_FILES, MemoryFiles};
+use super::lookup::{Location, relative};
+use super::{MAX_FILES, MemoryFile, MemoryFiles};
 
 impl MemoryFiles {
-    /// Adds a file and what it imports, unless it is there already.
-    pub(super) fn with_imports(&self, file: Found, hops: usize, all: &mut Vec<Found>) {
-        let known = all.iter().any(|known| (known.side, &known.path) == (file.side, &file.path));
-        if known || all.len() > MOST_FILES {
+    /// Adds a file and its imports, unless it was already added.
+    pub(super) fn with_imports(&self, file: MemoryFile, hops: usize, all: &mut Vec<MemoryFile>) {
+        let known = all.iter().any(|known| (known.location, &known.path) == (file.location, &file.path));
+        if known || all.len() > MAX_FILES {
             return;
         }
         let paths = instructions::imports(&file.text);
-        let (side, from) = (file.side, file.path.clone());
+        let (location, from) = (file.location, file.path.clone());
         all.push(file);
         if hops == MOST_HOPS {
             return;
         }
         for path in paths {
-            let Some(path) = self.place(side, &from, &path) else { continue };
-            if let Some(text) = self.read(side, &path) {
-                self.with_imports(Found { side, path, text: instructions::shown(&text) }, hops + 1, all);
+            let Some(path) = self.place(location, &from, &path) else { continue };
+            if let Some(text) = self.read(location, &path) {
+                self.with_imports(
+                    MemoryFile { location, path, text: instructions::shown(&text) },
+                    hops + 1,
+                    all,
+                );
             }
         }
     }
 
-    /// Where an import leads, if it may lead there. It stays on the side that it came from.
-    fn place(&self, side: Side, from: &str, path: &str) -> Option<String> {
-        let inside = match side {
-            Side::Project => instructions::import_target(from, path),
-            Side::Person => self.own_target(from, path),
-            Side::Above => None,
+    /// The target of an import, if it is allowed. It must belong to the same side as the importing file.
+    fn place(&self, location: Location, from: &str, path: &str) -> Option<String> {
+        let inside = match location {
+            Location::Project => instructions::import_target(from, path),
+            Location::User => self.own_target(from, path),
+            Location::Above => None,
         };
-        let inside = inside.filter(|target| self.is_of(side, target));
-        // A word that names no file is prose.
-        if inside.is_none() && self.leads_somewhere(side, from, path) {
-            let from = Found { side, path: from.to_owned(), text: String::new() }.shown(&self.territory);
-            let limits = if side == Side::Person { "the folder of your settings" } else { "the project" };
-            self.problem(format!("`@{path}` of {from} is not imported: it leads out of {limits}"));
+        let inside = inside.filter(|target| self.is_of(location, target));
+        // A word that does not name a file is prose.
+        if inside.is_none() && self.target_exists(location, from, path) {
+            let from =
+                MemoryFile { location, path: from.to_owned(), text: String::new() }.shown(&self.territory);
+            let limits = if location == Location::User { "your settings directory" } else { "the project" };
+            self.problem(format!("`@{path}` in {from} was not imported: it is outside {limits}"));
         }
         inside
     }
 
-    /// Where an import of the person's own file leads, relative to their home.
+    /// The target of an import in the user's own file, relative to the home directory.
     fn own_target(&self, from: &str, path: &str) -> Option<String> {
         let home = self.home.as_ref()?.path();
         match path.strip_prefix("~/") {
@@ -56,9 +61,9 @@ impl MemoryFiles {
         }
     }
 
-    fn leads_somewhere(&self, side: Side, from: &str, path: &str) -> bool {
+    fn target_exists(&self, location: Location, from: &str, path: &str) -> bool {
         let home = self.home.as_ref().map(|home| home.path());
-        let folder = self.root(side).and_then(|root| Some(root.path().join(from).parent()?.to_owned()));
+        let folder = self.root(location).and_then(|root| Some(root.path().join(from).parent()?.to_owned()));
         let whole = match (path.strip_prefix("~/"), home) {
             (Some(rest), home) => home.map(|home| home.join(rest)),
             (None, _) => folder.map(|folder| folder.join(path)),

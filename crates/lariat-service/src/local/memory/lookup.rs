@@ -1,81 +1,90 @@
-//! Which files count, in which order: the person's, then from the outermost directory to the innermost.
+//! Finds the memory files that apply, in order: the user's, then from the outermost to the innermost directory.
 
 use std::path::Path;
 
 use lariat_guard::instructions::{self, AGENTS, CLAUDE};
 
-use super::{Found, Instructions, MemoryFiles};
+use super::{Instructions, MemoryFile, MemoryFiles};
 
-/// Where a file is, which says through which handle it is read and whose it is.
+/// The location of a file, which decides its owner and the handle to read it with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Side {
+pub(super) enum Location {
     /// At or below the root of the project.
     Project,
-    /// Above it, in the person's home: not the person's own.
+    /// Above the project, in the user's home, but not the user's own.
     Above,
-    /// In a folder of the person's own settings.
-    Person,
+    /// In a directory of the user's own settings.
+    User,
 }
 
-impl Side {
-    /// Whether a person must have trusted it.
+impl Location {
+    /// Whether it applies only in a trusted project.
     pub(super) const fn needs_trust(self) -> bool {
         matches!(self, Self::Project | Self::Above)
     }
 }
 
 impl MemoryFiles {
-    /// The directories whose files count from the beginning.
-    pub(super) fn way(&self) -> Vec<(Side, String)> {
+    /// The directories whose files apply from the start.
+    pub(super) fn way(&self) -> Vec<(Location, String)> {
         let text = |path: std::path::PathBuf| path.to_str().map(str::to_owned);
         let mut way = Vec::new();
         if self.home.is_some() {
-            way.push((Side::Person, ".claude".to_owned()));
+            way.push((Location::User, ".claude".to_owned()));
             let above = self.territory.above().into_iter().filter_map(text);
-            way.extend(above.map(|directory| (Side::Above, directory)));
+            way.extend(above.map(|directory| (Location::Above, directory)));
         }
         way.extend(
-            self.territory.way().into_iter().filter_map(text).map(|directory| (Side::Project, directory)),
+            self.territory.way().into_iter().filter_map(text).map(|directory| (Location::Project, directory)),
         );
         let Some(directory) = relative(&self.directory, self.workspace.path()) else { return way };
         let start = way.last().map(|(_, directory)| directory.clone()).unwrap_or_default();
         let steps = directory.match_indices('/').filter_map(|(at, _)| directory.get(..at));
         let steps = steps.chain((!directory.is_empty()).then_some(directory.as_str()));
-        way.extend(steps.map(|step| (Side::Project, joined(&start, step))));
+        way.extend(steps.map(|step| (Location::Project, joined(&start, step))));
         way
     }
 
-    /// Those of the project.
-    pub(super) fn project_way(&self) -> impl Iterator<Item = String> {
-        self.way().into_iter().filter(|(side, _)| *side == Side::Project).map(|(_, directory)| directory)
+    /// The project's directories among them.
+    pub(super) fn project_directories(&self) -> impl Iterator<Item = String> {
+        self.way()
+            .into_iter()
+            .filter(|(location, _)| *location == Location::Project)
+            .map(|(_, directory)| directory)
     }
 
-    /// The names of the memory files that a directory has.
-    pub(super) fn names(&self, side: Side, directory: &str) -> Vec<String> {
+    /// The names of the memory files in a directory.
+    pub(super) fn names(&self, location: Location, directory: &str) -> Vec<String> {
         let names = CLAUDE.iter().chain(&AGENTS).map(|name| joined(directory, name));
-        let there = names.filter(|path| self.is_there(side, path));
-        there.map(|path| Found { side, path, text: String::new() }.shown(&self.territory)).collect()
+        let there = names.filter(|path| self.is_there(location, path));
+        there.map(|path| MemoryFile { location, path, text: String::new() }.shown(&self.territory)).collect()
     }
 
-    /// Whether a directory on the way to the working directory has a `CLAUDE.md`.
-    pub(super) fn has_claude(&self) -> bool {
-        let mut paths = self.project_way().flat_map(|directory| CLAUDE.map(|name| joined(&directory, name)));
-        paths.any(|path| self.is_there(Side::Project, &path))
+    /// Whether a directory from the root to the working directory has a `CLAUDE.md`.
+    pub(super) fn has_claude_md(&self) -> bool {
+        let mut paths =
+            self.project_directories().flat_map(|directory| CLAUDE.map(|name| joined(&directory, name)));
+        paths.any(|path| self.is_there(Location::Project, &path))
     }
 
-    /// The memory files of one directory. `elsewhere`: another directory of the project has a `CLAUDE.md`.
-    pub(super) fn of_directory(&self, side: Side, directory: &str, elsewhere: bool) -> Vec<Found> {
+    /// The memory files of a directory. `elsewhere`: another directory of the project has a `CLAUDE.md`.
+    pub(super) fn of_directory(
+        &self,
+        location: Location,
+        directory: &str,
+        elsewhere: bool,
+    ) -> Vec<MemoryFile> {
         let read = |names: &[&str]| {
             let paths = names.iter().map(|name| joined(directory, name));
             let found = paths.filter_map(|path| {
-                let text = instructions::shown(&self.read(side, &path)?);
-                (!text.trim().is_empty()).then_some(Found { side, path, text })
+                let text = instructions::shown(&self.read(location, &path)?);
+                (!text.trim().is_empty()).then_some(MemoryFile { location, path, text })
             });
-            found.collect::<Vec<Found>>()
+            found.collect::<Vec<MemoryFile>>()
         };
-        // In the person's own folder the files lie at its top.
-        let family = |names: &[&'static str]| match side {
-            Side::Person => names.iter().copied().filter(|name| !name.contains('/')).collect(),
+        // In the user's own directory, the files are at the top.
+        let family = |names: &[&'static str]| match location {
+            Location::User => names.iter().copied().filter(|name| !name.contains('/')).collect(),
             _ => names.to_vec(),
         };
         let mut found = read(&family(&CLAUDE));
@@ -91,12 +100,12 @@ impl MemoryFiles {
     }
 }
 
-/// The directories that a path lies in, outermost first, without the workspace itself.
+/// The parent directories of a path, outermost first, without the workspace itself.
 pub(super) fn parents(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').filter_map(|(at, _)| path.get(..at))
 }
 
-/// A path as a tool or a file names it, relative to the root and without detours; none when it leads out.
+/// Normalizes a path relative to the root; `None` if it leads outside.
 pub(super) fn relative(path: &str, root: &Path) -> Option<String> {
     let path = match path.strip_prefix('/') {
         Some(_) => Path::new(path).strip_prefix(root).ok()?.to_str()?,

@@ -1,22 +1,22 @@
-//! Rules: `.claude/rules/**/*.md`, for everything or for certain paths.
+//! Rule files in `.claude/rules/**/*.md`, for all paths or for certain ones.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use lariat_connect::skills::FrontMatter;
 use lariat_guard::instructions::{self, RULES};
 use lariat_host::files::Kind;
 
-use super::lookup::{Side, joined};
-use super::{Found, MOST_FILES, MemoryFiles};
-/// Directories below each other that are looked into.
-const DEEPEST: usize = 5;
-/// Names of one directory that are looked at.
-const MOST_NAMES: usize = 200;
+use super::lookup::{Location, joined};
+use super::{MAX_FILES, MemoryFile, MemoryFiles};
+/// Maximum directory depth.
+const MAX_DEPTH: usize = 5;
+/// Maximum entries per directory.
+const MAX_ENTRIES: usize = 200;
 
-/// A rule.
+/// A rule file.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
-    pub(super) found: Found,
-    /// The paths it is about; none for all.
+    pub(super) found: MemoryFile,
+    /// The paths that it applies to; `None` for all.
     paths: Option<GlobSet>,
 }
 
@@ -33,22 +33,22 @@ impl Rule {
 impl MemoryFiles {
     pub(super) fn find_rules(&self) -> Vec<Rule> {
         let mut files = Vec::new();
-        for directory in self.project_way() {
+        for directory in self.project_directories() {
             self.walk(&joined(&directory, RULES), 0, &mut files);
         }
         files.into_iter().filter_map(|path| self.rule(path)).collect()
     }
 
     fn walk(&self, folder: &str, depth: usize, files: &mut Vec<String>) {
-        let Some(Ok((entries, _))) = self.project.as_ref().map(|project| project.list(folder, MOST_NAMES))
+        let Some(Ok((entries, _))) = self.project.as_ref().map(|project| project.list(folder, MAX_ENTRIES))
         else {
             return;
         };
         for entry in entries {
             let Some(path) = entry.name.to_str().map(|name| joined(folder, name)) else { continue };
             match entry.kind {
-                Kind::Directory if depth < DEEPEST => self.walk(&path, depth + 1, files),
-                Kind::File | Kind::Link if path.ends_with(".md") && files.len() < MOST_FILES => {
+                Kind::Directory if depth < MAX_DEPTH => self.walk(&path, depth + 1, files),
+                Kind::File | Kind::Link if path.ends_with(".md") && files.len() < MAX_FILES => {
                     files.push(path)
                 }
                 _ => {}
@@ -57,7 +57,7 @@ impl MemoryFiles {
     }
 
     fn rule(&self, path: String) -> Option<Rule> {
-        let whole = self.read(Side::Project, &path)?;
+        let whole = self.read(Location::Project, &path)?;
         let (front, body) = FrontMatter::split(&whole);
         let globs = front.list("paths");
         let mut set = GlobSetBuilder::new();
@@ -71,6 +71,6 @@ impl MemoryFiles {
         }
         let paths = if globs.is_empty() { None } else { Some(set.build().ok()?) };
         let text = instructions::shown(body);
-        Some(Rule { found: Found { side: Side::Project, path, text }, paths })
+        Some(Rule { found: MemoryFile { location: Location::Project, path, text }, paths })
     }
 }

@@ -1,9 +1,8 @@
-//! The directories of a project that bring something: its root, those on the way to where the session works, and those above
-//! the root whose instructions would count.
+//! Collects the directories of a project that have configuration: its root, those down to the working directory, and those
+//! above the root whose instructions would apply.
 //!
-//! Owns what the person's word is worth for all of them together. Each is trusted by itself, so that trust in a project
-//! covers its root from wherever it is opened. Invariant: together they are trusted only when the root is, and every other
-//! one that brings something.
+//! Each directory is trusted separately, so that trust in a project covers its root from wherever it is opened. Together they are
+//! trusted only if the root is, and every other directory that has configuration.
 
 use std::path::Path;
 
@@ -15,39 +14,39 @@ use super::files::ProjectFiles;
 use super::open::OpenError;
 use super::{Problem, WorkspaceFiles};
 
-/// A directory of a project, what it brings, and what the person's word on that is worth.
+/// A directory of a project, with its configuration and its recorded trust.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct ProjectDirectory {
     pub(crate) identity: Identity,
-    /// None when it cannot be listed.
+    /// `None` if it could not be listed.
     pub(crate) manifest: Option<Manifest>,
     pub(crate) standing: Standing,
-    place: Place,
+    place: DirectoryLocation,
 }
 
-/// Where a directory is.
+/// The location of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
-    /// In the project, by its path there; empty for the root.
+enum DirectoryLocation {
+    /// In the project, at this path; empty for the root.
     Inside(String),
-    /// Above it.
+    /// Above the project.
     Above,
 }
 
-impl Part {
-    /// Its path in the project, if it is in there.
+impl ProjectDirectory {
+    /// Its path in the project; `None` if it is above.
     pub(crate) fn inside(&self) -> Option<&str> {
         match &self.place {
-            Place::Inside(directory) => Some(directory),
-            Place::Above => None,
+            DirectoryLocation::Inside(directory) => Some(directory),
+            DirectoryLocation::Above => None,
         }
     }
 
-    /// A file of it as it is shown: by its path in the project, or as a whole.
+    /// The display path of a file in it: relative to the project, or absolute.
     pub(crate) fn shown(&self, file: &str) -> String {
         match self.place {
-            Place::Inside(_) => file.to_owned(),
-            Place::Above => Path::new(&self.identity.path).join(file).display().to_string(),
+            DirectoryLocation::Inside(_) => file.to_owned(),
+            DirectoryLocation::Above => Path::new(&self.identity.path).join(file).display().to_string(),
         }
     }
 
@@ -56,14 +55,14 @@ impl Part {
     }
 }
 
-/// Every directory of a project that may bring something; the root first.
+/// Collects every directory that may have configuration, the root first.
 pub(super) fn gather(
     files: &ProjectFiles<'_>,
     book: &TrustBook,
     problems: &mut Vec<Problem>,
-) -> Result<Vec<Part>, OpenError> {
+) -> Result<Vec<ProjectDirectory>, OpenError> {
     let territory = files.territory;
-    let mut parts = Vec::new();
+    let mut directories = Vec::new();
     for directory in territory.way().iter().filter_map(|directory| directory.to_str()) {
         let identity = match directory {
             "" => files.files.identity()?,
@@ -73,74 +72,89 @@ pub(super) fn gather(
             },
         };
         let manifest = Manifest::of_directory(files, directory).map_err(|error| error.to_string());
-        parts.push(part(identity, manifest, Place::Inside(directory.to_owned()), book, problems));
+        directories.push(load_directory(
+            identity,
+            manifest,
+            DirectoryLocation::Inside(directory.to_owned()),
+            book,
+            problems,
+        ));
     }
     let root = territory.root();
     for above in root.ancestors().skip(1).take(territory.above().len()) {
-        // One that cannot be opened cannot be read, either.
+        // A directory that cannot be opened cannot be read, either.
         let Ok(workspace) = Workspace::open(above) else { continue };
         let workspace = workspace.without_hints();
         let files = ProjectFiles { files: WorkspaceFiles(&workspace), territory };
         let manifest = Manifest::of_instructions(&files).map_err(|error| error.to_string());
         if manifest.as_ref().is_ok_and(Manifest::is_empty) && files.entries("").is_ok() {
-            // A file that is gone instructs no model, so there is nothing to ask.
+            // Without instruction files, there is nothing to trust.
             continue;
         }
-        parts.push(part(files.files.identity()?, manifest, Place::Above, book, problems));
+        directories.push(load_directory(
+            files.files.identity()?,
+            manifest,
+            DirectoryLocation::Above,
+            book,
+            problems,
+        ));
     }
-    Ok(parts)
+    Ok(directories)
 }
 
-fn part(
+fn load_directory(
     identity: Identity,
     manifest: Result<Manifest, String>,
-    place: Place,
+    place: DirectoryLocation,
     book: &TrustBook,
     problems: &mut Vec<Problem>,
-) -> Part {
+) -> ProjectDirectory {
     let mut tell = |problem: String| {
         problems.push(Problem { origin: Origin::file(Level::Project, &identity.path), problem });
     };
     let (manifest, standing) = match manifest {
         Err(error) => {
-            tell(format!("it cannot be trusted: {error}"));
+            tell(format!("cannot be trusted: {error}"));
             (None, Standing::Unknown)
         }
         Ok(manifest) => {
             let standing = book.standing(&identity, &manifest).unwrap_or_else(|error| {
                 tell(format!(
-                    "it is not trusted, because the list of trusted projects cannot be used: {error}"
+                    "not trusted, because the record of trusted projects could not be read: {error}"
                 ));
                 Standing::Unknown
             });
             (Some(manifest), standing)
         }
     };
-    Part { identity, manifest, standing, place }
+    ProjectDirectory { identity, manifest, standing, place }
 }
 
-/// What the person's word on a project is worth.
-pub(super) fn together(parts: &[Part]) -> Standing {
-    let differences: Vec<Difference> = parts
+/// The recorded trust of all directories together.
+pub(super) fn combined_trust(directories: &[ProjectDirectory]) -> Standing {
+    let differences: Vec<Difference> = directories
         .iter()
-        .filter_map(|part| match &part.standing {
-            Standing::Changed(differences) => Some((part, differences)),
+        .filter_map(|directory| match &directory.standing {
+            Standing::Changed(differences) => Some((directory, differences)),
             _ => None,
         })
-        .flat_map(|(part, differences)| {
-            let named = |one: &Difference| Difference { path: part.shown(&one.path), ..one.clone() };
+        .flat_map(|(directory, differences)| {
+            let named = |one: &Difference| Difference { path: directory.shown(&one.path), ..one.clone() };
             differences.iter().map(named).collect::<Vec<_>>()
         })
         .collect();
     if !differences.is_empty() {
         return Standing::Changed(differences);
     }
-    let is_root_trusted = parts.iter().any(|part| part.is_root() && part.standing.is_trusted());
-    let brings = |part: &Part| part.manifest.as_ref().is_none_or(|manifest| !manifest.is_empty());
-    if parts.iter().any(|part| part.standing == Standing::Unknown) {
+    let is_root_trusted =
+        directories.iter().any(|directory| directory.is_root() && directory.standing.is_trusted());
+    let brings = |directory: &ProjectDirectory| {
+        directory.manifest.as_ref().is_none_or(|manifest| !manifest.is_empty())
+    };
+    if directories.iter().any(|directory| directory.standing == Standing::Unknown) {
         return Standing::Unknown;
     }
-    match (is_root_trusted, parts.iter().any(brings)) {
+    match (is_root_trusted, directories.iter().any(brings)) {
         (true, _) => Standing::Trusted,
         (false, true) => Standing::Unknown,
         (false, false) => Standing::Harmless,

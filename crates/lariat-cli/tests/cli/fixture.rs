@@ -1,4 +1,4 @@
-//! A home, a workspace and a model server of a test's own.
+//! A temporary home, workspace and model server for a test.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -19,21 +19,21 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// What a test stands on. Its folder is removed with it.
-pub(crate) struct Ground {
+/// The environment of a test. Its directory is removed with it.
+pub(crate) struct Fixture {
     root: PathBuf,
     pub(crate) server: Server,
 }
 
-/// What a run of the program came to.
+/// The result of running the program.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct RunResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ran {
+impl RunResult {
     fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("output is UTF-8");
         Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
@@ -57,21 +57,21 @@ impl Ran {
     }
 }
 
-impl Ground {
+impl Fixture {
     pub(crate) async fn new(script: Script) -> Self {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let root = std::env::temp_dir().join(format!("lariat-cli-{}-{count}", std::process::id()));
         let server = Server::start(script).await.unwrap();
-        let ground = Self { root, server };
-        std::fs::create_dir_all(ground.workspace()).unwrap();
-        std::fs::create_dir_all(ground.root.join("config/lariat")).unwrap();
+        let fixture = Self { root, server };
+        std::fs::create_dir_all(fixture.workspace()).unwrap();
+        std::fs::create_dir_all(fixture.root.join("config/lariat")).unwrap();
         let settings = format!(
             "model = \"test/scripted\"\nmode = \"bypass\"\n[sandbox]\nenabled = false\n\
              [providers.test]\napi = \"anthropic-messages\"\nbase_url = \"{}\"\nkey_env = \"TEST_KEY\"\n",
-            ground.server.base_url(Wire::AnthropicMessages)
+            fixture.server.base_url(Wire::AnthropicMessages)
         );
-        std::fs::write(ground.root.join("config/lariat/config.toml"), settings).unwrap();
-        ground
+        std::fs::write(fixture.root.join("config/lariat/config.toml"), settings).unwrap();
+        fixture
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -82,14 +82,14 @@ impl Ground {
         self.root.join(name)
     }
 
-    /// Writes a file of the workspace.
+    /// Writes a file in the workspace.
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.workspace().join(name);
         std::fs::write(&path, text).unwrap();
         path
     }
 
-    /// The program with arguments, in the workspace.
+    /// The program with these arguments, in the workspace.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lariat"));
         command
@@ -108,19 +108,19 @@ impl Ground {
         command
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        Ran::of(&self.command(args).output().unwrap())
+    pub(crate) fn run(&self, args: &[&str]) -> RunResult {
+        RunResult::of(&self.command(args).output().unwrap())
     }
 
-    /// Runs it with something on standard input.
-    pub(crate) fn run_with(&self, args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
+    /// Runs the program with data on standard input.
+    pub(crate) fn run_with(&self, args: &[&str], input: impl Into<Vec<u8>>) -> RunResult {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let (mut stdin, input) = (child.stdin.take().unwrap(), input.into());
         let writer = std::thread::spawn(move || {
-            // It may end before it has read everything.
+            // The program may end before it has read everything.
             let _ = std::io::Write::write_all(&mut stdin, &input);
         });
-        let ran = Ran::of(&child.wait_with_output().unwrap());
+        let ran = RunResult::of(&child.wait_with_output().unwrap());
         writer.join().unwrap();
         ran
     }
@@ -129,12 +129,12 @@ impl Ground {
         self.command(args).spawn().unwrap()
     }
 
-    /// Every request for a reply so far.
+    /// All requests to the model so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.server.requests()
     }
 
-    /// The sessions' store, if there is one.
+    /// The session store, if it exists.
     pub(crate) async fn store(&self) -> Option<SqliteStore> {
         let path = self.root.join("state/lariat/sessions.db");
         if !path.exists() {
@@ -143,7 +143,7 @@ impl Ground {
         Some(SqliteStore::open(&path, StoreOptions::default()).await.unwrap())
     }
 
-    /// Every event of the newest session.
+    /// All events of the newest session.
     pub(crate) async fn journal(&self) -> Vec<Event> {
         let Some(store) = self.store().await else { return Vec::new() };
         let newest = store.list(&ListQuery::default()).await.unwrap().into_iter().next();
@@ -152,7 +152,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.root);
     }
@@ -169,19 +169,19 @@ async fn read(store: &SqliteStore, session: &SessionId) -> Vec<Event> {
     }
 }
 
-/// Waits until a condition holds.
+/// Waits until a condition is true.
 #[track_caller]
 pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(begun.elapsed() < PATIENCE, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// What a child came to.
-pub(crate) fn wait(child: Child) -> Ran {
-    Ran::of(&child.wait_with_output().unwrap())
+/// Waits for a child process.
+pub(crate) fn wait(child: Child) -> RunResult {
+    RunResult::of(&child.wait_with_output().unwrap())
 }
 
 pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
@@ -189,7 +189,7 @@ pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(id, signal).unwrap();
 }
 
-/// An answer that never comes.
+/// A response that never comes.
 pub(crate) fn silence() -> Answer {
     Answer::Raw(RawAnswer { status: 200, headers: Vec::new(), frames: vec![Frame::Stall] })
 }
@@ -210,7 +210,7 @@ fn text_of(block: &Value) -> String {
     }
 }
 
-/// The last call of a conversation in the shape of the Messages API: its name, the text of its result, whether it failed.
+/// The last tool call in a Messages API request: its name, the text of its result, and whether it failed.
 pub(crate) fn last_result(body: &Value) -> Option<(String, String, bool)> {
     let messages = body["messages"].as_array()?;
     let mut last = None;
@@ -227,7 +227,7 @@ pub(crate) fn last_result(body: &Value) -> Option<(String, String, bool)> {
     Some((call["name"].as_str()?.to_owned(), text(&result["content"]), is_error))
 }
 
-/// Writes lines into a child.
+/// Writes lines to a child's standard input.
 pub(crate) fn feed(child: &mut Child, lines: &[Value]) {
     let stdin = child.stdin.as_mut().unwrap();
     for line in lines {

@@ -1,4 +1,4 @@
-//! Addresses on real sockets of this machine.
+//! HTTP hooks over real sockets on this machine.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use tokio::time::Instant;
 use super::super::HookPrograms;
 use super::*;
 
-/// A server that answers every request with these bytes, or not at all, and keeps what it was sent.
+/// A server that sends the same response to every request, or none, and records the requests.
 struct Server {
     url: String,
-    seen: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     async fn new(answer: Option<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&seen);
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let recorded = Arc::clone(&requests);
         tokio::spawn(async move {
             loop {
                 let (mut socket, _) = listener.accept().await.unwrap();
@@ -32,21 +32,21 @@ impl Server {
                 while !is_whole(&request) {
                     let mut buffer = [0; 4096];
                     let count = socket.read(&mut buffer).await.unwrap();
-                    assert!(count > 0, "the request broke off");
+                    assert!(count > 0, "the request was cut off");
                     request.extend_from_slice(&buffer[..count]);
                 }
-                heard.lock().unwrap().push(String::from_utf8(request).unwrap());
+                recorded.lock().unwrap().push(String::from_utf8(request).unwrap());
                 match &answer {
                     Some(answer) => drop(socket.write_all(answer.as_bytes()).await),
                     None => std::future::pending().await,
                 }
             }
         });
-        Self { url, seen }
+        Self { url, requests }
     }
 
-    fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -75,7 +75,7 @@ fn programs() -> HookPrograms {
         .with_header_variables([("TOKEN", "sesame"), ("OTHER", "secret")])
 }
 
-async fn tell(url: &str, input: &str) -> Ended {
+async fn send(url: &str, input: &str) -> Ended {
     let handler = handler(json!({"type": "http", "url": url, "timeout": 20}));
     programs().run(&handler, input).await
 }
@@ -83,107 +83,107 @@ async fn tell(url: &str, input: &str) -> Ended {
 fn failed(ended: Ended) -> String {
     match ended {
         Ended::Failed(why) => why,
-        other => panic!("it did not fail: {other:?}"),
+        other => panic!("expected a failure: {other:?}"),
     }
 }
 
 #[tokio::test]
-async fn an_address_is_posted_what_a_program_reads_and_its_body_is_the_answer() {
+async fn posts_json_and_returns_response_body() {
     let server = Server::new(answer("200 OK", "", r#"{"decision": "block"}"#)).await;
-    let ended = tell(&server.url, r#"{"prompt": "go"}"#).await;
+    let ended = send(&server.url, r#"{"prompt": "go"}"#).await;
     let output = r#"{"decision": "block"}"#.to_owned();
     assert_eq!(ended, Ended::Exited { code: 0, output, errors: String::new() });
-    let seen = server.seen();
-    assert!(seen[0].starts_with("POST /hook HTTP/1.1\r\n"), "{seen:?}");
-    assert!(seen[0].contains("content-type: application/json\r\n"), "{seen:?}");
-    assert!(seen[0].ends_with("\r\n\r\n{\"prompt\": \"go\"}"), "{seen:?}");
+    let requests = server.requests();
+    assert!(requests[0].starts_with("POST /hook HTTP/1.1\r\n"), "{requests:?}");
+    assert!(requests[0].contains("content-type: application/json\r\n"), "{requests:?}");
+    assert!(requests[0].ends_with("\r\n\r\n{\"prompt\": \"go\"}"), "{requests:?}");
     let empty = Server::new(answer("204 No Content", "", "")).await;
     let nothing = Ended::Exited { code: 0, output: String::new(), errors: String::new() };
-    assert_eq!(tell(&empty.url, "{}").await, nothing);
+    assert_eq!(send(&empty.url, "{}").await, nothing);
 }
 
 #[tokio::test]
-async fn only_a_good_status_is_an_answer() {
+async fn status_other_than_2xx_is_a_failure() {
     for status in ["400 Bad Request", "401 Unauthorized", "404 Not Found", "500 Oops", "304 Not Modified"] {
         let server = Server::new(answer(status, "", r#"{"continue": true}"#)).await;
-        let why = failed(tell(&server.url, "{}").await);
+        let why = failed(send(&server.url, "{}").await);
         assert!(why.contains(&status[..3]), "{why}");
     }
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
+async fn does_not_follow_redirects() {
     let target = Server::new(answer("200 OK", "", "{}")).await;
     let location = format!("location: {}\r\n", target.url);
     for status in ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"] {
         let server = Server::new(answer(status, &location, "")).await;
-        failed(tell(&server.url, "{}").await);
+        failed(send(&server.url, "{}").await);
     }
-    assert_eq!(target.seen().len(), 0);
+    assert_eq!(target.requests().len(), 0);
 }
 
 #[tokio::test]
-async fn nobody_there_is_a_failure_and_the_words_name_no_address() {
+async fn connection_failure_does_not_reveal_the_url() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
-    let why = failed(tell(&format!("http://127.0.0.1:{port}/secret-path"), "{}").await);
+    let why = failed(send(&format!("http://127.0.0.1:{port}/secret-path"), "{}").await);
     assert!(!why.contains("secret-path"), "{why}");
-    failed(tell("not an address", "{}").await);
-    failed(tell("file:///etc/passwd", "{}").await);
+    failed(send("not an address", "{}").await);
+    failed(send("file:///etc/passwd", "{}").await);
 }
 
 #[tokio::test]
-async fn an_address_that_says_nothing_is_over_its_time() {
+async fn missing_response_times_out() {
     let server = Server::new(None).await;
     let handler = handler(json!({"type": "http", "url": server.url, "timeout": 0.3}));
     let before = Instant::now();
     assert_eq!(programs().run(&handler, "{}").await, Ended::TimedOut);
     assert!(before.elapsed() >= Duration::from_millis(300) && before.elapsed() < Duration::from_secs(10));
-    assert_eq!(server.seen().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn an_answer_is_read_up_to_a_megabyte() {
+async fn limits_response_to_a_megabyte() {
     let most = "x".repeat(1024 * 1024);
     let server = Server::new(answer("200 OK", "", &most)).await;
     assert!(
-        matches!(tell(&server.url, "{}").await, Ended::Exited { output, .. } if output.len() == most.len())
+        matches!(send(&server.url, "{}").await, Ended::Exited { output, .. } if output.len() == most.len())
     );
     let server = Server::new(answer("200 OK", "", &format!("{most}x"))).await;
-    assert!(failed(tell(&server.url, "{}").await).contains("larger"));
+    assert!(failed(send(&server.url, "{}").await).contains("larger"));
 }
 
 #[tokio::test]
-async fn headers_are_filled_with_listed_variables_only() {
+async fn headers_use_listed_variables_only() {
     let server = Server::new(answer("200 OK", "", "")).await;
     let handler = handler(json!({
         "type": "http", "url": server.url, "allowedEnvVars": ["TOKEN", "PATH"],
         "headers": {"Authorization": "Bearer $TOKEN", "X-Other": "<$OTHER>", "X-Path": "<${PATH}>", "X-Twice": "${TOKEN}$TOKEN"}
     }));
     programs().run(&handler, "{}").await;
-    let seen = server.seen().remove(0).to_lowercase();
+    let requests = server.requests().remove(0).to_lowercase();
     for line in
         ["authorization: bearer sesame\r\n", "x-other: <>\r\n", "x-path: <>\r\n", "x-twice: sesamesesame\r\n"]
     {
-        assert!(seen.contains(line), "{line} in {seen}");
+        assert!(requests.contains(line), "{line} in {requests}");
     }
     let shown = format!("{:?}", programs());
     assert!(shown.contains("TOKEN") && !shown.contains("sesame"), "{shown}");
 }
 
 #[tokio::test]
-async fn a_variable_cannot_add_a_header() {
+async fn variable_cannot_add_a_header() {
     let server = Server::new(answer("200 OK", "", "")).await;
     let entry =
         json!({"type": "http", "url": server.url, "allowedEnvVars": ["TOKEN"], "headers": {"X": "$TOKEN"}});
     let programs = programs().with_header_variables([("TOKEN", "a\r\nX-Evil: b")]);
     failed(programs.run(&handler(entry), "{}").await);
-    assert_eq!(server.seen().len(), 0);
+    assert_eq!(server.requests().len(), 0);
 }
 
 #[test]
-fn texts_are_filled_as_a_shell_would() {
+fn expands_variables_like_a_shell() {
     let value = |name: &str| (name == "A" || name == "LONG_1").then_some("v");
     for (text, expected) in [
         ("plain", "plain"),
@@ -200,6 +200,6 @@ fn texts_are_filled_as_a_shell_would() {
         ("${A B}", "${A B}"),
         ("$$A", "$v"),
     ] {
-        assert_eq!(filled(text, value), expected, "{text}");
+        assert_eq!(expand_variables(text, value), expected, "{text}");
     }
 }

@@ -1,6 +1,6 @@
-//! What there is to use on this machine: keys in variables and those that were stored, servers that run models here.
+//! Finds the API keys and local model servers that this machine already has.
 //!
-//! Shared by `doctor` and by the advice for a first run. Reaches the loopback only, for a moment, and only when it is asked.
+//! `doctor` and the first-run advice use it. It connects to the loopback only, with a short timeout, and only when called.
 
 use std::time::Duration;
 
@@ -16,27 +16,27 @@ use tokio::time::timeout;
 
 use crate::keys::KeyFile;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// How long a server on this machine may take to answer.
-const LOCAL: Duration = Duration::from_millis(300);
-/// How long another machine may take.
-const REMOTE: Duration = Duration::from_secs(2);
-/// Bytes of a list of models that are read.
-const LONGEST: u64 = 1024 * 1024;
+/// Timeout for a server on this machine.
+const LOCAL_TIMEOUT: Duration = Duration::from_millis(300);
+/// Timeout for a server on another machine.
+const REMOTE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum size of a model list, in bytes.
+const MAX_LIST_BYTES: u64 = 1024 * 1024;
 
-/// A key that was found. Never its value.
+/// Where a provider's API key is. Never holds the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct FoundKey {
-    /// The service it is for.
+pub(crate) struct DetectedKey {
     pub(crate) provider: String,
-    /// Where it is: a variable's name, `keyring` or `file`.
+    /// A variable's name, `keyring` or `file`.
     pub(crate) from: String,
 }
 
-/// Every service that has a key, with where it is. What is looked at first counts. The keyring itself is not asked.
-pub(crate) fn keys(world: &World, config: &Config) -> Result<Vec<FoundKey>, Problem> {
-    let stored = KeyFile::new(world.folders.keys()).load()?;
+/// Lists every provider with a key and where the key is. The first source wins, in the order in which a run looks. Does not
+/// query the keyring.
+pub(crate) fn keys(env: &ProcessEnv, config: &Config) -> Result<Vec<DetectedKey>, Problem> {
+    let stored = KeyFile::new(env.folders.keys()).load()?;
     let own = config.names_in("providers");
     let mut names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
     let others = own.iter().map(String::as_str).chain(stored.keys().map(String::as_str));
@@ -49,55 +49,53 @@ pub(crate) fn keys(world: &World, config: &Config) -> Result<Vec<FoundKey>, Prob
         let named = config.text(&format!("providers.{provider}.key_env"));
         let usual = known_provider(provider).map(|known| known.variables).unwrap_or_default();
         let mut variables = named.as_deref().into_iter().chain(usual.iter().copied());
-        let variable = variables.find(|name| world.variable(name).is_some());
+        let variable = variables.find(|name| env.variable(name).is_some());
         let from = match variable {
             Some(name) => name.to_owned(),
             None => stored.get(provider)?.place().to_owned(),
         };
-        Some(FoundKey { provider: provider.to_owned(), from })
+        Some(DetectedKey { provider: provider.to_owned(), from })
     });
     Ok(found.collect())
 }
 
-/// A server that runs models on this machine.
+/// A local server that answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct FoundServer {
-    /// The name of its service.
+pub(crate) struct DetectedServer {
+    /// The provider name in settings.
     pub(crate) name: &'static str,
-    /// What people call it.
+    /// The product name.
     pub(crate) title: &'static str,
-    /// Where it is.
     pub(crate) base_url: String,
-    /// The models it has.
     pub(crate) models: Vec<String>,
 }
 
-/// The servers that answer on this machine.
-pub(crate) async fn servers(config: &Config) -> Vec<FoundServer> {
+/// Returns the local servers that answer now.
+pub(crate) async fn servers(config: &Config) -> Vec<DetectedServer> {
     let mut found = Vec::new();
     for server in LOCAL_SERVERS {
-        found.extend(look(server, config).await);
+        found.extend(probe_server(server, config).await);
     }
     found
 }
 
-async fn look(server: &LocalServer, config: &Config) -> Option<FoundServer> {
+async fn probe_server(server: &LocalServer, config: &Config) -> Option<DetectedServer> {
     let set = config.text(&format!("providers.{}.base_url", server.name));
     let base_url = set.unwrap_or_else(|| server.base_url.to_owned());
     let address = Address::of(&base_url).filter(Address::is_loopback)?;
-    let models = timeout(LOCAL, listed(&address)).await.ok()??;
-    Some(FoundServer { name: server.name, title: server.title, base_url, models })
+    let models = timeout(LOCAL_TIMEOUT, list_models(&address)).await.ok()??;
+    Some(DetectedServer { name: server.name, title: server.title, base_url, models })
 }
 
-/// The models that a server lists. Asked in HTTP/1.0, so that the answer is as long as the connection.
-async fn listed(address: &Address) -> Option<Vec<String>> {
+/// Lists a server's models. Uses HTTP/1.0, so that the end of the connection ends the response.
+async fn list_models(address: &Address) -> Option<Vec<String>> {
     let mut stream = TcpStream::connect((address.host.as_str(), address.port)).await.ok()?;
-    let asked = format!("GET {}/models HTTP/1.0\r\nHost: {}\r\n\r\n", address.path, address.host);
-    stream.write_all(asked.as_bytes()).await.ok()?;
-    let mut answer = Vec::new();
-    stream.take(LONGEST).read_to_end(&mut answer).await.ok()?;
-    let answer = String::from_utf8_lossy(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let request = format!("GET {}/models HTTP/1.0\r\nHost: {}\r\n\r\n", address.path, address.host);
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut response = Vec::new();
+    stream.take(MAX_LIST_BYTES).read_to_end(&mut response).await.ok()?;
+    let response = String::from_utf8_lossy(&response);
+    let (head, body) = response.split_once("\r\n\r\n")?;
     if head.split(' ').nth(1) != Some("200") {
         return None;
     }
@@ -106,26 +104,25 @@ async fn listed(address: &Address) -> Option<Vec<String>> {
     Some(models.filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect())
 }
 
-/// Where the service of a model is; none when nobody knows before it is asked.
+/// Returns the URL of a model's provider, or `None` if only the provider's SDK decides it.
 pub(crate) fn address(model: &ModelConfig) -> Option<String> {
     let api: ApiProtocol = model.api.parse().ok()?;
     let listing = api.implementation().list_request(model).map(|request| request.url);
     listing.or_else(|| Some(model.base_url.clone()).filter(|url| !url.is_empty()))
 }
 
-/// Whether the host of an address can be reached.
-pub(crate) async fn reach(base_url: &str) -> Result<String, String> {
-    let address = Address::of(base_url).ok_or_else(|| format!("`{base_url}` is no address of a service"))?;
+/// Connects to the host of a URL. Returns `host:port`, or why it failed.
+pub(crate) async fn connect(base_url: &str) -> Result<String, String> {
+    let address = Address::of(base_url).ok_or_else(|| format!("`{base_url}` is not a valid provider URL"))?;
     let name = format!("{}:{}", address.host, address.port);
-    let connected = timeout(REMOTE, TcpStream::connect((address.host.as_str(), address.port))).await;
+    let connected = timeout(REMOTE_TIMEOUT, TcpStream::connect((address.host.as_str(), address.port))).await;
     match connected {
         Ok(Ok(_)) => Ok(name),
-        Ok(Err(error)) => Err(format!("{name} cannot be reached: {error}")),
-        Err(_) => Err(format!("{name} does not answer within {} s", REMOTE.as_secs())),
+        Ok(Err(error)) => Err(format!("could not connect to {name}: {error}")),
+        Err(_) => Err(format!("{name} did not answer within {} s", REMOTE_TIMEOUT.as_secs())),
     }
 }
 
-/// The parts of an address that matter here.
 #[derive(Debug, PartialEq, Eq)]
 struct Address {
     host: String,
@@ -161,32 +158,34 @@ impl Address {
     }
 }
 
-/// What to do when no model is set up, in four lines.
+/// Four lines of advice for a user without a model.
 pub(crate) async fn first_steps(config: &Config) -> String {
     let variables = KNOWN.iter().take(3).filter_map(|known| known.variables.first().copied());
     let variables = variables.collect::<Vec<_>>().join(", ");
     let local = match servers(config).await.first() {
         Some(server) => match server.models.first() {
             Some(model) => format!(
-                "{} runs here: `lariat run --model {}/{model} \"…\"`, or keep it: `lariat config edit`",
+                "{} is running here: try `lariat run --model {}/{model} \"…\"`, or make it the default with `lariat config edit`",
                 server.title, server.name
             ),
-            None => format!("{} runs here, but has no model yet: get one, then try again", server.title),
+            None => {
+                format!("{} is running here, but has no models: download one, then try again", server.title)
+            }
         },
         None => {
             let start: Vec<&str> = LOCAL_SERVERS.iter().map(|server| server.title).collect();
-            format!("or without a key: start {}, then `lariat doctor`", start.join(", "))
+            format!("or use a local model: start {}, then run `lariat doctor`", start.join(", "))
         }
     };
     [
-        format!("set a key: {variables} (`lariat auth status` knows more)"),
-        "or store one: `lariat auth login anthropic`".to_owned(),
+        format!("set an API key: {variables} (`lariat auth status` lists more)"),
+        "or store one with `lariat auth login anthropic`".to_owned(),
         local,
-        "`lariat models list` shows models and prices; `lariat doctor` looks at everything".to_owned(),
+        "`lariat models list` lists models and prices; `lariat doctor` checks your setup".to_owned(),
     ]
     .join("\n        ")
 }
 
 #[cfg(test)]
-#[path = "around_tests.rs"]
+#[path = "detect_tests.rs"]
 mod tests;

@@ -1,19 +1,16 @@
-//! What the terminal can do, and how styles look on it.
+//! Decides what a terminal can display, and applies styles.
 //!
-//! Owns the decision from facts (environment, settings, the terminal's size) that the caller read, and the table of
-//! styles. Every escape sequence that reaches a terminal is written here, in `markdown` never, in `printer` only to redraw
-//! the status line.
-//! Invariant: what [`Look::paint`] adds, it takes back; text is expected to be neutralised already.
+//! The caller reads the facts (environment, settings, terminal size). All escape sequences are written here, except those that
+//! `printer` uses to redraw the status line.
+//! [`Theme::paint`] ends every style that it starts; the caller neutralises the text.
 
-/// Columns, when nobody knows.
+/// Width if the terminal does not report one.
 const COLUMNS: usize = 80;
 
-/// What was found out about the terminal and wished for by the person.
+/// Facts about the terminal, and the user's settings.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Facts<'a> {
-    /// Whether the output is a terminal.
+pub(crate) struct TerminalFacts<'a> {
     pub(crate) is_terminal: bool,
-    /// Its columns.
     pub(crate) columns: Option<usize>,
     /// `NO_COLOR`.
     pub(crate) no_color: Option<&'a str>,
@@ -25,28 +22,27 @@ pub(crate) struct Facts<'a> {
     pub(crate) colour: &'a str,
     /// The setting `ui.links`.
     pub(crate) links: bool,
-    /// The first of `LC_ALL`, `LC_CTYPE` and `LANG` that says something.
+    /// The first nonempty value of `LC_ALL`, `LC_CTYPE` and `LANG`.
     pub(crate) locale: Option<&'a str>,
 }
 
-/// What the output can show.
+/// What the output can display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
-    /// Colours and weights.
+pub(crate) struct Theme {
+    /// Colors and font weights.
     pub(crate) colour: bool,
-    /// Links that can be clicked (OSC 8).
+    /// Clickable links (OSC 8).
     pub(crate) links: bool,
-    /// Columns.
     pub(crate) width: usize,
-    /// Whether a person looks at it.
+    /// Whether the output is a terminal.
     pub(crate) is_terminal: bool,
-    /// Letters beyond ASCII for our own marks.
+    /// Whether our own symbols may use Unicode.
     pub(crate) unicode: bool,
-    /// Whether a line can be written over: the status line.
+    /// Whether lines can be redrawn, as the status line needs.
     pub(crate) live: bool,
 }
 
-/// What a piece of text is.
+/// The role of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Style {
     #[default]
@@ -74,7 +70,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// Parameters of the sequence that switches it on (ECMA-48, SGR).
+    /// SGR parameters that turn the style on (ECMA-48).
     const fn parameters(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -96,10 +92,10 @@ impl Style {
     }
 }
 
-impl Look {
-    /// Decides from facts. A setting counts more than `NO_COLOR`, which counts more than `FORCE_COLOR`, which counts more
-    /// than what the terminal seems to be.
-    pub(crate) fn of(facts: &Facts<'_>) -> Self {
+impl Theme {
+    /// Decides from facts. The setting overrides `NO_COLOR`, which overrides `FORCE_COLOR`, which overrides what the terminal
+    /// seems to support.
+    pub(crate) fn of(facts: &TerminalFacts<'_>) -> Self {
         let is_set = |value: Option<&str>| value.is_some_and(|value| !value.is_empty());
         let is_dumb = facts.term.is_some_and(|term| term == "dumb");
         let live = facts.is_terminal && !is_dumb;
@@ -113,7 +109,7 @@ impl Look {
         let locale = facts.locale.unwrap_or_default().to_ascii_lowercase();
         Self {
             colour,
-            // The console of Linux prints what it does not know.
+            // The Linux console prints unknown sequences as text.
             links: facts.links && live && facts.term != Some("linux"),
             width: facts.columns.filter(|columns| *columns > 0).unwrap_or(COLUMNS),
             is_terminal: facts.is_terminal,
@@ -122,23 +118,23 @@ impl Look {
         }
     }
 
-    /// For a file or another program.
+    /// For a file or a pipe.
     pub(crate) const fn piped() -> Self {
         Self { colour: false, links: false, width: COLUMNS, is_terminal: false, unicode: true, live: false }
     }
 
-    /// For a terminal that can do everything.
+    /// For a terminal with all features.
     #[cfg(test)]
     pub(crate) const fn full(width: usize) -> Self {
         Self { colour: true, links: true, width, is_terminal: true, unicode: true, live: true }
     }
 
-    /// For a terminal with nothing but letters.
+    /// For a terminal without colors and links.
     pub(crate) const fn plain(width: usize) -> Self {
         Self { colour: false, links: false, width, is_terminal: true, unicode: true, live: true }
     }
 
-    /// A text in a style. It is expected to be neutralised.
+    /// Applies a style. The caller neutralises the text.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         let parameters = style.parameters();
         if !self.colour || parameters.is_empty() || text.is_empty() {
@@ -147,8 +143,7 @@ impl Look {
         format!("\u{1b}[{parameters}m{text}\u{1b}[0m")
     }
 
-    /// A text that leads somewhere, on a terminal that can do so; without, the text alone. Only addresses of the web and
-    /// of mail are linked: others could start programs.
+    /// Makes a text a link if the terminal supports links. Links only web and mail addresses: others could start programs.
     pub(crate) fn link(&self, address: &str, text: &str) -> String {
         if !self.can_link(address) || text.is_empty() {
             return text.to_owned();
@@ -164,17 +159,17 @@ impl Look {
         format!("\u{1b}]8;;{target}\u{1b}\\{text}\u{1b}]8;;\u{1b}\\")
     }
 
-    /// Whether [`Look::link`] makes a link of this.
+    /// Whether [`Theme::link`] links this address.
     pub(crate) fn can_link(&self, address: &str) -> bool {
         self.links && ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme))
     }
 
-    /// One of two marks of ours, by what can be shown.
+    /// Picks the Unicode or the ASCII symbol.
     pub(crate) const fn mark(&self, unicode: &'static str, ascii: &'static str) -> &'static str {
         if self.unicode { unicode } else { ascii }
     }
 }
 
 #[cfg(test)]
-#[path = "look_tests.rs"]
+#[path = "theme_tests.rs"]
 mod tests;

@@ -5,14 +5,14 @@ use super::*;
 fn shown(output: &str, details: Value, is_error: bool, took: Option<Duration>) -> String {
     let arguments = json!({ "command": "make test" });
     let call =
-        Called { tool: "bash", arguments: Some(&arguments), output, details: &details, is_error, took };
-    call.lines(Verbosity::Normal, &Look::plain(72))
+        FinishedCall { tool: "bash", arguments: Some(&arguments), output, details: &details, is_error, took };
+    call.lines(Verbosity::Normal, &Theme::plain(72))
 }
 
 const SECOND: Option<Duration> = Some(Duration::from_secs(1));
 
 #[test]
-fn only_what_succeeded_gets_a_tick() {
+fn only_success_gets_a_tick() {
     let ended = |end: &str, code: Option<i32>, signal: Option<i32>| json!({ "end": end, "exit_code": code, "signal": signal, "output_bytes": 5 });
     for (details, expected) in [
         (ended("by_itself", Some(0), None), "✓ bash  make test  1.0s\n"),
@@ -27,16 +27,16 @@ fn only_what_succeeded_gets_a_tick() {
 }
 
 #[test]
-fn a_failed_command_shows_the_end_of_its_output() {
+fn failed_command_shows_end_of_output() {
     let output: String = (1..=20).map(|number| format!("line {number}\n")).collect();
     let details = json!({ "end": "by_itself", "exit_code": 2, "output_bytes": 100 });
     let lines = shown(&format!("{output}[Exit code 2.]\n"), details, false, SECOND);
-    assert!(lines.contains("… 12 lines before\n  line 13\n"), "{lines}");
+    assert!(lines.contains("… 12 earlier lines\n  line 13\n"), "{lines}");
     assert!(lines.ends_with("  line 20\n"), "{lines}");
 }
 
 #[test]
-fn a_call_that_did_not_run_says_why() {
+fn call_that_did_not_run_shows_reason() {
     for (result, expected) in [
         ("Denied: use another name", "✗ bash  make test  denied: use another name\n"),
         (
@@ -50,12 +50,12 @@ fn a_call_that_did_not_run_says_why() {
 }
 
 #[test]
-fn tasks_are_marked_by_how_far_they_are() {
+fn marks_tasks_by_status() {
     let details = json!({ "items": [
         { "content": "read", "status": "completed" },
         { "content": "fix\u{1b}[2J", "status": "in_progress" },
         { "content": "test", "status": "pending" },
     ], "completed": 1, "total": 3 });
-    let lines = tasks(&details, &Look::plain(72)).unwrap();
+    let lines = tasks(&details, &Theme::plain(72)).unwrap();
     assert_eq!(lines, "  ☑ read\n  ▶ fix⟨U+001B⟩[2J\n  ☐ test\n");
 }

@@ -1,4 +1,4 @@
-//! What tests of the screen are made of: events of a run, hostile text, and the eyes that look at what comes out.
+//! Test data for the screen: events of a run, hostile text, and checks of the output.
 
 use std::sync::Arc;
 
@@ -16,15 +16,14 @@ use lariat_core::usage::{Cost, Usage};
 use lariat_testkit::Seeded;
 use serde_json::Value;
 
-/// When the samples happen.
+/// The start time of the samples.
 pub(crate) const AT: u64 = 1_780_000_000_000;
 
-/// A moment of the samples, in milliseconds from their beginning.
+/// A time in milliseconds after the start.
 pub(crate) const fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(AT + millis)
 }
 
-/// An event at a moment.
 pub(crate) fn event(millis: u64, event: AgentEvent) -> Event {
     Arc::new(EventRecord {
         v: FORMAT_VERSION,
@@ -44,7 +43,6 @@ fn message(number: u128, message: Message) -> SharedMessage {
     }))
 }
 
-/// A reply with these blocks.
 pub(crate) fn reply(content: Vec<Content>, usage: Usage) -> SharedMessage {
     message(
         1,
@@ -61,7 +59,7 @@ pub(crate) fn reply(content: Vec<Content>, usage: Usage) -> SharedMessage {
     )
 }
 
-/// A loop begins, with a model of 100,000 tokens.
+/// A loop starts, with a context window of 100,000 tokens.
 pub(crate) fn loop_start(millis: u64) -> Event {
     let mut start = LoopStart::new("agent".into(), "s".into(), "s.c.1".into());
     let mut config = LoopConfigSnapshot::default();
@@ -71,46 +69,40 @@ pub(crate) fn loop_start(millis: u64) -> Event {
     event(millis, AgentEvent::AgentStart(Box::new(start)))
 }
 
-/// A turn begins.
 pub(crate) fn turn_start(millis: u64, turn_index: u32) -> Event {
     event(millis, AgentEvent::TurnStart { turn_index, triggered_by: TurnTrigger::User })
 }
 
-/// A message of the model begins.
 pub(crate) fn reply_start(millis: u64) -> Event {
     let message = MessageRef::resolved(reply(Vec::new(), Usage::default()));
     event(millis, AgentEvent::MessageStart { message })
 }
 
-/// A piece of text or thinking arrives.
 pub(crate) fn delta(millis: u64, delta: StreamDelta) -> Event {
     let message = MessageRef::resolved(reply(Vec::new(), Usage::default()));
     event(millis, AgentEvent::MessageUpdate { message, delta })
 }
 
-/// A piece of text arrives.
 pub(crate) fn text_delta(millis: u64, text: &str) -> Event {
     delta(millis, StreamDelta::Text { delta: text.to_owned() })
 }
 
-/// A reply of text is complete.
 pub(crate) fn reply_end(millis: u64, text: &str) -> Event {
     let message = Recorded::Full(reply(vec![Content::text(text)], usage()));
     event(millis, AgentEvent::MessageEnd { message })
 }
 
-/// What a call of the samples used.
+/// The usage of each sample turn.
 pub(crate) fn usage() -> Usage {
     Usage { cache_read: 30_000, cost: Cost::from_nano_usd(12_300_000), ..Usage::new(4_000, 1_000) }
 }
 
-/// A turn ends.
 pub(crate) fn turn_end(millis: u64) -> Event {
     let message = MessageRef::resolved(reply(Vec::new(), usage()));
     event(millis, AgentEvent::TurnEnd { message, usage: usage(), tool_results: Vec::new() })
 }
 
-/// The result of a call comes, without a run of its tool.
+/// A tool result without an execution.
 pub(crate) fn result(millis: u64, id: &str, name: &str, text: &str, is_error: bool) -> Event {
     let result = ToolResultMessage {
         tool_call_id: id.into(),
@@ -123,7 +115,6 @@ pub(crate) fn result(millis: u64, id: &str, name: &str, text: &str, is_error: bo
     event(millis, AgentEvent::MessageEnd { message })
 }
 
-/// A tool begins to run.
 pub(crate) fn tool_start(millis: u64, id: &str, name: &str, arguments: Value) -> Event {
     let call = ToolCall { id: id.into(), name: name.to_owned(), arguments, signature: None };
     let args = ArgsRef::Called(Arc::new(call));
@@ -131,7 +122,7 @@ pub(crate) fn tool_start(millis: u64, id: &str, name: &str, arguments: Value) ->
     event(millis, start)
 }
 
-/// A tool ended, with what it says and its details.
+/// A tool execution ends with a text and details, or an error.
 pub(crate) fn tool_end(millis: u64, id: &str, name: &str, result: Result<(&str, Value), &str>) -> Event {
     let is_error = result.is_err();
     let (text, details) = result.unwrap_or_else(|error| (error, Value::Null));
@@ -156,13 +147,12 @@ pub(crate) fn tool_end(millis: u64, id: &str, name: &str, result: Result<(&str, 
     event(millis, end)
 }
 
-/// A loop ends.
 pub(crate) fn loop_end(millis: u64, outcome: RunOutcome) -> Event {
     event(millis, AgentEvent::AgentEnd { messages: Vec::new(), usage: usage(), outcome, rejection: None })
 }
 
-/// What is left of an output without the sequences that are ours: styles, links, and a line that is written over.
-pub(crate) fn without_ours(output: &str) -> String {
+/// Removes our own sequences from an output: styles, links and redraws.
+pub(crate) fn without_sequences(output: &str) -> String {
     let mut left = String::new();
     let mut rest = output;
     while let Some(letter) = rest.chars().next() {
@@ -181,13 +171,13 @@ fn ours(text: &str) -> Option<&str> {
     if let Some(after) = text.strip_prefix("\u{1b}[K").or_else(|| text.strip_prefix("\u{1b}[J")) {
         return Some(after);
     }
-    // Up to the first row of the bottom, which has few.
+    // The bottom has at most six rows.
     for rows in 1..=6 {
         if let Some(after) = text.strip_prefix(&format!("\r\u{1b}[{rows}A")) {
             return Some(after);
         }
     }
-    // The status line begins at the start of its line, and so does its end.
+    // The status line is drawn and erased from the start of its line.
     if let Some(after) = text.strip_prefix('\r')
         && after.starts_with(|letter| matches!(letter, '\u{1b}' | '\u{2800}'..='\u{28ff}'))
     {
@@ -202,9 +192,9 @@ fn ours(text: &str) -> Option<&str> {
     link[end..].strip_prefix("\u{1b}\\")
 }
 
-/// Fails when an output could do anything to a terminal but write and style.
+/// Fails if an output can do anything to a terminal except print and style text.
 pub(crate) fn assert_harmless(output: &str, context: &str) {
-    let left = without_ours(output);
+    let left = without_sequences(output);
     let is_bad = |letter: char| {
         (letter.is_control() && letter != '\n')
             || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{e0000}'..='\u{e0fff}')
@@ -212,7 +202,7 @@ pub(crate) fn assert_harmless(output: &str, context: &str) {
     assert!(!left.contains(is_bad), "{context}\n{left:?}");
 }
 
-/// Text that Markdown, terminals and people stumble over.
+/// Random text that is difficult for Markdown, terminals and readers.
 pub(crate) fn hostile(dice: &mut Seeded) -> String {
     const PIECES: &[&str] = &[
         "\u{1b}[2J",

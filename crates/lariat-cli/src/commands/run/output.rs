@@ -1,6 +1,6 @@
-//! What is written while a run goes on, and at its end: the answer, a screen for a person, or JSON.
+//! Writes a run's output: the plain answer, a live screen for the user, or JSON.
 //!
-//! Owns standard output. A reader that is gone is not an error: the run ends.
+//! The only writer of standard output. A closed pipe is not an error: the run ends.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -17,20 +17,20 @@ use uuid::Uuid;
 
 use crate::args::run::Output;
 use crate::args::task::Task;
-use crate::screen::look::{Look, Style};
-use crate::screen::piped::Piped;
+use crate::screen::piped::PipedAnswer;
 use crate::screen::printer::{Printer, Verbosity};
-use crate::wire::json::{Ending, Form};
-use crate::wire::stream_json::{Facts, StreamJson};
+use crate::screen::theme::{Style, Theme};
+use crate::wire::json::{Ending, SchemaCheck};
+use crate::wire::stream_json::{SessionFacts, StreamJson};
 
 /// Standard output.
 #[derive(Debug, Default)]
-pub(super) struct Out {
+pub(super) struct Stdout {
     broken: bool,
 }
 
-impl Out {
-    /// Writes, and sees that it leaves.
+impl Stdout {
+    /// Writes and flushes.
     pub(super) fn write(&mut self, text: &str) {
         if self.broken || text.is_empty() {
             return;
@@ -43,46 +43,46 @@ impl Out {
         self.write(&format!("{}\n", lariat_guard::display::json(&value.to_string())));
     }
 
-    /// Whether its reader is gone.
+    /// Whether the reader closed standard output.
     pub(super) const fn is_broken(&self) -> bool {
         self.broken
     }
 }
 
-/// What is written.
-pub(super) struct Face {
+/// The output of a run.
+pub(super) struct RunOutput {
     kind: Kind,
-    pub(super) out: Out,
+    pub(super) out: Stdout,
 }
 
 enum Kind {
-    /// The answer, as it comes or, where it must have a form, at the end.
-    Quiet(Option<Piped>),
-    /// A screen for a person.
+    /// The plain answer: streamed, or whole at the end if it must match a schema.
+    Quiet(Option<PipedAnswer>),
+    /// A live screen for the user.
     Screen(Box<Printer>),
-    /// One document, at the end.
+    /// One JSON document at the end.
     Json(Box<StreamJson>),
-    /// One document per line.
+    /// One JSON document per line.
     StreamJson(Box<StreamJson>),
 }
 
-impl Face {
-    /// What is written for a task, where standard output can show this.
-    pub(super) fn new(task: &Task, session: &Session, cwd: &Path, look: Look) -> Self {
-        let mut out = Out::default();
+impl RunOutput {
+    /// Chooses the form from the task and from what standard output can show.
+    pub(super) fn new(task: &Task, session: &Session, cwd: &Path, theme: Theme) -> Self {
+        let mut out = Stdout::default();
         let lines = || {
-            let mut lines = StreamJson::new(session.id().to_string(), task.wishes);
+            let mut lines = StreamJson::new(session.id().to_string(), task.stream_options);
             let init = lines.init(&facts(session, cwd), Uuid::new_v4());
             (Box::new(lines), init)
         };
         let kind = match task.output {
-            Output::Text if look.is_terminal && task.schema.is_none() => {
+            Output::Text if theme.is_terminal && task.schema.is_none() => {
                 let verbosity = if task.verbose { Verbosity::Verbose } else { Verbosity::Normal };
-                Kind::Screen(Box::new(Printer::new(look, verbosity)))
+                Kind::Screen(Box::new(Printer::new(theme, verbosity)))
             }
-            // What is written to a file or must have a form is written whole.
+            // An answer that goes to a file or must match a schema is written whole.
             Output::Text if task.schema.is_some() || is_file() => Kind::Quiet(None),
-            Output::Text => Kind::Quiet(Some(Piped::default())),
+            Output::Text => Kind::Quiet(Some(PipedAnswer::default())),
             Output::Json => Kind::Json(lines().0),
             Output::StreamJson => {
                 let (lines, init) = lines();
@@ -93,47 +93,45 @@ impl Face {
         Self { kind, out }
     }
 
-    /// Whether a person reads it as it comes.
-    pub(super) const fn is_for_person(&self) -> bool {
+    /// Whether this is a live screen for the user.
+    pub(super) const fn is_screen(&self) -> bool {
         matches!(self.kind, Kind::Screen(_))
     }
 
-    /// Time passed.
+    /// Redraws what changes with time.
     pub(super) fn tick(&mut self) {
         if let Kind::Screen(printer) = &mut self.kind {
             self.out.write(&printer.tick(now()));
         }
     }
 
-    /// Shows what the person types; false where that is not drawn here.
+    /// Draws what the user types. Returns false if this output does not draw it.
     pub(super) fn draft(&mut self, draft: &str) -> bool {
         let Kind::Screen(printer) = &mut self.kind else { return false };
         self.out.write(&printer.draft(draft, now()));
         printer.is_live()
     }
 
-    /// Shows a note of the program; false where that is not shown here.
+    /// Shows a note. Returns false if this output does not show notes.
     pub(super) fn note(&mut self, style: Style, words: &str) -> bool {
         let Kind::Screen(printer) = &mut self.kind else { return false };
         self.out.write(&printer.note(style, words, now()));
         true
     }
 
-    /// Makes room for a question.
     pub(super) fn pause(&mut self) {
         if let Kind::Screen(printer) = &mut self.kind {
             self.out.write(&printer.pause());
         }
     }
 
-    /// The question is answered.
+    /// Continues after a question.
     pub(super) fn resume(&mut self) {
         if let Kind::Screen(printer) = &mut self.kind {
             self.out.write(&printer.resume(now()));
         }
     }
 
-    /// Something happened.
     pub(super) fn event(&mut self, record: &EventRecord) {
         match &mut self.kind {
             Kind::Quiet(None) => {}
@@ -148,14 +146,14 @@ impl Face {
         }
     }
 
-    /// It is over.
+    /// Writes what belongs at the end of the run.
     pub(super) fn end(&mut self, ending: &Ending) {
         match &mut self.kind {
             Kind::Screen(printer) => self.out.write(&printer.finish()),
             Kind::Quiet(Some(piped)) => self.out.write(&piped.finish(&ending.text)),
-            Kind::Quiet(None) => match &ending.form {
-                Some(Form::Fits(value)) => self.out.line(value),
-                Some(Form::Misfit(_)) => {}
+            Kind::Quiet(None) => match &ending.schema_check {
+                Some(SchemaCheck::Match(value)) => self.out.line(value),
+                Some(SchemaCheck::Mismatch(_)) => {}
                 None if ending.text.is_empty() => {}
                 None => self.out.write(&format!("{}\n", ending.text.trim_end_matches('\n'))),
             },
@@ -167,7 +165,6 @@ impl Face {
     }
 }
 
-/// Whether standard output is a file.
 fn is_file() -> bool {
     let stat = rustix::fs::fstat(std::io::stdout());
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
@@ -177,11 +174,11 @@ fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// What a session is, for programs.
-pub(super) fn facts(session: &Session, cwd: &Path) -> Facts {
+/// Facts about a session for the JSON output.
+pub(super) fn facts(session: &Session, cwd: &Path) -> SessionFacts {
     let model = session.model();
     let has_key = model.api_key.expose().is_some_and(|key| !key.is_empty());
-    Facts {
+    SessionFacts {
         cwd: cwd.display().to_string(),
         model: model.id.clone(),
         key_source: if has_key { "user" } else { "none" }.to_owned(),
@@ -191,13 +188,13 @@ pub(super) fn facts(session: &Session, cwd: &Path) -> Facts {
     }
 }
 
-/// Tells something that is not the answer.
-pub(super) fn tell(what: &str, words: &str) {
-    say(&format!("{what}: {}\n", display::block(words)));
+/// Writes `what: words` to standard error.
+pub(super) fn report(what: &str, words: &str) {
+    write_stderr(&format!("{what}: {}\n", display::block(words)));
 }
 
-/// Writes to standard error. Where that is gone, there is no place to say so.
-pub(super) fn say(text: &str) {
+/// Writes to standard error, ignoring failures.
+pub(super) fn write_stderr(text: &str) {
     let mut out = std::io::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

@@ -1,4 +1,4 @@
-//! What earlier sessions learned, out of the store that keeps them.
+//! Reads what earlier sessions learned from the session store.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use lariat_core::BoxFuture;
 use lariat_runtime::prompt::{LearnedIn, Learnings};
 use lariat_store::sqlite::SqliteStore;
 
-/// Learnings that are looked at, the newest ones.
-const MOST: usize = 1_000;
+/// Maximum number of learnings to read, newest first.
+const MAX_LEARNINGS: usize = 1_000;
 
 /// The learnings of all sessions in a store.
 #[derive(Clone)]
@@ -16,7 +16,7 @@ pub struct StoredLearnings(pub Arc<SqliteStore>);
 impl Learnings for StoredLearnings {
     fn learnings(&self) -> BoxFuture<'_, Vec<LearnedIn>> {
         Box::pin(async move {
-            let known = self.0.learnings(None, MOST).await.unwrap_or_default();
+            let known = self.0.learnings(None, MAX_LEARNINGS).await.unwrap_or_default();
             known
                 .into_iter()
                 .map(|known| LearnedIn { session_id: known.session_id, learning: known.learning })

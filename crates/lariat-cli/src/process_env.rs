@@ -1,4 +1,4 @@
-//! What this process is told by its surroundings: variables, folders, the terminal. The only place that reads them.
+//! Reads the process environment: variables, directories, arguments, terminal. The only module that does.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,50 +15,49 @@ use rustix::termios::tcgetwinsize;
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
-use crate::keys::{KeyFile, Keyring, Prompts, Stored};
+use crate::keys::{KeyFile, Keyring, StoredKey, UnlockPrompts};
 use crate::problem::Problem;
-use crate::screen::look::{Facts, Look};
+use crate::screen::theme::{TerminalFacts, Theme};
 
-/// The surroundings of the process.
+/// The environment that this process was started in.
 #[derive(Clone)]
-pub(crate) struct World {
+pub(crate) struct ProcessEnv {
     variables: Arc<Vec<(OsString, OsString)>>,
-    /// Where things of the person are.
+    /// The user's home, settings and state directories.
     pub(crate) folders: Folders,
-    /// The directory that the process was started in.
+    /// The working directory.
     pub(crate) directory: PathBuf,
-    /// Whether there is a place for settings and sessions.
+    /// Whether settings and sessions have a usable directory.
     has_home: bool,
 }
 
-/// Where something is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
-    /// Standard output: the answer.
+    /// Standard output, for answers and results.
     Output,
-    /// Standard error: everything else.
+    /// Standard error, for everything else.
     Error,
 }
 
-/// Variables that are settings: `LARIAT_MODEL` is `model`, `LARIAT_SANDBOX__NETWORK` is `sandbox.network`.
+/// Prefix of variables that set a setting: `LARIAT_MODEL` is `model`, `LARIAT_SANDBOX__NETWORK` is `sandbox.network`.
 const PREFIX: &str = "LARIAT_";
 
-/// The home of a process that has none: a place that is not there.
+/// The home directory of a process without one. It does not exist.
 const NO_HOME: &str = "/nonexistent";
 
-/// This machine.
+/// Hosts that are never reached through a proxy.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
-impl World {
-    /// Looks around.
+impl ProcessEnv {
+    /// Reads the variables and the working directory.
     #[expect(clippy::disallowed_methods, reason = "this is the binary")]
-    pub(crate) fn look() -> Self {
+    pub(crate) fn read() -> Self {
         let variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let variable = |name: &str| {
             let found = variables.iter().find(|(known, value)| known == name && !value.is_empty());
             found.map(|(_, value)| PathBuf::from(value))
         };
-        // Nothing of a person belongs into the root of the file system, where others would find it.
+        // Never use `/`: the user's files do not belong there, and others could read them.
         let own = |name: &str| variable(name).filter(|path| path.is_absolute() && path.parent().is_some());
         let (home, config, state) = (own("HOME"), own("XDG_CONFIG_HOME"), own("XDG_STATE_HOME"));
         let has_home = home.is_some() || (config.is_some() && state.is_some());
@@ -70,34 +69,37 @@ impl World {
         Self { folders, variables: Arc::new(variables), directory, has_home }
     }
 
-    /// Makes sure that settings and sessions have a place.
+    /// Fails if settings and sessions have no usable directory.
     pub(crate) fn require_home(&self) -> Result<(), Problem> {
         if self.has_home {
             return Ok(());
         }
         let home =
             self.variable("HOME").map_or_else(|| "is not set".to_owned(), |home| format!("is `{home}`"));
-        Err(Problem::new(Exit::Setup, format!("HOME {home}, so settings and sessions have no place"))
-            .next("set HOME to your home directory, or set both XDG_CONFIG_HOME and XDG_STATE_HOME"))
+        Err(Problem::new(
+            Exit::Setup,
+            format!("HOME {home}, so there is no directory for settings and sessions"),
+        )
+        .hint("set HOME to your home directory, or set both XDG_CONFIG_HOME and XDG_STATE_HOME"))
     }
 
-    /// A variable, if it is text and not empty.
+    /// Returns a variable, unless it is empty or not UTF-8.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(known, _)| known == name)?;
         found.1.to_str().filter(|value| !value.is_empty())
     }
 
-    /// What commands inherit.
+    /// The environment that tools inherit. Programs in the working directory are not trusted.
     pub(crate) fn environment(&self) -> Environment {
         Environment::inherited(self.variables.iter().cloned()).distrusting([&self.directory])
     }
 
-    /// Settings of the environment.
+    /// The settings in `LARIAT_*` variables.
     pub(crate) fn settings(&self) -> Map<String, Value> {
         let mut settings = Map::new();
         for (name, value) in self.variables.iter() {
             let Some(key) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-            // Bytes that are not text are a value of no setting, and are reported as such.
+            // A value that is not UTF-8 becomes null, which no setting accepts, so validation reports it.
             let value = value.to_str().map_or(Value::Null, |text| {
                 let parsed = serde_json::from_str(text).ok().filter(|value: &Value| !value.is_object());
                 parsed.unwrap_or_else(|| Value::from(text))
@@ -107,19 +109,19 @@ impl World {
         settings
     }
 
-    /// Comes to a directory, with what the environment says.
+    /// Prepares to load the settings of a directory, together with those in variables.
     pub(crate) fn visit(&self, cwd: Option<&PathBuf>) -> Visit {
         let mut visit = Visit::new(cwd.cloned().unwrap_or_else(|| self.directory.clone()));
         visit.environment = self.settings();
         visit
     }
 
-    /// What counts in a directory.
+    /// Loads the effective settings of a directory.
     pub(crate) fn place(&self, visit: &Visit) -> Result<Place, Problem> {
         Ok(Place::visit(visit, &self.folders)?)
     }
 
-    /// Sessions on this machine.
+    /// Opens the service with the session store.
     pub(crate) async fn service(&self, place: &Place) -> Result<LocalService, ServiceError> {
         let path = place.config.text("store.path").map(PathBuf::from);
         let keys = Arc::new(self.keys());
@@ -127,15 +129,14 @@ impl World {
         Ok(service.with_client(self.client(&place.config)?).with_keeper(Keeper::own()))
     }
 
-    /// Sessions that are gone with the process.
+    /// Opens a service whose sessions end with the process.
     pub(crate) async fn ephemeral(&self, place: &Place) -> Result<LocalService, ServiceError> {
         let keys = Arc::new(self.keys());
         let service = LocalService::ephemeral(self.folders.clone(), self.environment(), keys).await?;
         Ok(service.with_client(self.client(&place.config)?).with_keeper(Keeper::own()))
     }
 
-    /// How everything outside of this machine is reached: through the proxy that the usual variables name, with the certificates of the
-    /// settings. This machine is never reached through a proxy.
+    /// HTTP settings: the proxy from the usual variables, and extra certificates from the settings. Loopback never uses a proxy.
     fn client(&self, config: &Config) -> Result<ClientConfig, ServiceError> {
         let variable = |names: &[&str]| names.iter().find_map(|name| self.variable(name)).map(str::to_owned);
         let mut client = ClientConfig::default();
@@ -150,35 +151,36 @@ impl World {
         Ok(client)
     }
 
-    /// Where keys come from.
-    pub(crate) fn keys(&self) -> WorldKeys {
-        WorldKeys { world: self.clone(), stored: OnceLock::new(), in_keyring: OnceLock::new() }
+    /// The API keys from variables, the key file and the keyring.
+    pub(crate) fn keys(&self) -> EnvKeys {
+        EnvKeys { env: self.clone(), stored: OnceLock::new(), in_keyring: OnceLock::new() }
     }
 
-    /// The system's keyring. A person who reads what is told may be asked to unlock it.
+    /// The system keyring. It may ask the user to unlock it only if standard error is a terminal.
     pub(crate) fn keyring(&self) -> Keyring {
-        let prompts = if std::io::stderr().is_terminal() { Prompts::Allowed } else { Prompts::Refused };
+        let prompts =
+            if std::io::stderr().is_terminal() { UnlockPrompts::Allowed } else { UnlockPrompts::Refused };
         Keyring { bus: self.variable("DBUS_SESSION_BUS_ADDRESS").map(str::to_owned), prompts }
     }
 
-    /// The arguments as they are, the program's name first.
+    /// The arguments, with the program name first.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
         std::env::args_os().collect()
     }
 
-    /// The arguments, as far as they are text.
+    /// The arguments without the program name, converted to UTF-8.
     pub(crate) fn words(&self) -> Vec<String> {
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
-    /// What a stream can show.
-    pub(crate) fn terminal(&self, config: &Config, stream: Stream) -> Look {
+    /// Detects what a stream can display.
+    pub(crate) fn terminal(&self, config: &Config, stream: Stream) -> Theme {
         let (is_terminal, size) = match stream {
             Stream::Output => (std::io::stdout().is_terminal(), tcgetwinsize(std::io::stdout())),
             Stream::Error => (std::io::stderr().is_terminal(), tcgetwinsize(std::io::stderr())),
         };
         let colour = config.text("ui.color").unwrap_or_default();
-        Look::of(&Facts {
+        Theme::of(&TerminalFacts {
             is_terminal,
             columns: size.ok().map(|size| size.ws_col.into()),
             no_color: self.variable("NO_COLOR"),
@@ -190,8 +192,8 @@ impl World {
         })
     }
 
-    /// Whether somebody sits at it: input and output are a terminal.
-    pub(crate) fn is_attended(&self) -> bool {
+    /// Whether a user can answer questions: input and standard error are a terminal.
+    pub(crate) fn is_interactive(&self) -> bool {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 }
@@ -203,8 +205,8 @@ fn certificates(path: &str) -> Result<Vec<u8>, ServiceError> {
     std::fs::read(path).map_err(unusable)
 }
 
-/// Puts a value at `a__b`, as the table `a` with the key `b`. Where one variable sets the table itself and another a key
-/// in it, neither is dropped: the first is kept as a key without a name, which no setting has.
+/// Inserts a value at `a__b`, as key `b` of table `a`. If one variable sets the table itself and another a key in it, both are
+/// kept: the first becomes a key with an empty name, which validation reports because no setting has that name.
 fn insert(settings: &mut Map<String, Value>, path: &str, value: Value) {
     let (name, rest) = path.split_once("__").unwrap_or((path, ""));
     let entry = settings.entry(name.to_owned());
@@ -222,59 +224,59 @@ fn insert(settings: &mut Map<String, Value>, path: &str, value: Value) {
     }
 }
 
-/// Keys from variables, and those that were stored.
-pub(crate) struct WorldKeys {
-    world: World,
-    /// What the file has, once it was asked.
-    stored: OnceLock<BTreeMap<String, Stored>>,
-    /// What the keyring has of what the file says is there, once it was asked.
+/// API keys from variables, the key file and the keyring.
+pub(crate) struct EnvKeys {
+    env: ProcessEnv,
+    /// The key file, read on first use.
+    stored: OnceLock<BTreeMap<String, StoredKey>>,
+    /// The keyring's keys for the providers that the file lists, read on first use.
     in_keyring: OnceLock<BTreeMap<String, String>>,
 }
 
-impl WorldKeys {
-    fn in_keyring(&self, stored: &BTreeMap<String, Stored>) -> BTreeMap<String, String> {
-        let there = stored.iter().filter(|(_, stored)| **stored == Stored::IN_KEYRING);
+impl EnvKeys {
+    fn in_keyring(&self, stored: &BTreeMap<String, StoredKey>) -> BTreeMap<String, String> {
+        let there = stored.iter().filter(|(_, stored)| **stored == StoredKey::IN_KEYRING);
         let providers: Vec<String> = there.map(|(provider, _)| provider.clone()).collect();
-        match self.world.keyring().read(providers.clone()) {
+        match self.env.keyring().read(providers.clone()) {
             Ok(keys) => {
                 for provider in providers.iter().filter(|provider| !keys.contains_key(*provider)) {
-                    let cause = format!("the keyring has no key of {provider} any more");
-                    let next = format!("store it again: `lariat auth login {provider}`");
-                    warn(&Problem::new(Exit::Setup, cause).next(next));
+                    let cause = format!("the keyring no longer has a key for {provider}");
+                    let next = format!("store it again with `lariat auth login {provider}`");
+                    warn(&Problem::new(Exit::Setup, cause).hint(next));
                 }
                 keys
             }
-            Err(trouble) => {
-                let step = trouble.step;
-                let problem = trouble.problem("the keys in the keyring cannot be read");
-                warn(&problem.next(format!("{step}, or set the variable of the service")));
+            Err(keyring_error) => {
+                let step = keyring_error.step;
+                let problem = keyring_error.problem("could not read keys from the keyring");
+                warn(&problem.hint(format!("{step}, or set the provider's variable")));
                 BTreeMap::new()
             }
         }
     }
 }
 
-/// Going on without a key ends in a problem that names it; this is why it is missing.
+/// Warns why a key is missing. A run without the key fails later with its own error.
 fn warn(problem: &Problem) {
     let _ = writeln!(std::io::stderr(), "{}", problem.to_string().replacen("error:", "warning:", 1));
 }
 
-impl Keys for WorldKeys {
+impl Keys for EnvKeys {
     fn variable(&self, name: &str) -> Option<String> {
-        self.world.variable(name).map(str::to_owned)
+        self.env.variable(name).map(str::to_owned)
     }
 
     fn stored(&self, provider: &str) -> Option<String> {
         let stored = self.stored.get_or_init(|| {
-            let keys = KeyFile::new(self.world.folders.keys()).load();
+            let keys = KeyFile::new(self.env.folders.keys()).load();
             keys.unwrap_or_else(|problem| {
                 warn(&problem);
                 BTreeMap::new()
             })
         });
         match stored.get(provider)? {
-            Stored::Key(key) => Some(key.clone()),
-            Stored::Elsewhere { .. } => {
+            StoredKey::Key(key) => Some(key.clone()),
+            StoredKey::Elsewhere { .. } => {
                 self.in_keyring.get_or_init(|| self.in_keyring(stored)).get(provider).cloned()
             }
         }

@@ -1,4 +1,4 @@
-//! Messages and events in words, one line where one is enough.
+//! Formats messages and events as text, one line each where possible.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use super::super::print;
 
-/// Letters of a call that a line shows.
+/// Maximum characters of a tool call on a line.
 const CALL: usize = 100;
-/// Letters of a result that a line shows.
+/// Maximum characters of a result on a line.
 const RESULT: usize = 60;
 
-/// A conversation, with the result of each call behind it. Each message begins with its id, which `rewind --to` takes.
+/// Formats a conversation, with each tool call followed by its result. Each message starts with its id, for `rewind --to`.
 pub(super) fn conversation<'a>(messages: impl IntoIterator<Item = &'a SharedMessage>) -> String {
     let messages: Vec<&SharedMessage> = messages.into_iter().collect();
     let results: HashMap<&str, &ToolResultMessage> = messages
@@ -42,11 +42,11 @@ fn message_lines(message: &AgentMessage, results: &HashMap<&str, &ToolResultMess
         let text = joined_text(&user.content);
         let pictures = user.content.iter().filter(|content| matches!(content, Content::Image { .. })).count();
         let who = match message.note_section() {
-            Some(section) => return vec![format!("(told: {section})"), String::new()],
+            Some(section) => return vec![format!("(context: {section})"), String::new()],
             None if user.origin.is_person() => "> ",
             None => "(summary) ",
         };
-        let pictures = if pictures > 0 { format!(" [{pictures} pictures]") } else { String::new() };
+        let pictures = if pictures > 0 { format!(" [{pictures} images]") } else { String::new() };
         return vec![format!("{who}{}{pictures}", text.trim()), String::new()];
     }
     let Some(reply) = message.as_assistant() else { return Vec::new() };
@@ -77,60 +77,58 @@ fn call_line(call: &ToolCall, result: Option<&ToolResultMessage>) -> String {
         Some(result) => {
             let text = joined_text(&result.content);
             let word = if result.is_error { "failed: " } else { "" };
-            format!("{word}{}", print::beginning(&text, RESULT))
+            format!("{word}{}", print::abbreviate(&text, RESULT))
         }
     };
     format!("· {} {} → {came}", call.name, about(&call.arguments))
 }
 
-/// What a call is about: its only text, or the first of the usual fields, or all of it.
+/// Summarizes arguments: the first of the usual fields, or all of them as JSON.
 pub(crate) fn about(arguments: &Value) -> String {
     let field = |name: &str| arguments.get(name).and_then(Value::as_str);
     let usual = ["command", "path", "file_path", "url", "pattern", "query"].into_iter().find_map(field);
     match usual {
-        Some(text) => print::beginning(text, CALL),
-        None => print::beginning(&arguments.to_string(), CALL),
+        Some(text) => print::abbreviate(text, CALL),
+        None => print::abbreviate(&arguments.to_string(), CALL),
     }
 }
 
-/// An event on one line, neutralised.
+/// Formats an event as one neutralised line.
 pub(super) fn event(record: &EventRecord) -> String {
     let (kind, about) = match &record.event {
         AgentEvent::AgentStart(start) => {
             let model = start.config.as_ref().map(|config| config.model.clone());
-            ("loop begins", model.unwrap_or_default())
+            ("run start", model.unwrap_or_default())
         }
         AgentEvent::AgentEnd { usage, .. } => {
-            ("loop ends", format!("{} tokens, {}", print::count(usage.total()), print::money(usage.cost)))
+            ("run end", format!("{} tokens, {}", print::count(usage.total()), print::money(usage.cost)))
         }
         AgentEvent::TurnStart { turn_index, .. } => ("turn", format!("{}", turn_index + 1)),
         AgentEvent::MessageEnd { message } => match message.shared() {
-            Some(message) => said(message),
+            Some(message) => message_summary(message),
             None => ("message", String::new()),
         },
-        AgentEvent::MessageQueued { message, .. } => ("queued", said(message).1),
+        AgentEvent::MessageQueued { message, .. } => ("queued", message_summary(message).1),
         AgentEvent::MessagesImported { messages, .. } => ("imported", format!("{} messages", messages.len())),
         AgentEvent::SessionImported(import) => {
             ("imported", format!("{} session {}", import.format, import.session_id))
         }
-        AgentEvent::SessionTakenOver { .. } => {
-            ("taken over", "decisions before this do not apply".to_owned())
-        }
-        AgentEvent::ToolExecutionStart { tool_name, .. } => ("call", tool_name.clone()),
+        AgentEvent::SessionTakenOver { .. } => ("taken over", "earlier approvals do not apply".to_owned()),
+        AgentEvent::ToolExecutionStart { tool_name, .. } => ("tool start", tool_name.clone()),
         AgentEvent::ToolExecutionEnd { tool_name, is_error, .. } => {
-            (if *is_error { "call failed" } else { "call done" }, tool_name.clone())
+            (if *is_error { "tool failed" } else { "tool done" }, tool_name.clone())
         }
-        AgentEvent::PermissionRequired { request } => ("asked", request.tool_name.clone()),
+        AgentEvent::PermissionRequired { request } => ("approval", request.tool_name.clone()),
         AgentEvent::LimitReached { note, .. } => ("limit", note.clone()),
         AgentEvent::Compaction { tokens_before, tokens_after, .. } => (
             "compacted",
             format!("{} to {} tokens", print::count(*tokens_before), print::count(*tokens_after)),
         ),
         AgentEvent::Rewound { tip } => {
-            ("rewound", tip.map_or_else(|| "to the beginning".to_owned(), |tip| format!("to {tip}")))
+            ("rewound", tip.map_or_else(|| "to the start".to_owned(), |tip| format!("to {tip}")))
         }
         AgentEvent::LoopRecovered { interrupted, .. } => {
-            ("recovered", format!("{} calls were interrupted", interrupted.len()))
+            ("recovered", format!("{} interrupted tool calls", interrupted.len()))
         }
         AgentEvent::EventLost { note } => ("lost", note.clone()),
         other => ("event", kind_of(other)),
@@ -140,26 +138,26 @@ pub(super) fn event(record: &EventRecord) -> String {
     line.trim_end().to_owned()
 }
 
-/// Who said something, and how it begins.
-fn said(message: &AgentMessage) -> (&'static str, String) {
+/// The author of a message, and its beginning.
+fn message_summary(message: &AgentMessage) -> (&'static str, String) {
     if let Some(section) = message.note_section() {
         return ("note", section.to_owned());
     }
     if let Some(user) = message.as_user() {
-        return ("person", print::beginning(&joined_text(&user.content), CALL));
+        return ("user", print::abbreviate(&joined_text(&user.content), CALL));
     }
     if let Some(result) = message.as_tool_result() {
-        return ("result", print::beginning(&joined_text(&result.content), CALL));
+        return ("result", print::abbreviate(&joined_text(&result.content), CALL));
     }
     let Some(reply) = message.as_assistant() else { return ("message", String::new()) };
-    let text = print::beginning(&joined_text(&reply.content), CALL);
+    let text = print::abbreviate(&joined_text(&reply.content), CALL);
     let calls: Vec<String> =
         reply.tool_calls().map(|call| format!("{} {}", call.name, about(&call.arguments))).collect();
     let text = std::iter::once(text).filter(|text| !text.is_empty()).chain(calls);
     ("model", text.collect::<Vec<_>>().join("; "))
 }
 
-/// The name of an event, as it is written in the journal.
+/// The type name of an event in the journal.
 fn kind_of(event: &AgentEvent) -> String {
     let value = serde_json::to_value(event).unwrap_or_default();
     value.get("type").and_then(Value::as_str).unwrap_or("event").to_owned()

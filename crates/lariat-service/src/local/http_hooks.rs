@@ -1,7 +1,6 @@
-//! Hooks that are addresses: told by a POST with the JSON that programs read.
+//! Sends HTTP hooks: a POST with the JSON that programs read.
 //!
-//! Owns which variables reach a header: those that the handler lists, of those that the caller gave. Nothing is read
-//! from this process's environment.
+//! A header may use only variables that the handler lists and the caller provides. Never reads the process environment.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,14 +9,14 @@ use std::sync::Arc;
 use lariat_guard::hooks::{Ended, Handler, Way};
 use lariat_model::http::{ClientConfig, HttpClient, Post, PostError, post};
 
-/// Reaches addresses for hooks. Follows no redirect.
+/// Sends requests for hooks. Does not follow redirects.
 #[derive(Clone, Default)]
-pub(super) struct HookPosts {
+pub(super) struct HttpHooks {
     client: Arc<HttpClient>,
     variables: Arc<BTreeMap<String, String>>,
 }
 
-impl HookPosts {
+impl HttpHooks {
     pub(super) fn with_variables(self, variables: BTreeMap<String, String>) -> Self {
         Self { variables: Arc::new(variables), ..self }
     }
@@ -26,16 +25,16 @@ impl HookPosts {
         Self { client: Arc::new(HttpClient::new(config)), ..self }
     }
 
-    /// Tells one address. An answer of 2xx is an exit with code 0; everything else is a failure.
-    pub(super) async fn tell(&self, handler: &Handler, input: &str, limit: usize) -> Ended {
+    /// Sends one request. A 2xx response is exit code 0; everything else is a failure.
+    pub(super) async fn send(&self, handler: &Handler, input: &str, limit: usize) -> Ended {
         let Way::Post { url, headers, variables } = &handler.way else {
-            return Ended::Failed("it is not an address".to_owned());
+            return Ended::Failed("not a URL".to_owned());
         };
         let value = |name: &str| {
             let allowed = variables.iter().any(|allowed| allowed == name);
             self.variables.get(name).filter(|_| allowed).map(String::as_str)
         };
-        let header = |(name, text): &(String, String)| (name.clone(), filled(text, value));
+        let header = |(name, text): &(String, String)| (name.clone(), expand_variables(text, value));
         let request = Post {
             url: url.clone(),
             headers: headers.iter().map(header).collect(),
@@ -51,36 +50,36 @@ impl HookPosts {
     }
 }
 
-impl fmt::Debug for HookPosts {
+impl fmt::Debug for HttpHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Values may be keys.
+        // Omits the values, which may be keys.
         f.debug_struct("HookPosts").field("variables", &self.variables.keys()).finish_non_exhaustive()
     }
 }
 
-/// A text with `$NAME` and `${NAME}` filled in. What has no value is empty: the name is not sent in its place.
-fn filled<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
+/// Expands `$NAME` and `${NAME}`. A variable without a value becomes empty, so that its name is not sent.
+fn expand_variables<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let mut filled = String::with_capacity(text.len());
+    let mut expand_variables = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {
-        filled.push_str(before);
+        expand_variables.push_str(before);
         let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
         let (name, left) = match braced {
             Some((name, left)) if !name.is_empty() && name.chars().all(is_name) => (name, left),
             _ => after.split_at(after.find(|letter| !is_name(letter)).unwrap_or(after.len())),
         };
         if name.is_empty() {
-            filled.push('$');
+            expand_variables.push('$');
         } else {
-            filled.push_str(value(name).unwrap_or_default());
+            expand_variables.push_str(value(name).unwrap_or_default());
         }
         rest = left;
     }
-    filled.push_str(rest);
-    filled
+    expand_variables.push_str(rest);
+    expand_variables
 }
 
 #[cfg(test)]
-#[path = "posts_tests.rs"]
+#[path = "http_hooks_tests.rs"]
 mod tests;

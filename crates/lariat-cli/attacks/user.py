@@ -1,4 +1,4 @@
-"""What must not happen to a person at a terminal or to a script."""
+"""Attacks on a user at a terminal and on scripts."""
 import json
 import os
 import pty
@@ -12,7 +12,7 @@ from kit import CUT_ONCE, REQUESTS, Scene, attack, expect, on_terminal
 
 @attack
 def typed_text_does_not_reach_the_shell(kit):
-    """What is typed while the agent works is not run by the shell."""
+    """The shell does not run text that the user types while the agent works."""
     scene = Scene(kit)
     name = scene.script([("bash", {"command": "touch began; sleep 4"})])
     pid, terminal = pty.fork()
@@ -40,8 +40,8 @@ def typed_text_does_not_reach_the_shell(kit):
 
 
 @attack
-def commit_after_yes(kit):
-    """A commit that the person approved is made."""
+def approved_commit(kit):
+    """A commit that the user approved succeeds."""
     scene = Scene(kit, git=True)
     for key, value in (("user.name", "a"), ("user.email", "a@localhost")):
         subprocess.run(["git", "-C", scene.work, "config", key, value], check=True)
@@ -54,7 +54,7 @@ def commit_after_yes(kit):
 
 @attack
 def piped_data_reaches_the_model(kit):
-    """What is piped reaches the model."""
+    """Piped data reaches the model."""
     scene = Scene(kit)
     name = scene.script([])
     scene.lariat("run", f"SCRIPT={name} explain this", stdin=b"CANARY-PIPED\n")
@@ -62,8 +62,8 @@ def piped_data_reaches_the_model(kit):
 
 
 @attack
-def continue_after_a_cap(kit):
-    """Continuing without a prompt continues after a cap."""
+def continue_after_a_limit(kit):
+    """A run without a prompt continues after a limit."""
     scene = Scene(kit)
     name = scene.script([("bash", {"command": "true"})] * 3)
     scene.lariat("run", "--mode", "auto", "--max-turns", "1", f"SCRIPT={name} go")
@@ -86,7 +86,7 @@ def failures_look_like_failures(kit):
 
 @attack
 def broken_stream_is_retried(kit):
-    """A reply that breaks off before anything was done is asked for again."""
+    """A reply that is cut off before any tool call is requested again."""
     scene = Scene(kit)
     name = scene.script([])
     CUT_ONCE.add(name)

@@ -1,4 +1,4 @@
-//! What a model is told of a workspace besides its memory files: skills, the map of its source, the state of git.
+//! Informs the model about a workspace, besides its memory files: skills, a map of its source, the state of git.
 
 use lariat_connect::SkillSet;
 use lariat_core::BoxFuture;
@@ -23,25 +23,24 @@ use tokio::time::Instant;
 
 use super::{Owner, Territory};
 
-/// Where skills are, in a home and in a workspace; the later counts.
+/// The skill directories in a home and in a workspace; the later one wins.
 const SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
-/// Names of a folder of skills that are looked at for links.
+/// Maximum entries of a skill directory to check for links.
 #[cfg(feature = "service")]
-const MOST_SKILLS: usize = 500;
-/// Skills that are links, at most: each is held open.
+const MAX_SKILL_ENTRIES: usize = 500;
+/// Maximum number of linked skills, because each is kept open.
 #[cfg(feature = "service")]
-const MOST_LINKED: usize = 32;
-/// Tokens of the index of skills.
+const MAX_LINKED_SKILLS: usize = 32;
+/// Maximum tokens of the skill index.
 const SKILLS_TOKENS: u64 = 6_000;
-/// The section of the map.
+/// The name of the map section.
 const MAP: &str = "map";
-/// Lines of git's status that are told.
+/// Maximum lines of git's status in a note.
 const STATUS_LINES: usize = 30;
-/// How old a status may be when it is told.
-const FRESH: Duration = Duration::from_secs(1);
+/// Maximum age of a status that is reused.
+const MAX_STATUS_AGE: Duration = Duration::from_secs(1);
 
-/// The skills of the person and of the project that a workspace lies in; those of the project only when it is trusted, and
-/// before the person's.
+/// Loads the user's skills and, if the project is trusted, the project's, which take precedence.
 pub fn skills(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> SkillSet {
     let territory = Territory::of(workspace.path(), home);
     let mut set = SkillSet::default();
@@ -64,7 +63,7 @@ pub fn skills(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> Skill
     set
 }
 
-/// The directories that the person's own skills are in: the folders of skills, and where links in them lead.
+/// The directories of the user's own skills, including the targets of links in them.
 #[cfg(feature = "service")]
 pub(crate) fn skill_folders(home: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
@@ -72,22 +71,22 @@ pub(crate) fn skill_folders(home: &Path) -> Vec<PathBuf> {
     let linked: Vec<PathBuf> = folders
         .iter()
         .filter_map(|folder| folder.read_dir().ok())
-        .flat_map(|entries| entries.filter_map(Result::ok).take(MOST_SKILLS))
+        .flat_map(|entries| entries.filter_map(Result::ok).take(MAX_SKILL_ENTRIES))
         .map(|entry| entry.path())
         .filter(|path| path.is_symlink() && path.join("SKILL.md").is_file())
         .filter_map(|path| path.canonicalize().ok())
-        .take(MOST_LINKED)
+        .take(MAX_LINKED_SKILLS)
         .collect();
     folders.extend(linked);
     folders
 }
 
-/// The index of skills as a section of the system prompt. The model reads a skill's file when it needs it.
+/// The skill index as a section of the system prompt. The model reads a skill's file when it needs it.
 pub fn skills_section(skills: &SkillSet) -> Section {
     Section::new("skills", Place::Static, skills.format_for_prompt()).with_max_tokens(SKILLS_TOKENS)
 }
 
-/// The outline of a workspace's source as a section of the system prompt.
+/// An outline of the workspace's source as a section of the system prompt.
 pub struct MapSection {
     bench: Workbench,
     tokens: u64,
@@ -101,12 +100,12 @@ impl std::fmt::Debug for MapSection {
 }
 
 impl MapSection {
-    /// Of at most this many tokens.
+    /// Limits the map to `tokens`.
     pub fn new(bench: &Workbench, tokens: u64) -> Self {
         Self { bench: bench.clone(), tokens, files: None }
     }
 
-    /// Leaves out files that may not be read.
+    /// Omits files that may not be read.
     #[must_use]
     pub fn judged_by(mut self, files: Arc<dyn FileJudge>) -> Self {
         self.files = Some(files);
@@ -134,7 +133,7 @@ impl SectionSource for MapSection {
                 return Vec::new();
             }
             let text = format!(
-                "# Map of the repository, as it was when the session began\n{}",
+                "# Map of the repository at the start of the session\n{}",
                 joined_text(&drawn.content)
             );
             let section =
@@ -144,42 +143,42 @@ impl SectionSource for MapSection {
     }
 }
 
-/// Tells the branch and what changed in the work tree when a run begins. What changes while it goes on is the model's own doing.
+/// Reports the branch and the changes in the work tree at the start of a run. Later changes are the model's own.
 #[derive(Debug)]
 pub struct GitNotes {
     git: Arc<Git>,
     teller: Teller,
-    asked: Mutex<Option<Asked>>,
+    query: Mutex<Option<StatusQuery>>,
 }
 
-/// A status that was asked for before it was wanted.
+/// A status query that was started in advance.
 #[derive(Debug)]
-struct Asked {
+struct StatusQuery {
     at: Instant,
     status: JoinHandle<Result<String, GitError>>,
 }
 
 impl GitNotes {
-    /// Of a repository.
+    /// Reports the state of this repository.
     pub fn new(git: Git) -> Self {
-        Self { git: Arc::new(git), teller: Teller::default(), asked: Mutex::new(None) }
+        Self { git: Arc::new(git), teller: Teller::default(), query: Mutex::new(None) }
     }
 
-    /// Asks git now, for a run that begins at once: it answers while the session is put together. Needs a runtime.
+    /// Starts the status query now, so that git works while the session is built. Needs a Tokio runtime.
     #[must_use]
     pub fn asking_now(self) -> Self {
         let git = Arc::clone(&self.git);
         let status = tokio::spawn(async move { git.status().await });
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Asked { at: Instant::now(), status });
+        *self.query.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(StatusQuery { at: Instant::now(), status });
         self
     }
 
     async fn status(&self) -> Result<String, GitError> {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let asked = asked.filter(|asked| asked.at.elapsed() < FRESH);
-        if let Some(asked) = asked
-            && let Ok(status) = asked.status.await
+        let query = self.query.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let query = query.filter(|query| query.at.elapsed() < MAX_STATUS_AGE);
+        if let Some(query) = query
+            && let Ok(status) = query.status.await
         {
             return status;
         }

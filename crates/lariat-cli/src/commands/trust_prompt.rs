@@ -1,7 +1,7 @@
-//! What a run says about a project that is not trusted: asked once on a terminal, one line otherwise.
+//! Tells the user about an untrusted project: asks once on a terminal, otherwise prints one line.
 //!
-//! Owns the words and the memory of what was asked. Invariant: a run never leaves out what a project brings without saying so, and
-//! uses it only after a yes to exactly this.
+//! A run never drops a project's configuration silently, and uses it only after the user trusted exactly that content. Remembers
+//! which projects the user was asked about.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
@@ -13,103 +13,104 @@ use lariat_service::{Place, ServiceError, Visit};
 use super::{print, trust};
 use crate::files;
 use crate::problem::Problem;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
-/// Names that are told of one kind; more are counted.
+/// Names to list per kind; the rest is a count.
 const NAMED: usize = 3;
 
-/// Comes to a directory. Says what its project brings and is not used, or asks whether to trust it.
-pub(crate) fn settle(world: &World, visit: &Visit, may_ask: bool) -> Result<Place, Problem> {
-    let place = world.place(visit)?;
+/// Loads a directory. If its project is untrusted, asks whether to trust it, or notes what Lariat ignores.
+pub(crate) fn resolve_trust(env: &ProcessEnv, visit: &Visit, may_ask: bool) -> Result<Place, Problem> {
+    let place = env.place(visit)?;
     let opened = &place.opened;
     if opened.trust == Trust::Trusted || visit.distrusting || opened.standing == Standing::Harmless {
         return Ok(place);
     }
-    let memory = Memory::new(world);
-    if !may_ask || !world.is_attended() || opened.manifest.is_none() || memory.knows(&place) {
+    let asked_projects = AskedProjects::new(env);
+    if !may_ask || !env.is_interactive() || opened.manifest.is_none() || asked_projects.was_asked(&place) {
         print::note(&format!("note: {}; {}", situation(&place), advice(&place)));
         return Ok(place);
     }
-    let _ = writeln!(std::io::stderr(), "{}.", display::block(&capital(&situation(&place))));
+    let _ = writeln!(std::io::stderr(), "{}.", display::block(&capitalized(&situation(&place))));
     loop {
         let _ = write!(std::io::stderr(), "Trust this project? [t]rust, [n]ot now, [s]how: ");
         let mut answer = String::new();
         let read = std::io::stdin().lock().read_line(&mut answer);
         match answer.trim().to_lowercase().as_str() {
             "t" | "trust" | "y" | "yes" => {
-                opened.accept(&TrustBook::new(world.folders.trust())).map_err(ServiceError::from)?;
-                // Opened again, so that it uses what was accepted, and nothing that came since.
-                return world.place(visit);
+                opened.accept(&TrustBook::new(env.folders.trust())).map_err(ServiceError::from)?;
+                // Loads again, to use what the user accepted and nothing that changed since.
+                return env.place(visit);
             }
-            "s" | "show" => trust::show(world, &place),
+            "s" | "show" => trust::show(env, &place),
             "n" | "no" | "not now" => break,
-            // The terminal is gone.
+            // The terminal was closed.
             _ if !read.is_ok_and(|read| read > 0) => break,
             _ => {}
         }
     }
-    memory.remember(&place)?;
-    print::note("not trusted; you can do it later: lariat trust");
+    asked_projects.remember(&place)?;
+    print::note("not trusted; to trust it later, run `lariat trust`");
     Ok(place)
 }
 
-/// What is the matter with a project that is not trusted, in one line.
+/// Says in one line why a project is untrusted and what Lariat ignores.
 pub(crate) fn situation(place: &Place) -> String {
-    let brings = brings(&place.opened.brings());
+    let summary = summary(&place.opened.brings());
     match &place.opened.standing {
         Standing::Changed(differences) => {
             let paths: Vec<&str> = differences.iter().map(|one| one.path.as_str()).collect();
             format!(
-                "this project changed since you trusted it ({}), so Lariat does not use its {brings}",
-                some(&paths)
+                "this project changed since you trusted it ({}), so Lariat ignores its {summary}",
+                abbreviated(&paths)
             )
         }
         _ if place.opened.manifest.is_none() => {
-            "this project cannot be trusted as it is, so Lariat uses nothing of what it brings".to_owned()
+            "this project cannot be trusted in its current state, so Lariat ignores its configuration"
+                .to_owned()
         }
-        _ => format!("this project is not trusted, so Lariat does not use its {brings}"),
+        _ => format!("this project is not trusted, so Lariat ignores its {summary}"),
     }
 }
 
-/// What to do about it.
+/// The next step for an untrusted project.
 pub(crate) fn advice(place: &Place) -> &'static str {
     match &place.opened.standing {
-        _ if place.opened.manifest.is_none() => "see why: lariat trust",
-        Standing::Changed(_) => "see what changed and trust it again: lariat trust",
-        _ => "review and trust it: lariat trust",
+        _ if place.opened.manifest.is_none() => "run `lariat trust` to see why",
+        Standing::Changed(_) => "run `lariat trust` to review the changes",
+        _ => "run `lariat trust` to review and trust it",
     }
 }
 
-/// What a project brings, by kind.
-fn brings(brought: &[Brought]) -> String {
+/// Summarizes a project's configuration by kind.
+fn summary(brought: &[Brought]) -> String {
     let of = |kind: BroughtKind| brought.iter().filter(move |one| one.kind == kind);
-    let mut said = Vec::new();
+    let mut parts = Vec::new();
     let files: Vec<&str> = of(BroughtKind::Instructions).map(|one| one.file.as_str()).collect();
     if !files.is_empty() {
-        said.push(format!("instructions ({})", some(&files)));
+        parts.push(format!("instructions ({})", abbreviated(&files)));
     }
     for (kind, one, many) in [
         (BroughtKind::Hook, "hook", "hooks"),
         (BroughtKind::AllowRule, "allow rule", "allow rules"),
-        (BroughtKind::Server, "tool server", "tool servers"),
+        (BroughtKind::Server, "MCP server", "MCP servers"),
         (BroughtKind::Variable, "variable", "variables"),
         (BroughtKind::Setting, "setting", "settings"),
-        (BroughtKind::Git, "line of git configuration", "lines of git configuration"),
+        (BroughtKind::Git, "git setting", "git settings"),
         (BroughtKind::File, "other file", "other files"),
     ] {
         let count = of(kind).count();
         if count > 0 {
-            said.push(print::counted(count, one, many));
+            parts.push(print::counted(count, one, many));
         }
     }
-    match said.as_slice() {
+    match parts.as_slice() {
         [] => "configuration".to_owned(),
         [only] => only.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
-fn some(names: &[&str]) -> String {
+fn abbreviated(names: &[&str]) -> String {
     let shown = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {
         0 => shown,
@@ -117,26 +118,26 @@ fn some(names: &[&str]) -> String {
     }
 }
 
-fn capital(text: &str) -> String {
+fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Which projects the person was asked about, and with what in them.
-struct Memory {
+/// The projects that the user was asked about, with a fingerprint of their configuration.
+struct AskedProjects {
     file: std::path::PathBuf,
     asked: BTreeMap<String, String>,
 }
 
-impl Memory {
-    fn new(world: &World) -> Self {
-        let file = world.folders.state.join("asked.json");
-        // What cannot be read is asked again.
+impl AskedProjects {
+    fn new(env: &ProcessEnv) -> Self {
+        let file = env.folders.state.join("asked.json");
+        // Asks again if the file is unreadable.
         let asked = files::text(&file).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         Self { file, asked }
     }
 
-    fn knows(&self, place: &Place) -> bool {
+    fn was_asked(&self, place: &Place) -> bool {
         self.asked.get(&place.opened.identity.path) == Some(&place.opened.fingerprint())
     }
 

@@ -1,52 +1,50 @@
-//! A tool call that ended, as lines: what it was, how it ended, what it changed, the end of its output if it failed.
+//! Shows a finished tool call: what it was, how it ended, what it changed, and the end of its output if it failed.
 //!
-//! Owns which end is a failure: an exit code that is not 0, a signal, a timeout, an interrupt, a refusal. Only what
-//! succeeded gets a tick.
+//! A nonzero exit code, a signal, a timeout, an interrupt and a denial are failures; only success gets a tick.
 
 use std::time::Duration;
 
 use lariat_core::opening::{Blocked, Opening};
 use serde_json::Value;
 
-use super::activity::{self, Ended};
-use super::look::{Look, Style};
+use super::activity::{self, CallOutcome};
 use super::printer::Verbosity;
+use super::theme::{Style, Theme};
 use super::{diff, human, text};
 
-/// Lines of a diff, by how much is shown.
+/// Maximum lines of a diff, by verbosity.
 const DIFF_LINES: usize = 12;
 const VERBOSE_DIFF_LINES: usize = 80;
-/// Lines at the end of the output of a command that failed.
+/// Lines to show from the end of a failed command's output.
 const FAILED_LINES: usize = 8;
-/// Lines of a tool's output with `--verbose`: more than any result has that a model gets.
+/// Maximum lines of output with `--verbose`: more than any result sent to a model has.
 const OUTPUT_LINES: usize = 2_000;
-/// Things that the sandbox blocked.
+/// Maximum number of sandbox denials to list.
 const BLOCKED: usize = 3;
-/// Items of a list of tasks.
+/// Maximum number of tasks to list.
 const TASKS: usize = 30;
 
-/// A call that ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Called<'a> {
+pub(crate) struct FinishedCall<'a> {
     pub(crate) tool: &'a str,
     pub(crate) arguments: Option<&'a Value>,
-    /// What the model got.
+    /// The result that the model received.
     pub(crate) output: &'a str,
-    /// What the tool says besides.
+    /// The tool's structured details.
     pub(crate) details: &'a Value,
     pub(crate) is_error: bool,
-    /// How long it ran; `None` when it did not run.
+    /// Its run time; `None` if it did not run.
     pub(crate) took: Option<Duration>,
 }
 
-impl Called<'_> {
-    /// The lines, each with its end.
-    pub(crate) fn lines(&self, verbosity: Verbosity, look: &Look) -> String {
+impl FinishedCall<'_> {
+    /// The lines, each with its line ending.
+    pub(crate) fn lines(&self, verbosity: Verbosity, theme: &Theme) -> String {
         let diffs = diffs(self.details);
         let failure = self.failure();
         let note = if failure.is_none() { self.note(&diffs) } else { String::new() };
-        let ended = failure.clone().map_or(Ended::Done, Ended::Failed);
-        let mut shown = activity::ended(self.tool, self.arguments, &ended, self.took, &note, look);
+        let ended = failure.clone().map_or(CallOutcome::Done, CallOutcome::Failed);
+        let mut shown = activity::ended(self.tool, self.arguments, &ended, self.took, &note, theme);
         shown.push('\n');
         let blocked = Blocked::of_details(self.details);
         for blocked in blocked.iter().take(BLOCKED) {
@@ -55,26 +53,26 @@ impl Called<'_> {
                 _ => "",
             };
             let line = format!("  the sandbox blocked {}{remedy}", text::line(&blocked.what));
-            shown.push_str(&look.paint(Style::Warning, &text::cut(&line, look.width, look)));
+            shown.push_str(&theme.paint(Style::Warning, &text::cut(&line, theme.width, theme)));
             shown.push('\n');
         }
         if blocked.len() > BLOCKED {
-            shown.push_str(&dim(&format!("and {} more like this", blocked.len() - BLOCKED), look));
+            shown.push_str(&dim(&format!("and {} more", blocked.len() - BLOCKED), theme));
         }
         let verbose = verbosity == Verbosity::Verbose;
         for changed in &diffs {
             let most = if verbose { VERBOSE_DIFF_LINES } else { DIFF_LINES };
-            shown.push_str(&diff::unified(changed, most, look));
+            shown.push_str(&diff::unified(changed, most, theme));
         }
         if verbose && diffs.is_empty() {
-            shown.push_str(&output(self.output, OUTPUT_LINES, look));
+            shown.push_str(&output(self.output, OUTPUT_LINES, theme));
         } else if failure.is_some() && self.is_command() {
-            shown.push_str(&tail(self.output, FAILED_LINES, look));
+            shown.push_str(&tail(self.output, FAILED_LINES, theme));
         }
         shown
     }
 
-    /// Why it failed; none when it did not.
+    /// Why it failed, or `None` if it succeeded.
     fn failure(&self) -> Option<String> {
         if self.took.is_none() {
             return self.is_error.then(|| refusal(self.output));
@@ -92,15 +90,15 @@ impl Called<'_> {
         }
     }
 
-    /// Whether it ran a command: its output is worth a look when it failed.
+    /// Whether it ran a command, whose output explains a failure.
     fn is_command(&self) -> bool {
         self.details.get("output_bytes").is_some()
     }
 
-    /// What there is to say about a success: how much changed, how many tasks are done.
+    /// A remark about a success: changed lines, or completed tasks.
     fn note(&self, diffs: &[String]) -> String {
         if !diffs.is_empty() {
-            let counts = diffs.iter().map(|diff| diff::counts(diff));
+            let counts = diffs.iter().map(|diff| diff::changed_lines(diff));
             let (added, removed) = counts.fold((0, 0), |sum, diff| (sum.0 + diff.0, sum.1 + diff.1));
             return format!("+{added} -{removed}");
         }
@@ -112,28 +110,28 @@ impl Called<'_> {
     }
 }
 
-/// The list of tasks that a result holds, as lines; none where it holds none.
-pub(crate) fn tasks(details: &Value, look: &Look) -> Option<String> {
+/// The task list in a result, as lines; `None` if there is none.
+pub(crate) fn tasks(details: &Value, theme: &Theme) -> Option<String> {
     let items = details.get("items")?.as_array()?;
     let mut shown = String::new();
     for item in items.iter().take(TASKS) {
         let words = item.get("content")?.as_str()?;
         let (style, mark) = match item.get("status")?.as_str()? {
-            "completed" => (Style::Dim, look.mark("☑", "[x]")),
-            "in_progress" => (Style::Strong, look.mark("▶", "[>]")),
-            _ => (Style::Plain, look.mark("☐", "[ ]")),
+            "completed" => (Style::Dim, theme.mark("☑", "[x]")),
+            "in_progress" => (Style::Strong, theme.mark("▶", "[>]")),
+            _ => (Style::Plain, theme.mark("☐", "[ ]")),
         };
         let line = format!("  {mark} {}", text::line(words.trim()));
-        shown.push_str(&look.paint(style, &text::cut(&line, look.width, look)));
+        shown.push_str(&theme.paint(style, &text::cut(&line, theme.width, theme)));
         shown.push('\n');
     }
     if items.len() > TASKS {
-        shown.push_str(&more(items.len() - TASKS, look));
+        shown.push_str(&more(items.len() - TASKS, theme));
     }
     Some(shown)
 }
 
-/// Why a call did not run, from what the model got: the first reason, in one line.
+/// Why a tool call did not run: the first reason in its result, in one line.
 fn refusal(result: &str) -> String {
     let rest = result.trim().strip_prefix("Denied:");
     let mut lines = rest.unwrap_or(result).lines().map(|line| line.trim().trim_start_matches("- "));
@@ -142,8 +140,8 @@ fn refusal(result: &str) -> String {
     if rest.is_some() { format!("denied: {reason}") } else { reason.to_owned() }
 }
 
-/// The last lines of a command's output, without what the tool added to it.
-fn tail(output: &str, most: usize, look: &Look) -> String {
+/// The last lines of a command's output, without the remarks that the tool added.
+fn tail(output: &str, most: usize, theme: &Theme) -> String {
     let is_ours = |line: &str| line.starts_with('[') && line.ends_with(".]");
     let mut lines: Vec<&str> = output.trim_end().lines().collect();
     while lines.last().is_some_and(|line| is_ours(line)) {
@@ -152,33 +150,33 @@ fn tail(output: &str, most: usize, look: &Look) -> String {
     let skipped = lines.len().saturating_sub(most);
     let mut shown = String::new();
     if skipped > 0 {
-        let words = human::counted(skipped, "line before", "lines before");
-        shown = dim(&format!("{} {words}", look.mark("…", "...")), look);
+        let words = human::counted(skipped, "earlier line", "earlier lines");
+        shown = dim(&format!("{} {words}", theme.mark("…", "...")), theme);
     }
-    lines.iter().skip(skipped).for_each(|line| shown.push_str(&dim(&text::line(line), look)));
+    lines.iter().skip(skipped).for_each(|line| shown.push_str(&dim(&text::line(line), theme)));
     shown
 }
 
-/// The first lines of an output.
-fn output(output: &str, most: usize, look: &Look) -> String {
+/// The first lines of the output.
+fn output(output: &str, most: usize, theme: &Theme) -> String {
     let lines: Vec<String> = text::lines(output.trim_end()).collect();
-    let mut shown: String = lines.iter().take(most).map(|line| dim(line, look)).collect();
+    let mut shown: String = lines.iter().take(most).map(|line| dim(line, theme)).collect();
     if lines.len() > most {
-        shown.push_str(&more(lines.len() - most, look));
+        shown.push_str(&more(lines.len() - most, theme));
     }
     shown
 }
 
-fn more(count: usize, look: &Look) -> String {
-    dim(&format!("{} {}", look.mark("…", "..."), human::counted(count, "more line", "more lines")), look)
+fn more(count: usize, theme: &Theme) -> String {
+    dim(&format!("{} {}", theme.mark("…", "..."), human::counted(count, "more line", "more lines")), theme)
 }
 
-/// A line that is less important, indented and cut. It is expected to be neutralised.
-pub(crate) fn dim(line: &str, look: &Look) -> String {
-    format!("{}\n", look.paint(Style::Dim, &text::cut(&format!("  {line}"), look.width, look)))
+/// A dimmed, indented line, cut to the width. The caller neutralises it.
+pub(crate) fn dim(line: &str, theme: &Theme) -> String {
+    format!("{}\n", theme.paint(Style::Dim, &text::cut(&format!("  {line}"), theme.width, theme)))
 }
 
-/// The diffs that a tool's details hold.
+/// The diffs in a tool's details.
 fn diffs(details: &Value) -> Vec<String> {
     let of = |value: &Value| value.get("diff").and_then(Value::as_str).map(str::to_owned);
     let files = details.get("files").and_then(Value::as_array);
@@ -188,5 +186,5 @@ fn diffs(details: &Value) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "called_tests.rs"]
+#[path = "finished_call_tests.rs"]
 mod tests;

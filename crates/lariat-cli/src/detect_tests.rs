@@ -5,7 +5,7 @@ fn address(url: &str) -> Option<(String, u16, String)> {
 }
 
 #[test]
-fn addresses_are_taken_apart() {
+fn parses_provider_urls() {
     for (url, host, port, path) in [
         ("http://127.0.0.1:11434/v1", "127.0.0.1", 11434, "/v1"),
         ("https://api.example.com", "api.example.com", 443, ""),
@@ -21,7 +21,7 @@ fn addresses_are_taken_apart() {
 }
 
 #[test]
-fn only_this_machine_is_loopback() {
+fn recognizes_loopback_hosts_only() {
     for (url, is_here) in [
         ("http://127.0.0.1:1/v1", true),
         ("http://localhost:1/v1", true),
