@@ -282,6 +282,13 @@ pub trait PermissionPolicy: Send + Sync {
         Ok(Clearance::default())
     }
 
+    /// Returns whether the model may see this tool. The model can still name a hidden tool; the permission check decides
+    /// about that call as about any other.
+    fn offers(&self, tool: &str) -> bool {
+        let _ = tool;
+        true
+    }
+
     /// Returns whether this policy can queue changes as a plan. If so, the model is offered a tool to propose
     /// changes while it may not make any.
     fn plans(&self) -> bool {

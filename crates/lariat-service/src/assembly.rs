@@ -33,7 +33,7 @@ use crate::models::{Keys, Models, Purpose};
 use crate::place::Place;
 use crate::session::{Driving, Session};
 use crate::traces::Traces;
-use crate::{Folders, ServiceError, StoredLearnings, private, walls};
+use crate::{Folders, ServiceError, StoredLearnings, private, temporary, walls};
 
 /// Everything that a session is built from.
 pub(crate) struct SessionParts<'a> {
@@ -180,7 +180,7 @@ async fn commands(
     }
     match walls::backend(parts.folders, environment).await {
         Ok(backend) => {
-            let policy = policy(parts);
+            let policy = with_private_tmp(policy(parts), parts, notices);
             let (home, path) = (&parts.folders.home, parts.place.path());
             if policy.writable.iter().any(|root| home.starts_with(root)) {
                 notices.push(format!(
@@ -231,6 +231,22 @@ fn policy(parts: &SessionParts<'_>) -> Policy {
         }
     }
     policy.with_network(if config.flag("sandbox.network") { Network::On } else { Network::Off })
+}
+
+/// Gives commands their own writable `/tmp`. Where the workspace or the home directory lies in `/tmp`, commands see the real one
+/// and cannot write to it.
+fn with_private_tmp(policy: Policy, parts: &SessionParts<'_>, notices: &mut Vec<String>) -> Policy {
+    let needs_real = |path: &std::path::PathBuf| path.starts_with("/tmp");
+    if policy.writable.iter().chain([&parts.folders.home]).any(needs_real) {
+        return policy;
+    }
+    match temporary::directory(parts.folders, parts.session_id.as_str()) {
+        Ok(directory) => policy.with_temporary(directory),
+        Err(error) => {
+            notices.push(format!("commands cannot write to /tmp: could not create their directory: {error}"));
+            policy
+        }
+    }
 }
 
 fn gate(

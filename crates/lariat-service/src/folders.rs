@@ -61,6 +61,11 @@ impl Folders {
         self.state.join("scratch")
     }
 
+    /// The directory that sandboxed commands of a session see as `/tmp`.
+    pub fn temporary(&self, session: &str) -> PathBuf {
+        self.state.join("tmp").join(session.replace('/', "-"))
+    }
+
     /// The checkpoints of a workspace. The name contains the workspace's path, so that users can recognize it.
     pub fn undo(&self, workspace: &Path) -> PathBuf {
         let path = workspace.display().to_string();

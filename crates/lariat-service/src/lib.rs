@@ -32,6 +32,8 @@ pub mod service;
 #[cfg(feature = "service")]
 pub mod session;
 #[cfg(feature = "service")]
+mod temporary;
+#[cfg(feature = "service")]
 mod tools;
 #[cfg(feature = "service")]
 mod traces;

@@ -12,7 +12,7 @@ use lariat_core::time::{Minter, Stamp};
 use lariat_runtime::system::{SystemClock, SystemEntropy};
 use lariat_store::interchange::Imported;
 
-use crate::{LocalService, ServiceError};
+use crate::{LocalService, ServiceError, temporary};
 
 /// Events per read or write.
 const BATCH: usize = 512;
@@ -40,6 +40,18 @@ impl LocalService {
     /// If another process writes to the session, or the journal cannot be written.
     pub async fn rewind(&self, session_id: &SessionId, tip: Option<MessageId>) -> Result<(), ServiceError> {
         self.append_event(session_id, AgentEvent::Rewound { tip }).await
+    }
+
+    /// Deletes a session and the files that its commands left in their private `/tmp`. Forks stay intact.
+    ///
+    /// # Errors
+    /// If another process writes to the session, or something cannot be removed.
+    pub async fn delete(&self, session_id: &SessionId) -> Result<(), ServiceError> {
+        self.archive().delete(session_id).await?;
+        temporary::remove(self.folders(), session_id.as_str()).map_err(|error| ServiceError::Directory {
+            path: self.folders().temporary(session_id.as_str()).display().to_string(),
+            reason: error.to_string(),
+        })
     }
 
     /// Sets the title and tags of a session. Fields that are `None` stay unchanged.

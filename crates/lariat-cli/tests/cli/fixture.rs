@@ -1,6 +1,6 @@
 //! A temporary home, workspace and model server for a test.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -59,8 +59,13 @@ impl RunResult {
 
 impl Fixture {
     pub(crate) async fn new(script: Script) -> Self {
+        Self::beneath(&std::env::temp_dir(), script).await
+    }
+
+    /// A fixture in another directory than the default one for temporary files.
+    pub(crate) async fn beneath(directory: &Path, script: Script) -> Self {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let root = std::env::temp_dir().join(format!("lariat-cli-{}-{count}", std::process::id()));
+        let root = directory.join(format!("lariat-cli-{}-{count}", std::process::id()));
         let server = Server::start(script).await.unwrap();
         let fixture = Self { root, server };
         std::fs::create_dir_all(fixture.workspace()).unwrap();

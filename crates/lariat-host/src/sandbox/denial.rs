@@ -81,9 +81,9 @@ impl fmt::Display for Denial {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotWritable => {
-                f.write_str("the sandbox allows commands to write only in the workspace and in /tmp")
-            }
+            Self::NotWritable => f.write_str(
+                "the sandbox allows commands to write only in the workspace and in their own /tmp",
+            ),
             Self::Protected(path) => {
                 write!(
                     f,

@@ -495,7 +495,7 @@ impl AgentBuilder {
         let ports = Ports {
             model,
             request: self.request,
-            tools: ToolSet::new(self.tools),
+            tools: ToolSet::offering(self.tools, |tool| self.policy.offers(tool)),
             policy: self.policy,
             approver: self.approver,
             redactor,

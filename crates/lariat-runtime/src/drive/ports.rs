@@ -194,6 +194,14 @@ pub struct ToolSet {
 impl ToolSet {
     /// Creates a set in the given order. If two tools have the same name, the later one replaces the earlier.
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn AgentTool>>) -> Self {
+        Self::offering(tools, |_| true)
+    }
+
+    /// Creates a set that shows the model only the tools whose names `offers` accepts. The others can still be called.
+    pub(crate) fn offering(
+        tools: impl IntoIterator<Item = Arc<dyn AgentTool>>,
+        offers: impl Fn(&str) -> bool,
+    ) -> Self {
         let mut by_name = BTreeMap::new();
         let mut order: Vec<String> = Vec::new();
         for tool in tools {
@@ -204,7 +212,8 @@ impl ToolSet {
         }
         let offered = |access: Access| -> Vec<ToolDefinition> {
             let tools = order.iter().filter_map(|name| by_name.get(name));
-            tools.filter(|tool| tool.is_offered(access)).map(|tool| ToolDefinition::of(&**tool)).collect()
+            let tools = tools.filter(|tool| tool.is_offered(access) && offers(tool.name()));
+            tools.map(|tool| ToolDefinition::of(&**tool)).collect()
         };
         let definitions = definitions::shared(offered(Access::Full));
         let reading = definitions::shared(offered(Access::Reads));

@@ -320,6 +320,10 @@ impl PermissionPolicy for Gate {
         if self.mode() == Mode::Plan { Access::Reads } else { Access::Full }
     }
 
+    fn offers(&self, tool: &str) -> bool {
+        self.guard().removed(tool).is_none()
+    }
+
     fn plans(&self) -> bool {
         true
     }

@@ -27,8 +27,8 @@ pub(crate) use run::Bash;
 const VARIABLES: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "true")];
 
-/// Cache directories for sandboxed programs that fail if their usual cache directory is not writable.
-const CACHES: &[(&str, &str)] = &[("npm_config_cache", "/tmp/npm-cache")];
+/// Variables for sandboxed programs that have their own `/tmp`: their usual temporary and cache directories are not writable.
+const IN_PRIVATE_TMP: &[(&str, &str)] = &[("TMPDIR", "/tmp"), ("npm_config_cache", "/tmp/npm-cache")];
 
 /// Turns a command of a model into a launch.
 fn launch(
@@ -58,8 +58,9 @@ fn launch(
             let Some(sandbox) = sandbox else { return Ok(launch) };
             let denied = denied_reads::paths(bench.hidden(), bench.workspace().path())?;
             let sandbox = if denied.is_empty() { sandbox } else { sandbox.with_hidden(denied) };
+            let variables = if sandbox.policy().temporary.is_some() { IN_PRIVATE_TMP } else { &[] };
             let environment = launch.environment.clone();
-            let environment = CACHES.iter().fold(environment, |all, (name, value)| all.with(name, value));
+            let environment = variables.iter().fold(environment, |all, (name, value)| all.with(name, value));
             Ok(launch.with_environment(environment).with_sandbox(sandbox))
         }
         (Commands::Unconfined, Access::Full) => Ok(launch),

@@ -105,7 +105,7 @@ pub(super) async fn delete(env: &ProcessEnv, service: &LocalService, args: &Dele
     print::note(&format!("session {}: {name}, {} events", session.session_id, session.events));
     let deleted = confirm::confirm(env, "Delete this session? Its forks stay intact.", args.yes)?;
     if deleted {
-        service.archive().delete(&session.session_id).await?;
+        service.delete(&session.session_id).await?;
         print::note("deleted");
     }
     if args.json {

@@ -46,6 +46,36 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Commands can write to `/tmp`, find their files there later, and do not see those of other programs.
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_have_a_private_tmp_until_the_session_is_deleted() {
+    let commands = ["echo kept > /tmp/note; mktemp", "cat /tmp/note; ls /tmp; echo TMPDIR=$TMPDIR"];
+    let script = Script::answer(move |request| {
+        let asked = request.body["messages"].as_array().map_or(0, |messages| messages.len() / 2);
+        match commands.get(asked) {
+            Some(command) => {
+                Turn::new().call(format!("toolu_{asked}"), "bash", &json!({ "command": command })).into()
+            }
+            None => Turn::new()
+                .text(last_result(&request.body).map(|(_, said, _)| said).unwrap_or_default())
+                .into(),
+        }
+    });
+    // In `/tmp` itself, the fixture would make the real one visible.
+    let fixture = Fixture::beneath(Path::new("/var/tmp"), script).await;
+    let foreign = std::env::temp_dir().join(format!("lariat-foreign-{}", std::process::id()));
+    std::fs::write(&foreign, "x").unwrap();
+    let shown = said(confined(&fixture, "auto"));
+    std::fs::remove_file(&foreign).unwrap();
+    assert!(shown.contains("kept") && shown.contains("tmp.") && shown.contains("TMPDIR=/tmp"), "{shown}");
+    assert!(!shown.contains("lariat-foreign"), "{shown}");
+    let sessions = fixture.path("state/lariat/tmp");
+    let session = names(&sessions).pop().unwrap();
+    assert!(sessions.join(&session).join("note").exists());
+    fixture.run(&["sessions", "delete", &session, "--yes"]).expect(0);
+    assert!(names(&sessions).is_empty());
+}
+
 /// The sandbox must not create `.git`, `.claude`, … in the user's directory, not even after a kill.
 #[tokio::test(flavor = "multi_thread")]
 async fn sandbox_leaves_no_files_during_a_command_or_after_a_kill() {

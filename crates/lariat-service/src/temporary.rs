@@ -1,0 +1,53 @@
+//! The private `/tmp` of a session's sandboxed commands.
+//!
+//! Each session has a directory that its commands see as `/tmp`. It outlives commands and processes, so that a resumed session
+//! finds its files again, and it is removed with the session or after a month without use.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::folders::Folders;
+use crate::private;
+
+/// A directory that no process opened for this long is removed.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Creates the directory of a session, and removes directories that were not used for a month.
+#[expect(clippy::disallowed_methods, reason = "the age of Lariat's own directories")]
+pub(crate) fn directory(folders: &Folders, session: &str) -> io::Result<PathBuf> {
+    let own = folders.temporary(session);
+    private::directory(&own)?;
+    let now = SystemTime::now();
+    std::fs::File::open(&own)?.set_modified(now)?;
+    if let Some(all) = own.parent() {
+        remove_unused(all, now)?;
+    }
+    Ok(own)
+}
+
+/// Removes the directory of a session, if there is one.
+#[expect(clippy::disallowed_methods, reason = "Lariat's own directory")]
+pub(crate) fn remove(folders: &Folders, session: &str) -> io::Result<()> {
+    match std::fs::remove_dir_all(folders.temporary(session)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "Lariat's own directories")]
+fn remove_unused(all: &Path, now: SystemTime) -> io::Result<()> {
+    for entry in all.read_dir()? {
+        let path = entry?.path();
+        let used = path.symlink_metadata().and_then(|state| state.modified());
+        if used.is_ok_and(|used| now.duration_since(used).is_ok_and(|age| age > UNUSED)) {
+            // Another process may remove it at the same time.
+            let _ = std::fs::remove_dir_all(&path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "temporary_tests.rs"]
+mod tests;
