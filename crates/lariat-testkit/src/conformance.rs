@@ -1,8 +1,8 @@
-//! What every store must do, whatever it is made of: one suite, run against each of them.
+//! The conformance suite for stores, run against each of them.
 //!
-//! Owns the checks of [`SessionArchive`] and a model that random operations are compared with. A check panics with what
-//! differs. Use [`crate::store_conformance!`], which makes a test of each check.
-//! Invariant: a check knows nothing about the store but its contract.
+//! Checks the contract of [`SessionArchive`], also with random operations that are compared with a model. A
+//! check panics with the difference. Use [`crate::store_conformance!`], which turns each check into a test.
+//! Invariant: a check relies only on the contract of a store.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a check that fails panics")]
 
@@ -21,18 +21,19 @@ pub use managing::*;
 pub use random::random_operations_agree_with_a_model;
 pub use writing::*;
 
-/// A place where a store keeps its data.
+/// A location where a store keeps its data.
 pub trait Place: Send + Sync {
-    /// Opens the store that is there; an empty one the first time. What was opened before has been dropped.
+    /// Opens the store at this location; the first time, it is empty. Handles opened before have been
+    /// dropped.
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>>;
 
-    /// Whether what is there is there for the next one who opens it. An in-memory store forgets.
+    /// Whether the data is still there when the store is opened again. An in-memory store forgets.
     fn keeps(&self) -> bool {
         true
     }
 }
 
-/// Makes a test of each check. The argument is an expression that makes a fresh [`Place`].
+/// Turns each check into a test. The argument is an expression that creates a new [`Place`].
 #[macro_export]
 macro_rules! store_conformance {
     ($place:expr) => {

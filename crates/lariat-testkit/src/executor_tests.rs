@@ -1,4 +1,4 @@
-//! Tests of the executor: order, time, hanging, killing and the budget.
+//! Tests of the executor: order, time, stalls, kills and the step budget.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use lariat_core::clock::Clock;
 use super::*;
 use crate::clock::EPOCH;
 
-/// Pending once, after waking itself.
+/// Returns `Pending` once, after waking itself.
 async fn yield_once() {
     let mut yielded = false;
     std::future::poll_fn(|context| {

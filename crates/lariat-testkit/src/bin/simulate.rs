@@ -1,6 +1,4 @@
-//! Runs the simulator over many seeds, or over the planted mistakes.
-//!
-//! Owns the command line, the threads and the printing. Called by `cargo xtask simulate`.
+//! Runs the simulator on many seeds, or with planted mistakes. Called by `cargo xtask simulate`.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the wall clock itself"
@@ -66,13 +64,13 @@ fn parse(arguments: Vec<String>) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Replays one seed, twice, so that a run that does not repeat shows.
+/// Runs one seed twice, to show whether the run is reproducible.
 fn replay(seed: u64) -> bool {
     match (simulate(seed), simulate(seed)) {
         (Ok(first), Ok(second)) => {
             println!("seed {seed}: no violation\n{first:#?}");
             if first != second {
-                println!("but it does not repeat itself:\n{second:#?}");
+                println!("but a second run differs:\n{second:#?}");
             }
             first == second
         }
@@ -84,7 +82,7 @@ fn replay(seed: u64) -> bool {
     }
 }
 
-/// Runs many seeds on all threads; stops at the first failure.
+/// Runs many seeds on all threads and stops at the first failure.
 fn many(options: &Options) -> bool {
     let next = AtomicU64::new(options.start);
     let end = options.start.saturating_add(options.seeds);
@@ -169,16 +167,18 @@ mod planted {
         let known = |mistake: &&Planted| name.is_some_and(|name| format!("{mistake:?}") == name);
         let mistake = Planted::ALL.iter().find(known).copied();
         if name.is_some() && mistake.is_none() {
-            eprintln!("no mistake of that name; there are {:?}", Planted::ALL);
+            eprintln!("unknown mistake; known are {:?}", Planted::ALL);
             return false;
         }
         plant(mistake);
         run()
     }
 
-    /// Every mistake must be caught. That the same seeds are clean without one is what a run without `--planted` shows.
+    /// Checks that every mistake is caught. A run without `--planted` shows that the same seeds are clean
+    /// otherwise.
     pub(super) fn all(options: &Options) -> bool {
-        // What a mistake breaks may be an assertion of the code itself; that counts, and needs no trace.
+        // A mistake may also trip an assertion in the code itself. That is a catch, and its backtrace is not
+        // needed.
         std::panic::set_hook(Box::new(|_| {}));
         let next = AtomicU64::new(0);
         let rows = std::sync::Mutex::new(Vec::new());
@@ -212,7 +212,7 @@ mod planted {
         caught == rows.len()
     }
 
-    /// The first seed that shows a mistake, and what it showed.
+    /// The first seed that reveals a mistake, and what it revealed.
     fn hunt(mistake: Planted, options: &Options) -> Option<(u64, String)> {
         plant(Some(mistake));
         (options.start..options.start.saturating_add(options.seeds)).find_map(|seed| {

@@ -1,4 +1,4 @@
-//! A tree of runs: each has a model that calls tools, one of which runs a child under a part of the pool.
+//! A tree of runs: each has a model that calls tools, one of which runs a child with a part of the pool.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,14 +35,14 @@ use crate::executor::block_on;
 use crate::model::{Reply, ScriptedModel};
 use crate::random::{Seeded, SeededEntropy};
 
-/// The longest reply, in tokens: what is reserved for each call besides its request.
+/// The longest reply in tokens: reserved for each model call in addition to its request.
 const LONGEST_REPLY: u64 = 1_000;
 /// Billionths of a dollar per token.
 const PRICE: u64 = 1_000;
-/// How deep children have children.
+/// Maximum depth of children.
 const DEEPEST: u32 = 3;
 
-/// What a tree shares.
+/// State shared by a tree.
 pub(super) struct World {
     pub(super) clock: VirtualClock,
     pub(super) store: Arc<MemoryStore>,
@@ -81,7 +81,7 @@ impl World {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the log of the day has, if there is a budget for the day.
+    /// Contents of the daily log, if there is a daily budget.
     pub(super) fn logged(&self) -> Result<Option<Spent>, String> {
         if self.daily.is_none() {
             return Ok(None);
@@ -108,7 +108,7 @@ fn some_limits(random: &mut Seeded, percent: u8) -> BudgetLimits {
     limits
 }
 
-/// The runs that a tree begins with. Some of them are cancelled on the way.
+/// The root runs of a tree. Some of them are cancelled.
 pub(super) fn roots(world: &Arc<World>) -> Vec<BoxFuture<'static, ()>> {
     let mut random = world.seed.fork("roots");
     let mut tasks: Vec<BoxFuture<'static, ()>> = Vec::new();
@@ -127,7 +127,7 @@ pub(super) fn roots(world: &Arc<World>) -> Vec<BoxFuture<'static, ()>> {
     tasks
 }
 
-/// One run to its end, with its children.
+/// Runs one agent to its end, with its children.
 fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) -> BoxFuture<'static, String> {
     let number = world.runs.fetch_add(1, Ordering::Relaxed);
     let mut random = world.seed.fork(&format!("run {number}"));
@@ -209,7 +209,7 @@ fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) ->
     })
 }
 
-/// A model that calls tools for some turns, each time something new, and then is done.
+/// A model that makes new tool calls for some turns and then finishes.
 fn script(world: &Arc<World>, random: &mut Seeded, depth: u32) -> ScriptedModel {
     let mut random = random.fork("model");
     let turns = random.index(6);
@@ -231,7 +231,7 @@ fn script(world: &Arc<World>, random: &mut Seeded, depth: u32) -> ScriptedModel 
     ScriptedModel::from_fn(script).with_clock(world.clock.shared())
 }
 
-/// Keeps the books of a model.
+/// A model that records its usage.
 struct Counted {
     world: Arc<World>,
     page: usize,
@@ -255,7 +255,7 @@ impl StreamProvider for Counted {
     }
 }
 
-/// Does something for a while, or runs a child.
+/// A tool that works for a while or runs a child.
 struct Tool {
     world: Arc<World>,
     page: usize,

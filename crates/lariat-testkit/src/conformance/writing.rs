@@ -1,4 +1,4 @@
-//! Claiming, appending, reading, blobs.
+//! Checks of claiming, appending, reading and blobs.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ fn checkpoint(label: impl Into<String>) -> AgentEvent {
     AgentEvent::Checkpoint { label: label.into(), message_id: None }
 }
 
-/// Also by the next one who opens the store.
+/// Also after the store was reopened.
 pub async fn what_was_appended_is_read_back_in_order(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
@@ -34,7 +34,7 @@ pub async fn what_was_appended_is_read_back_in_order(place: &dyn Place) {
     }
 }
 
-/// And changes nothing.
+/// A rejected append changes nothing.
 pub async fn an_append_at_the_wrong_place_is_refused(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
@@ -72,7 +72,7 @@ pub async fn a_writer_that_was_replaced_is_fenced_off(place: &dyn Place) {
     new.check(&*store).await;
 }
 
-/// Its writer writes no more until it claims again; what it wrote is there.
+/// Its writer cannot write until it claims the session again; its earlier events remain.
 pub async fn a_released_session_refuses_its_old_writer_and_takes_a_new_one(place: &dyn Place) {
     let store = place.open().await;
     let mut old = Script::claim(&*store, "s", 1_000).await;
@@ -90,7 +90,7 @@ pub async fn a_released_session_refuses_its_old_writer_and_takes_a_new_one(place
     new.check(&*store).await;
 }
 
-/// Neither that of a writer that was replaced nor that of a session that is not there.
+/// Neither the release of a replaced writer nor that of an unknown session has an effect.
 pub async fn a_release_of_another_claim_changes_nothing(place: &dyn Place) {
     let store = place.open().await;
     let old = Script::claim(&*store, "s", 1_000).await;
@@ -104,7 +104,7 @@ pub async fn a_release_of_another_claim_changes_nothing(place: &dyn Place) {
     assert!(matches!(store.summary(&nobody).await, Err(StoreError::NotFound(_))));
 }
 
-/// And what it wrote is there.
+/// The events of the winner are in the journal.
 pub async fn of_writers_that_race_for_one_place_exactly_one_wins(place: &dyn Place) {
     let store = place.open().await;
     let first = Script::claim(&*store, "s", 1_000).await;
@@ -134,7 +134,7 @@ pub async fn of_writers_that_race_for_one_place_exactly_one_wins(place: &dyn Pla
     assert_eq!(won.len(), 20);
 }
 
-/// Reading it is no error: a listing may be older than a deletion.
+/// Reading is not an error, because a listing may be older than a deletion.
 pub async fn a_session_nobody_claimed_is_empty_and_takes_nothing(place: &dyn Place) {
     let store = place.open().await;
     let nobody = SessionId::from("nobody");
@@ -150,7 +150,7 @@ pub async fn a_session_nobody_claimed_is_empty_and_takes_nothing(place: &dyn Pla
     assert_eq!(store.head(&script.session_id).await, Ok(0));
 }
 
-/// Fewer than asked for only at the ends.
+/// Returns fewer events than the limit only at the ends.
 pub async fn a_journal_is_read_from_any_place_in_both_directions(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
@@ -169,7 +169,7 @@ pub async fn a_journal_is_read_from_any_place_in_both_directions(place: &dyn Pla
     }
 }
 
-/// With readers between them.
+/// With concurrent readers.
 pub async fn sessions_written_beside_each_other_each_keep_their_order(place: &dyn Place) {
     let store = place.open().await;
     let mut writers = Vec::new();
@@ -192,7 +192,7 @@ pub async fn sessions_written_beside_each_other_each_keep_their_order(place: &dy
     }
 }
 
-/// Also by the next one who opens the store.
+/// Also after the store was reopened.
 pub async fn large_content_comes_back(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
@@ -208,7 +208,7 @@ pub async fn large_content_comes_back(place: &dyn Place) {
     }
 }
 
-/// A journal of a newer version is kept as it is.
+/// A journal written by a newer version is preserved.
 pub async fn kinds_of_events_nobody_knows_come_back(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
@@ -217,7 +217,7 @@ pub async fn kinds_of_events_nobody_knows_come_back(place: &dyn Place) {
     script.check(&*store).await;
 }
 
-/// Once, whoever brings them.
+/// The same content is stored once.
 pub async fn blobs_are_kept_under_their_address(place: &dyn Place) {
     let store = place.open().await;
     let hash = store.put_blob(b"a picture").await.unwrap();
@@ -238,7 +238,7 @@ pub async fn blobs_are_kept_under_their_address(place: &dyn Place) {
     }
 }
 
-/// Slashes, dots, letters of all sizes, nothing at all.
+/// Slashes, dots, upper and lower case, and the empty id.
 pub async fn session_ids_may_be_anything(place: &dyn Place) {
     let store = place.open().await;
     let long = "x".repeat(300);
@@ -260,7 +260,7 @@ pub async fn session_ids_may_be_anything(place: &dyn Place) {
     assert_eq!(store.list(&Default::default()).await.unwrap().len(), ids.len());
 }
 
-/// And is never that of mere memory, unless the store forgets.
+/// It is never `Memory`, unless the store forgets.
 pub async fn the_level_that_was_met_is_stated(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
@@ -269,7 +269,7 @@ pub async fn the_level_that_was_met_is_stated(place: &dyn Place) {
     assert_eq!(ack.durability == Durability::Memory, !place.keeps());
 }
 
-/// Also somebody who came too late to see it.
+/// Also a watcher that starts after the append.
 pub async fn somebody_who_waits_is_told_that_a_journal_grew(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;

@@ -1,4 +1,5 @@
-//! Tests of the faulty store: each fault leaves behind what it says, and the contract holds otherwise.
+//! Tests of the faulty store: each fault has the effect that it describes, and otherwise the contract is
+//! fulfilled.
 
 use lariat_core::event::{AgentEvent, FORMAT_VERSION, LoopConfigSnapshot, LoopStart, MessageRef, QueueKind};
 use lariat_core::id::{EventId, LoopId};
@@ -90,7 +91,7 @@ fn a_failed_append_leaves_what_its_fault_says_and_is_never_acknowledged() {
 }
 
 #[test]
-fn an_acknowledgement_counts_for_everything_before_it() {
+fn an_acknowledgement_includes_everything_before_it() {
     let bench = bench([Fault::Torn { written: 1 }]);
     bench.append(2, 3).unwrap().unwrap_err();
     assert_eq!(bench.counts(), (3, 2));
@@ -225,7 +226,7 @@ fn through_json_events_come_back_equal_but_made_anew() {
 
 #[test]
 fn through_json_an_event_that_does_not_come_back_as_itself_is_damage() {
-    // Of a known kind, but without its fields; and a number that JSON does not have.
+    // An event of a known kind without its fields, and a number that JSON cannot represent.
     let fields = serde_json::json!({"type": "Checkpoint"}).as_object().cloned().unwrap();
     let mut config = LoopConfigSnapshot::default();
     config.temperature = Some(f32::INFINITY);
@@ -243,7 +244,7 @@ fn through_json_an_event_that_does_not_come_back_as_itself_is_damage() {
 }
 
 #[test]
-fn other_calls_fail_wait_or_crash_as_planned() {
+fn other_operations_fail_wait_or_crash_as_planned() {
     let clock = VirtualClock::new();
     let mut troubles = vec![Trouble::Crash, Trouble::Delayed(Duration::from_secs(3)), Trouble::Unavailable];
     let store = FaultyStore::new(clock.shared()).with_trouble(move |_| troubles.pop().unwrap_or_default());
@@ -276,7 +277,7 @@ fn a_seed_repeats_its_faults_and_rates_are_met() {
     assert!((160..240).contains(&count(|fault| matches!(fault, Fault::Torn { .. }))));
     assert!((550..650).contains(&count(|fault| *fault == Fault::None)));
     for written in 0..=4 {
-        assert!(faults.contains(&Fault::Torn { written }), "every place is torn at");
+        assert!(faults.contains(&Fault::Torn { written }), "batches should be torn at every position");
     }
     assert!(faults.iter().all(|fault| !matches!(fault, Fault::Late(delay) if delay.as_millis() > 9)));
 }

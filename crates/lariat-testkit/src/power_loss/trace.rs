@@ -1,23 +1,23 @@
-//! A log of strace as a list of changes to one folder.
+//! Parses a log of strace into a list of changes to one directory.
 //!
-//! Owns the reading of `strace -f -xx` lines, names and descriptors as they were at that time, and the acknowledgements
-//! (`ack SEQ ID` on standard output). A call lasts from the line where it is entered to the line where it returns; time
-//! is counted in lines. What is written through a memory map is not in such a log: a map of a file that can be written
-//! is refused, but for SQLite's `-shm`, which is rebuilt after a reboot.
-//! Invariant: whatever else cannot be understood about the folder is an error, never left out.
+//! Reads `strace -f -xx` lines, resolves names and descriptors as they were at that time, and finds the
+//! acknowledgements (`ack SEQ ID` on standard output). A call lasts from the line where it starts to the line
+//! where it returns; time is counted in lines. Writes through a memory map are not in such a log: a writable
+//! map of a file is an error, except for SQLite's `-shm`, which is rebuilt after a reboot.
+//! Invariant: anything else about the directory that cannot be parsed is an error, never skipped.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::recording::{Change, NodeId, Op, ROOT, Recording};
 
-/// The calls that have to be in the log, for `strace -e trace=`.
+/// The system calls that the log must contain, for `strace -e trace=`.
 pub const SYSTEM_CALLS: &str = "open,openat,creat,write,pwrite64,writev,pwritev,pwritev2,fsync,fdatasync,\
     sync_file_range,ftruncate,truncate,fallocate,rename,renameat,renameat2,unlink,unlinkat,rmdir,link,linkat,symlink,\
     symlinkat,mkdir,mkdirat,close,dup,dup2,dup3,fcntl,lseek,mmap,copy_file_range,sendfile";
 
 #[derive(Debug, Default)]
 struct Node {
-    /// Names, for a folder.
+    /// The names, if it is a directory.
     names: BTreeMap<String, NodeId>,
     is_folder: bool,
     length: u64,
@@ -31,10 +31,10 @@ struct Open {
 }
 
 impl Recording {
-    /// Reads the logs of the lives of a program that works in a folder, in their order.
+    /// Parses the logs of the processes of a program that works in a directory, in their order.
     ///
     /// # Errors
-    /// When a line about the folder cannot be understood.
+    /// Fails if a line about the directory cannot be parsed.
     pub fn read<'a>(root: &str, lives: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let folder = Node { is_folder: true, ..Node::default() };
         let mut reader = Reader {
@@ -60,10 +60,10 @@ impl Recording {
                 } else if text.starts_with("<... ") {
                     let rest = text.split_once(" resumed>").map_or("", |(_, rest)| rest);
                     match entered.remove(thread) {
-                        // Its descriptor was free for others since it was entered.
+                        // Its descriptor has been free for others since the call started.
                         Some((_, text)) if text.starts_with("close(") => Ok(()),
                         Some((begun, text)) => reader.call(&format!("{text}{rest}"), begun, now),
-                        None => Err("it ends and never began".to_owned()),
+                        None => Err("the call ends but never started".to_owned()),
                     }
                 } else {
                     reader.enter(text);
@@ -85,7 +85,7 @@ struct Reader<'a> {
     ops: Vec<Op>,
 }
 
-/// A name in the folder, and what has it.
+/// A name in the directory, and the node that has it.
 struct Place {
     folder: NodeId,
     name: String,
@@ -120,7 +120,7 @@ impl Reader<'_> {
                 for line in said.lines() {
                     let mut words = line.split(' ');
                     if let (Some("ack"), Some(seq), Some(id)) = (words.next(), words.next(), words.next()) {
-                        let seq = seq.parse().map_err(|_| "a strange acknowledgement")?;
+                        let seq = seq.parse().map_err(|_| "an invalid acknowledgement")?;
                         add(Change::Acknowledge { seq, id: id.to_owned() });
                     }
                 }
@@ -136,7 +136,7 @@ impl Reader<'_> {
                 let length = self.nodes.get(open.node).map_or(0, |node| node.length);
                 let offset = match name {
                     "pwrite64" | "pwritev" => unsigned(words.last().copied().unwrap_or_default())?,
-                    "pwritev2" => return Err("not understood".to_owned()),
+                    "pwritev2" => return Err("not supported".to_owned()),
                     _ if open.appends => length,
                     _ => open.position,
                 };
@@ -200,17 +200,17 @@ impl Reader<'_> {
                 }
             }
             "truncate" | "symlink" | "symlinkat" if self.place("", word(0))?.is_some() => {
-                return Err("not understood".to_owned());
+                return Err("not supported".to_owned());
             }
             "fallocate" | "copy_file_range" | "sendfile" if ours.is_some() => {
-                return Err("not understood".to_owned());
+                return Err("not supported".to_owned());
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Where a path leads; `None` outside of the folder.
+    /// Resolves a path; `None` if it is outside the directory.
     fn place(&self, at: &str, path: &str) -> Result<Option<Place>, String> {
         let path = String::from_utf8(quoted(path)?).map_err(|error| error.to_string())?;
         let start = match (path.strip_prefix(self.root), self.open.get(&number(at).unwrap_or(-1))) {
@@ -225,7 +225,7 @@ impl Reader<'_> {
             if steps.peek().is_none() {
                 return Ok(Some(Place { folder, name: step.to_owned(), node }));
             }
-            folder = node.ok_or_else(|| format!("there is no `{step}`"))?;
+            folder = node.ok_or_else(|| format!("`{step}` does not exist"))?;
         }
         Ok(Some(Place { folder, name: String::new(), node: Some(folder) }))
     }
@@ -245,7 +245,7 @@ impl Reader<'_> {
                 self.entered(Some(place), Entered::File, time)?;
                 self.nodes.len() - 1
             }
-            None => return Err("it opens what is not there".to_owned()),
+            None => return Err("the opened file does not exist".to_owned()),
         };
         if flags.contains("O_TRUNC") && self.nodes.get(node).is_some_and(|node| node.length > 0) {
             let change = Change::Truncate { node, length: 0 };
@@ -276,7 +276,7 @@ impl Reader<'_> {
             }
         };
         let parent = self.nodes.get_mut(folder).filter(|parent| parent.is_folder);
-        parent.ok_or("its folder is a file")?.names.insert(name.clone(), node);
+        parent.ok_or("its directory is a file")?.names.insert(name.clone(), node);
         let change = Change::Enter { folder, name, node, is_folder };
         self.ops.push(Op { begun: time.0, ended: time.1, change });
         Ok(())
@@ -291,9 +291,9 @@ impl Reader<'_> {
         let (from, to) = match (from, to) {
             (Some(from), Some(to)) => (from, to),
             (None, None) => return Ok(()),
-            _ => return Err("something moves into or out of the folder".to_owned()),
+            _ => return Err("a file moves into or out of the directory".to_owned()),
         };
-        let node = from.node.ok_or("what is renamed is not there")?;
+        let node = from.node.ok_or("the renamed file does not exist")?;
         if let Some(folder) = self.nodes.get_mut(from.folder) {
             folder.names.remove(&from.name);
         }
@@ -323,11 +323,11 @@ impl Reader<'_> {
 enum Entered {
     File,
     Folder,
-    /// It had a name before.
+    /// It already had a name.
     Again(NodeId),
 }
 
-/// The number that a text begins with.
+/// The number at the start of a text.
 fn number(text: &str) -> Option<i64> {
     let text = text.trim_start();
     let digits = |from: &str| from.chars().take_while(char::is_ascii_digit).count();
@@ -338,16 +338,16 @@ fn number(text: &str) -> Option<i64> {
 }
 
 fn unsigned(text: &str) -> Result<u64, String> {
-    number(text).and_then(|number| u64::try_from(number).ok()).ok_or_else(|| format!("`{text}` is no size"))
+    number(text).and_then(|number| u64::try_from(number).ok()).ok_or_else(|| format!("`{text}` is not a size"))
 }
 
-/// All bytes between quotes, one after the other; each is written `\x00`.
+/// All bytes between quotes, concatenated; each is written as `\x00`.
 fn quoted(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for (at, part) in text.split('"').enumerate() {
         if at % 2 == 0 {
             if at > 0 && part.starts_with("...") {
-                return Err("strace cut it short".to_owned());
+                return Err("strace truncated it".to_owned());
             }
             continue;
         }

@@ -1,8 +1,8 @@
-//! What a request of any protocol says, reduced to what a scripted model needs.
+//! Extracts from a request of any protocol what a scripted model needs: the tools, whether thinking is
+//! requested, and the content of the user's last turn.
 //!
-//! Owns the reading: tools on offer, whether thinking is wanted, and what the last turn of the person holds.
-//! A body of Google's is expected in camel case.
-//! Invariant: an image is read as its type and size, so that a reply can prove that it arrived.
+//! Expects Google's bodies in camel case.
+//! Invariant: an image is reduced to its type and size, so that a reply can prove that it arrived.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub(super) struct Seen<'a> {
     /// Name and schema of each tool.
     pub(super) tools: Vec<(&'a str, &'a Value)>,
     pub(super) thinking: bool,
-    /// How many messages or items the conversation has.
+    /// Number of messages or items of the conversation.
     pub(super) length: usize,
     pub(super) latest: Latest,
 }
@@ -94,11 +94,11 @@ fn thinking(wire: Wire, body: &Value) -> bool {
     }
 }
 
-/// The last turn: results if it holds any, else its text.
+/// The last turn: its results if it has any, otherwise its text.
 fn latest(wire: Wire, history: &[Value]) -> Latest {
     let mut results: Vec<String> = Vec::new();
     match wire {
-        // Results are messages or items of their own, at the end.
+        // Results are separate messages or items at the end.
         Wire::OpenAiChat => {
             let tail = history.iter().rev().take_while(|message| json::text(message, "role") == Some("tool"));
             results.extend(tail.map(|message| spoken(message.get("content"))));
@@ -155,7 +155,7 @@ fn spoken(content: Option<&Value>) -> String {
     }
 }
 
-/// One block, part or item of content as text.
+/// A block, part or item of content as text.
 fn piece(piece: &Value) -> String {
     if let Some(text) = json::text(piece, "text") {
         return text.to_owned();

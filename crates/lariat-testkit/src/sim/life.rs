@@ -1,7 +1,7 @@
-//! The lives of a simulated process: boot, recover or begin, drive, die, again.
+//! The lives of a simulated process: start, recover or begin a run, drive it, die, repeat.
 //!
-//! Owns what happens to the process from outside: commands at any step, death at any step. The last life is left in
-//! peace, so that everything that can end does.
+//! Sends commands to the process at any step, and kills it at any step. It leaves the last life undisturbed,
+//! so that everything that can end does.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,16 +28,16 @@ use crate::journal::Fault;
 use crate::random::Seeded;
 use lariat_core::clock::{Clock, EntropySource};
 
-/// Events between two snapshots: few, so that most recoveries begin with one.
+/// Events between two snapshots: few, so that most recoveries use one.
 const SNAPSHOT_EVERY: u64 = 6;
 
-/// Lives in which the process may be killed and spoken to.
+/// Number of lives in which the process may be killed and receive messages.
 const TROUBLED_LIVES: u64 = 5;
-/// Steps a life may take. The longest legitimate ones take a few thousand.
+/// Maximum steps of a life. The longest legitimate ones take a few thousand.
 const STEPS_PER_LIFE: u64 = 50_000;
-/// Runs of one process: a loop that is over does not come back.
+/// Maximum runs of one process: a finished run must not be started again.
 const MOST_RUNS: usize = 20;
-/// Room for events between two looks at them: none may be coalesced or re-read here.
+/// Capacity for events between two drains: none may be coalesced or read again here.
 const OBSERVER_CAPACITY: usize = 100_000;
 
 /// A simulated session from the first life to the last.
@@ -51,13 +51,13 @@ pub(super) struct Session {
     impatient: bool,
 }
 
-/// A message somebody sent to a run that took it.
+/// A message that a user sent to a run and the run accepted.
 pub(super) struct Spoken {
     pub(super) id: MessageId,
     life: u64,
 }
 
-/// What a process tells the outside.
+/// What a process shares with the simulator.
 #[derive(Default)]
 struct Desk {
     state: Mutex<DeskState>,
@@ -92,7 +92,7 @@ impl Session {
         }
     }
 
-    /// Lives until everything is done.
+    /// Runs lives until everything is done.
     pub(super) fn play(&mut self) -> Result<(), Violation> {
         loop {
             let troubled = self.lives < TROUBLED_LIVES;
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// One life; true when the process ended by itself with everything done.
+    /// Runs one life. Returns true if the process ended by itself with everything done.
     fn live(&mut self, troubled: bool) -> Result<bool, Violation> {
         let world = &self.world;
         let journal = Arc::new(Journal::new(
@@ -143,7 +143,7 @@ impl Session {
             }
             match done {
                 Step::Finished(_) | Step::Idle => return self.after_end(&desk),
-                // Without limits a tool or a person may take forever; somebody comes and cancels, once.
+                // Without limits a tool or an approval may take forever; then the user cancels, once.
                 Step::Stalled => {
                     let handle = desk.with(|desk| desk.handle.clone()).ok_or(Violation::Hangs)?;
                     if self.world.config.limits.is_some() || stopped.as_ref() == Some(handle.loop_id()) {
@@ -163,7 +163,7 @@ impl Session {
 
     fn after_end(&mut self, desk: &Desk) -> Result<bool, Violation> {
         let (result, unread) = desk.with(|desk| (desk.result.take(), std::mem::take(&mut desk.unread)));
-        // What the run gave back unread was not lost.
+        // Messages that the run returned unread were not lost.
         let returned: Vec<MessageId> = unread.iter().map(AgentMessage::id).collect();
         self.spoken.retain(|spoken| !returned.contains(&spoken.id));
         match result {
@@ -182,7 +182,7 @@ impl Session {
         self.world.store.injected().iter().any(|(_, fault)| *fault == Fault::Fence)
     }
 
-    /// What happens to the process from outside, at any step.
+    /// Sends commands to the process, at any step.
     fn interfere(&mut self, desk: &Desk) {
         let roll = self.random.below(1_000);
         let Some(handle) = desk.with(|desk| desk.handle.clone()) else { return };
@@ -220,7 +220,7 @@ impl Session {
         })
     }
 
-    /// Nothing that was acknowledged is lost or moved.
+    /// Checks that no acknowledged event is lost or moved.
     fn check_acknowledged(&self) -> Result<(), Violation> {
         let survivors = self.world.store.survivors(&self.world.session_id);
         let acknowledged = self.world.store.acknowledged(&self.world.session_id);
@@ -228,7 +228,7 @@ impl Session {
         if same && acknowledged.len() <= survivors.len() { Ok(()) } else { Err(Violation::AcknowledgedLost) }
     }
 
-    /// What was said in a life that ended in peace is in the journal.
+    /// Checks that every message sent in a life that ended normally is in the journal.
     fn check_spoken(&self) -> Result<(), Violation> {
         let survivors = self.world.store.survivors(&self.world.session_id);
         for spoken in self.spoken.iter().filter(|spoken| spoken.life == self.lives) {
@@ -286,7 +286,7 @@ fn line(entry: &Entry) -> String {
     }
 }
 
-/// What a process takes with it into its life.
+/// What a process needs for its life.
 struct Process {
     ports: Arc<lariat_runtime::drive::Ports>,
     config: Arc<lariat_core::run::RunConfig>,
@@ -311,7 +311,7 @@ impl Process {
     }
 }
 
-/// The program under simulation: goes on with what was interrupted, then begins what is left to do.
+/// The simulated program: continues what was interrupted, then begins what is left to do.
 async fn process(process: Process) {
     let desk = Arc::clone(&process.desk);
     let result = run_all(&process).await;
@@ -376,7 +376,7 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
 }
 
 fn loops_begun(events: &[lariat_core::event::Event]) -> u64 {
-    // A loop that its first hook stopped has an end and no start.
+    // A run that its first hook stopped has an end but no start.
     events.iter().filter(|event| matches!(event.event, AgentEvent::AgentEnd { .. })).count() as u64
 }
 
@@ -396,7 +396,7 @@ fn next_loop(process: &Process, fold: &SessionFold, n: u64) -> Result<Run, Strin
     Ok(run)
 }
 
-/// A fold that began with a snapshot says the same as one over everything.
+/// Checks that a fold that began with a snapshot equals one over all events.
 fn same_fold(all: &SessionFold, live: &SessionFold) -> Result<(), Violation> {
     let differ = |what: &str| Err(Violation::FoldDiffers(format!("{what} after a snapshot")));
     if live.lacks_history() || all.tip() != live.tip() {
@@ -408,7 +408,7 @@ fn same_fold(all: &SessionFold, live: &SessionFold) -> Result<(), Violation> {
     if conversation(all) != conversation(live) {
         return differ("the conversation");
     }
-    // Each queue has its order; between the two there is none.
+    // Each queue has an order; there is none between the two.
     let queued = |fold: &SessionFold| {
         let of = |wanted: QueueKind| {
             let messages = fold.queued().filter(move |(queue, _)| *queue == wanted);
@@ -423,7 +423,7 @@ fn same_fold(all: &SessionFold, live: &SessionFold) -> Result<(), Violation> {
     if open(all) != open(live) { differ("an open loop") } else { Ok(()) }
 }
 
-/// The conversation read from the journal is the one the run had.
+/// Checks that the conversation in the journal equals the one of the run.
 fn same_conversation(
     fold: &SessionFold,
     tip: Option<MessageId>,

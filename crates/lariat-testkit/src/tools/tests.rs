@@ -1,4 +1,4 @@
-//! Tests of the ledger tool: what it does, what is recorded, also when it ends badly.
+//! Tests of the ledger tool: what it does and what it records, also for abnormal ends.
 
 use std::panic::AssertUnwindSafe;
 
@@ -160,7 +160,7 @@ fn progress_and_updates_come_in_the_order_of_the_script() {
 }
 
 #[test]
-fn effects_and_parallel_safety_are_declared_as_told() {
+fn declares_the_configured_effects_and_parallel_safety() {
     let clock = VirtualClock::new();
     let new = || LedgerTool::new("t", Ledger::new(), clock.shared());
     assert_eq!((new().effects(), new().is_parallel_safe()), (ToolEffects::ALL, false));

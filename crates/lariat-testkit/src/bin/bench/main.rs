@@ -1,7 +1,8 @@
-//! Measures the gate, the machine, the driver, many runs at once, model clients, stores, tools and whole turns. Called by `cargo xtask bench`.
+//! Benchmarks the gate, the machine, the driver, many concurrent runs, model clients, stores, tools and whole
+//! turns. Called by `cargo xtask bench`.
 //!
-//! Owns the command line. Each measurement prints a table and compares itself with its goal; a goal that is missed
-//! fails the command.
+//! Each measurement prints a table and compares its figures with their goals; a missed goal fails the
+//! command.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the wall clock itself"
@@ -32,7 +33,7 @@ usage: bench gate [--short]      what the gate costs a call that it lets through
        bench tools [--short]     the tools against rg and a bare spawn, on 100,000 files
        bench turn [--short]      a turn of the whole runtime against a bare HTTP call and a bare durable insert";
 
-/// How much is measured.
+/// Full or short form of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Size {
     Full,

@@ -1,4 +1,5 @@
-//! Many runs at once in one process: does everything arrive, and what does it take?
+//! Runs many agents concurrently in one process, and checks that no event is lost and how much memory they
+//! take.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +15,7 @@ use super::measure::{figure, goal, memory_kb};
 
 const GOAL_MB: f64 = 1_024.0;
 
-/// What one run came to.
+/// Totals of one run.
 #[derive(Default)]
 struct Tally {
     completed: u64,
@@ -57,7 +58,7 @@ async fn all(runs: u64) -> Tally {
     sum
 }
 
-/// One run, observed to its end, compared with its journal.
+/// Runs one agent, observes it to its end and compares the observed events with the journal.
 async fn one(store: Arc<dyn SessionStore>, gate: &tokio::sync::Barrier) -> Tally {
     let agent = Agent::builder()
         .model(calling_model().yielding())
@@ -67,13 +68,13 @@ async fn one(store: Arc<dyn SessionStore>, gate: &tokio::sync::Barrier) -> Tally
         .store(Arc::clone(&store))
         .build();
     let Ok(agent) = agent else { return Tally::default() };
-    // All runs are built before the first begins: they are concurrent, not one after another.
+    // Build all runs before the first one starts, so that they really run concurrently.
     gate.wait().await;
     let mut stream = agent.run_stream("go");
     let (mut observed, mut turns, mut ended) = (0u64, 0usize, false);
     while let Some(event) = stream.next().await {
         if event.is_durable() {
-            // A gap shows as a seq that is not the next one.
+            // A gap shows as a sequence number that is not the next one.
             observed += u64::from(event.seq == observed);
         }
         turns += usize::from(matches!(event.event, AgentEvent::TurnEnd { .. }));

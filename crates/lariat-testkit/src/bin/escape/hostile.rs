@@ -1,7 +1,7 @@
-//! Hostile paths, through every file tool.
+//! Passes hostile paths to every file tool.
 //!
-//! Owns the collection. A path is either to be refused by every tool, or odd: whatever a tool does with it, nothing
-//! outside may be opened, shown or changed.
+//! Every tool must refuse a path that leads out. An odd path may have any result, as long as no tool opens,
+//! shows or changes anything outside.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::calls::{WAYS, answer, call};
 use crate::ground::{CANARY, HARD, text};
 use crate::{Ground, Make, Report, Watchdog};
 
-/// Fewer than this, and the collection has a hole itself.
+/// With fewer paths than this, the collection itself is incomplete.
 const AT_LEAST: usize = 2_000;
 
 struct Paths {
@@ -39,7 +39,7 @@ pub(crate) fn run(make: Make) -> Result<Report, String> {
     let all = paths.refused.iter().map(|path| (path, true)).chain(paths.odd.iter().map(|path| (path, false)));
     for (path, refused) in all {
         for (name, arguments) in WAYS {
-            // Nothing is known of any file, and the file that is moved about is there.
+            // A fresh workbench has not read any file yet; also recreate the file that the tools move.
             let tools = file_tools(&Workbench::new(workspace.clone()));
             if !ground.inside("given").exists() {
                 ground.put("given", "given\n")?;
@@ -51,10 +51,10 @@ pub(crate) fn run(make: Make) -> Result<Report, String> {
                 watchdog.watch(|| format!("{name} {shown:?}"), || call(&tools, name, arguments(path)));
             let opened = ground.opened_outside();
             if !opened.is_empty() {
-                faults.push(format!("{name} {shown:?} reached outside: {}", opened.join(", ")));
+                faults.push(format!("{name} {shown:?} opened files outside: {}", opened.join(", ")));
             }
             if answer(&result).contains(CANARY) {
-                faults.push(format!("{name} {shown:?} showed what is outside"));
+                faults.push(format!("{name} {shown:?} returned content from outside"));
             }
             if refused && result.is_ok() {
                 faults.push(format!("{name} {shown:?} was not refused"));
@@ -92,7 +92,7 @@ const TARGETS: &[&str] = &[
     "",
 ];
 
-/// Dots and absolute paths in many spellings.
+/// Parent directories and absolute paths in many spellings.
 fn dots(ground: &Ground, paths: &mut Paths) {
     let folders: &[(&str, usize)] = &[
         ("", 0),
@@ -212,7 +212,7 @@ fn links(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
     Ok(())
 }
 
-/// A relative target, as it must be written some folders below the workspace.
+/// A relative link target, written for a link that is `below` directories under the workspace.
 fn link_target(target: &str, below: usize) -> String {
     if Path::new(target).is_absolute() {
         target.to_owned()
@@ -221,7 +221,7 @@ fn link_target(target: &str, below: usize) -> String {
     }
 }
 
-/// Links that the kernel makes, beneath the root `/proc` and through links to it.
+/// Magic links of the kernel, below `/proc` itself and through links to it.
 fn magic(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
     let mut starts = Vec::new();
     let id = std::process::id();
@@ -259,14 +259,14 @@ fn magic(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
     Ok(())
 }
 
-/// Pipes, sockets, devices, folders in place of files.
+/// Pipes, sockets, devices, and directories in place of files.
 fn special(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
     let make = |name: &str, kind, device| {
         mknodat(CWD, ground.inside(name), kind, Mode::from_raw_mode(0o666), device)
     };
     make("pipe", FileType::Fifo, 0).map_err(text)?;
     make("socket", FileType::Socket, 0).map_err(text)?;
-    // Only root makes devices; without it the rest still counts.
+    // Only root can create devices; without them the other paths are still tested.
     let devices = [("null", 3), ("zero", 5), ("full", 7), ("random", 8)];
     let made =
         devices.iter().all(|(name, minor)| make(name, FileType::CharacterDevice, makedev(1, *minor)).is_ok());
@@ -294,7 +294,8 @@ fn special(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
     Ok(())
 }
 
-/// Text that looks like something else. What a tool makes of it is its own name in the workspace, or a refusal.
+/// Names that look like something else. A tool either uses them as plain names in the workspace or refuses
+/// them.
 fn odd(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
     let dots = [
         "..\u{2215}",

@@ -1,4 +1,4 @@
-//! Legitimate paths, which must not be refused: as many spellings of places inside as of places outside.
+//! Legitimate paths, which no tool may refuse: as many spellings of paths inside as of paths outside.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::calls::{READ, answer, call, patch};
 use crate::ground::text;
 use crate::{Ground, Make, Report, Watchdog};
 
-/// Fewer than this prove little.
+/// Fewer paths than this prove little.
 const AT_LEAST: usize = 500;
 
 pub(crate) fn run(make: Make) -> Result<Report, String> {
@@ -41,7 +41,7 @@ pub(crate) fn run(make: Make) -> Result<Report, String> {
             ),
             ("write_file", json!({ "path": path, "content": format!("{token}\n") }), false),
         ];
-        // A patch names a file on a line, without space around it.
+        // A patch names a file on a line, without surrounding spaces.
         if path.trim() == path && !path.contains('\n') {
             steps.push((
                 "apply_patch",
@@ -73,7 +73,7 @@ pub(crate) fn run(make: Make) -> Result<Report, String> {
     Ok(Report { faults, line })
 }
 
-/// Paths, each with a word of the file it leads to.
+/// Paths, each with a word from the file it leads to.
 fn collect(ground: &Ground) -> Result<BTreeMap<String, String>, String> {
     let names = [
         "plain.txt",

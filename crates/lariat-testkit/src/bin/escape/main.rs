@@ -1,7 +1,7 @@
-//! The proof that no path leads out of a workspace. Called by `cargo xtask escape`.
+//! Proves that no path leads out of a workspace. Called by `cargo xtask escape`.
 //!
-//! Owns the command line and the verdict. Three parts: hostile paths through every file tool (`hostile`), legitimate
-//! paths that must not be refused (`legitimate`), and a racer that swaps directories for links meanwhile (`race`).
+//! Three parts: hostile paths through every file tool (`hostile`), legitimate paths that no tool may refuse
+//! (`legitimate`), and a thread that swaps directories for links during file operations (`race`).
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the clock, and looks at files from outside"
@@ -21,13 +21,13 @@ use lariat_host::files::Workspace;
 use lariat_testkit::proof::ended;
 
 const USAGE: &str = "\
-usage: escape [--operations N]   hostile paths, legitimate paths, and N operations against a racer (1,000,000)
+usage: escape [--operations N]   hostile paths, legitimate paths, and N operations during a race (1,000,000)
        escape --planted          every hole made on purpose must be noticed (built with the feature `planted`)";
 
 /// Operations of a full race.
 const OPERATIONS: u64 = 1_000_000;
 
-/// How the workspace of a run is made: as it is, or with a hole.
+/// Creates the workspace of a run: unchanged, or with a planted hole.
 type Make = fn(Workspace) -> Workspace;
 
 fn main() -> ExitCode {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     ended(ran, USAGE)
 }
 
-/// What one part found wrong, and one line about what it did.
+/// Faults that one part found, and one line that sums up what it did.
 struct Report {
     faults: Vec<String>,
     line: String,
@@ -82,7 +82,7 @@ fn planted() -> Result<bool, String> {
 fn planted() -> Result<bool, String> {
     use lariat_host::files::Hole;
 
-    // Plain functions, because the parts know nothing of holes.
+    // Plain functions, because the parts do not know about planted holes.
     let holes: [(Hole, Make); 5] = [
         (Hole::ComparesText, |workspace| workspace.with_hole(Hole::ComparesText)),
         (Hole::FollowsMagicLinks, |workspace| workspace.with_hole(Hole::FollowsMagicLinks)),
@@ -93,7 +93,7 @@ fn planted() -> Result<bool, String> {
     let mut good = holes.len() == Hole::ALL.len();
     for (hole, make) in holes {
         let mut faults = hostile::run(make)?.faults;
-        let mut by = "a path";
+        let mut by = "the paths";
         if faults.is_empty() {
             by = "the race";
             faults = race::run(make, 200_000)?.faults;
@@ -109,10 +109,10 @@ fn planted() -> Result<bool, String> {
     Ok(good)
 }
 
-/// Ends the process when a call takes this long: it hangs.
+/// A tool call that takes longer than this hangs; the process then exits.
 const HANG: Duration = Duration::from_secs(10);
 
-/// Watches over calls that might hang.
+/// Detects tool calls that hang.
 struct Watchdog {
     now: std::sync::Arc<std::sync::Mutex<Option<(Instant, String)>>>,
 }

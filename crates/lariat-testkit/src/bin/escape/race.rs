@@ -1,8 +1,8 @@
-//! A racer swaps a directory for a link to outside, as fast as it can, while files are read, written, made and removed
-//! through it.
+//! Reads, writes, creates and removes files through a directory that another thread keeps swapping for a link
+//! to the outside.
 //!
-//! Owns the operations and what they may answer: something of the inside, or a refusal. The kernel reports every open
-//! outside, whether an answer shows it or not.
+//! An operation may return something from inside or be refused. The kernel reports every open outside,
+//! whether or not the result shows it.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,9 +14,9 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use crate::ground::{CANARY, text};
 use crate::{Ground, Make, Report};
 
-/// Operations between two looks at what the kernel reports.
+/// Operations between two checks of what the kernel reports.
 const LOOK: u64 = 64;
-/// Faults after which nothing new is learnt.
+/// Number of faults after which the run stops.
 const ENOUGH: usize = 20;
 
 pub(crate) fn run(make: Make, operations: u64) -> Result<Report, String> {
@@ -66,7 +66,7 @@ pub(crate) fn run(make: Make, operations: u64) -> Result<Report, String> {
     let kinds: Vec<_> = KINDS.iter().zip(served).map(|(kind, served)| format!("{kind} {served}")).collect();
     let served: u64 = served.iter().sum();
     if faults.is_empty() && (idle.is_some() || served == operations || swaps < operations / 1_000) {
-        faults.push(format!("no race: {served} of {operations} served, {swaps} swaps"));
+        faults.push(format!("there was no real race: {served} of {operations} served, {swaps} swaps"));
     }
     let line = format!(
         "race: {operations} operations, {served} served inside ({}), {} refused, {swaps} swaps, {:.0} s, faults: {}",
@@ -78,7 +78,7 @@ pub(crate) fn run(make: Make, operations: u64) -> Result<Report, String> {
     Ok(Report { faults, line })
 }
 
-/// What is done, in turn.
+/// The kinds of operations, performed in turn.
 const KINDS: [&str; 5] = ["read", "read again", "write", "make and remove", "list"];
 
 fn operate(ground: &Ground, workspace: &Workspace, operations: u64) -> (Vec<String>, [u64; 5]) {
@@ -111,7 +111,7 @@ fn operate(ground: &Ground, workspace: &Workspace, operations: u64) -> (Vec<Stri
         if number % LOOK == 0 {
             let opened = ground.opened_outside();
             if !opened.is_empty() {
-                faults.push(format!("by operation {number}, reached outside: {}", opened.join(", ")));
+                faults.push(format!("by operation {number}, opened files outside: {}", opened.join(", ")));
             }
         }
         if faults.len() > ENOUGH {
@@ -120,7 +120,7 @@ fn operate(ground: &Ground, workspace: &Workspace, operations: u64) -> (Vec<Stri
     }
     let opened = ground.opened_outside();
     if !opened.is_empty() {
-        faults.push(format!("reached outside at the end: {}", opened.join(", ")));
+        faults.push(format!("opened files outside at the end: {}", opened.join(", ")));
     }
     (faults, served)
 }

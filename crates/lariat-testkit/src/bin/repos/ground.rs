@@ -1,6 +1,6 @@
-//! The ground that repositories are made on: what lies beside them, and who listens.
+//! The fixture of the proof: the directory with the repositories and what is beside them, and a listener.
 //!
-//! Owns the folder of a run, which goes with it, and the one address that payloads try to reach.
+//! The directory is removed on drop. Payloads try to connect to the listener.
 
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -12,13 +12,13 @@ use lariat::guard::trust::TrustBook;
 use super::opening;
 use super::repository::{Ground, Repository, copy, program};
 
-/// A ground with everything on it.
+/// The whole fixture.
 pub(crate) struct Scene {
     pub(crate) ground: Ground,
     connections: Arc<AtomicUsize>,
 }
 
-/// What a hostile file beside a repository says.
+/// Hostile files beside the repositories.
 const OUTSIDE: &[(&str, &str)] = &[
     ("secret", "a secret\n"),
     (
@@ -30,12 +30,12 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("git.config", "[core]\nfsmonitor = ./payload.sh\n"),
 ];
 
-/// Yarn, as far as it matters: it runs what the project names before it does anything else.
+/// A minimal Yarn: like the real one, it first runs the program that the project names.
 const YARN: &str = "#!/bin/bash\nread -r _ path < .yarnrc.yml || read -r _ path < .yarnrc || exit 1\npath=${path//\\\"/}\nexec bash \"$path\"\n";
 
 impl Scene {
     pub(crate) fn make(repositories: &[Repository]) -> Result<Self, String> {
-        Self::made(repositories).map_err(|error| format!("the ground cannot be made: {error}"))
+        Self::made(repositories).map_err(|error| format!("cannot create the fixture: {error}"))
     }
 
     fn made(repositories: &[Repository]) -> std::io::Result<Self> {
@@ -56,12 +56,12 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Payloads that reached us.
+    /// Number of payloads that reached the listener.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// What lies beside the repositories.
+    /// Creates what is beside the repositories.
     fn around(&self) -> std::io::Result<()> {
         let ground = &self.ground;
         for folder in ["marks", "scratch", "home", "programs", "empty", "outside/claude", "trusted/.claude"] {
@@ -87,7 +87,7 @@ impl Scene {
         opened.accept(&book).map_err(std::io::Error::other)
     }
 
-    /// A repository with one commit, as git makes it.
+    /// Creates a repository with one commit, with git itself.
     fn template(&self) -> std::io::Result<()> {
         let root = self.ground.template();
         std::fs::create_dir_all(&root)?;
@@ -116,7 +116,7 @@ impl Drop for Scene {
     }
 }
 
-/// Listens where nobody may connect to.
+/// Listens on a port that no program may connect to.
 fn listen() -> std::io::Result<(u16, Arc<AtomicUsize>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();

@@ -1,4 +1,5 @@
-//! Several repositories at a time: traced workers for the first half, threads for the second.
+//! Tests several repositories in parallel: with traced workers for the first half of the proof, with threads
+//! for the second.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,30 +13,30 @@ use super::repository::{Ground, Repository};
 use super::trust::{self, Trusted};
 use super::{trace, worker};
 
-/// At the same time.
+/// Number of parallel workers.
 const LANES: usize = 2;
 
-/// What came of meeting repositories.
+/// Results of the untrusted repositories.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
     pub(crate) faults: Vec<String>,
-    /// Calls that ran.
+    /// Tool calls that ran.
     pub(crate) ran: u64,
-    /// Calls that were asked.
+    /// Tool calls that needed approval.
     pub(crate) asked: u64,
     /// Programs that were started.
     pub(crate) started: usize,
-    /// Programs that were started and should not have been, and connections that were tried.
+    /// Programs that should not have been started, and attempted connections.
     pub(crate) deeds: usize,
     /// Marks that payloads left.
     pub(crate) payloads: usize,
     /// Payloads that reached the listener.
     pub(crate) connections: usize,
-    /// Things that took effect.
+    /// Settings that took effect without trust.
     pub(crate) raised: usize,
 }
 
-/// Lets workers meet the repositories.
+/// Lets workers open and run the repositories.
 pub(crate) fn meet(
     scene: &Scene,
     repositories: &[Repository],
@@ -59,13 +60,13 @@ pub(crate) fn meet(
         met.faults
             .extend(lane.trace.deeds.iter().map(|deed| format!("{}: {}", name(deed.number), deed.what)));
         if !lane.trace.is_whole {
-            met.faults.push(format!("a worker did not come to its end: {}", lane.errors.trim()));
+            met.faults.push(format!("a worker did not finish: {}", lane.errors.trim()));
         }
         said.extend(lane.said);
     }
     for number in 0..repositories.len() {
         let Some(line) = said.get(&number) else {
-            met.faults.push(format!("{}: nobody met it", name(number)));
+            met.faults.push(format!("{}: no worker tested it", name(number)));
             continue;
         };
         let count = |key: &str| line.get(key).and_then(Value::as_u64).unwrap_or_default();
@@ -88,7 +89,7 @@ pub(crate) fn meet(
     Ok(met)
 }
 
-/// What one worker did.
+/// Results of one worker.
 struct Lane {
     said: Vec<(usize, Value)>,
     trace: trace::Trace,
@@ -125,7 +126,7 @@ impl Lane {
             .arg(mistake)
             .stdin(Stdio::null())
             .output()
-            .map_err(|error| format!("strace is needed: {error}"))?;
+            .map_err(|error| format!("cannot run strace: {error}"))?;
         let text = std::fs::read(&log).map_err(words)?;
         let trace = trace::read(&String::from_utf8_lossy(&text), &ground.base.join("repositories"));
         let lines = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -139,7 +140,7 @@ impl Lane {
     }
 }
 
-/// The other side of [`Lane::run`]: what a worker is told by its command line.
+/// The other side of [`Lane::run`]: runs a worker with the arguments of its command line.
 pub(crate) fn work(base: &str, port: &str, list: &str, mistake: &str) -> Result<bool, String> {
     let port = port.parse().map_err(|_| format!("`{port}` is not a port"))?;
     let ground = Ground { base: PathBuf::from(base), port };
@@ -147,7 +148,7 @@ pub(crate) fn work(base: &str, port: &str, list: &str, mistake: &str) -> Result<
     worker::run(&ground, &worker::tasks(&text)?, Mistake::named(mistake))
 }
 
-/// Trusts each repository, and changes and moves it.
+/// Trusts each repository, then changes and moves it.
 pub(crate) fn trust(
     scene: &Scene,
     repositories: &[Repository],

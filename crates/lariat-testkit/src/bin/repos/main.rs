@@ -1,9 +1,9 @@
-//! The proof that a repository does nothing before it is trusted, and nothing else after. Called by
-//! `cargo xtask hostile-repos`.
+//! Proves that a repository has no effect before the user trusts it, and only the trusted effects afterwards.
+//! Called by `cargo xtask hostile-repos`.
 //!
-//! Owns the command line, the ground that repositories are made on, the figures and the verdict. Hostile repositories
-//! (`families`, `repository`) are met by traced processes (`worker`, `trace`), which look at what took effect
-//! (`privilege`); then each is trusted and changed (`trust`). Mistakes made on purpose must be noticed (`mistake`).
+//! Traced processes (`worker`, `trace`) open hostile repositories (`families`, `repository`) and check what
+//! took effect (`privilege`); then each repository is trusted and changed (`trust`). The proof must notice
+//! the planted mistakes (`mistake`).
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool looks at the world from outside: files, processes and the wall clock"
@@ -39,9 +39,9 @@ usage: repos [--count N] [--seed N]   so many hostile repositories: those of the
        repos --list                   their names
        repos --planted                every mistake made on purpose must be noticed";
 
-/// Repositories that must be in the tables at least.
+/// Minimum number of repositories in the tables.
 const LEAST: usize = 250;
-/// Mixtures that a full run adds.
+/// Random combinations that a full run adds.
 const MIXTURES: usize = 60;
 
 fn main() -> ExitCode {
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
 fn chosen(options: &[&str]) -> Result<Vec<Repository>, String> {
     let all = families::all();
     if all.len() < LEAST {
-        return Err(format!("the tables hold only {} repositories, not {LEAST}", all.len()));
+        return Err(format!("the tables contain only {} repositories, not {LEAST}", all.len()));
     }
     if let Some(words) = option(options, "--only") {
         return Ok(all.into_iter().filter(|repository| repository.name.contains(words)).collect());
@@ -73,7 +73,7 @@ fn chosen(options: &[&str]) -> Result<Vec<Repository>, String> {
     Ok(families::some(count, seed))
 }
 
-/// The workspace of a repository, as somebody without settings of their own opens it.
+/// Opens the workspace of a repository as a user without settings does.
 fn opening(ground: &Ground, path: &Path, book: &TrustBook) -> Result<Opening, String> {
     let workspace = Workspace::open(path).map_err(|error| error.to_string())?;
     let home = ground.home();
@@ -90,8 +90,8 @@ fn prove(repositories: &[Repository], options: &[&str]) -> Result<bool, String> 
     let trusted = lanes::trust(&scene, repositories, None)?;
     let good = told(&met.faults) & told(&trusted.faults);
     println!(
-        "{} hostile repositories, opened, listed and run untrusted: {} calls ran, {} were asked and denied, {} programs started; \
-         {} started unapproved, {} payloads ran, {} connections, {} raised what is allowed; {seconds:.1} s",
+        "{} hostile repositories, opened, listed and run untrusted: {} tool calls ran, {} needed approval and were denied, {} programs started; \
+         {} started unapproved, {} payloads ran, {} connections, {} raised permissions; {seconds:.1} s",
         repositories.len(),
         met.ran,
         met.asked,
@@ -104,7 +104,7 @@ fn prove(repositories: &[Repository], options: &[&str]) -> Result<bool, String> 
     let asked = trusted.changes + trusted.moves;
     let missed = trusted.faults.len().min(asked);
     println!(
-        "trust: {} trusted, {} that nobody can trust; {} changes of {} files and {} moves, {:.1} % asked again; {:.1} s in all; {}",
+        "trust: {} trusted, {} that cannot be trusted; {} changes of {} files and {} moves, {:.1} % required trust again; {:.1} s in all; {}",
         trusted.trusted,
         trusted.untellable,
         trusted.changes,
@@ -116,7 +116,7 @@ fn prove(repositories: &[Repository], options: &[&str]) -> Result<bool, String> 
     );
     if !good {
         let seed = option(options, "--seed").unwrap_or("1");
-        println!("again: --seed {seed} --count {}, or --only with the name of one", repositories.len());
+        println!("reproduce with --seed {seed} --count {}, or --only with the name of one", repositories.len());
     }
     Ok(good)
 }
@@ -131,7 +131,7 @@ fn told(faults: &[String]) -> bool {
     faults.is_empty()
 }
 
-/// Which repositories a mistake is looked for in, by words of their names.
+/// The repositories to look for each mistake in, by parts of their names.
 const SUBJECTS: &[(Mistake, &[&str])] = &[
     (Mistake::TrustsEverything, &["hook PreToolUse", "mode "]),
     (Mistake::CountsInFull, &["allow ", "directory "]),

@@ -1,5 +1,5 @@
-//! Whether an untrusted repository raised what is allowed: what it brought that took effect, and how calls are judged
-//! next to an empty repository.
+//! Checks whether an untrusted repository raised permissions: which of its settings took effect, and how tool
+//! calls are judged compared with an empty repository.
 
 use lariat::ToolEffects;
 use lariat::guard::hooks::HookEvent;
@@ -7,7 +7,7 @@ use lariat::guard::{Confinement, Decision, Effect, Guard, Level, Mode, Query, Tr
 use lariat::local::{Opened, RealPaths};
 use lariat::serde_json::{Value, json};
 
-/// Calls by their tool, the name of an argument, and its value.
+/// Tool calls: tool, name of an argument, and its value.
 const PROBES: &[(&str, &str, &str)] = &[
     ("bash", "command", "ls"),
     ("bash", "command", "cat README.md"),
@@ -39,11 +39,11 @@ const PROBES: &[(&str, &str, &str)] = &[
     ("list_files", "path", "/"),
 ];
 
-/// Calls that an untrusted workspace never gets without a question, whatever lies in it.
+/// Commands that an untrusted workspace never runs without approval, whatever it contains.
 const NEVER: &[&str] =
     &["git status", "git diff", "git log -p", "yarn --version", "cargo --version", "./payload.sh", "make"];
 
-/// How every probe is judged, in every mode, with and without a sandbox.
+/// Judges every probe, in every permission mode, with and without a sandbox.
 pub(crate) fn judged(opened: &Opened) -> Vec<(String, Decision)> {
     let guard = Guard::new(opened.settings(), opened.places.clone(), std::sync::Arc::new(RealPaths));
     let mut judged = Vec::new();
@@ -76,7 +76,7 @@ const fn rank(decision: Decision) -> u8 {
     }
 }
 
-/// What an untrusted repository raised. `empty` is how the probes are judged where there is nothing.
+/// What an untrusted repository raised. `empty` has the decisions in an empty repository.
 pub(crate) fn raised(opened: &Opened, empty: &[(String, Decision)]) -> Vec<String> {
     let mut faults = Vec::new();
     let settings = opened.settings();
@@ -107,7 +107,7 @@ pub(crate) fn raised(opened: &Opened, empty: &[(String, Decision)]) -> Vec<Strin
     for command in NEVER {
         let name = format!("bash({command}) in default, Open");
         if judged.iter().any(|(probe, verdict)| *probe == name && *verdict == Decision::Allow) {
-            faults.push(format!("{command} needs no question"));
+            faults.push(format!("{command} runs without approval"));
         }
     }
     faults

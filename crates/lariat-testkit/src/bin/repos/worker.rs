@@ -1,7 +1,9 @@
-//! The process that meets the repositories: it opens each, asks git about it, and lets an agent look around in it.
+//! The process that handles hostile repositories: it opens each, queries git about it, and runs an agent in
+//! it.
 //!
-//! Traced from outside; between any two stages it leaves a mark in the trace. Says for each repository what it saw, as a
-//! line of JSON. Nothing confines its commands: whatever is started by mistake runs.
+//! `strace` traces it, and it leaves a mark in the trace between any two stages. It reports on each
+//! repository with a line of JSON. It uses no sandbox, so that a program that is started by mistake really
+//! runs.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -24,16 +26,16 @@ use super::repository::Ground;
 use super::trace::MARK;
 use super::{opening, privilege};
 
-/// How long one repository may take: longer is a hang.
+/// Time limit per repository: a longer time means a hang.
 const TIME: Duration = Duration::from_secs(20);
 
-/// A repository that a worker is given.
+/// A repository assigned to a worker.
 pub(crate) struct Task {
     pub(crate) number: usize,
     pub(crate) is_unreadable: bool,
 }
 
-/// What a model asks for. What is not read-only is asked, and denied.
+/// The tool calls of the model. Those that are not read-only need approval, which is denied.
 fn calls() -> Vec<(String, &'static str, Value)> {
     let commands = [
         "ls -la",
@@ -57,7 +59,7 @@ fn calls() -> Vec<(String, &'static str, Value)> {
     numbered.map(|(number, (tool, arguments))| (format!("call-{number}"), tool, arguments)).collect()
 }
 
-/// Answers every question in the same way, and counts.
+/// Answers every approval request in the same way, and counts them.
 struct Answers {
     asked: Arc<AtomicUsize>,
     yes: bool,
@@ -67,12 +69,12 @@ impl Approver for Answers {
     fn ask<'a>(&'a self, _: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let answer =
-            if self.yes { PermissionDecision::Allow } else { PermissionDecision::deny("nobody is here") };
+            if self.yes { PermissionDecision::Allow } else { PermissionDecision::deny("no user is present") };
         Box::pin(std::future::ready(answer))
     }
 }
 
-/// Meets all repositories of a list.
+/// Handles all repositories of a list.
 pub(crate) fn run(ground: &Ground, tasks: &[Task], mistake: Option<Mistake>) -> Result<bool, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -93,7 +95,7 @@ pub(crate) fn run(ground: &Ground, tasks: &[Task], mistake: Option<Mistake>) -> 
     Ok(true)
 }
 
-/// What a worker says about a repository.
+/// What a worker reports about a repository.
 #[derive(Default)]
 struct Said {
     faults: Vec<String>,
@@ -122,7 +124,7 @@ async fn meet(
     mark(&number, "open");
     let opened = match mistake::open(opening(ground, &root, &book(ground))?, mistake) {
         Ok(opened) => opened,
-        // It stops, and says so: what could not be read could have forbidden anything.
+        // Refusing to open is correct, because the unreadable file could contain any deny rule.
         Err(_) if mistake != Some(Mistake::PassesOver) => return Ok(Said::default()),
         Err(_) => opening(ground, &ground.base.join("empty"), &book(ground))?
             .open()
@@ -130,7 +132,7 @@ async fn meet(
     };
     let mut faults = privilege::raised(&opened, empty);
     if task.is_unreadable {
-        faults.push("cannot be read, and the session begins".to_owned());
+        faults.push("its settings cannot be read, but the session starts".to_owned());
     }
     mark(&number, "host");
     let environment = environment(ground, &opened);
@@ -141,12 +143,12 @@ async fn meet(
     let ran = agent(&root, &opened, environment, answers).await?;
     let asked = asked.load(Ordering::Relaxed);
     if !task.is_unreadable && ran == 0 {
-        faults.push("the agent could not even look".to_owned());
+        faults.push("the agent ran no tool call".to_owned());
     }
     Ok(Said { faults, ran, asked })
 }
 
-/// What commands and hooks get: of the workspace only what counts.
+/// The environment of commands and hooks: of the workspace only the settings that apply.
 fn environment(ground: &Ground, opened: &Opened) -> Environment {
     let path = format!("{}:/usr/bin:/bin", ground.programs().display());
     let mut environment = Environment::default().with("PATH", path).with("HOME", ground.home().as_os_str());
@@ -156,10 +158,10 @@ fn environment(ground: &Ground, opened: &Opened) -> Environment {
     environment
 }
 
-/// Everything that the host reads of a repository.
+/// Performs every git query of the host.
 async fn look_at_git(root: &Path, ground: &Ground, environment: &Environment) {
     let scratch = ground.base.join("scratch");
-    // That it is no repository, or not one that git takes, is no fault here.
+    // Not being a repository, or one that git rejects, is not a fault here.
     if let Ok(git) = Git::open(root, &scratch, environment, &Supervisor::new()) {
         let _ = git.status().await;
         let _ = git.diff(None).await;
@@ -167,7 +169,7 @@ async fn look_at_git(root: &Path, ground: &Ground, environment: &Environment) {
     }
 }
 
-/// Lets an agent look around. Gives the number of calls that ran.
+/// Runs an agent. Returns the number of tool calls that ran.
 async fn agent(
     root: &Path,
     opened: &Opened,
@@ -210,7 +212,7 @@ fn mark(number: &str, stage: &str) {
     let _ = std::env::set_current_dir(format!("{MARK}{number}/{stage}"));
 }
 
-/// Ends everything when one repository takes too long.
+/// Ends the process if one repository takes too long.
 fn watch(now: Arc<Mutex<(usize, Instant)>>) {
     std::thread::spawn(move || {
         loop {
@@ -224,7 +226,7 @@ fn watch(now: Arc<Mutex<(usize, Instant)>>) {
     });
 }
 
-/// Reads a list of tasks.
+/// Parses a list of tasks.
 pub(crate) fn tasks(text: &str) -> Result<Vec<Task>, String> {
     let list: Vec<(usize, bool)> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     Ok(list.into_iter().map(|(number, is_unreadable)| Task { number, is_unreadable }).collect())

@@ -1,6 +1,7 @@
-//! The long proofs of the stores: killed, starved and fought over. Called by `cargo xtask crash` and its siblings.
+//! Long proofs of the stores: kills, disk faults and competing writers. Called by `cargo xtask crash` and its
+//! siblings.
 //!
-//! Owns the command line. The program that is killed is this one too, as `store child`.
+//! The program that is killed is this one, as `store child`.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the wall clock, and starts itself, by itself"
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
         Some((&"sessions", options)) => sessions::run(options),
         Some((&"sessions-child", options)) => sessions::many(options),
         Some((&"sessions-holder", options)) => sessions::holder(options),
-        _ => Err("which proof?".to_owned()),
+        _ => Err("missing or unknown proof".to_owned()),
     };
     ended(ran, USAGE)
 }

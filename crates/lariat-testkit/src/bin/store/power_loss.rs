@@ -1,8 +1,8 @@
-//! Opens what a power cut may leave of a store's files, many times over; nothing acknowledged may be missing.
+//! Opens the possible disk contents after a power loss, many times; no acknowledged event may be missing.
 //!
-//! Runs of three lives are recorded by strace: the first is killed in its first, second, … sync, two go on to the end.
-//! Images of the disk are built of that, at every moment and at random ones, and each is opened as after a reboot.
-//! Owns the recording and the check of an image; what a disk may hold is up to `lariat_testkit::power_loss`.
+//! strace records runs of three processes: the first is killed in its first, second, … sync, two resume and
+//! complete. From that recording, images of the disk are built, at every possible moment and at random ones,
+//! and each is opened like after a reboot. `lariat_testkit::power_loss` models what a disk may contain.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,19 +24,19 @@ use super::{number, option};
 
 /// Images of a full run.
 const IMAGES: u64 = 20_000;
-/// One image in so many is also looked through by SQLite's own tool.
+/// One in this many images is also checked by SQLite's own tool.
 const INTEGRITY_EVERY: u64 = 50;
-/// Syncs in which a first life is killed, in a full run: until it has come far into its work.
+/// Number of syncs in which a first process is killed, in a full run: enough to get far into its work.
 const RECORDINGS: u64 = 24;
-/// Images of a recording in a short run, at least.
+/// Minimum number of images per recording in a short run.
 const FEW: u64 = 100;
-/// The sync in which the first life of a run with a mistake is killed.
+/// The sync in which the first process of a run with a planted mistake is killed.
 const MIDDLE: u64 = 12;
-/// Recordings that may be tried: one is useless when the kill hit a write that another thread was at.
+/// Maximum attempts to record: a recording is useless if the kill hit a write of another thread.
 const ATTEMPTS: usize = 5;
 const SESSION: &str = "s";
 
-/// Mistakes that must be noticed.
+/// Planted mistakes.
 const MISTAKES: [&str; 3] = ["skips-syncs", "forgets-folders", "forgets-renames"];
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
@@ -94,7 +94,7 @@ fn all(kind: Kind, images: u64, seed: u64) -> Result<bool, String> {
         if !found.is_empty()
             && let Kept::New(folder) = bench.folder
         {
-            println!("the recording is kept: --recording {}", folder.text());
+            println!("kept the recording; use it with --recording {}", folder.text());
             std::mem::forget(folder);
         }
     }
@@ -107,7 +107,7 @@ fn all(kind: Kind, images: u64, seed: u64) -> Result<bool, String> {
     Ok(wrong == 0)
 }
 
-/// A run that does less than it should must be noticed.
+/// Checks that a run that omits syncs is noticed.
 fn planted(kind: Kind, mistake: &'static str, images: u64, seed: u64) -> Result<bool, String> {
     let bench = Bench::record(kind, MIDDLE, Some(mistake))?;
     let (_, wrong) = bench.walk(images, seed, None)?;
@@ -115,9 +115,9 @@ fn planted(kind: Kind, mistake: &'static str, images: u64, seed: u64) -> Result<
     Ok(!wrong.is_empty())
 }
 
-/// The folder of a recording: `disk` is what was recorded, `life-0`, `life-1`, … are the logs.
+/// The directory of a recording: `disk` is what was recorded, `life-0`, `life-1`, … are the logs.
 enum Kept {
-    /// Gone with us, unless something is wrong.
+    /// Removed on drop, unless a fault was found.
     New(Folder),
     /// From an earlier run.
     There(PathBuf),
@@ -141,7 +141,7 @@ struct Bench {
     mistake: Option<&'static str>,
 }
 
-/// Where the store is: in folders that the store has to make.
+/// Location of the store, in directories that the store has to create.
 fn place(disk: &Path) -> String {
     disk.join("home").join("store").to_string_lossy().into_owned()
 }
@@ -176,12 +176,12 @@ impl Bench {
         let mut whole = Disk::new(&recording).whole();
         whole.files.retain(|path, _| survives(path));
         if let Some(path) = differs(&whole, &disk)? {
-            return Err(format!("{path} is not what was recorded"));
+            return Err(format!("{path} does not match the recording"));
         }
         if let Some(mistake) = mistake {
             forget(&mut recording, mistake);
         }
-        // Looked at in a copy: opening a store changes its files.
+        // Check a copy, because opening a store changes its files.
         let copy = Folder::in_memory()?;
         build(&whole, &copy.0)?;
         let session_id = SessionId::from(SESSION);
@@ -192,7 +192,8 @@ impl Bench {
         Ok(Self { kind, folder, recording, events, mistake })
     }
 
-    /// Opens images: one for every moment, then at random ones. With a planted mistake the first wrong one is enough.
+    /// Opens images: one for every moment, then at random ones. With a planted mistake, stops at the first
+    /// fault.
     fn walk(&self, images: u64, seed: u64, only: Option<u64>) -> Result<(u64, Vec<String>), String> {
         let disk = Disk::new(&self.recording);
         let cuts = disk.cuts();
@@ -231,14 +232,15 @@ impl Bench {
         Ok((tried.into_inner(), found.into_inner().unwrap_or_default()))
     }
 
-    /// What was acknowledged is there and what else is there is as it was written; the session goes on.
+    /// Checks that acknowledged events are present, that all events are as written, and that the session can
+    /// continue.
     async fn check(&self, place: &str, acknowledged: &[(u64, &str)]) -> Result<(), String> {
         let session_id = SessionId::from(SESSION);
         let text = |error: StoreError| error.to_string();
         let store = self.kind.open(place).await?;
         let before = match store.read(&session_id, 0, usize::MAX).await {
             Err(StoreError::NotFound(_)) if acknowledged.is_empty() => Vec::new(),
-            read => read.map_err(|error| format!("it cannot be read: {error}"))?,
+            read => read.map_err(|error| format!("cannot read the session: {error}"))?,
         };
         for (seq, id) in acknowledged {
             let there = usize::try_from(*seq).ok().and_then(|seq| before.get(seq));
@@ -249,12 +251,12 @@ impl Bench {
             }
         }
         if let Some((there, _)) = before.iter().zip(&self.events).find(|(there, written)| there != written) {
-            return Err(format!("event {} is not what was written", there.seq));
+            return Err(format!("event {} differs from what was written", there.seq));
         }
         if before.len() > self.events.len() {
-            return Err("there are events that nobody wrote".to_owned());
+            return Err("the journal has events that were never written".to_owned());
         }
-        let epoch = store.claim(&session_id).await.map_err(|error| format!("no claim: {error}"))?;
+        let epoch = store.claim(&session_id).await.map_err(|error| format!("cannot claim the session: {error}"))?;
         let head = store.head(&session_id).await.map_err(text)?;
         let mut minter = Minter::default();
         minter.stamp(Stamp { now: Timestamp::from_millis(1), entropy: head });
@@ -268,7 +270,7 @@ impl Bench {
         });
         let added = [event];
         let append = Append::new(&session_id, epoch, head, &added);
-        store.append(append).await.map_err(|error| format!("no append: {error}"))?;
+        store.append(append).await.map_err(|error| format!("cannot append: {error}"))?;
         let after = store.read(&session_id, 0, usize::MAX).await.map_err(text)?;
         if !after.iter().eq(before.iter().chain(&added)) {
             return Err(format!("{} events became {} by an append", before.len(), after.len()));
@@ -281,7 +283,7 @@ impl Bench {
     }
 }
 
-/// Lives three lives below strace; what they acknowledged.
+/// Runs the three processes below strace and returns what they acknowledged.
 fn live(
     kind: Kind,
     folder: &Path,
@@ -306,13 +308,13 @@ fn live(
         wrapper.push("--".to_owned());
         let child = trial.start(&wrapper)?;
         if !trial.hear(child)? && life > 0 {
-            return Err(format!("life {life} did not come to its end"));
+            return Err(format!("process {life} did not complete"));
         }
     }
     Ok(trial.acknowledged)
 }
 
-/// Takes out of a recording what a store with this mistake would not do.
+/// Removes from a recording what a store with this mistake would not do.
 fn forget(recording: &mut Recording, mistake: &str) {
     let mut folders = std::collections::HashSet::from([lariat_testkit::power_loss::ROOT]);
     let mut renamed = std::collections::HashSet::new();
@@ -328,7 +330,8 @@ fn forget(recording: &mut Recording, mistake: &str) {
     });
 }
 
-/// The moment of an image: first one after the other, or evenly if there are fewer images; then any.
+/// The moment of an image: first each moment in order, or evenly distributed if there are fewer images; then
+/// random ones.
 fn moment(cuts: &[usize], at: u64, images: u64, dice: &mut Seeded) -> usize {
     let moments = cuts.len() as u64;
     let walked = if images < moments { at * moments / images.max(1) } else { at };
@@ -336,12 +339,12 @@ fn moment(cuts: &[usize], at: u64, images: u64, dice: &mut Seeded) -> usize {
     chosen.or_else(|| dice.pick(cuts)).copied().unwrap_or_default()
 }
 
-/// SQLite's `-shm` is memory that processes share; nobody syncs it, and it is made again.
+/// SQLite's `-shm` file is shared memory: it is never synced, and SQLite recreates it.
 fn survives(path: &str) -> bool {
     !path.ends_with("-shm")
 }
 
-/// The first file that differs between an image and a folder.
+/// The first file that differs between an image and a directory.
 fn differs(image: &Image, folder: &Path) -> Result<Option<String>, String> {
     let mut there = std::collections::BTreeMap::new();
     let mut open = vec![folder.to_owned()];
@@ -361,14 +364,14 @@ fn differs(image: &Image, folder: &Path) -> Result<Option<String>, String> {
     Ok(all.find(|path| there.get(*path) != image.files.get(*path)).cloned())
 }
 
-/// Makes the files of an image.
+/// Writes the files of an image.
 fn build(image: &Image, root: &Path) -> Result<(), String> {
     let text = |error: std::io::Error| error.to_string();
     image.folders.iter().try_for_each(|folder| std::fs::create_dir(root.join(folder))).map_err(text)?;
     image.files.iter().try_for_each(|(path, bytes)| std::fs::write(root.join(path), bytes)).map_err(text)
 }
 
-/// Asks SQLite's own tool, where there is one.
+/// Checks the database with SQLite's own tool, if it is installed.
 fn integrity(place: &str) -> Result<(), String> {
     let database = Path::new(place).join("sessions.db");
     match Command::new("sqlite3").arg(database).arg("PRAGMA integrity_check").output() {

@@ -1,7 +1,7 @@
-//! The proof that going back is exact. Called by `cargo xtask undo`.
+//! Proves that undo restores workspaces exactly. Called by `cargo xtask undo`.
 //!
-//! Owns the command line and the verdict. `sequence` runs random calls and compares; `deeds` chooses them; `world` is
-//! where they happen; `speed` measures looks at large workspaces.
+//! `sequence` runs random tool calls and compares the results; `deeds` chooses the calls; `world` has the
+//! workspace; `speed` measures scans of large workspaces.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the clock, and looks at files from outside"
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     ended(ran, USAGE)
 }
 
-/// Runs sequences until one fails; its seed and what is wrong.
+/// Runs sequences until one fails. Returns its seed and the fault.
 fn sequences(count: u64, first: u64, open: Open, tally: &mut Tally) -> Result<Option<(u64, String)>, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(world::text)?;
@@ -74,8 +74,8 @@ fn prove(count: u64, seed: u64) -> Result<bool, String> {
         tally.largest
     );
     match failed {
-        None => println!("every way back was exact"),
-        Some((seed, ref fault)) => println!("FAILED, replay with --seed {seed}: {fault}"),
+        None => println!("every undo was exact"),
+        Some((seed, ref fault)) => println!("FAILED, reproduce with --seed {seed}: {fault}"),
     }
     Ok(failed.is_none())
 }
@@ -89,7 +89,7 @@ fn planted() -> Result<bool, String> {
 fn planted() -> Result<bool, String> {
     use lariat_host::undo::Flaw;
 
-    // Plain functions, because sequences know nothing of mistakes.
+    // Plain functions, because sequences do not know about planted mistakes.
     let flaws: [(Flaw, Open); 5] = [
         (Flaw::ForgetsDeleted, |w, s, l| Undo::open_flawed(w, s, l, Flaw::ForgetsDeleted)),
         (Flaw::ForgetsModes, |w, s, l| Undo::open_flawed(w, s, l, Flaw::ForgetsModes)),

@@ -1,8 +1,10 @@
-//! One sequence: calls and what the user does in between, then rewinds, each compared with the plain copy of its point.
+//! One sequence: tool calls and changes by the user in between, then rewinds, each compared with a plain copy
+//! of its point.
 //!
-//! Owns the rule that is proven. Everything is as in the copy, but what the user touched after the point: that stays as it
-//! is, and is told. A call that names its files looks at nothing else, so what the user did between it and the next look at
-//! everything may count as done before: then the user's version comes back.
+//! The rule: after a rewind everything equals the copy, except what the user changed after the point; that is
+//! kept and reported. A tool call that names its files scans nothing else, so a change that the user made
+//! between it and the next full scan may be attributed to the time before: then the user's version is
+//! restored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,10 +22,10 @@ use serde_json::json;
 use crate::deeds;
 use crate::world::{Copy, Thing, World, text};
 
-/// How an undo store is opened: as it is, or with a mistake.
+/// Opens an undo store, with a planted mistake if there is one.
 pub(crate) type Open = fn(&Workspace, &Path, UndoLimits) -> Result<Undo, UndoError>;
 
-/// What sequences came to.
+/// Totals of all sequences.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) sequences: u64,
@@ -39,15 +41,15 @@ pub(crate) struct Tally {
     pub(crate) largest: u64,
 }
 
-/// A point that can be gone back to.
+/// A point to rewind to.
 struct Point {
     call: String,
     copy: Copy,
-    /// Whether everything was looked at, then or since.
+    /// Whether a full scan happened at the point or later.
     looked: bool,
-    /// What the user touched after that, and how many looks had been before.
+    /// What the user changed after that, with the number of scans before the change.
     since: BTreeMap<PathBuf, u64>,
-    /// What the user touched before that, or took back before anybody looked, and what was left there.
+    /// What the user changed before that, or reverted before the next scan, and the versions left there.
     doubt: BTreeMap<PathBuf, Vec<Option<Thing>>>,
 }
 
@@ -58,18 +60,18 @@ struct Run<'a> {
     undo: Undo,
     tools: Vec<Arc<dyn AgentTool>>,
     points: Vec<Point>,
-    /// Looks at everything.
+    /// Number of full scans.
     looks: u64,
-    /// What the user touched since the last of them, and what was there before.
+    /// What the user changed since the last full scan, with the state before.
     touched: Copied,
 }
 
 type Copied = BTreeMap<PathBuf, Option<Thing>>;
 
-/// Bytes of a store that must drop old checkpoints.
+/// Size limit of a store that must drop old checkpoints.
 const SMALL: u64 = 24_000;
 
-/// Runs a sequence.
+/// Runs one sequence.
 pub(crate) async fn run(template: &Path, seed: u64, open: Open, tally: &mut Tally) -> Result<(), String> {
     let mut random = Seeded::new(seed);
     let world = World::new(template, &seed.to_string())?;
@@ -152,7 +154,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Everything is about to be looked at. What the user did and took back was never seen.
+    /// Records that a full scan is about to happen. Changes that the user already reverted were never
+    /// visible.
     fn look(&mut self) -> Result<(), String> {
         let now = self.world.copy()?;
         for (path, before) in std::mem::take(&mut self.touched) {
@@ -181,7 +184,7 @@ impl Run<'_> {
         }
         let call = format!("call-{number}");
         let copy = self.world.copy()?;
-        // Many fail, and may have changed something before.
+        // Many tool calls fail, and may have changed something before.
         let looked = deed.tool == "bash";
         let _ = self.execute(deed.tool, deed.arguments, &call).await;
         self.points.push(Point { call, copy, looked, since: BTreeMap::new(), doubt: BTreeMap::new() });
@@ -195,7 +198,7 @@ impl Run<'_> {
         tool.execute(arguments, context).await.map(drop).map_err(text)
     }
 
-    /// Goes back to a random point, and perhaps forth again.
+    /// Rewinds to a random point, and sometimes undoes the rewind.
     fn rewind(&mut self, random: &mut Seeded, tally: &mut Tally) -> Result<(), String> {
         self.look()?;
         let Some(point) = self.points.get(random.index(self.points.len())) else { return Ok(()) };
@@ -203,7 +206,7 @@ impl Run<'_> {
         let now = self.world.copy()?;
         let preview = match self.undo.preview(&point.call) {
             Ok(preview) => preview,
-            // A small store forgets; a call that was refused before it began was never known.
+            // A small store drops checkpoints, and a call that was refused early has none.
             Err(UndoError::Unknown(_)) => {
                 tally.forgotten += 1;
                 return Ok(());
@@ -237,11 +240,11 @@ impl Run<'_> {
             tally.paths += 1;
             let (then, now, after) = (point.copy.get(&path), now.get(&path), after.get(&path));
             if mode == Conflicts::Keep && point.since.contains_key(&path) && now != then && after != now {
-                return fault("the user's is gone", &path);
+                return fault("the user's version is gone", &path);
             }
             if kept.contains(&path) || lost.contains(&path) {
                 if after != now {
-                    return fault("told to be kept, but changed", &path);
+                    return fault("reported as kept, but changed", &path);
                 }
                 if lost.contains(&path) && whole {
                     return fault("not restorable", &path);
@@ -255,12 +258,12 @@ impl Run<'_> {
             let users =
                 point.doubt.get(&path).is_some_and(|left| left.iter().any(|left| left.as_ref() == after));
             if after != then && !users {
-                return fault("not as it was", &path);
+                return fault("not restored", &path);
             }
             tally.restored += u64::from(now != then);
         }
         if self.world.at("ignored").exists() && !self.world.at("ignored").is_dir() {
-            return Err("what git ignores was touched".to_owned());
+            return Err("a file that git ignores was changed".to_owned());
         }
         tally.rewinds += 1;
         tally.conflicts += kept.len() as u64;
@@ -269,7 +272,7 @@ impl Run<'_> {
         if whole && random.chance(50) {
             let preview = self.undo.preview(&forth.call).map_err(text)?;
             if let Some(item) = preview.conflicts().next() {
-                return Err(format!("conflict where nobody changed anything: {}", item.path));
+                return Err(format!("conflict without a change by the user: {}", item.path));
             }
             self.undo.rewind(&preview, Conflicts::Keep).map_err(text)?;
             let again = self.world.copy()?;
@@ -285,12 +288,12 @@ impl Run<'_> {
     }
 }
 
-/// Whether a path, something above it or something in it is among those.
+/// Whether a path, one above it or one below it is in the set.
 fn is_near(path: &Path, those: &BTreeSet<PathBuf>) -> bool {
     those.iter().any(|that| path.starts_with(that) || that.starts_with(path))
 }
 
-/// Every path of some copies, once.
+/// Every path of these copies, once.
 fn paths(copies: &[&Copy]) -> impl Iterator<Item = PathBuf> + use<> {
     copies.iter().flat_map(|copy| copy.keys().cloned()).collect::<BTreeSet<_>>().into_iter()
 }

@@ -1,4 +1,4 @@
-//! The fault matrix: every fault at every position in every protocol, as a table.
+//! The fault matrix: every fault at every position in every protocol, printed as a table.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use lariat_testkit::server::Wire;
 use lariat_testkit::wire::faults::{Fault, Group, Outcome, Passed, Position, faults, play};
 
-/// Cells that went wrong which are told in full; of the others only their number.
+/// Wrong cells printed in full; the others are only counted.
 const TOLD: usize = 20;
-/// What a full run must reach.
+/// Minimum number of faults in a full run.
 const FULL_RUN: usize = 60;
 
 type Cell = (&'static Fault, Wire, Position);
@@ -27,7 +27,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let chosen: Vec<&Fault> =
         faults().filter(|fault| name.is_none_or(|name| fault.name.contains(name))).collect();
     if chosen.is_empty() || wires.is_empty() {
-        return Err("no such fault or protocol".to_owned());
+        return Err("unknown fault or protocol".to_owned());
     }
     let started = Instant::now();
     let mut cells: Vec<Cell> = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let results =
         results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
     let results: Vec<Result<Passed, String>> =
-        results.map(|result| result.unwrap_or_else(|| Err("was not played".to_owned()))).collect();
+        results.map(|result| result.unwrap_or_else(|| Err("was not run".to_owned()))).collect();
     print_table(&chosen, &wires, &results);
     let ok = print_totals(chosen.len(), &wires, &results);
     println!("{:.1} s", started.elapsed().as_secs_f64());
@@ -101,7 +101,7 @@ fn print_totals(faults: usize, wires: &[Wire], results: &[Result<Passed, String>
         wrong.len(),
     );
     println!(
-        "{calls} tool calls ran, each once and with the scripted arguments; longest run {} s, {:.1} hours in all, by \
+        "{calls} tool calls ran, each once and with the scripted arguments; longest run {} s, {:.1} hours in total on \
          the virtual clock",
         longest.as_secs(),
         virtual_time.as_secs_f64() / 3600.0

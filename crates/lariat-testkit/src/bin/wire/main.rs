@@ -1,6 +1,6 @@
-//! The long proofs of the model protocols. Called by `cargo xtask sse` and its siblings.
+//! Long proofs of the model protocols. Called by `cargo xtask sse` and its siblings.
 //!
-//! Owns the command line, the threads and the printing; the proofs are the library's.
+//! This binary has the command line, threads and output; the proofs themselves are in the library.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the wall clock itself"
@@ -38,12 +38,12 @@ fn main() -> ExitCode {
         Some((&"prefix", options)) => prefix::run(options),
         Some((&"seeds", options)) => seeds::run(options),
         Some((&"talk", options)) => talk::run(options),
-        _ => Err("which proof?".to_owned()),
+        _ => Err("missing or unknown proof".to_owned()),
     };
     ended(ran, USAGE)
 }
 
-/// The numbers of `--name N` options, in the order of `names`.
+/// Parses `--name N` options; returns the numbers in the order of `names`.
 fn numbers<const N: usize>(options: &[&str], names: [(&str, u64); N]) -> Result<[u64; N], String> {
     let mut values = names.map(|(_, default)| default);
     let mut options = options.iter();
@@ -56,7 +56,7 @@ fn numbers<const N: usize>(options: &[&str], names: [(&str, u64); N]) -> Result<
     Ok(values)
 }
 
-/// Runs `work` for every item on all processors; stops early when it says so.
+/// Runs `work` for every item on all processors. Stops early if `work` returns false.
 fn parallel<T: Sync>(items: &[T], work: impl Fn(&T) -> bool + Sync) -> bool {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     let (next, ok) = (AtomicUsize::new(0), AtomicBool::new(true));

@@ -1,10 +1,11 @@
-//! Random conversations, compacted in every way, before every protocol's validator.
+//! Compacts random conversations with every strategy, and checks the requests with every protocol's
+//! validator.
 //!
-//! What is laid must be valid for every service, smaller by a fifth, and leave what must stay; taken back, the
-//! conversation is what it was; what went is recalled exactly. Then the conversation goes on and is compacted again, and
-//! the same holds: both taken back, it is what it would be without any. What is refused must be refused for want of room,
-//! not because a strategy touched what it must not (`rules`). Mistakes that are made on purpose must be noticed
-//! (`mistake`).
+//! An applied compaction must be valid for every provider, save a fifth, and keep what must stay; undoing it
+//! must restore the conversation, and recall must return dropped messages exactly. Then the conversation
+//! continues and is compacted again, with the same rules: after undoing both, it is as if there had been
+//! none. A rejection must be due to too little savings, not because a strategy touched what it must not
+//! (`rules`). Planted mistakes must be noticed (`mistake`).
 //! Invariant: everything is a function of the seed.
 
 mod mistake;
@@ -25,14 +26,14 @@ use self::scene::Scene;
 use super::histories::Histories;
 use crate::Seeded;
 
-/// Something that must not be.
+/// A violated rule.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// Seed of the conversation.
     pub seed: u64,
-    /// How room was made.
+    /// The compaction strategy.
     pub strategy: Strategy,
-    /// What is wrong.
+    /// Description of the violation.
     pub what: String,
 }
 
@@ -43,18 +44,18 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What conversations came to.
+/// Totals of the checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Messages before.
+    /// Messages before compaction.
     pub messages: u64,
-    /// Overlays that were laid.
+    /// Compactions that were applied.
     pub laid: u64,
-    /// Of these, on a conversation that was compacted before.
+    /// Of these, the number on a conversation that was already compacted.
     pub again: u64,
-    /// Overlays that were refused, for want of room.
+    /// Compactions that were rejected because they save too little.
     pub refused: u64,
-    /// Requests that were checked.
+    /// Requests that were validated.
     pub requests: u64,
     /// Messages that were recalled.
     pub recalled: u64,
@@ -71,14 +72,16 @@ impl std::ops::AddAssign for Tally {
     }
 }
 
-/// Makes conversations and compacts them. Made once: it decodes the replies that conversations are made of.
+/// Generates conversations and compacts them. Create it once: it decodes the replies that conversations
+/// consist of.
 #[derive(Debug, Default)]
 pub struct Compactions {
     histories: Histories,
 }
 
 impl Compactions {
-    /// Compacts the conversation of a seed in every way; what is wrong with it. With a mistake, makes that mistake.
+    /// Compacts the conversation of a seed with every strategy and returns the violations. Makes the planted
+    /// mistake if given.
     pub fn check(&self, seed: u64, mistake: Option<Mistake>) -> (Tally, Vec<Problem>) {
         let scene = Scene::new(&self.histories, seed);
         let mut tally = Tally { messages: scene.transcript.len() as u64, ..Tally::default() };
@@ -108,7 +111,7 @@ impl Compactions {
         Ok(())
     }
 
-    /// Compacts once; what was laid.
+    /// Compacts once and returns the applied compaction.
     fn compact(
         &self,
         scene: &Scene,
@@ -160,7 +163,7 @@ mod tests {
             laid += tally.laid;
             again += tally.again;
         }
-        assert!(laid > 100 && again > 50, "{laid} were laid, {again} of them again");
+        assert!(laid > 100 && again > 50, "{laid} were applied, {again} of them again");
     }
 
     #[test]

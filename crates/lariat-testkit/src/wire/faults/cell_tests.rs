@@ -29,7 +29,7 @@ fn no_lost_doubled_or_swapped_piece_of_the_arguments_is_json() {
 }
 
 #[test]
-fn the_positions_of_every_stream_are_seven_different_ones() {
+fn every_stream_has_seven_distinct_positions() {
     for wire in Wire::ALL {
         let mut places: Vec<_> = Position::ALL
             .map(|position| {

@@ -1,7 +1,7 @@
-//! Faults before the stream: statuses, pages, odd headers, connections that do not come about.
+//! Faults before the stream: statuses, pages, odd headers, failed connections.
 //!
-//! Positions cut the body short: at odd positions the connection breaks there, at even ones the body ends; the last
-//! lets it through. Where there is no body, they are the time that passes first.
+//! The position truncates the body: at odd positions the connection breaks there, at even ones the body ends;
+//! the last position lets everything through. Without a body, the position is a delay.
 
 use std::time::Duration;
 
@@ -28,12 +28,12 @@ pub const FAULTS: &[Fault] = &[
     fault("401, the key echoed", "a", |cell| {
         said(cell, render::ApiError::new(cell.wire, 401, "Incorrect API key provided: test-key-123."))
     }),
-    // OpenAI refuses countries with it: not the key's fault.
+    // OpenAI also rejects unsupported countries with it, so the key may be valid.
     fault("403", "ap", |cell| status(cell, 403)),
     fault("404", "p", |cell| status(cell, 404)),
     fault("408", "R", |cell| status(cell, 408)),
     fault("409", "R", |cell| status(cell, 409)),
-    // Anthropic means bytes, others tokens: either way a smaller request is the only help.
+    // Anthropic means bytes, others tokens: in both cases only a smaller request helps.
     fault("413", "op", |cell| status(cell, 413)),
     fault("422", "p", |cell| status(cell, 422)),
     fault("429", "R", |cell| status(cell, 429)),
@@ -41,7 +41,7 @@ pub const FAULTS: &[Fault] = &[
     fault("429, Retry-After: 7", "R", |cell| {
         said(cell, error(cell, 429).header("retry-after", "7")).asking_to_wait(Duration::from_secs(7))
     }),
-    // The virtual clock begins at 2025-11-15T00:00:00Z.
+    // The virtual clock starts at 2025-11-15T00:00:00Z.
     fault("429, Retry-After: a date", "R", |cell| {
         said(cell, error(cell, 429).header("retry-after", "Sat, 15 Nov 2025 00:01:30 GMT"))
             .asking_to_wait(Duration::from_secs(90))
@@ -76,7 +76,7 @@ pub const FAULTS: &[Fault] = &[
         }
         plan
     }),
-    // A message that is cut in the middle need not be recognised.
+    // A message that is cut in the middle need not be recognized.
     fault("400 overflow, no compaction", "op", |cell| said(cell, render::overflow(cell.wire))),
     fault("400 overflow, compaction", "Rp", |cell| said(cell, render::overflow(cell.wire)).compacting()),
     fault("400 overflow whole, no compaction", "o", |cell| late(cell, &render::overflow(cell.wire))),
@@ -107,7 +107,7 @@ pub const FAULTS: &[Fault] = &[
     fault("400 with a page of 1 MB", "p", |cell| answered(cell, 400, HTML, &PAGE.repeat(10_000))),
     fault("401, the body never ends", "a", |cell| hanging(cell, 401)),
     fault("503, the body never ends", "R", |cell| hanging(cell, 503)),
-    fault("429 with a body that is no UTF-8", "R", |cell| {
+    fault("429 with a body that is not UTF-8", "R", |cell| {
         let mut plan = status(cell, 429);
         plan.answer.body.insert(0, Beat::bytes(vec![0xff, 0xfe, 0x00, 0xc3]));
         plan
@@ -118,7 +118,7 @@ pub const FAULTS: &[Fault] = &[
     fault("connection refused for ever", "n", |cell| {
         failing(cell, TransportError::Broken("no connection: connection refused".to_owned())).for_ever()
     }),
-    fault("a certificate nobody trusts", "x", |cell| {
+    fault("an untrusted certificate", "x", |cell| {
         failing(cell, TransportError::Impossible("invalid peer certificate: UnknownIssuer".to_owned()))
     }),
     fault("no answer", "R", |cell| Plan::new(Answer::without_body(Head::Never).after(moment(cell)))),
@@ -164,7 +164,7 @@ pub const FAULTS: &[Fault] = &[
     }),
 ];
 
-/// Time that passes before something fails.
+/// Delay before something fails.
 fn moment(cell: &Cell) -> Duration {
     Duration::from_secs(cell.position.choose([0, 1, 5, 15, 30, 60, 120]))
 }
@@ -181,14 +181,14 @@ fn status(cell: &Cell, status: u16) -> Plan {
     said(cell, error(cell, status))
 }
 
-/// An error of the service, its body cut at the position.
+/// An error response of the provider, its body truncated at the position.
 fn said(cell: &Cell, error: render::ApiError) -> Plan {
     let mut headers = error.headers;
     headers.push(("content-type".to_owned(), JSON.to_owned()));
     Plan::new(Answer::new(error.status, headers, cut(cell.position, &error.body)))
 }
 
-/// An error of the service, whole but later.
+/// An error response of the provider, complete but delayed.
 fn late(cell: &Cell, error: &render::ApiError) -> Plan {
     let headers = error.headers.clone();
     Plan::new(Answer::new(error.status, headers, vec![Beat::bytes(error.body.clone())]).after(moment(cell)))
@@ -199,7 +199,7 @@ fn answered(cell: &Cell, status: u16, content_type: &str, body: &str) -> Plan {
     Plan::new(Answer::new(status, headers, cut(cell.position, body.as_bytes())))
 }
 
-/// An error whose body begins and never ends.
+/// An error response whose body begins but never ends.
 fn hanging(cell: &Cell, status: u16) -> Plan {
     let mut plan = self::status(cell, status);
     plan.answer.body.truncate(1);

@@ -1,7 +1,7 @@
-//! Faults in the stream: it stalls, breaks, lies, or carries what no stream should.
+//! Faults in the stream: it stalls, breaks, lies, or has invalid content.
 //!
-//! Positions are places in the stream. What the letters say of a fault before and after delivery is in its row; that
-//! a stream may complete which broke only after it had said everything is a rule of the judge.
+//! Positions are places in the stream. Each row has the allowed outcomes before and after delivery; the
+//! judge's own rule allows a stream that broke after it was complete to complete.
 
 use std::time::Duration;
 
@@ -56,7 +56,8 @@ pub const FAULTS: &[Fault] = &[
             times: None,
             every: Duration::from_secs(10),
         };
-        // Bytes come before every deadline, and progress with most: only the total ends it, or the reply.
+        // Bytes arrive before every timeout, mostly with progress: only the total limit ends it, or the
+        // reply.
         let mut plan = cell.whole(chain([head, slow.collect(), vec![endless]]));
         plan.reply = Completeness::Said;
         plan.within(Duration::from_secs(3610))
@@ -82,7 +83,7 @@ pub const FAULTS: &[Fault] = &[
     fault("a frame twice", "CR", "Cin", |cell| {
         let at = cell.victim();
         let twice = chain([frames(cell, 0, at + 1), frames(cell, at, usize::MAX)]);
-        // Google's frames hold whole calls: two frames are two calls, and nothing says that one is a copy.
+        // Google's frames contain whole calls: two frames are two calls, and nothing marks one as a copy.
         cell.whole(twice).complete(vec![arguments(), arguments()]).tampered()
     }),
     fault("a frame lost", "CR", "Cine", |cell| {
@@ -100,7 +101,7 @@ pub const FAULTS: &[Fault] = &[
         cell.whole(chain([frames(cell, 0, at), second, first, frames(cell, at + 2, usize::MAX)])).tampered()
     }),
     fault("error: overloaded", "R", "ln", |cell| {
-        // What Anthropic calls overloaded has a status that others do not know.
+        // Anthropic has its own status for "overloaded".
         let status = if cell.wire == Wire::AnthropicMessages { 529 } else { 503 };
         failing(cell, status, "Overloaded")
     }),
@@ -110,14 +111,15 @@ pub const FAULTS: &[Fault] = &[
     fault("error: overflow, compaction", "R", "o", |cell| {
         failing(cell, 400, &overflow_words(cell.wire)).compacting()
     }),
-    // The Responses API names no code then, and words alone are not trusted: it may be the server, after all.
+    // The Responses API sends no code then, and the text alone is not trusted, so it may be treated as a
+    // server error.
     fault("error: bad request", "pR", "pn", |cell| failing(cell, 400, "messages.3: something is not right")),
     fault("a line of garbage", "CR", "Cin", |cell| odd(cell, b"this is not a stream\n")),
     fault("a page", "CR", "Cin", |cell| odd(cell, PAGE)),
     fault("NUL bytes", "CR", "Cin", |cell| odd(cell, &[0; 64])),
-    fault("bytes that are no UTF-8", "CR", "Cin", |cell| odd(cell, &[0xff, 0xfe, 0xc3, 0x28])),
+    fault("bytes that are not UTF-8", "CR", "Cin", |cell| odd(cell, &[0xff, 0xfe, 0xc3, 0x28])),
     fault("a byte order mark in the middle", "CR", "Cin", |cell| odd(cell, b"\xEF\xBB\xBF")),
-    fault("a byte that is no UTF-8 inside a frame", "CR", "Cin", |cell| {
+    fault("a byte that is not UTF-8 inside a frame", "CR", "Cin", |cell| {
         damaged(cell, |frame| {
             let at = frame.len() / 2;
             frame.get_mut(at).into_iter().for_each(|byte| *byte = 0xff);
@@ -157,7 +159,7 @@ pub const FAULTS: &[Fault] = &[
         };
         let at = cell.before();
         let tail = cell.frames().iter().skip(at).map(|frame| Beat::bytes(edited(cell.wire, frame, &more)));
-        // Arguments are the model's own words: in protocols that send them as JSON they are not touched.
+        // In protocols that send arguments as JSON objects, the arguments are not changed.
         let google = matches!(cell.wire, Wire::Gemini | Wire::Vertex);
         let tail = if google { frames(cell, at, usize::MAX) } else { tail.collect() };
         cell.whole(chain([frames(cell, 0, at), tail]))
@@ -228,11 +230,12 @@ pub const FAULTS: &[Fault] = &[
         cell.whole(chain([frames(cell, 0, usize::MAX), vec![Beat::bytes(junk)]]))
     }),
     fault("the whole reply a second time", "C", "Cin", |cell| {
-        // Cut at the position: the second reply breaks off.
+        // Cut at the position: the second reply is incomplete.
         let (second, _) = cell.cut();
         let plan = cell.whole(chain([frames(cell, 0, usize::MAX), second]));
         match cell.wire {
-            // Google has no closing event, and some of its models say `STOP` in every frame: more is more.
+            // Google has no closing event, and some of its models send `STOP` in every frame, so both replies
+            // are valid.
             Wire::Gemini | Wire::Vertex => plan.complete(vec![arguments(), arguments()]).tampered(),
             _ => plan,
         }
@@ -253,7 +256,7 @@ pub const FAULTS: &[Fault] = &[
     }),
     fault("a flipped bit", "CR", "Cin", |cell| {
         damaged(cell, |frame| {
-            // In text this makes `data` another field; in a binary frame it breaks a checksum.
+            // In text this turns `data` into another field; in a binary frame it breaks a checksum.
             let at = frame.iter().position(|byte| *byte == b'd').unwrap_or_default();
             frame.get_mut(at).into_iter().for_each(|byte| *byte ^= 0x10);
         })
@@ -263,7 +266,7 @@ pub const FAULTS: &[Fault] = &[
         let mut victim = cell.frames().get(at).cloned().unwrap_or_default();
         match cell.wire.is_sse() {
             false => victim.iter_mut().rev().take(4).for_each(|byte| *byte = !*byte),
-            // Text has none; the nearest is a frame that ends in the middle of its JSON.
+            // Text has no checksum; the closest equivalent is a frame that ends in the middle of its JSON.
             true => {
                 let text = String::from_utf8_lossy(&victim).trim_end().to_owned();
                 victim = format!("{}\n\n", text.get(..text.len() - 1).unwrap_or_default()).into_bytes();
@@ -279,13 +282,13 @@ pub const FAULTS: &[Fault] = &[
     }),
 ];
 
-/// Frames from one up to another, as chunks.
+/// The frames in a range, as chunks.
 fn frames(cell: &Cell, from: usize, to: usize) -> Vec<Beat> {
     let count = to.saturating_sub(from);
     cell.frames().iter().skip(from).take(count).map(|frame| Beat::bytes(frame.clone())).collect()
 }
 
-/// The stream up to the position, inside a frame too, then something else.
+/// The stream up to the position, even inside a frame, then something else.
 fn after_cut(cell: &Cell, then: Vec<Beat>) -> Vec<Beat> {
     chain([cell.cut().0, then])
 }
@@ -295,13 +298,13 @@ fn after_whole(cell: &Cell, then: Vec<Beat>) -> Vec<Beat> {
     chain([cell.between().0, then])
 }
 
-/// The stream with something between two frames.
+/// The stream with something inserted between two frames.
 fn between(cell: &Cell, what: Vec<Beat>) -> Vec<Beat> {
     let (head, tail) = cell.between();
     chain([head, what, tail])
 }
 
-/// The stream with a frame of any payload between two frames.
+/// The stream with an additional frame of any payload.
 fn inserted(cell: &Cell, data: &str) -> Vec<Beat> {
     let name = match cell.wire {
         Wire::AnthropicMessages => "content_block_delta",
@@ -311,7 +314,7 @@ fn inserted(cell: &Cell, data: &str) -> Vec<Beat> {
     between(cell, vec![Beat::bytes(frame(cell.wire, name, data))])
 }
 
-/// The stream with bytes at the position that do not belong there, inside a frame too.
+/// The stream with invalid bytes at the position, even inside a frame.
 fn odd(cell: &Cell, bytes: &[u8]) -> Plan {
     let (head, tail) = cell.cut();
     cell.whole(chain([head, vec![Beat::bytes(bytes.to_vec())], tail])).tampered()
@@ -326,21 +329,21 @@ fn damaged(cell: &Cell, damage: fn(&mut Vec<u8>)) -> Plan {
         .tampered()
 }
 
-/// An error of the service in the stream, after which it ends.
+/// An error of the provider in the stream, which then ends.
 fn failing(cell: &Cell, status: u16, message: &str) -> Plan {
     let error = render::stream_error(cell.wire, status, message);
     cell.broken(after_whole(cell, vec![Beat::bytes(error)]))
 }
 
-/// What the service says when the request does not fit.
+/// The provider's message when the request does not fit.
 fn overflow_words(wire: Wire) -> String {
     let body: Value = serde_json::from_slice(&render::overflow(wire).body).unwrap_or_default();
     let words = body.pointer("/error/message").or_else(|| body.pointer("/message"));
     words.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Every value of another type: numbers become words, words numbers, lists objects and the other way round. The names
-/// of events stay, so that the frame is looked at.
+/// Changes the type of every value: numbers become strings, strings numbers, lists objects and vice versa.
+/// Keeps the names of events, so that the frame is decoded.
 fn twist(json: &mut Value) {
     let Value::Object(fields) = json else { return };
     for (name, value) in fields {

@@ -6,7 +6,7 @@ use super::run::{Observed, observe};
 use super::*;
 
 #[test]
-fn the_matrix_is_as_large_as_promised() {
+fn the_matrix_has_the_documented_size() {
     assert!(faults().count() >= 60);
     let mut names: Vec<_> = faults().map(|fault| fault.name).collect();
     names.sort_unstable();
@@ -18,7 +18,7 @@ fn named(name: &str) -> &'static Fault {
     faults().find(|fault| fault.name == name).unwrap()
 }
 
-/// What the judge says of a run that went differently than it did.
+/// The judge's complaints about a run after the observation was changed.
 fn judged(name: &str, position: Position, change: impl FnOnce(&mut Observed)) -> String {
     let fault = named(name);
     let plan = (fault.plan)(&Cell::new(Wire::AnthropicMessages, position));
@@ -35,11 +35,11 @@ fn a_call_that_runs_twice_or_with_other_arguments_is_noticed() {
         let again = observed.executions[0].clone();
         observed.executions.push(again);
     });
-    assert!(twice.contains("nobody asked for"), "{twice}");
+    assert!(twice.contains("the model did not request"), "{twice}");
     let other = judged("nothing wrong", Position::Start, |observed| {
         observed.executions[0].args = serde_json::json!({"a": 2});
     });
-    assert!(other.contains("nobody asked for"), "{other}");
+    assert!(other.contains("the model did not request"), "{other}");
     let none = judged("nothing wrong", Position::Start, |observed| observed.executions.clear());
     assert!(none.contains("1 calls were delivered, 0 ran"), "{none}");
 }
@@ -49,11 +49,11 @@ fn a_retry_that_does_not_withdraw_what_was_delivered_is_noticed() {
     let wrong = judged("reset", Position::Quarter, |observed| {
         observed.events.retain(|event| !matches!(event.event, AgentEvent::MessageWithdrawn { .. }));
     });
-    assert!(wrong.contains("1 replies broke and were asked for again, 0 withdrawn"), "{wrong}");
+    assert!(wrong.contains("1 replies broke and were retried, 0 withdrawn"), "{wrong}");
 }
 
 #[test]
-fn a_cut_reply_that_counts_as_whole_is_noticed() {
+fn a_cut_reply_treated_as_complete_is_noticed() {
     let whole = observe(
         Wire::AnthropicMessages,
         (named("nothing wrong").plan)(&Cell::new(Wire::AnthropicMessages, Position::Start)),
@@ -97,11 +97,11 @@ fn a_key_in_an_error_or_an_address_and_a_strange_address_are_noticed() {
         let error = ProviderError::Auth("Incorrect API key provided: test-key-123.".into());
         observed.exchanges[0].error.as_mut().unwrap().1 = error;
     });
-    assert!(shown.contains("the key shows"), "{shown}");
+    assert!(shown.contains("the key leaked"), "{shown}");
     let away = judged("302 to elsewhere", Position::End, |observed| {
         observed.sent[1].url = "https://elsewhere.example/v1/messages?key=test-key-123".to_owned();
     });
-    assert!(away.contains("sent a request to https://elsewhere") && away.contains("the key shows"), "{away}");
+    assert!(away.contains("sent a request to https://elsewhere") && away.contains("the key leaked"), "{away}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! A transport that answers by a plan, on virtual time.
+//! A transport that responds as a plan says, on virtual time, and records the requests.
 //!
-//! Owns the playing of answers and the list of what was sent. The first request gets the plan's answer; one that
-//! carries the tool's output gets plain text; all others get the scripted turn, whole.
+//! The first request gets the plan's response; one with the tool's output gets plain text; all others get the
+//! scripted turn, complete.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,15 +21,15 @@ use crate::server::{Turn, Wire};
 /// A request as it was sent.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// When.
+    /// When it was sent.
     pub at: Timestamp,
     /// Where to.
     pub url: String,
-    /// Whether it carries the tool's output.
+    /// Whether it contains the tool's output.
     pub after_tool: bool,
 }
 
-/// The transport. Clones share what was sent.
+/// The transport. Clones share the record of requests.
 #[derive(Clone)]
 pub struct ScriptedTransport {
     wire: Wire,
@@ -39,7 +39,7 @@ pub struct ScriptedTransport {
 }
 
 impl ScriptedTransport {
-    /// A transport that plays a plan.
+    /// Creates a transport that plays a plan.
     pub fn new(wire: Wire, plan: Arc<Plan>, clock: Arc<dyn Clock>) -> Self {
         Self { wire, plan, clock, sent: Arc::default() }
     }
@@ -87,7 +87,7 @@ fn header_map(headers: &[(String, String)]) -> HeaderMap {
     parsed.collect()
 }
 
-/// A body beat by beat.
+/// Plays a body step by step.
 fn play(beats: Vec<Beat>, clock: Arc<dyn Clock>) -> BodyStream {
     let player = Player { beats: beats.into_iter(), repeating: None, clock };
     stream::unfold(player, Player::next).boxed()
@@ -95,7 +95,7 @@ fn play(beats: Vec<Beat>, clock: Arc<dyn Clock>) -> BodyStream {
 
 struct Player {
     beats: std::vec::IntoIter<Beat>,
-    /// Bytes that come again, how often (`None`: for ever), and the time before each.
+    /// Repeated bytes, how often (`None`: forever), and the delay before each.
     repeating: Option<(Bytes, Option<u32>, Duration)>,
     clock: Arc<dyn Clock>,
 }

@@ -1,6 +1,6 @@
-//! Bad turns: streams in order, of models that are not.
+//! Bad turns: well-formed streams of misbehaving models.
 //!
-//! Positions are the sizes of the pieces that texts and arguments are cut into. Each row says which calls may run.
+//! Positions are the sizes of the chunks of texts and arguments. Each row says which tool calls may run.
 
 use serde_json::{Map, Value, json};
 
@@ -23,13 +23,13 @@ pub const FAULTS: &[Fault] = &[
         let end = cell.position.choose([1, 4, 7, 12, 16, 20, whole.len() - 1]);
         calling(cell, whole.get(..end).unwrap_or_default(), &[])
     }),
-    fault("arguments that are no JSON", "i", |cell| calling(cell, "look at it please", &[])),
+    fault("arguments that are not JSON", "i", |cell| calling(cell, "look at it please", &[])),
     fault("arguments with something after them", "i", |cell| calling(cell, r#"{"a":1} and more"#, &[])),
     fault("arguments twice", "i", |cell| calling(cell, r#"{"a":1}{"a":1}"#, &[])),
     fault("arguments that are a list", "i", |cell| calling(cell, r#"["a", 1]"#, &[])),
     fault("arguments that are text", "i", |cell| calling(cell, r#""{\"a\":1}""#, &[])),
     fault("arguments that are a number", "i", |cell| calling(cell, "7", &[])),
-    // Google sends arguments as JSON: there, an empty text is a text.
+    // Google sends arguments as JSON: there, an empty string is a string.
     fault("no arguments", "Ci", |cell| calling(cell, "", &[json!({})])),
     fault("arguments that are null", "C", |cell| calling(cell, "null", &[json!({})])),
     fault("arguments with a control character", "Ci", |cell| {
@@ -62,7 +62,7 @@ pub const FAULTS: &[Fault] = &[
         said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Refusal), Vec::new())
     }),
     fault("refusal", "C", |cell| said(cell, opening().stop(Stop::Refusal), Vec::new())),
-    // Some services have no word for it but `length`, others fail.
+    // Some providers report this as `length`, others fail.
     fault("context exceeded", "Co", |cell| said(cell, opening().stop(Stop::ContextExceeded), Vec::new())),
     fault("context exceeded with a call", "Co", |cell| {
         said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::ContextExceeded), Vec::new())
@@ -76,7 +76,7 @@ pub const FAULTS: &[Fault] = &[
     fault("a call only", "C", |cell| {
         said(cell, Turn::new().model("m-1").call("call_1", TOOL, &arguments()), vec![arguments()])
     }),
-    fault("a tool nobody knows", "C", unknown_tool),
+    fault("an unknown tool", "C", unknown_tool),
     fault("a call without a name", "i", |cell| {
         said(cell, opening().call("call_1", "", &arguments()), Vec::new())
     }),
@@ -107,7 +107,7 @@ pub const FAULTS: &[Fault] = &[
         let turn = (0..5000).fold(opening(), call).piece(10_000);
         answered(cell, &turn, Vec::new())
     }),
-    fault("a reason to stop nobody knows", "Cin", |cell| changed(cell, &change_reason, vec![arguments()])),
+    fault("an unknown stop reason", "Cin", |cell| changed(cell, &change_reason, vec![arguments()])),
     fault("a model that repeats its text", "C", |cell| {
         said(cell, Turn::new().model("m-1").text("Again and again. ".repeat(2000)), Vec::new())
     }),
@@ -122,7 +122,7 @@ fn answered(cell: &Cell, turn: &Turn, calls: Vec<Value>) -> Plan {
     Plan::new(streamed(cell.wire, body)).complete(calls).tampered()
 }
 
-/// A turn cut into pieces of the position's size.
+/// A turn in chunks of the position's size.
 fn said(cell: &Cell, turn: Turn, calls: Vec<Value>) -> Plan {
     answered(cell, &turn.piece(cell.position.choose([1, 2, 3, 5, 8, 13, 10_000])), calls)
 }
@@ -131,7 +131,7 @@ fn calling(cell: &Cell, arguments: &str, calls: &[Value]) -> Plan {
     said(cell, opening().call_raw("call_1", TOOL, arguments), calls.to_vec())
 }
 
-/// A turn whose frames were changed after they were written.
+/// A turn whose frames were changed after rendering.
 fn changed(cell: &Cell, change: &dyn Fn(&mut Map<String, Value>), calls: Vec<Value>) -> Plan {
     let turn = opening().call("call_1", TOOL, &arguments());
     let turn = turn.piece(cell.position.choose([1, 2, 3, 5, 8, 13, 10_000]));
@@ -141,7 +141,7 @@ fn changed(cell: &Cell, change: &dyn Fn(&mut Map<String, Value>), calls: Vec<Val
     Plan::new(streamed(cell.wire, body)).complete(calls).tampered()
 }
 
-/// Changes the ids of calls: objects that have one and a name, or hold the function.
+/// Changes the ids of tool calls: objects with an id and a name, or with the function.
 fn change_ids(fields: &mut Map<String, Value>, id: &Value) {
     if !fields.contains_key("name") && !fields.contains_key("function") {
         return;
@@ -164,8 +164,9 @@ fn change_reason(fields: &mut Map<String, Value>) {
     }
 }
 
-/// The model is told that there is no such tool; nothing runs.
+/// A call of an unknown tool: the model receives an error; nothing runs.
 fn unknown_tool(cell: &Cell) -> Plan {
-    // The transport answers the next request with the good turn, whose call is then the only one that runs.
+    // The transport responds to the next request with the valid turn, whose tool call is then the only one
+    // that runs.
     said(cell, opening().call("call_1", "no_such_tool", &arguments()), vec![arguments()])
 }

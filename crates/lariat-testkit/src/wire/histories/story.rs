@@ -1,7 +1,7 @@
-//! What happened in a conversation, at random: many models, turns that were cancelled, crashes, compaction, forks.
+//! Generates random conversations: many models, cancelled turns, crashes, compaction, forks.
 //!
-//! Messages are made as careless as journals can be and put through [`Transcript::repaired`], as they are when a session
-//! is opened. Invariant: the result is a transcript that a model can be asked to answer.
+//! Messages are as irregular as journals can be and then pass through [`Transcript::repaired`], as when a
+//! session is opened. Invariant: the result is a transcript to which a model can reply.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ use super::replies::Replies;
 use crate::Seeded;
 use crate::wire::corpus::words;
 
-/// A dot of one pixel.
+/// An image of one pixel.
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// Ids that services have sent, and that others reject.
+/// Ids that some providers send and others reject.
 const ODD_IDS: &[&str] = &[
     "",
     "1",
@@ -41,7 +41,7 @@ const ODD_IDS: &[&str] = &[
     "call_0",
 ];
 
-/// Names of tools that nobody offers, as models make them up.
+/// Names of tools that do not exist, as models make them up.
 const ODD_NAMES: &[&str] = &["functions.read", "read file", "läsen", "$read", "a.b:c"];
 
 pub(super) fn transcript(replies: &Replies, dice: &mut Seeded) -> Transcript {
@@ -52,7 +52,7 @@ pub(super) fn transcript(replies: &Replies, dice: &mut Seeded) -> Transcript {
         transcript = teller.compacted(transcript);
     }
     if teller.dice.chance(20) {
-        // A fork: the beginning is shared, the rest is told differently.
+        // A fork: the beginning is shared, the rest differs.
         let keep = teller.dice.index(transcript.len() + 1);
         let mut messages: Vec<SharedMessage> = transcript.window().iter().take(keep).cloned().collect();
         messages.extend(teller.cut_messages());
@@ -86,7 +86,7 @@ impl<'a> Teller<'a> {
         Arc::new(message)
     }
 
-    /// Messages with the marks of crashes: the end is missing, or one of them, or two are in the wrong order.
+    /// Messages with the marks of crashes: the end is missing, or one message, or two are in the wrong order.
     fn cut_messages(&mut self) -> Vec<SharedMessage> {
         let mut messages = self.messages();
         if self.dice.chance(25) {
@@ -142,7 +142,7 @@ impl<'a> Teller<'a> {
         Message::User(UserMessage::new(content))
     }
 
-    /// A block of a prompt or of a tool's result.
+    /// A block of a prompt or of a tool result.
     fn block(&mut self) -> Content {
         match self.dice.index(20) {
             0..=12 => Content::text(words(self.dice, 8)),
@@ -158,14 +158,14 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// A reply of a model, and what became of its calls.
+    /// A reply of a model, and the results of its tool calls.
     fn exchange(&mut self, author: &Author, messages: &mut Vec<SharedMessage>) {
         let reply = self.reply(author);
         let calls: Vec<Arc<ToolCall>> = reply.tool_calls().cloned().collect();
         messages.push(self.recorded(Message::Assistant(reply)));
         let mut results = Vec::new();
         for call in calls {
-            // Crashed before it ended, ran twice, or once.
+            // The tool crashed before it ended, ran twice, or once.
             let times = match self.dice.index(20) {
                 0..=1 => 0,
                 2 => 2,
@@ -220,7 +220,7 @@ impl<'a> Teller<'a> {
             ends.get(self.dice.index(ends.len())).copied().unwrap_or(StopReason::Stop)
         };
         if paused {
-            // Only Anthropic pauses, while a tool of its own runs.
+            // Only Anthropic pauses, while one of its own tools runs.
             content.retain(|block| block.as_tool_call().is_none());
             content.extend(server_tool(self.dice.bits()).into_iter().take(1));
             stop_reason = StopReason::Pause;
@@ -231,7 +231,7 @@ impl<'a> Teller<'a> {
                 self.interrupt(last);
             }
         }
-        // Services answer with a dated name for the alias that was asked for.
+        // Providers reply with a dated name for the requested alias.
         let dated = self.dice.chance(30);
         AssistantMessage {
             content,
@@ -245,7 +245,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// What imports, other services and bad models do to a block.
+    /// Distorts a block like imports, other providers and bad models do.
     fn distort(&mut self, block: &mut Content) {
         match block {
             Content::Thinking { signature, .. } if self.dice.chance(10) => *signature = None,
@@ -270,7 +270,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The last block of a reply that was cancelled: its end did not come, and a signature comes last.
+    /// The last block of a cancelled reply: its end is missing, and so is the signature, which comes last.
     fn interrupt(&mut self, block: &mut Content) {
         match block {
             Content::Text { text } => truncate(text, self.dice),
@@ -282,7 +282,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The conversation with a random overlay, unless it is refused.
+    /// Compacts the conversation at random, unless that is rejected.
     fn compacted(&mut self, transcript: Transcript) -> Transcript {
         let window = transcript.window();
         let edits = if self.dice.chance(40) {
@@ -325,7 +325,7 @@ fn unknown(block: Value) -> Content {
     }
 }
 
-/// A search that Anthropic ran itself, and what it found.
+/// A search that Anthropic ran itself, and its results.
 fn server_tool(bits: u64) -> [Content; 2] {
     let id = format!("srvtoolu_{bits:016x}");
     [

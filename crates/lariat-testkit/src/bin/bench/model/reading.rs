@@ -1,4 +1,5 @@
-//! Reading a long reply: our provider against hyper's client, which reads the same bytes and understands none of them.
+//! Reads a long reply with our provider and with hyper's client, which receives the same bytes and decodes
+//! nothing.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,12 +20,12 @@ use super::super::measure::{figure, goal, median, thread_cpu_ns};
 use super::service::{Delivery, Service};
 use super::{WIRES, frames, wire_named};
 
-/// How much longer than the bare client we may take.
+/// How much longer than the bare client our provider may take.
 const GOAL_RATIO: f64 = 1.5;
-/// A short run is too short to be exact: this is for catching what went badly wrong.
+/// A short run is not exact; this limit only catches large regressions.
 const GOAL_RATIO_SHORT: f64 = 3.0;
 
-/// What reading one reply took.
+/// Time that reading one reply took.
 struct Took {
     wall_ns: f64,
     cpu_ns: f64,
@@ -72,7 +73,7 @@ fn report(wire: Wire, delivery: Delivery, events: f64, (bare, ours): (&[Took], &
     }
 }
 
-/// Alternating, so that what else happens on the machine happens to both.
+/// Alternates between the clients, so that other load on the machine affects both.
 fn compare(
     wire: Wire,
     frames: &[Vec<u8>],
@@ -99,7 +100,7 @@ fn compare(
     Some((bare, ours))
 }
 
-/// One reply by one client, for counting what it takes from outside.
+/// Reads one reply with one client, so that another process can count its instructions.
 pub(super) fn once(client: &str, wire: &str, url: &str) -> Option<bool> {
     let (wire, runtime) = (wire_named(wire)?, runtime()?);
     let read = match client {
@@ -124,7 +125,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Took) {
     (result, took)
 }
 
-/// Bytes of the body.
+/// Number of bytes in the body.
 async fn bare_read(url: &str) -> Option<usize> {
     let address = url.strip_prefix("http://")?;
     let stream = tokio::net::TcpStream::connect(address).await.ok()?;
@@ -142,7 +143,7 @@ async fn bare_read(url: &str) -> Option<usize> {
     Some(read)
 }
 
-/// Events of the reply; none unless it was complete.
+/// Number of events in the reply, or `None` if the reply was incomplete.
 async fn our_read(client: &Arc<HttpClient>, wire: Wire, url: &str) -> Option<usize> {
     let provider = HttpProvider::new(protocol(wire), Arc::clone(client) as _);
     let mut stream = provider.stream(request(wire, url), CancellationToken::new());

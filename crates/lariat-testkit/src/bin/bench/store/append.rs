@@ -1,7 +1,9 @@
-//! Appends of every store at every level against the bare engine: the same rows, the same batches, the same syncs.
+//! Compares appends of every store at every durability level with the bare engine: same rows, same batches,
+//! same syncs.
 //!
-//! Owns the rounds: ours and bare take turns, so that whatever else the machine does falls on both, and their ratio is
-//! taken round by round. Ours makes JSON, checksums and chains of events; the bare side is given the bytes.
+//! Our store and the bare engine alternate, so that other load on the machine affects both, and the ratio is
+//! computed per round. Our store serializes, checksums and chains the events; the bare engine receives
+//! finished bytes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,10 +19,10 @@ use super::place::{Folder, Kind, Place};
 use super::{Outcome, Size, events, runtime, text};
 use crate::measure::median;
 
-/// Part of the bare engine's speed that is wanted.
+/// Wanted share of the bare engine's speed.
 const GOAL: f64 = 0.8;
 
-/// What fails the short form: a machine that does other work at the same time makes single rounds worth little.
+/// Limit for the short form: on a machine that does other work, single rounds say little.
 const SHORT_GOAL: f64 = 0.02;
 
 const LEVELS: [Durability; 3] = [Durability::Durable, Durability::Batched, Durability::Fast];
@@ -31,20 +33,20 @@ pub(super) struct Load {
     pub(super) kind: Kind,
     pub(super) level: Durability,
     pub(super) sessions: usize,
-    /// Events in one append.
+    /// Events per append.
     pub(super) batch: usize,
 }
 
-/// How long and how often.
+/// Number and length of the rounds.
 struct Rounds {
     count: usize,
     length: Duration,
-    /// Appends of a session that tell how many fit into a round, and the fewest of a round.
+    /// Appends of a trial session that estimates how many fit into a round, and the minimum per round.
     trial: usize,
     goal: f64,
 }
 
-/// What one side did in one round.
+/// What one side achieved in one round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
     pub(super) appends_per_second: f64,
@@ -116,7 +118,7 @@ fn row(load: Load, rounds: &Rounds, server: &Server) -> Outcome<bool> {
     Ok(met)
 }
 
-/// A store with sessions that are written to.
+/// A store with open sessions to append to.
 struct Ours {
     store: Arc<dyn SessionArchive>,
     place: Place,
@@ -142,7 +144,7 @@ impl Ours {
         Ok(Self { store, place: place.clone(), load, writers })
     }
 
-    /// So many appends by each session, all at once.
+    /// Makes `appends` appends in each session, all sessions concurrently.
     async fn round(&mut self, appends: usize, server: &Server) -> Outcome<Done> {
         let mut tasks = Vec::new();
         let gate = Arc::new(tokio::sync::Barrier::new(self.writers.len()));
@@ -167,7 +169,8 @@ impl Ours {
     }
 }
 
-/// From the first beginning to the last end, by the clients' own clocks: whoever waits for them may be woken late.
+/// Time from the first start to the last end, by the clients' own clocks, because the task that waits for
+/// them may be woken late.
 pub(super) fn seconds(spans: &[(Instant, Instant)]) -> f64 {
     let first = spans.iter().map(|(start, _)| *start).min();
     let last = spans.iter().map(|(_, end)| *end).max();
@@ -187,7 +190,7 @@ async fn write(
     Ok(())
 }
 
-/// Counts what is written meanwhile.
+/// Measures the bytes written between two points.
 pub(super) struct Meter<'a> {
     place: Place,
     server: &'a Server,
@@ -207,7 +210,7 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// Bytes written so far: by this process to disks, or by a server to its WAL.
+/// Bytes written so far: by this process to disk, or by a server to its WAL.
 fn written(place: &Place, server: &Server) -> Outcome<u64> {
     if place.kind == Kind::Postgres {
         let position = server.sql(&place.at, "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn");

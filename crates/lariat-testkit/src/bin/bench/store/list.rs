@@ -1,4 +1,4 @@
-//! Listing many sessions: the first page, all at once, and page by page.
+//! Lists many sessions: the first page, all at once, and page by page.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,13 +15,13 @@ use crate::measure::{figure, goal, median};
 
 const GOAL_MS: f64 = 100.0;
 
-/// Sessions on the page that a person sees first.
+/// Sessions on the first page that a user sees.
 const PAGE: usize = 50;
 
-/// Sessions that one opened store makes: each holds a lock, which is an open file.
+/// Sessions that one open store creates: each holds a lock, which is an open file.
 const AT_ONCE: usize = 500;
 
-/// Events of a session.
+/// Events per session.
 const EVENTS: usize = 3;
 
 pub(super) fn measure(size: Size, server: &Server) -> Outcome<bool> {
@@ -48,7 +48,7 @@ async fn one(place: &Place, count: usize) -> Outcome<bool> {
         }
     }
     let name = place.kind.name();
-    // What is made once, when somebody lists for the first time.
+    // The first listing builds what later listings reuse.
     let store = place.open(Durability::Durable).await?;
     let once = timed(&store, PAGE, PAGE.min(count)).await?;
     figure(&format!("{name}: first page of {count}, never listed before"), format!("{once:.1} ms"));
@@ -76,7 +76,7 @@ async fn fill(store: Arc<dyn SessionArchive>, number: usize, events: Vec<Event>)
     store.append(Append::new(&session, epoch, 0, &events)).await.map(drop).map_err(text)
 }
 
-/// Milliseconds of one listing, which must be complete.
+/// Milliseconds of one listing. Fails if the listing is incomplete.
 async fn timed(store: &Arc<dyn SessionArchive>, limit: usize, expected: usize) -> Outcome<f64> {
     let mut query = ListQuery::default();
     query.limit = limit;
@@ -86,7 +86,7 @@ async fn timed(store: &Arc<dyn SessionArchive>, limit: usize, expected: usize) -
     if found == expected { Ok(spent) } else { Err(format!("{found} sessions are listed, not {expected}")) }
 }
 
-/// Milliseconds of a walk through all pages.
+/// Milliseconds of reading all pages.
 async fn walked(store: &Arc<dyn SessionArchive>, expected: usize) -> Outcome<f64> {
     let mut query = ListQuery::default();
     query.limit = PAGE;

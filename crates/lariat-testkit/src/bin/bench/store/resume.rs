@@ -1,8 +1,9 @@
-//! Resuming a long session: time and memory of a new process until it asks the model for the next reply.
+//! Resumes a long session in a new process, and measures time and memory until the process sends the next
+//! model request.
 //!
-//! Owns how the session comes about: an agent works through it turn by turn, with tools and compactions, so that it
-//! looks like a real one; other stores get a copy, event by event. Invariant: what is measured is what a program that
-//! embeds an agent does, from opening the store to the request, which must have a conversation in it.
+//! To make the session realistic, an agent works through it turn by turn, with tools and compactions; other
+//! stores receive a copy, event by event. Invariant: the measurement covers what a program that embeds an
+//! agent does, from opening the store to the request, which must contain a conversation.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,19 +27,19 @@ use crate::measure::{figure, goal, median, memory_kb};
 const GOAL_MS: f64 = 2_000.0;
 const GOAL_MB: f64 = 256.0;
 
-/// Turns of one loop; the last one has no tools.
+/// Turns of one run; the last one has no tool calls.
 const TURNS: usize = 20;
 
-/// Tools that are called in one turn.
+/// Tool calls per turn.
 const CALLS: usize = 4;
 
-/// What a tool returns: with it, an event has a kilobyte on average.
+/// Size of a tool result: with it, an event has a kilobyte on average.
 const RESULT_BYTES: usize = 2_900;
 
-/// Tokens of the model's window: compactions keep the conversation below it.
+/// Tokens of the context window: compactions keep the conversation below it.
 const WINDOW: usize = 100_000;
 
-/// Events that are copied at once.
+/// Events per copied page.
 const PAGE: usize = 2_000;
 
 /// A session with a long history.
@@ -49,7 +50,7 @@ pub(super) struct Long {
 }
 
 impl Long {
-    /// Has an agent work until the session is long.
+    /// Lets an agent work until the session is long.
     pub(super) fn generate(size: Size, place: Place) -> Outcome<Self> {
         let wanted = if size == Size::Full { 1_000_000 } else { 20_000 };
         let session = SessionId::from("long");
@@ -72,7 +73,7 @@ impl Long {
         Ok(long)
     }
 
-    /// Bytes that the events take, from a sample.
+    /// Estimates from a sample how many bytes the events take.
     fn bytes(&self) -> Outcome<u64> {
         runtime()?.block_on(async {
             let store = self.place.open(Durability::Fast).await?;
@@ -83,7 +84,7 @@ impl Long {
         })
     }
 
-    /// The same session in another store.
+    /// Copies the session to another store.
     pub(super) fn copied(&self, place: Place) -> Outcome<Self> {
         let started = Instant::now();
         let copied = runtime()?.block_on(async {
@@ -119,7 +120,7 @@ fn builder(store: Arc<dyn SessionStore>, session: &SessionId) -> AgentBuilder {
         .compaction(TieredCompaction)
 }
 
-/// With a model that calls tools in each turn of a loop but the last.
+/// Adds a model that calls tools in each turn of a run except the last.
 fn working(builder: AgentBuilder) -> AgentBuilder {
     let model = ScriptedModel::from_fn(|request, _| {
         let said = Reply::text(format!("Step {request}: I look at the next files."));
@@ -166,7 +167,8 @@ pub(super) fn measure(size: Size, long: &Long) -> Outcome<bool> {
     Ok(time && memory && messages > 1)
 }
 
-/// A program that resumes a session: prints milliseconds, megabytes, and messages in its first request.
+/// The process that resumes a session: prints milliseconds, megabytes, and the number of messages in its
+/// first request.
 pub(super) fn child(kind: Kind, at: &str, session: &str) -> Outcome<()> {
     let started = Instant::now();
     let place = Place { kind, at: at.to_owned() };
@@ -184,7 +186,7 @@ pub(super) fn child(kind: Kind, at: &str, session: &str) -> Outcome<()> {
         agent.run("What is left to do?").await.map_err(text)
     })?;
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let (time, kilobytes, messages) = seen.ok_or("the model was not asked")?;
+    let (time, kilobytes, messages) = seen.ok_or("the model received no request")?;
     println!("{:.1} {:.1} {messages}", time.as_secs_f64() * 1e3, kilobytes as f64 / 1024.0);
     Ok(())
 }

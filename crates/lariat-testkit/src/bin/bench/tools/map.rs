@@ -1,6 +1,5 @@
-//! What a map of a repository costs: the first, which parses everything, and the next ones, which look at times.
-//!
-//! Owns a repository of sources that use each other, and the two figures.
+//! Measures the repository map: the first call, which parses everything, and later ones, which only compare
+//! file times.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,20 +14,20 @@ use serde_json::{Value, json};
 use super::super::measure::{figure, goal, median};
 use super::{called, timed};
 
-/// Source files.
+/// Number of source files.
 const FILES: u64 = 2_000;
-/// Functions of each.
+/// Functions per file.
 const FUNCTIONS: u64 = 20;
-/// Milliseconds of the first map, and of the next ones.
+/// Goals in milliseconds for the first map and for later ones.
 const GOALS: (f64, f64) = (3_000.0, 100.0);
 
-/// Measures both; false when one is missed.
+/// Measures both. Returns false if a goal is missed.
 pub(super) fn measure(runtime: &tokio::runtime::Runtime, slack: f64) -> bool {
     let folder = Folder(std::env::temp_dir().join(format!("lariat-bench-map-{}", std::process::id())));
     let bytes = match fill(&folder.0) {
         Ok(bytes) => bytes,
         Err(error) => {
-            eprintln!("the sources cannot be made: {error}");
+            eprintln!("cannot create the source files: {error}");
             return false;
         }
     };
@@ -36,7 +35,7 @@ pub(super) fn measure(runtime: &tokio::runtime::Runtime, slack: f64) -> bool {
     let Ok(workspace) = Workspace::open(&folder.0) else { return false };
     let tools = search_tools(&Workbench::new(workspace));
     let Some(map) = tools.iter().find(|tool| tool.name() == "repo_map") else { return false };
-    // What was written a moment ago is known by content only; a repository rests.
+    // Files written a moment ago are recognized only by content; wait until the file times can be used.
     std::thread::sleep(std::time::Duration::from_millis(1_100));
     let met = std::cell::Cell::new(true);
     let call = |parsed: u64| timed(&|| met.set(met.get() & is_whole(runtime, &**map, parsed)));
@@ -47,7 +46,7 @@ pub(super) fn measure(runtime: &tokio::runtime::Runtime, slack: f64) -> bool {
     met & goal("repo_map, second call", next, "ms", GOALS.1 * slack)
 }
 
-/// Whether a map is of all files, and parsed so many.
+/// Checks that a map covers all files and parsed this many of them.
 fn is_whole(runtime: &tokio::runtime::Runtime, map: &dyn AgentTool, parsed: u64) -> bool {
     let result = called(runtime, map, json!({}));
     let details = result.map(|result| result.details).unwrap_or_default();
@@ -59,7 +58,7 @@ fn is_whole(runtime: &tokio::runtime::Runtime, map: &dyn AgentTool, parsed: u64)
     whole
 }
 
-/// A folder that goes when this does.
+/// A directory that is removed on drop.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -68,7 +67,7 @@ impl Drop for Folder {
     }
 }
 
-/// Writes the sources, half of them Rust, half Python, and gives back their bytes.
+/// Writes the sources, half Rust and half Python, and returns their size in bytes.
 fn fill(folder: &Path) -> io::Result<usize> {
     let _ = fs::remove_dir_all(folder);
     let mut bytes = 0;
@@ -82,7 +81,7 @@ fn fill(folder: &Path) -> io::Result<usize> {
     Ok(bytes)
 }
 
-/// Another file: low numbers are used more, as a few files of a project are.
+/// Chooses another file to call: low numbers are called more often, as a few files in every project are.
 fn used(file: u64, function: u64) -> (u64, u64) {
     let other = (file * 31 + function * 17) % FILES;
     (other * other / FILES, function * 7 % FUNCTIONS)

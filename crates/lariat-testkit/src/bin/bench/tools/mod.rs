@@ -1,7 +1,7 @@
-//! What the tools cost: searching against `rg`, files, and commands against a bare spawn.
+//! Measures the tools: search compared with `rg`, file tools, and commands compared with a bare spawn.
 //!
-//! Owns the comparison: both sides in turn, in the same run, on the same files, their results compared before their
-//! times. Everything is warm.
+//! Both sides alternate in one run, on the same files, and their results are compared before their times. All
+//! caches are warm.
 
 mod ground;
 mod map;
@@ -23,7 +23,7 @@ use super::Size;
 use super::measure::{figure, goal, median};
 use ground::Repository;
 
-/// What `rg` is told so that both look at the same files.
+/// Options that make `rg` search the same files as our tools.
 const SAME_FILES: [&str; 4] = ["--no-config", "--hidden", "--glob", "!.git"];
 
 struct Bench {
@@ -32,7 +32,7 @@ struct Bench {
     repository: Repository,
 }
 
-/// A search that both sides do.
+/// A search that both sides perform.
 struct Race {
     what: &'static str,
     pattern: &'static str,
@@ -41,14 +41,14 @@ struct Race {
     at_most: f64,
 }
 
-/// What is timed, by which tool, its goal in milliseconds, its arguments by turn.
+/// Label, tool, goal in milliseconds, and arguments by turn.
 type Timed = (&'static str, &'static str, f64, fn(usize) -> Value);
 
 pub(crate) fn measure(size: Size) -> bool {
     match prepare(size) {
         Ok(bench) => bench.measure(size),
         Err(error) => {
-            eprintln!("the files cannot be made: {error}");
+            eprintln!("cannot create the files: {error}");
             false
         }
     }
@@ -75,9 +75,10 @@ impl Bench {
     fn measure(&self, size: Size) -> bool {
         figure("files", self.repository.files);
         let rounds = if size == Size::Full { 7 } else { 31 };
-        // A tree that `rg` searches in milliseconds says more about the machine than about either.
+        // Searching a tree that takes `rg` only milliseconds says more about the machine than about either
+        // tool.
         let whole = if size == Size::Full { 1.1 } else { 1.3 };
-        // The short form looks for what became slower, on machines that others use; the goals are those of the full one.
+        // The short form looks for regressions on shared machines; the real goals apply to the full form.
         let slack = if size == Size::Full { 1.0 } else { 4.0 };
         let race = |what, pattern| Race { what, pattern, path: ".".to_owned(), rounds, at_most: whole };
         let races = [
@@ -101,16 +102,16 @@ impl Bench {
         met &= self.glob("glob, one directory", &self.repository.small, 101, 1.0);
         met &= self.files(slack);
         met &= self.commands(slack);
-        // Last, so that what it leaves in memory is in nobody's way.
+        // Run last, so that its memory does not affect the other measurements.
         met & map::measure(&self.runtime, slack)
     }
 
-    /// Times both in turn: ours, theirs, and the ratio of their medians beside its goal.
+    /// Times both in alternation, and prints both times and the ratio of their medians beside its goal.
     fn both(&self, what: &str, rounds: usize, at_most: f64, ours: impl Fn(), theirs: impl Fn()) -> bool {
         let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
         for round in 0..=rounds {
             let (our_time, their_time) = (timed(&ours), timed(&theirs));
-            // The first warms.
+            // The first round only warms up.
             if round > 0 {
                 our_times.push(our_time);
                 their_times.push(their_time);
@@ -224,7 +225,7 @@ impl Bench {
     }
 }
 
-/// The result of a call, unless it fails.
+/// Returns the result of a tool call, or `None` if it fails.
 fn called(runtime: &tokio::runtime::Runtime, tool: &dyn AgentTool, arguments: Value) -> Option<ToolResult> {
     let (session, running) = (SessionId::from("s"), LoopId::from("l"));
     let context = ToolContext::new("call".into(), tool.name(), session, running, CancellationToken::new());
@@ -237,14 +238,14 @@ fn called(runtime: &tokio::runtime::Runtime, tool: &dyn AgentTool, arguments: Va
     }
 }
 
-/// Milliseconds of one go.
+/// Milliseconds of one execution.
 fn timed(work: &impl Fn()) -> f64 {
     let start = Instant::now();
     work();
     start.elapsed().as_secs_f64() * 1_000.0
 }
 
-/// Lines that `rg` prints.
+/// Number of lines that `rg` prints.
 fn rg(directory: &Path, arguments: &[&str]) -> usize {
     let output = Command::new("rg").args(arguments).current_dir(directory).stdin(Stdio::null()).output();
     output.map_or(usize::MAX, |output| output.stdout.iter().filter(|byte| **byte == b'\n').count())

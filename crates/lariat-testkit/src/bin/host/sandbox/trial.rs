@@ -1,4 +1,4 @@
-//! Runs one case and judges it.
+//! Runs one case and judges the result.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use lariat_host::sandbox::{Backend, Destination, LocalSockets, Network, Policy, 
 use super::case::{Case, Language};
 use super::scene::{Scene, Stage};
 
-/// How long a program may take.
+/// Time limit of a program.
 const TIME: Duration = Duration::from_secs(10);
-/// Words of a program that never tried what it should.
+/// Output that shows that a program never tried what it should.
 const BROKEN: [&str; 7] = [
     "SyntaxError",
     "NameError",
@@ -22,7 +22,7 @@ const BROKEN: [&str; 7] = [
     "syntax error",
 ];
 
-/// A hole that is made on purpose.
+/// A planted hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plant {
     Unprotected,
@@ -34,7 +34,7 @@ pub(super) enum Plant {
 }
 
 impl Plant {
-    /// The cases that must notice it.
+    /// The family of cases that must notice it.
     pub(super) fn family(self) -> &'static str {
         match self {
             Self::Unprotected => "protected",
@@ -54,12 +54,12 @@ pub(super) const PLANTS: [(&str, Plant); 6] = [
     ("no-walls", Plant::NoWalls),
 ];
 
-/// What came of a case.
+/// Result of a case.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
-    /// Ways in which it got out.
+    /// Ways in which it escaped.
     pub(super) escapes: Vec<String>,
-    /// What else was wrong: it did not run, a control did not work, a denial is missing.
+    /// Other problems: it did not run, a control did not work, a denial is missing.
     pub(super) faults: Vec<String>,
 }
 
@@ -82,7 +82,8 @@ impl Bench {
         for program in &case.programs {
             match self.run(case, program, &stage, &variables).await {
                 Ok(finished) => last = Some(finished),
-                // What is not started is contained, but a case is there to be run.
+                // A program that was not started is contained, but a case must run unless it expects a
+                // refusal.
                 Err(error) if case.wants("refusal") => last = last.take().inspect(|_| drop(error)),
                 Err(error) => verdict.faults.push(error),
             }
@@ -93,7 +94,7 @@ impl Bench {
                 if !text.contains(words) || text.contains("ESCAPED") {
                     verdict.faults.push(format!("does not print `{words}` but:\n{text}"));
                 }
-                // A control may do what it is there for.
+                // A control may change what it is meant to change.
                 let _ = scene.damage(&stage, &text);
             }
             None => {
@@ -185,7 +186,7 @@ impl Bench {
     }
 }
 
-/// Denials that a case must bring about and that were not told.
+/// Denials that a case must cause and that were not reported.
 fn missing_denials(case: &Case, finished: &Finished) -> Vec<String> {
     let told = |rule: &str, what: &str| {
         finished.denials.iter().any(|denial| name(&denial.rule) == rule && denial.what.contains(what))

@@ -41,7 +41,7 @@ fn decent() -> Value {
 }
 
 #[test]
-fn a_decent_request_passes() {
+fn a_valid_request_passes() {
     passes(WIRE, "", &decent());
     let adaptive = with(&decent(), "/thinking", json!({"type": "adaptive"}));
     let adaptive = with(&adaptive, "/output_config", json!({"effort": "high"}));
@@ -62,7 +62,7 @@ fn results_may_come_in_neighbouring_user_messages() {
 }
 
 #[test]
-fn every_rule_refuses_its_example() {
+fn every_rule_rejects_its_example() {
     let set: &[(&str, Value, &str)] = &[
         ("/frequency_penalty", json!(1), "frequency_penalty: Extra inputs are not permitted"),
         ("/messages", json!([]), "at least one message is required"),
