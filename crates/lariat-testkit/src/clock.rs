@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn advancing_wakes_only_what_is_due() {
+    fn advancing_wakes_only_due_sleeps() {
         let clock = VirtualClock::new();
         let count = Arc::default();
         let mut sleep = clock.sleep_until(EPOCH.after(Duration::from_millis(10)));

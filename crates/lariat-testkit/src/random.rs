@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_repeats_and_neighbouring_seeds_differ() {
+    fn equal_seeds_give_equal_sequences_and_neighbouring_seeds_differ() {
         let draw = |seed| {
             let mut random = Seeded::new(seed);
             (0..100).map(|_| random.bits()).collect::<Vec<_>>()

@@ -23,7 +23,7 @@ fn query(change: impl FnOnce(&mut ListQuery)) -> ListQuery {
 }
 
 /// The summary must be the same for the session itself and in the listing.
-pub async fn a_summary_is_what_the_journal_says(place: &dyn Place) {
+pub async fn a_summary_matches_the_journal(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("fix the\ntests"), described(None, Some("/w"), Some(&["a", "b"]))]).await;
@@ -85,7 +85,7 @@ pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn 
 }
 
 /// Words match in any order and case, in titles and in messages of both sides.
-pub async fn sessions_are_found_by_what_was_said(place: &dyn Place) {
+pub async fn sessions_are_found_by_their_messages(place: &dyn Place) {
     let store = place.open().await;
     let mut one = Script::claim(&*store, "one", 1_000).await;
     one.write(&*store, [said("Fix the Größe of the WINDOW"), said("it's \"quoted\" -- OR *starred*")]).await;
@@ -109,7 +109,7 @@ pub async fn sessions_are_found_by_what_was_said(place: &dyn Place) {
 }
 
 /// Both sessions can continue.
-pub async fn a_fork_shares_the_past_and_goes_its_own_way(place: &dyn Place) {
+pub async fn a_fork_shares_the_past_and_continues_independently(place: &dyn Place) {
     let store = place.open().await;
     let mut parent = Script::claim(&*store, "parent", 1_000).await;
     let large = "x".repeat(100_000);
@@ -196,12 +196,12 @@ pub async fn a_fork_of_a_fork_reads_through(place: &dyn Place) {
 }
 
 /// A rejected fork leaves nothing behind.
-pub async fn a_fork_that_makes_no_sense_is_refused(place: &dyn Place) {
+pub async fn an_invalid_fork_is_rejected(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("one"), said("two")]).await;
     let (id, new) = (script.session_id.clone(), SessionId::from("new"));
-    let nowhere = store.fork(&SessionId::from("nobody"), 0, &new).await;
+    let nowhere = store.fork(&SessionId::from("unknown"), 0, &new).await;
     assert!(matches!(nowhere, Err(StoreError::NotFound(_))), "{nowhere:?}");
     assert_eq!(store.fork(&id, 3, &new).await, Err(StoreError::Conflict { expected: 3, actual: 2 }));
     assert!(matches!(store.fork(&id, 1, &id).await, Err(StoreError::Conflict { .. })));
@@ -214,7 +214,7 @@ pub async fn a_fork_that_makes_no_sense_is_refused(place: &dyn Place) {
 }
 
 /// A deletion is immediate for all readers, and the id can never be used again.
-pub async fn what_is_deleted_is_gone_and_stays_gone(place: &dyn Place) {
+pub async fn a_deleted_session_is_gone_for_good(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("secret words")]).await;
@@ -267,12 +267,12 @@ pub async fn a_fork_keeps_what_was_deleted_elsewhere(place: &dyn Place) {
 pub async fn garbage_is_collected_and_nothing_else(place: &dyn Place) {
     let store = place.open().await;
     let mentioned = store.put_blob(b"output of a tool").await.unwrap();
-    let forgotten = store.put_blob(b"nobody's").await.unwrap();
+    let forgotten = store.put_blob(b"unknown's").await.unwrap();
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let large = "moved out ".repeat(10_000);
     script.write(&*store, [said(&format!("see {}", mentioned.0)), said(&large)]).await;
     store.collect_garbage(Duration::from_secs(3_600)).await.unwrap();
-    assert_eq!(store.blob(&forgotten).await.unwrap(), b"nobody's");
+    assert_eq!(store.blob(&forgotten).await.unwrap(), b"unknown's");
     let freed = store.collect_garbage(Duration::ZERO).await.unwrap();
     assert_eq!((freed.sessions, freed.blobs), (0, 1), "{freed:?}");
     assert!(matches!(store.blob(&forgotten).await, Err(StoreError::NotFound(_))));
@@ -282,11 +282,11 @@ pub async fn garbage_is_collected_and_nothing_else(place: &dyn Place) {
     let freed = store.collect_garbage(Duration::ZERO).await.unwrap();
     assert_eq!((freed.sessions, freed.blobs), (1, 2), "{freed:?}");
     assert!(matches!(store.blob(&mentioned).await, Err(StoreError::NotFound(_))));
-    assert_eq!(store.put_blob(b"nobody's").await.unwrap(), BlobHash(forgotten.0));
+    assert_eq!(store.put_blob(b"unknown's").await.unwrap(), BlobHash(forgotten.0));
 }
 
 /// Returns the newest snapshot within the limit; for a fork also its parent's.
-pub async fn snapshots_are_found_by_how_much_they_cover(place: &dyn Place) {
+pub async fn the_newest_snapshot_within_the_limit_is_found(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, (0..9).map(|n| said(&format!("{n}")))).await;
@@ -318,7 +318,7 @@ pub async fn snapshots_are_found_by_how_much_they_cover(place: &dyn Place) {
 }
 
 /// Repairing it changes nothing.
-pub async fn a_sound_journal_is_called_sound(place: &dyn Place) {
+pub async fn an_intact_journal_verifies_as_sound(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("one"), said(&"large ".repeat(20_000))]).await;
@@ -331,6 +331,6 @@ pub async fn a_sound_journal_is_called_sound(place: &dyn Place) {
     script.check(&*store).await;
     script.write(&*store, [said("goes on")]).await;
     script.check(&*store).await;
-    let nobody = store.verify(&SessionId::from("nobody")).await;
-    assert!(matches!(nobody, Err(StoreError::NotFound(_))), "{nobody:?}");
+    let unknown = store.verify(&SessionId::from("unknown")).await;
+    assert!(matches!(unknown, Err(StoreError::NotFound(_))), "{unknown:?}");
 }

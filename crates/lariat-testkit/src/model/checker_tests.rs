@@ -55,7 +55,7 @@ fn started() -> Transcript {
 }
 
 #[test]
-fn a_growing_conversation_is_judged_by_what_is_new() {
+fn a_growing_conversation_is_validated_incrementally() {
     let (mut transcript, mut checker) = (started(), StrictChecker::new());
     for turn in 0..1_000 {
         exchange(&mut transcript, &format!("c{turn}"));
@@ -67,7 +67,7 @@ fn a_growing_conversation_is_judged_by_what_is_new() {
 }
 
 #[test]
-fn a_rewritten_conversation_is_judged_from_its_start() {
+fn a_rewritten_conversation_is_validated_from_its_start() {
     let (mut transcript, mut checker) = (started(), StrictChecker::new());
     (0..100).for_each(|turn| exchange(&mut transcript, &format!("c{turn}")));
     checker.check_window(&transcript.window());
@@ -106,7 +106,7 @@ fn a_conversation_that_ends_in_a_reply_is_rejected_until_the_user_continues() {
 }
 
 #[test]
-fn tools_are_judged_again_when_they_change() {
+fn tools_are_validated_again_when_they_change() {
     let mut checker = StrictChecker::new();
     let tool =
         |name: &str| ToolDefinition { name: name.into(), description: String::new(), parameters: json!({}) };

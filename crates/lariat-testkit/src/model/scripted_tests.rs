@@ -56,7 +56,7 @@ fn poll(stream: &mut ModelStream) -> Poll<Option<Result<StreamEvent, ProviderErr
 }
 
 #[test]
-fn replies_are_played_in_order_and_then_the_finale() {
+fn replies_are_played_in_order_and_then_the_final_reply() {
     let model = ScriptedModel::new([Reply::text("one"), Reply::text("two")]).with_finale(Reply::text("bye"));
     for expected in ["one", "two", "bye", "bye"] {
         assert_eq!(play(&model), [start(), text(0, expected), done(StopReason::Stop)]);

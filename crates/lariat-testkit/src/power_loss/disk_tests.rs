@@ -30,7 +30,7 @@ fn one(name: &str, bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn what_is_synced_is_in_every_image() {
+fn synced_data_is_in_every_image() {
     let all = images(&[file("a", 1), write(0, b'x', 3), Change::Sync(1)]);
     assert_eq!(all, BTreeSet::from([one("a", b"xxx")]));
 }
@@ -65,7 +65,7 @@ fn a_sync_keeps_only_what_was_done_when_it_began() {
 }
 
 #[test]
-fn a_name_that_was_moved_needs_its_folder_synced() {
+fn a_rename_needs_a_sync_of_its_directory() {
     let moved = Change::Move { from: (ROOT, "a".to_owned()), to: (ROOT, "b".to_owned()), node: 1 };
     let start = [file("a", 1), write(0, b'x', 1), Change::Sync(1), moved];
     assert_eq!(images(&start), [one("a", b"x"), one("b", b"x")].into());
@@ -84,7 +84,7 @@ fn a_file_in_an_unsynced_directory_may_be_missing() {
 }
 
 #[test]
-fn without_a_cut_everything_is_there() {
+fn without_a_power_loss_everything_is_present() {
     let gone = Change::Leave { folder: ROOT, name: "b".to_owned() };
     let recording = recording(&[
         file("a", 1),

@@ -191,7 +191,7 @@ async fn a_reset_aborts_the_body() {
 }
 
 #[tokio::test]
-async fn http_2_with_prior_knowledge_is_spoken_on_the_same_port() {
+async fn http_2_with_prior_knowledge_works_on_the_same_port() {
     let server = Server::start(Script::tool_loop()).await.unwrap();
     let socket = TcpStream::connect(server.address()).await.unwrap();
     let (mut sender, connection) =

@@ -71,7 +71,7 @@ pub enum Stop {
     StopSequence,
 }
 
-/// Token counts.
+/// Token usage of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TurnUsage {
     /// Input tokens neither read from nor written to a cache.
@@ -255,7 +255,7 @@ mod tests {
     use super::{Turn, TurnBlock, signature, signature_fits};
 
     #[test]
-    fn a_signature_fits_its_text_and_no_other() {
+    fn a_signature_is_valid_only_for_its_text() {
         let signed = signature("two plus two");
         assert!(signature_fits(&signed, "two plus two"));
         assert!(!signature_fits(&signed, "two plus  two"));

@@ -73,7 +73,7 @@ fn a_call_that_runs_again_is_reported_once() {
 }
 
 #[test]
-fn overlapping_executions_know_of_each_other() {
+fn overlapping_executions_list_each_other() {
     let clock = VirtualClock::new();
     let ledger = Ledger::new();
     let make = |name: &str, seconds: u32| {
@@ -98,7 +98,7 @@ fn overlapping_executions_know_of_each_other() {
 }
 
 #[test]
-fn failures_panics_and_dropped_futures_are_ends_too() {
+fn failures_panics_and_dropped_futures_are_recorded_as_ends() {
     let clock = VirtualClock::new();
     let (tool, ledger) = tool(&clock, |call| match call.index {
         0 => Act::fail("no"),

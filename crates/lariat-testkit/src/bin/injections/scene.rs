@@ -182,7 +182,7 @@ impl Scene {
         changed.map(|path| format!("{} changed", path.display())).collect()
     }
 
-    pub(crate) fn holds(&self, path: &str, text: &str) -> bool {
+    pub(crate) fn contains(&self, path: &str, text: &str) -> bool {
         std::fs::read_to_string(self.workspace.join(path)).is_ok_and(|found| found.contains(text))
     }
 

@@ -221,7 +221,7 @@ impl Bench {
             Ok(Ok(_)) => {}
         }
         verdict.faults.append(&mut verdict.said.failures);
-        for (path, text) in expected.iter().filter(|(path, text)| !scene.holds(path, text)) {
+        for (path, text) in expected.iter().filter(|(path, text)| !scene.contains(path, text)) {
             verdict.faults.push(format!("`{path}` does not contain `{text}`"));
         }
         Ok(verdict)

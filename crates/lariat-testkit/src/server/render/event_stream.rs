@@ -79,7 +79,7 @@ mod tests {
     use super::{message, parse};
 
     #[test]
-    fn a_message_is_read_back_as_it_was_written() {
+    fn a_message_survives_encoding_and_parsing() {
         let frame = message(&[(":event-type", "messageStart"), ("x", "")], b"{}");
         let (headers, payload) = parse(&frame).unwrap();
         assert_eq!(headers, [(":event-type".into(), "messageStart".into()), ("x".into(), String::new())]);
@@ -88,13 +88,13 @@ mod tests {
 
     /// The first vector of the AWS test suite: an empty message.
     #[test]
-    fn an_empty_message_is_the_vector_of_aws() {
+    fn an_empty_message_equals_the_aws_test_vector() {
         let expected = [0, 0, 0, 16, 0, 0, 0, 0, 0x05, 0xc2, 0x48, 0xeb, 0x7d, 0x98, 0xc8, 0xff];
         assert_eq!(message(&[], b""), expected);
     }
 
     #[test]
-    fn every_flipped_bit_is_noticed() {
+    fn every_flipped_bit_is_detected() {
         let frame = message(&[("a", "b")], b"payload");
         for bit in 0..frame.len() * 8 {
             let mut broken = frame.clone();

@@ -26,7 +26,7 @@ mod tests {
     use super::pieces;
 
     #[test]
-    fn pieces_join_to_the_text_and_none_is_empty() {
+    fn chunks_join_to_the_text_and_none_is_empty() {
         let text = "größer als 🦀🦀 und noch ein längerer Satz hinterher";
         for size in [None, Some(1), Some(3), Some(1000)] {
             let cut = pieces(text, size);

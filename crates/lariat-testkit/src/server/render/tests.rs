@@ -156,7 +156,7 @@ fn google_attaches_a_signature_to_the_first_part_after_the_thinking() {
 }
 
 #[test]
-fn errors_have_their_message_where_the_sdk_looks() {
+fn errors_have_their_message_where_the_sdk_expects_it() {
     for wire in Wire::ALL {
         for status in [400, 401, 403, 404, 413, 429, 500, 503, 529] {
             let body: Value = serde_json::from_slice(&error(wire, status, "the reason")).unwrap();

@@ -154,7 +154,7 @@ mod tests {
     use super::{Compactions, Mistake};
 
     #[test]
-    fn no_compaction_of_a_random_conversation_breaks_a_rule() {
+    fn no_compaction_of_a_random_conversation_violates_a_rule() {
         let compactions = Compactions::default();
         let (mut laid, mut again) = (0, 0);
         for seed in 0..60 {

@@ -47,7 +47,7 @@ pub(super) const AUTHORS: &[Author] = &[
     thinks(Wire::OpenAiChat, "xai", "grok-4"),
     thinks(Wire::OpenAiChat, "moonshotai", "kimi-k2-thinking"),
     thinks(Wire::OpenAiChat, "ollama", "qwen3:8b"),
-    plain(Wire::OpenAiChat, "somebody", "some-model"),
+    plain(Wire::OpenAiChat, "other", "some-model"),
     thinks(Wire::OpenAiResponses, "openai", "gpt-5"),
     plain(Wire::OpenAiResponses, "openai", "gpt-4.1"),
     thinks(Wire::OpenAiResponses, "openai", "o4-mini"),
@@ -81,7 +81,7 @@ fn system_prompt(dice: &mut Seeded) -> SystemPrompt {
 /// A random request to a random model of a protocol.
 pub(super) fn config(wire: Wire, messages: Window, dice: &mut Seeded) -> StreamConfig {
     let authors: Vec<&Author> = AUTHORS.iter().filter(|author| author.wire == wire).collect();
-    let fallback = thinks(wire, "somebody", "some-model");
+    let fallback = thinks(wire, "other", "some-model");
     let author = authors.get(dice.index(authors.len())).copied().unwrap_or(&fallback);
     let mut model = super::model_config(author);
     model.max_tokens = [None, Some(8_192), Some(64_000)].get(dice.index(3)).copied().flatten();

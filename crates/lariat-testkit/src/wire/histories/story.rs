@@ -130,7 +130,7 @@ impl<'a> Teller<'a> {
         let known = self.dice.pick(AUTHORS).copied();
         known.unwrap_or(Author {
             wire: crate::server::Wire::OpenAiChat,
-            provider: "somebody",
+            provider: "other",
             id: "some-model",
             reasoning: false,
         })
@@ -177,7 +177,7 @@ impl<'a> Teller<'a> {
             }
         }
         if self.dice.chance(5) {
-            let orphan = self.result(&"nobody".into(), "read");
+            let orphan = self.result(&"unknown".into(), "read");
             results.push(self.recorded(orphan));
         }
         if self.dice.chance(10) {

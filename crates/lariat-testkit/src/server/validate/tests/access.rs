@@ -73,7 +73,7 @@ fn anthropic_requires_its_version_header() {
 }
 
 #[test]
-fn the_newest_version_of_anthropic_takes_no_sampling_parameters() {
+fn the_newest_version_of_anthropic_rejects_sampling_parameters() {
     let (path, mut body) = request(Wire::AnthropicMessages);
     body["model"] = json!("claude-sonnet-4-5");
     body["temperature"] = json!(1);
@@ -144,7 +144,7 @@ fn a_signed_request_that_was_changed_is_rejected() {
 }
 
 #[test]
-fn a_malformed_signature_is_refused() {
+fn a_malformed_signature_is_rejected() {
     let (path, headers, body) = signed();
     let good = headers["authorization"].to_str().unwrap().to_owned();
     for (from, to) in [

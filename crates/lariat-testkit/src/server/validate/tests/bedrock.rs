@@ -115,7 +115,7 @@ fn every_rule_rejects_its_example() {
 }
 
 #[test]
-fn a_fifth_cache_point_is_refused() {
+fn a_fifth_cache_point_is_rejected() {
     let point = json!({"cachePoint": {"type": "default"}});
     let four = with(&decent(), "/system/-", point.clone());
     passes(WIRE, MODEL, &four);

@@ -132,7 +132,7 @@ fn every_rule_rejects_its_example() {
 }
 
 #[test]
-fn something_between_a_call_and_its_results_is_refused() {
+fn a_message_between_a_call_and_its_results_is_rejected() {
     let mut split = decent();
     split["messages"].as_array_mut().unwrap().insert(4, json!({"role": "user", "content": "hurry"}));
     refused(WIRE, "", &split, "did not have response messages: call_1");

@@ -114,7 +114,7 @@ fn every_rule_rejects_its_example() {
 }
 
 #[test]
-fn turns_of_one_role_in_a_row_are_refused() {
+fn adjacent_turns_of_one_role_are_rejected() {
     let more = with(&decent(), "/contents/-", json!({"role": "user", "parts": [{"text": "hurry"}]}));
     refused(WIRE, MODEL, &more, "alternate between user and model");
     let last = with(&decent(), "/contents/-", json!({"role": "model", "parts": [{"text": "so"}]}));

@@ -103,7 +103,7 @@ fn every_rule_rejects_its_example() {
 }
 
 #[test]
-fn reasoning_without_its_item_is_refused() {
+fn reasoning_without_its_item_is_rejected() {
     let mut orphan = decent();
     orphan["input"].as_array_mut().unwrap().drain(2..4);
     refused(WIRE, "", &orphan, "without its required following item");
