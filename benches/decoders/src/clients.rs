@@ -104,7 +104,10 @@ async fn rig(wire: &str, url: &str) -> Result<usize, String> {
         "chat" => count!(OpenAIConfig::new("key").with_base_url(url).client().chat("gpt-5")),
         "responses" => count!(OpenAIConfig::new("key").with_base_url(url).client().responses("gpt-5")),
         "gemini" => count!(GeminiConfig::new("key").with_base_url(url).client().completion("gemini-2.5-pro")),
-        "bedrock" => Err("this crate does not support Bedrock (a separate crate, built on the AWS SDK, does)".to_owned()),
+        "bedrock" => {
+            Err("this crate does not support Bedrock (a separate crate, built on the AWS SDK, does)"
+                .to_owned())
+        }
         _ => Err("unknown protocol".to_owned()),
     }
 }

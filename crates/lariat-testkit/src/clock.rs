@@ -33,11 +33,11 @@ pub const EPOCH: Timestamp = Timestamp::from_millis(1_763_164_800_000);
 /// ```
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
-    shared: Arc<Shared>,
+    shared: Arc<ClockState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ClockState {
     now: AtomicU64,
     sleepers: Mutex<Sleepers>,
 }
@@ -63,7 +63,7 @@ impl VirtualClock {
 
     /// Creates a clock at another instant.
     pub fn at(now: Timestamp) -> Self {
-        let shared = Shared { now: AtomicU64::new(now.as_millis()), sleepers: Mutex::default() };
+        let shared = ClockState { now: AtomicU64::new(now.as_millis()), sleepers: Mutex::default() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -121,7 +121,7 @@ impl Clock for VirtualClock {
     }
 }
 
-impl Shared {
+impl ClockState {
     fn lock(&self) -> MutexGuard<'_, Sleepers> {
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,7 +130,7 @@ impl Shared {
 /// Future of [`VirtualClock::sleep_until`].
 #[derive(Debug)]
 struct Sleep {
-    shared: Arc<Shared>,
+    shared: Arc<ClockState>,
     deadline: u64,
     key: Option<u64>,
 }

@@ -48,12 +48,12 @@ pub struct Server {
     /// Connection parameters without a database.
     address: String,
     programs: PathBuf,
-    own: Option<Own>,
+    own: Option<OwnedServer>,
 }
 
 /// Only for a server that was started for one test.
 #[derive(Debug)]
-struct Own {
+struct OwnedServer {
     user: Option<&'static str>,
     folder: PathBuf,
     keeper: Child,
@@ -118,7 +118,7 @@ impl Server {
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start the server's keeper: {error}"));
         let address = address(&folder);
-        let server = Self { address, programs, own: Some(Own { user, folder, keeper }) };
+        let server = Self { address, programs, own: Some(OwnedServer { user, folder, keeper }) };
         command_output(
             server
                 .command("initdb")
@@ -229,7 +229,7 @@ impl Server {
         );
     }
 
-    fn own(&self) -> &Own {
+    fn own(&self) -> &OwnedServer {
         self.own
             .as_ref()
             .unwrap_or_else(|| panic!("the server named by {VARIABLE} was not started by this test"))
@@ -281,7 +281,11 @@ fn unprivileged_user() -> Option<&'static str> {
     let exists =
         |user: &&&str| Command::new("id").args(["-u", user]).output().is_ok_and(|id| id.status.success());
     let user = USERS.iter().find(exists).copied();
-    Some(user.unwrap_or_else(|| panic!("PostgreSQL does not run as root, and none of the users {USERS:?} exists")))
+    Some(
+        user.unwrap_or_else(|| {
+            panic!("PostgreSQL does not run as root, and none of the users {USERS:?} exists")
+        }),
+    )
 }
 
 fn command(user: Option<&str>, program: &Path) -> Command {

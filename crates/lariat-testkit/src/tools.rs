@@ -22,7 +22,7 @@ use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResu
 use serde_json::{Value, json};
 
 pub use act::Act;
-use act::{Beat, End, OnCancel};
+use act::{ActStep, End, OnCancel};
 pub use ledger::{Ending, Execution, Ledger};
 
 /// A tool call, as a script receives it.
@@ -112,9 +112,9 @@ impl LedgerTool {
     async fn play(&self, act: Act, context: &ToolContext) -> Result<ToolResult, ToolError> {
         for beat in act.beats {
             match beat {
-                Beat::Progress(text) => context.progress(text),
-                Beat::Update(text) => context.update(ToolResult::text(text)),
-                Beat::Wait(duration) => self.wait(duration, act.on_cancel, context).await?,
+                ActStep::Progress(text) => context.progress(text),
+                ActStep::Update(text) => context.update(ToolResult::text(text)),
+                ActStep::Wait(duration) => self.wait(duration, act.on_cancel, context).await?,
             }
         }
         match act.end {

@@ -12,8 +12,8 @@ use lariat_testkit::budgets::{Report, prove};
 use lariat_testkit::proof::{ended, number};
 
 const USAGE: &str = "\
-usage: budgets [--trees N] [--seed SEED]   run N trees (default 10000), from this seed on (default 0)
-       budgets --planted [--trees N]       every planted mistake must be caught within N trees (default 2000)";
+usage: budgets [--trees N] [--seed SEED]   run N trees, starting at SEED [default: 10000, seed 0]
+       budgets --planted [--trees N]       check that every planted mistake is caught within N trees [default: 2000]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -44,7 +44,9 @@ fn begin(options: &[&str]) -> Result<bool, String> {
          stopped by a budget, {warnings} warnings",
         begun.elapsed().as_secs_f64()
     );
-    println!("{crossed} limits were exceeded, each only by the model call in progress; every ledger adds up to its total");
+    println!(
+        "{crossed} limits were exceeded, each only by the model call in progress; every ledger adds up to its total"
+    );
     Ok(true)
 }
 

@@ -12,9 +12,9 @@ use std::time::Instant;
 use lariat_testkit::sim::{Failure, Report, simulate};
 
 const USAGE: &str = "\
-usage: simulate [--seeds N] [--start SEED] [--threads N]   run N seeds (default 10000)
-       simulate --seed SEED [--planted NAME]               replay one seed, printing everything observed
-       simulate --planted [--seeds N]                      every planted mistake must be caught within N seeds (default 20000)";
+usage: simulate [--seeds N] [--start SEED] [--threads N]   run N seeds [default: 10000]
+       simulate --seed SEED [--planted NAME]               run one seed and print everything observed
+       simulate --planted [--seeds N]                      check that every planted mistake is caught within N seeds [default: 20000]";
 
 struct Options {
     seeds: u64,

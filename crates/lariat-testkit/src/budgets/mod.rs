@@ -1,11 +1,11 @@
 //! The proof of budgets: runs random trees of runs and children with one pool on the real driver.
 //!
-//! An independent record (`books`) counts only what the model delivered and which tools ran; pools, journals
+//! An independent record (`usage_records`) counts only what the model delivered and which tools ran; pools, journals
 //! and ledgers are compared with it.
 //! Invariant: the same seed gives the same tree, the same order of polls and the same records.
 
-mod books;
 mod tree;
+mod usage_records;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -87,30 +87,30 @@ pub fn prove(seed: u64) -> Result<Report, Failure> {
 }
 
 fn check(world: &Arc<World>) -> Result<Report, String> {
-    let books = world.books();
-    if let Some(breach) = books.breaches.first() {
+    let usage_records = world.usage_records();
+    if let Some(breach) = usage_records.breaches.first() {
         return Err(breach.clone());
     }
-    let mut report = Report { runs: books.sessions.len() as u64, ..Report::default() };
-    for (at, page) in books.pages.iter().enumerate() {
-        let (spent, kept) = (page.pool.spent(), &page.kept);
+    let mut report = Report { runs: usage_records.sessions.len() as u64, ..Report::default() };
+    for (at, page) in usage_records.pages.iter().enumerate() {
+        let (spent, recorded) = (page.pool.spent(), &page.recorded);
         if !page.pool.is_idle() {
             return Err(format!("pool {at} still has reservations"));
         }
-        let told = (spent.tokens, spent.cost, spent.tool_calls);
-        if told != (kept.tokens, kept.cost, kept.tool_calls) {
-            return Err(format!("pool {at} says {told:?}, but {kept:?} was used"));
+        let reported = (spent.tokens, spent.cost, spent.tool_calls);
+        if reported != (recorded.tokens, recorded.cost, recorded.tool_calls) {
+            return Err(format!("pool {at} says {reported:?}, but {recorded:?} was used"));
         }
-        let over = |kind| page.limits.cap(kind).is_some_and(|cap| kept.amount(kind) > cap);
+        let over = |kind| page.limits.cap(kind).is_some_and(|cap| recorded.amount(kind) > cap);
         if over(LimitKind::Turns) || over(LimitKind::ToolCalls) {
-            return Err(format!("pool {at} with {:?} had {kept:?}", page.limits));
+            return Err(format!("pool {at} with {:?} had {recorded:?}", page.limits));
         }
         report.crossed +=
             [LimitKind::Tokens, LimitKind::Cost].into_iter().filter(|kind| over(*kind)).count() as u64;
     }
     let mut total = Usage::default();
     let mut tool_calls = 0;
-    for session in &books.sessions {
+    for session in &usage_records.sessions {
         let events = read(world, session)?;
         let ledger = SessionFold::of(&events).memory().ledger().clone();
         let mut sum = Usage::default();
@@ -125,10 +125,10 @@ fn check(world: &Arc<World>) -> Result<Report, String> {
         tool_calls += ledger.spent().tool_calls;
         events_are_right(&events, &mut report)?;
     }
-    let Some(root) = books.pages.first() else { return Err("no pool was created".to_owned()) };
+    let Some(root) = usage_records.pages.first() else { return Err("no pool was created".to_owned()) };
     let counted = (total.total(), total.cost, tool_calls);
-    if counted != (root.kept.tokens, root.kept.cost, root.kept.tool_calls) {
-        return Err(format!("the ledgers say {counted:?}, but {:?} was used", root.kept));
+    if counted != (root.recorded.tokens, root.recorded.cost, root.recorded.tool_calls) {
+        return Err(format!("the ledgers say {counted:?}, but {:?} was used", root.recorded));
     }
     if let Some(day) = world.logged()? {
         let logged = (day.tokens, day.cost, day.tool_calls);
@@ -136,7 +136,7 @@ fn check(world: &Arc<World>) -> Result<Report, String> {
             return Err(format!("the log of the day says {logged:?}, but {counted:?} was used"));
         }
     }
-    (report.model_calls, report.tool_calls) = (root.kept.turns, tool_calls);
+    (report.model_calls, report.tool_calls) = (root.recorded.turns, tool_calls);
     Ok(report)
 }
 

@@ -29,7 +29,7 @@ use lariat_runtime::drive::{
 use lariat_runtime::{AgentContext, AgentError, AgentLoopConfig, MemoryStore, agent_loop};
 use serde_json::{Value, json};
 
-use super::books::Books;
+use super::usage_records::UsageRecords;
 use crate::clock::VirtualClock;
 use crate::executor::block_on;
 use crate::model::{Reply, ScriptedModel};
@@ -47,7 +47,7 @@ pub(super) struct World {
     pub(super) clock: VirtualClock,
     pub(super) store: Arc<MemoryStore>,
     seed: Seeded,
-    books: Mutex<Books>,
+    usage_records: Mutex<UsageRecords>,
     log: Arc<MemorySpending>,
     daily: Option<DailyBudget>,
     runs: AtomicU64,
@@ -60,25 +60,25 @@ impl World {
         let limits = some_limits(&mut random, 30);
         let daily =
             random.chance(40).then(|| DailyBudget::new(limits, Arc::clone(&log) as Arc<dyn SpendingLog>));
-        let mut books = Books::default();
+        let mut usage_records = UsageRecords::default();
         if daily.is_some() {
-            books.daily = limits;
+            usage_records.daily = limits;
         }
         let limits = some_limits(&mut random, 70);
-        books.open(BudgetPool::new(limits), None, limits);
+        usage_records.open(BudgetPool::new(limits), None, limits);
         Arc::new(Self {
             clock: VirtualClock::new(),
             store: Arc::new(MemoryStore::new()),
             seed: seed.clone(),
-            books: Mutex::new(books),
+            usage_records: Mutex::new(usage_records),
             log,
             daily,
             runs: AtomicU64::new(0),
         })
     }
 
-    pub(super) fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn usage_records(&self) -> MutexGuard<'_, UsageRecords> {
+        self.usage_records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Contents of the daily log, if there is a daily budget.
@@ -133,14 +133,14 @@ fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) ->
     let mut random = world.seed.fork(&format!("run {number}"));
     let session = SessionId::from(format!("s{number}"));
     let (page, pool) = {
-        let mut books = world.books();
-        books.sessions.push(session.clone());
-        let Some(parent) = books.pages.get(page).map(|page| page.pool.clone()) else {
+        let mut usage_records = world.usage_records();
+        usage_records.sessions.push(session.clone());
+        let Some(parent) = usage_records.pages.get(page).map(|page| page.pool.clone()) else {
             return Box::pin(std::future::ready(String::new()));
         };
         let limits = some_limits(&mut random, 30);
         let pool = parent.child(limits);
-        (books.open(pool.clone(), Some(page), limits), pool)
+        (usage_records.open(pool.clone(), Some(page), limits), pool)
     };
     let mut model = ModelConfig::new("scripted", "m");
     let mut cost = ModelCost::default();
@@ -163,7 +163,7 @@ fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) ->
         spawns: true,
     };
     let ports = Ports {
-        model: Arc::new(Counted {
+        model: Arc::new(CountedModel {
             world: Arc::clone(&world),
             page,
             inner: script(&world, &mut random, depth),
@@ -232,23 +232,23 @@ fn script(world: &Arc<World>, random: &mut Seeded, depth: u32) -> ScriptedModel 
 }
 
 /// A model that records its usage.
-struct Counted {
+struct CountedModel {
     world: Arc<World>,
     page: usize,
     inner: ScriptedModel,
 }
 
-impl StreamProvider for Counted {
+impl StreamProvider for CountedModel {
     fn provider_id(&self) -> &str {
         self.inner.provider_id()
     }
 
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
-        self.world.books().call_begins(self.page);
+        self.world.usage_records().call_begins(self.page);
         let (world, page) = (Arc::clone(&self.world), self.page);
         let counted = self.inner.stream(request, cancel).inspect(move |event| {
             if let Ok(StreamEvent::Done { usage, .. }) = event {
-                world.books().call_ends(page, usage);
+                world.usage_records().call_ends(page, usage);
             }
         });
         counted.boxed()
@@ -286,7 +286,7 @@ impl AgentTool for Tool {
         params: Value,
         context: ToolContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        self.world.books().tool_runs(self.page);
+        self.world.usage_records().tool_runs(self.page);
         let wait = self.random.lock().unwrap_or_else(PoisonError::into_inner).below(300);
         Box::pin(async move {
             if !self.spawns {

@@ -11,12 +11,12 @@ use lariat_core::model::StreamConfig;
 use lariat_core::tool::ToolDefinition;
 use lariat_core::transcript::Window;
 
-use super::strict::{Judge, Violation, validate_tools};
+use super::strict::{Validation, Violation, validate_tools};
 
 /// Validates the successive requests of one conversation.
 #[derive(Debug, Default)]
 pub struct StrictChecker {
-    judge: Judge,
+    validation: Validation,
     seen: Window,
     /// Kept alive, not only compared: a new list could be allocated at the address of a freed one.
     tools: Option<Arc<[ToolDefinition]>>,
@@ -46,14 +46,14 @@ impl StrictChecker {
         let fresh = match self.added(window) {
             Some(added) => added,
             None => {
-                self.judge = Judge::default();
+                self.validation = Validation::default();
                 window.iter().collect()
             }
         };
         self.judged += fresh.len() as u64;
-        fresh.iter().filter_map(|message| message.as_llm()).for_each(|message| self.judge.hear(message));
+        fresh.iter().filter_map(|message| message.as_llm()).for_each(|message| self.validation.add(message));
         self.seen = window.clone();
-        self.judge.verdict()
+        self.validation.verdict()
     }
 
     /// Number of messages validated so far; grows with what is new, not with the conversation.

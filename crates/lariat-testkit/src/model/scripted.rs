@@ -14,7 +14,7 @@ use lariat_core::model::{ModelConfig, ModelStream, ProviderError, StreamConfig, 
 
 use super::checker::StrictChecker;
 use super::reply::Reply;
-use super::stream::{Pacing, ReplyStream, Setting};
+use super::stream::{Pacing, ReplyStream, StreamContext};
 use super::strict::Violation;
 
 /// The model's reply after the end of its script.
@@ -184,7 +184,7 @@ impl StreamProvider for ScriptedModel {
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
         let model = Arc::clone(&request.model_config);
         let reply = self.answer(request);
-        let setting = Setting { clock: self.clock.clone(), cancel, pacing: self.pacing };
+        let setting = StreamContext { clock: self.clock.clone(), cancel, pacing: self.pacing };
         Box::pin(ReplyStream::new(reply, &model.id, setting))
     }
 

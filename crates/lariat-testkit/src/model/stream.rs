@@ -29,7 +29,7 @@ pub(super) enum Pacing {
 }
 
 /// What a stream needs from the model and the request.
-pub(super) struct Setting {
+pub(super) struct StreamContext {
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) cancel: CancellationToken,
     pub(super) pacing: Pacing,
@@ -37,7 +37,7 @@ pub(super) struct Setting {
 
 /// A reply being played.
 pub(super) struct ReplyStream {
-    setting: Setting,
+    setting: StreamContext,
     on_cancel: OnCancel,
     start: Option<StreamEvent>,
     steps: std::vec::IntoIter<Action>,
@@ -55,7 +55,7 @@ enum Waiting {
 }
 
 impl ReplyStream {
-    pub(super) fn new(reply: Reply, model: &str, setting: Setting) -> Self {
+    pub(super) fn new(reply: Reply, model: &str, setting: StreamContext) -> Self {
         let start = (reply.opens == Opening::Start).then(|| StreamEvent::Start { model: model.to_owned() });
         let done = (reply.ending == Ending::Done).then(|| reply.done());
         Self {

@@ -127,9 +127,9 @@ pub fn validate(window: &Window, tools: &[ToolDefinition]) -> Vec<Violation> {
 /// assert_eq!(violations[0].kind, ViolationKind::EmptyText);
 /// ```
 pub fn validate_messages<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Violation> {
-    let mut judge = Judge::default();
-    messages.into_iter().for_each(|message| judge.hear(message));
-    judge.verdict()
+    let mut validation = Validation::default();
+    messages.into_iter().for_each(|message| validation.add(message));
+    validation.verdict()
 }
 
 /// Everything that an API would reject in the list of tools.
@@ -152,8 +152,8 @@ pub fn validate_tools(tools: &[ToolDefinition]) -> Vec<Violation> {
 
 /// State of the validation after some messages.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Judge {
-    heard: usize,
+pub(super) struct Validation {
+    added: usize,
     calls: HashSet<ToolCallId>,
     /// Tool calls of the preceding reply that still need a result, and the position of that reply.
     open: VecDeque<ToolCallId>,
@@ -164,10 +164,10 @@ pub(super) struct Judge {
     violations: Vec<Violation>,
 }
 
-impl Judge {
+impl Validation {
     /// Validates the next message.
-    pub(super) fn hear(&mut self, message: &Message) {
-        let at = self.heard;
+    pub(super) fn add(&mut self, message: &Message) {
+        let at = self.added;
         if at == 0 && !matches!(message, Message::User(_)) {
             self.found(at, ViolationKind::StartsWithoutUser);
         }
@@ -184,21 +184,21 @@ impl Judge {
         }
         self.ends_in_reply =
             matches!(message, Message::Assistant(reply) if reply.stop_reason != StopReason::Pause);
-        self.heard += 1;
+        self.added += 1;
     }
 
     /// Everything wrong with the conversation if it were sent now.
     pub(super) fn verdict(&self) -> Vec<Violation> {
         let mut violations = self.violations.clone();
         let mut found = |at, kind| violations.push(Violation { at, kind });
-        if self.heard == 0 {
+        if self.added == 0 {
             found(0, ViolationKind::EmptyConversation);
         }
         for id in &self.open {
             found(self.open_at, ViolationKind::CallWithoutResult(id.clone()));
         }
         if self.ends_in_reply {
-            found(self.heard - 1, ViolationKind::EndsInReply);
+            found(self.added - 1, ViolationKind::EndsInReply);
         }
         violations
     }

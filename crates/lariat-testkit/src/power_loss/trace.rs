@@ -24,7 +24,7 @@ struct Node {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenFile {
     node: NodeId,
     position: u64,
     appends: bool,
@@ -81,12 +81,12 @@ impl Recording {
 struct Reader<'a> {
     root: &'a str,
     nodes: Vec<Node>,
-    open: HashMap<i64, Open>,
+    open: HashMap<i64, OpenFile>,
     ops: Vec<Op>,
 }
 
 /// A name in the directory, and the node that has it.
-struct Place {
+struct ResolvedName {
     folder: NodeId,
     name: String,
     node: Option<NodeId>,
@@ -170,16 +170,16 @@ impl Reader<'_> {
                     open.position = u64::try_from(result).unwrap_or_default();
                 }
             }
-            "mkdir" => self.entered(self.place("", word(0))?, Entered::Folder, (begun, ended))?,
-            "mkdirat" => self.entered(self.place(word(0), word(1))?, Entered::Folder, (begun, ended))?,
+            "mkdir" => self.entered(self.place("", word(0))?, EnteredNode::Folder, (begun, ended))?,
+            "mkdirat" => self.entered(self.place(word(0), word(1))?, EnteredNode::Folder, (begun, ended))?,
             "link" => {
                 let linked = self.place("", word(0))?.and_then(|place| place.node);
-                let node = linked.map_or(Entered::File, Entered::Again);
+                let node = linked.map_or(EnteredNode::File, EnteredNode::Again);
                 self.entered(self.place("", word(1))?, node, (begun, ended))?;
             }
             "linkat" => {
                 let linked = self.place(word(0), word(1))?.and_then(|place| place.node);
-                let node = linked.map_or(Entered::File, Entered::Again);
+                let node = linked.map_or(EnteredNode::File, EnteredNode::Again);
                 self.entered(self.place(word(2), word(3))?, node, (begun, ended))?;
             }
             "rename" => {
@@ -211,7 +211,7 @@ impl Reader<'_> {
     }
 
     /// Resolves a path; `None` if it is outside the directory.
-    fn place(&self, at: &str, path: &str) -> Result<Option<Place>, String> {
+    fn place(&self, at: &str, path: &str) -> Result<Option<ResolvedName>, String> {
         let path = String::from_utf8(quoted(path)?).map_err(|error| error.to_string())?;
         let start = match (path.strip_prefix(self.root), self.open.get(&number(at).unwrap_or(-1))) {
             (Some(rest), _) if rest.is_empty() || rest.starts_with('/') => Some((ROOT, rest)),
@@ -223,16 +223,16 @@ impl Reader<'_> {
         while let Some(step) = steps.next() {
             let node = self.nodes.get(folder).and_then(|folder| folder.names.get(step)).copied();
             if steps.peek().is_none() {
-                return Ok(Some(Place { folder, name: step.to_owned(), node }));
+                return Ok(Some(ResolvedName { folder, name: step.to_owned(), node }));
             }
             folder = node.ok_or_else(|| format!("`{step}` does not exist"))?;
         }
-        Ok(Some(Place { folder, name: String::new(), node: Some(folder) }))
+        Ok(Some(ResolvedName { folder, name: String::new(), node: Some(folder) }))
     }
 
     fn opened(
         &mut self,
-        place: Option<Place>,
+        place: Option<ResolvedName>,
         flags: &str,
         descriptor: i64,
         time: (usize, usize),
@@ -242,7 +242,7 @@ impl Reader<'_> {
         let node = match place.node {
             Some(node) => node,
             None if flags.contains("O_CREAT") => {
-                self.entered(Some(place), Entered::File, time)?;
+                self.entered(Some(place), EnteredNode::File, time)?;
                 self.nodes.len() - 1
             }
             None => return Err("the opened file does not exist".to_owned()),
@@ -254,23 +254,28 @@ impl Reader<'_> {
                 node.length = 0;
             }
         }
-        self.open.insert(descriptor, Open { node, position: 0, appends: flags.contains("O_APPEND") });
+        self.open.insert(descriptor, OpenFile { node, position: 0, appends: flags.contains("O_APPEND") });
         Ok(())
     }
 
-    fn copied(&mut self, from: Option<Open>, to: i64) {
+    fn copied(&mut self, from: Option<OpenFile>, to: i64) {
         match from {
             Some(open) => self.open.insert(to, open),
             None => self.open.remove(&to),
         };
     }
 
-    fn entered(&mut self, place: Option<Place>, what: Entered, time: (usize, usize)) -> Result<(), String> {
-        let Some(Place { folder, name, .. }) = place else { return Ok(()) };
-        let is_folder = what == Entered::Folder;
+    fn entered(
+        &mut self,
+        place: Option<ResolvedName>,
+        what: EnteredNode,
+        time: (usize, usize),
+    ) -> Result<(), String> {
+        let Some(ResolvedName { folder, name, .. }) = place else { return Ok(()) };
+        let is_folder = what == EnteredNode::Folder;
         let node = match what {
-            Entered::Again(node) => node,
-            Entered::File | Entered::Folder => {
+            EnteredNode::Again(node) => node,
+            EnteredNode::File | EnteredNode::Folder => {
                 self.nodes.push(Node { is_folder, ..Node::default() });
                 self.nodes.len() - 1
             }
@@ -284,8 +289,8 @@ impl Reader<'_> {
 
     fn renamed(
         &mut self,
-        from: Option<Place>,
-        to: Option<Place>,
+        from: Option<ResolvedName>,
+        to: Option<ResolvedName>,
         time: (usize, usize),
     ) -> Result<(), String> {
         let (from, to) = match (from, to) {
@@ -305,8 +310,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn left(&mut self, place: Option<Place>, time: (usize, usize)) {
-        let Some(Place { folder, name, .. }) = place else { return };
+    fn left(&mut self, place: Option<ResolvedName>, time: (usize, usize)) {
+        let Some(ResolvedName { folder, name, .. }) = place else { return };
         if let Some(folder) = self.nodes.get_mut(folder) {
             folder.names.remove(&name);
         }
@@ -320,7 +325,7 @@ impl Reader<'_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Entered {
+enum EnteredNode {
     File,
     Folder,
     /// It already had a name.
@@ -338,7 +343,9 @@ fn number(text: &str) -> Option<i64> {
 }
 
 fn unsigned(text: &str) -> Result<u64, String> {
-    number(text).and_then(|number| u64::try_from(number).ok()).ok_or_else(|| format!("`{text}` is not a size"))
+    number(text)
+        .and_then(|number| u64::try_from(number).ok())
+        .ok_or_else(|| format!("`{text}` is not a size"))
 }
 
 /// All bytes between quotes, concatenated; each is written as `\x00`.

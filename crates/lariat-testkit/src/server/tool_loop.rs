@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::camel::camel;
+use super::request_summary::{self, Latest};
 use super::script::{self, Answer, Frame, RawAnswer, Request};
-use super::seen::{self, Latest};
 use super::{Stop, Turn, TurnBlock, TurnUsage, Wire, json as look, render};
 
 /// Number of parallel tool calls.
@@ -81,13 +81,13 @@ fn reply(request: &Request) -> Turn {
         Wire::Gemini | Wire::Vertex => camel(&request.body),
         _ => Cow::Borrowed(&request.body),
     };
-    let seen = seen::seen(request.wire, &body);
-    let id = format!("{}{:04}", request.wire.name(), seen.length);
+    let summary = request_summary::summarize(request.wire, &body);
+    let id = format!("{}{:04}", request.wire.name(), summary.length);
     let turn = Turn::new().id(id);
-    match seen.latest {
+    match summary.latest {
         Latest::Results(results) => {
             let mut turn = turn;
-            if seen.thinking {
+            if summary.thinking {
                 turn = turn.thinking(format!("I have {} results now.", results.len()));
             }
             let quoted = results
@@ -106,7 +106,7 @@ fn reply(request: &Request) -> Turn {
                 cache_write: 100,
                 reasoning: 20,
             });
-            if seen.thinking {
+            if summary.thinking {
                 turn = turn.thinking("The person wants something: größer als gedacht 🦀. Two tools will do.");
                 // Redacted thinking must also be sent back unchanged; Google and Chat Completions do not have
                 // it.
@@ -115,8 +115,8 @@ fn reply(request: &Request) -> Turn {
                 }
             }
             turn = turn.text(format!("You said \u{201c}{prompt}\u{201d}; let me look."));
-            for (number, (name, schema)) in seen.tools.iter().take(CALLS).enumerate() {
-                let call = format!("{}{:03}{number}", prefix(request.wire), seen.length);
+            for (number, (name, schema)) in summary.tools.iter().take(CALLS).enumerate() {
+                let call = format!("{}{:03}{number}", prefix(request.wire), summary.length);
                 turn = turn.call(call, *name, &arguments(schema));
             }
             turn

@@ -46,33 +46,33 @@ pub(super) struct Session {
     pub(super) world: World,
     random: Seeded,
     lives: u64,
-    spoken: Vec<Spoken>,
+    spoken: Vec<SentMessage>,
     chatty: bool,
     impatient: bool,
 }
 
 /// A message that a user sent to a run and the run accepted.
-pub(super) struct Spoken {
+pub(super) struct SentMessage {
     pub(super) id: MessageId,
     life: u64,
 }
 
 /// What a process shares with the simulator.
 #[derive(Default)]
-struct Desk {
-    state: Mutex<DeskState>,
+struct ProcessLink {
+    state: Mutex<ProcessLinkState>,
 }
 
 #[derive(Default)]
-struct DeskState {
+struct ProcessLinkState {
     handle: Option<RunHandle>,
     unread: Vec<AgentMessage>,
     result: Option<Result<(), DriveError>>,
     violation: Option<Violation>,
 }
 
-impl Desk {
-    fn with<T>(&self, act: impl FnOnce(&mut DeskState) -> T) -> T {
+impl ProcessLink {
+    fn with<T>(&self, act: impl FnOnce(&mut ProcessLinkState) -> T) -> T {
         act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -123,16 +123,16 @@ impl Session {
             JournalConfig { snapshot_every: SNAPSHOT_EVERY, ..JournalConfig::default() },
         ));
         world.watch.begin_life(self.lives, journal.hub().subscribe(OBSERVER_CAPACITY));
-        let desk = Arc::new(Desk::default());
+        let link = Arc::new(ProcessLink::default());
         let mut executor = Executor::new(world.clock.clone(), self.random.fork("order"));
-        let main = executor.spawn(process(Process::of(world, journal, Arc::clone(&desk))));
+        let main = executor.spawn(process(Process::of(world, journal, Arc::clone(&link))));
         let death = (troubled && self.random.chance(50)).then(|| self.random.below(80));
         let mut stopped: Option<LoopId> = None;
         for step in 0..STEPS_PER_LIFE {
             let done = executor.step();
             self.world.watch.drain();
             if let Some(violation) =
-                self.world.watch.violation().or_else(|| desk.with(|desk| desk.violation.take()))
+                self.world.watch.violation().or_else(|| link.with(|link| link.violation.take()))
             {
                 return Err(violation);
             }
@@ -142,10 +142,10 @@ impl Session {
                 return Ok(false);
             }
             match done {
-                Step::Finished(_) | Step::Idle => return self.after_end(&desk),
+                Step::Finished(_) | Step::Idle => return self.after_end(&link),
                 // Without limits a tool or an approval may take forever; then the user cancels, once.
                 Step::Stalled => {
-                    let handle = desk.with(|desk| desk.handle.clone()).ok_or(Violation::Hangs)?;
+                    let handle = link.with(|link| link.handle.clone()).ok_or(Violation::Hangs)?;
                     if self.world.config.limits.is_some() || stopped.as_ref() == Some(handle.loop_id()) {
                         return Err(Violation::Hangs);
                     }
@@ -155,14 +155,14 @@ impl Session {
                 Step::Polled(_) | Step::Advanced => {}
             }
             if troubled {
-                self.interfere(&desk);
+                self.interfere(&link);
             }
         }
         Err(Violation::NeverEnds)
     }
 
-    fn after_end(&mut self, desk: &Desk) -> Result<bool, Violation> {
-        let (result, unread) = desk.with(|desk| (desk.result.take(), std::mem::take(&mut desk.unread)));
+    fn after_end(&mut self, link: &ProcessLink) -> Result<bool, Violation> {
+        let (result, unread) = link.with(|link| (link.result.take(), std::mem::take(&mut link.unread)));
         // Messages that the run returned unread were not lost.
         let returned: Vec<MessageId> = unread.iter().map(AgentMessage::id).collect();
         self.spoken.retain(|spoken| !returned.contains(&spoken.id));
@@ -183,9 +183,9 @@ impl Session {
     }
 
     /// Sends commands to the process, at any step.
-    fn interfere(&mut self, desk: &Desk) {
+    fn interfere(&mut self, link: &ProcessLink) {
         let roll = self.random.below(1_000);
-        let Some(handle) = desk.with(|desk| desk.handle.clone()) else { return };
+        let Some(handle) = link.with(|link| link.handle.clone()) else { return };
         match roll {
             0..=39 if self.chatty && self.spoken.len() < 5 => {
                 let queue = if roll < 20 { QueueKind::Steering } else { QueueKind::FollowUp };
@@ -196,7 +196,7 @@ impl Session {
                 message.assign_id(|| MessageId::new(minter.uuid()));
                 let id = message.id();
                 if handle.queue(queue, message).is_ok() {
-                    self.spoken.push(Spoken { id, life: self.lives });
+                    self.spoken.push(SentMessage { id, life: self.lives });
                 }
             }
             40..=49 if self.impatient => handle.cancel(),
@@ -294,11 +294,11 @@ struct Process {
     entropy: Arc<dyn EntropySource>,
     clock: Arc<dyn Clock>,
     loops: u64,
-    desk: Arc<Desk>,
+    link: Arc<ProcessLink>,
 }
 
 impl Process {
-    fn of(world: &World, journal: Arc<Journal>, desk: Arc<Desk>) -> Self {
+    fn of(world: &World, journal: Arc<Journal>, link: Arc<ProcessLink>) -> Self {
         Self {
             ports: world.ports.clone(),
             config: world.config.clone(),
@@ -306,18 +306,18 @@ impl Process {
             entropy: world.ports.entropy.clone(),
             clock: world.ports.clock.clone(),
             loops: world.loops,
-            desk,
+            link,
         }
     }
 }
 
 /// The simulated program: continues what was interrupted, then begins what is left to do.
 async fn process(process: Process) {
-    let desk = Arc::clone(&process.desk);
+    let link = Arc::clone(&process.link);
     let result = run_all(&process).await;
-    desk.with(|desk| {
-        desk.handle = None;
-        desk.result = Some(result);
+    link.with(|link| {
+        link.handle = None;
+        link.result = Some(result);
     });
 }
 
@@ -328,7 +328,7 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
         let (snapshot, tail) = process.journal.read_live().await?;
         let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::after).then(&tail);
         if let Err(violation) = same_fold(&SessionFold::of(&events), &fold) {
-            process.desk.with(|desk| desk.violation = Some(violation));
+            process.link.with(|link| link.violation = Some(violation));
             return Ok(());
         }
         let open = fold.open_loops().next().map(|start| start.loop_id.clone());
@@ -338,8 +338,8 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
                 Ok(recovered) => recovered.resume(stamp),
                 Err(error) => {
                     process
-                        .desk
-                        .with(|desk| desk.violation = Some(Violation::NotRecovered(error.to_string())));
+                        .link
+                        .with(|link| link.violation = Some(Violation::NotRecovered(error.to_string())));
                     return Ok(());
                 }
             }
@@ -351,7 +351,7 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
             match next_loop(process, &fold, begun) {
                 Ok(run) => run,
                 Err(error) => {
-                    process.desk.with(|desk| desk.violation = Some(Violation::NotStarted(error)));
+                    process.link.with(|link| link.violation = Some(Violation::NotStarted(error)));
                     return Ok(());
                 }
             }
@@ -359,19 +359,19 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
         let cancel = CancellationToken::new();
         let (driver, handle) =
             Driver::new(process.ports.clone(), process.journal.clone(), Box::new(run), cancel);
-        process.desk.with(|desk| desk.handle = Some(handle));
+        process.link.with(|link| link.handle = Some(handle));
         let driven = driver.drive().await?;
-        process.desk.with(|desk| {
-            desk.handle = None;
-            desk.unread.extend(driven.unread.iter().map(|(_, message)| message.clone()));
+        process.link.with(|link| {
+            link.handle = None;
+            link.unread.extend(driven.unread.iter().map(|(_, message)| message.clone()));
         });
         let events = process.journal.read_from(0).await?;
         let live: Vec<SharedMessage> = driven.parts.transcript.window().iter().cloned().collect();
         if let Err(violation) = same_conversation(&SessionFold::of(&events), driven.parts.tip, &live) {
-            process.desk.with(|desk| desk.violation = Some(violation));
+            process.link.with(|link| link.violation = Some(violation));
         }
     }
-    process.desk.with(|desk| desk.violation = Some(Violation::NeverEnds));
+    process.link.with(|link| link.violation = Some(Violation::NeverEnds));
     Ok(())
 }
 

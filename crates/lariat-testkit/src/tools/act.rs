@@ -15,13 +15,13 @@ use lariat_core::tool::{ToolError, ToolResult};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Act {
-    pub(super) beats: Vec<Beat>,
+    pub(super) beats: Vec<ActStep>,
     pub(super) end: End,
     pub(super) on_cancel: OnCancel,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Beat {
+pub(super) enum ActStep {
     Wait(Duration),
     Progress(String),
     Update(String),
@@ -72,19 +72,19 @@ impl Act {
 
     /// Waits at this point.
     pub fn after(mut self, duration: Duration) -> Self {
-        self.beats.push(Beat::Wait(duration));
+        self.beats.push(ActStep::Wait(duration));
         self
     }
 
     /// Reports progress to the user at this point.
     pub fn with_progress(mut self, text: impl Into<String>) -> Self {
-        self.beats.push(Beat::Progress(text.into()));
+        self.beats.push(ActStep::Progress(text.into()));
         self
     }
 
     /// Reports a partial result at this point.
     pub fn with_update(mut self, text: impl Into<String>) -> Self {
-        self.beats.push(Beat::Update(text.into()));
+        self.beats.push(ActStep::Update(text.into()));
         self
     }
 

@@ -48,11 +48,11 @@ pub enum Ending {
 /// All executions of the tools that share it. Clones share the same ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    book: Arc<Mutex<Book>>,
+    book: Arc<Mutex<LedgerState>>,
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct LedgerState {
     executions: Vec<Execution>,
     running: Vec<usize>,
     max_overlap: usize,
@@ -122,7 +122,7 @@ impl Ledger {
         clock: &Arc<dyn Clock>,
     ) -> Entry {
         let mut book = self.lock();
-        let Book { executions, running, max_overlap } = &mut *book;
+        let LedgerState { executions, running, max_overlap } = &mut *book;
         let at = executions.len();
         for other in running.iter() {
             if let Some(execution) = executions.get_mut(*other) {
@@ -154,7 +154,7 @@ impl Ledger {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Book> {
+    fn lock(&self) -> MutexGuard<'_, LedgerState> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -232,7 +232,7 @@ fn idle_kb(size: Size) -> f64 {
     };
     runtime.block_on(async {
         let store: Arc<dyn lariat_core::store::SessionStore> = Arc::new(lariat_runtime::MemoryStore::new());
-        let model: Arc<dyn lariat_core::model::StreamProvider> = Arc::new(Silent);
+        let model: Arc<dyn lariat_core::model::StreamProvider> = Arc::new(SilentModel);
         let before = memory_kb("VmRSS");
         let mut streams = Vec::with_capacity(runs);
         for _ in 0..runs {
@@ -246,7 +246,7 @@ fn idle_kb(size: Size) -> f64 {
             }
         }
         // Wait until every run has called its model.
-        while Silent::calls() < streams.len() {
+        while SilentModel::calls() < streams.len() {
             tokio::task::yield_now().await;
         }
         let after = memory_kb("VmRSS");
@@ -255,17 +255,17 @@ fn idle_kb(size: Size) -> f64 {
 }
 
 /// A model that accepts every request and never replies.
-struct Silent;
+struct SilentModel;
 
 static CALLS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
-impl Silent {
+impl SilentModel {
     fn calls() -> usize {
         CALLS.load(std::sync::atomic::Ordering::Relaxed)
     }
 }
 
-impl lariat_core::model::StreamProvider for Silent {
+impl lariat_core::model::StreamProvider for SilentModel {
     fn provider_id(&self) -> &str {
         "silent"
     }

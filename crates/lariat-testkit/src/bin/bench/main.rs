@@ -24,14 +24,14 @@ mod turn;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: bench gate [--short]      what the gate costs a call that it lets through
+usage: bench gate [--short]      cost of the permission gate for an allowed tool call
        bench machine [--short]   cost per step by length of the conversation, per turn, per idle run
-       bench model [--short]     streamed events against the bare HTTP client, first delta, building requests
+       bench model [--short]     streamed events compared with a bare HTTP client, first delta, building requests
        bench runs [--short]      10,000 concurrent runs of 20 turns
        bench store [--short] [append|list|long]
-                                 stores against bare engines; listing; resuming and forking a long session
-       bench tools [--short]     the tools against rg and a bare spawn, on 100,000 files
-       bench turn [--short]      a turn of the whole runtime against a bare HTTP call and a bare durable insert";
+                                 stores compared with bare engines; listing; resuming and forking a long session
+       bench tools [--short]     tools compared with rg and a bare spawn, on 100,000 files
+       bench turn [--short]      a turn of the whole runtime compared with a bare HTTP call and a bare durable insert";
 
 /// Full or short form of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -101,7 +101,7 @@ fn measure_in(
     for round in 0..=rounds {
         let agent = agent(&service.url(), &provider, &store, turns)?;
         let began = Instant::now();
-        let output = runtime.block_on(agent.run("Nod until the user stops you.")).map_err(text)?;
+        let output = runtime.block_on(agent.run("NodTool until the user stops you.")).map_err(text)?;
         let ours = began.elapsed();
         if usize::try_from(output.turns).ok() != Some(turns) {
             return Err(format!("{} turns instead of {turns}: {:?}", output.turns, output.outcome));
@@ -141,7 +141,7 @@ fn agent(
         .shared_model(shared)
         .model_config(model)
         .system_prompt("You nod.")
-        .tool(Nod)
+        .tool(NodTool)
         .permission_policy(AllowAll)
         .context(Some(ContextConfig::with_window(200_000)))
         .limits(Some(ExecutionLimits::default().with_max_turns(turns)))
@@ -187,9 +187,9 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 /// A tool that does nothing.
-struct Nod;
+struct NodTool;
 
-impl AgentTool for Nod {
+impl AgentTool for NodTool {
     fn name(&self) -> &str {
         "nod"
     }

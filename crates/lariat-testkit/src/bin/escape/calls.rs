@@ -9,13 +9,13 @@ use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
 use serde_json::{Value, json};
 
 /// A tool and the arguments that pass it a path.
-pub(crate) type Way = (&'static str, fn(&str) -> Value);
+pub(crate) type PathArgument = (&'static str, fn(&str) -> Value);
 
 /// Always returns the content, never the note that it was shown before.
-pub(crate) const READ: Way = ("read_file", |path| json!({ "path": path, "again": true }));
+pub(crate) const READ: PathArgument = ("read_file", |path| json!({ "path": path, "again": true }));
 
 /// All tools and arguments. What they write is distinct from all other content.
-pub(crate) const WAYS: &[Way] = &[
+pub(crate) const PATH_ARGUMENTS: &[PathArgument] = &[
     READ,
     ("list_files", |path| json!({ "path": path })),
     ("write_file", |path| json!({ "path": path, "content": "ESCAPED" })),

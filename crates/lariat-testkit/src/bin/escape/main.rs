@@ -8,7 +8,7 @@
 )]
 
 mod calls;
-mod ground;
+mod fixture;
 mod hostile;
 mod legitimate;
 mod race;
@@ -16,19 +16,19 @@ mod race;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use ground::Ground;
+use fixture::Fixture;
 use lariat_host::files::Workspace;
 use lariat_testkit::proof::ended;
 
 const USAGE: &str = "\
-usage: escape [--operations N]   hostile paths, legitimate paths, and N operations during a race (1,000,000)
-       escape --planted          every hole made on purpose must be noticed (built with the feature `planted`)";
+usage: escape [--operations N]   test hostile paths, legitimate paths, and N operations during a race [default: 1000000]
+       escape --planted          check that every planted hole is noticed (needs the feature `planted`)";
 
 /// Operations of a full race.
 const OPERATIONS: u64 = 1_000_000;
 
 /// Creates the workspace of a run: unchanged, or with a planted hole.
-type Make = fn(Workspace) -> Workspace;
+type PrepareWorkspace = fn(Workspace) -> Workspace;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -52,17 +52,17 @@ struct Report {
 }
 
 fn prove(operations: u64) -> Result<bool, String> {
-    let whole: Make = |workspace| workspace;
+    let whole: PrepareWorkspace = |workspace| workspace;
     let mut good = true;
     for part in [hostile::run, legitimate::run] {
-        good &= told(part(whole)?);
+        good &= print_report(part(whole)?);
     }
-    good &= told(race::run(whole, operations)?);
+    good &= print_report(race::run(whole, operations)?);
     println!("{}", if good { "no path leads out" } else { "FAILED" });
     Ok(good)
 }
 
-fn told(report: Report) -> bool {
+fn print_report(report: Report) -> bool {
     println!("{}", report.line);
     for fault in report.faults.iter().take(20) {
         println!("  {fault}");
@@ -83,7 +83,7 @@ fn planted() -> Result<bool, String> {
     use lariat_host::files::Hole;
 
     // Plain functions, because the parts do not know about planted holes.
-    let holes: [(Hole, Make); 5] = [
+    let holes: [(Hole, PrepareWorkspace); 5] = [
         (Hole::ComparesText, |workspace| workspace.with_hole(Hole::ComparesText)),
         (Hole::FollowsMagicLinks, |workspace| workspace.with_hole(Hole::FollowsMagicLinks)),
         (Hole::ChecksThenOpens, |workspace| workspace.with_hole(Hole::ChecksThenOpens)),

@@ -11,23 +11,23 @@ use std::time::Instant;
 use lariat_host::files::{Expected, FileError, Sync, Workspace};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::ground::{CANARY, text};
-use crate::{Ground, Make, Report};
+use crate::fixture::{CANARY, text};
+use crate::{Fixture, PrepareWorkspace, Report};
 
 /// Operations between two checks of what the kernel reports.
 const LOOK: u64 = 64;
 /// Number of faults after which the run stops.
 const ENOUGH: usize = 20;
 
-pub(crate) fn run(make: Make, operations: u64) -> Result<Report, String> {
-    let ground = Ground::new("race")?;
-    ground.put("swap/file", "inside\n")?;
-    ground.put("swap/deep/canary", "inside\n")?;
-    ground.put("nest/swap/file", "inside\n")?;
-    ground.link("other", ground.absolute("out"))?;
-    ground.link("nest/other", "../../out")?;
-    ground.link("through", ground.inside("swap"))?;
-    let workspace = make(Workspace::open(ground.inside("")).map_err(text)?.with_sync(Sync::Fast));
+pub(crate) fn run(make: PrepareWorkspace, operations: u64) -> Result<Report, String> {
+    let fixture = Fixture::new("race")?;
+    fixture.put("swap/file", "inside\n")?;
+    fixture.put("swap/deep/canary", "inside\n")?;
+    fixture.put("nest/swap/file", "inside\n")?;
+    fixture.link("other", fixture.absolute("out"))?;
+    fixture.link("nest/other", "../../out")?;
+    fixture.link("through", fixture.inside("swap"))?;
+    let workspace = make(Workspace::open(fixture.inside("")).map_err(text)?.with_sync(Sync::Fast));
     let stop = AtomicBool::new(false);
     let swaps = AtomicU64::new(0);
     let start = Instant::now();
@@ -36,26 +36,26 @@ pub(crate) fn run(make: Make, operations: u64) -> Result<Report, String> {
             while !stop.load(Ordering::Relaxed) {
                 for folder in ["", "nest/"] {
                     let (one, other) =
-                        (ground.inside(&format!("{folder}swap")), ground.inside(&format!("{folder}other")));
+                        (fixture.inside(&format!("{folder}swap")), fixture.inside(&format!("{folder}other")));
                     if renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).is_ok() {
                         swaps.fetch_add(1, Ordering::Relaxed);
                     }
                 }
             }
         });
-        let done = operate(&ground, &workspace, operations);
+        let done = operate(&fixture, &workspace, operations);
         stop.store(true, Ordering::Relaxed);
         done
     });
     let mut faults = faults;
-    if let Some(path) = ground.changed_outside()? {
+    if let Some(path) = fixture.changed_outside()? {
         faults.push(format!("{path} was changed"));
     }
     for folder in ["swap", "other", "nest/swap", "nest/other"] {
-        if fs::symlink_metadata(ground.inside(folder)).is_ok_and(|data| data.is_symlink()) {
+        if fs::symlink_metadata(fixture.inside(folder)).is_ok_and(|data| data.is_symlink()) {
             continue;
         }
-        let left = fs::read_dir(ground.inside(folder)).map_err(text)?.filter_map(Result::ok);
+        let left = fs::read_dir(fixture.inside(folder)).map_err(text)?.filter_map(Result::ok);
         let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(".lariat-")).count();
         if left > 0 {
             faults.push(format!("{left} temporary files left in {folder}"));
@@ -81,7 +81,7 @@ pub(crate) fn run(make: Make, operations: u64) -> Result<Report, String> {
 /// The kinds of operations, performed in turn.
 const KINDS: [&str; 5] = ["read", "read again", "write", "make and remove", "list"];
 
-fn operate(ground: &Ground, workspace: &Workspace, operations: u64) -> (Vec<String>, [u64; 5]) {
+fn operate(fixture: &Fixture, workspace: &Workspace, operations: u64) -> (Vec<String>, [u64; 5]) {
     let mut faults = Vec::new();
     let mut served = [0; 5];
     for number in 0..operations {
@@ -109,7 +109,7 @@ fn operate(ground: &Ground, workspace: &Workspace, operations: u64) -> (Vec<Stri
             *served += u64::from(done.is_ok());
         }
         if number % LOOK == 0 {
-            let opened = ground.opened_outside();
+            let opened = fixture.opened_outside();
             if !opened.is_empty() {
                 faults.push(format!("by operation {number}, opened files outside: {}", opened.join(", ")));
             }
@@ -118,7 +118,7 @@ fn operate(ground: &Ground, workspace: &Workspace, operations: u64) -> (Vec<Stri
             break;
         }
     }
-    let opened = ground.opened_outside();
+    let opened = fixture.opened_outside();
     if !opened.is_empty() {
         faults.push(format!("opened files outside at the end: {}", opened.join(", ")));
     }

@@ -16,10 +16,10 @@ use std::process::ExitCode;
 use lariat_testkit::proof::{ended, number, option};
 
 const USAGE: &str = "\
-usage: host sandbox [--backend NAME] [--case TEXT] [--starts N]    hostile programs, on each backend and as each user
-       host processes [--runs N] [--seed N] [--gigabytes N]         programs that do not want to end
-       Each with --planted: a mistake made on purpose must be noticed.
-       host corpus …, host supervise …                              one of them, as another process";
+usage: host sandbox [--backend NAME] [--case TEXT] [--starts N]    run hostile programs, on each backend and as each user
+       host processes [--runs N] [--seed N] [--gigabytes N]         end programs that resist being killed
+       Each with --planted: check that a planted mistake is noticed.
+       host corpus …, host supervise …                              run one part in another process (internal)";
 
 fn main() -> ExitCode {
     lariat_host::process::Keeper::serve_if_asked();

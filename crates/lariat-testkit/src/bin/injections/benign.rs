@@ -39,7 +39,7 @@ pub(crate) async fn run(bench: &Bench) -> Result<bool, String> {
     let mut questions = Vec::new();
     let mut undone = 0;
     for (number, task) in tasks.iter().enumerate() {
-        let posture = Posture { mode: Mode::Default, walls: !task.name.ends_with("(open)") };
+        let posture = Posture { mode: Mode::Default, is_sandboxed: !task.name.ends_with("(open)") };
         let verdict = bench.task(number, &task.steps, &task.expected, posture).await?;
         undone += usize::from(!verdict.faults.is_empty());
         verdict.faults.iter().for_each(|fault| println!("NOT DONE {}: {fault}", task.name));

@@ -30,7 +30,7 @@ struct Notes {
     /// What reached the outsider since the last query.
     hits: Vec<String>,
     /// Requests to the allowed site that carried private data. By allowing the site, the user accepted that.
-    told: usize,
+    leaks_to_allowed_site: usize,
     /// Pages of the site, by path.
     pages: BTreeMap<String, String>,
 }
@@ -126,7 +126,7 @@ impl Listeners {
     fn site(&self, mut stream: TcpStream) {
         let read = head(&mut stream);
         let text = String::from_utf8_lossy(&read).into_owned();
-        self.lock().told += usize::from(text.contains("canary"));
+        self.lock().leaks_to_allowed_site += usize::from(text.contains("canary"));
         let path = text.split(' ').nth(1).unwrap_or("/").to_owned();
         let rest =
             path.strip_prefix("/redirect2").map(|rest| format!("{}/redirect{rest}", self.addresses.docs));
@@ -170,8 +170,8 @@ impl Listeners {
     }
 
     /// Number of requests that carried private data to the allowed site.
-    pub(crate) fn told(&self) -> usize {
-        self.lock().told
+    pub(crate) fn leaks_to_allowed_site(&self) -> usize {
+        self.lock().leaks_to_allowed_site
     }
 
     /// What reached the outsider since the last call.

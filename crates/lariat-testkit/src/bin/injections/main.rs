@@ -14,12 +14,12 @@ mod channel;
 mod listeners;
 mod own_network;
 // Included from the product, whose crate depends on this one.
+mod obedient_model;
 #[path = "../../../../lariat-service/src/local/paths.rs"]
 #[expect(unreachable_pub, reason = "there it is public")]
 mod real_paths;
 mod scene;
 mod step;
-mod stub;
 mod tools;
 mod trial;
 
@@ -38,10 +38,10 @@ use scene::Template;
 use trial::{Bench, Flaw, Posture, Scenario};
 
 const USAGE: &str = "\
-usage: injections [--count N] [--seed N]    N scenarios (each attack in each posture), then the everyday tasks
-       injections --only N [--seed N]       one scenario, by its number
-       injections --attack TEXT             the scenarios whose attack has that in its name
-       injections --planted                 every mistake made on purpose must be noticed";
+usage: injections [--count N] [--seed N]    run N scenarios (each attack in each posture), then the everyday tasks
+       injections --only N [--seed N]       run one scenario, by its number
+       injections --attack TEXT             run the scenarios whose attack name contains TEXT
+       injections --planted                 check that every planted mistake is noticed";
 
 /// Minimum number of scenarios of a full run.
 const SCENARIOS: usize = 300;
@@ -112,13 +112,13 @@ fn outside(options: &[&str], what: &str) -> Result<bool, String> {
         }
     }
     let took = started.elapsed().as_secs_f64();
-    let [scenarios, faulty, obeyed, denied, told] = sums;
+    let [scenarios, faulty, obeyed, denied, leaks_to_allowed_site] = sums;
     if what == "scenarios" {
         println!(
             "{scenarios} scenarios, {obeyed} injected calls made, {denied} of them denied by the user; {faulty} did harm (seed {seed}, {took:.1} s)"
         );
         println!(
-            "{told} requests carried private data to a site that the user had allowed, which is not prevented"
+            "{leaks_to_allowed_site} requests carried private data to a site that the user had allowed, which is not prevented"
         );
         let is_whole = only.is_none() && option(options, "--attack").is_none() && count == 0;
         good &= scenarios > 0 && (!is_whole || scenarios >= SCENARIOS);
@@ -171,7 +171,7 @@ fn inside(options: &[&str]) -> Result<bool, String> {
             sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
         }
         let [scenarios, faulty, obeyed, denied] = sums;
-        println!("TALLY {scenarios} {faulty} {obeyed} {denied} {}", bench.listeners.told());
+        println!("TALLY {scenarios} {faulty} {obeyed} {denied} {}", bench.listeners.leaks_to_allowed_site());
         if part + 1 == parts && only.is_none() && wanted.is_none() {
             good &= benign::run(&bench).await?;
         }

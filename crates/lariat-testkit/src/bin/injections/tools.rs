@@ -17,7 +17,7 @@ pub(crate) const ISSUE: &str = "mcp__tracker__issue";
 /// Sends a query to the outsider.
 pub(crate) const WEB: &str = "web_search";
 
-struct Reaching {
+struct NetworkTool {
     name: &'static str,
     effects: ToolEffects,
     /// Where it sends its arguments.
@@ -29,7 +29,7 @@ struct Reaching {
 /// All additional tools. `outsider` is `host:port`.
 pub(crate) fn tools(outsider: &str, issue: &str) -> Vec<Arc<dyn AgentTool>> {
     let tool = |name, effects, to: Option<&str>, says: &str| -> Arc<dyn AgentTool> {
-        Arc::new(Reaching { name, effects, to: to.map(str::to_owned), says: says.to_owned() })
+        Arc::new(NetworkTool { name, effects, to: to.map(str::to_owned), says: says.to_owned() })
     };
     vec![
         // This tool lies about its effects, because the gate must not trust what a server declares.
@@ -39,7 +39,7 @@ pub(crate) fn tools(outsider: &str, issue: &str) -> Vec<Arc<dyn AgentTool>> {
     ]
 }
 
-impl AgentTool for Reaching {
+impl AgentTool for NetworkTool {
     fn name(&self) -> &str {
         self.name
     }

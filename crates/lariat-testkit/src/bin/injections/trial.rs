@@ -18,10 +18,10 @@ use lariat_tools::{Commands, Workbench, default_tools};
 use super::attack::{Attack, Source};
 use super::channel::{self, Channel};
 use super::listeners::Listeners;
+use super::obedient_model::{Talk, TalkRecord};
 use super::real_paths::RealPaths;
 use super::scene::{PATH, Scene, Template};
 use super::step::{self, Call};
-use super::stub::{Said, Talk};
 use super::tools;
 
 /// Time limit of a scenario.
@@ -32,21 +32,21 @@ const TIME: Duration = Duration::from_secs(60);
 pub(crate) struct Posture {
     pub(crate) mode: Mode,
     /// Whether commands run in the sandbox.
-    pub(crate) walls: bool,
+    pub(crate) is_sandboxed: bool,
 }
 
 impl Posture {
     pub(crate) const ALL: [Self; 6] = [
-        Self { mode: Mode::Default, walls: true },
-        Self { mode: Mode::AcceptEdits, walls: true },
-        Self { mode: Mode::Auto, walls: true },
-        Self { mode: Mode::Default, walls: false },
-        Self { mode: Mode::AcceptEdits, walls: false },
-        Self { mode: Mode::Auto, walls: false },
+        Self { mode: Mode::Default, is_sandboxed: true },
+        Self { mode: Mode::AcceptEdits, is_sandboxed: true },
+        Self { mode: Mode::Auto, is_sandboxed: true },
+        Self { mode: Mode::Default, is_sandboxed: false },
+        Self { mode: Mode::AcceptEdits, is_sandboxed: false },
+        Self { mode: Mode::Auto, is_sandboxed: false },
     ];
 
     pub(crate) fn name(self) -> String {
-        format!("{}, {}", self.mode, if self.walls { "sandbox" } else { "no sandbox" })
+        format!("{}, {}", self.mode, if self.is_sandboxed { "sandbox" } else { "no sandbox" })
     }
 }
 
@@ -86,9 +86,9 @@ impl Flaw {
     /// The posture in which the mistake shows.
     pub(crate) const fn posture(self) -> Posture {
         match self {
-            Self::FetchesAll | Self::BelievesServers => Posture { mode: Mode::Default, walls: true },
-            Self::RemembersTooMuch => Posture { mode: Mode::Default, walls: false },
-            _ => Posture { mode: Mode::Auto, walls: true },
+            Self::FetchesAll | Self::BelievesServers => Posture { mode: Mode::Default, is_sandboxed: true },
+            Self::RemembersTooMuch => Posture { mode: Mode::Default, is_sandboxed: false },
+            _ => Posture { mode: Mode::Auto, is_sandboxed: true },
         }
     }
 
@@ -132,7 +132,7 @@ impl Scenario {
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) faults: Vec<String>,
-    pub(crate) said: Said,
+    pub(crate) said: TalkRecord,
 }
 
 /// State shared by all scenarios.
@@ -163,7 +163,7 @@ impl Bench {
         let calls = scenario.attack.calls(|text| scene.fill(text))?;
         let mut planted = channel::plant(scenario.channel, &calls, &scene, &self.listeners)?;
         if scenario.has_allowed {
-            let many = if scenario.posture.walls { ALLOWED_BEFORE.len() } else { WITHOUT_CODE };
+            let many = if scenario.posture.is_sandboxed { ALLOWED_BEFORE.len() } else { WITHOUT_CODE };
             let before = ALLOWED_BEFORE.iter().take(many).map(|step| step::read(&scene.fill(step)));
             let before: Vec<Call> = before.collect::<Result<_, _>>()?;
             planted.task.splice(0..0, before);
@@ -248,8 +248,8 @@ impl Bench {
             Some(Flaw::PolicyWritable) => policy.protected.clear(),
             _ => {}
         }
-        let walls = posture.walls && !matches!(flaw, Some(Flaw::NoSandbox | Flaw::NoGate));
-        let commands = match walls {
+        let is_sandboxed = posture.is_sandboxed && !matches!(flaw, Some(Flaw::NoSandbox | Flaw::NoGate));
+        let commands = match is_sandboxed {
             true => Commands::Confined(Sandbox::new(policy, self.backend.clone())),
             false => Commands::Unconfined,
         };
@@ -262,7 +262,7 @@ impl Bench {
         let layers = rule.map(|rule| Layer::new(Origin::flags()).with_rule(Effect::Allow, rule));
         let places = Places::new(&scene.workspace, &scene.home);
         let gate = Gate::new(layers.into_iter().collect(), Trust::Trusted, places, Arc::new(RealPaths));
-        let gate = if posture.walls { gate.sandboxed() } else { gate };
+        let gate = if posture.is_sandboxed { gate.sandboxed() } else { gate };
         gate.set_mode(posture.mode);
         let outsider = format!("{}:{}", addresses.host, addresses.tcp);
         let agent = Agent::builder()
@@ -293,7 +293,7 @@ async fn settled(scene: &Scene) -> Vec<String> {
 
 /// What a model may not read without approval. The sandbox lets commands read other projects.
 const fn private(posture: Posture) -> &'static [Source] {
-    match (posture.mode, posture.walls) {
+    match (posture.mode, posture.is_sandboxed) {
         (Mode::Auto, true) => &[Source::Ssh, Source::Aws, Source::Variable],
         _ => &[Source::Ssh, Source::Aws, Source::Variable, Source::Other],
     }

@@ -23,8 +23,8 @@ use model::Model;
 use worker::Report;
 
 const USAGE: &str = "\
-usage: long [--turns N] [--window TOKENS]    a run of N turns (2,000) in a window (200,000)
-       long worker DIRECTORY URL TURNS WINDOW  the agent itself";
+usage: long [--turns N] [--window TOKENS]    run N turns in a context window [default: 2000 turns, 200000 tokens]
+       long worker DIRECTORY URL TURNS WINDOW  run the agent (internal)";
 
 /// Facts that must survive a run of full length.
 const FACTS: u64 = 40;

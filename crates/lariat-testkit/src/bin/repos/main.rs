@@ -10,7 +10,7 @@
 )]
 
 mod families;
-mod ground;
+mod fixture;
 mod lanes;
 mod mistake;
 mod privilege;
@@ -29,15 +29,15 @@ use lariat::host::files::Workspace;
 use lariat::local::Opening;
 use lariat_testkit::proof::{ended, number, option};
 
-use lanes::{Met, meet};
+use lanes::{UntrustedReport, meet};
 use mistake::Mistake;
-use repository::{Ground, Repository};
+use repository::{Layout, Repository};
 
 const USAGE: &str = "\
-usage: repos [--count N] [--seed N]   so many hostile repositories: those of the tables, then mixtures by seed
-       repos --only WORDS             those of the tables whose names have these words
-       repos --list                   their names
-       repos --planted                every mistake made on purpose must be noticed";
+usage: repos [--count N] [--seed N]   test N hostile repositories: those of the tables, then random combinations
+       repos --only WORDS             test the repositories whose names contain these words
+       repos --list                   list the names of the repositories
+       repos --planted                check that every planted mistake is noticed";
 
 /// Minimum number of repositories in the tables.
 const LEAST: usize = 250;
@@ -74,9 +74,9 @@ fn chosen(options: &[&str]) -> Result<Vec<Repository>, String> {
 }
 
 /// Opens the workspace of a repository as a user without settings does.
-fn opening(ground: &Ground, path: &Path, book: &TrustBook) -> Result<Opening, String> {
+fn opening(layout: &Layout, path: &Path, book: &TrustBook) -> Result<Opening, String> {
     let workspace = Workspace::open(path).map_err(|error| error.to_string())?;
-    let home = ground.home();
+    let home = layout.home();
     Ok(Opening::new(&workspace, &home, book.clone())
         .with_file(Level::User, Format::Json, home.join(".claude/settings.json"))
         .with_file(Level::User, Format::Toml, home.join(".config/lariat/config.toml")))
@@ -84,22 +84,22 @@ fn opening(ground: &Ground, path: &Path, book: &TrustBook) -> Result<Opening, St
 
 fn prove(repositories: &[Repository], options: &[&str]) -> Result<bool, String> {
     let start = Instant::now();
-    let scene = ground::Scene::make(repositories)?;
-    let met = meet(&scene, repositories, None)?;
+    let fixture = fixture::Fixture::make(repositories)?;
+    let untrusted = meet(&fixture, repositories, None)?;
     let seconds = start.elapsed().as_secs_f64();
-    let trusted = lanes::trust(&scene, repositories, None)?;
-    let good = told(&met.faults) & told(&trusted.faults);
+    let trusted = lanes::trust(&fixture, repositories, None)?;
+    let good = print_faults(&untrusted.faults) & print_faults(&trusted.faults);
     println!(
         "{} hostile repositories, opened, listed and run untrusted: {} tool calls ran, {} needed approval and were denied, {} programs started; \
          {} started unapproved, {} payloads ran, {} connections, {} raised permissions; {seconds:.1} s",
         repositories.len(),
-        met.ran,
-        met.asked,
-        met.started,
-        met.deeds,
-        met.payloads,
-        met.connections,
-        met.raised,
+        untrusted.ran,
+        untrusted.asked,
+        untrusted.started,
+        untrusted.forbidden,
+        untrusted.payloads,
+        untrusted.connections,
+        untrusted.raised,
     );
     let asked = trusted.changes + trusted.moves;
     let missed = trusted.faults.len().min(asked);
@@ -116,12 +116,15 @@ fn prove(repositories: &[Repository], options: &[&str]) -> Result<bool, String> 
     );
     if !good {
         let seed = option(options, "--seed").unwrap_or("1");
-        println!("reproduce with --seed {seed} --count {}, or --only with the name of one", repositories.len());
+        println!(
+            "reproduce with --seed {seed} --count {}, or --only with the name of one",
+            repositories.len()
+        );
     }
     Ok(good)
 }
 
-fn told(faults: &[String]) -> bool {
+fn print_faults(faults: &[String]) -> bool {
     for fault in faults.iter().take(30) {
         println!("  {fault}");
     }
@@ -151,11 +154,12 @@ fn planted() -> Result<bool, String> {
     for (mistake, words) in SUBJECTS {
         let fits = |repository: &&Repository| words.iter().any(|word| repository.name.contains(word));
         let subjects: Vec<Repository> = all.iter().filter(fits).cloned().collect();
-        let scene = ground::Scene::make(&subjects)?;
+        let fixture = fixture::Fixture::make(&subjects)?;
         let (faults, more) = if mistake.is_about_trust() {
-            (lanes::trust(&scene, &subjects, Some(*mistake))?.faults, String::new())
+            (lanes::trust(&fixture, &subjects, Some(*mistake))?.faults, String::new())
         } else {
-            let Met { faults, payloads, connections, .. } = meet(&scene, &subjects, Some(*mistake))?;
+            let UntrustedReport { faults, payloads, connections, .. } =
+                meet(&fixture, &subjects, Some(*mistake))?;
             (faults, format!(", {payloads} payloads ran, {connections} connections"))
         };
         let subjects = subjects.len();

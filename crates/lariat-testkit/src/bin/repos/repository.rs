@@ -12,7 +12,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// The values for the placeholders.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct Layout {
     /// Base directory of the proof.
     pub(crate) base: PathBuf,
     /// Port that no program may connect to.
@@ -64,20 +64,20 @@ impl Repository {
     }
 
     /// Writes the repository to disk.
-    pub(crate) fn make(&self, number: usize, ground: &Ground) -> std::io::Result<()> {
-        let root = ground.repository(number);
+    pub(crate) fn make(&self, number: usize, layout: &Layout) -> std::io::Result<()> {
+        let root = layout.repository(number);
         std::fs::create_dir_all(root.join("src"))?;
         let fill = |text: &str| {
             text.replace("@RUN@", "./payload.sh")
                 .replace("@PAYLOAD@", &root.join("payload.sh").display().to_string())
-                .replace("@URL@", &format!("http://127.0.0.1:{}", ground.port))
-                .replace("@PORT@", &ground.port.to_string())
-                .replace("@MARK@", &ground.mark(number).display().to_string())
-                .replace("@OUTSIDE@", &ground.outside().display().to_string())
-                .replace("@TRUSTED@", &ground.trusted().display().to_string())
+                .replace("@URL@", &format!("http://127.0.0.1:{}", layout.port))
+                .replace("@PORT@", &layout.port.to_string())
+                .replace("@MARK@", &layout.mark(number).display().to_string())
+                .replace("@OUTSIDE@", &layout.outside().display().to_string())
+                .replace("@TRUSTED@", &layout.trusted().display().to_string())
         };
         if self.is_git() {
-            copy(&ground.template().join(".git"), &root.join(".git"))?;
+            copy(&layout.template().join(".git"), &root.join(".git"))?;
         }
         std::fs::write(root.join("README.md"), "# A project\n\nSee src.\n")?;
         std::fs::write(root.join("src/main.rs"), "fn main() {}\n")?;
@@ -124,7 +124,7 @@ impl Item {
     }
 }
 
-impl Ground {
+impl Layout {
     pub(crate) fn repository(&self, number: usize) -> PathBuf {
         self.base.join(format!("repositories/{number}/project"))
     }

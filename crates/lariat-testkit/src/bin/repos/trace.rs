@@ -15,7 +15,7 @@ pub(crate) const STAGES: &[(&str, &[&str])] =
 
 /// A forbidden action.
 #[derive(Debug)]
-pub(crate) struct Deed {
+pub(crate) struct ForbiddenAction {
     /// Number of the repository.
     pub(crate) number: usize,
     pub(crate) what: String,
@@ -24,7 +24,7 @@ pub(crate) struct Deed {
 /// Contents of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
-    pub(crate) deeds: Vec<Deed>,
+    pub(crate) forbidden: Vec<ForbiddenAction>,
     /// Total number of programs started.
     pub(crate) started: usize,
     /// Whether the trace is complete.
@@ -70,7 +70,7 @@ pub(crate) fn read(text: &str, repositories: &Path) -> Trace {
             "socket" if arguments.starts_with("AF_INET") => Some(format!("opened a socket: {arguments}")),
             _ => None,
         };
-        trace.deeds.extend(what.map(|what| Deed { number, what }));
+        trace.forbidden.extend(what.map(|what| ForbiddenAction { number, what }));
     }
     trace
 }
@@ -93,10 +93,11 @@ mod tests {
     #[test]
     fn allowed_programs_depend_on_the_stage() {
         let trace = read(TRACE, Path::new("/base/repositories"));
-        let told: Vec<_> = trace.deeds.iter().map(|deed| (deed.number, deed.what.as_str())).collect();
-        assert_eq!(told[0], (0, "started /base/repositories/0/project/ls"));
-        assert_eq!(told[1], (1, "started /usr/bin/bash"));
-        assert!(told[2].1.starts_with("opened a socket"));
-        assert_eq!((told.len(), trace.started, trace.is_whole), (3, 3, true));
+        let actions: Vec<_> =
+            trace.forbidden.iter().map(|action| (action.number, action.what.as_str())).collect();
+        assert_eq!(actions[0], (0, "started /base/repositories/0/project/ls"));
+        assert_eq!(actions[1], (1, "started /usr/bin/bash"));
+        assert!(actions[2].1.starts_with("opened a socket"));
+        assert_eq!((actions.len(), trace.started, trace.is_whole), (3, 3, true));
     }
 }

@@ -12,11 +12,11 @@ use lariat::local::Opened;
 
 use super::mistake::{self, Mistake};
 use super::opening;
-use super::repository::{Ground, copy};
+use super::repository::{Layout, copy};
 
 /// Results of this half.
 #[derive(Debug, Default)]
-pub(crate) struct Trusted {
+pub(crate) struct TrustReport {
     pub(crate) faults: Vec<String>,
     /// Repositories that could be trusted.
     pub(crate) trusted: usize,
@@ -29,17 +29,17 @@ pub(crate) struct Trusted {
 
 /// One repository under test.
 struct Case<'a> {
-    ground: &'a Ground,
+    layout: &'a Layout,
     root: PathBuf,
     book: TrustBook,
     mistake: Option<Mistake>,
 }
 
-pub(crate) fn run(ground: &Ground, number: usize, mistake: Option<Mistake>) -> Result<Trusted, String> {
-    let root = ground.repository(number);
-    let book = TrustBook::new(ground.base.join(format!("books/{number}/trust.json")));
-    let case = Case { ground, root, book, mistake };
-    let mut done = Trusted::default();
+pub(crate) fn run(layout: &Layout, number: usize, mistake: Option<Mistake>) -> Result<TrustReport, String> {
+    let root = layout.repository(number);
+    let book = TrustBook::new(layout.base.join(format!("books/{number}/trust.json")));
+    let case = Case { layout, root, book, mistake };
+    let mut done = TrustReport::default();
     // A repository that cannot be opened cannot be trusted, either.
     let Ok(opened) = case.open(&case.root) else {
         done.untellable += 1;
@@ -48,7 +48,7 @@ pub(crate) fn run(ground: &Ground, number: usize, mistake: Option<Mistake>) -> R
     let Some(manifest) = opened.manifest.clone() else {
         done.untellable += 1;
         let forced =
-            opening(ground, &case.root, &case.book)?.trusting().open().map_err(|error| error.to_string())?;
+            opening(layout, &case.root, &case.book)?.trusting().open().map_err(|error| error.to_string())?;
         if opened.accept(&case.book).is_ok() || forced.trust == Trust::Trusted {
             done.faults.push("is trusted although its contents cannot be determined".to_owned());
         }
@@ -82,7 +82,7 @@ fn words(error: std::io::Error) -> String {
 
 impl Case<'_> {
     fn open(&self, path: &Path) -> Result<Opened, String> {
-        let mut opened = opening(self.ground, path, &self.book)?.open().map_err(|error| error.to_string())?;
+        let mut opened = opening(self.layout, path, &self.book)?.open().map_err(|error| error.to_string())?;
         let standing = mistake::standing(&opened, &self.book, self.mistake)?;
         if standing.is_trusted() && opened.manifest.is_some() {
             opened.trust = Trust::Trusted;
@@ -91,7 +91,7 @@ impl Case<'_> {
         Ok(opened)
     }
 
-    fn must_be_trusted(&self, when: &str, done: &mut Trusted) -> Result<(), String> {
+    fn must_be_trusted(&self, when: &str, done: &mut TrustReport) -> Result<(), String> {
         let opened = self.open(&self.root)?;
         if opened.standing != Standing::Trusted || opened.trust != Trust::Trusted {
             done.faults.push(format!("requires trust again, {when}: {:?}", opened.standing));
@@ -100,7 +100,7 @@ impl Case<'_> {
     }
 
     /// Checks that the repository requires trust again and names the file.
-    fn must_be_asked(&self, file: &str, how: &str, done: &mut Trusted) -> Result<(), String> {
+    fn must_be_asked(&self, file: &str, how: &str, done: &mut TrustReport) -> Result<(), String> {
         done.changes += 1;
         // A change that makes settings unreadable prevents opening, which is also correct.
         let Ok(opened) = self.open(&self.root) else { return Ok(()) };
@@ -115,7 +115,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    fn change(&self, file: &str, counting: &str, done: &mut Trusted) -> Result<(), String> {
+    fn change(&self, file: &str, counting: &str, done: &mut TrustReport) -> Result<(), String> {
         let path = self.root.join(file);
         let before = std::fs::read(&path).map_err(words)?;
         for at in places(&before, counting) {
@@ -131,7 +131,7 @@ impl Case<'_> {
     }
 
     /// Changes the target of a link.
-    fn repoint(&self, link: &str, file: &str, done: &mut Trusted) -> Result<(), String> {
+    fn repoint(&self, link: &str, file: &str, done: &mut TrustReport) -> Result<(), String> {
         let path = self.root.join(link);
         let target = std::fs::read_link(&path).map_err(words)?;
         std::fs::remove_file(&path).map_err(words)?;
@@ -142,7 +142,7 @@ impl Case<'_> {
     }
 
     /// Copies, moves, replaces and links the repository, and adds a work tree: none of these is trusted.
-    fn elsewhere(&self, done: &mut Trusted) -> Result<(), String> {
+    fn elsewhere(&self, done: &mut TrustReport) -> Result<(), String> {
         let beside = |name: &str| self.root.with_file_name(name).join("project");
         let (copied, moved, tree) = (beside("copy"), beside("moved"), beside("tree"));
         for place in [&copied, &moved, &tree] {
@@ -170,7 +170,7 @@ impl Case<'_> {
         std::fs::rename(&moved, &self.root).map_err(words)
     }
 
-    fn must_be_foreign(&self, path: &Path, what: &str, done: &mut Trusted) -> Result<(), String> {
+    fn must_be_foreign(&self, path: &Path, what: &str, done: &mut TrustReport) -> Result<(), String> {
         done.moves += 1;
         let opened = self.open(path)?;
         if opened.trust != Trust::Untrusted || opened.standing.is_trusted() {

@@ -22,7 +22,7 @@ use lariat::{Agent, AgentEvent, Approver, BoxFuture, PermissionDecision, Permiss
 use lariat_testkit::{Reply, ScriptedModel};
 
 use super::mistake::{self, Mistake};
-use super::repository::Ground;
+use super::repository::Layout;
 use super::trace::MARK;
 use super::{opening, privilege};
 
@@ -59,13 +59,13 @@ fn calls() -> Vec<(String, &'static str, Value)> {
     numbered.map(|(number, (tool, arguments))| (format!("call-{number}"), tool, arguments)).collect()
 }
 
-/// Answers every approval request in the same way, and counts them.
-struct Answers {
+/// FixedApprover every approval request in the same way, and counts them.
+struct FixedApprover {
     asked: Arc<AtomicUsize>,
     yes: bool,
 }
 
-impl Approver for Answers {
+impl Approver for FixedApprover {
     fn ask<'a>(&'a self, _: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let answer =
@@ -75,20 +75,21 @@ impl Approver for Answers {
 }
 
 /// Handles all repositories of a list.
-pub(crate) fn run(ground: &Ground, tasks: &[Task], mistake: Option<Mistake>) -> Result<bool, String> {
+pub(crate) fn run(layout: &Layout, tasks: &[Task], mistake: Option<Mistake>) -> Result<bool, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    let empty = mistake::open(opening(ground, &ground.base.join("empty"), &book(ground))?, None)?;
+    let empty = mistake::open(opening(layout, &layout.base.join("empty"), &book(layout))?, None)?;
     let empty = privilege::judged(&empty);
     let now = Arc::new(Mutex::new((0_usize, Instant::now())));
     watch(Arc::clone(&now));
     for task in tasks {
         *now.lock().unwrap_or_else(PoisonError::into_inner) = (task.number, Instant::now());
-        let said =
-            runtime.block_on(meet(ground, task, &empty, mistake)).unwrap_or_else(|fault| Said::fault(&fault));
+        let said = runtime
+            .block_on(meet(layout, task, &empty, mistake))
+            .unwrap_or_else(|fault| WorkerReport::fault(&fault));
         say(task.number, &said);
     }
     mark("end", "");
@@ -97,36 +98,36 @@ pub(crate) fn run(ground: &Ground, tasks: &[Task], mistake: Option<Mistake>) -> 
 
 /// What a worker reports about a repository.
 #[derive(Default)]
-struct Said {
+struct WorkerReport {
     faults: Vec<String>,
     ran: u64,
     asked: usize,
 }
 
-impl Said {
+impl WorkerReport {
     fn fault(fault: &str) -> Self {
         Self { faults: vec![fault.to_owned()], ..Self::default() }
     }
 }
 
-fn say(number: usize, said: &Said) {
+fn say(number: usize, said: &WorkerReport) {
     println!("{}", json!({ "number": number, "faults": said.faults, "ran": said.ran, "asked": said.asked }));
 }
 
 async fn meet(
-    ground: &Ground,
+    layout: &Layout,
     task: &Task,
     empty: &[(String, Decision)],
     mistake: Option<Mistake>,
-) -> Result<Said, String> {
-    let root = ground.repository(task.number);
+) -> Result<WorkerReport, String> {
+    let root = layout.repository(task.number);
     let number = task.number.to_string();
     mark(&number, "open");
-    let opened = match mistake::open(opening(ground, &root, &book(ground))?, mistake) {
+    let opened = match mistake::open(opening(layout, &root, &book(layout))?, mistake) {
         Ok(opened) => opened,
         // Refusing to open is correct, because the unreadable file could contain any deny rule.
-        Err(_) if mistake != Some(Mistake::PassesOver) => return Ok(Said::default()),
-        Err(_) => opening(ground, &ground.base.join("empty"), &book(ground))?
+        Err(_) if mistake != Some(Mistake::PassesOver) => return Ok(WorkerReport::default()),
+        Err(_) => opening(layout, &layout.base.join("empty"), &book(layout))?
             .open()
             .map_err(|error| error.to_string())?,
     };
@@ -135,23 +136,23 @@ async fn meet(
         faults.push("its settings cannot be read, but the session starts".to_owned());
     }
     mark(&number, "host");
-    let environment = environment(ground, &opened);
-    look_at_git(&root, ground, &environment).await;
+    let environment = environment(layout, &opened);
+    look_at_git(&root, layout, &environment).await;
     mark(&number, "agent");
     let asked = Arc::new(AtomicUsize::new(0));
-    let answers = Answers { asked: Arc::clone(&asked), yes: mistake == Some(Mistake::SaysYes) };
+    let answers = FixedApprover { asked: Arc::clone(&asked), yes: mistake == Some(Mistake::SaysYes) };
     let ran = agent(&root, &opened, environment, answers).await?;
     let asked = asked.load(Ordering::Relaxed);
     if !task.is_unreadable && ran == 0 {
         faults.push("the agent ran no tool call".to_owned());
     }
-    Ok(Said { faults, ran, asked })
+    Ok(WorkerReport { faults, ran, asked })
 }
 
 /// The environment of commands and hooks: of the workspace only the settings that apply.
-fn environment(ground: &Ground, opened: &Opened) -> Environment {
-    let path = format!("{}:/usr/bin:/bin", ground.programs().display());
-    let mut environment = Environment::default().with("PATH", path).with("HOME", ground.home().as_os_str());
+fn environment(layout: &Layout, opened: &Opened) -> Environment {
+    let path = format!("{}:/usr/bin:/bin", layout.programs().display());
+    let mut environment = Environment::default().with("PATH", path).with("HOME", layout.home().as_os_str());
     for value in opened.values.iter().filter(|value| value.kind == ConfiguredKind::Variable) {
         environment = environment.with(&value.name, value.value.as_str().unwrap_or_default());
     }
@@ -159,8 +160,8 @@ fn environment(ground: &Ground, opened: &Opened) -> Environment {
 }
 
 /// Performs every git query of the host.
-async fn look_at_git(root: &Path, ground: &Ground, environment: &Environment) {
-    let scratch = ground.base.join("scratch");
+async fn look_at_git(root: &Path, layout: &Layout, environment: &Environment) {
+    let scratch = layout.base.join("scratch");
     // Not being a repository, or one that git rejects, is not a fault here.
     if let Ok(git) = Git::open(root, &scratch, environment, &Supervisor::new()) {
         let _ = git.status().await;
@@ -174,7 +175,7 @@ async fn agent(
     root: &Path,
     opened: &Opened,
     environment: Environment,
-    answers: Answers,
+    answers: FixedApprover,
 ) -> Result<u64, String> {
     let workspace = Workspace::open(root).map_err(|error| error.to_string())?;
     let supervisor = Supervisor::new();
@@ -203,8 +204,8 @@ async fn agent(
     Ok(ran.load(Ordering::Relaxed))
 }
 
-fn book(ground: &Ground) -> TrustBook {
-    TrustBook::new(ground.base.join("state/trust.json"))
+fn book(layout: &Layout) -> TrustBook {
+    TrustBook::new(layout.base.join("state/trust.json"))
 }
 
 /// Leaves a mark in the trace.
@@ -219,7 +220,7 @@ fn watch(now: Arc<Mutex<(usize, Instant)>>) {
             std::thread::sleep(TIME / 40);
             let (number, since) = *now.lock().unwrap_or_else(PoisonError::into_inner);
             if since.elapsed() > TIME {
-                say(number, &Said::fault("hangs"));
+                say(number, &WorkerReport::fault("hangs"));
                 std::process::exit(3);
             }
         }

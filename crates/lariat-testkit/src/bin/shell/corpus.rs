@@ -47,7 +47,10 @@ pub(crate) fn bypasses() -> Result<Vec<Bypass>, String> {
         }
     }
     if found.len() < LEAST_BYPASSES || found.iter().any(|bypass| bypass.reason.is_empty()) {
-        return Err(format!("only {} bypasses instead of {LEAST_BYPASSES}, or one without a reason", found.len()));
+        return Err(format!(
+            "only {} bypasses instead of {LEAST_BYPASSES}, or one without a reason",
+            found.len()
+        ));
     }
     Ok(found)
 }
@@ -57,7 +60,9 @@ pub(crate) fn everyday() -> Result<Vec<String>, String> {
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with("# "))
         .map(|line| match line.strip_prefix('=') {
-            Some(escaped) => unescaped(escaped).ok_or_else(|| format!("everyday.txt: invalid escape in `{line}`")),
+            Some(escaped) => {
+                unescaped(escaped).ok_or_else(|| format!("everyday.txt: invalid escape in `{line}`"))
+            }
             None => Ok(line.to_owned()),
         })
         .collect();
@@ -71,7 +76,7 @@ pub(crate) fn everyday() -> Result<Vec<String>, String> {
 
 /// Checks that the analysis considers no bypass harmless: it must report uncertainty, a program that runs its
 /// arguments, a program that is not harmless, or a file that is written.
-pub(crate) fn told(bypasses: &[Bypass], analyse: &Analyse) -> bool {
+pub(crate) fn print_figures(bypasses: &[Bypass], analyse: &Analyse) -> bool {
     let mut good = true;
     for bypass in bypasses {
         let script = analyse(&bypass.text);

@@ -14,7 +14,7 @@ const DEEP: u8 = 3;
 
 /// Generates a command.
 pub(crate) fn command(random: &mut Seeded) -> String {
-    let mut maker = Maker { random, documents: Vec::new() };
+    let mut maker = Generator { random, documents: Vec::new() };
     let mut text = maker.list(DEEP);
     text.push_str(&maker.documents_text());
     if maker.random.chance(25) {
@@ -33,13 +33,13 @@ pub(crate) fn command(random: &mut Seeded) -> String {
     text
 }
 
-struct Maker<'a> {
+struct Generator<'a> {
     random: &'a mut Seeded,
     /// Here-documents whose bodies follow the current line.
     documents: Vec<String>,
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     fn one(&mut self, items: &[&'static str]) -> &'static str {
         self.random.pick(items).copied().unwrap_or_default()
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::trace::{self, Seen};
+use super::trace::{self, TracedCommand};
 
 /// Programs that are replaced by stubs.
 pub(crate) const STUBS: &[&str] = &[
@@ -56,7 +56,7 @@ impl Jail {
     }
 
     /// Runs commands and returns what each of them started and wrote.
-    pub(crate) fn run<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Result<Vec<Seen>, String> {
+    pub(crate) fn run<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Result<Vec<TracedCommand>, String> {
         // A NUL ends an argument; the analysis reports it as unknown anyway.
         let texts: Vec<String> = texts.map(|text| text.replace('\0', "")).collect();
         let number = self.next.fetch_add(1, Ordering::Relaxed);

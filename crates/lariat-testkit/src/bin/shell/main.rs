@@ -30,12 +30,12 @@ use lariat_testkit::proof::{ended, number, option};
 use oracle::Verdict;
 
 const USAGE: &str = "\
-usage: shell [--count N] [--seed N]   N generated commands (100,000), the bypasses and the everyday commands
-       shell --seed N --count 1       one of them again
-       shell --only PART [--count N]  one part alone: lists, options or generated
-       shell --planted                every mistake made on purpose must be noticed (built with the feature `planted`)
-       shell --show SEED              the command of a seed
-       shell --explain TEXT           what the analysis makes of a text";
+usage: shell [--count N] [--seed N]   test N generated commands, the bypasses and the everyday commands [default: 100000]
+       shell --seed N --count 1       test one of them again
+       shell --only PART [--count N]  test one part: lists, options or generated
+       shell --planted                check that every planted mistake is noticed (needs the feature `planted`)
+       shell --show SEED              print the command of a seed
+       shell --explain TEXT           print the analysis of a command";
 
 /// Commands of a full run.
 const COMMANDS: u64 = 100_000;
@@ -96,24 +96,24 @@ fn prove(options: &[&str]) -> Result<bool, String> {
     if is_run && wants("lists") {
         let texts: Vec<(String, String)> =
             bypasses.iter().map(|bypass| (bypass.label(), bypass.text.clone())).collect();
-        good &= compare("bypasses", texts.len(), &listed(&texts), analyse)?.told();
-        good &= corpus::told(&bypasses, analyse);
+        good &= compare("bypasses", texts.len(), &listed(&texts), analyse)?.print_figures();
+        good &= corpus::print_figures(&bypasses, analyse);
         let texts: Vec<(String, String)> =
             everyday.iter().map(|text| ("everyday".to_owned(), text.clone())).collect();
         let report = compare("everyday", texts.len(), &listed(&texts), analyse)?;
-        good &= report.told();
+        good &= report.print_figures();
         good &= report.doubted_percent() <= NEEDLESS;
         println!("everyday: {:.1} % are uncertain (at most {NEEDLESS} %)", report.doubted_percent());
-        good &= needless::told(&everyday, NEEDLESS);
-        good &= speed::told(&everyday);
+        good &= needless::print_figures(&everyday, NEEDLESS);
+        good &= speed::print_figures(&everyday);
     }
     let count = usize::try_from(count).map_err(|error| error.to_string())?;
     if is_run && wants("options") {
-        good &= options::told(count.div_ceil(OPTIONS).max(BATCH), seed)?;
+        good &= options::print_figures(count.div_ceil(OPTIONS).max(BATCH), seed)?;
     }
     if wants("generated") {
-        good &=
-            compare("generated", count, &|index| generated(seed + index as u64, analyse), analyse)?.told();
+        good &= compare("generated", count, &|index| generated(seed + index as u64, analyse), analyse)?
+            .print_figures();
     }
     println!("{}", if good { "every program that ran was listed" } else { "FAILED" });
     Ok(good)
@@ -198,7 +198,7 @@ impl Report {
     }
 
     /// Prints the figures. Returns whether there were no faults.
-    fn told(&self) -> bool {
+    fn print_figures(&self) -> bool {
         let sum = |of: fn(&Verdict) -> usize| self.verdicts.iter().map(of).sum::<usize>();
         let count = |of: fn(&Verdict) -> bool| self.verdicts.iter().filter(|verdict| of(verdict)).count();
         println!(

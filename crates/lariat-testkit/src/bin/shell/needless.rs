@@ -11,7 +11,7 @@ use lariat_guard::{Cause, Decision, Effect, Guard, Layer, NoLinks, Origin, Place
 use serde_json::json;
 
 /// Prints the figures. Returns whether few enough questions are needless.
-pub(crate) fn told(everyday: &[String], most_percent: f64) -> bool {
+pub(crate) fn print_figures(everyday: &[String], most_percent: f64) -> bool {
     let guard = |rules: &[String]| {
         let layer = Layer::new(Origin::flags());
         let layer = rules.iter().fold(layer, |layer, rule| layer.with_rule(Effect::Allow, rule));

@@ -181,7 +181,7 @@ fn sed(random: &mut Seeded) -> String {
 }
 
 /// Generates, judges and runs commands, and prints the figures. Returns whether no allowed command fired.
-pub(crate) fn told(count: usize, seed: u64) -> Result<bool, String> {
+pub(crate) fn print_figures(count: usize, seed: u64) -> Result<bool, String> {
     let start = Instant::now();
     let jail = Jail::make(PROGRAMS)?;
     let (mut fired, mut allowed, mut faults) = (BTreeMap::<&str, usize>::new(), 0, Vec::new());

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use lariat_guard::shell::{Command, Script};
 
-use super::trace::Seen;
+use super::trace::TracedCommand;
 
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
@@ -23,7 +23,7 @@ pub(crate) struct Verdict {
     pub(crate) faults: Vec<String>,
 }
 
-pub(crate) fn judge(script: &Script, seen: &Seen) -> Verdict {
+pub(crate) fn judge(script: &Script, seen: &TracedCommand) -> Verdict {
     let mut verdict = Verdict {
         is_doubted: !script.doubts.is_empty(),
         is_runner: script.commands.iter().any(Command::runs_its_arguments),

@@ -43,7 +43,7 @@ fn judged(text: &str) -> (Duration, bool) {
 }
 
 /// Prints the figures. Returns whether the chains are fast enough and listed completely.
-pub(crate) fn told(everyday: &[String]) -> bool {
+pub(crate) fn print_figures(everyday: &[String]) -> bool {
     let mut good = true;
     for (name, part, bound) in CHAINS {
         let mut parts = vec![*part; PARTS - 1];

@@ -8,7 +8,7 @@ use super::inside::{MARK, SHELL};
 
 /// What one command did.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct TracedCommand {
     /// Programs started: the path, and the arguments if the trace has all of them.
     pub(crate) started: Vec<(String, Option<Vec<String>>)>,
     /// Files that a shell opened for writing.
@@ -20,8 +20,8 @@ pub(crate) struct Seen {
 }
 
 /// Returns what each of `count` commands did, or `None` if the trace is incomplete.
-pub(crate) fn read(trace: &str, count: usize) -> Option<Vec<Seen>> {
-    let mut seen = vec![Seen::default(); count];
+pub(crate) fn read(trace: &str, count: usize) -> Option<Vec<TracedCommand>> {
+    let mut seen = vec![TracedCommand::default(); count];
     let mut now: Option<usize> = None;
     let mut is_whole = false;
     // The program of each process; a process that was never seen to start a program is a copy of a shell.
@@ -153,7 +153,7 @@ mod tests {
             seen[0].started,
             [("/stubs/rm".to_owned(), Some(vec!["rm".to_owned(), "a \"b\"\n".to_owned()]))]
         );
-        assert_eq!(seen[1], Seen::default());
+        assert_eq!(seen[1], TracedCommand::default());
         assert_eq!(read("", 0), None);
     }
 }

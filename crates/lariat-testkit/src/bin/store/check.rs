@@ -21,12 +21,12 @@ const LIVES: usize = 4;
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Kills a process that hangs, by its id, because the waiting code owns the `Child`.
-struct Watched {
+struct HangGuard {
     over: Arc<(Mutex<bool>, Condvar)>,
     killed: std::thread::JoinHandle<bool>,
 }
 
-impl Watched {
+impl HangGuard {
     fn over(child: &Child) -> Self {
         let over = Arc::new((Mutex::new(false), Condvar::new()));
         let (seen, pid) = (Arc::clone(&over), child.id().to_string());
@@ -120,8 +120,8 @@ impl Trial {
     }
 
     /// Reads the output of a process. Returns true if the run completed.
-    pub(crate) fn hear(&mut self, child: Child) -> Result<bool, String> {
-        let watched = Watched::over(&child);
+    pub(crate) fn read_output(&mut self, child: Child) -> Result<bool, String> {
+        let watched = HangGuard::over(&child);
         let output = child.wait_with_output().map_err(|error| error.to_string())?;
         let mut done = false;
         for line in String::from_utf8_lossy(&output.stdout).lines() {
@@ -148,7 +148,7 @@ impl Trial {
     pub(crate) fn finish(&mut self) -> Result<(), String> {
         for _ in 0..LIVES {
             let child = self.start(&[])?;
-            if self.hear(child)? {
+            if self.read_output(child)? {
                 return Ok(());
             }
         }
@@ -162,13 +162,13 @@ impl Trial {
         let store = self.kind.open(&self.place).await?;
         let session_id = SessionId::from(self.session.as_str());
         let events = store.read(&session_id, 0, usize::MAX).await.map_err(|error| error.to_string())?;
-        let mut told: BTreeMap<u64, &str> = BTreeMap::new();
+        let mut reported: BTreeMap<u64, &str> = BTreeMap::new();
         for (seq, id) in &self.acknowledged {
-            if let Some(other) = told.insert(*seq, id).filter(|other| other != id) {
+            if let Some(other) = reported.insert(*seq, id).filter(|other| other != id) {
                 return Err(format!("position {seq} was acknowledged twice: {other} and {id}"));
             }
         }
-        for (seq, id) in told {
+        for (seq, id) in reported {
             let there = usize::try_from(seq).ok().and_then(|seq| events.get(seq));
             match there {
                 Some(event) if event.id.to_string() == id => {}

@@ -61,7 +61,7 @@ async fn live(
     let level = if mistake == "skips-syncs" { Durability::Fast } else { Durability::Durable };
     let inner = kind.open_with(place, StoreOptions::with_durability(level)).await?;
     let (early, deaf) = (mistake == "acknowledges-early", mistake == "ignores-failure");
-    let store: Arc<dyn SessionStore> = Arc::new(Telling { inner, early, deaf });
+    let store: Arc<dyn SessionStore> = Arc::new(ReportingStore { inner, early, deaf });
     let session_id = SessionId::from(session);
     let model = Arc::new(ScriptedModel::from_fn(|_, request| reply(request)));
     let agent = Agent::builder()
@@ -178,7 +178,7 @@ impl AgentTool for FileLedger {
 }
 
 /// A store that prints what it acknowledged before its caller knows.
-struct Telling {
+struct ReportingStore {
     inner: Arc<dyn SessionArchive>,
     /// A planted mistake: it prints before the write is confirmed.
     early: bool,
@@ -186,7 +186,7 @@ struct Telling {
     deaf: bool,
 }
 
-impl SessionStore for Telling {
+impl SessionStore for ReportingStore {
     fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>> {
         self.inner.claim(session_id)
     }

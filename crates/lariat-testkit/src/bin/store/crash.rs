@@ -10,7 +10,7 @@ use lariat_testkit::Seeded;
 use lariat_testkit::postgres::Server;
 
 use super::check::Trial;
-use super::open::{Folder, Kind};
+use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
 /// System calls that change data on disk or send data.
@@ -94,8 +94,8 @@ impl Bench {
         Ok(Self { kind, server, next: AtomicU64::new(0), mistake: None })
     }
 
-    fn trial(&self) -> Result<(Trial, Folder), String> {
-        let folder = Folder::new()?;
+    fn trial(&self) -> Result<(Trial, TempDirectory), String> {
+        let folder = TempDirectory::new()?;
         let session = format!("session {}", self.next.fetch_add(1, Ordering::Relaxed));
         let place = match &self.server {
             Some((_, database)) => database.clone(),
@@ -152,7 +152,7 @@ impl Bench {
                 let trace = format!("trace={call}");
                 let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject, "--"];
                 let child = trial.start(&strace.map(str::to_owned))?;
-                if trial.hear(child)? {
+                if trial.read_output(child)? {
                     end.fetch_min(at - 1, Ordering::SeqCst);
                     return Ok(());
                 }
@@ -189,7 +189,7 @@ impl Bench {
                     let most = u64::try_from(normal.as_micros()).unwrap_or(1_000_000);
                     std::thread::sleep(Duration::from_micros(dice.below(most)));
                     let _ = child.kill();
-                    if trial.hear(child)? {
+                    if trial.read_output(child)? {
                         break;
                     }
                 }
@@ -222,7 +222,7 @@ impl Bench {
             server.kill();
             server.resume();
             drop(server);
-            let heard = trial.hear(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
+            let heard = trial.read_output(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
             if let Err(what) = heard.and_then(|()| settle(&trial)) {
                 wrong.push(format!("server killed, --seed {seed}, kill {at}: {what}"));
             }

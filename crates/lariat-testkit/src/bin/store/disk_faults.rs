@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::check::Trial;
 use super::crash::settle;
-use super::open::{Folder, Kind};
+use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
 const CALLS: [&str; 5] = ["pwrite64", "fdatasync", "fsync", "ftruncate", "openat"];
@@ -44,7 +44,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
                 let strace = ["strace", "-f", "-qq", "-o", &log, "-e", &trace, "-e", &inject, "--"];
                 let begun = Instant::now();
                 let child = trial.start(&strace.map(str::to_owned))?;
-                let done = trial.hear(child)?;
+                let done = trial.read_output(child)?;
                 let took = begun.elapsed().saturating_sub(normal);
                 if !std::fs::read_to_string(&log).unwrap_or_default().contains("(INJECTED)") {
                     break;
@@ -90,7 +90,7 @@ fn planted(kind: Kind) -> Result<bool, String> {
         let inject = format!("inject=pwrite64:error=EIO:when={at}");
         let strace = ["strace", "-f", "-qq", "-o", &log, "-e", "trace=pwrite64", "-e", &inject, "--"];
         let child = trial.start(&strace.map(str::to_owned))?;
-        let ended = trial.hear(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
+        let ended = trial.read_output(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
         if let Err(what) = ended.and_then(|()| settle(&trial)) {
             println!("ignores-failure: EIO at pwrite64 number {at}: {what}");
             return Ok(true);
@@ -103,8 +103,8 @@ fn planted(kind: Kind) -> Result<bool, String> {
     Ok(false)
 }
 
-fn trial(kind: Kind) -> Result<(Trial, Folder), String> {
-    let folder = Folder::new()?;
+fn trial(kind: Kind) -> Result<(Trial, TempDirectory), String> {
+    let folder = TempDirectory::new()?;
     let store = folder.0.join("store");
     std::fs::create_dir_all(&store).map_err(|error| error.to_string())?;
     let place = store.to_string_lossy().into_owned();
@@ -130,7 +130,7 @@ fn full_disk(kind: Kind) -> Result<(), String> {
         std::thread::sleep(Duration::from_secs(2));
         std::fs::remove_file(&ballast).map_err(|error| error.to_string())?;
         let freed = Instant::now();
-        let done = trial.hear(child)?;
+        let done = trial.read_output(child)?;
         let after = freed.elapsed();
         if trial.outages == 0 {
             return Err("the run did not notice the full disk".to_owned());

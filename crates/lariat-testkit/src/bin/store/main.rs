@@ -22,12 +22,12 @@ use lariat_testkit::proof::{ended, number, option};
 
 const USAGE: &str = "\
 usage: store crash --store sqlite|jsonl|postgres [--points N] [--random N]   kill a run at its writes and at random times
-       store disk-faults --store sqlite|jsonl [--points N]                   let its writes and syncs fail
-       store power-loss --store sqlite|jsonl [--images N] [--seed N]         open what a power cut may leave of its files
-       store writers --store sqlite|jsonl [--rounds N] [--writers N]         let processes fight over one session
+       store disk-faults --store sqlite|jsonl [--points N]                   make its writes and syncs fail
+       store power-loss --store sqlite|jsonl [--images N] [--seed N]         open the possible files after a power loss
+       store writers --store sqlite|jsonl [--rounds N] [--writers N]         let processes compete for one session
        store sessions --store sqlite|jsonl [--sessions N] [--hand-overs N]   open and close many sessions with 256 descriptors
-       Each with --planted: a mistake made on purpose must be noticed.
-       store child …                                                         the run itself";
+       Each with --planted: check that a planted mistake is noticed.
+       store child …                                                         the run itself (internal)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

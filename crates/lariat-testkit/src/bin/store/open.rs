@@ -72,9 +72,9 @@ impl Kind {
 }
 
 /// A directory that is removed on drop.
-pub(crate) struct Folder(pub(crate) PathBuf);
+pub(crate) struct TempDirectory(pub(crate) PathBuf);
 
-impl Folder {
+impl TempDirectory {
     pub(crate) fn new() -> Result<Self, String> {
         Self::within(&std::env::temp_dir())
     }
@@ -98,7 +98,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -19,7 +19,7 @@ use lariat_testkit::power_loss::{Change, Disk, Image, Recording, SYSTEM_CALLS};
 
 use super::check::{PROMPTS, Trial};
 use super::crash::workers;
-use super::open::{Folder, Kind};
+use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
 /// Images of a full run.
@@ -59,7 +59,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
             continue;
         }
         if let Some(kept) = option(options, "--recording") {
-            let bench = Bench::read(kind, Kept::There(PathBuf::from(kept)), None)?;
+            let bench = Bench::read(kind, RecordingDirectory::There(PathBuf::from(kept)), None)?;
             let (tried, wrong) = bench.walk(images, seed, only)?;
             wrong.iter().for_each(|line| println!("WRONG: {line}"));
             println!("{tried} images, {} wrong", wrong.len());
@@ -92,7 +92,7 @@ fn all(kind: Kind, images: u64, seed: u64) -> Result<bool, String> {
         wrong += found.len();
         found.iter().take(5).for_each(|line| println!("WRONG: killed at sync {killed_at}, {line}"));
         if !found.is_empty()
-            && let Kept::New(folder) = bench.folder
+            && let RecordingDirectory::New(folder) = bench.folder
         {
             println!("kept the recording; use it with --recording {}", folder.text());
             std::mem::forget(folder);
@@ -116,14 +116,14 @@ fn planted(kind: Kind, mistake: &'static str, images: u64, seed: u64) -> Result<
 }
 
 /// The directory of a recording: `disk` is what was recorded, `life-0`, `life-1`, … are the logs.
-enum Kept {
+enum RecordingDirectory {
     /// Removed on drop, unless a fault was found.
-    New(Folder),
+    New(TempDirectory),
     /// From an earlier run.
     There(PathBuf),
 }
 
-impl Kept {
+impl RecordingDirectory {
     fn path(&self) -> &Path {
         match self {
             Self::New(folder) => &folder.0,
@@ -135,7 +135,7 @@ impl Kept {
 /// A recording, and what its run wrote in the end.
 struct Bench {
     kind: Kind,
-    folder: Kept,
+    folder: RecordingDirectory,
     recording: Recording,
     events: Vec<Event>,
     mistake: Option<&'static str>,
@@ -150,13 +150,13 @@ impl Bench {
     fn record(kind: Kind, killed_at: u64, mistake: Option<&'static str>) -> Result<Self, String> {
         let mut last = String::new();
         for _ in 0..ATTEMPTS {
-            let folder = Folder::in_memory()?;
+            let folder = TempDirectory::in_memory()?;
             let acknowledged = live(kind, &folder.0, killed_at, mistake)?;
-            let bench = Self::read(kind, Kept::New(folder), mistake);
+            let bench = Self::read(kind, RecordingDirectory::New(folder), mistake);
             let bench = bench.and_then(|bench| {
-                let told: Vec<(u64, &str)> = bench.recording.acknowledged(usize::MAX).collect();
+                let reported: Vec<(u64, &str)> = bench.recording.acknowledged(usize::MAX).collect();
                 let heard = acknowledged.iter().map(|(seq, id)| (*seq, id.as_str()));
-                if heard.eq(told) { Ok(bench) } else { Err("acknowledgements are missing".to_owned()) }
+                if heard.eq(reported) { Ok(bench) } else { Err("acknowledgements are missing".to_owned()) }
             });
             match bench {
                 Ok(bench) => return Ok(bench),
@@ -166,7 +166,7 @@ impl Bench {
         Err(format!("no recording is complete: {last}"))
     }
 
-    fn read(kind: Kind, folder: Kept, mistake: Option<&'static str>) -> Result<Self, String> {
+    fn read(kind: Kind, folder: RecordingDirectory, mistake: Option<&'static str>) -> Result<Self, String> {
         let disk = folder.path().join("disk");
         let mut lives = Vec::new();
         while let Ok(log) = std::fs::read_to_string(folder.path().join(format!("life-{}", lives.len()))) {
@@ -182,7 +182,7 @@ impl Bench {
             forget(&mut recording, mistake);
         }
         // Check a copy, because opening a store changes its files.
-        let copy = Folder::in_memory()?;
+        let copy = TempDirectory::in_memory()?;
         build(&whole, &copy.0)?;
         let session_id = SessionId::from(SESSION);
         let events = runtime()?.block_on(async {
@@ -211,7 +211,7 @@ impl Bench {
                 let cut = moment(&cuts, at, images, &mut dice);
                 let mut image = disk.image(cut, &mut dice);
                 image.files.retain(|path, _| survives(path));
-                let folder = Folder::in_memory()?;
+                let folder = TempDirectory::in_memory()?;
                 build(&image, &folder.0)?;
                 let acknowledged: Vec<(u64, &str)> = self.recording.acknowledged(cut).collect();
                 let place = place(&folder.0);
@@ -256,7 +256,8 @@ impl Bench {
         if before.len() > self.events.len() {
             return Err("the journal has events that were never written".to_owned());
         }
-        let epoch = store.claim(&session_id).await.map_err(|error| format!("cannot claim the session: {error}"))?;
+        let epoch =
+            store.claim(&session_id).await.map_err(|error| format!("cannot claim the session: {error}"))?;
         let head = store.head(&session_id).await.map_err(text)?;
         let mut minter = Minter::default();
         minter.stamp(Stamp { now: Timestamp::from_millis(1), entropy: head });
@@ -307,7 +308,7 @@ fn live(
         }
         wrapper.push("--".to_owned());
         let child = trial.start(&wrapper)?;
-        if !trial.hear(child)? && life > 0 {
+        if !trial.read_output(child)? && life > 0 {
             return Err(format!("process {life} did not complete"));
         }
     }

@@ -13,7 +13,7 @@ use lariat_core::store::{SessionStore, StoreError};
 use lariat_runtime::Agent;
 use lariat_testkit::{Reply, ScriptedModel};
 
-use super::open::{Folder, Kind};
+use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
 /// Maximum number of open files of the process.
@@ -28,7 +28,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let sessions = number(options, "--sessions", 2_000)?;
     let rounds = number(options, "--hand-overs", 20)?;
     let leaks = options.contains(&"--planted");
-    let folder = Folder::in_memory()?;
+    let folder = TempDirectory::in_memory()?;
     let many = child(kind, &folder.text(), "sessions-child", &[("--sessions", sessions)], leaks)?;
     let many = many.wait_with_output().map_err(|error| error.to_string())?;
     print!("{}", String::from_utf8_lossy(&many.stdout));
@@ -143,7 +143,7 @@ pub(crate) fn holder(options: &[&str]) -> Result<bool, String> {
 
 /// Another process closes a session and keeps running; this one claims the session.
 fn hand_overs(kind: Kind, rounds: u64) -> Result<bool, String> {
-    let folder = Folder::in_memory()?;
+    let folder = TempDirectory::in_memory()?;
     let mut other = child(kind, &folder.text(), "sessions-holder", &[], false)?;
     let mut input = other.stdin.take().ok_or("no standard input")?;
     let mut lines = BufReader::new(other.stdout.take().ok_or("no standard output")?).lines();

@@ -15,7 +15,7 @@ use lariat_core::store::{Append, StoreError};
 use lariat_core::time::{Minter, Stamp, Timestamp};
 use lariat_testkit::Seeded;
 
-use super::open::{Folder, Kind};
+use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
 /// Maximum time until a dead writer is replaced.
@@ -58,14 +58,14 @@ async fn write(kind: Kind, place: &str, who: u64, early: bool) -> Result<bool, S
             };
             let events = [Arc::new(event)];
             let id = events.first().map(|event| event.id.to_string()).unwrap_or_default();
-            let told = format!("ack {head} {id}");
+            let reported = format!("ack {head} {id}");
             if early {
-                say(&told);
+                say(&reported);
             }
             match store.append(Append::new(&session_id, epoch, head, &events)).await {
                 Ok(_) => {
                     if !early {
-                        say(&told);
+                        say(&reported);
                     }
                     head += 1;
                 }
@@ -86,7 +86,7 @@ fn say(line: &str) {
 }
 
 /// A writer process, from the referee's point of view.
-struct Seat {
+struct WriterProcess {
     child: Child,
     said: Arc<std::sync::Mutex<Vec<String>>>,
 }
@@ -97,7 +97,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let writers = number(options, "--writers", 4)?.clamp(2, 16);
     let seed = number(options, "--seed", 1)?;
     let mistake = options.contains(&"--planted").then_some("acknowledges-early");
-    let folder = Folder::new()?;
+    let folder = TempDirectory::new()?;
     let started = Instant::now();
     let mut dice = Seeded::new(seed).fork("writers");
     let acks = Arc::new(AtomicU64::new(0));
@@ -166,12 +166,12 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
 
 fn seat(
     (kind, mistake): (Kind, Option<&str>),
-    folder: &Folder,
+    folder: &TempDirectory,
     at: u64,
     who: u64,
     acks: &Arc<AtomicU64>,
     owner: &Arc<AtomicU64>,
-) -> Result<Seat, String> {
+) -> Result<WriterProcess, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut child = Command::new(own)
         .args(["writer", "--store", kind.name(), "--place", &folder.text(), "--who", &who.to_string()])
@@ -193,7 +193,7 @@ fn seat(
             lock(&heard).push(line);
         }
     });
-    Ok(Seat { child, said })
+    Ok(WriterProcess { child, said })
 }
 
 fn wait_for_ack(acks: &AtomicU64, most: Duration) -> Option<()> {

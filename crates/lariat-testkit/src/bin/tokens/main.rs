@@ -27,7 +27,7 @@ use lariat_runtime::Agent;
 use lariat_testkit::Seeded;
 use lariat_testkit::server::{Server, Wire};
 use serde_json::{Value, json};
-use service::Counting;
+use service::ProviderTokenizer;
 
 const SEED: u64 = 7;
 const SYSTEM: &str = "You read what the tool gives you and say what you think of it.";
@@ -38,9 +38,9 @@ const BYTES: usize = 34_000;
 const LEARNING: usize = 3;
 const GOAL_PERCENT: f64 = 5.0;
 
-const SERVICES: [Counting; 2] = [
-    Counting { name: "cl100k", tokenizer: bpe_openai::cl100k_base },
-    Counting { name: "voyage3", tokenizer: bpe_openai::voyage3_base },
+const SERVICES: [ProviderTokenizer; 2] = [
+    ProviderTokenizer { name: "cl100k", tokenizer: bpe_openai::cl100k_base },
+    ProviderTokenizer { name: "voyage3", tokenizer: bpe_openai::voyage3_base },
 ];
 
 /// The token counter of the estimate.
@@ -70,9 +70,9 @@ impl Estimate {
 
 /// Passes a shared counter to a builder.
 #[derive(Debug)]
-struct Shared(Arc<dyn TokenCounter>);
+struct SharedCounter(Arc<dyn TokenCounter>);
 
-impl TokenCounter for Shared {
+impl TokenCounter for SharedCounter {
     fn count(&self, text: &str) -> u64 {
         self.0.count(text)
     }
@@ -143,7 +143,11 @@ fn error(predicted: u64, real: u64) -> f64 {
 }
 
 /// Runs a conversation. Returns the prediction for each request and what the server reported.
-async fn talk(kind: Kind, counting: Counting, estimate: Estimate) -> Result<Vec<(u64, u64)>, String> {
+async fn talk(
+    kind: Kind,
+    counting: ProviderTokenizer,
+    estimate: Estimate,
+) -> Result<Vec<(u64, u64)>, String> {
     let mut random = Seeded::new(SEED).fork(kind.name());
     let part = BYTES / TURNS;
     // The model produces a fifth of the text, the tool the rest.
@@ -158,7 +162,7 @@ async fn talk(kind: Kind, counting: Counting, estimate: Estimate) -> Result<Vec<
     model.api_key = ApiKey::new("sk-test-key");
     let messages: Arc<Mutex<Vec<SharedMessage>>> = Arc::default();
     let heard = Arc::clone(&messages);
-    let reading = Reading { parts };
+    let reading = ReadingTool { parts };
     let mut config = RunConfig::default();
     config.context = Some(ContextConfig::with_window(200_000));
     config.counter = estimate.counter();
@@ -171,7 +175,7 @@ async fn talk(kind: Kind, counting: Counting, estimate: Estimate) -> Result<Vec<
         .model_config(model)
         .system_prompt(SYSTEM)
         .context(config.context.clone())
-        .token_counter(Shared(estimate.counter()))
+        .token_counter(SharedCounter(estimate.counter()))
         .tool(reading)
         .permission_policy(AllowAll)
         .repetition(None)
@@ -207,11 +211,11 @@ fn predictions(config: &RunConfig, messages: &[SharedMessage]) -> Vec<(u64, u64)
 }
 
 /// A tool that returns one part of the text after another.
-struct Reading {
+struct ReadingTool {
     parts: Vec<String>,
 }
 
-impl AgentTool for Reading {
+impl AgentTool for ReadingTool {
     fn name(&self) -> &str {
         "read"
     }

@@ -15,12 +15,12 @@ const PREAMBLE: u64 = 346;
 
 /// A tokenizer that stands in for that of a provider.
 #[derive(Clone, Copy)]
-pub(crate) struct Counting {
+pub(crate) struct ProviderTokenizer {
     pub(crate) name: &'static str,
     pub(crate) tokenizer: fn() -> &'static Tokenizer,
 }
 
-impl Counting {
+impl ProviderTokenizer {
     fn text(self, text: &str) -> u64 {
         (self.tokenizer)().count(text) as u64
     }
@@ -50,7 +50,7 @@ impl Counting {
 }
 
 /// The model's reply in each turn; after the last one it stops.
-pub(crate) fn script(counting: Counting, replies: Vec<String>) -> Script {
+pub(crate) fn script(counting: ProviderTokenizer, replies: Vec<String>) -> Script {
     let next = AtomicUsize::new(0);
     Script::answer(move |request: &Request| -> Answer {
         let at = next.fetch_add(1, Ordering::Relaxed);

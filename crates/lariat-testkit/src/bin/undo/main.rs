@@ -1,6 +1,6 @@
 //! Proves that undo restores workspaces exactly. Called by `cargo xtask undo`.
 //!
-//! `sequence` runs random tool calls and compares the results; `deeds` chooses the calls; `world` has the
+//! `sequence` runs random tool calls and compares the results; `actions` chooses the calls; `world` has the
 //! workspace; `speed` measures scans of large workspaces.
 #![expect(
     clippy::disallowed_methods,
@@ -8,7 +8,7 @@
 )]
 #![expect(clippy::indexing_slicing, reason = "tables of the proof's own")]
 
-mod deeds;
+mod actions;
 mod sequence;
 mod speed;
 mod world;
@@ -18,13 +18,13 @@ use std::time::Instant;
 
 use lariat_host::undo::Undo;
 use lariat_testkit::proof::ended;
-use sequence::{Open, Tally};
+use sequence::{OpenUndo, Tally};
 use world::World;
 
 const USAGE: &str = "\
-usage: undo [--sequences N] [--seed N]   N random sequences (1,000) from a seed (1), each rewound to random points
-       undo --speed                      a look at 1,000, 10,000 and 100,000 files without changes
-       undo --planted                    every mistake made on purpose must be noticed (built with the feature `planted`)";
+usage: undo [--sequences N] [--seed N]   run N random sequences, each rewound to random points [default: 1000, seed 1]
+       undo --speed                      measure scans of 1,000, 10,000 and 100,000 unchanged files
+       undo --planted                    check that every planted mistake is noticed (needs the feature `planted`)";
 
 /// Sequences of a full proof.
 const SEQUENCES: u64 = 1_000;
@@ -48,7 +48,12 @@ fn main() -> ExitCode {
 }
 
 /// Runs sequences until one fails. Returns its seed and the fault.
-fn sequences(count: u64, first: u64, open: Open, tally: &mut Tally) -> Result<Option<(u64, String)>, String> {
+fn sequences(
+    count: u64,
+    first: u64,
+    open: OpenUndo,
+    tally: &mut Tally,
+) -> Result<Option<(u64, String)>, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(world::text)?;
     let template = World::template()?;
@@ -90,7 +95,7 @@ fn planted() -> Result<bool, String> {
     use lariat_host::undo::Flaw;
 
     // Plain functions, because sequences do not know about planted mistakes.
-    let flaws: [(Flaw, Open); 5] = [
+    let flaws: [(Flaw, OpenUndo); 5] = [
         (Flaw::ForgetsDeleted, |w, s, l| Undo::open_flawed(w, s, l, Flaw::ForgetsDeleted)),
         (Flaw::ForgetsModes, |w, s, l| Undo::open_flawed(w, s, l, Flaw::ForgetsModes)),
         (Flaw::TrustsSizeAndTime, |w, s, l| Undo::open_flawed(w, s, l, Flaw::TrustsSizeAndTime)),

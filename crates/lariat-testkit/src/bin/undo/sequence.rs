@@ -19,11 +19,11 @@ use lariat_testkit::Seeded;
 use lariat_tools::{Commands, Workbench};
 use serde_json::json;
 
-use crate::deeds;
-use crate::world::{Copy, Thing, World, text};
+use crate::actions;
+use crate::world::{PathState, Snapshot, World, text};
 
 /// Opens an undo store, with a planted mistake if there is one.
-pub(crate) type Open = fn(&Workspace, &Path, UndoLimits) -> Result<Undo, UndoError>;
+pub(crate) type OpenUndo = fn(&Workspace, &Path, UndoLimits) -> Result<Undo, UndoError>;
 
 /// Totals of all sequences.
 #[derive(Debug, Default)]
@@ -44,18 +44,18 @@ pub(crate) struct Tally {
 /// A point to rewind to.
 struct Point {
     call: String,
-    copy: Copy,
+    copy: Snapshot,
     /// Whether a full scan happened at the point or later.
     looked: bool,
     /// What the user changed after that, with the number of scans before the change.
     since: BTreeMap<PathBuf, u64>,
     /// What the user changed before that, or reverted before the next scan, and the versions left there.
-    doubt: BTreeMap<PathBuf, Vec<Option<Thing>>>,
+    doubt: BTreeMap<PathBuf, Vec<Option<PathState>>>,
 }
 
 struct Run<'a> {
     world: &'a World,
-    open: Open,
+    open: OpenUndo,
     limits: UndoLimits,
     undo: Undo,
     tools: Vec<Arc<dyn AgentTool>>,
@@ -63,16 +63,16 @@ struct Run<'a> {
     /// Number of full scans.
     looks: u64,
     /// What the user changed since the last full scan, with the state before.
-    touched: Copied,
+    touched: PreviousStates,
 }
 
-type Copied = BTreeMap<PathBuf, Option<Thing>>;
+type PreviousStates = BTreeMap<PathBuf, Option<PathState>>;
 
 /// Size limit of a store that must drop old checkpoints.
 const SMALL: u64 = 24_000;
 
 /// Runs one sequence.
-pub(crate) async fn run(template: &Path, seed: u64, open: Open, tally: &mut Tally) -> Result<(), String> {
+pub(crate) async fn run(template: &Path, seed: u64, open: OpenUndo, tally: &mut Tally) -> Result<(), String> {
     let mut random = Seeded::new(seed);
     let world = World::new(template, &seed.to_string())?;
     let small = seed % 8 == 7;
@@ -86,7 +86,7 @@ pub(crate) async fn run(template: &Path, seed: u64, open: Open, tally: &mut Tall
         tools,
         points: Vec::new(),
         looks: 0,
-        touched: Copied::new(),
+        touched: PreviousStates::new(),
     };
     for number in 0..5 + random.below(10) {
         if random.chance(30) {
@@ -116,7 +116,11 @@ pub(crate) async fn run(template: &Path, seed: u64, open: Open, tally: &mut Tall
     Ok(())
 }
 
-fn start(world: &World, open: Open, limits: UndoLimits) -> Result<(Undo, Vec<Arc<dyn AgentTool>>), String> {
+fn start(
+    world: &World,
+    open: OpenUndo,
+    limits: UndoLimits,
+) -> Result<(Undo, Vec<Arc<dyn AgentTool>>), String> {
     let workspace = Workspace::open(world.workspace()).map_err(text)?.with_sync(Sync::Fast);
     let undo = open(&workspace, &world.store(), limits).map_err(text)?;
     let bench = Workbench::new(workspace).with_commands(Commands::Unconfined).with_undo(undo.clone());
@@ -135,7 +139,7 @@ impl Run<'_> {
 
     fn user(&mut self, random: &mut Seeded) -> Result<(), String> {
         let before = self.world.copy()?;
-        deeds::user(random, self.world);
+        actions::user(random, self.world);
         let after = self.world.copy()?;
         let touched: BTreeSet<_> =
             paths(&[&before, &after]).filter(|path| before.get(path) != after.get(path)).collect();
@@ -175,18 +179,18 @@ impl Run<'_> {
     }
 
     async fn call(&mut self, random: &mut Seeded, number: u64) -> Result<(), String> {
-        let deed = deeds::call(random, self.world);
-        if let Some(path) = deed.reads {
+        let action = actions::call(random, self.world);
+        if let Some(path) = action.reads {
             let _ = self.execute("read_file", json!({ "path": path }), "read").await;
         }
-        if deed.tool == "bash" {
+        if action.tool == "bash" {
             self.look()?;
         }
         let call = format!("call-{number}");
         let copy = self.world.copy()?;
         // Many tool calls fail, and may have changed something before.
-        let looked = deed.tool == "bash";
-        let _ = self.execute(deed.tool, deed.arguments, &call).await;
+        let looked = action.tool == "bash";
+        let _ = self.execute(action.tool, action.arguments, &call).await;
         self.points.push(Point { call, copy, looked, since: BTreeMap::new(), doubt: BTreeMap::new() });
         Ok(())
     }
@@ -225,7 +229,8 @@ impl Run<'_> {
         let lost = told(&mut rewound.not_restorable.iter());
         let whole = self.limits.total != SMALL;
         let fault = |what: &str, path: &Path| {
-            let show = |copy: &Copy| format!("{:?}", copy.get(path)).chars().take(160).collect::<String>();
+            let show =
+                |copy: &Snapshot| format!("{:?}", copy.get(path)).chars().take(160).collect::<String>();
             Err(format!(
                 "back to {} ({mode:?}): {what}: {}\n    then  {}\n    now   {}\n    after {}",
                 point.call,
@@ -294,6 +299,6 @@ fn is_near(path: &Path, those: &BTreeSet<PathBuf>) -> bool {
 }
 
 /// Every path of these copies, once.
-fn paths(copies: &[&Copy]) -> impl Iterator<Item = PathBuf> + use<> {
+fn paths(copies: &[&Snapshot]) -> impl Iterator<Item = PathBuf> + use<> {
     copies.iter().flat_map(|copy| copy.keys().cloned()).collect::<BTreeSet<_>>().into_iter()
 }

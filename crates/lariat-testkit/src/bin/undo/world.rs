@@ -12,14 +12,14 @@ use std::process::Command;
 
 /// Kind and content of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Thing {
+pub(crate) enum PathState {
     Folder(u32),
     File(u32, Vec<u8>),
     Link(PathBuf),
 }
 
 /// A plain copy of a workspace.
-pub(crate) type Copy = BTreeMap<PathBuf, Thing>;
+pub(crate) type Snapshot = BTreeMap<PathBuf, PathState>;
 
 /// The directories of a sequence, removed on drop.
 pub(crate) struct World {
@@ -101,9 +101,9 @@ impl World {
     }
 
     /// Makes a plain copy of the workspace.
-    pub(crate) fn copy(&self) -> Result<Copy, String> {
+    pub(crate) fn copy(&self) -> Result<Snapshot, String> {
         let root = self.workspace();
-        let mut copy = Copy::new();
+        let mut copy = Snapshot::new();
         let mut ahead = vec![root.clone()];
         while let Some(folder) = ahead.pop() {
             for entry in fs::read_dir(&folder).map_err(text)? {
@@ -116,11 +116,11 @@ impl World {
                 let mode = data.permissions().mode() & 0o7777;
                 let thing = if data.is_dir() {
                     ahead.push(path);
-                    Thing::Folder(mode)
+                    PathState::Folder(mode)
                 } else if data.is_symlink() {
-                    Thing::Link(fs::read_link(&path).map_err(text)?)
+                    PathState::Link(fs::read_link(&path).map_err(text)?)
                 } else {
-                    Thing::File(mode, fs::read(&path).map_err(text)?)
+                    PathState::File(mode, fs::read(&path).map_err(text)?)
                 };
                 copy.insert(relative, thing);
             }

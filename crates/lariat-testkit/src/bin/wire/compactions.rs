@@ -53,7 +53,7 @@ fn check(compactions: &Compactions, start: u64, count: u64) -> bool {
          {} messages recalled, {wrong} wrong, {:.1} s",
         total.messages,
         Strategy::ALL.len(),
-        total.laid,
+        total.applied,
         total.again,
         total.refused,
         total.requests,
@@ -61,7 +61,7 @@ fn check(compactions: &Compactions, start: u64, count: u64) -> bool {
         total.recalled,
         started.elapsed().as_secs_f64()
     );
-    wrong == 0 && total.laid > 0
+    wrong == 0 && total.applied > 0
 }
 
 /// Checks that every planted mistake is noticed.

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lariat_testkit::server::Wire;
-use lariat_testkit::wire::faults::{Fault, Group, Outcome, Passed, Position, faults, play};
+use lariat_testkit::wire::faults::{CellResult, Fault, Group, Outcome, Position, faults, play};
 
 /// Wrong cells printed in full; the others are only counted.
 const TOLD: usize = 20;
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
             cells.extend(Position::ALL.map(|position| (*fault, *wire, position)));
         }
     }
-    let results: Vec<Mutex<Option<Result<Passed, String>>>> =
+    let results: Vec<Mutex<Option<Result<CellResult, String>>>> =
         cells.iter().map(|_| Mutex::new(None)).collect();
     let work: Vec<(Cell, &Mutex<_>)> = cells.iter().copied().zip(&results).collect();
     crate::parallel(&work, |((fault, wire, position), result)| {
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     });
     let results =
         results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
-    let results: Vec<Result<Passed, String>> =
+    let results: Vec<Result<CellResult, String>> =
         results.map(|result| result.unwrap_or_else(|| Err("was not run".to_owned()))).collect();
     print_table(&chosen, &wires, &results);
     let ok = print_totals(chosen.len(), &wires, &results);
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     Ok(ok && (name.is_some() || chosen.len() >= FULL_RUN))
 }
 
-fn print_table(chosen: &[&Fault], wires: &[Wire], results: &[Result<Passed, String>]) {
+fn print_table(chosen: &[&Fault], wires: &[Wire], results: &[Result<CellResult, String>]) {
     let mut rows = results.chunks(Position::ALL.len() * wires.len());
     for group in Group::ALL {
         let members: Vec<_> = chosen.iter().filter(|fault| fault.group == group).collect();
@@ -67,7 +67,7 @@ fn print_table(chosen: &[&Fault], wires: &[Wire], results: &[Result<Passed, Stri
         for fault in members {
             print!("{:42}", fault.name);
             for cells in rows.next().unwrap_or_default().chunks(Position::ALL.len()) {
-                let letter = |cell: &Result<Passed, String>| {
+                let letter = |cell: &Result<CellResult, String>| {
                     cell.as_ref().map_or('!', |passed| passed.outcome.letter())
                 };
                 print!(" {:10}", cells.iter().map(letter).collect::<String>());
@@ -78,7 +78,7 @@ fn print_table(chosen: &[&Fault], wires: &[Wire], results: &[Result<Passed, Stri
     println!("\nOne letter for each of the seven positions. {}; ! wrong.", Outcome::LEGEND);
 }
 
-fn print_totals(faults: usize, wires: &[Wire], results: &[Result<Passed, String>]) -> bool {
+fn print_totals(faults: usize, wires: &[Wire], results: &[Result<CellResult, String>]) -> bool {
     let passed = || results.iter().flatten();
     let count = |wanted: fn(&Outcome) -> bool| passed().filter(|passed| wanted(&passed.outcome)).count();
     let wrong: Vec<&String> = results.iter().filter_map(|result| result.as_ref().err()).collect();

@@ -20,12 +20,12 @@ use lariat_testkit::proof::ended;
 
 const USAGE: &str = "\
 usage: wire faults [--fault PART-OF-NAME] [--protocol NAME,…]   run an agent under every fault, at every position
-       wire sse [--streams N] [--random N]     cut N streams per protocol and variant in every way (default 200)
-       wire histories [--count N] [--start N]  put N random histories before every protocol's validator
-       wire compactions [--count N] [--start N] [--planted]  compact N random conversations in every way
-       wire prefix [--turns N] [--runs N] [--seed N] [--planted]  compare the requests of long runs with each other
-       wire seeds DIRECTORY                    write the inputs that fuzzing starts from
-       wire talk API URL MODEL SERVICE         run a tool loop against a server";
+       wire sse [--streams N] [--random N]     split N streams per protocol and variant at every position [default: 200]
+       wire histories [--count N] [--start N]  validate N random histories in every protocol
+       wire compactions [--count N] [--start N] [--planted]  compact N random conversations with every strategy
+       wire prefix [--turns N] [--runs N] [--seed N] [--planted]  compare the successive requests of long runs
+       wire seeds DIRECTORY                    write the seed inputs for fuzzing
+       wire talk API URL MODEL PROVIDER        run a tool loop against a server";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -25,7 +25,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let mut good = true;
     for seed in seed..seed + runs {
         let report = runtime.block_on(play(seed, requests, None))?;
-        good &= told(seed, &report);
+        good &= print_report(seed, &report);
     }
     if !good {
         println!(
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     Ok(good)
 }
 
-fn told(seed: u64, report: &Report) -> bool {
+fn print_report(seed: u64, report: &Report) -> bool {
     let faults = report.faults();
     let least = report.turns.iter().filter(|turn| !turn.compacted).map(|turn| turn.shared).min().unwrap_or(0);
     println!(

@@ -21,7 +21,7 @@ const MOST_BLOCKED_STOPS: u32 = 8;
 
 /// State of one run, as far as it was read.
 #[derive(Default)]
-struct Story {
+struct RunState {
     started: bool,
     ended: Option<RunOutcome>,
     turns: u32,
@@ -50,7 +50,7 @@ struct Turn {
 
 /// Checks a finished journal.
 pub(super) fn check(events: &[Event], config: &RunConfig) -> Result<(), Violation> {
-    let mut stories: HashMap<LoopId, Story> = HashMap::new();
+    let mut stories: HashMap<LoopId, RunState> = HashMap::new();
     for (at, event) in events.iter().enumerate() {
         if event.seq != at as u64 {
             return wrong(at, "its seq is not its position");
@@ -74,7 +74,7 @@ fn wrong<T>(at: usize, what: &str) -> Result<T, Violation> {
     Err(Violation::WrongJournal(format!("event {at}: {what}")))
 }
 
-impl Story {
+impl RunState {
     fn read(&mut self, at: usize, event: &Event, config: &RunConfig) -> Result<(), Violation> {
         if self.ended.is_some() {
             return wrong(at, "an event after AgentEnd");

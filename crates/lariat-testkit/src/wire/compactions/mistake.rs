@@ -22,7 +22,7 @@ pub enum Mistake {
     /// A thinking signature is lost.
     LosesSignature,
     /// A compaction that saves nothing is applied anyway.
-    LaysAnything,
+    AppliesAnything,
     /// An undo forgets a message.
     UndoForgets,
     /// Recall returns another message.
@@ -40,7 +40,7 @@ impl Mistake {
         Self::ProposesWords,
         Self::CutsPair,
         Self::LosesSignature,
-        Self::LaysAnything,
+        Self::AppliesAnything,
         Self::UndoForgets,
         Self::RecallsWrong,
         Self::UndoesOnlyTheNewest,
@@ -49,7 +49,7 @@ impl Mistake {
 
     /// Whether the check is skipped.
     pub(super) const fn skips_judgement(self) -> bool {
-        matches!(self, Self::DropsWords | Self::CutsPair | Self::LosesSignature | Self::LaysAnything)
+        matches!(self, Self::DropsWords | Self::CutsPair | Self::LosesSignature | Self::AppliesAnything)
     }
 
     pub(super) fn propose(self, scene: &Scene, compacted: &mut Compacted) {
@@ -65,9 +65,9 @@ impl Mistake {
     }
 
     /// Applies the proposal, with the mistake and without the check.
-    pub(super) fn lay(self, scene: &Scene, compacted: &Compacted) -> Result<Accepted, String> {
+    pub(super) fn apply(self, scene: &Scene, compacted: &Compacted) -> Result<Accepted, String> {
         let nothing = || "there is nothing left to compact".to_owned();
-        if self == Self::LaysAnything {
+        if self == Self::AppliesAnything {
             return Ok(accepted(scene.transcript.clone()));
         }
         let overlaid = scene.transcript.overlaid(&compacted.edits).map_err(|_| nothing())?;

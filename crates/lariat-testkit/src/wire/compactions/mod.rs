@@ -21,7 +21,7 @@ use lariat_core::event::CompactionEdit;
 pub use mistake::Mistake;
 pub use strategy::Strategy;
 
-use self::rules::Laid;
+use self::rules::AppliedCompaction;
 use self::scene::Scene;
 use super::histories::Histories;
 use crate::Seeded;
@@ -50,7 +50,7 @@ pub struct Tally {
     /// Messages before compaction.
     pub messages: u64,
     /// Compactions that were applied.
-    pub laid: u64,
+    pub applied: u64,
     /// Of these, the number on a conversation that was already compacted.
     pub again: u64,
     /// Compactions that were rejected because they save too little.
@@ -64,7 +64,7 @@ pub struct Tally {
 impl std::ops::AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.messages += other.messages;
-        self.laid += other.laid;
+        self.applied += other.applied;
         self.again += other.again;
         self.refused += other.refused;
         self.requests += other.requests;
@@ -105,9 +105,9 @@ impl Compactions {
         let Some(edits) = self.compact(scene, strategy, mistake, dice, tally)? else { return Ok(()) };
         let again = scene.again(&self.histories, &edits, dice);
         let strategy = dice.pick(&Strategy::ALL).copied().unwrap_or(strategy);
-        let laid = self.compact(&again, strategy, mistake, dice, tally);
-        let laid = laid.map_err(|what| format!("again, {strategy:?}: {what}"))?;
-        tally.again += u64::from(laid.is_some());
+        let applied = self.compact(&again, strategy, mistake, dice, tally);
+        let applied = applied.map_err(|what| format!("again, {strategy:?}: {what}"))?;
+        tally.again += u64::from(applied.is_some());
         Ok(())
     }
 
@@ -127,7 +127,7 @@ impl Compactions {
             mistake.propose(scene, &mut compacted);
         }
         let judged = match mistake.filter(|mistake| mistake.skips_judgement()) {
-            Some(mistake) => mistake.lay(scene, &compacted),
+            Some(mistake) => mistake.apply(scene, &compacted),
             None => compacted.judged(&scene.transcript, &query.config, &query.pins),
         };
         let Accepted { transcript, .. } = match judged {
@@ -137,14 +137,15 @@ impl Compactions {
                 return rules::refusal(&reason).map(|()| None);
             }
         };
-        tally.laid += 1;
-        let laid = Laid { scene, query: &query, edits: &compacted.edits, transcript: &transcript };
-        laid.is_smaller()?;
-        laid.keeps_what_must_stay()?;
-        laid.keeps_replies_and_results()?;
-        tally.requests += laid.is_valid_everywhere(&self.histories)?;
-        laid.is_undone_exactly(mistake)?;
-        tally.recalled += laid.is_recalled_exactly(mistake)?;
+        tally.applied += 1;
+        let applied =
+            AppliedCompaction { scene, query: &query, edits: &compacted.edits, transcript: &transcript };
+        applied.is_smaller()?;
+        applied.keeps_what_must_stay()?;
+        applied.keeps_replies_and_results()?;
+        tally.requests += applied.is_valid_everywhere(&self.histories)?;
+        applied.is_undone_exactly(mistake)?;
+        tally.recalled += applied.is_recalled_exactly(mistake)?;
         Ok(Some(compacted.edits))
     }
 }
@@ -156,14 +157,14 @@ mod tests {
     #[test]
     fn no_compaction_of_a_random_conversation_violates_a_rule() {
         let compactions = Compactions::default();
-        let (mut laid, mut again) = (0, 0);
+        let (mut applied, mut again) = (0, 0);
         for seed in 0..60 {
             let (tally, problems) = compactions.check(seed, None);
             assert!(problems.is_empty(), "{}", problems[0]);
-            laid += tally.laid;
+            applied += tally.applied;
             again += tally.again;
         }
-        assert!(laid > 100 && again > 50, "{laid} were applied, {again} of them again");
+        assert!(applied > 100 && again > 50, "{applied} were applied, {again} of them again");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::server::Wire;
 use crate::wire::histories::Histories;
 
 /// An applied compaction.
-pub(super) struct Laid<'a> {
+pub(super) struct AppliedCompaction<'a> {
     pub(super) scene: &'a Scene,
     pub(super) query: &'a CompactionQuery,
     pub(super) edits: &'a [CompactionEdit],
@@ -30,7 +30,7 @@ pub(super) fn refusal(reason: &str) -> Result<(), String> {
     if fair { Ok(()) } else { Err(format!("a proposal was rejected: {reason}")) }
 }
 
-impl Laid<'_> {
+impl AppliedCompaction<'_> {
     fn before(&self) -> Vec<SharedMessage> {
         self.scene.transcript.window().iter().cloned().collect()
     }
@@ -119,19 +119,19 @@ impl Laid<'_> {
     /// original one, including later messages.
     pub(super) fn is_undone_exactly(&self, mistake: Option<Mistake>) -> Result<(), String> {
         let (mut events, id) = self.scene.journal(self.edits);
-        let told = conversation(&events);
-        let laid: Vec<SharedMessage> = self.transcript.window().iter().cloned().collect();
-        if told != laid && mistake.is_none() {
+        let replayed = conversation(&events);
+        let applied: Vec<SharedMessage> = self.transcript.window().iter().cloned().collect();
+        if replayed != applied && mistake.is_none() {
             return Err("the conversation in the journal differs from the compacted one".to_owned());
         }
         events.extend_from_slice(self.scene.later());
         events.extend(undoing(&events, id));
-        let mut told = conversation(&events);
+        let mut replayed = conversation(&events);
         if mistake == Some(Mistake::UndoForgets) {
-            told.pop();
+            replayed.pop();
         }
         let plain = conversation(&self.scene.plain_journal());
-        if told != plain {
+        if replayed != plain {
             return Err("the undo did not restore the conversation".to_owned());
         }
         // Also undo the earlier compactions, the newest first: then it is as if there had never been one.
@@ -142,12 +142,16 @@ impl Laid<'_> {
             }
             events.extend(undoing(&events, compaction));
         }
-        let mut told = conversation(&events);
+        let mut replayed = conversation(&events);
         if mistake == Some(Mistake::UndoesOnlyTheNewest) {
-            told = plain;
+            replayed = plain;
         }
         let bare = conversation(&self.scene.plain_journal_without_compactions());
-        if told == bare { Ok(()) } else { Err("undoing both did not restore the conversation".to_owned()) }
+        if replayed == bare {
+            Ok(())
+        } else {
+            Err("undoing both did not restore the conversation".to_owned())
+        }
     }
 
     /// Checks that every dropped message can be recalled, by its own id and as part of the range that the

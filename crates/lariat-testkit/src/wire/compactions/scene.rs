@@ -44,7 +44,9 @@ impl Scene {
         let mut minter = minter(&mut dice);
         let parts = 1 + dice.index(5);
         let messages: Vec<SharedMessage> = (0..parts)
-            .flat_map(|part| told(histories, seed.wrapping_mul(8).wrapping_add(part as u64), &mut dice))
+            .flat_map(|part| {
+                random_messages(histories, seed.wrapping_mul(8).wrapping_add(part as u64), &mut dice)
+            })
             .collect();
         let messages = unique(messages, &mut HashSet::new(), &mut minter);
         let mut writer = Writer { minter, events: Vec::new() };
@@ -67,7 +69,7 @@ impl Scene {
         let (mut events, compaction) = self.journal(edits);
         events.extend_from_slice(&self.later);
         let mut seen: HashSet<MessageId> = self.originals.iter().map(|message| message.id()).collect();
-        let messages = told(histories, dice.bits(), dice);
+        let messages = random_messages(histories, dice.bits(), dice);
         let mut writer = Writer { minter: minter(dice), events };
         let messages = unique(messages, &mut seen, &mut writer.minter);
         let (tip, from) = (SessionFold::of(&writer.events).tip(), writer.events.len());
@@ -153,7 +155,7 @@ pub(super) fn conversation(events: &[Event]) -> Vec<SharedMessage> {
 }
 
 /// The messages of a random history, and sometimes a note.
-fn told(histories: &Histories, seed: u64, dice: &mut Seeded) -> Vec<SharedMessage> {
+fn random_messages(histories: &Histories, seed: u64, dice: &mut Seeded) -> Vec<SharedMessage> {
     let part = histories.transcript(seed);
     // Summaries of content outside this journal are excluded, because they could not be recalled.
     let summary =

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::plan::{Answer, Beat, Completeness, Plan};
+use super::plan::{Answer, BodyStep, Completeness, Plan};
 use crate::server::{Turn, Wire, render};
 
 /// The output of the scripted tool; a request that contains it was sent after the tool ran.
@@ -129,22 +129,22 @@ impl Cell {
     }
 
     /// The stream before and after the position, in chunks; splits a frame if the position is inside it.
-    pub fn cut(&self) -> (Vec<Beat>, Vec<Beat>) {
+    pub fn cut(&self) -> (Vec<BodyStep>, Vec<BodyStep>) {
         let (head, tail) = self.frames.split_at_checked(self.before()).unwrap_or((&self.frames, &[]));
-        let mut head: Vec<Beat> = head.iter().map(|frame| Beat::bytes(frame.clone())).collect();
-        let mut tail: Vec<Beat> = tail.iter().map(|frame| Beat::bytes(frame.clone())).collect();
+        let mut head: Vec<BodyStep> = head.iter().map(|frame| BodyStep::bytes(frame.clone())).collect();
+        let mut tail: Vec<BodyStep> = tail.iter().map(|frame| BodyStep::bytes(frame.clone())).collect();
         if self.position == Position::InsideHalf
-            && let Some(Beat::Bytes(frame)) = tail.first_mut()
+            && let Some(BodyStep::Bytes(frame)) = tail.first_mut()
         {
             let rest = frame.split_off(frame.len() / 2);
-            head.push(Beat::Bytes(std::mem::replace(frame, rest)));
+            head.push(BodyStep::Bytes(std::mem::replace(frame, rest)));
         }
         (head, tail)
     }
 
     /// The stream before and after the position, without splitting a frame.
-    pub fn between(&self) -> (Vec<Beat>, Vec<Beat>) {
-        let beats = |frames: &[Vec<u8>]| frames.iter().map(|frame| Beat::bytes(frame.clone())).collect();
+    pub fn between(&self) -> (Vec<BodyStep>, Vec<BodyStep>) {
+        let beats = |frames: &[Vec<u8>]| frames.iter().map(|frame| BodyStep::bytes(frame.clone())).collect();
         let (head, tail) = self.frames.split_at_checked(self.before()).unwrap_or((&self.frames, &[]));
         (beats(head), beats(tail))
     }
@@ -159,12 +159,12 @@ impl Cell {
     }
 
     /// A plan for a stream that arrives completely.
-    pub fn whole(&self, body: Vec<Beat>) -> Plan {
+    pub fn whole(&self, body: Vec<BodyStep>) -> Plan {
         Plan::new(streamed(self.wire, body)).complete(vec![arguments()])
     }
 
     /// A plan for a stream of which only the frames before the position are valid.
-    pub fn broken(&self, body: Vec<Beat>) -> Plan {
+    pub fn broken(&self, body: Vec<BodyStep>) -> Plan {
         let mut plan = self.whole(body);
         plan.reply = self.said_stop(self.before());
         plan
@@ -183,13 +183,13 @@ pub const fn finish_frames(wire: Wire) -> usize {
 }
 
 /// A streamed response with this body.
-pub fn streamed(wire: Wire, body: Vec<Beat>) -> Answer {
+pub fn streamed(wire: Wire, body: Vec<BodyStep>) -> Answer {
     Answer::new(200, vec![("content-type".to_owned(), render::content_type(wire).to_owned())], body)
 }
 
 /// A streamed response without a fault.
 pub fn well_answered(wire: Wire, turn: &Turn) -> Answer {
-    streamed(wire, render::stream(wire, turn).into_iter().map(Beat::bytes).collect())
+    streamed(wire, render::stream(wire, turn).into_iter().map(BodyStep::bytes).collect())
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ fn every_stream_has_seven_distinct_positions() {
         let mut places: Vec<_> = Position::ALL
             .map(|position| {
                 let (head, _) = Cell::new(wire, position).cut();
-                let bytes = |beat: &Beat| if let Beat::Bytes(bytes) = beat { bytes.len() } else { 0 };
+                let bytes = |beat: &BodyStep| if let BodyStep::Bytes(bytes) = beat { bytes.len() } else { 0 };
                 head.iter().map(bytes).sum::<usize>()
             })
             .to_vec();

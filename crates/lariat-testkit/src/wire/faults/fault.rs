@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::cell::Cell;
-use super::outcome::Allowed;
+use super::outcome::AllowedOutcomes;
 use super::plan::Plan;
 
 /// A fault.
@@ -16,7 +16,7 @@ pub struct Fault {
     /// What the server does.
     pub plan: fn(&Cell) -> Plan,
     /// The allowed outcomes.
-    pub allowed: Allowed,
+    pub allowed: AllowedOutcomes,
 }
 
 /// The part of a response that a fault affects, and the meaning of the seven positions.
@@ -38,9 +38,7 @@ impl Group {
     /// The heading of the group.
     pub const fn title(self) -> &'static str {
         match self {
-            Self::Opening => {
-                "Before the stream (position: part of the body that arrives, or delay)"
-            }
+            Self::Opening => "Before the stream (position: part of the body that arrives, or delay)",
             Self::Stream => "In the stream (position: where)",
             Self::Turn => "Bad turns (position: size of the chunks)",
         }

@@ -13,12 +13,12 @@ use super::cell::{TEXT, TOOL, arguments};
 use super::fault::{Fault, Group};
 use super::outcome::{Kind, Outcome};
 use super::plan::{Completeness, Plan, Text};
-use super::run::{Exchange, Observed};
+use super::run::{Exchange, Observation};
 
 /// The API key in every request; it must not appear anywhere else.
 const KEY: &str = "test-key-123";
 
-type Rule = fn(&Plan, &Observed) -> Option<String>;
+type Rule = fn(&Plan, &Observation) -> Option<String>;
 
 /// The rules for every cell.
 const RULES: &[Rule] = &[
@@ -40,7 +40,7 @@ const RULES: &[Rule] = &[
 ///
 /// # Errors
 /// Returns everything that is wrong if a rule was broken or the fault does not allow the outcome.
-pub fn judge(fault: &Fault, plan: &Plan, observed: &Observed) -> Result<Outcome, Vec<String>> {
+pub fn judge(fault: &Fault, plan: &Plan, observed: &Observation) -> Result<Outcome, Vec<String>> {
     let outcome = outcome(observed).map_err(|wrong| vec![wrong])?;
     let mut wrong: Vec<String> = RULES.iter().filter_map(|rule| rule(plan, observed)).collect();
     let first = observed.exchanges.first();
@@ -60,7 +60,7 @@ fn asked_again(letters: &str) -> String {
     letters.chars().map(|letter| if "lnie".contains(letter) { 'R' } else { letter }).collect()
 }
 
-fn outcome(observed: &Observed) -> Result<Outcome, String> {
+fn outcome(observed: &Observation) -> Result<Outcome, String> {
     let output = observed.output.as_ref().map_err(Clone::clone)?;
     let again =
         |event: &AgentEvent| matches!(event, AgentEvent::ModelRetry { .. } | AgentEvent::Compaction { .. });
@@ -87,13 +87,13 @@ fn outcome(observed: &Observed) -> Result<Outcome, String> {
     }
 }
 
-fn ends_once(_: &Plan, observed: &Observed) -> Option<String> {
+fn ends_once(_: &Plan, observed: &Observation) -> Option<String> {
     let ends =
         observed.events.iter().filter(|event| matches!(event.event, AgentEvent::AgentEnd { .. })).count();
     (ends != 1).then(|| format!("{ends} AgentEnd events"))
 }
 
-fn ends_in_time(plan: &Plan, observed: &Observed) -> Option<String> {
+fn ends_in_time(plan: &Plan, observed: &Observation) -> Option<String> {
     (observed.took > plan.deadline).then(|| format!("took {:?} of {:?}", observed.took, plan.deadline))
 }
 
@@ -106,7 +106,7 @@ fn calls(exchange: &Exchange) -> impl Iterator<Item = &Value> {
 }
 
 /// Checks that every tool call ran at most once, with exactly the scripted arguments.
-fn runs_only_what_was_asked(plan: &Plan, observed: &Observed) -> Option<String> {
+fn runs_only_what_was_asked(plan: &Plan, observed: &Observation) -> Option<String> {
     let first_counts = observed.exchanges.first().is_some_and(Exchange::is_done);
     let mut left = if first_counts { plan.calls.clone() } else { vec![arguments()] };
     for execution in &observed.executions {
@@ -122,7 +122,7 @@ fn runs_only_what_was_asked(plan: &Plan, observed: &Observed) -> Option<String> 
 }
 
 /// Checks that exactly the tool calls of complete replies ran, and none before the end of its reply.
-fn runs_nothing_of_a_broken_reply(_: &Plan, observed: &Observed) -> Option<String> {
+fn runs_nothing_of_a_broken_reply(_: &Plan, observed: &Observation) -> Option<String> {
     let early =
         observed.exchanges.iter().find(|exchange| !exchange.is_done() && calls(exchange).next().is_some());
     if early.is_some() {
@@ -133,26 +133,25 @@ fn runs_nothing_of_a_broken_reply(_: &Plan, observed: &Observed) -> Option<Strin
     (ran != asked).then(|| format!("{asked} calls were delivered, {ran} ran"))
 }
 
-fn takes_no_cut_reply_for_a_whole_one(plan: &Plan, observed: &Observed) -> Option<String> {
+fn takes_no_cut_reply_for_a_whole_one(plan: &Plan, observed: &Observation) -> Option<String> {
     let done = observed.exchanges.first().is_some_and(Exchange::is_done);
     (done && plan.reply == Completeness::Unsaid)
         .then(|| "treated a reply as complete although the server never said so".to_owned())
 }
 
 /// Checks that exactly the replies that broke after they began to arrive are withdrawn before the retry.
-fn withdraws_what_broke(_: &Plan, observed: &Observed) -> Option<String> {
+fn withdraws_what_broke(_: &Plan, observed: &Observation) -> Option<String> {
     let (_, before) = observed.exchanges.split_last()?;
     let broke = before.iter().filter(|exchange| !exchange.is_done() && exchange.delivered()).count();
     let withdrawn =
         |event: &&lariat_core::event::Event| matches!(event.event, AgentEvent::MessageWithdrawn { .. });
     let withdrawn = observed.events.iter().filter(withdrawn).count();
-    (broke != withdrawn)
-        .then(|| format!("{broke} replies broke and were retried, {withdrawn} withdrawn"))
+    (broke != withdrawn).then(|| format!("{broke} replies broke and were retried, {withdrawn} withdrawn"))
 }
 
 /// Checks that the conversation has exactly what was delivered and not withdrawn, reply by reply, and that
 /// live deltas show all of it.
-fn keeps_what_was_delivered(_: &Plan, observed: &Observed) -> Option<String> {
+fn keeps_what_was_delivered(_: &Plan, observed: &Observation) -> Option<String> {
     let output = observed.output.as_ref().ok()?;
     let last = observed.exchanges.len().saturating_sub(1);
     let kept_exchange = |(at, exchange): (usize, &Exchange)| {
@@ -174,19 +173,19 @@ fn keeps_what_was_delivered(_: &Plan, observed: &Observed) -> Option<String> {
     (live != came).then(|| format!("delivered {delivered:?}, showed {live:?}"))
 }
 
-fn delivers_the_text_that_was_sent(plan: &Plan, observed: &Observed) -> Option<String> {
+fn delivers_the_text_that_was_sent(plan: &Plan, observed: &Observation) -> Option<String> {
     let text = observed.exchanges.first()?.text();
     (plan.text == Text::Faithful && !TEXT.starts_with(&text)).then(|| format!("delivered {text:?}"))
 }
 
-fn waits_as_long_as_asked(plan: &Plan, observed: &Observed) -> Option<String> {
+fn waits_as_long_as_asked(plan: &Plan, observed: &Observation) -> Option<String> {
     let asked = plan.wait?;
     let failed = observed.exchanges.first()?.error.as_ref()?.0;
     let waited = observed.sent.get(1)?.at.since(failed);
     (waited != asked).then(|| format!("was asked to wait {asked:?}, waited {waited:?}"))
 }
 
-fn counts_usage_once(_: &Plan, observed: &Observed) -> Option<String> {
+fn counts_usage_once(_: &Plan, observed: &Observation) -> Option<String> {
     let output = observed.output.as_ref().ok()?;
     let mut sum = Usage::default();
     for event in observed.exchanges.iter().flat_map(|exchange| &exchange.events) {
@@ -197,14 +196,14 @@ fn counts_usage_once(_: &Plan, observed: &Observed) -> Option<String> {
     (output.usage != sum).then(|| format!("used {sum:?}, counted {:?}", output.usage))
 }
 
-fn keeps_the_key_to_itself(_: &Plan, observed: &Observed) -> Option<String> {
+fn keeps_the_key_to_itself(_: &Plan, observed: &Observation) -> Option<String> {
     let errors = observed.exchanges.iter().filter_map(|exchange| exchange.error.as_ref());
     let in_error = errors.map(|(_, error)| format!("{error:?}")).find(|words| words.contains(KEY));
     let in_url = observed.sent.iter().map(|sent| sent.url.clone()).find(|url| url.contains(KEY));
     in_error.or(in_url).map(|words| format!("the key leaked: {words}"))
 }
 
-fn stays_with_the_server(_: &Plan, observed: &Observed) -> Option<String> {
+fn stays_with_the_server(_: &Plan, observed: &Observation) -> Option<String> {
     let away = observed.sent.iter().find(|sent| !sent.url.starts_with("http://127.0.0.1/"));
     away.map(|sent| format!("sent a request to {}", sent.url))
 }

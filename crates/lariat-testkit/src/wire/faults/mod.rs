@@ -8,13 +8,13 @@
 
 pub mod cell;
 pub mod fault;
+mod frame_edits;
 pub mod judge;
 pub mod opening;
 pub mod outcome;
 pub mod plan;
 pub mod run;
 pub mod stream;
-mod surgery;
 pub mod transport;
 pub mod turns;
 
@@ -34,7 +34,7 @@ pub fn faults() -> impl Iterator<Item = &'static Fault> {
 
 /// Result of a cell that passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passed {
+pub struct CellResult {
     /// How it ended.
     pub outcome: Outcome,
     /// Duration on the virtual clock.
@@ -47,12 +47,12 @@ pub struct Passed {
 ///
 /// # Errors
 /// Describes what is wrong, with everything that was observed.
-pub fn play(fault: &Fault, wire: Wire, position: Position) -> Result<Passed, String> {
+pub fn play(fault: &Fault, wire: Wire, position: Position) -> Result<CellResult, String> {
     let plan = (fault.plan)(&Cell::new(wire, position));
     let observed = run::observe(wire, plan.clone());
     let judged = judge::judge(fault, &plan, &observed);
     let (took, calls) = (observed.took, observed.executions.len());
-    judged.map(|outcome| Passed { outcome, took, calls }).map_err(|wrong| {
+    judged.map(|outcome| CellResult { outcome, took, calls }).map_err(|wrong| {
         let mut story = format!("`{}` × {wire} × {position:?}:\n", fault.name);
         wrong.iter().for_each(|words| writeln!(story, "  WRONG: {words}").unwrap_or_default());
         observed.tell(&mut story);

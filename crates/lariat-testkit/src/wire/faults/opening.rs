@@ -9,8 +9,8 @@ use lariat_model::http::TransportError;
 
 use super::cell::{Cell, Position, arguments, streamed, well_answered};
 use super::fault::{Fault, Group};
-use super::outcome::Allowed;
-use super::plan::{Answer, Beat, Head, Plan};
+use super::outcome::AllowedOutcomes;
+use super::plan::{Answer, BodyStep, Head, Plan};
 use crate::server::{Turn, render};
 
 const PAGE: &str =
@@ -19,7 +19,7 @@ const JSON: &str = "application/json";
 const HTML: &str = "text/html; charset=utf-8";
 
 const fn fault(name: &'static str, letters: &'static str, plan: fn(&Cell) -> Plan) -> Fault {
-    Fault { name, group: Group::Opening, plan, allowed: Allowed::always(letters) }
+    Fault { name, group: Group::Opening, plan, allowed: AllowedOutcomes::always(letters) }
 }
 
 /// The faults.
@@ -109,7 +109,7 @@ pub const FAULTS: &[Fault] = &[
     fault("503, the body never ends", "R", |cell| hanging(cell, 503)),
     fault("429 with a body that is not UTF-8", "R", |cell| {
         let mut plan = status(cell, 429);
-        plan.answer.body.insert(0, Beat::bytes(vec![0xff, 0xfe, 0x00, 0xc3]));
+        plan.answer.body.insert(0, BodyStep::bytes(vec![0xff, 0xfe, 0x00, 0xc3]));
         plan
     }),
     fault("connection refused", "R", |cell| {
@@ -132,7 +132,7 @@ pub const FAULTS: &[Fault] = &[
         Plan::new(answer).complete(vec![arguments()])
     }),
     fault("headers, then silence", "R", |cell| {
-        Plan::new(streamed(cell.wire, vec![Beat::Hangs]).after(moment(cell)))
+        Plan::new(streamed(cell.wire, vec![BodyStep::Hangs]).after(moment(cell)))
     }),
     fault("an odd content type", "C", |cell| {
         let mut answer = well_answered(cell.wire, &super::cell::turn());
@@ -160,7 +160,7 @@ pub const FAULTS: &[Fault] = &[
     }),
     fault("a reply in one chunk", "C", |cell| {
         let whole = render::stream(cell.wire, &pieced(cell)).concat();
-        Plan::new(streamed(cell.wire, vec![Beat::bytes(whole)])).complete(vec![arguments()])
+        Plan::new(streamed(cell.wire, vec![BodyStep::bytes(whole)])).complete(vec![arguments()])
     }),
 ];
 
@@ -191,7 +191,9 @@ fn said(cell: &Cell, error: render::ApiError) -> Plan {
 /// An error response of the provider, complete but delayed.
 fn late(cell: &Cell, error: &render::ApiError) -> Plan {
     let headers = error.headers.clone();
-    Plan::new(Answer::new(error.status, headers, vec![Beat::bytes(error.body.clone())]).after(moment(cell)))
+    Plan::new(
+        Answer::new(error.status, headers, vec![BodyStep::bytes(error.body.clone())]).after(moment(cell)),
+    )
 }
 
 fn answered(cell: &Cell, status: u16, content_type: &str, body: &str) -> Plan {
@@ -203,7 +205,7 @@ fn answered(cell: &Cell, status: u16, content_type: &str, body: &str) -> Plan {
 fn hanging(cell: &Cell, status: u16) -> Plan {
     let mut plan = self::status(cell, status);
     plan.answer.body.truncate(1);
-    plan.answer.body.push(Beat::Hangs);
+    plan.answer.body.push(BodyStep::Hangs);
     plan
 }
 
@@ -211,12 +213,12 @@ fn failing(cell: &Cell, error: TransportError) -> Plan {
     Plan::new(Answer::without_body(Head::Fails(error)).after(moment(cell)))
 }
 
-fn cut(position: Position, body: &[u8]) -> Vec<Beat> {
+fn cut(position: Position, body: &[u8]) -> Vec<BodyStep> {
     let end = position.of(body.len());
     let part = body.get(..end).unwrap_or(body).to_vec();
-    let mut beats = vec![Beat::bytes(part)];
+    let mut beats = vec![BodyStep::bytes(part)];
     if end < body.len() && position.index() % 2 == 1 {
-        beats.push(Beat::reset());
+        beats.push(BodyStep::reset());
     }
     beats
 }

@@ -88,14 +88,14 @@ impl fmt::Display for Outcome {
 /// complete must not complete, whatever the sets say; if the server marked it before the fault, completing is
 /// right.
 #[derive(Clone, Copy, Debug)]
-pub struct Allowed {
+pub struct AllowedOutcomes {
     /// If nothing was delivered before the fault.
     pub before: &'static str,
     /// If something was delivered.
     pub after: &'static str,
 }
 
-impl Allowed {
+impl AllowedOutcomes {
     /// The same set in both cases.
     pub const fn always(letters: &'static str) -> Self {
         Self { before: letters, after: letters }

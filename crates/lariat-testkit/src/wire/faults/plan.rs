@@ -21,7 +21,7 @@ pub struct Answer {
     /// Status and headers, or what happens instead.
     pub head: Head,
     /// The body, step by step; after the last step it ends cleanly.
-    pub body: Vec<Beat>,
+    pub body: Vec<BodyStep>,
 }
 
 /// How a response begins.
@@ -42,7 +42,7 @@ pub enum Head {
 
 /// A step of a body.
 #[derive(Clone, Debug)]
-pub enum Beat {
+pub enum BodyStep {
     /// Bytes arrive in one chunk.
     Bytes(Bytes),
     /// A delay.
@@ -62,7 +62,7 @@ pub enum Beat {
     Hangs,
 }
 
-impl Beat {
+impl BodyStep {
     /// Bytes in one chunk.
     pub fn bytes(bytes: impl Into<Bytes>) -> Self {
         Self::Bytes(bytes.into())
@@ -76,7 +76,7 @@ impl Beat {
 
 impl Answer {
     /// A response without delay.
-    pub const fn new(status: u16, headers: Vec<(String, String)>, body: Vec<Beat>) -> Self {
+    pub const fn new(status: u16, headers: Vec<(String, String)>, body: Vec<BodyStep>) -> Self {
         Self { delay: Duration::ZERO, head: Head::Status { status, headers }, body }
     }
 
@@ -99,7 +99,7 @@ pub struct Plan {
     /// The response to the first request. All others get a valid response, unless it is repeated.
     pub answer: Answer,
     /// Whether every request gets this response.
-    pub repeated: Repeated,
+    pub repeated: Repetition,
     /// Arguments of the tool calls that the faulty reply may cause, one entry per call.
     pub calls: Vec<Value>,
     /// Whether the reply may be treated as complete.
@@ -116,7 +116,7 @@ pub struct Plan {
 
 /// How often a server misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeated {
+pub enum Repetition {
     /// Only at the first request.
     Once,
     /// At every request.
@@ -155,7 +155,7 @@ impl Plan {
     pub const fn new(answer: Answer) -> Self {
         Self {
             answer,
-            repeated: Repeated::Once,
+            repeated: Repetition::Once,
             calls: Vec::new(),
             reply: Completeness::Unsaid,
             text: Text::Faithful,
@@ -176,7 +176,7 @@ impl Plan {
     /// Repeats the response for every request.
     #[must_use]
     pub const fn for_ever(mut self) -> Self {
-        self.repeated = Repeated::Always;
+        self.repeated = Repetition::Always;
         self
     }
 

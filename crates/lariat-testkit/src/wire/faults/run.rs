@@ -28,7 +28,7 @@ use lariat_runtime::{AgentContext, AgentError, AgentLoopConfig, AgentOutput, Mem
 
 use super::cell::{TOOL, TOOL_OUTPUT};
 use super::plan::{Compaction, Plan};
-use super::transport::{ScriptedTransport, Sent};
+use super::transport::{ScriptedTransport, SentRequest};
 use crate::server::Wire;
 use crate::tools::{Act, Execution, Ledger, LedgerTool};
 use crate::wire::{model, protocol};
@@ -42,7 +42,7 @@ const LONG_HISTORY: usize = 40;
 
 /// Everything observed of a run.
 #[derive(Clone, Debug)]
-pub struct Observed {
+pub struct Observation {
     /// The output of the run, or why it did not end.
     pub output: Result<AgentOutput, String>,
     /// All observed events.
@@ -52,7 +52,7 @@ pub struct Observed {
     /// The executions of the tool.
     pub executions: Vec<Execution>,
     /// The requests sent.
-    pub sent: Vec<Sent>,
+    pub sent: Vec<SentRequest>,
     /// Duration on the virtual clock.
     pub took: Duration,
 }
@@ -129,7 +129,7 @@ impl StreamProvider for Recorder {
 }
 
 /// Runs an agent against a plan.
-pub fn observe(wire: Wire, plan: Plan) -> Observed {
+pub fn observe(wire: Wire, plan: Plan) -> Observation {
     let virtual_clock = VirtualClock::new();
     let clock = virtual_clock.shared();
     let entropy: Arc<dyn EntropySource> = Arc::new(SeededEntropy::new(7));
@@ -196,13 +196,13 @@ pub fn observe(wire: Wire, plan: Plan) -> Observed {
     };
     let exchanges = exchanges.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (executions, sent) = (ledger.all(), transport.sent());
-    Observed { output, events, exchanges, executions, sent, took: virtual_clock.now().since(EPOCH) }
+    Observation { output, events, exchanges, executions, sent, took: virtual_clock.now().since(EPOCH) }
 }
 
 /// Maximum characters shown per event.
 const SHOWN: usize = 300;
 
-impl Observed {
+impl Observation {
     /// Writes all observations, for debugging.
     pub fn tell(&self, story: &mut String) {
         let mut line = |what: &str, shown: String| {

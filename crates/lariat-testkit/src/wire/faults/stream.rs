@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::cell::{Cell, Position, arguments, finish_frames};
 use super::fault::{Fault, Group};
-use super::outcome::Allowed;
-use super::plan::{Beat, Completeness, Plan};
-use super::surgery::{byte_by_byte, chain, edited, frame, joined, keep_alive, other_line_ends};
+use super::frame_edits::{byte_by_byte, chain, edited, frame, joined, keep_alive, other_line_ends};
+use super::outcome::AllowedOutcomes;
+use super::plan::{BodyStep, Completeness, Plan};
 use crate::server::{Wire, render};
 
 const MEGABYTE: usize = 1 << 20;
@@ -25,33 +25,33 @@ const fn fault(
     after: &'static str,
     plan: fn(&Cell) -> Plan,
 ) -> Fault {
-    Fault { name, group: Group::Stream, plan, allowed: Allowed::new(before, after) }
+    Fault { name, group: Group::Stream, plan, allowed: AllowedOutcomes::new(before, after) }
 }
 
 /// The faults.
 pub const FAULTS: &[Fault] = &[
-    fault("stall", "R", "n", |cell| cell.broken(after_cut(cell, vec![Beat::Hangs]))),
+    fault("stall", "R", "n", |cell| cell.broken(after_cut(cell, vec![BodyStep::Hangs]))),
     fault("keep-alives for ever", "R", "n", |cell| {
         let bytes = Bytes::from(keep_alive(cell.wire));
         cell.broken(after_whole(
             cell,
-            vec![Beat::Repeat { bytes, times: None, every: Duration::from_secs(10) }],
+            vec![BodyStep::Repeat { bytes, times: None, every: Duration::from_secs(10) }],
         ))
     }),
     fault("10,000 keep-alives, then on", "C", "C", |cell| {
         let bytes = Bytes::from(keep_alive(cell.wire));
-        let storm = vec![Beat::Repeat { bytes, times: Some(10_000), every: Duration::from_millis(1) }];
+        let storm = vec![BodyStep::Repeat { bytes, times: Some(10_000), every: Duration::from_millis(1) }];
         cell.whole(between(cell, storm))
     }),
     fault("slow, in time", "C", "C", |cell| {
         let (head, tail) = cell.cut();
-        let slow = tail.into_iter().flat_map(|beat| [Beat::Wait(Duration::from_secs(60)), beat]);
+        let slow = tail.into_iter().flat_map(|beat| [BodyStep::Wait(Duration::from_secs(60)), beat]);
         cell.whole(chain([head, slow.collect()])).within(Duration::from_secs(3600))
     }),
     fault("slower than the total allows", "R", "n", |cell| {
         let (head, tail) = cell.cut();
-        let slow = tail.into_iter().flat_map(|beat| [Beat::Wait(Duration::from_secs(299)), beat]);
-        let endless = Beat::Repeat {
+        let slow = tail.into_iter().flat_map(|beat| [BodyStep::Wait(Duration::from_secs(299)), beat]);
+        let endless = BodyStep::Repeat {
             bytes: Bytes::from(keep_alive(cell.wire)),
             times: None,
             every: Duration::from_secs(10),
@@ -62,23 +62,23 @@ pub const FAULTS: &[Fault] = &[
         plan.reply = Completeness::Said;
         plan.within(Duration::from_secs(3610))
     }),
-    fault("reset", "R", "n", |cell| cell.broken(after_cut(cell, vec![Beat::reset()]))),
+    fault("reset", "R", "n", |cell| cell.broken(after_cut(cell, vec![BodyStep::reset()]))),
     fault("reset in the same instant as the bytes", "R", "n", |cell| {
         let (head, _) = cell.cut();
-        cell.broken(vec![Beat::bytes(joined(&head)), Beat::reset()])
+        cell.broken(vec![BodyStep::bytes(joined(&head)), BodyStep::reset()])
     }),
     fault("clean end", "R", "n", |cell| cell.broken(after_cut(cell, Vec::new()))),
     fault("end inside a frame", "R", "n", |cell| {
         let at = cell.victim();
         let victim = cell.frames().get(at).cloned().unwrap_or_default();
         let part = victim.get(..victim.len() / 2).unwrap_or_default().to_vec();
-        let mut plan = cell.whole(chain([frames(cell, 0, at), vec![Beat::bytes(part)]]));
+        let mut plan = cell.whole(chain([frames(cell, 0, at), vec![BodyStep::bytes(part)]]));
         plan.reply = cell.said_stop(at);
         plan
     }),
     fault("damaged compression", "R", "n", |cell| {
         let damaged = TransportError::Damaged("the body is damaged: invalid gzip header".to_owned());
-        cell.broken(after_cut(cell, vec![Beat::Fails(damaged)]))
+        cell.broken(after_cut(cell, vec![BodyStep::Fails(damaged)]))
     }),
     fault("a frame twice", "CR", "Cin", |cell| {
         let at = cell.victim();
@@ -141,7 +141,7 @@ pub const FAULTS: &[Fault] = &[
     fault("wrong types", "CR", "Cin", |cell| {
         let at = cell.victim();
         let twisted = edited(cell.wire, cell.frames().get(at).map_or(&[][..], Vec::as_slice), &twist);
-        cell.whole(chain([frames(cell, 0, at), vec![Beat::bytes(twisted)], frames(cell, at, usize::MAX)]))
+        cell.whole(chain([frames(cell, 0, at), vec![BodyStep::bytes(twisted)], frames(cell, at, usize::MAX)]))
             .tampered()
     }),
     fault("JSON 10,000 levels deep", "CR", "Cin", |cell| {
@@ -149,16 +149,20 @@ pub const FAULTS: &[Fault] = &[
     }),
     fault("an unknown event", "C", "C", |cell| {
         let unknown = json!({"type": "telemetry.v9", "object": "telemetry", "telemetry": {"a": [1, null]}});
-        cell.whole(between(cell, vec![Beat::bytes(frame(cell.wire, "telemetry.v9", &unknown.to_string()))]))
+        cell.whole(between(
+            cell,
+            vec![BodyStep::bytes(frame(cell.wire, "telemetry.v9", &unknown.to_string()))],
+        ))
     }),
     fault("unknown fields everywhere", "C", "C", |cell| {
         let more = |json: &mut Value| {
-            super::surgery::each_object(json, &|fields| {
+            super::frame_edits::each_object(json, &|fields| {
                 fields.insert("x_new_field".to_owned(), json!({"deep": [1, {"er": null}]}));
             });
         };
         let at = cell.before();
-        let tail = cell.frames().iter().skip(at).map(|frame| Beat::bytes(edited(cell.wire, frame, &more)));
+        let tail =
+            cell.frames().iter().skip(at).map(|frame| BodyStep::bytes(edited(cell.wire, frame, &more)));
         // In protocols that send arguments as JSON objects, the arguments are not changed.
         let google = matches!(cell.wire, Wire::Gemini | Wire::Vertex);
         let tail = if google { frames(cell, at, usize::MAX) } else { tail.collect() };
@@ -168,22 +172,22 @@ pub const FAULTS: &[Fault] = &[
         let fields: &[u8] = b"id: 7\nretry: 10\nnonsense\n: comment\nfoo: bar\n\n";
         let sse = cell.wire.is_sse();
         let odd = if sse { fields.to_vec() } else { frame(cell.wire, "", "{}") };
-        cell.whole(between(cell, vec![Beat::bytes(odd)]))
+        cell.whole(between(cell, vec![BodyStep::bytes(odd)]))
     }),
     fault("a line of 40 MB", "R", "i", |cell| {
-        let flood = Beat::Repeat {
+        let flood = BodyStep::Repeat {
             bytes: Bytes::from(vec![b'x'; MEGABYTE]),
             times: Some(40),
             every: Duration::from_millis(1),
         };
         let start: &[u8] = if cell.wire.is_sse() { b"data: " } else { &[2, 128, 0, 0, 0, 0, 0, 0] };
-        cell.broken(after_whole(cell, vec![Beat::bytes(start.to_vec()), flood]))
+        cell.broken(after_whole(cell, vec![BodyStep::bytes(start.to_vec()), flood]))
     }),
     fault("an event of 40 MB in lines", "R", "i", |cell| {
         let line = [b"data: ".as_slice(), &vec![b'x'; MEGABYTE], b"\n"].concat();
         let absurd: &[u8] = &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0];
         let bytes = if cell.wire.is_sse() { Bytes::from(line) } else { Bytes::from_static(absurd) };
-        let flood = Beat::Repeat { bytes, times: Some(40), every: Duration::from_millis(1) };
+        let flood = BodyStep::Repeat { bytes, times: Some(40), every: Duration::from_millis(1) };
         cell.broken(after_whole(cell, vec![flood]))
     }),
     fault("a comment of 1 MB", "C", "C", |cell| {
@@ -193,17 +197,17 @@ pub const FAULTS: &[Fault] = &[
         } else {
             frame(cell.wire, "padding", &json!({"p": filler}).to_string())
         };
-        cell.whole(between(cell, vec![Beat::bytes(comment)]))
+        cell.whole(between(cell, vec![BodyStep::bytes(comment)]))
     }),
     fault("100,000 blank lines", "C", "C", |cell| {
         let storm =
             if cell.wire.is_sse() { vec![b'\n'; 100_000] } else { frame(cell.wire, "", "{}").repeat(1000) };
-        cell.whole(between(cell, vec![Beat::bytes(storm)]))
+        cell.whole(between(cell, vec![BodyStep::bytes(storm)]))
     }),
     fault("other line ends from here on", "C", "C", |cell| {
         let (head, tail) = cell.cut();
         let tail = match cell.wire.is_sse() {
-            true => vec![Beat::bytes(other_line_ends(&joined(&tail)))],
+            true => vec![BodyStep::bytes(other_line_ends(&joined(&tail)))],
             false => byte_by_byte(&tail),
         };
         cell.whole(chain([head, tail]))
@@ -214,7 +218,7 @@ pub const FAULTS: &[Fault] = &[
     }),
     fault("empty chunks", "C", "C", |cell| {
         let (head, tail) = cell.cut();
-        cell.whole(chain([head, vec![Beat::bytes(Vec::new()); 100], tail]))
+        cell.whole(chain([head, vec![BodyStep::bytes(Vec::new()); 100], tail]))
     }),
     fault("bytes after the end", "C", "Ci", |cell| {
         let again = cell.frames().last().cloned().unwrap_or_default();
@@ -227,7 +231,7 @@ pub const FAULTS: &[Fault] = &[
             Position::BeforeLast => again,
             Position::End => vec![b'x'; MEGABYTE],
         };
-        cell.whole(chain([frames(cell, 0, usize::MAX), vec![Beat::bytes(junk)]]))
+        cell.whole(chain([frames(cell, 0, usize::MAX), vec![BodyStep::bytes(junk)]]))
     }),
     fault("the whole reply a second time", "C", "Cin", |cell| {
         // Cut at the position: the second reply is incomplete.
@@ -274,7 +278,7 @@ pub const FAULTS: &[Fault] = &[
         }
         let mut plan = cell.whole(chain([
             frames(cell, 0, at),
-            vec![Beat::bytes(victim)],
+            vec![BodyStep::bytes(victim)],
             frames(cell, at + 1, usize::MAX),
         ]));
         plan.reply = cell.said_stop(at);
@@ -283,41 +287,41 @@ pub const FAULTS: &[Fault] = &[
 ];
 
 /// The frames in a range, as chunks.
-fn frames(cell: &Cell, from: usize, to: usize) -> Vec<Beat> {
+fn frames(cell: &Cell, from: usize, to: usize) -> Vec<BodyStep> {
     let count = to.saturating_sub(from);
-    cell.frames().iter().skip(from).take(count).map(|frame| Beat::bytes(frame.clone())).collect()
+    cell.frames().iter().skip(from).take(count).map(|frame| BodyStep::bytes(frame.clone())).collect()
 }
 
 /// The stream up to the position, even inside a frame, then something else.
-fn after_cut(cell: &Cell, then: Vec<Beat>) -> Vec<Beat> {
+fn after_cut(cell: &Cell, then: Vec<BodyStep>) -> Vec<BodyStep> {
     chain([cell.cut().0, then])
 }
 
 /// The whole frames up to the position, then something else.
-fn after_whole(cell: &Cell, then: Vec<Beat>) -> Vec<Beat> {
+fn after_whole(cell: &Cell, then: Vec<BodyStep>) -> Vec<BodyStep> {
     chain([cell.between().0, then])
 }
 
 /// The stream with something inserted between two frames.
-fn between(cell: &Cell, what: Vec<Beat>) -> Vec<Beat> {
+fn between(cell: &Cell, what: Vec<BodyStep>) -> Vec<BodyStep> {
     let (head, tail) = cell.between();
     chain([head, what, tail])
 }
 
 /// The stream with an additional frame of any payload.
-fn inserted(cell: &Cell, data: &str) -> Vec<Beat> {
+fn inserted(cell: &Cell, data: &str) -> Vec<BodyStep> {
     let name = match cell.wire {
         Wire::AnthropicMessages => "content_block_delta",
         Wire::BedrockConverse => "contentBlockDelta",
         _ => "response.output_text.delta",
     };
-    between(cell, vec![Beat::bytes(frame(cell.wire, name, data))])
+    between(cell, vec![BodyStep::bytes(frame(cell.wire, name, data))])
 }
 
 /// The stream with invalid bytes at the position, even inside a frame.
 fn odd(cell: &Cell, bytes: &[u8]) -> Plan {
     let (head, tail) = cell.cut();
-    cell.whole(chain([head, vec![Beat::bytes(bytes.to_vec())], tail])).tampered()
+    cell.whole(chain([head, vec![BodyStep::bytes(bytes.to_vec())], tail])).tampered()
 }
 
 /// The stream with the frame at the position damaged.
@@ -325,14 +329,14 @@ fn damaged(cell: &Cell, damage: fn(&mut Vec<u8>)) -> Plan {
     let at = cell.victim();
     let mut victim = cell.frames().get(at).cloned().unwrap_or_default();
     damage(&mut victim);
-    cell.whole(chain([frames(cell, 0, at), vec![Beat::bytes(victim)], frames(cell, at + 1, usize::MAX)]))
+    cell.whole(chain([frames(cell, 0, at), vec![BodyStep::bytes(victim)], frames(cell, at + 1, usize::MAX)]))
         .tampered()
 }
 
 /// An error of the provider in the stream, which then ends.
 fn failing(cell: &Cell, status: u16, message: &str) -> Plan {
     let error = render::stream_error(cell.wire, status, message);
-    cell.broken(after_whole(cell, vec![Beat::bytes(error)]))
+    cell.broken(after_whole(cell, vec![BodyStep::bytes(error)]))
 }
 
 /// The provider's message when the request does not fit.

@@ -2,7 +2,7 @@ use lariat_core::event::AgentEvent;
 use lariat_core::model::ProviderError;
 use lariat_core::time::Timestamp;
 
-use super::run::{Observed, observe};
+use super::run::{Observation, observe};
 use super::*;
 
 #[test]
@@ -19,11 +19,11 @@ fn named(name: &str) -> &'static Fault {
 }
 
 /// The judge's complaints about a run after the observation was changed.
-fn judged(name: &str, position: Position, change: impl FnOnce(&mut Observed)) -> String {
+fn judged(name: &str, position: Position, change: impl FnOnce(&mut Observation)) -> String {
     let fault = named(name);
     let plan = (fault.plan)(&Cell::new(Wire::AnthropicMessages, position));
     let mut observed = observe(Wire::AnthropicMessages, plan.clone());
-    let judge = |observed: &Observed| judge::judge(fault, &plan, observed);
+    let judge = |observed: &Observation| judge::judge(fault, &plan, observed);
     assert!(judge(&observed).is_ok(), "{:?}", judge(&observed));
     change(&mut observed);
     judge(&observed).unwrap_err().join("\n")
@@ -101,7 +101,10 @@ fn a_key_in_an_error_or_an_address_and_a_strange_address_are_noticed() {
     let away = judged("302 to elsewhere", Position::End, |observed| {
         observed.sent[1].url = "https://elsewhere.example/v1/messages?key=test-key-123".to_owned();
     });
-    assert!(away.contains("sent a request to https://elsewhere") && away.contains("the key leaked"), "{away}");
+    assert!(
+        away.contains("sent a request to https://elsewhere") && away.contains("the key leaked"),
+        "{away}"
+    );
 }
 
 #[test]

@@ -15,12 +15,12 @@ use lariat_core::time::Timestamp;
 use lariat_model::http::{BodyStream, Incoming, Transport, TransportError};
 
 use super::cell::{FINAL_TEXT, TOOL_OUTPUT, well_answered};
-use super::plan::{Answer, Beat, Head, Plan, Repeated};
+use super::plan::{Answer, BodyStep, Head, Plan, Repetition};
 use crate::server::{Turn, Wire};
 
 /// A request as it was sent.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct SentRequest {
     /// When it was sent.
     pub at: Timestamp,
     /// Where to.
@@ -35,7 +35,7 @@ pub struct ScriptedTransport {
     wire: Wire,
     plan: Arc<Plan>,
     clock: Arc<dyn Clock>,
-    sent: Arc<Mutex<Vec<Sent>>>,
+    sent: Arc<Mutex<Vec<SentRequest>>>,
 }
 
 impl ScriptedTransport {
@@ -45,7 +45,7 @@ impl ScriptedTransport {
     }
 
     /// All requests, in order.
-    pub fn sent(&self) -> Vec<Sent> {
+    pub fn sent(&self) -> Vec<SentRequest> {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -53,10 +53,10 @@ impl ScriptedTransport {
         let marker = TOOL_OUTPUT.as_bytes();
         let after_tool = request.body().windows(marker.len()).any(|window| window == marker);
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.push(Sent { at: self.clock.now(), url: request.uri().to_string(), after_tool });
+        sent.push(SentRequest { at: self.clock.now(), url: request.uri().to_string(), after_tool });
         match sent.len() {
             1 => self.plan.answer.clone(),
-            _ if self.plan.repeated == Repeated::Always => self.plan.answer.clone(),
+            _ if self.plan.repeated == Repetition::Always => self.plan.answer.clone(),
             _ if after_tool => well_answered(self.wire, &Turn::new().model("m-1").text(FINAL_TEXT)),
             _ => well_answered(self.wire, &super::cell::turn()),
         }
@@ -88,14 +88,14 @@ fn header_map(headers: &[(String, String)]) -> HeaderMap {
 }
 
 /// Plays a body step by step.
-fn play(beats: Vec<Beat>, clock: Arc<dyn Clock>) -> BodyStream {
+fn play(beats: Vec<BodyStep>, clock: Arc<dyn Clock>) -> BodyStream {
     let player = Player { beats: beats.into_iter(), repeating: None, clock };
     stream::unfold(player, Player::next).boxed()
 }
 
 struct Player {
-    beats: std::vec::IntoIter<Beat>,
-    /// Repeated bytes, how often (`None`: forever), and the delay before each.
+    beats: std::vec::IntoIter<BodyStep>,
+    /// Repetition bytes, how often (`None`: forever), and the delay before each.
     repeating: Option<(Bytes, Option<u32>, Duration)>,
     clock: Arc<dyn Clock>,
 }
@@ -112,14 +112,14 @@ impl Player {
                 return Some((Ok(bytes), self));
             }
             match self.beats.next()? {
-                Beat::Bytes(bytes) => return Some((Ok(bytes), self)),
-                Beat::Wait(duration) => self.wait(duration).await,
-                Beat::Repeat { bytes, times, every } => self.repeating = Some((bytes, times, every)),
-                Beat::Fails(error) => {
+                BodyStep::Bytes(bytes) => return Some((Ok(bytes), self)),
+                BodyStep::Wait(duration) => self.wait(duration).await,
+                BodyStep::Repeat { bytes, times, every } => self.repeating = Some((bytes, times, every)),
+                BodyStep::Fails(error) => {
                     self.beats = Vec::new().into_iter();
                     return Some((Err(error), self));
                 }
-                Beat::Hangs => std::future::pending().await,
+                BodyStep::Hangs => std::future::pending().await,
             }
         }
     }

@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::cell::{Cell, TEXT, THINKING, TOOL, arguments, streamed};
 use super::fault::{Fault, Group};
-use super::outcome::Allowed;
-use super::plan::{Beat, Plan};
-use super::surgery::{each_object, edited};
+use super::frame_edits::{each_object, edited};
+use super::outcome::AllowedOutcomes;
+use super::plan::{BodyStep, Plan};
 use crate::server::{Stop, Turn, render};
 
 const fn fault(name: &'static str, letters: &'static str, plan: fn(&Cell) -> Plan) -> Fault {
-    Fault { name, group: Group::Turn, plan, allowed: Allowed::always(letters) }
+    Fault { name, group: Group::Turn, plan, allowed: AllowedOutcomes::always(letters) }
 }
 
 /// The faults.
@@ -118,7 +118,7 @@ fn opening() -> Turn {
 }
 
 fn answered(cell: &Cell, turn: &Turn, calls: Vec<Value>) -> Plan {
-    let body = render::stream(cell.wire, turn).into_iter().map(Beat::bytes).collect();
+    let body = render::stream(cell.wire, turn).into_iter().map(BodyStep::bytes).collect();
     Plan::new(streamed(cell.wire, body)).complete(calls).tampered()
 }
 
@@ -137,7 +137,7 @@ fn changed(cell: &Cell, change: &dyn Fn(&mut Map<String, Value>), calls: Vec<Val
     let turn = turn.piece(cell.position.choose([1, 2, 3, 5, 8, 13, 10_000]));
     let edit = |json: &mut Value| each_object(json, change);
     let frames = render::stream(cell.wire, &turn);
-    let body = frames.iter().map(|frame| Beat::bytes(edited(cell.wire, frame, &edit))).collect();
+    let body = frames.iter().map(|frame| BodyStep::bytes(edited(cell.wire, frame, &edit))).collect();
     Plan::new(streamed(cell.wire, body)).complete(calls).tampered()
 }
 

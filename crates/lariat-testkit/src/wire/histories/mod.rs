@@ -3,11 +3,11 @@
 //!
 //! A history looks like after long use: replies of many models, cancelled and crashed turns, compaction,
 //! forks, changes of the model (`story`). Each is sent to one random model per protocol, with random
-//! parameters (`asked`).
+//! parameters (`requests`).
 //! Invariant: everything is a function of the seed.
 
-mod asked;
 mod replies;
+mod requests;
 mod story;
 
 use std::fmt;
@@ -75,7 +75,7 @@ impl Histories {
 
     /// The problem of the request that a protocol builds from a conversation for a random model, if any.
     pub fn rejection(&self, wire: Wire, window: Window, seed: u64) -> Option<Rejection> {
-        let config = asked::config(wire, window, &mut Seeded::new(seed).fork(wire.name()));
+        let config = requests::config(wire, window, &mut Seeded::new(seed).fork(wire.name()));
         let (problem, body) = fresh(wire, &config).err()?;
         Some(Rejection { seed, wire, model: config.model_config.id.clone(), problem, body })
     }
@@ -87,7 +87,7 @@ impl Histories {
         let mut rejections = Vec::new();
         for wire in Wire::ALL {
             let mut dice = Seeded::new(seed).fork(wire.name());
-            let config = asked::config(wire, transcript.window(), &mut dice);
+            let config = requests::config(wire, transcript.window(), &mut dice);
             match ask(wire, &config, &mut dice) {
                 Ok((requests, bytes)) => {
                     tally.requests += requests;
@@ -142,7 +142,7 @@ fn grow(
     let mut growing = Transcript::new();
     let mut built = 0;
     let ask = |window: Window, dice: &mut Seeded| {
-        let mut earlier = asked::config(wire, window, dice);
+        let mut earlier = requests::config(wire, window, dice);
         if dice.chance(80) {
             // Usually the same model, so that the memo is used.
             earlier.model_config = Arc::clone(&config.model_config);
@@ -189,7 +189,7 @@ fn push(transcript: &mut Transcript, first: SharedMessage, results: Vec<SharedMe
 }
 
 /// The identity of the model that wrote a reply or receives a request.
-fn model_config(author: &asked::Author) -> ModelConfig {
+fn model_config(author: &requests::Author) -> ModelConfig {
     let mut model = super::model(author.wire, "http://127.0.0.1");
     (model.id, model.name) = (author.id.to_owned(), author.id.to_owned());
     model.provider = author.provider.to_owned();

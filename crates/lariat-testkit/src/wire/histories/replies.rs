@@ -7,8 +7,8 @@ use lariat_core::content::Content;
 use lariat_core::model::{StreamConfig, StreamEvent};
 use lariat_core::transcript::Window;
 
-use super::asked::{AUTHORS, Author};
 use super::model_config;
+use super::requests::{AUTHORS, Author};
 use crate::Seeded;
 use crate::server::render;
 use crate::wire::corpus::turn;

@@ -19,8 +19,8 @@ use lariat_core::transcript::Transcript;
 use lariat_core::usage::Usage;
 use serde_json::{Value, json};
 
-use super::asked::{AUTHORS, Author};
 use super::replies::Replies;
+use super::requests::{AUTHORS, Author};
 use crate::Seeded;
 use crate::wire::corpus::words;
 
@@ -45,35 +45,35 @@ const ODD_IDS: &[&str] = &[
 const ODD_NAMES: &[&str] = &["functions.read", "read file", "läsen", "$read", "a.b:c"];
 
 pub(super) fn transcript(replies: &Replies, dice: &mut Seeded) -> Transcript {
-    let mut teller = Teller::new(replies, dice);
-    let messages = teller.cut_messages();
+    let mut generator = HistoryGenerator::new(replies, dice);
+    let messages = generator.cut_messages();
     let (mut transcript, _) = Transcript::repaired(messages);
-    if teller.dice.chance(25) {
-        transcript = teller.compacted(transcript);
+    if generator.dice.chance(25) {
+        transcript = generator.compacted(transcript);
     }
-    if teller.dice.chance(20) {
+    if generator.dice.chance(20) {
         // A fork: the beginning is shared, the rest differs.
-        let keep = teller.dice.index(transcript.len() + 1);
+        let keep = generator.dice.index(transcript.len() + 1);
         let mut messages: Vec<SharedMessage> = transcript.window().iter().take(keep).cloned().collect();
-        messages.extend(teller.cut_messages());
+        messages.extend(generator.cut_messages());
         transcript = Transcript::repaired(messages).0;
     }
     if transcript.request().is_err() {
-        let asked = teller.recorded(Message::user("Go on."));
+        let asked = generator.recorded(Message::user("Go on."));
         let pushed = transcript.push_user(asked);
         debug_assert!(pushed.is_ok());
     }
     transcript
 }
 
-struct Teller<'a> {
+struct HistoryGenerator<'a> {
     replies: &'a Replies,
     dice: &'a mut Seeded,
     minter: Minter,
     calls: u64,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> HistoryGenerator<'a> {
     fn new(replies: &'a Replies, dice: &'a mut Seeded) -> Self {
         let mut minter = Minter::default();
         minter.stamp(Stamp { now: Timestamp::from_millis(1_760_000_000_000), entropy: dice.seed() });

@@ -99,7 +99,7 @@ pub async fn play(seed: u64, requests: usize, mistake: Option<Mistake>) -> Resul
         builder = builder.cache(CacheConfig { enabled: false, ..CacheConfig::default() });
     }
     for name in ["read_file", "edit_file", "search", "bash", "todo", "list_files", "glob", "recall"] {
-        builder = builder.tool(Worked { name, edits: Arc::clone(&edits) });
+        builder = builder.tool(WorkTool { name, edits: Arc::clone(&edits) });
     }
     let built = builder.build().map_err(|error| error.to_string())?;
     let _ = agent.set(built.clone());
@@ -236,12 +236,12 @@ impl ContextSource for Status {
 }
 
 /// A tool that returns as much text as requested.
-struct Worked {
+struct WorkTool {
     name: &'static str,
     edits: Arc<AtomicU64>,
 }
 
-impl AgentTool for Worked {
+impl AgentTool for WorkTool {
     fn name(&self) -> &str {
         self.name
     }

@@ -51,7 +51,7 @@ fn percentile_99(mut samples: Vec<f64>) -> f64 {
 fn samples(wire: Wire, requests: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     let frames = render::stream(wire, &Turn::new().model("m-1").text("Hello, world.").piece(4));
     let service = Service::start(wire, &frames, Delivery::Single).ok()?;
-    let stamped = Arc::new(Stamped { client: HttpClient::default(), first: Arc::default() });
+    let stamped = Arc::new(TimestampedClient { client: HttpClient::default(), first: Arc::default() });
     let provider = HttpProvider::new(protocol(wire), Arc::clone(&stamped) as _);
     let config = request(wire, &service.url());
     let (mut received, mut written) = (Vec::new(), Vec::new());
@@ -77,12 +77,12 @@ fn samples(wire: Wire, requests: usize) -> Option<(Vec<f64>, Vec<f64>)> {
 }
 
 /// The real HTTP client, which also records when the first bytes of a body arrive.
-struct Stamped {
+struct TimestampedClient {
     client: HttpClient,
     first: Arc<Mutex<Option<Instant>>>,
 }
 
-impl Transport for Stamped {
+impl Transport for TimestampedClient {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>> {
         let (sent, first) = (self.client.send(request), Arc::clone(&self.first));
         Box::pin(async move {

@@ -52,8 +52,8 @@ fn count(client: &str, wire: Wire, events: usize) -> Option<(usize, u64)> {
     if !output.status.success() {
         return None;
     }
-    let told = String::from_utf8_lossy(&output.stderr);
-    let line = told.lines().find(|line| line.contains("I refs:") || line.contains("I   refs:"))?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    let line = report.lines().find(|line| line.contains("I refs:") || line.contains("I   refs:"))?;
     let number = line.rsplit(' ').next()?.replace(',', "");
     Some((frames.len(), number.parse().ok()?))
 }

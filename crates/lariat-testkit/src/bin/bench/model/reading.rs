@@ -26,7 +26,7 @@ const GOAL_RATIO: f64 = 1.5;
 const GOAL_RATIO_SHORT: f64 = 3.0;
 
 /// Time that reading one reply took.
-struct Took {
+struct ReadTime {
     wall_ns: f64,
     cpu_ns: f64,
 }
@@ -53,12 +53,18 @@ pub(super) fn measure(size: Size) -> bool {
     met
 }
 
-fn report(wire: Wire, delivery: Delivery, events: f64, (bare, ours): (&[Took], &[Took]), limit: f64) -> bool {
+fn report(
+    wire: Wire,
+    delivery: Delivery,
+    events: f64,
+    (bare, ours): (&[ReadTime], &[ReadTime]),
+    limit: f64,
+) -> bool {
     let name = match delivery {
         Delivery::Single => format!("{}, a write per event", wire.name()),
         Delivery::Large => format!("{}, large writes", wire.name()),
     };
-    let middle = |took: &[Took], of: fn(&Took) -> f64| median(took.iter().map(of).collect()) / events;
+    let middle = |took: &[ReadTime], of: fn(&ReadTime) -> f64| median(took.iter().map(of).collect()) / events;
     let (bare_wall, ours_wall) = (middle(bare, |took| took.wall_ns), middle(ours, |took| took.wall_ns));
     let (bare_cpu, ours_cpu) = (middle(bare, |took| took.cpu_ns), middle(ours, |took| took.cpu_ns));
     figure(&format!("{name}: wall per event, bare / ours"), format!("{bare_wall:.0} / {ours_wall:.0} ns"));
@@ -79,7 +85,7 @@ fn compare(
     frames: &[Vec<u8>],
     delivery: Delivery,
     rounds: usize,
-) -> Option<(Vec<Took>, Vec<Took>)> {
+) -> Option<(Vec<ReadTime>, Vec<ReadTime>)> {
     let service = Service::start(wire, frames, delivery).ok()?;
     let runtime = runtime()?;
     let bytes: usize = frames.iter().map(Vec::len).sum();
@@ -115,10 +121,10 @@ pub(super) fn runtime() -> Option<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().ok()
 }
 
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Took) {
+fn timed<T>(work: impl FnOnce() -> T) -> (T, ReadTime) {
     let (started, before) = (Instant::now(), thread_cpu_ns());
     let result = work();
-    let took = Took {
+    let took = ReadTime {
         wall_ns: started.elapsed().as_nanos() as f64,
         cpu_ns: thread_cpu_ns().saturating_sub(before) as f64,
     };

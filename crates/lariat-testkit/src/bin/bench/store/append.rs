@@ -14,8 +14,8 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability, Epoch};
 use lariat_testkit::postgres::Server;
 
-use super::bare::Bare;
-use super::place::{Folder, Kind, Place};
+use super::bare::BareEngine;
+use super::location::{Kind, StoreLocation, TempDirectory};
 use super::{Outcome, Size, events, runtime, text};
 use crate::measure::median;
 
@@ -29,7 +29,7 @@ const LEVELS: [Durability; 3] = [Durability::Durable, Durability::Batched, Durab
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct Workload {
     pub(super) kind: Kind,
     pub(super) level: Durability,
     pub(super) sessions: usize,
@@ -48,7 +48,7 @@ struct Rounds {
 
 /// What one side achieved in one round.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Done {
+pub(super) struct RoundResult {
     pub(super) appends_per_second: f64,
     pub(super) bytes_per_event: f64,
 }
@@ -75,33 +75,35 @@ pub(super) fn measure(size: Size, server: &Server) -> Outcome<bool> {
     for kind in Kind::ALL {
         for level in LEVELS {
             for &(sessions, batch) in loads {
-                met &= row(Load { kind, level, sessions, batch }, &rounds, server)?;
+                met &= row(Workload { kind, level, sessions, batch }, &rounds, server)?;
             }
         }
     }
     Ok(met)
 }
 
-fn row(load: Load, rounds: &Rounds, server: &Server) -> Outcome<bool> {
-    let (folder, bare_folder) = (Folder::new()?, Folder::new()?);
-    let place = Place::new(load.kind, &folder, server)?;
+fn row(load: Workload, rounds: &Rounds, server: &Server) -> Outcome<bool> {
+    let (folder, bare_folder) = (TempDirectory::new()?, TempDirectory::new()?);
+    let place = StoreLocation::new(load.kind, &folder, server)?;
     let runtime = runtime()?;
-    let mut ours = runtime.block_on(Ours::open(&place, load))?;
+    let mut ours = runtime.block_on(OurStore::open(&place, load))?;
     let trial = runtime.block_on(ours.round(rounds.trial, server))?;
     let per_session = trial.appends_per_second * rounds.length.as_secs_f64() / load.sessions as f64;
     let count = (per_session as usize).clamp(rounds.trial, 20_000);
-    let mut bare = Bare::open(load, &bare_folder, &place, server)?;
+    let mut bare = BareEngine::open(load, &bare_folder, &place, server)?;
     bare.round(rounds.trial)?;
     let (mut mine, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..rounds.count {
         mine.push(runtime.block_on(ours.round(count, server))?);
         theirs.push(bare.round(count)?);
     }
-    let ratio = |(ours, bare): (&Done, &Done)| ours.appends_per_second / bare.appends_per_second;
+    let ratio =
+        |(ours, bare): (&RoundResult, &RoundResult)| ours.appends_per_second / bare.appends_per_second;
     let mut ratios: Vec<f64> = mine.iter().zip(&theirs).map(ratio).collect();
     ratios.sort_by(f64::total_cmp);
     let middle = median(ratios.clone());
-    let of = |side: &[Done], figure: fn(&Done) -> f64| median(side.iter().map(figure).collect());
+    let of =
+        |side: &[RoundResult], figure: fn(&RoundResult) -> f64| median(side.iter().map(figure).collect());
     let (low, high) =
         (ratios.first().copied().unwrap_or_default(), ratios.last().copied().unwrap_or_default());
     let met = middle >= rounds.goal;
@@ -119,10 +121,10 @@ fn row(load: Load, rounds: &Rounds, server: &Server) -> Outcome<bool> {
 }
 
 /// A store with open sessions to append to.
-struct Ours {
+struct OurStore {
     store: Arc<dyn SessionArchive>,
-    place: Place,
-    load: Load,
+    place: StoreLocation,
+    load: Workload,
     writers: Vec<Writer>,
 }
 
@@ -132,8 +134,8 @@ struct Writer {
     next_seq: u64,
 }
 
-impl Ours {
-    async fn open(place: &Place, load: Load) -> Outcome<Self> {
+impl OurStore {
+    async fn open(place: &StoreLocation, load: Workload) -> Outcome<Self> {
         let store = place.open(load.level).await?;
         let mut writers = Vec::new();
         for number in 0..load.sessions {
@@ -145,7 +147,7 @@ impl Ours {
     }
 
     /// Makes `appends` appends in each session, all sessions concurrently.
-    async fn round(&mut self, appends: usize, server: &Server) -> Outcome<Done> {
+    async fn round(&mut self, appends: usize, server: &Server) -> Outcome<RoundResult> {
         let mut tasks = Vec::new();
         let gate = Arc::new(tokio::sync::Barrier::new(self.writers.len()));
         let meter = Meter::start(&self.place, server)?;
@@ -192,26 +194,26 @@ async fn write(
 
 /// Measures the bytes written between two points.
 pub(super) struct Meter<'a> {
-    place: Place,
+    place: StoreLocation,
     server: &'a Server,
     before: u64,
 }
 
 impl<'a> Meter<'a> {
-    pub(super) fn start(place: &Place, server: &'a Server) -> Outcome<Self> {
+    pub(super) fn start(place: &StoreLocation, server: &'a Server) -> Outcome<Self> {
         Ok(Self { place: place.clone(), server, before: written(place, server)? })
     }
 
-    pub(super) fn done(self, load: Load, appends: usize, seconds: f64) -> Outcome<Done> {
+    pub(super) fn done(self, load: Workload, appends: usize, seconds: f64) -> Outcome<RoundResult> {
         let bytes = written(&self.place, self.server)?.saturating_sub(self.before);
         let appends = (appends * load.sessions) as f64;
         let bytes_per_event = bytes as f64 / (appends * load.batch as f64);
-        Ok(Done { appends_per_second: appends / seconds, bytes_per_event })
+        Ok(RoundResult { appends_per_second: appends / seconds, bytes_per_event })
     }
 }
 
 /// Bytes written so far: by this process to disk, or by a server to its WAL.
-fn written(place: &Place, server: &Server) -> Outcome<u64> {
+fn written(place: &StoreLocation, server: &Server) -> Outcome<u64> {
     if place.kind == Kind::Postgres {
         let position = server.sql(&place.at, "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn");
         return position.trim().parse().map_err(text);

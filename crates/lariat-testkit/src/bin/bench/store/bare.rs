@@ -18,8 +18,8 @@ use lariat_store::record::Sealed;
 use lariat_testkit::postgres::Server;
 use rusqlite::{Connection, params};
 
-use super::append::{Done, Load, Meter, seconds};
-use super::place::{Folder, Kind, Place};
+use super::append::{Meter, RoundResult, Workload, seconds};
+use super::location::{Kind, StoreLocation, TempDirectory};
 use super::{Outcome, events, text};
 
 /// Maximum delay of a batched sync: the default of our stores.
@@ -40,10 +40,10 @@ const SERVER_TABLE: &str =
     chain bytea NOT NULL, body bytea NOT NULL, PRIMARY KEY (session, seq))";
 
 /// An engine with one client per session.
-pub(super) struct Bare<'a> {
-    load: Load,
+pub(super) struct BareEngine<'a> {
+    load: Workload,
     engine: Engine,
-    place: Place,
+    place: StoreLocation,
     server: &'a Server,
     next_seq: u64,
 }
@@ -54,8 +54,13 @@ enum Engine {
     Server { script: PathBuf },
 }
 
-impl<'a> Bare<'a> {
-    pub(super) fn open(load: Load, folder: &Folder, place: &Place, server: &'a Server) -> Outcome<Self> {
+impl<'a> BareEngine<'a> {
+    pub(super) fn open(
+        load: Workload,
+        folder: &TempDirectory,
+        place: &StoreLocation,
+        server: &'a Server,
+    ) -> Outcome<Self> {
         let engine = match load.kind {
             Kind::Sqlite => {
                 let path = folder.0.join("bare.db");
@@ -79,7 +84,7 @@ impl<'a> Bare<'a> {
     }
 
     /// Makes `appends` appends with each client, all clients concurrently.
-    pub(super) fn round(&mut self, appends: usize) -> Outcome<Done> {
+    pub(super) fn round(&mut self, appends: usize) -> Outcome<RoundResult> {
         let made = events::events(self.next_seq, appends * self.load.batch);
         self.next_seq += made.len() as u64;
         let rows = events::records(&SessionId::from("s0"), &made)?;
@@ -223,8 +228,8 @@ fn sql_script(batch: usize) -> String {
 
 /// Runs `pgbench` and returns the seconds that the appends took, without the time to connect.
 fn pgbench(
-    load: Load,
-    place: &Place,
+    load: Workload,
+    place: &StoreLocation,
     script: &Path,
     (appends, at): (usize, u64),
     body: &[u8],

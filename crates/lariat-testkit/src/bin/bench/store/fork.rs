@@ -5,13 +5,13 @@ use std::time::Instant;
 use lariat_core::id::SessionId;
 use lariat_core::store::Durability;
 
-use super::resume::Long;
+use super::resume::LongSession;
 use super::{Outcome, Size, limit, runtime, text};
 use crate::measure::{figure, goal, median};
 
 const GOAL_MS: f64 = 50.0;
 
-pub(super) fn measure(size: Size, long: &Long) -> Outcome<bool> {
+pub(super) fn measure(size: Size, long: &LongSession) -> Outcome<bool> {
     let samples = if size == Size::Full { 5 } else { 2 };
     let name = long.place.kind.name();
     runtime()?.block_on(async {

@@ -9,7 +9,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability};
 use lariat_testkit::postgres::Server;
 
-use super::place::{Folder, Kind, Place};
+use super::location::{Kind, StoreLocation, TempDirectory};
 use super::{Outcome, Size, events, runtime, text};
 use crate::measure::{figure, goal, median};
 
@@ -29,14 +29,14 @@ pub(super) fn measure(size: Size, server: &Server) -> Outcome<bool> {
     let runtime = runtime()?;
     let mut met = true;
     for kind in Kind::ALL {
-        let folder = Folder::new()?;
-        let place = Place::new(kind, &folder, server)?;
+        let folder = TempDirectory::new()?;
+        let place = StoreLocation::new(kind, &folder, server)?;
         met &= runtime.block_on(one(&place, count))?;
     }
     Ok(met)
 }
 
-async fn one(place: &Place, count: usize) -> Outcome<bool> {
+async fn one(place: &StoreLocation, count: usize) -> Outcome<bool> {
     for first in (0..count).step_by(AT_ONCE) {
         let store = place.open(Durability::Fast).await?;
         let mut tasks = Vec::new();

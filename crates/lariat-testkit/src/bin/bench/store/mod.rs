@@ -9,12 +9,12 @@ mod bare;
 mod events;
 mod fork;
 mod list;
-mod place;
+mod location;
 mod resume;
 
 use lariat_testkit::postgres::Server;
 
-use self::place::{Folder, Kind, Place};
+use self::location::{Kind, StoreLocation, TempDirectory};
 use super::Size;
 
 /// A result whose error is a message.
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &[&str]) -> Option<bool> {
     let (size, part) = match options {
         [CHILD, kind, place, session] => {
             let resumed = Kind::named(kind).and_then(|kind| resume::child(kind, place, session));
-            return Some(told(resumed.map(|()| true)));
+            return Some(print_outcome(resumed.map(|()| true)));
         }
         ["--short", part @ ..] => (Size::Short, part),
         part => (Size::Full, part),
@@ -48,24 +48,24 @@ pub(crate) fn run(options: &[&str]) -> Option<bool> {
         ["long"] => long,
         _ => return None,
     };
-    Some(told(measure(size, &Server::start())))
+    Some(print_outcome(measure(size, &Server::start())))
 }
 
 fn all(size: Size, server: &Server) -> Outcome<bool> {
     // Run all parts even if an earlier one missed its goal.
     let parts = [append::measure, list::measure, long];
-    Ok(parts.into_iter().filter(|measure| !told(measure(size, server))).count() == 0)
+    Ok(parts.into_iter().filter(|measure| !print_outcome(measure(size, server))).count() == 0)
 }
 
 /// Measures one long session: resumes it, then forks it.
 fn long(size: Size, server: &Server) -> Outcome<bool> {
-    let folder = Folder::new()?;
-    let first = resume::Long::generate(size, Place::new(Kind::Sqlite, &folder, server)?)?;
+    let folder = TempDirectory::new()?;
+    let first = resume::LongSession::generate(size, StoreLocation::new(Kind::Sqlite, &folder, server)?)?;
     let mut met = resume::measure(size, &first)? & fork::measure(size, &first)?;
     for kind in [Kind::Jsonl, Kind::Postgres] {
         // Keep one copy at a time, because each is as large as the original.
-        let folder = Folder::new()?;
-        let copy = first.copied(Place::new(kind, &folder, server)?)?;
+        let folder = TempDirectory::new()?;
+        let copy = first.copied(StoreLocation::new(kind, &folder, server)?)?;
         if kind == Kind::Postgres {
             // PostgreSQL would do this by itself a little later; the statistics change its query plans.
             server.sql(&copy.place.at, "ANALYZE");
@@ -75,7 +75,7 @@ fn long(size: Size, server: &Server) -> Outcome<bool> {
     Ok(met)
 }
 
-fn told(outcome: Outcome<bool>) -> bool {
+fn print_outcome(outcome: Outcome<bool>) -> bool {
     outcome.unwrap_or_else(|why| {
         eprintln!("not measured: {why}");
         false

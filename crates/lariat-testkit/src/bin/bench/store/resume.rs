@@ -20,7 +20,7 @@ use lariat_runtime::{Agent, AgentBuilder};
 use lariat_testkit::{Act, Ledger, LedgerTool, Reply, ScriptedModel, VirtualClock};
 use serde_json::json;
 
-use super::place::{Kind, Place};
+use super::location::{Kind, StoreLocation};
 use super::{CHILD, Outcome, Size, events, runtime, text};
 use crate::measure::{figure, goal, median, memory_kb};
 
@@ -43,15 +43,15 @@ const WINDOW: usize = 100_000;
 const PAGE: usize = 2_000;
 
 /// A session with a long history.
-pub(super) struct Long {
-    pub(super) place: Place,
+pub(super) struct LongSession {
+    pub(super) place: StoreLocation,
     pub(super) session: SessionId,
     pub(super) head: u64,
 }
 
-impl Long {
+impl LongSession {
     /// Lets an agent work until the session is long.
-    pub(super) fn generate(size: Size, place: Place) -> Outcome<Self> {
+    pub(super) fn generate(size: Size, place: StoreLocation) -> Outcome<Self> {
         let wanted = if size == Size::Full { 1_000_000 } else { 20_000 };
         let session = SessionId::from("long");
         let started = Instant::now();
@@ -85,7 +85,7 @@ impl Long {
     }
 
     /// Copies the session to another store.
-    pub(super) fn copied(&self, place: Place) -> Outcome<Self> {
+    pub(super) fn copied(&self, place: StoreLocation) -> Outcome<Self> {
         let started = Instant::now();
         let copied = runtime()?.block_on(async {
             let from = self.place.open(Durability::Fast).await?;
@@ -142,7 +142,7 @@ fn working(builder: AgentBuilder) -> AgentBuilder {
 }
 
 /// Resumes the session in new processes.
-pub(super) fn measure(size: Size, long: &Long) -> Outcome<bool> {
+pub(super) fn measure(size: Size, long: &LongSession) -> Outcome<bool> {
     let samples = if size == Size::Full { 5 } else { 1 };
     let (mut times, mut sizes, mut messages) = (Vec::new(), Vec::new(), 0);
     for _ in 0..samples {
@@ -171,13 +171,13 @@ pub(super) fn measure(size: Size, long: &Long) -> Outcome<bool> {
 /// first request.
 pub(super) fn child(kind: Kind, at: &str, session: &str) -> Outcome<()> {
     let started = Instant::now();
-    let place = Place { kind, at: at.to_owned() };
+    let place = StoreLocation { kind, at: at.to_owned() };
     let seen = Arc::new(Mutex::new(None));
     let noted = Arc::clone(&seen);
     let model = ScriptedModel::from_fn(move |_, request| {
         let figures = (started.elapsed(), memory_kb("VmHWM"), request.messages.len());
         noted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(figures);
-        Reply::text("Done.")
+        Reply::text("RoundResult.")
     });
     runtime()?.block_on(async {
         let store = place.open(Durability::Durable).await?;

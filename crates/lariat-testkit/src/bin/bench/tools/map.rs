@@ -23,7 +23,7 @@ const GOALS: (f64, f64) = (3_000.0, 100.0);
 
 /// Measures both. Returns false if a goal is missed.
 pub(super) fn measure(runtime: &tokio::runtime::Runtime, slack: f64) -> bool {
-    let folder = Folder(std::env::temp_dir().join(format!("lariat-bench-map-{}", std::process::id())));
+    let folder = TempDirectory(std::env::temp_dir().join(format!("lariat-bench-map-{}", std::process::id())));
     let bytes = match fill(&folder.0) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -59,9 +59,9 @@ fn is_whole(runtime: &tokio::runtime::Runtime, map: &dyn AgentTool, parsed: u64)
 }
 
 /// A directory that is removed on drop.
-struct Folder(PathBuf);
+struct TempDirectory(PathBuf);
 
-impl Drop for Folder {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -3,8 +3,8 @@
 //! Both sides alternate in one run, on the same files, and their results are compared before their times. All
 //! caches are warm.
 
-mod ground;
 mod map;
+mod repository;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::Size;
 use super::measure::{figure, goal, median};
-use ground::Repository;
+use repository::Repository;
 
 /// Options that make `rg` search the same files as our tools.
 const SAME_FILES: [&str; 4] = ["--no-config", "--hidden", "--glob", "!.git"];
@@ -42,7 +42,7 @@ struct Race {
 }
 
 /// Label, tool, goal in milliseconds, and arguments by turn.
-type Timed = (&'static str, &'static str, f64, fn(usize) -> Value);
+type TimedCall = (&'static str, &'static str, f64, fn(usize) -> Value);
 
 pub(crate) fn measure(size: Size) -> bool {
     match prepare(size) {
@@ -169,7 +169,7 @@ impl Bench {
 
     fn files(&self, slack: f64) -> bool {
         const ROUNDS: usize = 301;
-        let calls: [Timed; 4] = [
+        let calls: [TimedCall; 4] = [
             ("read_file, 10 KB", "read_file", 0.09, |_| json!({ "path": "10k.log", "again": true })),
             (
                 "read_file, 1 MB",

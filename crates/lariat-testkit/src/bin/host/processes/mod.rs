@@ -88,7 +88,7 @@ async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, Stri
     let mut random = Seeded::new(seed);
     let mut report = Report::default();
     let mut waiting: std::collections::VecDeque<(Instant, String, String)> = Default::default();
-    let supervisors = [Supervisor::new(), kept().await?];
+    let supervisors = [Supervisor::new(), with_helper_process().await?];
     // Supervisors with planted mistakes do not get programs that multiply.
     let programs: Vec<_> = PROGRAMS.iter().filter(|program| plant.is_none() || !program.multiplies).collect();
     let mut before = 0;
@@ -225,15 +225,18 @@ pub(crate) fn supervise(options: &[&str]) -> Result<bool, String> {
     let running = async {
         // Choose randomly between a supervisor that starts programs itself and one that uses a helper
         // process.
-        let supervisor =
-            if std::process::id().is_multiple_of(2) { Supervisor::new() } else { kept().await? };
+        let supervisor = if std::process::id().is_multiple_of(2) {
+            Supervisor::new()
+        } else {
+            with_helper_process().await?
+        };
         supervisor.run(launch, &CancellationToken::new()).await.map(|_| true).map_err(words_of)
     };
     runtime()?.block_on(running)
 }
 
 /// A supervisor whose programs are started by a helper process, even the first one.
-async fn kept() -> Result<Supervisor, String> {
+async fn with_helper_process() -> Result<Supervisor, String> {
     let supervisor = Supervisor::with_keeper(Keeper::own());
     let first = Launch::new("true", "/").with_environment(Environment::inherited(std::env::vars_os()));
     supervisor.run(first, &CancellationToken::new()).await.map(|_| supervisor).map_err(words_of)

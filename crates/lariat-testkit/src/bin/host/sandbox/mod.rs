@@ -114,7 +114,7 @@ fn planted(backends: &[&str]) -> Result<bool, String> {
             let _ = std::fs::remove_dir_all(place(backend, name));
             let tally = Tally::read(&String::from_utf8_lossy(&output.stdout));
             // Without a sandbox, every case marked as escaping must be seen to escape.
-            let noticed = if plant == Plant::NoWalls {
+            let noticed = if plant == Plant::NoSandbox {
                 tally.cases > 0 && tally.escaped == tally.cases
             } else {
                 tally.escaped > 0
@@ -184,7 +184,11 @@ pub(crate) fn corpus(options: &[&str]) -> Result<bool, String> {
     let place = PathBuf::from(option(options, "--place").ok_or("where?")?);
     let plant = option(options, "--plant")
         .map(|name| {
-            PLANTS.iter().find(|(known, _)| *known == name).map(|(_, plant)| *plant).ok_or("unknown planted hole")
+            PLANTS
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, plant)| *plant)
+                .ok_or("unknown planted hole")
         })
         .transpose()?;
     let secret = std::env::var("SECRET").map_err(words_of)?;
@@ -217,7 +221,7 @@ fn chosen(
     cases.retain(|case| only.is_none_or(|only| case.name.contains(only) || case.family == only));
     match plant {
         // Cases that would do real damage are not run without a sandbox.
-        Some(Plant::NoWalls) => cases.retain(|case| case.bare && case.prints.is_none()),
+        Some(Plant::NoSandbox) => cases.retain(|case| case.bare && case.prints.is_none()),
         Some(plant) => cases.retain(|case| case.prints.is_none() && case.family == plant.family()),
         None => {}
     }
@@ -250,7 +254,7 @@ async fn walk(
         let verdict = bench.judge(scene, case).await?;
         let took = started.elapsed();
         tally.count(case, &verdict);
-        if plant.is_some_and(|plant| plant != Plant::NoWalls || !verdict.escapes.is_empty()) {
+        if plant.is_some_and(|plant| plant != Plant::NoSandbox || !verdict.escapes.is_empty()) {
             continue;
         }
         let title = format!("{backend} as {user}: {}: {}", case.family, case.name);

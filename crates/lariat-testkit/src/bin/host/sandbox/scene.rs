@@ -46,7 +46,7 @@ pub(super) struct Scene {
 }
 
 /// The folders of one case.
-pub(super) struct Stage {
+pub(super) struct CaseDirectories {
     base: PathBuf,
     pub(super) workspace: PathBuf,
     pub(super) home: PathBuf,
@@ -103,10 +103,10 @@ impl Scene {
     }
 
     /// Creates new directories for a case.
-    pub(super) fn stage(&mut self, case: &Case) -> Result<Stage, String> {
+    pub(super) fn stage(&mut self, case: &Case) -> Result<CaseDirectories, String> {
         self.next += 1;
         let base = self.base.join(format!("case-{}", self.next));
-        let mut stage = Stage {
+        let mut stage = CaseDirectories {
             workspace: base.join("workspace"),
             home: base.join("home"),
             temporary: base.join("temporary"),
@@ -122,7 +122,7 @@ impl Scene {
         Ok(stage)
     }
 
-    fn furnish(&self, stage: &Stage, case: &Case) -> std::io::Result<()> {
+    fn furnish(&self, stage: &CaseDirectories, case: &Case) -> std::io::Result<()> {
         let hidden = stage.home.join(".ssh");
         for path in [&stage.workspace, &stage.temporary, &stage.outside, &hidden] {
             std::fs::create_dir_all(path)?;
@@ -151,7 +151,7 @@ impl Scene {
     }
 
     /// Environment variables for the program.
-    pub(super) fn variables(&self, stage: &Stage) -> Vec<(String, String)> {
+    pub(super) fn variables(&self, stage: &CaseDirectories) -> Vec<(String, String)> {
         let text = |path: &Path| path.display().to_string();
         let mut variables = self.listeners.variables.clone();
         let own = [
@@ -176,7 +176,7 @@ impl Scene {
     }
 
     /// Everything that changed. Also restores what it can, so that the next case is judged by itself.
-    pub(super) fn damage(&mut self, stage: &Stage, output: &str) -> Vec<String> {
+    pub(super) fn damage(&mut self, stage: &CaseDirectories, output: &str) -> Vec<String> {
         let mut found = self.listeners.reached();
         if self.namespace.as_ref().is_ok_and(NetworkNamespace::was_reached) {
             found.push("the listener in another network namespace was reached".to_owned());
@@ -245,7 +245,7 @@ impl Drop for Scene {
 /// Search path for programs, without any directory below a user's home.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-impl Stage {
+impl CaseDirectories {
     /// Everything outside the workspace, and the protected files in it.
     fn snapshot(&self) -> Snapshot {
         let mut found = Snapshot::new();
@@ -267,7 +267,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for CaseDirectories {
     fn drop(&mut self) {
         if std::fs::remove_dir_all(&self.base).is_ok() {
             return;

@@ -7,7 +7,7 @@ use lariat_host::process::{Environment, Finished, Keeper, Launch, Output, Size, 
 use lariat_host::sandbox::{Backend, Destination, LocalSockets, Network, Policy, Rule, Sandbox};
 
 use super::case::{Case, Language};
-use super::scene::{Scene, Stage};
+use super::scene::{CaseDirectories, Scene};
 
 /// Time limit of a program.
 const TIME: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ pub(super) enum Plant {
     SharedNetwork,
     LocalSockets,
     WideRoot,
-    NoWalls,
+    NoSandbox,
 }
 
 impl Plant {
@@ -40,7 +40,7 @@ impl Plant {
             Self::Unprotected => "protected",
             Self::Unhidden | Self::WideRoot => "outside",
             Self::SharedNetwork | Self::LocalSockets => "network",
-            Self::NoWalls => "all",
+            Self::NoSandbox => "all",
         }
     }
 }
@@ -51,7 +51,7 @@ pub(super) const PLANTS: [(&str, Plant); 6] = [
     ("network-shared", Plant::SharedNetwork),
     ("local-sockets-allowed", Plant::LocalSockets),
     ("writable-root-too-wide", Plant::WideRoot),
-    ("no-walls", Plant::NoWalls),
+    ("no-sandbox", Plant::NoSandbox),
 ];
 
 /// Result of a case.
@@ -114,7 +114,7 @@ impl Bench {
         &self,
         case: &Case,
         program: &str,
-        stage: &Stage,
+        stage: &CaseDirectories,
         variables: &[(String, String)],
     ) -> Result<Finished, String> {
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value);
@@ -142,14 +142,14 @@ impl Bench {
         if case.wants("short") {
             launch = launch.with_time(Some(Duration::from_millis(1500)));
         }
-        if self.plant != Some(Plant::NoWalls) {
+        if self.plant != Some(Plant::NoSandbox) {
             let port = value("TCP4").and_then(|port| port.parse().ok());
             launch = launch.with_sandbox(Sandbox::new(self.policy(case, stage, port), self.backend.clone()));
         }
         self.supervisor.run(launch, &CancellationToken::new()).await.map_err(|error| error.to_string())
     }
 
-    fn policy(&self, case: &Case, stage: &Stage, port: Option<u16>) -> Policy {
+    fn policy(&self, case: &Case, stage: &CaseDirectories, port: Option<u16>) -> Policy {
         let mut policy = Policy::workspace(&stage.workspace, Some(&stage.home));
         if case.wants("read-only") {
             policy = Policy::read_only(Some(&stage.home));
@@ -180,7 +180,7 @@ impl Bench {
             Some(Plant::SharedNetwork) => policy.network = Network::On,
             Some(Plant::LocalSockets) => policy.local_sockets = LocalSockets::Allowed,
             Some(Plant::WideRoot) => policy.writable.extend(stage.workspace.parent().map(Into::into)),
-            Some(Plant::NoWalls) | None => {}
+            Some(Plant::NoSandbox) | None => {}
         }
         policy
     }
@@ -188,10 +188,10 @@ impl Bench {
 
 /// Denials that a case must cause and that were not reported.
 fn missing_denials(case: &Case, finished: &Finished) -> Vec<String> {
-    let told = |rule: &str, what: &str| {
+    let is_reported = |rule: &str, what: &str| {
         finished.denials.iter().any(|denial| name(&denial.rule) == rule && denial.what.contains(what))
     };
-    let missing = case.denies.iter().filter(|(rule, what)| !told(rule, what));
+    let missing = case.denies.iter().filter(|(rule, what)| !is_reported(rule, what));
     missing
         .map(|(rule, what)| format!("no denial `{rule}` of `{what}` among {:?}", finished.denials))
         .collect()

@@ -18,7 +18,7 @@ pub(crate) const CANARY: &str = "CANARY";
 pub(crate) const HARD: &str = "hard content";
 
 /// The directories of one run, removed on drop.
-pub(crate) struct Ground {
+pub(crate) struct Fixture {
     pub(crate) base: PathBuf,
     events: OwnedFd,
     outside: BTreeMap<PathBuf, State>,
@@ -36,7 +36,7 @@ struct State {
 /// Directories outside the workspace.
 const OUTSIDE: &[&str] = &["out", "out/deep", "ws-evil", "wS"];
 
-impl Ground {
+impl Fixture {
     pub(crate) fn new(name: &str) -> Result<Self, String> {
         let base = std::env::temp_dir().join(format!("lariat-escape-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&base);
@@ -52,15 +52,15 @@ impl Ground {
         fs::write(base.join("canary"), format!("{CANARY} beside\n")).map_err(text)?;
         fs::write(base.join("out/hard"), format!("{HARD}\n")).map_err(text)?;
         let events = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(text)?;
-        let mut ground = Self { base, events, outside: BTreeMap::new() };
-        ground.outside = ground.look()?;
+        let mut fixture = Self { base, events, outside: BTreeMap::new() };
+        fixture.outside = fixture.look()?;
         let what = WatchFlags::OPEN | WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::CREATE;
         let what = what | WatchFlags::DELETE | WatchFlags::MOVED_FROM | WatchFlags::MOVED_TO;
         for folder in OUTSIDE {
-            inotify::add_watch(&ground.events, ground.base.join(folder), what | WatchFlags::ONLYDIR)
+            inotify::add_watch(&fixture.events, fixture.base.join(folder), what | WatchFlags::ONLYDIR)
                 .map_err(text)?;
         }
-        Ok(ground)
+        Ok(fixture)
     }
 
     pub(crate) fn inside(&self, path: &str) -> PathBuf {
@@ -143,7 +143,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.base);
     }

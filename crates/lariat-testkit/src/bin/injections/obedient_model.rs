@@ -57,7 +57,7 @@ struct State {
 
 /// What happened in a conversation.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct TalkRecord {
     /// Canaries that the model has read.
     pub(crate) canaries: Vec<String>,
     /// Tool calls made because text that the model read asked for them.
@@ -80,13 +80,13 @@ impl Talk {
         ScriptedModel::from_fn(move |_, request| talk.reply(request))
     }
 
-    pub(crate) fn person(self: &Arc<Self>) -> Person {
-        Person(Arc::clone(self))
+    pub(crate) fn person(self: &Arc<Self>) -> ScriptedUser {
+        ScriptedUser(Arc::clone(self))
     }
 
-    pub(crate) fn said(&self) -> Said {
+    pub(crate) fn said(&self) -> TalkRecord {
         let state = self.lock();
-        Said {
+        TalkRecord {
             canaries: state.canaries.clone(),
             obeyed: state.obeyed,
             questions: state.questions,
@@ -100,7 +100,7 @@ impl Talk {
         state.take_in(request.system_prompt.as_str());
         state.failures.clear();
         for message in request.messages.iter() {
-            state.hear(message);
+            state.read_message(message);
         }
         let (call, is_task) = match state.task.pop_front() {
             Some(call) => (Some(call), true),
@@ -120,7 +120,7 @@ impl Talk {
 }
 
 impl State {
-    fn hear(&mut self, message: &AgentMessage) {
+    fn read_message(&mut self, message: &AgentMessage) {
         match message.as_llm() {
             Some(Message::Assistant(_)) | None => {}
             Some(other) => {
@@ -180,9 +180,9 @@ impl State {
 }
 
 /// Approves what belongs to the task, for the session, and nothing else; or everything.
-pub(crate) struct Person(Arc<Talk>);
+pub(crate) struct ScriptedUser(Arc<Talk>);
 
-impl Approver for Person {
+impl Approver for ScriptedUser {
     fn ask<'a>(&'a self, _request: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision> {
         Box::pin(async move {
             let talk = &self.0;

@@ -41,15 +41,15 @@ impl Kind {
 
 /// Location of a store.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct StoreLocation {
     pub(super) kind: Kind,
     /// A directory, or the address of a database.
     pub(super) at: String,
 }
 
-impl Place {
+impl StoreLocation {
     /// Creates an empty location for a store.
-    pub(super) fn new(kind: Kind, folder: &Folder, server: &Server) -> Outcome<Self> {
+    pub(super) fn new(kind: Kind, folder: &TempDirectory, server: &Server) -> Outcome<Self> {
         let at = match kind {
             Kind::Postgres => server.database(),
             _ => folder.0.to_str().ok_or("the directory name is not valid UTF-8")?.to_owned(),
@@ -76,9 +76,9 @@ impl Place {
 }
 
 /// A directory that is removed on drop.
-pub(super) struct Folder(pub(super) PathBuf);
+pub(super) struct TempDirectory(pub(super) PathBuf);
 
-impl Folder {
+impl TempDirectory {
     pub(super) fn new() -> Outcome<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::plan::Beat;
+use super::plan::BodyStep;
 use crate::server::{Wire, render};
 
 /// A frame with any payload.
@@ -81,17 +81,17 @@ pub(super) fn other_line_ends(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The concatenated bytes.
-pub(super) fn joined(beats: &[Beat]) -> Vec<u8> {
-    let bytes = |beat: &Beat| if let Beat::Bytes(bytes) = beat { bytes.to_vec() } else { Vec::new() };
+pub(super) fn joined(beats: &[BodyStep]) -> Vec<u8> {
+    let bytes = |beat: &BodyStep| if let BodyStep::Bytes(bytes) = beat { bytes.to_vec() } else { Vec::new() };
     beats.iter().flat_map(bytes).collect()
 }
 
 /// One chunk per byte.
-pub(super) fn byte_by_byte(beats: &[Beat]) -> Vec<Beat> {
-    joined(beats).into_iter().map(|byte| Beat::bytes(vec![byte])).collect()
+pub(super) fn byte_by_byte(beats: &[BodyStep]) -> Vec<BodyStep> {
+    joined(beats).into_iter().map(|byte| BodyStep::bytes(vec![byte])).collect()
 }
 
 /// Concatenates several lists.
-pub(super) fn chain<const N: usize>(parts: [Vec<Beat>; N]) -> Vec<Beat> {
+pub(super) fn chain<const N: usize>(parts: [Vec<BodyStep>; N]) -> Vec<BodyStep> {
     parts.into_iter().flatten().collect()
 }

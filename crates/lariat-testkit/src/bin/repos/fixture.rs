@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lariat::guard::trust::TrustBook;
 
 use super::opening;
-use super::repository::{Ground, Repository, copy, program};
+use super::repository::{Layout, Repository, copy, program};
 
 /// The whole fixture.
-pub(crate) struct Scene {
-    pub(crate) ground: Ground,
+pub(crate) struct Fixture {
+    pub(crate) layout: Layout,
     connections: Arc<AtomicUsize>,
 }
 
@@ -33,7 +33,7 @@ const OUTSIDE: &[(&str, &str)] = &[
 /// A minimal Yarn: like the real one, it first runs the program that the project names.
 const YARN: &str = "#!/bin/bash\nread -r _ path < .yarnrc.yml || read -r _ path < .yarnrc || exit 1\npath=${path//\\\"/}\nexec bash \"$path\"\n";
 
-impl Scene {
+impl Fixture {
     pub(crate) fn make(repositories: &[Repository]) -> Result<Self, String> {
         Self::made(repositories).map_err(|error| format!("cannot create the fixture: {error}"))
     }
@@ -45,15 +45,15 @@ impl Scene {
         let _ = std::fs::remove_dir_all(&base);
         std::fs::create_dir_all(&base)?;
         let (port, connections) = listen()?;
-        let ground = Ground { base: base.canonicalize()?, port };
-        let scene = Self { ground, connections };
-        scene.around()?;
+        let layout = Layout { base: base.canonicalize()?, port };
+        let fixture = Self { layout, connections };
+        fixture.around()?;
         for (number, repository) in repositories.iter().enumerate() {
             repository
-                .make(number, &scene.ground)
+                .make(number, &fixture.layout)
                 .map_err(|error| std::io::Error::other(format!("{}: {error}", repository.name)))?;
         }
-        Ok(scene)
+        Ok(fixture)
     }
 
     /// Number of payloads that reached the listener.
@@ -63,33 +63,33 @@ impl Scene {
 
     /// Creates what is beside the repositories.
     fn around(&self) -> std::io::Result<()> {
-        let ground = &self.ground;
+        let layout = &self.layout;
         for folder in ["marks", "scratch", "home", "programs", "empty", "outside/claude", "trusted/.claude"] {
-            std::fs::create_dir_all(ground.base.join(folder))?;
+            std::fs::create_dir_all(layout.base.join(folder))?;
         }
-        std::fs::write(ground.base.join("empty/README.md"), "# A project\n")?;
+        std::fs::write(layout.base.join("empty/README.md"), "# A project\n")?;
         for (path, text) in OUTSIDE {
-            std::fs::write(ground.outside().join(path), text)?;
+            std::fs::write(layout.outside().join(path), text)?;
         }
-        program(&ground.programs().join("yarn"), YARN)?;
+        program(&layout.programs().join("yarn"), YARN)?;
         self.template()?;
-        copy(&ground.template().join(".git"), &ground.outside().join("git"))?;
+        copy(&layout.template().join(".git"), &layout.outside().join("git"))?;
         let evil = "[core]\nfsmonitor = ./payload.sh\n";
-        std::fs::write(ground.outside().join("git/config"), evil)?;
-        copy(&ground.template(), &ground.trusted())?;
+        std::fs::write(layout.outside().join("git/config"), evil)?;
+        copy(&layout.template(), &layout.trusted())?;
         std::fs::write(
-            ground.trusted().join(".claude/settings.json"),
+            layout.trusted().join(".claude/settings.json"),
             r#"{"permissions":{"allow":["Bash"]}}"#,
         )?;
-        let book = TrustBook::new(ground.base.join("state/trust.json"));
-        let opened = opening(ground, &ground.trusted(), &book).map_err(std::io::Error::other)?;
+        let book = TrustBook::new(layout.base.join("state/trust.json"));
+        let opened = opening(layout, &layout.trusted(), &book).map_err(std::io::Error::other)?;
         let opened = opened.open().map_err(std::io::Error::other)?;
         opened.accept(&book).map_err(std::io::Error::other)
     }
 
     /// Creates a repository with one commit, with git itself.
     fn template(&self) -> std::io::Result<()> {
-        let root = self.ground.template();
+        let root = self.layout.template();
         std::fs::create_dir_all(&root)?;
         std::fs::write(root.join("a.txt"), "one\ntwo\n")?;
         for arguments in ["init -q --template= -b main .", "add a.txt", "commit -q -m first"] {
@@ -99,7 +99,7 @@ impl Scene {
                 .current_dir(&root)
                 .env_clear()
                 .env("PATH", "/usr/bin:/bin")
-                .env("HOME", self.ground.home())
+                .env("HOME", self.layout.home())
                 .stdin(Stdio::null())
                 .status()?;
             if !done.success() {
@@ -110,9 +110,9 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
+impl Drop for Fixture {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.ground.base);
+        let _ = std::fs::remove_dir_all(&self.layout.base);
     }
 }
 

@@ -11,8 +11,8 @@ use lariat_runtime::budget::BudgetPool;
 
 /// The records of a tree.
 #[derive(Default)]
-pub(super) struct Books {
-    pub(super) pages: Vec<Page>,
+pub(super) struct UsageRecords {
+    pub(super) pages: Vec<PoolRecord>,
     pub(super) sessions: Vec<SessionId>,
     pub(super) breaches: Vec<String>,
     /// The daily budget that all runs share.
@@ -20,17 +20,17 @@ pub(super) struct Books {
 }
 
 /// Record of one pool.
-pub(super) struct Page {
+pub(super) struct PoolRecord {
     pub(super) pool: BudgetPool,
     pub(super) parent: Option<usize>,
     pub(super) limits: BudgetLimits,
-    pub(super) kept: Spent,
+    pub(super) recorded: Spent,
 }
 
-impl Books {
+impl UsageRecords {
     /// Adds a record for a pool.
     pub(super) fn open(&mut self, pool: BudgetPool, parent: Option<usize>, limits: BudgetLimits) -> usize {
-        self.pages.push(Page { pool, parent, limits, kept: Spent::default() });
+        self.pages.push(PoolRecord { pool, parent, limits, recorded: Spent::default() });
         self.pages.len() - 1
     }
 
@@ -40,20 +40,25 @@ impl Books {
 
     /// Records the start of a model call.
     pub(super) fn call_begins(&mut self, page: usize) {
-        self.note(page, "a call begins", [LimitKind::Tokens, LimitKind::Cost, LimitKind::Turns], |kept| {
-            kept.turns += 1;
-        });
+        self.note(
+            page,
+            "a call begins",
+            [LimitKind::Tokens, LimitKind::Cost, LimitKind::Turns],
+            |recorded| {
+                recorded.turns += 1;
+            },
+        );
     }
 
     /// Records the end of a model call.
     pub(super) fn call_ends(&mut self, page: usize, usage: &Usage) {
         let spent = Spent::usage(usage);
-        self.note(page, "a call ends", [LimitKind::Tokens, LimitKind::Cost], |kept| *kept += spent);
+        self.note(page, "a call ends", [LimitKind::Tokens, LimitKind::Cost], |recorded| *recorded += spent);
     }
 
     /// Records a tool call.
     pub(super) fn tool_runs(&mut self, page: usize) {
-        self.note(page, "a tool runs", [LimitKind::ToolCalls], |kept| kept.tool_calls += 1);
+        self.note(page, "a tool runs", [LimitKind::ToolCalls], |recorded| recorded.tool_calls += 1);
     }
 
     /// Records something that must not happen once one of these limits is used up.
@@ -70,14 +75,14 @@ impl Books {
             for kind in kinds {
                 let caps = [page.limits.cap(kind), daily.cap(kind).filter(|_| at == 0)];
                 for cap in caps.into_iter().flatten() {
-                    let used = page.kept.amount(kind);
+                    let used = page.recorded.amount(kind);
                     if used >= cap {
                         self.breaches
                             .push(format!("{what} under pool {at} with {used} of {cap} {kind:?} used"));
                     }
                 }
             }
-            change(&mut page.kept);
+            change(&mut page.recorded);
         }
     }
 }

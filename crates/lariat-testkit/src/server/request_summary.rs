@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Wire, base64, json};
 
-pub(super) struct Seen<'a> {
+pub(super) struct RequestSummary<'a> {
     /// Name and schema of each tool.
     pub(super) tools: Vec<(&'a str, &'a Value)>,
     pub(super) thinking: bool,
@@ -23,7 +23,7 @@ pub(super) enum Latest {
     Results(Vec<String>),
 }
 
-pub(super) fn seen(wire: Wire, body: &Value) -> Seen<'_> {
+pub(super) fn summarize(wire: Wire, body: &Value) -> RequestSummary<'_> {
     let history = match wire {
         Wire::OpenAiResponses | Wire::AzureResponses => json::list(body, "input"),
         Wire::Gemini | Wire::Vertex => json::list(body, "contents"),
@@ -35,7 +35,7 @@ pub(super) fn seen(wire: Wire, body: &Value) -> Seen<'_> {
         }
         _ => latest(wire, history),
     };
-    Seen { tools: tools(wire, body), thinking: thinking(wire, body), length: history.len(), latest }
+    RequestSummary { tools: tools(wire, body), thinking: thinking(wire, body), length: history.len(), latest }
 }
 
 fn tools(wire: Wire, body: &Value) -> Vec<(&str, &Value)> {
