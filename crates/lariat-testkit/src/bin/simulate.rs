@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     let ok = match (&options.replay, &options.planted) {
         (Some(seed), planted) => planted::with(planted.clone().flatten().as_deref(), || replay(*seed)),
         (None, Some(_)) => planted::all(&options),
-        (None, None) => many(&options),
+        (None, None) => run_seeds(&options),
     };
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -83,7 +83,7 @@ fn replay(seed: u64) -> bool {
 }
 
 /// Runs many seeds on all threads and stops at the first failure.
-fn many(options: &Options) -> bool {
+fn run_seeds(options: &Options) -> bool {
     let next = AtomicU64::new(options.start);
     let end = options.start.saturating_add(options.seeds);
     let stop = AtomicBool::new(false);
@@ -188,7 +188,7 @@ mod planted {
                     loop {
                         let at = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap_or(usize::MAX);
                         let Some(mistake) = Planted::ALL.get(at).copied() else { return };
-                        let row = hunt(mistake, options);
+                        let row = first_catch(mistake, options);
                         rows.lock()
                             .unwrap_or_else(std::sync::PoisonError::into_inner)
                             .push((at, mistake, row));
@@ -213,7 +213,7 @@ mod planted {
     }
 
     /// The first seed that reveals a mistake, and what it revealed.
-    fn hunt(mistake: Planted, options: &Options) -> Option<(u64, String)> {
+    fn first_catch(mistake: Planted, options: &Options) -> Option<(u64, String)> {
         plant(Some(mistake));
         (options.start..options.start.saturating_add(options.seeds)).find_map(|seed| {
             let shown = match std::panic::catch_unwind(|| simulate(seed)) {

@@ -113,7 +113,7 @@ impl Reader<'_> {
                 let (at, path, flags) =
                     if name == "openat" { (word(0), word(1), word(2)) } else { ("", word(0), word(1)) };
                 let flags = if name == "creat" { "O_CREAT|O_TRUNC" } else { flags };
-                return self.opened(self.place(at, path)?, flags, result, (begun, ended));
+                return self.handle_open(self.place(at, path)?, flags, result, (begun, ended));
             }
             "write" | "writev" if word(0) == "1" => {
                 let said = String::from_utf8_lossy(&quoted(arguments)?).into_owned();
@@ -170,29 +170,29 @@ impl Reader<'_> {
                     open.position = u64::try_from(result).unwrap_or_default();
                 }
             }
-            "mkdir" => self.entered(self.place("", word(0))?, EnteredNode::Folder, (begun, ended))?,
-            "mkdirat" => self.entered(self.place(word(0), word(1))?, EnteredNode::Folder, (begun, ended))?,
+            "mkdir" => self.add_name(self.place("", word(0))?, EnteredNode::Folder, (begun, ended))?,
+            "mkdirat" => self.add_name(self.place(word(0), word(1))?, EnteredNode::Folder, (begun, ended))?,
             "link" => {
                 let linked = self.place("", word(0))?.and_then(|place| place.node);
                 let node = linked.map_or(EnteredNode::File, EnteredNode::Again);
-                self.entered(self.place("", word(1))?, node, (begun, ended))?;
+                self.add_name(self.place("", word(1))?, node, (begun, ended))?;
             }
             "linkat" => {
                 let linked = self.place(word(0), word(1))?.and_then(|place| place.node);
                 let node = linked.map_or(EnteredNode::File, EnteredNode::Again);
-                self.entered(self.place(word(2), word(3))?, node, (begun, ended))?;
+                self.add_name(self.place(word(2), word(3))?, node, (begun, ended))?;
             }
             "rename" => {
-                self.renamed(self.place("", word(0))?, self.place("", word(1))?, (begun, ended))?;
+                self.handle_rename(self.place("", word(0))?, self.place("", word(1))?, (begun, ended))?;
             }
             "renameat" | "renameat2" => {
                 let (from, to) = (self.place(word(0), word(1))?, self.place(word(2), word(3))?);
-                self.renamed(from, to, (begun, ended))?;
+                self.handle_rename(from, to, (begun, ended))?;
             }
             "unlink" | "rmdir" => self.left(self.place("", word(0))?, (begun, ended)),
             "unlinkat" => self.left(self.place(word(0), word(1))?, (begun, ended)),
-            "dup" | "dup2" | "dup3" => self.copied(ours, result),
-            "fcntl" if word(1).starts_with("F_DUPFD") => self.copied(ours, result),
+            "dup" | "dup2" | "dup3" => self.handle_dup(ours, result),
+            "fcntl" if word(1).starts_with("F_DUPFD") => self.handle_dup(ours, result),
             "mmap" if word(2).contains("PROT_WRITE") && word(3).contains("MAP_SHARED") => {
                 let mapped = self.open.get(&number(word(4)).unwrap_or(-1));
                 if mapped.is_some_and(|open| !self.is_shared_memory(open.node)) {
@@ -230,7 +230,7 @@ impl Reader<'_> {
         Ok(Some(ResolvedName { folder, name: String::new(), node: Some(folder) }))
     }
 
-    fn opened(
+    fn handle_open(
         &mut self,
         place: Option<ResolvedName>,
         flags: &str,
@@ -242,7 +242,7 @@ impl Reader<'_> {
         let node = match place.node {
             Some(node) => node,
             None if flags.contains("O_CREAT") => {
-                self.entered(Some(place), EnteredNode::File, time)?;
+                self.add_name(Some(place), EnteredNode::File, time)?;
                 self.nodes.len() - 1
             }
             None => return Err("the opened file does not exist".to_owned()),
@@ -258,14 +258,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn copied(&mut self, from: Option<OpenFile>, to: i64) {
+    fn handle_dup(&mut self, from: Option<OpenFile>, to: i64) {
         match from {
             Some(open) => self.open.insert(to, open),
             None => self.open.remove(&to),
         };
     }
 
-    fn entered(
+    fn add_name(
         &mut self,
         place: Option<ResolvedName>,
         what: EnteredNode,
@@ -287,7 +287,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn renamed(
+    fn handle_rename(
         &mut self,
         from: Option<ResolvedName>,
         to: Option<ResolvedName>,

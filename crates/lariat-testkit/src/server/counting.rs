@@ -51,7 +51,7 @@ const fn fields(wire: Wire) -> &'static [&'static str] {
 }
 
 /// Returns the request to be counted, or why the body is rejected.
-pub(super) fn unwrapped(wire: Wire, body: &Value) -> Result<Value, String> {
+pub(super) fn unwrap_request(wire: Wire, body: &Value) -> Result<Value, String> {
     let inner = match wire {
         Wire::Gemini => only(body, "generateContentRequest")?,
         Wire::BedrockConverse => only(only(body, "input")?, "converse")?,

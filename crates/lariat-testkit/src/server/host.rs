@@ -225,7 +225,7 @@ impl State {
             request.problems.push(why);
             answer
         };
-        let reply = match counting::unwrapped(wire, &request.body) {
+        let reply = match counting::unwrap_request(wire, &request.body) {
             Ok(reply) => reply,
             Err(why) => return refused(request, why),
         };
@@ -273,13 +273,13 @@ fn body(frames: Vec<Frame>) -> Body {
         Ok([Frame::Bytes(bytes)]) => {
             Full::new(Bytes::from(bytes)).map_err(|never: Infallible| match never {}).boxed_unsync()
         }
-        Ok([other]) => StreamBody::new(played(vec![other])).boxed_unsync(),
-        Err(frames) => StreamBody::new(played(frames)).boxed_unsync(),
+        Ok([other]) => StreamBody::new(play_frames(vec![other])).boxed_unsync(),
+        Err(frames) => StreamBody::new(play_frames(frames)).boxed_unsync(),
     }
 }
 
 /// Sends the frames in order; a reset ends the body with an error, which makes hyper cut the connection.
-fn played(frames: Vec<Frame>) -> impl Stream<Item = io::Result<BodyFrame<Bytes>>> + Send {
+fn play_frames(frames: Vec<Frame>) -> impl Stream<Item = io::Result<BodyFrame<Bytes>>> + Send {
     stream::iter(frames).filter_map(|frame| async move {
         match frame {
             Frame::Bytes(bytes) => Some(Ok(BodyFrame::data(Bytes::from(bytes)))),

@@ -101,7 +101,7 @@ fn latest(wire: Wire, history: &[Value]) -> Latest {
         // Results are separate messages or items at the end.
         Wire::OpenAiChat => {
             let tail = history.iter().rev().take_while(|message| json::text(message, "role") == Some("tool"));
-            results.extend(tail.map(|message| spoken(message.get("content"))));
+            results.extend(tail.map(|message| content_text(message.get("content"))));
             results.reverse();
         }
         Wire::OpenAiResponses | Wire::AzureResponses => {
@@ -109,13 +109,13 @@ fn latest(wire: Wire, history: &[Value]) -> Latest {
                 .iter()
                 .rev()
                 .take_while(|item| json::text(item, "type") == Some("function_call_output"));
-            results.extend(tail.map(|item| spoken(item.get("output"))));
+            results.extend(tail.map(|item| content_text(item.get("output"))));
             results.reverse();
         }
         Wire::AnthropicMessages => {
             let blocks = history.last().map_or(&[][..], |message| json::list(message, "content"));
             let found = blocks.iter().filter(|block| json::text(block, "type") == Some("tool_result"));
-            results.extend(found.map(|block| spoken(block.get("content"))));
+            results.extend(found.map(|block| content_text(block.get("content"))));
         }
         Wire::BedrockConverse => {
             let blocks = history.last().map_or(&[][..], |message| json::list(message, "content"));
@@ -123,7 +123,7 @@ fn latest(wire: Wire, history: &[Value]) -> Latest {
                 blocks
                     .iter()
                     .filter_map(|block| block.get("toolResult"))
-                    .map(|result| spoken(result.get("content"))),
+                    .map(|result| content_text(result.get("content"))),
             );
         }
         Wire::Gemini | Wire::Vertex => {
@@ -141,11 +141,11 @@ fn latest(wire: Wire, history: &[Value]) -> Latest {
     }
     let last = history.last();
     let content = last.and_then(|message| message.get("content").or_else(|| message.get("parts")));
-    Latest::Prompt(spoken(content))
+    Latest::Prompt(content_text(content))
 }
 
 /// A content field of any protocol as text.
-fn spoken(content: Option<&Value>) -> String {
+fn content_text(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(pieces)) => {

@@ -212,7 +212,7 @@ fn quarter(body: &Value) -> u64 {
 }
 
 /// Adapts the turn to a request: sets the requested model, and omits what was not requested.
-pub(super) fn fitted(mut turn: Turn, request: &Request) -> Turn {
+pub(super) fn adapt_to_request(mut turn: Turn, request: &Request) -> Turn {
     if turn.model.is_empty() {
         turn.model.clone_from(&request.model);
     }
@@ -248,7 +248,7 @@ pub(super) fn raw(answer: Answer, request: &Request) -> RawAnswer {
             RawAnswer { status: error.status, headers, frames: vec![Frame::Bytes(error.body)] }
         }
         Answer::Turn(turn) => {
-            let turn = fitted(turn, request);
+            let turn = adapt_to_request(turn, request);
             if request.streaming {
                 let frames = render::stream(request.wire, &turn).into_iter().map(Frame::Bytes).collect();
                 RawAnswer { status: 200, headers: Vec::new(), frames }

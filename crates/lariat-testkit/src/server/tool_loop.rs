@@ -29,7 +29,7 @@ pub(super) fn answer(request: &Request) -> Answer {
         ["stream-error"] => {
             let status = if wire == Wire::AnthropicMessages { 529 } else { 503 };
             let failure = render::stream_error(wire, status, "The stream broke off in the middle.");
-            let begun = render::stream(wire, &script::fitted(turn, request)).into_iter().take(4);
+            let begun = render::stream(wire, &script::adapt_to_request(turn, request)).into_iter().take(4);
             Answer::frames(begun.chain([failure]))
         }
         ["stop", reason] => {

@@ -27,7 +27,7 @@ pub(crate) fn measure(size: Size) -> bool {
     let runs: u64 = if size == Size::Full { 10_000 } else { 1_000 };
     let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().enable_time().build() else { return false };
     let started = Instant::now();
-    let tally = runtime.block_on(all(runs));
+    let tally = runtime.block_on(run_all(runs));
     let seconds = started.elapsed().as_secs_f64();
     figure("concurrent runs", runs);
     figure("turns per run", TURNS_PER_RUN);
@@ -40,13 +40,13 @@ pub(crate) fn measure(size: Size) -> bool {
     lost && memory && tally.completed == runs
 }
 
-async fn all(runs: u64) -> Tally {
+async fn run_all(runs: u64) -> Tally {
     let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
     let gate = Arc::new(tokio::sync::Barrier::new(usize::try_from(runs).unwrap_or(usize::MAX)));
     let mut tasks = Vec::new();
     for _ in 0..runs {
         let (store, gate) = (Arc::clone(&store), Arc::clone(&gate));
-        tasks.push(tokio::spawn(async move { one(store, &gate).await }));
+        tasks.push(tokio::spawn(async move { run_one(store, &gate).await }));
     }
     let mut sum = Tally::default();
     for task in tasks {
@@ -59,7 +59,7 @@ async fn all(runs: u64) -> Tally {
 }
 
 /// Runs one agent, observes it to its end and compares the observed events with the journal.
-async fn one(store: Arc<dyn SessionStore>, gate: &tokio::sync::Barrier) -> Tally {
+async fn run_one(store: Arc<dyn SessionStore>, gate: &tokio::sync::Barrier) -> Tally {
     let agent = Agent::builder()
         .model(calling_model().yielding())
         .tool(trivial_tool())

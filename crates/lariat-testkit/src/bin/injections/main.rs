@@ -82,7 +82,7 @@ fn outside(options: &[&str], what: &str) -> Result<bool, String> {
             PathBuf::from("/var/tmp").join(format!("lariat-injections-{}-{part}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);
         std::fs::create_dir_all(&place).map_err(|error| error.to_string())?;
-        let mut command = own_network::again(&place, is_own)?;
+        let mut command = own_network::restart_inside(&place, is_own)?;
         command.args(["inside", what, "--part", &part.to_string(), "--of", &parts.to_string()]);
         command.args(["--count", &count.to_string(), "--seed", &seed.to_string()]);
         command.arg("--place").arg(&place).arg("--own").arg(if is_own { "yes" } else { "no" });
@@ -145,7 +145,7 @@ fn inside(options: &[&str]) -> Result<bool, String> {
         if what == "planted" {
             return planted(&bench, part, parts, seed).await;
         }
-        let chosen = chosen(number(options, "--count", 0)? as usize, seed)?;
+        let chosen = select_scenarios(number(options, "--count", 0)? as usize, seed)?;
         let only = option(options, "--only").map(|_| number(options, "--only", 0)).transpose()?;
         let wanted = option(options, "--attack");
         let is_mine = |scenario: &&Scenario| match only {
@@ -194,7 +194,7 @@ async fn bench(place: &Path, listeners: Listeners) -> Result<Bench, String> {
 }
 
 /// Each attack in each posture, shuffled by the seed; the channel and the earlier approvals are random.
-fn chosen(count: usize, seed: u64) -> Result<Vec<Scenario>, String> {
+fn select_scenarios(count: usize, seed: u64) -> Result<Vec<Scenario>, String> {
     let attacks = attack::all()?;
     let mut dice = Seeded::new(seed);
     let mut all = Vec::new();

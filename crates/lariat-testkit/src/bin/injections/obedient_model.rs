@@ -84,7 +84,7 @@ impl Talk {
         ScriptedUser(Arc::clone(self))
     }
 
-    pub(crate) fn said(&self) -> TalkRecord {
+    pub(crate) fn record(&self) -> TalkRecord {
         let state = self.lock();
         TalkRecord {
             canaries: state.canaries.clone(),

@@ -31,7 +31,7 @@ pub(crate) fn can_be_made() -> bool {
 }
 
 /// This program with other arguments, inside a new network if one can be created.
-pub(crate) fn again(place: &Path, is_own: bool) -> Result<Command, String> {
+pub(crate) fn restart_inside(place: &Path, is_own: bool) -> Result<Command, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     if !is_own {
         return Ok(Command::new(program));

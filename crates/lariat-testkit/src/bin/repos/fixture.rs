@@ -35,10 +35,10 @@ const YARN: &str = "#!/bin/bash\nread -r _ path < .yarnrc.yml || read -r _ path 
 
 impl Fixture {
     pub(crate) fn make(repositories: &[Repository]) -> Result<Self, String> {
-        Self::made(repositories).map_err(|error| format!("cannot create the fixture: {error}"))
+        Self::create(repositories).map_err(|error| format!("cannot create the fixture: {error}"))
     }
 
-    fn made(repositories: &[Repository]) -> std::io::Result<Self> {
+    fn create(repositories: &[Repository]) -> std::io::Result<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let base = std::env::temp_dir().join(format!("lariat-repos-{}-{count}", std::process::id()));
@@ -47,7 +47,7 @@ impl Fixture {
         let (port, connections) = listen()?;
         let layout = Layout { base: base.canonicalize()?, port };
         let fixture = Self { layout, connections };
-        fixture.around()?;
+        fixture.create_surroundings()?;
         for (number, repository) in repositories.iter().enumerate() {
             repository
                 .make(number, &fixture.layout)
@@ -62,7 +62,7 @@ impl Fixture {
     }
 
     /// Creates what is beside the repositories.
-    fn around(&self) -> std::io::Result<()> {
+    fn create_surroundings(&self) -> std::io::Result<()> {
         let layout = &self.layout;
         for folder in ["marks", "scratch", "home", "programs", "empty", "outside/claude", "trusted/.claude"] {
             std::fs::create_dir_all(layout.base.join(folder))?;

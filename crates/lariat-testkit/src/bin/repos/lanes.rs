@@ -37,7 +37,7 @@ pub(crate) struct UntrustedReport {
 }
 
 /// Lets workers open and run the repositories.
-pub(crate) fn meet(
+pub(crate) fn run_untrusted(
     fixture: &Fixture,
     repositories: &[Repository],
     mistake: Option<Mistake>,

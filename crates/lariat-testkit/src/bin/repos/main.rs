@@ -29,7 +29,7 @@ use lariat::host::files::Workspace;
 use lariat::local::Opening;
 use lariat_testkit::proof::{ended, number, option};
 
-use lanes::{UntrustedReport, meet};
+use lanes::{UntrustedReport, run_untrusted};
 use mistake::Mistake;
 use repository::{Layout, Repository};
 
@@ -54,12 +54,12 @@ fn main() -> ExitCode {
             families::all().iter().for_each(|repository| println!("{}", repository.name));
             Ok(true)
         }
-        options => chosen(options).and_then(|repositories| prove(&repositories, options)),
+        options => select(options).and_then(|repositories| prove(&repositories, options)),
     };
     ended(ran, USAGE)
 }
 
-fn chosen(options: &[&str]) -> Result<Vec<Repository>, String> {
+fn select(options: &[&str]) -> Result<Vec<Repository>, String> {
     let all = families::all();
     if all.len() < LEAST {
         return Err(format!("the tables contain only {} repositories, not {LEAST}", all.len()));
@@ -70,7 +70,7 @@ fn chosen(options: &[&str]) -> Result<Vec<Repository>, String> {
     let count = number(options, "--count", (all.len() + MIXTURES) as u64)?;
     let seed = number(options, "--seed", 1)?;
     let count = usize::try_from(count).map_err(|error| error.to_string())?;
-    Ok(families::some(count, seed))
+    Ok(families::sample(count, seed))
 }
 
 /// Opens the workspace of a repository as a user without settings does.
@@ -85,7 +85,7 @@ fn opening(layout: &Layout, path: &Path, book: &TrustBook) -> Result<Opening, St
 fn prove(repositories: &[Repository], options: &[&str]) -> Result<bool, String> {
     let start = Instant::now();
     let fixture = fixture::Fixture::make(repositories)?;
-    let untrusted = meet(&fixture, repositories, None)?;
+    let untrusted = run_untrusted(&fixture, repositories, None)?;
     let seconds = start.elapsed().as_secs_f64();
     let trusted = lanes::trust(&fixture, repositories, None)?;
     let good = print_faults(&untrusted.faults) & print_faults(&trusted.faults);
@@ -159,7 +159,7 @@ fn planted() -> Result<bool, String> {
             (lanes::trust(&fixture, &subjects, Some(*mistake))?.faults, String::new())
         } else {
             let UntrustedReport { faults, payloads, connections, .. } =
-                meet(&fixture, &subjects, Some(*mistake))?;
+                run_untrusted(&fixture, &subjects, Some(*mistake))?;
             (faults, format!(", {payloads} payloads ran, {connections} connections"))
         };
         let subjects = subjects.len();

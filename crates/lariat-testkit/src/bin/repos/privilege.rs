@@ -44,7 +44,7 @@ const NEVER: &[&str] =
     &["git status", "git diff", "git log -p", "yarn --version", "cargo --version", "./payload.sh", "make"];
 
 /// Judges every probe, in every permission mode, with and without a sandbox.
-pub(crate) fn judged(opened: &Opened) -> Vec<(String, Decision)> {
+pub(crate) fn judge_probes(opened: &Opened) -> Vec<(String, Decision)> {
     let guard = Guard::new(opened.settings(), opened.places.clone(), std::sync::Arc::new(RealPaths));
     let mut judged = Vec::new();
     for (tool, name, value) in PROBES {
@@ -77,7 +77,7 @@ const fn rank(decision: Decision) -> u8 {
 }
 
 /// What an untrusted repository raised. `empty` has the decisions in an empty repository.
-pub(crate) fn raised(opened: &Opened, empty: &[(String, Decision)]) -> Vec<String> {
+pub(crate) fn raised_permissions(opened: &Opened, empty: &[(String, Decision)]) -> Vec<String> {
     let mut faults = Vec::new();
     let settings = opened.settings();
     if opened.trust != Trust::Untrusted {
@@ -98,7 +98,7 @@ pub(crate) fn raised(opened: &Opened, empty: &[(String, Decision)]) -> Vec<Strin
     for value in opened.values.iter().filter(|value| value.origin.level != Level::User) {
         faults.push(format!("sets {} by {}", value.name, value.origin));
     }
-    let judged = judged(opened);
+    let judged = judge_probes(opened);
     for ((name, verdict), (_, before)) in judged.iter().zip(empty) {
         if rank(*verdict) < rank(*before) {
             faults.push(format!("{name} is {verdict:?}, in an empty repository {before:?}"));

@@ -71,7 +71,7 @@ pub(crate) fn run(layout: &Layout, number: usize, mistake: Option<Mistake>) -> R
         }
     }
     case.must_be_trusted("restored", &mut done)?;
-    case.elsewhere(&mut done)?;
+    case.check_moved_copies(&mut done)?;
     case.must_be_trusted("moved back", &mut done)?;
     Ok(done)
 }
@@ -142,7 +142,7 @@ impl Case<'_> {
     }
 
     /// Copies, moves, replaces and links the repository, and adds a work tree: none of these is trusted.
-    fn elsewhere(&self, done: &mut TrustReport) -> Result<(), String> {
+    fn check_moved_copies(&self, done: &mut TrustReport) -> Result<(), String> {
         let beside = |name: &str| self.root.with_file_name(name).join("project");
         let (copied, moved, tree) = (beside("copy"), beside("moved"), beside("tree"));
         for place in [&copied, &moved, &tree] {

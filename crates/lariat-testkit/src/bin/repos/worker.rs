@@ -82,15 +82,15 @@ pub(crate) fn run(layout: &Layout, tasks: &[Task], mistake: Option<Mistake>) -> 
         .build()
         .map_err(|error| error.to_string())?;
     let empty = mistake::open(opening(layout, &layout.base.join("empty"), &book(layout))?, None)?;
-    let empty = privilege::judged(&empty);
+    let empty = privilege::judge_probes(&empty);
     let now = Arc::new(Mutex::new((0_usize, Instant::now())));
     watch(Arc::clone(&now));
     for task in tasks {
         *now.lock().unwrap_or_else(PoisonError::into_inner) = (task.number, Instant::now());
         let said = runtime
-            .block_on(meet(layout, task, &empty, mistake))
+            .block_on(handle(layout, task, &empty, mistake))
             .unwrap_or_else(|fault| WorkerReport::fault(&fault));
-        say(task.number, &said);
+        print_report(task.number, &said);
     }
     mark("end", "");
     Ok(true)
@@ -110,11 +110,11 @@ impl WorkerReport {
     }
 }
 
-fn say(number: usize, said: &WorkerReport) {
+fn print_report(number: usize, said: &WorkerReport) {
     println!("{}", json!({ "number": number, "faults": said.faults, "ran": said.ran, "asked": said.asked }));
 }
 
-async fn meet(
+async fn handle(
     layout: &Layout,
     task: &Task,
     empty: &[(String, Decision)],
@@ -131,7 +131,7 @@ async fn meet(
             .open()
             .map_err(|error| error.to_string())?,
     };
-    let mut faults = privilege::raised(&opened, empty);
+    let mut faults = privilege::raised_permissions(&opened, empty);
     if task.is_unreadable {
         faults.push("its settings cannot be read, but the session starts".to_owned());
     }
@@ -220,7 +220,7 @@ fn watch(now: Arc<Mutex<(usize, Instant)>>) {
             std::thread::sleep(TIME / 40);
             let (number, since) = *now.lock().unwrap_or_else(PoisonError::into_inner);
             if since.elapsed() > TIME {
-                say(number, &WorkerReport::fault("hangs"));
+                print_report(number, &WorkerReport::fault("hangs"));
                 std::process::exit(3);
             }
         }

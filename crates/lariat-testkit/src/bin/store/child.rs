@@ -40,7 +40,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let large = option(options, "--large").is_some();
     let mistake = option(options, "--mistake").unwrap_or_default().to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| error.to_string())?.block_on(live(
+    runtime.map_err(|error| error.to_string())?.block_on(run_prompts(
         kind,
         &place,
         session,
@@ -50,7 +50,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     ))
 }
 
-async fn live(
+async fn run_prompts(
     kind: Kind,
     place: &str,
     session: String,

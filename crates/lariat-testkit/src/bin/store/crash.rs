@@ -130,7 +130,7 @@ impl Bench {
         let started = Instant::now();
         trial.finish()?;
         let took = started.elapsed();
-        settle(&trial)?;
+        check_completed(&trial)?;
         Ok(took)
     }
 
@@ -157,7 +157,7 @@ impl Bench {
                     return Ok(());
                 }
                 tried.fetch_add(1, Ordering::SeqCst);
-                if let Err(what) = trial.finish().and_then(|()| settle(&trial)) {
+                if let Err(what) = trial.finish().and_then(|()| check_completed(&trial)) {
                     lock(&found).push(format!("killed at {call} number {at}: {what}"));
                 }
             }
@@ -193,7 +193,7 @@ impl Bench {
                         break;
                     }
                 }
-                if let Err(what) = trial.finish().and_then(|()| settle(&trial)) {
+                if let Err(what) = trial.finish().and_then(|()| check_completed(&trial)) {
                     lock(&found).push(format!("killed at random, --seed {seed}, kill {at}: {what}"));
                 }
             }
@@ -223,7 +223,7 @@ impl Bench {
             server.resume();
             drop(server);
             let heard = trial.read_output(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
-            if let Err(what) = heard.and_then(|()| settle(&trial)) {
+            if let Err(what) = heard.and_then(|()| check_completed(&trial)) {
                 wrong.push(format!("server killed, --seed {seed}, kill {at}: {what}"));
             }
         }
@@ -246,7 +246,7 @@ pub(crate) fn workers(work: &(impl Fn() -> Result<(), String> + Sync)) -> Result
 }
 
 /// Checks a trial that completed.
-pub(crate) fn settle(trial: &Trial) -> Result<(), String> {
+pub(crate) fn check_completed(trial: &Trial) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| error.to_string())?.block_on(trial.check())
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::check::Trial;
-use super::crash::settle;
+use super::crash::check_completed;
 use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
@@ -27,7 +27,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
         let (mut trial, _folder) = trial(kind)?;
         let begun = Instant::now();
         trial.finish()?;
-        settle(&trial)?;
+        check_completed(&trial)?;
         begun.elapsed()
     };
     let (mut points, mut wrong, mut slowest) = (0_u64, Vec::new(), Duration::ZERO);
@@ -57,7 +57,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
                 }
                 // A fault while the store is being opened may end the program; the next process must succeed.
                 let ended = if done { Ok(()) } else { trial.finish() };
-                if let Err(what) = ended.and_then(|()| settle(&trial)) {
+                if let Err(what) = ended.and_then(|()| check_completed(&trial)) {
                     wrong.push(format!("{fault}: {what}"));
                 }
                 points += 1;
@@ -91,7 +91,7 @@ fn planted(kind: Kind) -> Result<bool, String> {
         let strace = ["strace", "-f", "-qq", "-o", &log, "-e", "trace=pwrite64", "-e", &inject, "--"];
         let child = trial.start(&strace.map(str::to_owned))?;
         let ended = trial.read_output(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
-        if let Err(what) = ended.and_then(|()| settle(&trial)) {
+        if let Err(what) = ended.and_then(|()| check_completed(&trial)) {
             println!("ignores-failure: EIO at pwrite64 number {at}: {what}");
             return Ok(true);
         }
@@ -146,7 +146,7 @@ fn full_disk(kind: Kind) -> Result<(), String> {
             trial.outages,
             after.as_millis()
         );
-        settle(&trial)
+        check_completed(&trial)
     })();
     let _ = Command::new("umount").arg(&store).status();
     outcome

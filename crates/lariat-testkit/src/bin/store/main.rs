@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Some((&"power-loss", options)) => power_loss::run(options),
         Some((&"writers", options)) => writers::run(options),
         Some((&"sessions", options)) => sessions::run(options),
-        Some((&"sessions-child", options)) => sessions::many(options),
+        Some((&"sessions-child", options)) => sessions::open_many(options),
         Some((&"sessions-holder", options)) => sessions::holder(options),
         _ => Err("missing or unknown proof".to_owned()),
     };

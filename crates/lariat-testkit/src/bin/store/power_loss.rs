@@ -151,7 +151,7 @@ impl Bench {
         let mut last = String::new();
         for _ in 0..ATTEMPTS {
             let folder = TempDirectory::in_memory()?;
-            let acknowledged = live(kind, &folder.0, killed_at, mistake)?;
+            let acknowledged = run_processes(kind, &folder.0, killed_at, mistake)?;
             let bench = Self::read(kind, RecordingDirectory::New(folder), mistake);
             let bench = bench.and_then(|bench| {
                 let reported: Vec<(u64, &str)> = bench.recording.acknowledged(usize::MAX).collect();
@@ -285,7 +285,7 @@ impl Bench {
 }
 
 /// Runs the three processes below strace and returns what they acknowledged.
-fn live(
+fn run_processes(
     kind: Kind,
     folder: &Path,
     killed_at: u64,

@@ -61,7 +61,7 @@ fn child(
 }
 
 /// Opens, runs and closes sessions, one after another; drops every tenth without closing it.
-pub(crate) fn many(options: &[&str]) -> Result<bool, String> {
+pub(crate) fn open_many(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or_default())?;
     let place = option(options, "--place").ok_or("--place is missing")?.to_owned();
     let sessions = number(options, "--sessions", 2_000)?;

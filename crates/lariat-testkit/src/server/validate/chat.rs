@@ -181,7 +181,7 @@ fn messages(found: &mut Found, body: &Value, model: &str) {
     for (index, message) in messages.iter().enumerate() {
         let role = json::text(message, "role").unwrap_or_default();
         if role != "tool" {
-            unanswered(found, &mut open);
+            report_unanswered(found, &mut open);
         }
         let known: &[&str] = match role {
             "system" | "developer" | "user" => &["role", "content", "name"],
@@ -240,10 +240,10 @@ fn messages(found: &mut Found, body: &Value, model: &str) {
             _ => {}
         }
     }
-    unanswered(found, &mut open);
+    report_unanswered(found, &mut open);
 }
 
-fn unanswered(found: &mut Found, open: &mut (usize, Vec<(&str, bool)>)) {
+fn report_unanswered(found: &mut Found, open: &mut (usize, Vec<(&str, bool)>)) {
     let (index, calls) = open;
     let missing: Vec<&str> = calls.iter().filter(|(_, answered)| !answered).map(|(id, _)| *id).collect();
     if !missing.is_empty() {

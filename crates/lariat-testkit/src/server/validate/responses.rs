@@ -78,7 +78,7 @@ pub(super) fn problems(body: &Value) -> Vec<Problem> {
             for (index, item) in items.iter().enumerate() {
                 walk.item(index, item, items.get(index + 1));
             }
-            walk.unanswered();
+            walk.report_unanswered();
         }
         _ => found.at(format_args!("input"), "Missing required parameter: 'input'."),
     }
@@ -429,7 +429,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    fn unanswered(self) {
+    fn report_unanswered(self) {
         for (_, id, answered) in self.calls {
             if !answered {
                 self.found.at(format_args!("input"), format!("No tool output found for function call {id}."));

@@ -50,7 +50,7 @@ impl Scene {
             .collect();
         let messages = unique(messages, &mut HashSet::new(), &mut minter);
         let mut writer = Writer { minter, events: Vec::new() };
-        writer.tell(0, None, &messages);
+        writer.write_run(0, None, &messages);
         // Fold the journal, as a session does.
         let fold = SessionFold::of(&writer.events);
         let (transcript, _) = fold.conversation(fold.tip());
@@ -73,7 +73,7 @@ impl Scene {
         let mut writer = Writer { minter: minter(dice), events };
         let messages = unique(messages, &mut seen, &mut writer.minter);
         let (tip, from) = (SessionFold::of(&writer.events).tip(), writer.events.len());
-        writer.tell(self.loops + 1, tip, &messages);
+        writer.write_run(self.loops + 1, tip, &messages);
         let mut bare = self.plain_journal_without_compactions();
         bare.extend(writer.events.iter().skip(from).cloned());
         let fold = SessionFold::of(&writer.events);
@@ -220,7 +220,7 @@ struct Writer {
 
 impl Writer {
     /// Writes a run with these messages.
-    fn tell(&mut self, number: u32, base: Option<MessageId>, messages: &[SharedMessage]) {
+    fn write_run(&mut self, number: u32, base: Option<MessageId>, messages: &[SharedMessage]) {
         let loop_id = &loop_id(number);
         let mut start = LoopStart::new("agent".into(), "s".into(), loop_id.clone());
         start.base = base;
@@ -261,7 +261,7 @@ impl Writer {
         let later = later.into_iter().map(Arc::new).collect();
         let later = unique(later, &mut HashSet::new(), &mut self.minter);
         let from = self.events.len();
-        self.tell(number, base, &later);
+        self.write_run(number, base, &later);
         self.events.split_off(from)
     }
 

@@ -55,7 +55,7 @@ pub fn play(fault: &Fault, wire: Wire, position: Position) -> Result<CellResult,
     judged.map(|outcome| CellResult { outcome, took, calls }).map_err(|wrong| {
         let mut story = format!("`{}` × {wire} × {position:?}:\n", fault.name);
         wrong.iter().for_each(|words| writeln!(story, "  WRONG: {words}").unwrap_or_default());
-        observed.tell(&mut story);
+        observed.write_log(&mut story);
         story
     })
 }

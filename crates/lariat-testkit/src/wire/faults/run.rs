@@ -204,7 +204,7 @@ const SHOWN: usize = 300;
 
 impl Observation {
     /// Writes all observations, for debugging.
-    pub fn tell(&self, story: &mut String) {
+    pub fn write_log(&self, story: &mut String) {
         let mut line = |what: &str, shown: String| {
             let shown: String = shown.chars().take(SHOWN).collect();
             story.push_str(&format!("    {what:10} {shown}\n"));

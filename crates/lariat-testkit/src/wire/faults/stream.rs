@@ -114,11 +114,13 @@ pub const FAULTS: &[Fault] = &[
     // The Responses API sends no code then, and the text alone is not trusted, so it may be treated as a
     // server error.
     fault("error: bad request", "pR", "pn", |cell| failing(cell, 400, "messages.3: something is not right")),
-    fault("a line of garbage", "CR", "Cin", |cell| odd(cell, b"this is not a stream\n")),
-    fault("a page", "CR", "Cin", |cell| odd(cell, PAGE)),
-    fault("NUL bytes", "CR", "Cin", |cell| odd(cell, &[0; 64])),
-    fault("bytes that are not UTF-8", "CR", "Cin", |cell| odd(cell, &[0xff, 0xfe, 0xc3, 0x28])),
-    fault("a byte order mark in the middle", "CR", "Cin", |cell| odd(cell, b"\xEF\xBB\xBF")),
+    fault("a line of garbage", "CR", "Cin", |cell| with_invalid_bytes(cell, b"this is not a stream\n")),
+    fault("a page", "CR", "Cin", |cell| with_invalid_bytes(cell, PAGE)),
+    fault("NUL bytes", "CR", "Cin", |cell| with_invalid_bytes(cell, &[0; 64])),
+    fault("bytes that are not UTF-8", "CR", "Cin", |cell| {
+        with_invalid_bytes(cell, &[0xff, 0xfe, 0xc3, 0x28])
+    }),
+    fault("a byte order mark in the middle", "CR", "Cin", |cell| with_invalid_bytes(cell, b"\xEF\xBB\xBF")),
     fault("a byte that is not UTF-8 inside a frame", "CR", "Cin", |cell| {
         damaged(cell, |frame| {
             let at = frame.len() / 2;
@@ -319,7 +321,7 @@ fn inserted(cell: &Cell, data: &str) -> Vec<BodyStep> {
 }
 
 /// The stream with invalid bytes at the position, even inside a frame.
-fn odd(cell: &Cell, bytes: &[u8]) -> Plan {
+fn with_invalid_bytes(cell: &Cell, bytes: &[u8]) -> Plan {
     let (head, tail) = cell.cut();
     cell.whole(chain([head, vec![BodyStep::bytes(bytes.to_vec())], tail])).tampered()
 }

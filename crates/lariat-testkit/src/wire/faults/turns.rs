@@ -46,70 +46,98 @@ pub const FAULTS: &[Fault] = &[
             65_536,
             1 << 21,
         ]));
-        answered(cell, &turn, vec![large])
+        turn_plan(cell, &turn, vec![large])
     }),
     fault("a call, and `stop`", "C", |cell| {
-        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Stop), vec![arguments()])
+        chunked_turn_plan(
+            cell,
+            opening().call("call_1", TOOL, &arguments()).stop(Stop::Stop),
+            vec![arguments()],
+        )
     }),
-    fault("`tool_use` without a call", "C", |cell| said(cell, opening().stop(Stop::ToolUse), Vec::new())),
+    fault("`tool_use` without a call", "C", |cell| {
+        chunked_turn_plan(cell, opening().stop(Stop::ToolUse), Vec::new())
+    }),
     fault("`length` with a whole call", "C", |cell| {
-        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Length), Vec::new())
+        chunked_turn_plan(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Length), Vec::new())
     }),
     fault("`length` with half a call", "C", |cell| {
-        said(cell, opening().call_raw("call_1", TOOL, r#"{"a":{"b"#).stop(Stop::Length), Vec::new())
+        chunked_turn_plan(
+            cell,
+            opening().call_raw("call_1", TOOL, r#"{"a":{"b"#).stop(Stop::Length),
+            Vec::new(),
+        )
     }),
     fault("refusal with a call", "C", |cell| {
-        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Refusal), Vec::new())
+        chunked_turn_plan(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Refusal), Vec::new())
     }),
-    fault("refusal", "C", |cell| said(cell, opening().stop(Stop::Refusal), Vec::new())),
+    fault("refusal", "C", |cell| chunked_turn_plan(cell, opening().stop(Stop::Refusal), Vec::new())),
     // Some providers report this as `length`, others fail.
-    fault("context exceeded", "Co", |cell| said(cell, opening().stop(Stop::ContextExceeded), Vec::new())),
+    fault("context exceeded", "Co", |cell| {
+        chunked_turn_plan(cell, opening().stop(Stop::ContextExceeded), Vec::new())
+    }),
     fault("context exceeded with a call", "Co", |cell| {
-        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::ContextExceeded), Vec::new())
+        chunked_turn_plan(
+            cell,
+            opening().call("call_1", TOOL, &arguments()).stop(Stop::ContextExceeded),
+            Vec::new(),
+        )
     }),
     fault("no usage", "C", |cell| {
-        said(cell, opening().call("call_1", TOOL, &arguments()).without_usage(), vec![arguments()])
+        chunked_turn_plan(
+            cell,
+            opening().call("call_1", TOOL, &arguments()).without_usage(),
+            vec![arguments()],
+        )
     }),
-    fault("nothing at all", "R", |cell| said(cell, Turn::new().model("m-1"), Vec::new())),
-    fault("whitespace only", "CR", |cell| said(cell, Turn::new().model("m-1").text(" \n\t "), Vec::new())),
-    fault("thinking only", "eR", |cell| said(cell, Turn::new().model("m-1").thinking(THINKING), Vec::new())),
+    fault("nothing at all", "R", |cell| chunked_turn_plan(cell, Turn::new().model("m-1"), Vec::new())),
+    fault("whitespace only", "CR", |cell| {
+        chunked_turn_plan(cell, Turn::new().model("m-1").text(" \n\t "), Vec::new())
+    }),
+    fault("thinking only", "eR", |cell| {
+        chunked_turn_plan(cell, Turn::new().model("m-1").thinking(THINKING), Vec::new())
+    }),
     fault("a call only", "C", |cell| {
-        said(cell, Turn::new().model("m-1").call("call_1", TOOL, &arguments()), vec![arguments()])
+        chunked_turn_plan(
+            cell,
+            Turn::new().model("m-1").call("call_1", TOOL, &arguments()),
+            vec![arguments()],
+        )
     }),
     fault("an unknown tool", "C", unknown_tool),
     fault("a call without a name", "i", |cell| {
-        said(cell, opening().call("call_1", "", &arguments()), Vec::new())
+        chunked_turn_plan(cell, opening().call("call_1", "", &arguments()), Vec::new())
     }),
     fault("two calls with one id", "C", |cell| {
         let turn = opening().call("call_1", TOOL, &arguments()).call("call_1", TOOL, &json!({"b": 2}));
-        said(cell, turn, vec![arguments(), json!({"b": 2})])
+        chunked_turn_plan(cell, turn, vec![arguments(), json!({"b": 2})])
     }),
     fault("calls without ids", "C", |cell| {
         let turn = opening().call("", TOOL, &arguments()).call("", TOOL, &json!({"b": 2}));
-        said(cell, turn, vec![arguments(), json!({"b": 2})])
+        chunked_turn_plan(cell, turn, vec![arguments(), json!({"b": 2})])
     }),
     fault("ids that are numbers", "C", |cell| {
-        changed(cell, &|fields| change_ids(fields, &json!(7)), vec![arguments()])
+        edited_turn_plan(cell, &|fields| change_ids(fields, &json!(7)), vec![arguments()])
     }),
     fault("ids that are null", "C", |cell| {
-        changed(cell, &|fields| change_ids(fields, &Value::Null), vec![arguments()])
+        edited_turn_plan(cell, &|fields| change_ids(fields, &Value::Null), vec![arguments()])
     }),
     fault("an id of 10,000 characters", "C", |cell| {
-        said(cell, opening().call("x".repeat(10_000), TOOL, &arguments()), vec![arguments()])
+        chunked_turn_plan(cell, opening().call("x".repeat(10_000), TOOL, &arguments()), vec![arguments()])
     }),
     fault("50 calls at once", "C", |cell| {
         let call = |turn: Turn, number: i32| turn.call(format!("call_{number}"), TOOL, &json!({"n": number}));
         let turn = (0..50).fold(opening(), call);
-        said(cell, turn, (0..50).map(|number| json!({"n": number})).collect())
+        chunked_turn_plan(cell, turn, (0..50).map(|number| json!({"n": number})).collect())
     }),
     fault("5,000 calls at once", "iR", |cell| {
         let call = |turn: Turn, number: i32| turn.call(format!("call_{number}"), TOOL, &json!({}));
         let turn = (0..5000).fold(opening(), call).piece(10_000);
-        answered(cell, &turn, Vec::new())
+        turn_plan(cell, &turn, Vec::new())
     }),
-    fault("an unknown stop reason", "Cin", |cell| changed(cell, &change_reason, vec![arguments()])),
+    fault("an unknown stop reason", "Cin", |cell| edited_turn_plan(cell, &change_reason, vec![arguments()])),
     fault("a model that repeats its text", "C", |cell| {
-        said(cell, Turn::new().model("m-1").text("Again and again. ".repeat(2000)), Vec::new())
+        chunked_turn_plan(cell, Turn::new().model("m-1").text("Again and again. ".repeat(2000)), Vec::new())
     }),
 ];
 
@@ -117,22 +145,22 @@ fn opening() -> Turn {
     Turn::new().model("m-1").thinking(THINKING).text(TEXT)
 }
 
-fn answered(cell: &Cell, turn: &Turn, calls: Vec<Value>) -> Plan {
+fn turn_plan(cell: &Cell, turn: &Turn, calls: Vec<Value>) -> Plan {
     let body = render::stream(cell.wire, turn).into_iter().map(BodyStep::bytes).collect();
     Plan::new(streamed(cell.wire, body)).complete(calls).tampered()
 }
 
 /// A turn in chunks of the position's size.
-fn said(cell: &Cell, turn: Turn, calls: Vec<Value>) -> Plan {
-    answered(cell, &turn.piece(cell.position.choose([1, 2, 3, 5, 8, 13, 10_000])), calls)
+fn chunked_turn_plan(cell: &Cell, turn: Turn, calls: Vec<Value>) -> Plan {
+    turn_plan(cell, &turn.piece(cell.position.choose([1, 2, 3, 5, 8, 13, 10_000])), calls)
 }
 
 fn calling(cell: &Cell, arguments: &str, calls: &[Value]) -> Plan {
-    said(cell, opening().call_raw("call_1", TOOL, arguments), calls.to_vec())
+    chunked_turn_plan(cell, opening().call_raw("call_1", TOOL, arguments), calls.to_vec())
 }
 
 /// A turn whose frames were changed after rendering.
-fn changed(cell: &Cell, change: &dyn Fn(&mut Map<String, Value>), calls: Vec<Value>) -> Plan {
+fn edited_turn_plan(cell: &Cell, change: &dyn Fn(&mut Map<String, Value>), calls: Vec<Value>) -> Plan {
     let turn = opening().call("call_1", TOOL, &arguments());
     let turn = turn.piece(cell.position.choose([1, 2, 3, 5, 8, 13, 10_000]));
     let edit = |json: &mut Value| each_object(json, change);
@@ -168,5 +196,5 @@ fn change_reason(fields: &mut Map<String, Value>) {
 fn unknown_tool(cell: &Cell) -> Plan {
     // The transport responds to the next request with the valid turn, whose tool call is then the only one
     // that runs.
-    said(cell, opening().call("call_1", "no_such_tool", &arguments()), vec![arguments()])
+    chunked_turn_plan(cell, opening().call("call_1", "no_such_tool", &arguments()), vec![arguments()])
 }

@@ -67,7 +67,7 @@ pub async fn play(seed: u64, requests: usize, mistake: Option<Mistake>) -> Resul
             return Reply::text("What was done: step after step.");
         }
         let now = time.now().as_millis();
-        let usage = lock(&seen).look(request, now, made.swap(false, Ordering::Relaxed), (n, mistake));
+        let usage = lock(&seen).examine(request, now, made.swap(false, Ordering::Relaxed), (n, mistake));
         if n % 20 == 5
             && let Some(agent) = handle.get()
         {
@@ -157,7 +157,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn look(
+    fn examine(
         &mut self,
         request: &StreamConfig,
         now: u64,

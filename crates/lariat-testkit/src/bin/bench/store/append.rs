@@ -201,11 +201,11 @@ pub(super) struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     pub(super) fn start(place: &StoreLocation, server: &'a Server) -> Outcome<Self> {
-        Ok(Self { place: place.clone(), server, before: written(place, server)? })
+        Ok(Self { place: place.clone(), server, before: bytes_written(place, server)? })
     }
 
     pub(super) fn done(self, load: Workload, appends: usize, seconds: f64) -> Outcome<RoundResult> {
-        let bytes = written(&self.place, self.server)?.saturating_sub(self.before);
+        let bytes = bytes_written(&self.place, self.server)?.saturating_sub(self.before);
         let appends = (appends * load.sessions) as f64;
         let bytes_per_event = bytes as f64 / (appends * load.batch as f64);
         Ok(RoundResult { appends_per_second: appends / seconds, bytes_per_event })
@@ -213,7 +213,7 @@ impl<'a> Meter<'a> {
 }
 
 /// Bytes written so far: by this process to disk, or by a server to its WAL.
-fn written(place: &StoreLocation, server: &Server) -> Outcome<u64> {
+fn bytes_written(place: &StoreLocation, server: &Server) -> Outcome<u64> {
     if place.kind == Kind::Postgres {
         let position = server.sql(&place.at, "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn");
         return position.trim().parse().map_err(text);

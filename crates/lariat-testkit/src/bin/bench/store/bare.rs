@@ -95,13 +95,13 @@ impl<'a> BareEngine<'a> {
             Engine::Sqlite { connections, wal } => {
                 let synced = File::options().write(true).open(wal).map(Arc::new).map_err(text)?;
                 let insert = |(no, connection): (usize, &mut Connection)| insert(connection, no, &batches);
-                beside(batched.then(|| vec![synced]), connections.iter_mut().enumerate(), insert)?
+                run_clients(batched.then(|| vec![synced]), connections.iter_mut().enumerate(), insert)?
             }
             Engine::Files(files) => {
                 let lines: Vec<Vec<u8>> = batches.iter().map(|batch| lines(batch)).collect();
                 let durable = self.load.level == Durability::Durable;
                 let synced = batched.then(|| files.clone());
-                beside(synced, files.iter(), |file| write(file, &lines, durable))?
+                run_clients(synced, files.iter(), |file| write(file, &lines, durable))?
             }
             Engine::Server { script } => {
                 let body = rows.first().map(|row| row.body.clone()).unwrap_or_default();
@@ -114,7 +114,7 @@ impl<'a> BareEngine<'a> {
 
 /// Runs each client on its own thread while another thread syncs, if there is something to sync. Returns the
 /// seconds it took.
-fn beside<C: Send>(
+fn run_clients<C: Send>(
     synced: Option<Vec<Arc<File>>>,
     clients: impl Iterator<Item = C>,
     work: impl Fn(C) -> Outcome<()> + Sync,

@@ -31,12 +31,12 @@ pub(super) fn measure(size: Size, server: &Server) -> Outcome<bool> {
     for kind in Kind::ALL {
         let folder = TempDirectory::new()?;
         let place = StoreLocation::new(kind, &folder, server)?;
-        met &= runtime.block_on(one(&place, count))?;
+        met &= runtime.block_on(measure_store(&place, count))?;
     }
     Ok(met)
 }
 
-async fn one(place: &StoreLocation, count: usize) -> Outcome<bool> {
+async fn measure_store(place: &StoreLocation, count: usize) -> Outcome<bool> {
     for first in (0..count).step_by(AT_ONCE) {
         let store = place.open(Durability::Fast).await?;
         let mut tasks = Vec::new();
@@ -65,7 +65,7 @@ async fn one(place: &StoreLocation, count: usize) -> Outcome<bool> {
         }
         met &= goal(&format!("{name}: {what}"), median(samples), "ms", GOAL_MS);
     }
-    let walked = walked(&store, count).await?;
+    let walked = page_through(&store, count).await?;
     figure(&format!("{name}: all in pages of {PAGE}"), format!("{walked:.1} ms"));
     Ok(met)
 }
@@ -87,7 +87,7 @@ async fn timed(store: &Arc<dyn SessionArchive>, limit: usize, expected: usize) -
 }
 
 /// Milliseconds of reading all pages.
-async fn walked(store: &Arc<dyn SessionArchive>, expected: usize) -> Outcome<f64> {
+async fn page_through(store: &Arc<dyn SessionArchive>, expected: usize) -> Outcome<f64> {
     let mut query = ListQuery::default();
     query.limit = PAGE;
     let (started, mut found) = (Instant::now(), 0);

@@ -65,7 +65,7 @@ fn long(size: Size, server: &Server) -> Outcome<bool> {
     for kind in [Kind::Jsonl, Kind::Postgres] {
         // Keep one copy at a time, because each is as large as the original.
         let folder = TempDirectory::new()?;
-        let copy = first.copied(StoreLocation::new(kind, &folder, server)?)?;
+        let copy = first.copy_to(StoreLocation::new(kind, &folder, server)?)?;
         if kind == Kind::Postgres {
             // PostgreSQL would do this by itself a little later; the statistics change its query plans.
             server.sql(&copy.place.at, "ANALYZE");

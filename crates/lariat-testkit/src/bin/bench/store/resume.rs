@@ -85,7 +85,7 @@ impl LongSession {
     }
 
     /// Copies the session to another store.
-    pub(super) fn copied(&self, place: StoreLocation) -> Outcome<Self> {
+    pub(super) fn copy_to(&self, place: StoreLocation) -> Outcome<Self> {
         let started = Instant::now();
         let copied = runtime()?.block_on(async {
             let from = self.place.open(Durability::Fast).await?;

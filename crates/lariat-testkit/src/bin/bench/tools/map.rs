@@ -12,7 +12,7 @@ use lariat_tools::{Workbench, search_tools};
 use serde_json::{Value, json};
 
 use super::super::measure::{figure, goal, median};
-use super::{called, timed};
+use super::{call_tool, timed};
 
 /// Number of source files.
 const FILES: u64 = 2_000;
@@ -48,7 +48,7 @@ pub(super) fn measure(runtime: &tokio::runtime::Runtime, slack: f64) -> bool {
 
 /// Checks that a map covers all files and parsed this many of them.
 fn is_whole(runtime: &tokio::runtime::Runtime, map: &dyn AgentTool, parsed: u64) -> bool {
-    let result = called(runtime, map, json!({}));
+    let result = call_tool(runtime, map, json!({}));
     let details = result.map(|result| result.details).unwrap_or_default();
     let of = |what: &str| details.get(what).and_then(Value::as_u64);
     let whole = of("files") == Some(FILES) && of("parsed") == Some(parsed);
@@ -82,7 +82,7 @@ fn fill(folder: &Path) -> io::Result<usize> {
 }
 
 /// Chooses another file to call: low numbers are called more often, as a few files in every project are.
-fn used(file: u64, function: u64) -> (u64, u64) {
+fn callee(file: u64, function: u64) -> (u64, u64) {
     let other = (file * 31 + function * 17) % FILES;
     (other * other / FILES, function * 7 % FUNCTIONS)
 }
@@ -92,7 +92,7 @@ fn rust(file: u64) -> String {
         "//! File {file}.\n\npub struct Thing{file} {{\n    count: usize,\n}}\n\nimpl Thing{file} {{\n"
     );
     for function in 0..FUNCTIONS {
-        let (other, called) = used(file, function);
+        let (other, called) = callee(file, function);
         let _ = writeln!(
             text,
             "    /// Does a part of it.\n    pub fn part_{file}_{function}(&self, count: usize) -> Option<usize> {{"
@@ -107,7 +107,7 @@ fn rust(file: u64) -> String {
 fn python(file: u64) -> String {
     let mut text = format!("\"\"\"File {file}.\"\"\"\n\n\nclass Thing{file}:\n");
     for function in 0..FUNCTIONS {
-        let (other, called) = used(file, function);
+        let (other, called) = callee(file, function);
         let _ = writeln!(
             text,
             "    def part_{file}_{function}(self, count: int) -> int:\n        \"\"\"Does a part of it.\"\"\""

@@ -107,7 +107,7 @@ impl Bench {
     }
 
     /// Times both in alternation, and prints both times and the ratio of their medians beside its goal.
-    fn both(&self, what: &str, rounds: usize, at_most: f64, ours: impl Fn(), theirs: impl Fn()) -> bool {
+    fn compare(&self, what: &str, rounds: usize, at_most: f64, ours: impl Fn(), theirs: impl Fn()) -> bool {
         let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
         for round in 0..=rounds {
             let (our_time, their_time) = (timed(&ours), timed(&theirs));
@@ -135,7 +135,7 @@ impl Bench {
             println!("{}: {found} lines found, rg finds {lines}", race.what);
             return false;
         }
-        self.both(
+        self.compare(
             race.what,
             race.rounds,
             race.at_most,
@@ -156,7 +156,7 @@ impl Bench {
             println!("{what}: {found:?} files found, rg finds {theirs}");
             return false;
         }
-        self.both(
+        self.compare(
             what,
             rounds,
             at_most,
@@ -204,7 +204,7 @@ impl Bench {
 
     fn commands(&self, slack: f64) -> bool {
         let call = json!({ "command": "true" });
-        self.both(
+        self.compare(
             "bash true, no sandbox, against a bare spawn",
             101,
             1.3 * slack,
@@ -215,7 +215,7 @@ impl Bench {
 
     fn call(&self, name: &str, arguments: Value) -> Option<ToolResult> {
         let tool = self.tools.iter().find(|tool| tool.name() == name)?;
-        called(&self.runtime, &**tool, arguments)
+        call_tool(&self.runtime, &**tool, arguments)
     }
 
     fn text(&self, name: &str, arguments: &Value) -> String {
@@ -226,7 +226,11 @@ impl Bench {
 }
 
 /// Returns the result of a tool call, or `None` if it fails.
-fn called(runtime: &tokio::runtime::Runtime, tool: &dyn AgentTool, arguments: Value) -> Option<ToolResult> {
+fn call_tool(
+    runtime: &tokio::runtime::Runtime,
+    tool: &dyn AgentTool,
+    arguments: Value,
+) -> Option<ToolResult> {
     let (session, running) = (SessionId::from("s"), LoopId::from("l"));
     let context = ToolContext::new("call".into(), tool.name(), session, running, CancellationToken::new());
     match runtime.block_on(tool.execute(arguments, context)) {

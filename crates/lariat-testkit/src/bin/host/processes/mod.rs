@@ -58,7 +58,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let runs = number(options, "--runs", RUNS)?;
     let gigabytes = number(options, "--gigabytes", if runs >= RUNS { GIGABYTES } else { 0 })?;
     let started = Instant::now();
-    let report = runtime()?.block_on(walk(runs, seed, None))?;
+    let report = runtime()?.block_on(run_all(runs, seed, None))?;
     report.wrong.iter().take(20).for_each(|line| println!("WRONG: {line}"));
     println!("runs   survivors  late  growth of memory");
     println!("{:>5} {:>10} {:>5} {:>9.1} MB", runs, report.survivors, report.late, report.grown as f64 / 1e6);
@@ -84,7 +84,7 @@ struct Report {
 
 /// Runs every program with every ending in turn, and looks two seconds after each end for processes that are
 /// left.
-async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, String> {
+async fn run_all(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, String> {
     let mut random = Seeded::new(seed);
     let mut report = Report::default();
     let mut waiting: std::collections::VecDeque<(Instant, String, String)> = Default::default();
@@ -111,7 +111,7 @@ async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, Stri
         let result = match (ending, plant) {
             (Ending::Kill, _) => kill(program, &marker, after, plant).await,
             (_, Some(plant)) => planted::run(plant, program, ending, &marker, after),
-            (_, None) => one(supervisor, program, ending, &marker, after).await,
+            (_, None) => run_one(supervisor, program, ending, &marker, after).await,
         };
         if let Err(error) = result {
             report.wrong.push(format!("{what}: {error}"));
@@ -124,12 +124,12 @@ async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, Stri
         }
         waiting.push_back((Instant::now() + AFTERWARDS, marker, what));
         while waiting.front().is_some_and(|(due, ..)| *due <= Instant::now()) {
-            look(waiting.pop_front(), &mut report);
+            kill_survivors(waiting.pop_front(), &mut report);
         }
     }
     for over in waiting {
         tokio::time::sleep(over.0.saturating_duration_since(Instant::now())).await;
-        look(Some(over), &mut report);
+        kill_survivors(Some(over), &mut report);
     }
     report.grown = memory()?.saturating_sub(before);
     if report.grown > GROWTH {
@@ -139,7 +139,7 @@ async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, Stri
 }
 
 /// Looks for processes left by a run that is over, and kills them.
-fn look(over: Option<(Instant, String, String)>, report: &mut Report) {
+fn kill_survivors(over: Option<(Instant, String, String)>, report: &mut Report) {
     let Some((_, marker, what)) = over else { return };
     let mut left = carriers(&marker);
     if left.is_empty() {
@@ -163,7 +163,7 @@ fn launch(program: &Program, marker: &str) -> Launch {
     Launch::shell(program.text, std::env::temp_dir()).with_environment(environment)
 }
 
-async fn one(
+async fn run_one(
     supervisor: &Supervisor,
     program: &Program,
     ending: Ending,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::super::words_of;
 use super::program::Program;
-use super::{Ending, MARKER, runtime, walk};
+use super::{Ending, MARKER, run_all, runtime};
 
 /// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Plant {
 pub(super) fn all(seed: u64) -> Result<bool, String> {
     let mut good = true;
     for plant in PLANTS {
-        let report = runtime()?.block_on(walk(RUNS, seed, Some(plant)))?;
+        let report = runtime()?.block_on(run_all(RUNS, seed, Some(plant)))?;
         let noticed = report.survivors > 0;
         good &= noticed;
         let word = if noticed { "noticed" } else { "NOT NOTICED" };

@@ -193,8 +193,8 @@ pub(crate) fn corpus(options: &[&str]) -> Result<bool, String> {
         .transpose()?;
     let secret = std::env::var("SECRET").map_err(words_of)?;
     let mut scene = Scene::set(&place.join("scene"), &secret, user == "root")?;
-    let cases = chosen(backend, user, plant, option(options, "--case"), &scene)?;
-    let tally = runtime()?.block_on(walk(backend, user, plant, &place, &mut scene, &cases));
+    let cases = select_cases(backend, user, plant, option(options, "--case"), &scene)?;
+    let tally = runtime()?.block_on(run_cases(backend, user, plant, &place, &mut scene, &cases));
     drop(scene);
     let _ = std::fs::remove_dir_all(&place);
     let tally = tally?;
@@ -206,7 +206,7 @@ pub(crate) fn corpus(options: &[&str]) -> Result<bool, String> {
 }
 
 /// The cases for this backend, user and planted hole.
-fn chosen(
+fn select_cases(
     backend: &str,
     user: &str,
     plant: Option<Plant>,
@@ -234,7 +234,7 @@ fn chosen(
     Ok(cases)
 }
 
-async fn walk(
+async fn run_cases(
     backend: &str,
     user: &str,
     plant: Option<Plant>,

@@ -24,7 +24,7 @@ pub(crate) fn all() -> Vec<Repository> {
 }
 
 /// Returns `count` repositories: those of the tables, then random combinations of them.
-pub(crate) fn some(count: usize, seed: u64) -> Vec<Repository> {
+pub(crate) fn sample(count: usize, seed: u64) -> Vec<Repository> {
     let singles = all();
     let mut chosen: Vec<Repository> = singles.iter().take(count).cloned().collect();
     let mut random = Seeded::new(seed);

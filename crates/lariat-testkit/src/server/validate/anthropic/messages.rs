@@ -30,7 +30,7 @@ pub(super) fn check(found: &mut Found, body: &Value, model: &str) {
         role = next;
         walk.message(index, message, next, index + 1 == messages.len());
     }
-    walk.unanswered(messages.len());
+    walk.report_unanswered(messages.len());
     ending(found, body, messages, model);
 }
 
@@ -50,12 +50,12 @@ impl<'a> Walk<'a, '_> {
         if role == "user" {
             self.answering = true;
         } else {
-            self.unanswered(index);
+            self.report_unanswered(index);
         }
     }
 
     /// Reports tool calls without results, and clears them.
-    fn unanswered(&mut self, index: usize) {
+    fn report_unanswered(&mut self, index: usize) {
         let missing: Vec<&str> = self.open.iter().filter(|(_, seen)| !seen).map(|(id, _)| *id).collect();
         if !missing.is_empty() {
             let message = format!(

@@ -95,12 +95,12 @@ pub(super) fn check(found: &mut Found, body: &Value, model: &str) {
         }
     }
     if is_on(body) {
-        beside(found, body);
+        check_conflicts(found, body);
     }
 }
 
 /// Checks parameters that conflict with thinking.
-fn beside(found: &mut Found, body: &Value) {
+fn check_conflicts(found: &mut Found, body: &Value) {
     if body.get("temperature").and_then(Value::as_f64).is_some_and(|heat| (heat - 1.0).abs() > f64::EPSILON) {
         found.whole("`temperature` may only be set to 1 when thinking is enabled.");
     }
