@@ -64,10 +64,10 @@ pub struct LedgerTool {
     script: Mutex<(usize, Script)>,
 }
 
-/// Whether a tool declares that it may run beside others.
+/// Whether a tool declares that it may run concurrently with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parallel {
-    /// It may run beside others.
+    /// It may run concurrently with others.
     Safe,
     /// It must run alone.
     Alone,
@@ -95,7 +95,7 @@ impl LedgerTool {
         self
     }
 
-    /// Sets whether it may run beside others, regardless of its effects.
+    /// Sets whether it may run concurrently with others, regardless of its effects.
     pub const fn with_parallel(mut self, parallel: Parallel) -> Self {
         self.parallel = Some(parallel);
         self

@@ -21,8 +21,8 @@ pub enum Violation {
     /// A tool ran although the gate denied it.
     #[error("call `{0}` ran although it was forbidden")]
     RanForbidden(ToolCallId),
-    /// A tool that must run alone ran beside others.
-    #[error("call `{0}` ran beside others although it must run alone")]
+    /// A tool that must run alone ran concurrently with others.
+    #[error("call `{0}` ran concurrently although it must run alone")]
     RanBeside(ToolCallId),
     /// A request that a model API would reject.
     #[error("an invalid request was sent: {0}")]

@@ -226,7 +226,7 @@ fn calls(random: &mut Seeded, index: usize) -> Reply {
     Reply::calls(calls)
 }
 
-/// Tools: `read` may run beside others, `write` and `exec` may not.
+/// Tools: `read` may run concurrently with others, `write` and `exec` may not.
 fn tools(
     seed: &Seeded,
     clock: &VirtualClock,

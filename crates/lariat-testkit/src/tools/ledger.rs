@@ -1,4 +1,4 @@
-//! Records which tool ran when, beside which others, and how it ended. Tests query it for "at most once" and
+//! Records which tool ran when, concurrently with which others, and how it ended. Tests query it for "at most once" and
 //! "never two at a time".
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -108,7 +108,7 @@ impl Ledger {
         self.lock().max_overlap
     }
 
-    /// Executions of a tool that ran beside others, of the same or of another tool.
+    /// Executions of a tool that ran concurrently with others, of the same or of another tool.
     pub fn overlapping(&self, tool: &str) -> Vec<Execution> {
         let beside = |execution: &&Execution| execution.tool == tool && !execution.beside.is_empty();
         self.lock().executions.iter().filter(beside).cloned().collect()

@@ -19,7 +19,7 @@ use super::Size;
 use super::measure::{figure, goal};
 
 const GOAL_MICROS: f64 = 20.0;
-/// Limit for the short form, which runs beside other work and only catches a change of magnitude.
+/// Limit for the short form, which runs while the machine does other work and only catches a change of magnitude.
 const GOAL_SHORT: f64 = 80.0;
 
 /// Resolves symbolic links like the host does, for files that exist.

@@ -21,7 +21,7 @@ pub enum Strategy {
     Clearing,
     /// Only the last tier: drops the middle.
     Dropping,
-    /// The tiers without a model, beside a run.
+    /// The tiers without a model, concurrently with a run.
     Tiered,
     /// The tiers without a model, while a run waits.
     Emergency,

@@ -27,7 +27,7 @@ pub struct Report {
     pub tokens: u64,
     /// Of those, tokens read from the cache.
     pub read: u64,
-    /// Requests beside the conversation, which are not included: summaries.
+    /// Requests in addition to the conversation, which are not included: summaries.
     pub beside: u64,
 }
 

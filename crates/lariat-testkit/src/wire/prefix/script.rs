@@ -61,7 +61,7 @@ pub async fn play(seed: u64, requests: usize, mistake: Option<Mistake>) -> Resul
     let mut dice = Seeded::new(seed);
     let script = ScriptedModel::from_fn(move |n, request| {
         time.advance(if n == PAUSE_AT { PAUSE } else { TURN });
-        // Compaction may request a summary beside the conversation, without its tools.
+        // Compaction may request a summary outside the conversation, without its tools.
         if request.tools.is_empty() {
             lock(&seen).report.beside += 1;
             return Reply::text("What was done: step after step.");

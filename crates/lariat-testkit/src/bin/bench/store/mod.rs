@@ -20,7 +20,7 @@ use super::Size;
 /// A result whose error is a message.
 type Outcome<T> = Result<T, String>;
 
-/// How much longer the short form may take: it runs beside other work and takes few samples.
+/// How much longer the short form may take: it runs while the machine does other work and takes few samples.
 const SHORT_PATIENCE: f64 = 10.0;
 
 /// Returns the limit for this form of the benchmark.
