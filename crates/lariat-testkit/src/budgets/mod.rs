@@ -1,6 +1,6 @@
 //! The proof of budgets: runs random trees of runs and children with one pool on the real driver.
 //!
-//! An independent record (`usage_records`) counts only what the model delivered and which tools ran; pools, journals
+//! `usage_records` independently counts only what the model delivered and which tools ran; pools, journals
 //! and ledgers are compared with it.
 //! Invariant: the same seed gives the same tree, the same order of polls and the same records.
 

@@ -59,7 +59,7 @@ fn calls() -> Vec<(String, &'static str, Value)> {
     numbered.map(|(number, (tool, arguments))| (format!("call-{number}"), tool, arguments)).collect()
 }
 
-/// FixedApprover every approval request in the same way, and counts them.
+/// Answers every approval request in the same way, and counts them.
 struct FixedApprover {
     asked: Arc<AtomicUsize>,
     yes: bool,

@@ -95,7 +95,7 @@ fn play(beats: Vec<BodyStep>, clock: Arc<dyn Clock>) -> BodyStream {
 
 struct Player {
     beats: std::vec::IntoIter<BodyStep>,
-    /// Repetition bytes, how often (`None`: forever), and the delay before each.
+    /// Repeated bytes, how often (`None`: forever), and the delay before each.
     repeating: Option<(Bytes, Option<u32>, Duration)>,
     clock: Arc<dyn Clock>,
 }

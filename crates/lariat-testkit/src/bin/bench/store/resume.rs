@@ -177,7 +177,7 @@ pub(super) fn child(kind: Kind, at: &str, session: &str) -> Outcome<()> {
     let model = ScriptedModel::from_fn(move |_, request| {
         let figures = (started.elapsed(), memory_kb("VmHWM"), request.messages.len());
         noted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(figures);
-        Reply::text("RoundResult.")
+        Reply::text("Done.")
     });
     runtime()?.block_on(async {
         let store = place.open(Durability::Durable).await?;
