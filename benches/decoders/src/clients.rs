@@ -1,4 +1,4 @@
-//! The clients, each asked in its own way for the same thing: read the reply at this address to its end.
+//! The clients under comparison. Each reads the reply at one address to its end, through its own API.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ use yoagent::provider::{
     OpenAiResponsesProvider, StreamConfig as YoRequest, StreamProvider as YoProvider,
 };
 
-/// Who reads.
+/// A client library that reads a streamed reply.
 #[derive(Clone, Copy)]
 pub enum Client {
     Ours,
@@ -35,7 +35,7 @@ impl Client {
         }
     }
 
-    /// Events that came out; or why it cannot be measured.
+    /// Returns the number of events the client produced, or the reason why it cannot be measured.
     pub async fn read(self, wire: &str, url: &str) -> Result<usize, String> {
         match self {
             Self::Ours => ours(wire, url).await,
@@ -104,7 +104,10 @@ async fn rig(wire: &str, url: &str) -> Result<usize, String> {
         "chat" => count!(OpenAIConfig::new("key").with_base_url(url).client().chat("gpt-5")),
         "responses" => count!(OpenAIConfig::new("key").with_base_url(url).client().responses("gpt-5")),
         "gemini" => count!(GeminiConfig::new("key").with_base_url(url).client().completion("gemini-2.5-pro")),
-        "bedrock" => Err("has no Bedrock in this crate (a crate of its own, on the AWS SDK)".to_owned()),
+        "bedrock" => {
+            Err("this crate does not support Bedrock (a separate crate, built on the AWS SDK, does)"
+                .to_owned())
+        }
         _ => Err("unknown protocol".to_owned()),
     }
 }

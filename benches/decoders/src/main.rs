@@ -1,8 +1,8 @@
-//! Reads one long reply with our crate and with those of others, in one run, alternating.
+//! Compares our model client with other crates: each reads the same long reply, in one run, alternating.
 //!
-//! Owns the comparison. The server is `bench model --serve` of `lariat-testkit`, started as a process of its own: it
-//! sends the same bytes to whoever asks. A client that cannot be measured is listed with the reason.
-//! Invariant: nobody is measured on a stream that they did not read to its end.
+//! The server is `bench model --serve` of `lariat-testkit`, started as a separate process; it sends the same
+//! bytes to every client. A client that cannot be measured is listed with the reason.
+//! Invariant: a client is measured only on a stream that it read to its end.
 
 mod clients;
 
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use clients::Client;
 
-/// One stream that the server offers.
+/// A stream that the server offers.
 struct Offer {
     wire: String,
     delivery: String,
@@ -67,7 +67,7 @@ fn offers(server: &str, events: &str) -> Result<(Child, Vec<Offer>), String> {
     Ok((child, offers))
 }
 
-/// The server ends when its input does.
+/// Closes the server's input, which makes it exit.
 fn stop(mut server: Child) {
     drop(server.stdin.take());
     let _ = server.wait();
@@ -82,7 +82,7 @@ fn measure(offers: &[Offer], rounds: usize) -> Result<(), String> {
     let runtime = runtime.map_err(|error| error.to_string())?;
     for offer in offers {
         let mut samples = Client::ALL.map(|client| (client, Vec::new(), None));
-        // The first round warms up.
+        // The first round only warms up caches and connections.
         for round in 0..=rounds {
             for (client, samples, last) in &mut samples {
                 let (started, before) = (Instant::now(), cpu_ns());
@@ -120,7 +120,7 @@ fn measure(offers: &[Offer], rounds: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Nanoseconds that this thread spent on a processor, by the kernel's own account.
+/// CPU time of this thread in nanoseconds, as the kernel counts it.
 fn cpu_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_default()

@@ -23,7 +23,7 @@ def connect(service="bedrock-runtime", access=ACCESS, secret=SECRET, bearer=None
     os.environ.pop("AWS_BEARER_TOKEN_BEDROCK", None)
     if bearer:
         os.environ["AWS_BEARER_TOKEN_BEDROCK"] = bearer
-        # boto3 sends a bearer key over TLS only; it is told so, and led back to the server at the last moment.
+        # boto3 sends a bearer key only over TLS: give it an HTTPS address, and redirect the request to the server at the last moment.
         client = boto3.client(service, region_name="us-east-1", config=CONFIG,
                               endpoint_url=ENDPOINT.replace("http://", "https://"))
         client.meta.events.register("before-send.*.*", plain)

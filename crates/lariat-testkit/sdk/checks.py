@@ -74,7 +74,7 @@ class Checks:
         for part in parts:
             try:
                 part()
-            except Exception:  # noqa: BLE001 - the next part is still worth knowing
+            except Exception:  # noqa: BLE001 - run the next part anyway
                 traceback.print_exc()
                 self.true(part.__name__, False, "stopped by the exception above")
         print(f"{self.title}: {self.passed} passed, {self.failed} failed")

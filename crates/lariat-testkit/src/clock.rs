@@ -1,8 +1,9 @@
-//! Time that passes only when told to.
+//! A clock whose time passes only when the test moves it.
 //!
-//! Owns [`VirtualClock`]: the current virtual instant and the sleeps that wait for a later one. Whoever drives the
-//! simulation moves it; nothing here waits for real time.
-//! Invariant: a sleep is registered exactly while it is polled and unfinished; dropping it leaves nothing behind.
+//! [`VirtualClock`] has the current virtual instant and the sleeps that wait for a later one. The simulation
+//! moves it; nothing here waits for real time.
+//! Invariant: a sleep is registered exactly while it is polled and unfinished; dropping it leaves nothing
+//! behind.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -16,10 +17,10 @@ use lariat_core::BoxFuture;
 use lariat_core::clock::Clock;
 use lariat_core::time::Timestamp;
 
-/// When virtual time begins: 2025-11-15T00:00:00Z. Fixed, so that ids and timestamps repeat.
+/// Start of virtual time: 2025-11-15T00:00:00Z. Fixed, so that ids and timestamps are reproducible.
 pub const EPOCH: Timestamp = Timestamp::from_millis(1_763_164_800_000);
 
-/// A clock for simulations. Clones show the same time.
+/// A clock for simulations. Clones share the same time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,16 +33,16 @@ pub const EPOCH: Timestamp = Timestamp::from_millis(1_763_164_800_000);
 /// ```
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
-    shared: Arc<Shared>,
+    shared: Arc<ClockState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ClockState {
     now: AtomicU64,
     sleepers: Mutex<Sleepers>,
 }
 
-/// Sorted by deadline, then by the order of registration: sleeps with one deadline wake first come, first served.
+/// Sorted by deadline, then by registration: sleeps with the same deadline wake in the order of registration.
 #[derive(Debug, Default)]
 struct Sleepers {
     wakers: BTreeMap<(u64, u64), Waker>,
@@ -55,46 +56,46 @@ impl Default for VirtualClock {
 }
 
 impl VirtualClock {
-    /// A clock at [`EPOCH`].
+    /// Creates a clock at [`EPOCH`].
     pub fn new() -> Self {
         Self::at(EPOCH)
     }
 
-    /// A clock at another instant.
+    /// Creates a clock at another instant.
     pub fn at(now: Timestamp) -> Self {
-        let shared = Shared { now: AtomicU64::new(now.as_millis()), sleepers: Mutex::default() };
+        let shared = ClockState { now: AtomicU64::new(now.as_millis()), sleepers: Mutex::default() };
         Self { shared: Arc::new(shared) }
     }
 
-    /// The clock as the contracts take it.
+    /// The clock as a trait object.
     pub fn shared(&self) -> Arc<dyn Clock> {
         Arc::new(self.clone())
     }
 
-    /// Number of sleeps that wait.
+    /// Number of pending sleeps.
     pub fn pending(&self) -> usize {
         self.shared.lock().wakers.len()
     }
 
-    /// The earliest deadline that is waited for.
+    /// The earliest deadline of a pending sleep.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.shared.lock().wakers.keys().next().map(|(deadline, _)| Timestamp::from_millis(*deadline))
     }
 
-    /// Jumps to the earliest deadline and wakes everything due then. False when nothing waits.
+    /// Jumps to the earliest deadline and wakes everything due then. Returns false if no sleep is pending.
     pub fn advance_to_next(&self) -> bool {
         let Some(deadline) = self.next_deadline() else { return false };
-        // After a step back of the clock a deadline can lie in the past; time itself does not go back here.
+        // After the clock was set back, a deadline can be in the past; time must not go back here.
         self.jump_to(deadline.max(self.now()));
         true
     }
 
-    /// Lets time pass and wakes everything due.
+    /// Advances the time and wakes everything due.
     pub fn advance(&self, duration: Duration) {
         self.jump_to(self.now().after(duration));
     }
 
-    /// Sets the clock, backwards too: what a wall clock does when somebody corrects it.
+    /// Sets the clock, also backwards, like a correction of a wall clock.
     pub fn jump_to(&self, now: Timestamp) {
         self.shared.now.store(now.as_millis(), Ordering::Release);
         let due = {
@@ -120,7 +121,7 @@ impl Clock for VirtualClock {
     }
 }
 
-impl Shared {
+impl ClockState {
     fn lock(&self) -> MutexGuard<'_, Sleepers> {
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -129,7 +130,7 @@ impl Shared {
 /// Future of [`VirtualClock::sleep_until`].
 #[derive(Debug)]
 struct Sleep {
-    shared: Arc<Shared>,
+    shared: Arc<ClockState>,
     deadline: u64,
     key: Option<u64>,
 }
@@ -212,7 +213,7 @@ mod tests {
         let clock = VirtualClock::new();
         let count = Arc::default();
         let mut sleep = clock.sleep_until(EPOCH.after(Duration::from_secs(1)));
-        assert_eq!(clock.pending(), 0, "a sleep that was never polled waits for nothing");
+        assert_eq!(clock.pending(), 0, "a sleep that was never polled is not pending");
         assert!(poll(&mut sleep, &count).is_pending());
         assert!(poll(&mut sleep, &count).is_pending());
         assert_eq!(clock.pending(), 1, "polling again replaces the waker");
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn advancing_wakes_only_what_is_due() {
+    fn advancing_wakes_only_due_sleeps() {
         let clock = VirtualClock::new();
         let count = Arc::default();
         let mut sleep = clock.sleep_until(EPOCH.after(Duration::from_millis(10)));
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_keeps_its_sleepers_waiting() {
+    fn sleeps_stay_pending_when_the_clock_is_set_back() {
         let clock = VirtualClock::new();
         let count = Arc::default();
         let deadline = EPOCH.after(Duration::from_secs(1));
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_in_the_past_is_over_at_once() {
+    fn a_deadline_in_the_past_completes_at_once() {
         let clock = VirtualClock::new();
         assert!(poll(&mut clock.sleep_until(EPOCH), &Arc::default()).is_ready());
         assert_eq!(clock.pending(), 0);

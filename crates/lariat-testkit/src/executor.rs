@@ -1,7 +1,8 @@
-//! A deterministic executor for one thread: what runs next is decided by a seed, when by the virtual clock.
+//! A deterministic single-threaded executor: a seed decides which task runs next, the virtual clock decides
+//! when.
 //!
-//! Owns the tasks and the order in which woken ones are polled. When nothing is woken it moves the clock to the next
-//! deadline; when there is none either, it says that everything hangs instead of hanging itself.
+//! If no task is woken, the executor moves the clock to the next deadline; if there is none, it reports a
+//! stall instead of hanging.
 //! Invariant: the same seed, tasks and clock give the same sequence of polls. Task ids are never reused.
 
 use std::future::Future;
@@ -13,10 +14,10 @@ use std::task::{Context, Poll, Wake, Waker};
 use crate::clock::VirtualClock;
 use crate::random::Seeded;
 
-/// Steps [`block_on`] takes before it gives up: far more than any test needs, seconds of real time at most.
+/// Maximum number of steps of [`block_on`]: far more than any test needs, seconds of real time at most.
 pub const BLOCK_ON_STEPS: u64 = 10_000_000;
 
-/// A task of an [`Executor`].
+/// Identifies a task of an [`Executor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(usize);
 
@@ -27,7 +28,7 @@ pub enum Step {
     Polled(TaskId),
     /// A task was polled and finished.
     Finished(TaskId),
-    /// Nothing was woken; the clock moved to the next deadline.
+    /// No task was woken; the clock moved to the next deadline.
     Advanced,
     /// There are no tasks left.
     Idle,
@@ -35,13 +36,13 @@ pub enum Step {
     Stalled,
 }
 
-/// Why an executor stopped before its tasks were done.
+/// Why an executor stopped before its tasks finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Halt {
-    /// No task is woken and no deadline is waited for.
+    /// No task is woken and no deadline is pending.
     #[error("stalled: every task waits for something that will never happen")]
     Stalled,
-    /// The budget of steps is used up.
+    /// The step budget is used up.
     #[error("out of steps")]
     OutOfSteps,
 }
@@ -85,7 +86,7 @@ impl Ready {
     }
 }
 
-/// Keeps a task from standing in the ready list twice.
+/// Prevents a task from being in the ready list twice.
 struct Flag {
     task: TaskId,
     woken: AtomicBool,
@@ -105,12 +106,12 @@ impl Wake for Flag {
 }
 
 impl<'a> Executor<'a> {
-    /// An executor without tasks.
+    /// Creates an executor without tasks.
     pub fn new(clock: VirtualClock, order: Seeded) -> Self {
         Self { clock, order, tasks: Vec::new(), alive: 0, ready: Arc::default(), steps: 0 }
     }
 
-    /// Takes a task over; it is polled for the first time in a later step.
+    /// Adds a task; a later step polls it for the first time.
     pub fn spawn(&mut self, future: impl Future<Output = ()> + 'a) -> TaskId {
         let task = TaskId(self.tasks.len());
         let flag = Arc::new(Flag { task, woken: AtomicBool::new(false), ready: Arc::clone(&self.ready) });
@@ -121,7 +122,7 @@ impl<'a> Executor<'a> {
         task
     }
 
-    /// Drops a task where it stands, as a crash does. False when it is not alive any more.
+    /// Drops a task in its current state, as a crash does. Returns false if it is not alive any more.
     pub fn kill(&mut self, task: TaskId) -> bool {
         let killed = self.tasks.get_mut(task.0).and_then(Option::take);
         self.alive -= usize::from(killed.is_some());
@@ -143,19 +144,19 @@ impl<'a> Executor<'a> {
         self.steps
     }
 
-    /// The clock it moves.
+    /// The clock that it moves.
     pub const fn clock(&self) -> &VirtualClock {
         &self.clock
     }
 
-    /// Polls one woken task, or moves the clock when none is.
+    /// Polls one woken task, or moves the clock if there is none.
     pub fn step(&mut self) -> Step {
         while let Some(id) = self.take_ready() {
-            // A task that was woken and then finished or was killed is still listed.
+            // A task that finished or was killed after it was woken is still listed.
             let Some(slot) = self.tasks.get_mut(id.0) else { continue };
             let Some(task) = slot else { continue };
             self.steps += 1;
-            // Before the poll: a task that wakes itself while it is polled has to be polled again.
+            // Cleared before the poll, because a task that wakes itself during the poll must be polled again.
             task.flag.woken.store(false, Ordering::Release);
             return match task.future.as_mut().poll(&mut Context::from_waker(&task.waker)) {
                 Poll::Pending => Step::Polled(id),
@@ -179,23 +180,23 @@ impl<'a> Executor<'a> {
     /// Runs until every task is finished.
     ///
     /// # Errors
-    /// When they hang, or when `budget` steps were not enough.
+    /// Fails if the tasks stall, or if `budget` steps are not enough.
     pub fn run(&mut self, budget: u64) -> Result<(), Halt> {
         self.run_while(budget, |executor| executor.alive > 0)
     }
 
-    /// Runs until one task is finished; the others stay where they are.
+    /// Runs until one task is finished; the others keep their state.
     ///
     /// # Errors
-    /// When everything hangs, or when `budget` steps were not enough.
+    /// Fails if everything stalls, or if `budget` steps are not enough.
     pub fn run_task(&mut self, task: TaskId, budget: u64) -> Result<(), Halt> {
         self.run_while(budget, |executor| executor.is_alive(task))
     }
 
-    /// Steps as long as `go_on` says so, which is asked before every step.
+    /// Steps while `go_on`, which is called before every step, returns true.
     ///
     /// # Errors
-    /// When everything hangs, or when `budget` steps were not enough.
+    /// Fails if everything stalls, or if `budget` steps are not enough.
     pub fn run_while(&mut self, budget: u64, mut go_on: impl FnMut(&Self) -> bool) -> Result<(), Halt> {
         let limit = self.steps.saturating_add(budget);
         while go_on(self) {
@@ -215,7 +216,7 @@ impl<'a> Executor<'a> {
         let mut ready = self.ready.lock();
         let at = match ready.len() {
             0 => return None,
-            // No draw for a choice of one: keeps the common case cheap.
+            // No random draw if there is only one choice: keeps the common case cheap.
             1 => 0,
             len => self.order.index(len),
         };
@@ -235,14 +236,14 @@ impl std::fmt::Debug for Executor<'_> {
 /// Runs one future to its end under a virtual clock.
 ///
 /// # Errors
-/// When it hangs, or does not end within [`BLOCK_ON_STEPS`].
+/// Fails if it stalls, or does not end within [`BLOCK_ON_STEPS`].
 pub fn block_on<T>(clock: &VirtualClock, future: impl Future<Output = T>) -> Result<T, Halt> {
     let mut output = None;
     let mut executor = Executor::new(clock.clone(), Seeded::new(0));
     executor.spawn(async { output = Some(future.await) });
     executor.run(BLOCK_ON_STEPS)?;
     drop(executor);
-    // The task finished, so it wrote its output; a missing one could only mean that it never will.
+    // The task finished, so it has written its output.
     output.ok_or(Halt::Stalled)
 }
 

@@ -1,4 +1,4 @@
-//! Tests of the executor: order, time, hanging, killing and the budget.
+//! Tests of the executor: order, time, stalls, kills and the step budget.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use lariat_core::clock::Clock;
 use super::*;
 use crate::clock::EPOCH;
 
-/// Pending once, after waking itself.
+/// Returns `Pending` once, after waking itself.
 async fn yield_once() {
     let mut yielded = false;
     std::future::poll_fn(|context| {
@@ -40,7 +40,7 @@ fn order_of(seed: u64) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn a_seed_repeats_its_order_and_seeds_differ() {
+fn equal_seeds_give_equal_orders_and_other_seeds_differ() {
     assert_eq!(order_of(1), order_of(1));
     let distinct: std::collections::HashSet<_> = (0..20).map(order_of).collect();
     assert!(distinct.len() > 15, "{}", distinct.len());
@@ -75,7 +75,7 @@ fn a_deadlock_is_reported_and_does_not_hang() {
 }
 
 #[test]
-fn a_task_that_never_rests_runs_out_of_steps() {
+fn a_task_that_keeps_waking_itself_runs_out_of_steps() {
     let mut executor = Executor::new(VirtualClock::new(), Seeded::new(1));
     executor.spawn(async {
         loop {
@@ -87,7 +87,7 @@ fn a_task_that_never_rests_runs_out_of_steps() {
 }
 
 #[test]
-fn moving_the_clock_costs_a_step_too() {
+fn moving_the_clock_costs_a_step() {
     let clock = VirtualClock::new();
     let mut executor = Executor::new(clock.clone(), Seeded::new(1));
     executor.spawn(async move { clock.sleep_until(EPOCH.after(Duration::from_millis(1))).await });
@@ -150,7 +150,7 @@ fn one_task_can_be_run_while_the_others_wait() {
 }
 
 #[test]
-fn block_on_gives_the_output_or_says_why_there_is_none() {
+fn block_on_returns_the_output_or_the_reason_why_not() {
     let clock = VirtualClock::new();
     let borrowed = String::from("borrowed");
     assert_eq!(block_on(&clock, async { borrowed.len() }), Ok(8));

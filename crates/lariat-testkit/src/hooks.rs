@@ -1,7 +1,6 @@
-//! Hooks of a session that answer by a script: at once, after a while, never, or with a panic.
+//! Scripted hooks of a session, which answer at once, after a while, never, or with a panic.
 //!
-//! Owns [`ScriptedHooks`] and the log of what they were told. A moment is logged when it is told, which is the first
-//! poll, not when it is answered.
+//! [`ScriptedHooks`] logs each moment at the first poll, not when it answers.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +14,7 @@ use crate::policy::Answer;
 
 type HooksFn = Box<dyn FnMut(&Moment) -> Answer<HookAnswer> + Send>;
 
-/// Hooks driven by a function. They want every moment.
+/// Hooks driven by a function. They subscribe to every moment.
 ///
 /// ```
 /// use lariat_core::hooks::HookAnswer;
@@ -31,7 +30,7 @@ pub struct ScriptedHooks {
 }
 
 impl ScriptedHooks {
-    /// Hooks that ask a function.
+    /// Creates hooks that call a function for each moment.
     pub fn new(
         clock: Arc<dyn Clock>,
         script: impl FnMut(&Moment) -> Answer<HookAnswer> + Send + 'static,
@@ -39,7 +38,7 @@ impl ScriptedHooks {
         Self { clock, state: Mutex::new((Box::new(script), Vec::new())) }
     }
 
-    /// What they were told, in order.
+    /// The moments received so far, in order.
     pub fn told(&self) -> Vec<Moment> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }

@@ -1,8 +1,10 @@
-//! A journal that fails on purpose, at the place and in the way a plan says.
+//! A journal that fails on purpose, when and how a plan says.
 //!
-//! Owns, per session, what is physically there and what was acknowledged, as two lists: the first is what recovery
-//! reads, the second what must never be lost. Keeps the store's contract otherwise: positions, fencing, order.
-//! Invariant: after a crash nothing of the old process completes, and [`FaultyStore::reopen`] starts a new one.
+//! Keeps, per session, what is physically stored and what was acknowledged, as two lists: recovery reads the
+//! first, and the second must never be lost. Otherwise fulfils the contract of a store: positions, fencing,
+//! order.
+//! Invariant: after a crash no operation of the old process completes, and [`FaultyStore::reopen`] starts a
+//! new one.
 
 mod fault;
 #[cfg(test)]
@@ -23,18 +25,18 @@ pub use fault::{AppendInfo, AppendPlan, Fault, FaultRates, Operation, Trouble, T
 
 use crate::random::Seeded;
 
-/// Something a writer must not do, whatever the store does to it.
+/// A violation of the contract by a writer, independent of what the store does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misuse {
-    /// An event whose `seq` is not the position it was sent to.
+    /// An event whose `seq` differs from the position it was sent to.
     Misplaced {
         /// The position.
         position: u64,
-        /// What the event says.
+        /// The `seq` of the event.
         seq: u64,
     },
-    /// An event that is live only.
+    /// A live event, which must not be stored.
     Live {
         /// The position.
         position: u64,
@@ -57,12 +59,12 @@ pub struct FaultyStore {
     state: Mutex<State>,
 }
 
-/// How events come back.
+/// How events are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// As the very same objects.
+    /// As the same objects.
     Shared,
-    /// Written as JSON and read again.
+    /// Serialized to JSON and parsed again.
     Json,
 }
 
@@ -76,7 +78,7 @@ struct State {
     injected: Vec<(u64, Fault)>,
     misuses: Vec<Misuse>,
     crashed: bool,
-    /// Grows with every crash: what was started in an earlier life never completes.
+    /// Increases with every crash: operations started in an earlier life never complete.
     life: u64,
 }
 
@@ -89,7 +91,7 @@ struct Journal {
 }
 
 impl Journal {
-    /// Everything up to here was confirmed to somebody, by an answer to an append or to a read.
+    /// Records that everything up to here was confirmed to a caller, by the result of an append or a read.
     fn acknowledge(&mut self, end: usize) {
         let known = self.acknowledged.len();
         self.acknowledged.extend(self.present.iter().take(end).skip(known).cloned());
@@ -97,57 +99,57 @@ impl Journal {
 }
 
 impl FaultyStore {
-    /// A store without faults. Delays are waited for on the clock.
+    /// Creates a store without faults. Delays use this clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, form: Form::Shared, state: Mutex::default() }
     }
 
-    /// Asks a function about every append.
+    /// Calls a function for every append.
     pub fn with_plan(self, plan: impl FnMut(&AppendInfo<'_>) -> Fault + Send + 'static) -> Self {
         self.lock().plan = Some(Box::new(plan));
         self
     }
 
-    /// One fault per append, in order; appends after the last one work.
+    /// One fault per append, in order; later appends succeed.
     pub fn with_faults(self, faults: impl IntoIterator<Item = Fault>) -> Self {
         let mut faults: std::collections::VecDeque<Fault> = faults.into_iter().collect();
         self.with_plan(move |_| faults.pop_front().unwrap_or_default())
     }
 
-    /// Faults out of a seed.
+    /// Generates faults from a seed.
     pub fn with_rates(self, mut random: Seeded, rates: FaultRates) -> Self {
         self.with_plan(move |append| rates.draw(&mut random, append.events.len()))
     }
 
-    /// Asks a function about every call that is not an append.
+    /// Calls a function for every operation that is not an append.
     pub fn with_trouble(self, plan: impl FnMut(Operation) -> Trouble + Send + 'static) -> Self {
         self.lock().trouble = Some(Box::new(plan));
         self
     }
 
-    /// Writes every event as JSON and reads it again before it is given back.
+    /// Serializes every event to JSON and parses it again before returning it.
     pub const fn through_json(mut self) -> Self {
         self.form = Form::Json;
         self
     }
 
-    /// Lets every call work from now on.
+    /// Makes every operation succeed from now on.
     pub fn heal(&self) {
         let mut state = self.lock();
         (state.plan, state.trouble) = (None, None);
     }
 
-    /// Whether a fault said that the process dies. The simulator then drops everything that belongs to it.
+    /// Whether a fault crashed the process. The simulator then drops everything that belongs to it.
     pub fn crashed(&self) -> bool {
         self.lock().crashed
     }
 
-    /// The process dies here, whatever the plan says.
+    /// Crashes the process now, regardless of the plan.
     pub fn crash(&self) {
         self.lock().crash();
     }
 
-    /// A new process finds what survived.
+    /// Starts a new process, which finds what survived.
     pub fn reopen(&self) {
         self.lock().crashed = false;
     }
@@ -162,15 +164,16 @@ impl FaultyStore {
         }
     }
 
-    /// What was acknowledged, in order: each must be among the survivors, at its position.
+    /// What was acknowledged, in order: each event must survive, at its position.
     ///
-    /// An acknowledgement counts for everything before it as well: the writer has seen where its batch went. What was
-    /// read is acknowledged too: a writer looks there after an append whose outcome is unclear.
+    /// An acknowledgement includes everything before it, because the writer has seen the position of its
+    /// batch. Reading also acknowledges, because a writer reads the journal after an append with an unknown
+    /// outcome.
     pub fn acknowledged(&self, session_id: &SessionId) -> Vec<Event> {
         self.lock().journals.get(session_id).map(|journal| journal.acknowledged.clone()).unwrap_or_default()
     }
 
-    /// Whether this very event was acknowledged at this position.
+    /// Whether exactly this event was acknowledged at this position.
     pub fn is_acknowledged(&self, session_id: &SessionId, seq: u64, id: EventId) -> bool {
         let at = usize::try_from(seq).unwrap_or(usize::MAX);
         let state = self.lock();
@@ -178,12 +181,12 @@ impl FaultyStore {
         event.is_some_and(|event| event.id == id)
     }
 
-    /// The epoch in force.
+    /// The current epoch.
     pub fn epoch(&self, session_id: &SessionId) -> Epoch {
         self.lock().journals.get(session_id).map(|journal| journal.epoch).unwrap_or_default()
     }
 
-    /// Number of appends so far, whatever became of them.
+    /// Number of appends so far, successful or not.
     pub fn appends(&self) -> u64 {
         self.lock().appends
     }
@@ -193,7 +196,7 @@ impl FaultyStore {
         self.lock().injected.clone()
     }
 
-    /// What writers did that they must not do.
+    /// Contract violations by writers.
     pub fn misuses(&self) -> Vec<Misuse> {
         self.lock().misuses.clone()
     }
@@ -202,7 +205,7 @@ impl FaultyStore {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The life a call belongs to. Never completes for a call of a dead process.
+    /// The life that an operation belongs to. Never completes for an operation of a dead process.
     async fn enter(&self) -> u64 {
         let (crashed, life) = {
             let state = self.lock();
@@ -221,7 +224,7 @@ impl FaultyStore {
         }
     }
 
-    /// Lets a call that is not an append pass, late, or not at all.
+    /// Lets an operation that is not an append succeed, delays it, or makes it fail.
     async fn pass(&self, operation: Operation) -> Result<(), StoreError> {
         let life = self.enter().await;
         let trouble = self.lock().trouble.as_mut().map(|plan| plan(operation)).unwrap_or_default();
@@ -256,7 +259,7 @@ impl FaultyStore {
                 return Err(unavailable());
             }
             Fault::Crash { written } => {
-                // Nobody is left to hear that it was refused.
+                // The caller is fenced off and never sees this result.
                 let _ = self.lock().write(&append, written);
                 self.crash();
                 std::future::pending::<()>().await;
@@ -274,7 +277,7 @@ impl FaultyStore {
         Ok(self.lock().acknowledge(&append))
     }
 
-    /// An event in the form this store gives it back in.
+    /// An event in the form in which this store returns it.
     fn returned(&self, event: &Event) -> Result<Event, StoreError> {
         if self.form == Form::Shared {
             return Ok(Arc::clone(event));
@@ -324,7 +327,7 @@ impl State {
         }
     }
 
-    /// Writes the first events of a batch, if the writer and the position are right.
+    /// Writes the first events of a batch, if the writer and the position are valid.
     fn write(&mut self, append: &Append<'_>, written: usize) -> Result<(), StoreError> {
         let journal = self
             .journals

@@ -1,8 +1,8 @@
-//! What tests of Lariat are made of: a strict scripted model, a journal that fails on purpose, time and chance that
-//! repeat, tools that keep a ledger, a disk whose power goes.
+//! Test support for Lariat: a strict scripted model, a journal that fails on purpose, a virtual clock,
+//! reproducible randomness, tools that record their executions, and a simulated disk that loses power.
 //!
 //! For tests only; nothing here is part of the product.
-//! Invariant: everything is a function of its script and its seed, so that every failure can be replayed.
+//! Invariant: everything is a function of its script and its seed, so that every failure can be reproduced.
 
 pub mod budgets;
 pub mod clock;

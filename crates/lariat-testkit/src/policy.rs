@@ -1,7 +1,7 @@
-//! A gate and a person who answer by a script: at once, after a while, never, or with a panic.
+//! A scripted permission policy and a scripted approver, which answer at once, after a while, never, or with
+//! a panic.
 //!
-//! Owns [`ScriptedPolicy`] and [`ScriptedApprover`], and the log of what they were asked. A question is logged when it
-//! is put, which is the first poll, not when it is answered.
+//! [`ScriptedPolicy`] and [`ScriptedApprover`] log each request at the first poll, not when they answer.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,17 +17,17 @@ use lariat_core::permission::{
 
 use crate::hooks::ScriptedHooks;
 
-/// An answer and when it comes.
+/// An answer and when it is given.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Answer<T> {
     /// At once.
     Now(T),
-    /// After a while on the clock.
+    /// After this time on the clock.
     After(Duration, T),
     /// Not at all.
     Never,
-    /// A panic instead, without a message on the terminal.
+    /// A panic, without a message on the terminal.
     Panic,
 }
 
@@ -78,7 +78,7 @@ pub struct ScriptedPolicy {
 }
 
 impl ScriptedPolicy {
-    /// A policy that asks a function.
+    /// Creates a policy that calls a function.
     pub fn new(
         clock: Arc<dyn Clock>,
         script: impl FnMut(&PolicyQuery<'_>) -> Answer<Verdict> + Send + 'static,
@@ -86,21 +86,21 @@ impl ScriptedPolicy {
         Self { clock, state: Mutex::new((Box::new(script), Vec::new())), hooks: None, only_judges: false }
     }
 
-    /// Brings hooks of the session along.
+    /// Adds hooks of the session.
     #[must_use]
     pub fn with_hooks(mut self, hooks: ScriptedHooks) -> Self {
         self.hooks = Some(hooks);
         self
     }
 
-    /// Says of itself that it only judges, or does not.
+    /// Sets whether the policy reports that it only judges.
     #[must_use]
     pub fn only_judging(mut self, only_judges: bool) -> Self {
         self.only_judges = only_judges;
         self
     }
 
-    /// The calls it was asked about, in order.
+    /// The tool calls it was asked to check, in order.
     pub fn checked(&self) -> Vec<ToolCall> {
         locked(&self.state).1.clone()
     }
@@ -128,7 +128,7 @@ impl PermissionPolicy for ScriptedPolicy {
     }
 }
 
-/// A person driven by a function.
+/// An approver driven by a function.
 ///
 /// ```
 /// use std::time::Duration;
@@ -137,10 +137,10 @@ impl PermissionPolicy for ScriptedPolicy {
 /// use lariat_testkit::VirtualClock;
 ///
 /// // Thinks for a minute, then agrees.
-/// let person = ScriptedApprover::new(VirtualClock::new().shared(), |_| {
+/// let approver = ScriptedApprover::new(VirtualClock::new().shared(), |_| {
 ///     Answer::After(Duration::from_secs(60), PermissionDecision::Allow)
 /// });
-/// assert!(person.asked().is_empty());
+/// assert!(approver.asked().is_empty());
 /// ```
 pub struct ScriptedApprover {
     clock: Arc<dyn Clock>,
@@ -148,7 +148,7 @@ pub struct ScriptedApprover {
 }
 
 impl ScriptedApprover {
-    /// A person who asks a function.
+    /// Creates an approver that calls a function.
     pub fn new(
         clock: Arc<dyn Clock>,
         script: impl FnMut(&PermissionRequest) -> Answer<PermissionDecision> + Send + 'static,
@@ -156,7 +156,7 @@ impl ScriptedApprover {
         Self { clock, state: Mutex::new((Box::new(script), Vec::new())) }
     }
 
-    /// The questions so far, in order.
+    /// The requests so far, in order.
     pub fn asked(&self) -> Vec<PermissionRequest> {
         locked(&self.state).1.clone()
     }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_answers_by_what_it_is_asked_and_remembers_it() {
+    fn a_policy_answers_by_its_function_and_logs_the_request() {
         let clock = VirtualClock::new();
         let (policy, verdict) = check(&clock, |query| match query.call.name.as_str() {
             "write" => Verdict::Deny("no".into()).into(),
@@ -231,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_takes_its_time_or_never_comes_or_panics() {
+    fn an_answer_can_be_delayed_or_missing_or_panic() {
         let clock = VirtualClock::new();
         let (_, verdict) = check(&clock, |_| Answer::After(Duration::from_secs(3), Verdict::Allow));
         assert_eq!(verdict.unwrap().unwrap(), Verdict::Allow);
         assert_eq!(clock.now().since(EPOCH), Duration::from_secs(3));
         let (policy, verdict) = check(&clock, |_| Answer::Never);
         assert!(matches!(verdict, Err(Halt::Stalled)));
-        assert_eq!(policy.checked().len(), 1, "the question was put all the same");
+        assert_eq!(policy.checked().len(), 1, "the request is logged anyway");
         let (_, verdict) = check(&clock, |_| Answer::Panic);
         assert!(verdict.unwrap().is_err());
     }

@@ -1,9 +1,10 @@
-//! A PostgreSQL of one's own: started in a temporary folder, reached by a socket in it, gone when it is not needed.
+//! Starts private PostgreSQL servers for tests, in a temporary directory with a socket, and removes them
+//! afterwards.
 //!
-//! Owns the server's life. It syncs as a real one does. Tests share one for the whole run, each in a database of its
-//! own; a test that kills its server starts one for itself.
-//! Invariant: no server outlives its tests, however they end. A shell beside it waits until they are gone, then stops
-//! the server and removes the folder.
+//! They sync like real ones. The tests of a run share one server, each with its own database; a test that
+//! kills its server starts its own.
+//! Invariant: no server outlives its tests, however they end. A shell process beside it waits until they are
+//! gone, then stops the server and removes the directory.
 
 #![expect(clippy::disallowed_methods, reason = "starts a real server and reads where to find another one")]
 #![expect(clippy::panic, reason = "a test without its server must fail, and say why")]
@@ -13,20 +14,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Names a server that is there already, as `key=value` pairs; its databases are left behind.
+/// Environment variable that names an existing server, as `key=value` pairs; its databases are not removed.
 pub const VARIABLE: &str = "LARIAT_TEST_POSTGRES";
 
-/// Where Debian and its children install PostgreSQL.
+/// Where Debian and its derivatives install PostgreSQL.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// PostgreSQL refuses to run as root; these users are tried instead.
 const USERS: [&str; 2] = ["postgres", "nobody"];
 
-/// Enough for tests that run beside each other on a large machine, each with a few pools.
+/// Enough for tests that run in parallel on a large machine, each with a few pools.
 const CONNECTIONS: &str = "500";
 
-/// Waits, then stops the server: its arguments are the folder, the process to wait for (none: waits for the end of its
-/// input), and the command that stops the server. The signals that end a test run do not end it before its work is done.
+/// Waits, then stops the server. Arguments: the directory, the process to wait for (empty: wait for the end
+/// of the input), and the command that stops the server. Signals that end a test run do not end it before its
+/// work is done.
 const KEEPER: &str = r#"trap '' TERM INT HUP; folder=$1; process=$2; shift 2
 if [ -z "$process" ]; then cat; else while kill -0 "$process" 2>/dev/null; do sleep 1; done; fi
 "$@"; rm -rf "$folder" "$folder.lock""#;
@@ -43,32 +45,32 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 /// ```
 #[derive(Debug)]
 pub struct Server {
-    /// How to reach it, without a database.
+    /// Connection parameters without a database.
     address: String,
     programs: PathBuf,
-    own: Option<Own>,
+    own: Option<OwnedServer>,
 }
 
-/// What only a server that was started for one test has.
+/// Only for a server that was started for one test.
 #[derive(Debug)]
-struct Own {
+struct OwnedServer {
     user: Option<&'static str>,
     folder: PathBuf,
     keeper: Child,
 }
 
 impl Server {
-    /// Starts a server that ends when it is dropped, or with this process.
+    /// Starts a server that stops on drop, or when this process ends.
     ///
     /// # Panics
-    /// When there is no PostgreSQL, or it does not start.
+    /// Panics if PostgreSQL is not installed or does not start.
     pub fn start() -> Self {
         let folder = std::env::temp_dir().join(format!("lariat-postgres-{}-{}", std::process::id(), count()));
         Self::start_in(folder, None)
     }
 
-    /// The server that all tests of a run share: the one that the environment names ([`VARIABLE`]), or one that is
-    /// started by whoever comes first and ends with the process that started the tests.
+    /// Returns the server that all tests of a run share: the one named by the environment ([`VARIABLE`]), or
+    /// one that the first test starts and that ends with the process that started the tests.
     ///
     /// # Panics
     /// As [`Server::start`].
@@ -85,7 +87,7 @@ impl Server {
         let ready = folder.join("ready");
         if !ready.exists() {
             let mut started = Self::start_in(folder.clone(), Some(run));
-            // Its keeper waits for the run, not for this process.
+            // Its keeper waits for the test run, not for this process.
             started.own = None;
             File::create(&ready).unwrap_or_else(|error| panic!("cannot make {}: {error}", ready.display()));
         }
@@ -116,7 +118,7 @@ impl Server {
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start the server's keeper: {error}"));
         let address = address(&folder);
-        let server = Self { address, programs, own: Some(Own { user, folder, keeper }) };
+        let server = Self { address, programs, own: Some(OwnedServer { user, folder, keeper }) };
         command_output(
             server
                 .command("initdb")
@@ -134,20 +136,20 @@ impl Server {
         server
     }
 
-    /// Makes an empty database; returns how to connect to it, as `key=value` pairs.
+    /// Creates an empty database and returns its connection parameters as `key=value` pairs.
     ///
     /// # Panics
-    /// When the server refuses.
+    /// Panics if the server refuses.
     pub fn database(&self) -> String {
         let name = format!("test_{}_{}", std::process::id(), count());
         self.sql(&format!("{} dbname=postgres", self.address), &format!("CREATE DATABASE {name}"));
         format!("{} dbname={name}", self.address)
     }
 
-    /// Performs SQL in a database, as another program would; returns what it prints.
+    /// Executes SQL in a database with another program and returns its output.
     ///
     /// # Panics
-    /// When the server refuses.
+    /// Panics if the server refuses.
     pub fn sql(&self, database: &str, sql: &str) -> String {
         let psql = self.programs.join("psql");
         command_output(Command::new(psql).args([
@@ -164,18 +166,18 @@ impl Server {
         ]))
     }
 
-    /// Where a program that came with PostgreSQL is.
+    /// Path of a program that comes with PostgreSQL.
     ///
     /// # Panics
-    /// When there is no PostgreSQL.
+    /// Panics if PostgreSQL is not installed.
     pub fn program(name: &str) -> PathBuf {
         programs().join(name)
     }
 
-    /// Ends the server as a crash does: without a checkpoint, connections cut.
+    /// Kills the server like a crash: without a checkpoint, with all connections cut.
     ///
     /// # Panics
-    /// When the server is not one that was started here, or is not running.
+    /// Panics if the server was not started here, or is not running.
     pub fn kill(&self) {
         let data = self.own().folder.join("data");
         command_output(self.command("pg_ctl").args(["-m", "immediate", "-w", "-s", "stop", "-D"]).arg(data));
@@ -184,17 +186,17 @@ impl Server {
     /// Starts the server again.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if it does not start.
     pub fn resume(&self) {
         let folder = &self.own().folder;
         self.start_with(&format!("-N {CONNECTIONS} -k {} -c listen_addresses=''", folder.display()));
     }
 
-    /// Starts the server again with TLS, on a port of 127.0.0.1: with a certificate for `localhost` that a new authority signed.
-    /// Returns the port and the authority's certificate.
+    /// Starts the server again with TLS, on a port of 127.0.0.1, with a certificate for `localhost` that a
+    /// new authority signed. Returns the port and the authority's certificate.
     ///
     /// # Panics
-    /// When it does not start, or there is no `openssl`.
+    /// Panics if it does not start, or if `openssl` is not installed.
     pub fn resume_with_tls(&self) -> (u16, PathBuf) {
         let folder = &self.own().folder;
         let script = "set -e; cd \"$1\"; umask 077
@@ -227,10 +229,10 @@ impl Server {
         );
     }
 
-    fn own(&self) -> &Own {
+    fn own(&self) -> &OwnedServer {
         self.own
             .as_ref()
-            .unwrap_or_else(|| panic!("the server that {VARIABLE} names belongs to somebody else"))
+            .unwrap_or_else(|| panic!("the server named by {VARIABLE} was not started by this test"))
     }
 
     fn command(&self, program: &str) -> Command {
@@ -271,7 +273,7 @@ fn programs() -> PathBuf {
     })
 }
 
-/// Who runs the server: somebody else when this is root.
+/// The user that runs the server: another one if this process is root.
 fn unprivileged_user() -> Option<&'static str> {
     if command_output(Command::new("id").arg("-u")).trim() != "0" {
         return None;
@@ -279,7 +281,11 @@ fn unprivileged_user() -> Option<&'static str> {
     let exists =
         |user: &&&str| Command::new("id").args(["-u", user]).output().is_ok_and(|id| id.status.success());
     let user = USERS.iter().find(exists).copied();
-    Some(user.unwrap_or_else(|| panic!("PostgreSQL does not run as root, and there is no user {USERS:?}")))
+    Some(
+        user.unwrap_or_else(|| {
+            panic!("PostgreSQL does not run as root, and none of the users {USERS:?} exists")
+        }),
+    )
 }
 
 fn command(user: Option<&str>, program: &Path) -> Command {
@@ -295,7 +301,7 @@ fn group(user: &str) -> String {
 }
 
 fn command_output(command: &mut Command) -> String {
-    // To a server that it starts, a program passes on what it was given: a pipe would never end.
+    // A program passes its input on to the server that it starts; a pipe would never end.
     let output = command.stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

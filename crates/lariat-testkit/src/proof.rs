@@ -1,10 +1,9 @@
-//! The command line that the proofs' binaries share.
-//!
-//! Owns how options are read and how a proof ends: 0 when it holds, 1 when it does not, 2 when it could not be begun.
+//! Command-line helpers that the proofs share: parsing of options, and exit codes: 0 for success, 1 for
+//! failure, 2 if the proof could not start.
 
 use std::process::ExitCode;
 
-/// The exit code of a proof; one that could not be begun says why, and how it is used.
+/// The exit code of a proof. If the proof could not start, prints the error and the usage.
 pub fn ended(ran: Result<bool, String>, usage: &str) -> ExitCode {
     match ran {
         Ok(true) => ExitCode::SUCCESS,
@@ -16,16 +15,16 @@ pub fn ended(ran: Result<bool, String>, usage: &str) -> ExitCode {
     }
 }
 
-/// The value of `--name VALUE` among options.
+/// The value of `--name VALUE` among the options.
 pub fn option<'a>(options: &[&'a str], name: &str) -> Option<&'a str> {
     let at = options.iter().position(|option| *option == name)?;
     options.get(at + 1).copied()
 }
 
-/// The number of `--name N` among options.
+/// The number of `--name N` among the options.
 ///
 /// # Errors
-/// When it is there and not a number.
+/// Fails if the option is given and not a number.
 pub fn number(options: &[&str], name: &str, default: u64) -> Result<u64, String> {
     match option(options, name) {
         None => Ok(default),

@@ -1,7 +1,7 @@
-//! Randomness that repeats: everything random in a simulation comes out of one seed.
+//! Reproducible randomness: everything random in a simulation derives from one seed.
 //!
-//! Owns [`Seeded`], the generator, and [`SeededEntropy`], the same thing behind the core's contract. Reads no system
-//! entropy. Invariant: the same seed and the same calls give the same bits, on every machine.
+//! [`Seeded`] is the generator; [`SeededEntropy`] implements the core's entropy trait with it. Neither reads
+//! system entropy. Invariant: the same seed and the same calls give the same bits, on every machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,49 +35,50 @@ pub struct Seeded {
 }
 
 impl Seeded {
-    /// A generator that repeats itself for the same seed.
+    /// Creates a generator; the same seed gives the same sequence.
     pub const fn new(seed: u64) -> Self {
-        // Mixed once, so that seeds 1, 2, 3 do not walk the same sequence shifted by a few steps.
+        // Mixed once, so that seeds 1, 2, 3 do not produce the same sequence shifted by a few steps.
         Self { seed, state: mix(seed ^ GAMMA) }
     }
 
-    /// The seed it was made of.
+    /// The seed of this generator.
     pub const fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Sixty-four bits.
+    /// Sixty-four random bits.
     pub const fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GAMMA);
         mix(self.state)
     }
 
-    /// A number in `0..limit`; 0 when the limit is 0.
+    /// A number in `0..limit`, or 0 if the limit is 0.
     pub const fn below(&mut self, limit: u64) -> u64 {
         // Multiply-shift: the bias is at most limit / 2^64, far below what a simulation can see.
         ((self.bits() as u128 * limit as u128) >> 64) as u64
     }
 
-    /// A position in a list of `len` elements; 0 when there are none.
+    /// An index into a list of `len` elements, or 0 if it is empty.
     pub const fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// True in `percent` of 100 cases. Always takes one draw, so that changing a rate does not shift what follows.
+    /// True in `percent` of 100 cases. Always takes one draw, so that changing a rate does not shift what
+    /// follows.
     pub const fn chance(&mut self, percent: u8) -> bool {
         self.below(100) < percent as u64
     }
 
-    /// One of the items; `None` when there are none.
+    /// A random item, or `None` if there are none.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         let at = self.index(items.len());
         items.get(at)
     }
 
-    /// An independent generator for a part of the simulation.
+    /// Creates an independent generator for a part of the simulation.
     ///
-    /// Depends on the seed and the label only, not on what was drawn before: a new draw in one part does not change
-    /// what another part does.
+    /// It depends only on the seed and the label, not on earlier draws: a new draw in one part does not
+    /// affect another part.
     pub fn fork(&self, label: &str) -> Self {
         // FNV-1a over the label.
         let hash = label.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
@@ -87,14 +88,14 @@ impl Seeded {
     }
 }
 
-/// The core's entropy contract, served from a seed. Clones share one sequence.
+/// Implements the core's entropy trait with a seed. Clones share one sequence.
 #[derive(Clone, Debug)]
 pub struct SeededEntropy {
     state: Arc<AtomicU64>,
 }
 
 impl SeededEntropy {
-    /// The sequence of a seed.
+    /// Creates the entropy source of a seed.
     pub fn new(seed: u64) -> Self {
         Self { state: Arc::new(AtomicU64::new(mix(seed ^ GAMMA))) }
     }
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_repeats_and_neighbouring_seeds_differ() {
+    fn equal_seeds_give_equal_sequences_and_neighbouring_seeds_differ() {
         let draw = |seed| {
             let mut random = Seeded::new(seed);
             (0..100).map(|_| random.bits()).collect::<Vec<_>>()

@@ -1,8 +1,9 @@
-//! Tools that do what a script says and leave a trace of every execution.
+//! Scripted tools that record every execution.
 //!
-//! [`LedgerTool`] runs an [`Act`], a [`Ledger`] shared by many tools remembers who ran when, beside whom, and how it
-//! ended. An execution begins with the first poll: that is when a real tool would touch the world.
-//! Invariant: an execution has exactly one end, also when it panics or its future is dropped.
+//! [`LedgerTool`] performs an [`Act`]; a [`Ledger`] shared by many tools records which tool ran when, beside
+//! which others, and how it ended. An execution begins with the first poll: that is when a real tool would
+//! have an effect.
+//! Invariant: an execution has exactly one end, also if it panics or its future is dropped.
 
 mod act;
 mod ledger;
@@ -21,14 +22,14 @@ use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResu
 use serde_json::{Value, json};
 
 pub use act::Act;
-use act::{Beat, End, OnCancel};
+use act::{ActStep, End, OnCancel};
 pub use ledger::{Ending, Execution, Ledger};
 
-/// A call, as a script sees it.
+/// A tool call, as a script receives it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Invocation<'a> {
-    /// Executions of this tool before this one.
+    /// Number of earlier executions of this tool.
     pub index: usize,
     /// The call.
     pub call_id: &'a ToolCallId,
@@ -38,7 +39,7 @@ pub struct Invocation<'a> {
 
 type Script = Box<dyn FnMut(&Invocation<'_>) -> Act + Send>;
 
-/// A tool that acts by a script and is recorded in a ledger. Declares every effect unless told otherwise.
+/// A scripted tool that records its executions in a ledger. By default it declares every effect.
 ///
 /// ```
 /// use std::time::Duration;
@@ -63,17 +64,17 @@ pub struct LedgerTool {
     script: Mutex<(usize, Script)>,
 }
 
-/// Whether a tool says that it may run beside others.
+/// Whether a tool declares that it may run concurrently with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parallel {
-    /// It may.
+    /// It may run concurrently with others.
     Safe,
-    /// It has to run alone.
+    /// It must run alone.
     Alone,
 }
 
 impl LedgerTool {
-    /// A tool that answers `ok`.
+    /// Creates a tool that returns `ok`.
     pub fn new(name: impl Into<String>, ledger: Ledger, clock: Arc<dyn Clock>) -> Self {
         let name = name.into();
         let description = format!("The scripted tool {name}.");
@@ -82,19 +83,19 @@ impl LedgerTool {
         Self { name, description, effects, parallel, ledger, clock, script }
     }
 
-    /// Replaces what it does.
+    /// Replaces its script.
     pub fn acting(mut self, script: impl FnMut(&Invocation<'_>) -> Act + Send + 'static) -> Self {
         self.script = Mutex::new((0, Box::new(script)));
         self
     }
 
-    /// Replaces the effects it declares.
+    /// Replaces its declared effects.
     pub const fn with_effects(mut self, effects: ToolEffects) -> Self {
         self.effects = effects;
         self
     }
 
-    /// Says whether it may run beside others, against what its effects suggest.
+    /// Sets whether it may run concurrently with others, regardless of its effects.
     pub const fn with_parallel(mut self, parallel: Parallel) -> Self {
         self.parallel = Some(parallel);
         self
@@ -111,14 +112,14 @@ impl LedgerTool {
     async fn play(&self, act: Act, context: &ToolContext) -> Result<ToolResult, ToolError> {
         for beat in act.beats {
             match beat {
-                Beat::Progress(text) => context.progress(text),
-                Beat::Update(text) => context.update(ToolResult::text(text)),
-                Beat::Wait(duration) => self.wait(duration, act.on_cancel, context).await?,
+                ActStep::Progress(text) => context.progress(text),
+                ActStep::Update(text) => context.update(ToolResult::text(text)),
+                ActStep::Wait(duration) => self.wait(duration, act.on_cancel, context).await?,
             }
         }
         match act.end {
             End::Return(answer) => answer,
-            // Not `panic!`: the message of a panic on purpose would only clutter the output.
+            // Not `panic!`, which would print a message for a deliberate panic.
             End::Panic(message) => std::panic::resume_unwind(Box::new(message)),
             End::Never if act.on_cancel == OnCancel::Stop => {
                 context.cancel.cancelled().await;

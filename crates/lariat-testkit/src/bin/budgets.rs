@@ -1,6 +1,5 @@
-//! Runs the proof of budgets over many trees, or over the planted mistakes.
-//!
-//! Owns the command line and the printing. Called by `cargo xtask budgets`.
+//! Runs the proof of budgets on many trees of agents, or with planted mistakes. Called by `cargo xtask
+//! budgets`.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the wall clock itself"
@@ -13,8 +12,8 @@ use lariat_testkit::budgets::{Report, prove};
 use lariat_testkit::proof::{ended, number};
 
 const USAGE: &str = "\
-usage: budgets [--trees N] [--seed SEED]   run N trees (default 10000), from this seed on (default 0)
-       budgets --planted [--trees N]       every planted mistake must be caught within N trees (default 2000)";
+usage: budgets [--trees N] [--seed SEED]   run N trees, starting at SEED [default: 10000, seed 0]
+       budgets --planted [--trees N]       check that every planted mistake is caught within N trees [default: 2000]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -34,7 +33,7 @@ fn begin(options: &[&str]) -> Result<bool, String> {
         match prove(seed) {
             Ok(report) => sum += report,
             Err(failure) => {
-                println!("{failure}\nagain with: cargo xtask budgets --trees 1 --seed {seed}");
+                println!("{failure}\nreproduce with: cargo xtask budgets --trees 1 --seed {seed}");
                 return Ok(false);
             }
         }
@@ -45,7 +44,9 @@ fn begin(options: &[&str]) -> Result<bool, String> {
          stopped by a budget, {warnings} warnings",
         begun.elapsed().as_secs_f64()
     );
-    println!("{crossed} caps were crossed, each by the one call in flight; every ledger sums to its total");
+    println!(
+        "{crossed} limits were exceeded, each only by the model call in progress; every ledger adds up to its total"
+    );
     Ok(true)
 }
 
@@ -53,7 +54,8 @@ fn begin(options: &[&str]) -> Result<bool, String> {
 fn planted(start: u64, trees: u64) -> Result<bool, String> {
     use lariat_core::planted::{Planted, plant};
 
-    // What a mistake breaks may be an assertion of the code itself; that counts, and needs no trace.
+    // A mistake may also trip an assertion in the code itself. That is a catch, and its backtrace is not
+    // needed.
     std::panic::set_hook(Box::new(|_| {}));
     let mut caught = 0;
     for mistake in Planted::OF_BUDGETS {
@@ -76,5 +78,5 @@ fn planted(start: u64, trees: u64) -> Result<bool, String> {
 
 #[cfg(not(feature = "planted"))]
 fn planted(_: u64, _: u64) -> Result<bool, String> {
-    Err("this build has no planted mistakes: `cargo xtask budgets --planted` makes one that does".to_owned())
+    Err("this build has no planted mistakes; run `cargo xtask budgets --planted`".to_owned())
 }

@@ -1,12 +1,12 @@
 //! Plays a model that uses tools, in seven protocols, until it is killed.
 //!
-//! Owns the command line. Prints `listening ADDRESS` once it can be reached; `cargo xtask sdk` waits for that line.
+//! Prints `listening ADDRESS` once it accepts connections; `cargo xtask sdk` waits for that line.
 
 use std::process::ExitCode;
 
 use lariat_testkit::server::{Script, Server};
 
-const USAGE: &str = "usage: scripted_server [--port N]   (0, the default, takes any free port)";
+const USAGE: &str = "usage: scripted_server [--port N]   [default: 0, any free port]";
 
 fn main() -> ExitCode {
     let Some(port) = port(&std::env::args().skip(1).collect::<Vec<_>>()) else {

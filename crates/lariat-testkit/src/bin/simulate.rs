@@ -1,6 +1,4 @@
-//! Runs the simulator over many seeds, or over the planted mistakes.
-//!
-//! Owns the command line, the threads and the printing. Called by `cargo xtask simulate`.
+//! Runs the simulator on many seeds, or with planted mistakes. Called by `cargo xtask simulate`.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the wall clock itself"
@@ -14,9 +12,9 @@ use std::time::Instant;
 use lariat_testkit::sim::{Failure, Report, simulate};
 
 const USAGE: &str = "\
-usage: simulate [--seeds N] [--start SEED] [--threads N]   run N seeds (default 10000)
-       simulate --seed SEED [--planted NAME]               replay one seed, printing everything observed
-       simulate --planted [--seeds N]                      every planted mistake must be caught within N seeds (default 20000)";
+usage: simulate [--seeds N] [--start SEED] [--threads N]   run N seeds [default: 10000]
+       simulate --seed SEED [--planted NAME]               run one seed and print everything observed
+       simulate --planted [--seeds N]                      check that every planted mistake is caught within N seeds [default: 20000]";
 
 struct Options {
     seeds: u64,
@@ -37,7 +35,7 @@ fn main() -> ExitCode {
     let ok = match (&options.replay, &options.planted) {
         (Some(seed), planted) => planted::with(planted.clone().flatten().as_deref(), || replay(*seed)),
         (None, Some(_)) => planted::all(&options),
-        (None, None) => many(&options),
+        (None, None) => run_seeds(&options),
     };
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -66,13 +64,13 @@ fn parse(arguments: Vec<String>) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Replays one seed, twice, so that a run that does not repeat shows.
+/// Runs one seed twice, to show whether the run is reproducible.
 fn replay(seed: u64) -> bool {
     match (simulate(seed), simulate(seed)) {
         (Ok(first), Ok(second)) => {
             println!("seed {seed}: no violation\n{first:#?}");
             if first != second {
-                println!("but it does not repeat itself:\n{second:#?}");
+                println!("but a second run differs:\n{second:#?}");
             }
             first == second
         }
@@ -84,8 +82,8 @@ fn replay(seed: u64) -> bool {
     }
 }
 
-/// Runs many seeds on all threads; stops at the first failure.
-fn many(options: &Options) -> bool {
+/// Runs many seeds on all threads and stops at the first failure.
+fn run_seeds(options: &Options) -> bool {
     let next = AtomicU64::new(options.start);
     let end = options.start.saturating_add(options.seeds);
     let stop = AtomicBool::new(false);
@@ -169,16 +167,18 @@ mod planted {
         let known = |mistake: &&Planted| name.is_some_and(|name| format!("{mistake:?}") == name);
         let mistake = Planted::ALL.iter().find(known).copied();
         if name.is_some() && mistake.is_none() {
-            eprintln!("no mistake of that name; there are {:?}", Planted::ALL);
+            eprintln!("unknown mistake; known are {:?}", Planted::ALL);
             return false;
         }
         plant(mistake);
         run()
     }
 
-    /// Every mistake must be caught. That the same seeds are clean without one is what a run without `--planted` shows.
+    /// Checks that every mistake is caught. A run without `--planted` shows that the same seeds are clean
+    /// otherwise.
     pub(super) fn all(options: &Options) -> bool {
-        // What a mistake breaks may be an assertion of the code itself; that counts, and needs no trace.
+        // A mistake may also trip an assertion in the code itself. That is a catch, and its backtrace is not
+        // needed.
         std::panic::set_hook(Box::new(|_| {}));
         let next = AtomicU64::new(0);
         let rows = std::sync::Mutex::new(Vec::new());
@@ -188,7 +188,7 @@ mod planted {
                     loop {
                         let at = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap_or(usize::MAX);
                         let Some(mistake) = Planted::ALL.get(at).copied() else { return };
-                        let row = hunt(mistake, options);
+                        let row = first_catch(mistake, options);
                         rows.lock()
                             .unwrap_or_else(std::sync::PoisonError::into_inner)
                             .push((at, mistake, row));
@@ -212,8 +212,8 @@ mod planted {
         caught == rows.len()
     }
 
-    /// The first seed that shows a mistake, and what it showed.
-    fn hunt(mistake: Planted, options: &Options) -> Option<(u64, String)> {
+    /// The first seed that reveals a mistake, and what it revealed.
+    fn first_catch(mistake: Planted, options: &Options) -> Option<(u64, String)> {
         plant(Some(mistake));
         (options.start..options.start.saturating_add(options.seeds)).find_map(|seed| {
             let shown = match std::panic::catch_unwind(|| simulate(seed)) {

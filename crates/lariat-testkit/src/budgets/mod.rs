@@ -1,11 +1,11 @@
-//! The proof of budgets: random trees of runs and children under one pool, on the real driver.
+//! The proof of budgets: runs random trees of runs and children with one pool on the real driver.
 //!
-//! Owns the trees and the books that are kept beside them. The books know only what the model delivered and which tools
-//! ran; pools, journals and ledgers are held against them.
-//! Invariant: the same seed gives the same tree, the same order of polls and the same books.
+//! `usage_records` independently counts only what the model delivered and which tools ran; pools, journals
+//! and ledgers are compared with it.
+//! Invariant: the same seed gives the same tree, the same order of polls and the same records.
 
-mod books;
 mod tree;
+mod usage_records;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,15 +22,15 @@ use crate::executor::{Executor, block_on};
 use crate::random::Seeded;
 use tree::World;
 
-/// Steps after which a tree counts as endless.
+/// Steps after which a tree is considered endless.
 const STEPS: u64 = 400_000;
-/// Events of a session that are read at once; no tree has more.
+/// Events of a session read at once; no tree has more.
 const EVENTS: usize = 100_000;
 
 /// What happened in a tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
-    /// Runs, children included.
+    /// Runs, including children.
     pub runs: u64,
     /// Model calls that were made.
     pub model_calls: u64,
@@ -38,9 +38,9 @@ pub struct Report {
     pub tool_calls: u64,
     /// Runs that a budget ended.
     pub stopped: u64,
-    /// Warnings.
+    /// Budget warnings.
     pub warnings: u64,
-    /// Caps that the one call in flight went beyond.
+    /// Limits exceeded by the one model call in progress.
     pub crossed: u64,
 }
 
@@ -55,12 +55,12 @@ impl std::ops::AddAssign for Report {
     }
 }
 
-/// What a tree showed that must not be.
+/// A violation found in a tree.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Replays it.
+    /// The seed that reproduces it.
     pub seed: u64,
-    /// What.
+    /// Description of the violation.
     pub what: String,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for Failure {
 /// Runs the tree of a seed and checks it.
 ///
 /// # Errors
-/// What it showed that must not be.
+/// Returns the first violation.
 pub fn prove(seed: u64) -> Result<Report, Failure> {
     let failed = |what: String| Failure { seed, what };
     let random = Seeded::new(seed);
@@ -87,30 +87,30 @@ pub fn prove(seed: u64) -> Result<Report, Failure> {
 }
 
 fn check(world: &Arc<World>) -> Result<Report, String> {
-    let books = world.books();
-    if let Some(breach) = books.breaches.first() {
+    let usage_records = world.usage_records();
+    if let Some(breach) = usage_records.breaches.first() {
         return Err(breach.clone());
     }
-    let mut report = Report { runs: books.sessions.len() as u64, ..Report::default() };
-    for (at, page) in books.pages.iter().enumerate() {
-        let (spent, kept) = (page.pool.spent(), &page.kept);
+    let mut report = Report { runs: usage_records.sessions.len() as u64, ..Report::default() };
+    for (at, page) in usage_records.pages.iter().enumerate() {
+        let (spent, recorded) = (page.pool.spent(), &page.recorded);
         if !page.pool.is_idle() {
-            return Err(format!("something stays reserved in pool {at}"));
+            return Err(format!("pool {at} still has reservations"));
         }
-        let told = (spent.tokens, spent.cost, spent.tool_calls);
-        if told != (kept.tokens, kept.cost, kept.tool_calls) {
-            return Err(format!("pool {at} says {told:?}, but {kept:?} was used"));
+        let reported = (spent.tokens, spent.cost, spent.tool_calls);
+        if reported != (recorded.tokens, recorded.cost, recorded.tool_calls) {
+            return Err(format!("pool {at} says {reported:?}, but {recorded:?} was used"));
         }
-        let over = |kind| page.limits.cap(kind).is_some_and(|cap| kept.amount(kind) > cap);
+        let over = |kind| page.limits.cap(kind).is_some_and(|cap| recorded.amount(kind) > cap);
         if over(LimitKind::Turns) || over(LimitKind::ToolCalls) {
-            return Err(format!("pool {at} with {:?} had {kept:?}", page.limits));
+            return Err(format!("pool {at} with {:?} had {recorded:?}", page.limits));
         }
         report.crossed +=
             [LimitKind::Tokens, LimitKind::Cost].into_iter().filter(|kind| over(*kind)).count() as u64;
     }
     let mut total = Usage::default();
     let mut tool_calls = 0;
-    for session in &books.sessions {
+    for session in &usage_records.sessions {
         let events = read(world, session)?;
         let ledger = SessionFold::of(&events).memory().ledger().clone();
         let mut sum = Usage::default();
@@ -125,10 +125,10 @@ fn check(world: &Arc<World>) -> Result<Report, String> {
         tool_calls += ledger.spent().tool_calls;
         events_are_right(&events, &mut report)?;
     }
-    let Some(root) = books.pages.first() else { return Err("there is no pool".to_owned()) };
+    let Some(root) = usage_records.pages.first() else { return Err("no pool was created".to_owned()) };
     let counted = (total.total(), total.cost, tool_calls);
-    if counted != (root.kept.tokens, root.kept.cost, root.kept.tool_calls) {
-        return Err(format!("the ledgers say {counted:?}, but {:?} was used", root.kept));
+    if counted != (root.recorded.tokens, root.recorded.cost, root.recorded.tool_calls) {
+        return Err(format!("the ledgers say {counted:?}, but {:?} was used", root.recorded));
     }
     if let Some(day) = world.logged()? {
         let logged = (day.tokens, day.cost, day.tool_calls);
@@ -136,7 +136,7 @@ fn check(world: &Arc<World>) -> Result<Report, String> {
             return Err(format!("the log of the day says {logged:?}, but {counted:?} was used"));
         }
     }
-    (report.model_calls, report.tool_calls) = (root.kept.turns, tool_calls);
+    (report.model_calls, report.tool_calls) = (root.recorded.turns, tool_calls);
     Ok(report)
 }
 
@@ -145,14 +145,14 @@ fn read(world: &World, session: &SessionId) -> Result<Vec<Event>, String> {
     reading.map_err(|halt| halt.to_string())?.map_err(|error| error.to_string())
 }
 
-/// Every level is warned of once, and what a budget ended says so.
+/// Checks that each warning level is reported once, and that runs ended by a budget say so.
 fn events_are_right(events: &[Event], report: &mut Report) -> Result<(), String> {
     let mut warned: HashSet<(Option<LoopId>, BudgetScope, LimitKind, u8)> = HashSet::new();
     for event in events {
         match &event.event {
             AgentEvent::BudgetWarning { scope, limit, level, .. } => {
                 report.warnings += 1;
-                // The model is told to finish once per run, of the rest a session is warned once.
+                // The model is asked to finish once per run; other warnings occur once per session.
                 let whose = event.loop_id.clone().filter(|_| *level >= 95 || *scope == BudgetScope::Run);
                 if !warned.insert((whose, *scope, *limit, *level)) {
                     return Err(format!("warned twice of {level} % of {limit:?} for {scope:?}"));
@@ -171,11 +171,11 @@ fn events_are_right(events: &[Event], report: &mut Report) -> Result<(), String>
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_hundred_trees_keep_their_budgets() {
+    fn a_hundred_trees_stay_within_their_budgets() {
         let mut crossed = 0;
         for seed in 0..100 {
             crossed += super::prove(seed).unwrap_or_else(|failure| panic!("{failure}")).crossed;
         }
-        assert!(crossed > 0, "some trees come to the end of their budget");
+        assert!(crossed > 0, "some trees should use up their budget");
     }
 }

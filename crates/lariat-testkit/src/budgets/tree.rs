@@ -1,4 +1,4 @@
-//! A tree of runs: each has a model that calls tools, one of which runs a child under a part of the pool.
+//! A tree of runs: each has a model that calls tools, one of which runs a child with a part of the pool.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,25 +29,25 @@ use lariat_runtime::drive::{
 use lariat_runtime::{AgentContext, AgentError, AgentLoopConfig, MemoryStore, agent_loop};
 use serde_json::{Value, json};
 
-use super::books::Books;
+use super::usage_records::UsageRecords;
 use crate::clock::VirtualClock;
 use crate::executor::block_on;
 use crate::model::{Reply, ScriptedModel};
 use crate::random::{Seeded, SeededEntropy};
 
-/// The longest reply, in tokens: what is reserved for each call besides its request.
+/// The longest reply in tokens: reserved for each model call in addition to its request.
 const LONGEST_REPLY: u64 = 1_000;
 /// Billionths of a dollar per token.
 const PRICE: u64 = 1_000;
-/// How deep children have children.
+/// Maximum depth of children.
 const DEEPEST: u32 = 3;
 
-/// What a tree shares.
+/// State shared by a tree.
 pub(super) struct World {
     pub(super) clock: VirtualClock,
     pub(super) store: Arc<MemoryStore>,
     seed: Seeded,
-    books: Mutex<Books>,
+    usage_records: Mutex<UsageRecords>,
     log: Arc<MemorySpending>,
     daily: Option<DailyBudget>,
     runs: AtomicU64,
@@ -60,28 +60,28 @@ impl World {
         let limits = some_limits(&mut random, 30);
         let daily =
             random.chance(40).then(|| DailyBudget::new(limits, Arc::clone(&log) as Arc<dyn SpendingLog>));
-        let mut books = Books::default();
+        let mut usage_records = UsageRecords::default();
         if daily.is_some() {
-            books.daily = limits;
+            usage_records.daily = limits;
         }
         let limits = some_limits(&mut random, 70);
-        books.open(BudgetPool::new(limits), None, limits);
+        usage_records.open(BudgetPool::new(limits), None, limits);
         Arc::new(Self {
             clock: VirtualClock::new(),
             store: Arc::new(MemoryStore::new()),
             seed: seed.clone(),
-            books: Mutex::new(books),
+            usage_records: Mutex::new(usage_records),
             log,
             daily,
             runs: AtomicU64::new(0),
         })
     }
 
-    pub(super) fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn usage_records(&self) -> MutexGuard<'_, UsageRecords> {
+        self.usage_records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the log of the day has, if there is a budget for the day.
+    /// Contents of the daily log, if there is a daily budget.
     pub(super) fn logged(&self) -> Result<Option<Spent>, String> {
         if self.daily.is_none() {
             return Ok(None);
@@ -108,7 +108,7 @@ fn some_limits(random: &mut Seeded, percent: u8) -> BudgetLimits {
     limits
 }
 
-/// The runs that a tree begins with. Some of them are cancelled on the way.
+/// The root runs of a tree. Some of them are cancelled.
 pub(super) fn roots(world: &Arc<World>) -> Vec<BoxFuture<'static, ()>> {
     let mut random = world.seed.fork("roots");
     let mut tasks: Vec<BoxFuture<'static, ()>> = Vec::new();
@@ -127,20 +127,20 @@ pub(super) fn roots(world: &Arc<World>) -> Vec<BoxFuture<'static, ()>> {
     tasks
 }
 
-/// One run to its end, with its children.
+/// Runs one agent to its end, with its children.
 fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) -> BoxFuture<'static, String> {
     let number = world.runs.fetch_add(1, Ordering::Relaxed);
     let mut random = world.seed.fork(&format!("run {number}"));
     let session = SessionId::from(format!("s{number}"));
     let (page, pool) = {
-        let mut books = world.books();
-        books.sessions.push(session.clone());
-        let Some(parent) = books.pages.get(page).map(|page| page.pool.clone()) else {
+        let mut usage_records = world.usage_records();
+        usage_records.sessions.push(session.clone());
+        let Some(parent) = usage_records.pages.get(page).map(|page| page.pool.clone()) else {
             return Box::pin(std::future::ready(String::new()));
         };
         let limits = some_limits(&mut random, 30);
         let pool = parent.child(limits);
-        (books.open(pool.clone(), Some(page), limits), pool)
+        (usage_records.open(pool.clone(), Some(page), limits), pool)
     };
     let mut model = ModelConfig::new("scripted", "m");
     let mut cost = ModelCost::default();
@@ -163,7 +163,7 @@ fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) ->
         spawns: true,
     };
     let ports = Ports {
-        model: Arc::new(Counted {
+        model: Arc::new(CountedModel {
             world: Arc::clone(&world),
             page,
             inner: script(&world, &mut random, depth),
@@ -209,7 +209,7 @@ fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) ->
     })
 }
 
-/// A model that calls tools for some turns, each time something new, and then is done.
+/// A model that makes new tool calls for some turns and then finishes.
 fn script(world: &Arc<World>, random: &mut Seeded, depth: u32) -> ScriptedModel {
     let mut random = random.fork("model");
     let turns = random.index(6);
@@ -231,31 +231,31 @@ fn script(world: &Arc<World>, random: &mut Seeded, depth: u32) -> ScriptedModel 
     ScriptedModel::from_fn(script).with_clock(world.clock.shared())
 }
 
-/// Keeps the books of a model.
-struct Counted {
+/// A model that records its usage.
+struct CountedModel {
     world: Arc<World>,
     page: usize,
     inner: ScriptedModel,
 }
 
-impl StreamProvider for Counted {
+impl StreamProvider for CountedModel {
     fn provider_id(&self) -> &str {
         self.inner.provider_id()
     }
 
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
-        self.world.books().call_begins(self.page);
+        self.world.usage_records().call_begins(self.page);
         let (world, page) = (Arc::clone(&self.world), self.page);
         let counted = self.inner.stream(request, cancel).inspect(move |event| {
             if let Ok(StreamEvent::Done { usage, .. }) = event {
-                world.books().call_ends(page, usage);
+                world.usage_records().call_ends(page, usage);
             }
         });
         counted.boxed()
     }
 }
 
-/// Does something for a while, or runs a child.
+/// A tool that works for a while or runs a child.
 struct Tool {
     world: Arc<World>,
     page: usize,
@@ -286,7 +286,7 @@ impl AgentTool for Tool {
         params: Value,
         context: ToolContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        self.world.books().tool_runs(self.page);
+        self.world.usage_records().tool_runs(self.page);
         let wait = self.random.lock().unwrap_or_else(PoisonError::into_inner).below(300);
         Box::pin(async move {
             if !self.spawns {

@@ -1,4 +1,4 @@
-//! Events to write: a journal as a run would write it, with ids and times that repeat.
+//! Creates events like those of a run, with reproducible ids and times.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use lariat_core::message::AgentMessage;
 use lariat_core::store::{Append, Epoch};
 use lariat_core::time::{Minter, Stamp, Timestamp};
 
-/// A writer's script: what it claimed, where it is, and how it makes events.
+/// A writer: its claim, its position, and how it makes events.
 pub struct Script {
     /// The session.
     pub session_id: SessionId,
     /// The writer's epoch.
     pub epoch: Epoch,
-    /// What was written, for comparing.
+    /// Everything written so far, for comparison.
     pub written: Vec<Event>,
     minter: Minter,
     now: Timestamp,
 }
 
 impl Script {
-    /// Claims a session. Its events begin at `at` milliseconds and are one second apart.
+    /// Claims a session. Its events start at `at` milliseconds and are one second apart.
     pub async fn claim(store: &dyn SessionArchive, session: &str, at: u64) -> Self {
         let session_id = SessionId::from(session);
         let epoch = store.claim(&session_id).await.unwrap();
@@ -35,12 +35,12 @@ impl Script {
         Self { session_id, epoch, written: Vec::new(), minter, now }
     }
 
-    /// Takes over what is in the journal already, as a fork does.
+    /// Adopts what is already in the journal, as a fork needs.
     pub async fn catch_up(&mut self, store: &dyn SessionArchive) {
         self.written = store.read(&self.session_id, 0, usize::MAX).await.unwrap();
     }
 
-    /// The next events of these kinds, not written.
+    /// Creates the next events of these kinds without writing them.
     pub fn make(&mut self, kinds: impl IntoIterator<Item = AgentEvent>) -> Vec<Event> {
         let first = self.written.len() as u64;
         let number = |(event, seq): (AgentEvent, u64)| {
@@ -59,7 +59,7 @@ impl Script {
         kinds.into_iter().zip(first..).map(number).collect()
     }
 
-    /// Writes events of these kinds; they must be acknowledged.
+    /// Writes events of these kinds. Panics unless the store acknowledges them.
     pub async fn write(&mut self, store: &dyn SessionArchive, kinds: impl IntoIterator<Item = AgentEvent>) {
         let events = self.make(kinds);
         let first = self.written.len() as u64;
@@ -68,7 +68,7 @@ impl Script {
         assert_eq!(ack.next_seq, self.written.len() as u64);
     }
 
-    /// The journal must hold exactly what was written.
+    /// Checks that the journal has exactly what was written.
     pub async fn check(&self, store: &dyn SessionArchive) {
         assert_eq!(store.head(&self.session_id).await.unwrap(), self.written.len() as u64);
         let read = store.read(&self.session_id, 0, usize::MAX).await.unwrap();
@@ -79,12 +79,12 @@ impl Script {
     }
 }
 
-/// The user said something.
+/// An event in which the user says this.
 pub fn said(text: &str) -> AgentEvent {
     AgentEvent::MessageEnd { message: Recorded::Full(Arc::new(AgentMessage::user(text))) }
 }
 
-/// The session was given a title, a folder and tags.
+/// An event that sets title, directory and tags of the session.
 pub fn described(title: Option<&str>, cwd: Option<&str>, tags: Option<&[&str]>) -> AgentEvent {
     let mut description = Description::default();
     description.title = title.map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Listing, searching, forking, deleting, snapshots, checking.
+//! Checks of listing, searching, forking, deleting, snapshots and verification.
 
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ fn query(change: impl FnOnce(&mut ListQuery)) -> ListQuery {
     query
 }
 
-/// Of a session, and in the listing.
-pub async fn a_summary_is_what_the_journal_says(place: &dyn Place) {
+/// The summary must be the same for the session itself and in the listing.
+pub async fn a_summary_matches_the_journal(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
-    script.write(&*store, [said("mend the\ntests"), described(None, Some("/w"), Some(&["a", "b"]))]).await;
+    script.write(&*store, [said("fix the\ntests"), described(None, Some("/w"), Some(&["a", "b"]))]).await;
     script.write(&*store, [described(Some("a title"), None, None), said("and the docs")]).await;
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);
-    assert_eq!(expected.first_prompt.as_deref(), Some("mend the tests"));
+    assert_eq!(expected.first_prompt.as_deref(), Some("fix the tests"));
     assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);
     assert_eq!(store.list(&ListQuery::default()).await.unwrap(), std::slice::from_ref(&expected));
     drop(store);
@@ -42,7 +42,7 @@ pub async fn a_summary_is_what_the_journal_says(place: &dyn Place) {
 pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn Place) {
     let store = place.open().await;
     for number in 0..10_u64 {
-        // Two sessions share each time, so that the order by id counts, too.
+        // Two sessions share each time, so that the order by id is tested, too.
         let at = 1_000_000 * (number / 2);
         let mut script = Script::claim(&*store, &format!("s{number}"), at).await;
         let cwd = if number % 2 == 0 { "/even" } else { "/odd" };
@@ -76,7 +76,7 @@ pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn 
     if !place.keeps() {
         return;
     }
-    // What is deleted between two pages is not on the second.
+    // A session deleted between two pages is not on the second page.
     let store = place.open().await;
     let page = store.list(&query(|q| q.limit = 4)).await.unwrap();
     store.delete(&"s5".into()).await.unwrap();
@@ -84,11 +84,11 @@ pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn 
     assert_eq!(names(&*store, &query(|q| (q.after, q.limit) = (after, 2))).await, ["s4", "s3"]);
 }
 
-/// Words, in any order and case, of titles and of both sides.
-pub async fn sessions_are_found_by_what_was_said(place: &dyn Place) {
+/// Words match in any order and case, in titles and in messages of both sides.
+pub async fn sessions_are_found_by_their_messages(place: &dyn Place) {
     let store = place.open().await;
     let mut one = Script::claim(&*store, "one", 1_000).await;
-    one.write(&*store, [said("Mend the Größe of the WINDOW"), said("it's \"quoted\" -- OR *starred*")]).await;
+    one.write(&*store, [said("Fix the Größe of the WINDOW"), said("it's \"quoted\" -- OR *starred*")]).await;
     let mut two = Script::claim(&*store, "two", 2_000_000).await;
     two.write(&*store, [said("close the window"), described(Some("Türen und Fenster"), None, None)]).await;
     let found = async |text: &str| names(&*store, &query(|q| q.text = Some(text.to_owned()))).await;
@@ -108,8 +108,8 @@ pub async fn sessions_are_found_by_what_was_said(place: &dyn Place) {
     assert_eq!(names(&*store, &limited).await.len(), 1);
 }
 
-/// Both sides go on.
-pub async fn a_fork_shares_the_past_and_goes_its_own_way(place: &dyn Place) {
+/// Both sessions can continue.
+pub async fn a_fork_shares_the_past_and_continues_independently(place: &dyn Place) {
     let store = place.open().await;
     let mut parent = Script::claim(&*store, "parent", 1_000).await;
     let large = "x".repeat(100_000);
@@ -141,7 +141,7 @@ pub async fn a_fork_shares_the_past_and_goes_its_own_way(place: &dyn Place) {
     }
 }
 
-/// Wherever it is forked, also from a fork: the summary is that of the events it has.
+/// Wherever a session is forked, also from a fork, the summary covers exactly the events it has.
 pub async fn a_fork_in_the_middle_of_a_long_session_has_its_own_summary(place: &dyn Place) {
     const EVENTS: usize = 1_300;
     let store = place.open().await;
@@ -176,7 +176,7 @@ pub async fn a_fork_in_the_middle_of_a_long_session_has_its_own_summary(place: &
     }
 }
 
-/// As deep as it goes, also when nothing is added in between.
+/// At any depth, also if nothing was added in between.
 pub async fn a_fork_of_a_fork_reads_through(place: &dyn Place) {
     let store = place.open().await;
     let mut last = Script::claim(&*store, "f0", 1_000).await;
@@ -195,13 +195,13 @@ pub async fn a_fork_of_a_fork_reads_through(place: &dyn Place) {
     assert_eq!(store.verify(&last.session_id).await.unwrap().damage, []);
 }
 
-/// And leaves nothing behind.
-pub async fn a_fork_that_makes_no_sense_is_refused(place: &dyn Place) {
+/// A rejected fork leaves nothing behind.
+pub async fn an_invalid_fork_is_rejected(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("one"), said("two")]).await;
     let (id, new) = (script.session_id.clone(), SessionId::from("new"));
-    let nowhere = store.fork(&SessionId::from("nobody"), 0, &new).await;
+    let nowhere = store.fork(&SessionId::from("unknown"), 0, &new).await;
     assert!(matches!(nowhere, Err(StoreError::NotFound(_))), "{nowhere:?}");
     assert_eq!(store.fork(&id, 3, &new).await, Err(StoreError::Conflict { expected: 3, actual: 2 }));
     assert!(matches!(store.fork(&id, 1, &id).await, Err(StoreError::Conflict { .. })));
@@ -213,8 +213,8 @@ pub async fn a_fork_that_makes_no_sense_is_refused(place: &dyn Place) {
     assert_eq!(store.head(&SessionId::from("from nothing")).await, Ok(0));
 }
 
-/// For everybody, at once, and for its id, for good.
-pub async fn what_is_deleted_is_gone_and_stays_gone(place: &dyn Place) {
+/// A deletion is immediate for all readers, and the id can never be used again.
+pub async fn a_deleted_session_is_gone_for_good(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("secret words")]).await;
@@ -243,7 +243,7 @@ pub async fn what_is_deleted_is_gone_and_stays_gone(place: &dyn Place) {
     }
 }
 
-/// Events and blobs, also after garbage was collected.
+/// Keeps events and blobs, also after garbage collection.
 pub async fn a_fork_keeps_what_was_deleted_elsewhere(place: &dyn Place) {
     let store = place.open().await;
     let mut parent = Script::claim(&*store, "parent", 1_000).await;
@@ -263,16 +263,16 @@ pub async fn a_fork_keeps_what_was_deleted_elsewhere(place: &dyn Place) {
     assert!(freed.sessions >= 1 && freed.blobs >= 1, "{freed:?}");
 }
 
-/// What a session mentions stays, and what is young.
+/// Keeps blobs that a session mentions, and recent ones.
 pub async fn garbage_is_collected_and_nothing_else(place: &dyn Place) {
     let store = place.open().await;
     let mentioned = store.put_blob(b"output of a tool").await.unwrap();
-    let forgotten = store.put_blob(b"nobody's").await.unwrap();
+    let forgotten = store.put_blob(b"unknown's").await.unwrap();
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let large = "moved out ".repeat(10_000);
     script.write(&*store, [said(&format!("see {}", mentioned.0)), said(&large)]).await;
     store.collect_garbage(Duration::from_secs(3_600)).await.unwrap();
-    assert_eq!(store.blob(&forgotten).await.unwrap(), b"nobody's");
+    assert_eq!(store.blob(&forgotten).await.unwrap(), b"unknown's");
     let freed = store.collect_garbage(Duration::ZERO).await.unwrap();
     assert_eq!((freed.sessions, freed.blobs), (0, 1), "{freed:?}");
     assert!(matches!(store.blob(&forgotten).await, Err(StoreError::NotFound(_))));
@@ -282,11 +282,11 @@ pub async fn garbage_is_collected_and_nothing_else(place: &dyn Place) {
     let freed = store.collect_garbage(Duration::ZERO).await.unwrap();
     assert_eq!((freed.sessions, freed.blobs), (1, 2), "{freed:?}");
     assert!(matches!(store.blob(&mentioned).await, Err(StoreError::NotFound(_))));
-    assert_eq!(store.put_blob(b"nobody's").await.unwrap(), BlobHash(forgotten.0));
+    assert_eq!(store.put_blob(b"unknown's").await.unwrap(), BlobHash(forgotten.0));
 }
 
-/// The newest that is not too new; for a fork also its parent's.
-pub async fn snapshots_are_found_by_how_much_they_cover(place: &dyn Place) {
+/// Returns the newest snapshot within the limit; for a fork also its parent's.
+pub async fn the_newest_snapshot_within_the_limit_is_found(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, (0..9).map(|n| said(&format!("{n}")))).await;
@@ -317,8 +317,8 @@ pub async fn snapshots_are_found_by_how_much_they_cover(place: &dyn Place) {
     }
 }
 
-/// And repairing it changes nothing.
-pub async fn a_sound_journal_is_called_sound(place: &dyn Place) {
+/// Repairing it changes nothing.
+pub async fn an_intact_journal_verifies_as_sound(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("one"), said(&"large ".repeat(20_000))]).await;
@@ -331,6 +331,6 @@ pub async fn a_sound_journal_is_called_sound(place: &dyn Place) {
     script.check(&*store).await;
     script.write(&*store, [said("goes on")]).await;
     script.check(&*store).await;
-    let nobody = store.verify(&SessionId::from("nobody")).await;
-    assert!(matches!(nobody, Err(StoreError::NotFound(_))), "{nobody:?}");
+    let unknown = store.verify(&SessionId::from("unknown")).await;
+    assert!(matches!(unknown, Err(StoreError::NotFound(_))), "{unknown:?}");
 }

@@ -1,4 +1,4 @@
-//! Random operations against a store and against a model of it: a map of lists.
+//! Applies random operations to a store and to a model of it, a map of lists, and compares them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,7 +21,8 @@ struct Model {
     deleted: BTreeSet<String>,
 }
 
-/// Claims, appends right and wrong, forks, deletes, collections and new openings, in any order. Prints its seed.
+/// Claims, valid and invalid appends, forks, deletions, collections and reopening, in any order. Prints its
+/// seed.
 pub async fn random_operations_agree_with_a_model(place: &dyn Place) {
     let mut store = place.open().await;
     for seed in 0..SEEDS {
@@ -44,7 +45,7 @@ pub async fn random_operations_agree_with_a_model(place: &dyn Place) {
                 18 if place.keeps() => {
                     drop(store);
                     store = place.open().await;
-                    // Whoever opened the store anew has to claim anew.
+                    // After the store was reopened, every writer has to claim its session again.
                     for (name, script) in &mut model.writers {
                         if !model.deleted.contains(name) {
                             script.epoch = store.claim(&script.session_id).await.unwrap();

@@ -1,4 +1,4 @@
-//! Claiming, appending, reading, blobs.
+//! Checks of claiming, appending, reading and blobs.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ fn checkpoint(label: impl Into<String>) -> AgentEvent {
     AgentEvent::Checkpoint { label: label.into(), message_id: None }
 }
 
-/// Also by the next one who opens the store.
-pub async fn what_was_appended_is_read_back_in_order(place: &dyn Place) {
+/// Also after the store was reopened.
+pub async fn appended_events_are_read_back_in_order(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("one")]).await;
@@ -34,8 +34,8 @@ pub async fn what_was_appended_is_read_back_in_order(place: &dyn Place) {
     }
 }
 
-/// And changes nothing.
-pub async fn an_append_at_the_wrong_place_is_refused(place: &dyn Place) {
+/// A rejected append changes nothing.
+pub async fn an_append_at_the_wrong_position_is_rejected(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, (0..3).map(|n| checkpoint(format!("c{n}")))).await;
@@ -72,8 +72,8 @@ pub async fn a_writer_that_was_replaced_is_fenced_off(place: &dyn Place) {
     new.check(&*store).await;
 }
 
-/// Its writer writes no more until it claims again; what it wrote is there.
-pub async fn a_released_session_refuses_its_old_writer_and_takes_a_new_one(place: &dyn Place) {
+/// Its writer cannot write until it claims the session again; its earlier events remain.
+pub async fn a_released_session_rejects_its_old_writer_and_accepts_a_new_one(place: &dyn Place) {
     let store = place.open().await;
     let mut old = Script::claim(&*store, "s", 1_000).await;
     old.write(&*store, [said("one")]).await;
@@ -90,7 +90,7 @@ pub async fn a_released_session_refuses_its_old_writer_and_takes_a_new_one(place
     new.check(&*store).await;
 }
 
-/// Neither that of a writer that was replaced nor that of a session that is not there.
+/// Neither the release of a replaced writer nor that of an unknown session has an effect.
 pub async fn a_release_of_another_claim_changes_nothing(place: &dyn Place) {
     let store = place.open().await;
     let old = Script::claim(&*store, "s", 1_000).await;
@@ -98,14 +98,14 @@ pub async fn a_release_of_another_claim_changes_nothing(place: &dyn Place) {
     store.release(&old.session_id, old.epoch).await.unwrap();
     new.write(&*store, [said("goes on")]).await;
     new.check(&*store).await;
-    let nobody = SessionId::from("nobody");
-    store.release(&nobody, old.epoch).await.unwrap();
-    assert_eq!(store.head(&nobody).await, Ok(0));
-    assert!(matches!(store.summary(&nobody).await, Err(StoreError::NotFound(_))));
+    let unknown = SessionId::from("unknown");
+    store.release(&unknown, old.epoch).await.unwrap();
+    assert_eq!(store.head(&unknown).await, Ok(0));
+    assert!(matches!(store.summary(&unknown).await, Err(StoreError::NotFound(_))));
 }
 
-/// And what it wrote is there.
-pub async fn of_writers_that_race_for_one_place_exactly_one_wins(place: &dyn Place) {
+/// The events of the winner are in the journal.
+pub async fn exactly_one_of_several_racing_writers_wins(place: &dyn Place) {
     let store = place.open().await;
     let first = Script::claim(&*store, "s", 1_000).await;
     let mut racers = Vec::new();
@@ -134,24 +134,24 @@ pub async fn of_writers_that_race_for_one_place_exactly_one_wins(place: &dyn Pla
     assert_eq!(won.len(), 20);
 }
 
-/// Reading it is no error: a listing may be older than a deletion.
-pub async fn a_session_nobody_claimed_is_empty_and_takes_nothing(place: &dyn Place) {
+/// Reading is not an error, because a listing may be older than a deletion.
+pub async fn an_unclaimed_session_is_empty_and_rejects_appends(place: &dyn Place) {
     let store = place.open().await;
-    let nobody = SessionId::from("nobody");
-    assert_eq!(store.head(&nobody).await, Ok(0));
-    assert_eq!(store.read(&nobody, 0, 10).await, Ok(Vec::new()));
-    assert_eq!(store.read_back(&nobody, 10, 10).await, Ok(Vec::new()));
-    assert!(matches!(store.summary(&nobody).await, Err(StoreError::NotFound(_))));
-    assert_eq!(store.snapshot(&nobody, u64::MAX).await, Ok(None));
-    let mut script = Script::claim(&*store, "somebody", 1_000).await;
+    let unknown = SessionId::from("unknown");
+    assert_eq!(store.head(&unknown).await, Ok(0));
+    assert_eq!(store.read(&unknown, 0, 10).await, Ok(Vec::new()));
+    assert_eq!(store.read_back(&unknown, 10, 10).await, Ok(Vec::new()));
+    assert!(matches!(store.summary(&unknown).await, Err(StoreError::NotFound(_))));
+    assert_eq!(store.snapshot(&unknown, u64::MAX).await, Ok(None));
+    let mut script = Script::claim(&*store, "claimed", 1_000).await;
     let events = script.make([said("hello")]);
-    let refused = store.append(Append::new(&nobody, script.epoch, 0, &events)).await;
+    let refused = store.append(Append::new(&unknown, script.epoch, 0, &events)).await;
     assert!(matches!(refused, Err(StoreError::NotFound(_))), "{refused:?}");
     assert_eq!(store.head(&script.session_id).await, Ok(0));
 }
 
-/// Fewer than asked for only at the ends.
-pub async fn a_journal_is_read_from_any_place_in_both_directions(place: &dyn Place) {
+/// Returns fewer events than the limit only at the ends.
+pub async fn a_journal_is_read_from_any_position_in_both_directions(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, (0..600).map(|n| checkpoint(format!("c{n}")))).await;
@@ -169,8 +169,8 @@ pub async fn a_journal_is_read_from_any_place_in_both_directions(place: &dyn Pla
     }
 }
 
-/// With readers between them.
-pub async fn sessions_written_beside_each_other_each_keep_their_order(place: &dyn Place) {
+/// With concurrent readers.
+pub async fn sessions_written_concurrently_keep_their_order(place: &dyn Place) {
     let store = place.open().await;
     let mut writers = Vec::new();
     for writer in 0..12_u64 {
@@ -192,8 +192,8 @@ pub async fn sessions_written_beside_each_other_each_keep_their_order(place: &dy
     }
 }
 
-/// Also by the next one who opens the store.
-pub async fn large_content_comes_back(place: &dyn Place) {
+/// Also after the store was reopened.
+pub async fn large_content_is_read_back(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let picture = "QUJD".repeat(200_000);
@@ -208,8 +208,8 @@ pub async fn large_content_comes_back(place: &dyn Place) {
     }
 }
 
-/// A journal of a newer version is kept as it is.
-pub async fn kinds_of_events_nobody_knows_come_back(place: &dyn Place) {
+/// A journal written by a newer version is preserved.
+pub async fn unknown_kinds_of_events_are_preserved(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let fields = serde_json::json!({"type": "FromTheFuture", "deep": {"$blobs": {"/x": "y"}, "n": 1.5e300, "list": [null]}});
@@ -217,7 +217,7 @@ pub async fn kinds_of_events_nobody_knows_come_back(place: &dyn Place) {
     script.check(&*store).await;
 }
 
-/// Once, whoever brings them.
+/// The same content is stored once.
 pub async fn blobs_are_kept_under_their_address(place: &dyn Place) {
     let store = place.open().await;
     let hash = store.put_blob(b"a picture").await.unwrap();
@@ -238,7 +238,7 @@ pub async fn blobs_are_kept_under_their_address(place: &dyn Place) {
     }
 }
 
-/// Slashes, dots, letters of all sizes, nothing at all.
+/// Slashes, dots, upper and lower case, and the empty id.
 pub async fn session_ids_may_be_anything(place: &dyn Place) {
     let store = place.open().await;
     let long = "x".repeat(300);
@@ -260,8 +260,8 @@ pub async fn session_ids_may_be_anything(place: &dyn Place) {
     assert_eq!(store.list(&Default::default()).await.unwrap().len(), ids.len());
 }
 
-/// And is never that of mere memory, unless the store forgets.
-pub async fn the_level_that_was_met_is_stated(place: &dyn Place) {
+/// It is never `Memory`, unless the store forgets.
+pub async fn an_append_reports_its_durability_level(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let events = script.make([said("hello")]);
@@ -269,8 +269,8 @@ pub async fn the_level_that_was_met_is_stated(place: &dyn Place) {
     assert_eq!(ack.durability == Durability::Memory, !place.keeps());
 }
 
-/// Also somebody who came too late to see it.
-pub async fn somebody_who_waits_is_told_that_a_journal_grew(place: &dyn Place) {
+/// Also a watcher that starts after the append.
+pub async fn a_watcher_is_notified_when_a_journal_grows(place: &dyn Place) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let id = script.session_id.clone();

@@ -1,7 +1,4 @@
-//! What can go wrong with an append, and plans that decide when it does.
-//!
-//! Owns the vocabulary of faults and the two ready-made plans, a list and a seed. Applying a fault is the store's
-//! business.
+//! The faults of an append, and plans that decide when they happen: a list or a seed. The store applies them.
 
 use std::time::Duration;
 
@@ -15,109 +12,109 @@ use crate::random::Seeded;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// It works.
+    /// It succeeds.
     #[default]
     None,
-    /// It fails and nothing was written.
+    /// It fails without writing anything.
     Refuse,
     /// It fails although everything was written: the acknowledgement was lost.
     Ambiguous,
-    /// It fails after so many events of the batch were written.
+    /// It fails after this many events of the batch were written.
     Torn {
-        /// Events that are there afterwards; the whole batch at most.
+        /// Number of events written, at most the whole batch.
         written: usize,
     },
-    /// The process dies after so many events of the batch were written: the append never completes, and neither does
-    /// anything else until [`super::FaultyStore::reopen`].
+    /// The process dies after this many events of the batch were written: neither the append nor any other
+    /// operation completes until [`super::FaultyStore::reopen`].
     Crash {
-        /// Events that are there afterwards; the whole batch at most.
+        /// Number of events written, at most the whole batch.
         written: usize,
     },
     /// Another writer claims the session first, so this one is fenced off.
     Fence,
-    /// Everything is written at once and acknowledged only after a while.
+    /// Everything is written at once, but acknowledged only after a delay.
     Late(Duration),
-    /// Nothing happens for a while, then the other fault does.
+    /// After a delay, the other fault happens.
     Delayed(Duration, Box<Fault>),
 }
 
-/// What happens to a call that is not an append.
+/// What happens to an operation that is not an append.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trouble {
-    /// It works.
+    /// It succeeds.
     #[default]
     None,
     /// It fails.
     Unavailable,
-    /// It works after a while.
+    /// It succeeds after a delay.
     Delayed(Duration),
     /// The process dies, as with [`Fault::Crash`].
     Crash,
 }
 
-/// A call that is not an append.
+/// An operation that is not an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Becoming the writer.
+    /// Claiming a session.
     Claim,
-    /// Giving a claim up.
+    /// Releasing a claim.
     Release,
     /// Reading events.
     Read,
-    /// Asking for the number of events.
+    /// Reading the number of events.
     Head,
-    /// Keeping or finding a snapshot.
+    /// Storing or reading a snapshot.
     Snapshot,
-    /// Keeping or reading a blob.
+    /// Storing or reading a blob.
     Blob,
 }
 
-/// An append, as a plan sees it.
+/// Information about an append for a plan.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct AppendInfo<'a> {
-    /// Appends this store saw before, refused ones included.
+    /// Number of earlier appends to this store, including refused ones.
     pub index: u64,
-    /// The journal.
+    /// The session.
     pub session_id: &'a SessionId,
-    /// The writer.
+    /// The writer's epoch.
     pub epoch: Epoch,
-    /// Where the batch is to go.
+    /// Position at which the batch is to be written.
     pub expected_seq: u64,
     /// The batch.
     pub events: &'a [Event],
 }
 
-/// Decides about every append.
+/// Decides the fault of every append.
 pub type AppendPlan = Box<dyn FnMut(&AppendInfo<'_>) -> Fault + Send>;
-/// Decides about every other call.
+/// Decides the trouble of every other operation.
 pub type TroublePlan = Box<dyn FnMut(Operation) -> Trouble + Send>;
 
-/// How often which fault happens, in percent of all appends. What is left over works.
+/// Frequency of each fault, in percent of all appends. The rest succeeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultRates {
     /// [`Fault::Refuse`].
     pub refuse: u8,
     /// [`Fault::Ambiguous`].
     pub ambiguous: u8,
-    /// [`Fault::Torn`], at a random place.
+    /// [`Fault::Torn`], at a random position.
     pub torn: u8,
-    /// [`Fault::Crash`], at a random place.
+    /// [`Fault::Crash`], at a random position.
     pub crash: u8,
     /// [`Fault::Fence`].
     pub fence: u8,
     /// [`Fault::Late`].
     pub late: u8,
-    /// [`Fault::Delayed`], then working.
+    /// [`Fault::Delayed`], then success.
     pub delayed: u8,
-    /// The longest delay.
+    /// The maximum delay.
     pub max_delay: Duration,
 }
 
 impl FaultRates {
-    /// The fault of one append.
+    /// Draws the fault of one append.
     pub fn draw(&self, random: &mut Seeded, batch: usize) -> Fault {
         // Always three draws, so that changing one rate does not reshuffle everything after it.
         let (mut roll, place) = (random.below(100), random.index(batch + 1));

@@ -1,4 +1,5 @@
-//! Tests of the faulty store: each fault leaves behind what it says, and the contract holds otherwise.
+//! Tests of the faulty store: each fault has the effect that it describes, and otherwise the contract is
+//! fulfilled.
 
 use lariat_core::event::{AgentEvent, FORMAT_VERSION, LoopConfigSnapshot, LoopStart, MessageRef, QueueKind};
 use lariat_core::id::{EventId, LoopId};
@@ -52,16 +53,16 @@ impl Bench {
         block_on(&self.clock, self.store.append(Append::new(&session, self.epoch, at, &batch)))
     }
 
-    fn counts(&self) -> (usize, usize) {
+    fn lengths(&self) -> (usize, usize) {
         (self.store.survivors(&session()).len(), self.store.acknowledged(&session()).len())
     }
 }
 
 #[test]
-fn without_faults_everything_is_there_and_acknowledged() {
+fn without_faults_everything_is_stored_and_acknowledged() {
     let bench = bench([]);
     assert_eq!(bench.append(2, 3).unwrap().unwrap().next_seq, 5);
-    assert_eq!(bench.counts(), (5, 5));
+    assert_eq!(bench.lengths(), (5, 5));
     let read = block_on(&bench.clock, bench.store.read(&session(), 1, 2)).unwrap().unwrap();
     assert_eq!(read.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2]);
     assert!(Arc::ptr_eq(&read[0], &bench.store.survivors(&session())[1]), "events survive as themselves");
@@ -72,7 +73,7 @@ fn without_faults_everything_is_there_and_acknowledged() {
 }
 
 #[test]
-fn a_failed_append_leaves_what_its_fault_says_and_is_never_acknowledged() {
+fn a_failed_append_has_the_effect_of_its_fault_and_is_never_acknowledged() {
     let cases = [
         (Fault::Refuse, 2),
         (Fault::Ambiguous, 5),
@@ -84,29 +85,29 @@ fn a_failed_append_leaves_what_its_fault_says_and_is_never_acknowledged() {
         let bench = bench([fault.clone()]);
         let answer = bench.append(2, 3).unwrap();
         assert!(matches!(&answer, Err(StoreError::Unavailable(_))), "{fault:?}: {answer:?}");
-        assert_eq!(bench.counts(), (survivors, 2), "{fault:?}");
+        assert_eq!(bench.lengths(), (survivors, 2), "{fault:?}");
         assert_eq!(bench.store.injected(), [(1, fault)]);
     }
 }
 
 #[test]
-fn an_acknowledgement_counts_for_everything_before_it() {
+fn an_acknowledgement_includes_everything_before_it() {
     let bench = bench([Fault::Torn { written: 1 }]);
     bench.append(2, 3).unwrap().unwrap_err();
-    assert_eq!(bench.counts(), (3, 2));
+    assert_eq!(bench.lengths(), (3, 2));
     bench.append(3, 2).unwrap().unwrap();
-    assert_eq!(bench.counts(), (5, 5));
+    assert_eq!(bench.lengths(), (5, 5));
     let seqs: Vec<u64> = bench.store.acknowledged(&session()).iter().map(|event| event.seq).collect();
     assert_eq!(seqs, [0, 1, 2, 3, 4]);
 }
 
 #[test]
-fn after_a_crash_nothing_completes_until_the_store_is_opened_again() {
+fn after_a_crash_nothing_completes_until_the_store_is_reopened() {
     for written in 0..=3 {
         let bench = bench([Fault::Crash { written }]);
         assert_eq!(bench.append(2, 3), Err(Halt::Stalled));
         assert!(bench.store.crashed());
-        assert_eq!(bench.counts(), (2 + written, 2));
+        assert_eq!(bench.lengths(), (2 + written, 2));
         assert_eq!(bench.append(2 + written as u64, 1), Err(Halt::Stalled), "the process is dead");
         assert_eq!(block_on(&bench.clock, bench.store.head(&session())), Err(Halt::Stalled));
         bench.store.reopen();
@@ -116,7 +117,7 @@ fn after_a_crash_nothing_completes_until_the_store_is_opened_again() {
 }
 
 #[test]
-fn what_waits_when_the_process_dies_never_completes() {
+fn operations_pending_at_a_crash_never_complete() {
     let bench =
         bench([Fault::Late(Duration::from_secs(1)), Fault::Delayed(Duration::from_secs(1), Box::default())]);
     let session = session();
@@ -136,7 +137,7 @@ fn what_waits_when_the_process_dies_never_completes() {
     bench.store.reopen();
     assert_eq!(executor.run(100), Err(Halt::Stalled));
     assert_eq!(answers.get(), 0);
-    assert_eq!(bench.counts(), (3, 2), "the late one was written, the delayed one was not");
+    assert_eq!(bench.lengths(), (3, 2), "the late one was written, the delayed one was not");
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn late_and_delayed_appends_take_virtual_time() {
     assert_eq!(bench.clock.now().since(EPOCH), Duration::from_secs(2));
     bench.append(3, 1).unwrap().unwrap_err();
     assert_eq!(bench.clock.now().since(EPOCH), Duration::from_secs(7));
-    assert_eq!(bench.counts(), (3, 3));
+    assert_eq!(bench.lengths(), (3, 3));
 }
 
 #[test]
@@ -159,7 +160,7 @@ fn a_stale_writer_writes_nothing() {
     let bench = Bench { epoch: newer, ..bench };
     let fenced = bench.append(2, 1).unwrap();
     assert_eq!(fenced, Err(StoreError::Fenced { current: bench.store.epoch(&session()) }));
-    assert_eq!(bench.counts(), (2, 2));
+    assert_eq!(bench.lengths(), (2, 2));
 }
 
 #[test]
@@ -174,11 +175,11 @@ fn a_writer_that_is_fenced_while_its_append_is_delayed_writes_nothing() {
     executor.step();
     block_on(&VirtualClock::new(), bench.store.claim(&session)).unwrap().unwrap();
     assert_eq!(executor.run(10), Ok(()));
-    assert_eq!(bench.counts(), (2, 2));
+    assert_eq!(bench.lengths(), (2, 2));
 }
 
 #[test]
-fn wrong_positions_and_unknown_sessions_are_refused() {
+fn wrong_positions_and_unknown_sessions_are_rejected() {
     let bench = bench([]);
     assert_eq!(bench.append(1, 1).unwrap(), Err(StoreError::Conflict { expected: 1, actual: 2 }));
     assert_eq!(bench.store.misuses(), [], "a writer may be wrong about where the journal is");
@@ -191,7 +192,7 @@ fn wrong_positions_and_unknown_sessions_are_refused() {
 }
 
 #[test]
-fn misplaced_and_live_events_are_refused_and_noted() {
+fn misplaced_and_live_events_are_rejected_and_recorded() {
     let bench = bench([]);
     let session = session();
     let misplaced = events(7, 1);
@@ -204,11 +205,11 @@ fn misplaced_and_live_events_are_refused_and_noted() {
         bench.store.misuses(),
         [Misuse::Misplaced { position: 2, seq: 7 }, Misuse::Live { position: 2 }]
     );
-    assert_eq!(bench.counts(), (2, 2));
+    assert_eq!(bench.lengths(), (2, 2));
 }
 
 #[test]
-fn through_json_events_come_back_equal_but_made_anew() {
+fn through_json_events_are_equal_but_not_the_same_objects() {
     let clock = VirtualClock::new();
     let store = FaultyStore::new(clock.shared()).through_json();
     let session = session();
@@ -224,8 +225,8 @@ fn through_json_events_come_back_equal_but_made_anew() {
 }
 
 #[test]
-fn through_json_an_event_that_does_not_come_back_as_itself_is_damage() {
-    // Of a known kind, but without its fields; and a number that JSON does not have.
+fn through_json_an_event_that_changes_is_reported_as_damage() {
+    // An event of a known kind without its fields, and a number that JSON cannot represent.
     let fields = serde_json::json!({"type": "Checkpoint"}).as_object().cloned().unwrap();
     let mut config = LoopConfigSnapshot::default();
     config.temperature = Some(f32::INFINITY);
@@ -243,7 +244,7 @@ fn through_json_an_event_that_does_not_come_back_as_itself_is_damage() {
 }
 
 #[test]
-fn other_calls_fail_wait_or_crash_as_planned() {
+fn other_operations_fail_wait_or_crash_as_planned() {
     let clock = VirtualClock::new();
     let mut troubles = vec![Trouble::Crash, Trouble::Delayed(Duration::from_secs(3)), Trouble::Unavailable];
     let store = FaultyStore::new(clock.shared()).with_trouble(move |_| troubles.pop().unwrap_or_default());
@@ -255,7 +256,7 @@ fn other_calls_fail_wait_or_crash_as_planned() {
 }
 
 #[test]
-fn a_seed_repeats_its_faults_and_rates_are_met() {
+fn equal_seeds_give_equal_faults_and_rates_are_met() {
     let rates = FaultRates {
         refuse: 10,
         torn: 20,
@@ -276,7 +277,7 @@ fn a_seed_repeats_its_faults_and_rates_are_met() {
     assert!((160..240).contains(&count(|fault| matches!(fault, Fault::Torn { .. }))));
     assert!((550..650).contains(&count(|fault| *fault == Fault::None)));
     for written in 0..=4 {
-        assert!(faults.contains(&Fault::Torn { written }), "every place is torn at");
+        assert!(faults.contains(&Fault::Torn { written }), "batches should be torn at every position");
     }
     assert!(faults.iter().all(|fault| !matches!(fault, Fault::Late(delay) if delay.as_millis() > 9)));
 }
@@ -290,7 +291,7 @@ fn a_healed_store_works() {
 }
 
 #[test]
-fn blobs_come_back() {
+fn blobs_are_read_back() {
     let bench = bench([]);
     let hash = block_on(&bench.clock, bench.store.put_blob(b"bytes")).unwrap().unwrap();
     assert_eq!(block_on(&bench.clock, bench.store.blob(&hash)).unwrap(), Ok(b"bytes".to_vec()));

@@ -1,8 +1,8 @@
-//! Strictness that costs the same on turn ten and on turn ten thousand.
+//! Validates successive requests at a cost that does not grow with the conversation.
 //!
-//! Owns the memory of what was judged before. A request that only adds to the last one is judged by what it adds;
-//! any other (compacted, forked, rewound, of another session) is judged from its start.
-//! Invariant: the answer is the one [`super::strict::validate`] would give.
+//! Remembers what it validated before. If a request only adds to the last one, it validates what was added;
+//! any other request (compacted, forked, rewound, of another session) is validated from the start.
+//! Invariant: the result equals that of [`super::strict::validate`].
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use lariat_core::model::StreamConfig;
 use lariat_core::tool::ToolDefinition;
 use lariat_core::transcript::Window;
 
-use super::strict::{Judge, Violation, validate_tools};
+use super::strict::{Validation, Violation, validate_tools};
 
 /// Validates the successive requests of one conversation.
 #[derive(Debug, Default)]
 pub struct StrictChecker {
-    judge: Judge,
+    validation: Validation,
     seen: Window,
-    /// Held, not only compared: a freed list could come back at the same address with other tools.
+    /// Kept alive, not only compared: a new list could be allocated at the address of a freed one.
     tools: Option<Arc<[ToolDefinition]>>,
     tool_violations: Vec<Violation>,
     judged: u64,
 }
 
 impl StrictChecker {
-    /// A checker that has seen nothing.
+    /// Creates a checker without history.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Everything an API would reject in a request.
+    /// Everything that an API would reject in a request.
     pub fn check(&mut self, request: &StreamConfig) -> Vec<Violation> {
         if !self.tools.as_ref().is_some_and(|tools| Arc::ptr_eq(tools, &request.tools)) {
             self.tool_violations = validate_tools(&request.tools);
@@ -41,32 +41,32 @@ impl StrictChecker {
         violations
     }
 
-    /// Everything an API would reject in a conversation.
+    /// Everything that an API would reject in a conversation.
     pub fn check_window(&mut self, window: &Window) -> Vec<Violation> {
         let fresh = match self.added(window) {
             Some(added) => added,
             None => {
-                self.judge = Judge::default();
+                self.validation = Validation::default();
                 window.iter().collect()
             }
         };
         self.judged += fresh.len() as u64;
-        fresh.iter().filter_map(|message| message.as_llm()).for_each(|message| self.judge.hear(message));
+        fresh.iter().filter_map(|message| message.as_llm()).for_each(|message| self.validation.add(message));
         self.seen = window.clone();
-        self.judge.verdict()
+        self.validation.verdict()
     }
 
-    /// Messages looked at so far; grows with what is new, not with the conversation.
+    /// Number of messages validated so far; grows with what is new, not with the conversation.
     pub const fn judged(&self) -> u64 {
         self.judged
     }
 
-    /// What a window has after everything seen before; `None` when it is not a continuation of that.
+    /// The messages that a window adds to the last one; `None` if it does not continue the last one.
     fn added<'a>(&self, window: &'a Window) -> Option<Vec<&'a SharedMessage>> {
         let count = window.len().checked_sub(self.seen.len())?;
         let unshared = window.len() - self.seen.shared_prefix(window);
         let mut newest: Vec<&SharedMessage> = window.iter_back().take(unshared).collect();
-        // Behind the shared chunks: the same messages, one by one.
+        // After the shared chunks, compare message by message.
         let known = newest.get(count..)?;
         let same = self.seen.iter_back().zip(known).all(|(old, new)| Arc::ptr_eq(old, new));
         newest.truncate(count);

@@ -1,4 +1,4 @@
-//! Tests of the incremental checker: the same answers as from scratch, for the price of what is new.
+//! Tests of the incremental checker: the same results as a full validation, at the cost of what is new.
 
 use lariat_core::content::Content;
 use lariat_core::event::CompactionEdit;
@@ -31,7 +31,7 @@ fn reply(content: Content, stop_reason: StopReason) -> Message {
     })
 }
 
-/// A reply without calls: the one thing a transcript holds that a model cannot be asked to answer.
+/// A reply without tool calls: a transcript may contain it, but a request must not end with it.
 fn say(transcript: &mut Transcript) {
     transcript.push_exchange(shared(reply(Content::text("done"), StopReason::Stop)), Vec::new()).unwrap();
 }
@@ -55,7 +55,7 @@ fn started() -> Transcript {
 }
 
 #[test]
-fn a_growing_conversation_is_judged_by_what_is_new() {
+fn a_growing_conversation_is_validated_incrementally() {
     let (mut transcript, mut checker) = (started(), StrictChecker::new());
     for turn in 0..1_000 {
         exchange(&mut transcript, &format!("c{turn}"));
@@ -67,11 +67,11 @@ fn a_growing_conversation_is_judged_by_what_is_new() {
 }
 
 #[test]
-fn a_rewritten_conversation_is_judged_from_its_start() {
+fn a_rewritten_conversation_is_validated_from_its_start() {
     let (mut transcript, mut checker) = (started(), StrictChecker::new());
     (0..100).for_each(|turn| exchange(&mut transcript, &format!("c{turn}")));
     checker.check_window(&transcript.window());
-    // Ids are nil here, so the edit reaches from the first message to the last.
+    // All ids are nil here, so the edit covers everything from the first message to the last.
     let (first, summary) = (MessageId::default(), Arc::new(AgentMessage::user("what was said before")));
     let edit = CompactionEdit::Summarise { first, last: first, summary };
     let compacted = transcript.overlaid(&[edit]).unwrap();
@@ -82,12 +82,12 @@ fn a_rewritten_conversation_is_judged_from_its_start() {
 }
 
 #[test]
-fn a_shorter_or_different_conversation_is_not_taken_for_a_continuation() {
+fn a_shorter_or_different_conversation_is_not_a_continuation() {
     let (mut long, mut checker) = (started(), StrictChecker::new());
     let mut other = long.clone();
     exchange(&mut long, "c0");
     checker.check_window(&long.window());
-    // Reuses the id in a conversation of its own: fine there, a duplicate if it were taken for a continuation.
+    // Reuses the id in another conversation: valid there, a duplicate if treated as a continuation.
     exchange(&mut other, "c0");
     exchange(&mut other, "c1");
     assert_eq!(checker.check_window(&other.window()), []);
@@ -95,7 +95,7 @@ fn a_shorter_or_different_conversation_is_not_taken_for_a_continuation() {
 }
 
 #[test]
-fn a_conversation_that_ends_in_a_reply_is_refused_until_somebody_speaks() {
+fn a_conversation_that_ends_in_a_reply_is_rejected_until_the_user_continues() {
     let (mut transcript, mut checker) = (started(), StrictChecker::new());
     say(&mut transcript);
     let bad = Violation { at: 1, kind: ViolationKind::EndsInReply };
@@ -106,7 +106,7 @@ fn a_conversation_that_ends_in_a_reply_is_refused_until_somebody_speaks() {
 }
 
 #[test]
-fn tools_are_judged_again_when_they_change() {
+fn tools_are_validated_again_when_they_change() {
     let mut checker = StrictChecker::new();
     let tool =
         |name: &str| ToolDefinition { name: name.into(), description: String::new(), parameters: json!({}) };
@@ -120,7 +120,7 @@ fn tools_are_judged_again_when_they_change() {
 }
 
 #[test]
-fn the_answers_are_those_of_the_validator_whatever_the_history() {
+fn results_equal_those_of_the_validator_for_any_history() {
     for seed in 0..200 {
         let mut random = Seeded::new(seed);
         let mut checker = StrictChecker::new();

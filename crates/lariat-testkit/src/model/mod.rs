@@ -1,7 +1,7 @@
-//! A model that follows a script and is as picky as the real ones.
+//! A scripted model that is as strict as real ones.
 //!
-//! [`Reply`] says what one request is answered with, [`ScriptedModel`] plays replies, [`strict`] knows what APIs
-//! reject. Owns no wire format: this is the model behind the core's contract, not behind HTTP.
+//! [`Reply`] describes the reply to one request, [`ScriptedModel`] plays replies, [`strict`] knows what APIs
+//! reject. This is a model behind the core's trait, not behind HTTP, so it has no wire format.
 
 mod checker;
 mod reply;

@@ -1,7 +1,7 @@
-//! What one request is answered with: a list of steps that reads like the reply it makes.
+//! The script of one reply: a list of steps that reads like the reply it makes. `stream` plays it.
 //!
-//! Owns the vocabulary of scripts and the numbering of blocks. Playing it is the stream's business.
-//! Invariant: a reply ends exactly one way, with `Done`, with an error, silently, or never.
+//! Invariant: a reply ends in exactly one way, with `Done`, with an error, by the end of the stream, or
+//! never.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 use serde_json::Value;
 
-/// What a reply reports when its script does not say: ten tokens read, five written.
+/// The usage that a reply reports by default: ten input tokens, five output tokens.
 pub const DEFAULT_USAGE: Usage = Usage::new(10, 5);
 
-/// A scripted answer to one request.
+/// A scripted reply to one request.
 ///
 /// ```
 /// use lariat_core::message::StopReason;
@@ -42,14 +42,14 @@ pub struct Reply {
     blocks: usize,
 }
 
-/// Whether the service accepts the request before it does anything else.
+/// Whether the provider accepts the request before anything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
     Start,
     Nothing,
 }
 
-/// How a stream ends when its steps are played.
+/// How a stream ends after its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Done,
@@ -74,7 +74,7 @@ pub(super) enum Action {
 }
 
 impl Reply {
-    /// A reply without content: `Start`, `Done`. Real models do that.
+    /// A reply without content: `Start`, `Done`. Real models do this.
     pub const fn empty() -> Self {
         Self {
             opens: Opening::Start,
@@ -111,12 +111,12 @@ impl Reply {
         calls.into_iter().fold(Self::empty(), |reply, (id, name, args)| reply.then_call(id, name, args))
     }
 
-    /// The request fails before anything arrives, as with an HTTP error status.
+    /// Makes the request fail before anything arrives, like an HTTP error status.
     pub fn error(error: ProviderError) -> Self {
         Self { opens: Opening::Nothing, ..Self::empty() }.then_fail(error)
     }
 
-    /// The request is never answered, not even by a first byte.
+    /// Never responds to the request, not even with a first byte.
     pub fn stall_forever() -> Self {
         Self { opens: Opening::Nothing, ..Self::empty() }.then_stall()
     }
@@ -143,19 +143,19 @@ impl Reply {
         self.block([StreamEvent::ToolCallEnd { index, call }])
     }
 
-    /// Adds a block of another kind, complete.
+    /// Adds a complete block of another kind.
     pub fn then_block(self, content: Content) -> Self {
         let index = self.blocks;
         self.block([StreamEvent::Block { index, content }])
     }
 
-    /// Adds any event as it is, also one that no decent provider would send.
+    /// Adds any event, even one that no valid provider would send.
     pub fn then_event(mut self, event: StreamEvent) -> Self {
         self.steps.push(Action::Emit(event));
         self
     }
 
-    /// Waits on the model's clock for a while.
+    /// Waits on the model's clock for this duration.
     pub fn then_wait(mut self, duration: Duration) -> Self {
         self.steps.push(Action::Wait(duration));
         self
@@ -167,7 +167,7 @@ impl Reply {
         self
     }
 
-    /// Says nothing any more, and does not end either.
+    /// Sends nothing more, and does not end the stream.
     pub fn then_stall(mut self) -> Self {
         self.steps.push(Action::Stall);
         self
@@ -179,31 +179,32 @@ impl Reply {
         self
     }
 
-    /// The stream ends without `Done`, as a closed connection does.
+    /// Ends the stream without `Done`, like a closed connection.
     pub const fn cut(mut self) -> Self {
         self.ending = Ending::Silence;
         self
     }
 
-    /// Why the model stopped. Otherwise `ToolUse` for a reply with calls, `Stop` for one without.
+    /// Sets the stop reason. The default is `ToolUse` for a reply with tool calls, otherwise `Stop`.
     pub const fn stop(mut self, reason: StopReason) -> Self {
         self.stop_reason = Some(reason);
         self
     }
 
-    /// What the reply used.
+    /// Sets the usage that the reply reports.
     pub const fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
         self
     }
 
-    /// The stream goes on although it is cancelled.
+    /// Continues the stream even if it is cancelled.
     pub const fn ignoring_cancel(mut self) -> Self {
         self.on_cancel = OnCancel::Ignore;
         self
     }
 
-    /// Delivers text and reasoning in pieces of so many characters, and arguments of calls as they would arrive.
+    /// Delivers text and reasoning in chunks of this many characters, and tool call arguments in fragments,
+    /// as a provider does.
     pub fn split(mut self, characters: usize) -> Self {
         let mut steps = Vec::with_capacity(self.steps.len());
         for step in self.steps {
@@ -250,7 +251,7 @@ impl Reply {
     }
 }
 
-/// A text cut into pieces, never inside a character.
+/// Splits a text into chunks, never inside a character.
 fn pieces(text: &str, characters: usize) -> impl Iterator<Item = String> {
     let mut rest = text.chars();
     std::iter::from_fn(move || {

@@ -1,8 +1,8 @@
 //! A model that plays a script and rejects what real APIs reject.
 //!
-//! Owns the script, the count of requests and the log of violations. A violating request is answered with an error,
-//! as an API answers with HTTP 400, and does not use up a reply of the script.
-//! Invariant: the same requests get the same replies, and every request is judged before it is answered.
+//! It responds to an invalid request with an error, as an API does with HTTP 400, without consuming a reply
+//! of the script.
+//! Invariant: the same requests get the same replies, and every request is validated before the reply.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,10 +14,10 @@ use lariat_core::model::{ModelConfig, ModelStream, ProviderError, StreamConfig, 
 
 use super::checker::StrictChecker;
 use super::reply::Reply;
-use super::stream::{Pacing, ReplyStream, Setting};
+use super::stream::{Pacing, ReplyStream, StreamContext};
 use super::strict::Violation;
 
-/// What a scripted model says when its script is over.
+/// The model's reply after the end of its script.
 const FINAL_WORDS: &str = "done";
 
 /// A violation and the request it was found in.
@@ -62,17 +62,18 @@ struct State {
     requests: usize,
     checker: StrictChecker,
     breaches: Vec<Breach>,
-    /// The requests themselves, when they are recorded.
+    /// The requests themselves, if recording is enabled.
     recorded: Option<Vec<StreamConfig>>,
 }
 
 impl ScriptedModel {
-    /// A model that gives these replies in order.
+    /// Creates a model that gives these replies in order.
     pub fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
         Self::of(Script::List(replies.into_iter().collect()))
     }
 
-    /// A model that asks a function for every reply: index of the request from 0, and the request.
+    /// Creates a model that calls a function for every reply, with the index of the request from 0 and the
+    /// request.
     pub fn from_fn(script: impl FnMut(usize, &StreamConfig) -> Reply + Send + 'static) -> Self {
         Self::of(Script::Function(Box::new(script)))
     }
@@ -94,7 +95,7 @@ impl ScriptedModel {
         }
     }
 
-    /// Gives the clock that waiting replies wait on.
+    /// Sets the clock for replies that wait.
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
@@ -106,40 +107,40 @@ impl ScriptedModel {
         self
     }
 
-    /// Replaces what is answered when the script is over.
+    /// Replaces the reply after the end of the script.
     pub fn with_finale(mut self, reply: Reply) -> Self {
         self.finale = reply;
         self
     }
 
-    /// Makes the reader wait once before every event.
+    /// Returns `Pending` once before every event.
     pub const fn yielding(mut self) -> Self {
         self.pacing = Pacing::Yielding;
         self
     }
 
-    /// Keeps every request, for [`Self::recorded`].
+    /// Records every request, for [`Self::recorded`].
     pub fn recording(self) -> Self {
         self.lock().recorded = Some(Vec::new());
         self
     }
 
-    /// Number of requests so far, rejected ones included.
+    /// Number of requests so far, including rejected ones.
     pub fn requests(&self) -> usize {
         self.lock().requests
     }
 
-    /// The requests so far, when they are recorded.
+    /// The requests so far, if recording is enabled.
     pub fn recorded(&self) -> Vec<StreamConfig> {
         self.lock().recorded.clone().unwrap_or_default()
     }
 
-    /// Everything a real API would have rejected.
+    /// Everything that a real API would have rejected.
     pub fn violations(&self) -> Vec<Breach> {
         self.lock().breaches.clone()
     }
 
-    /// Adds replies at the end of a script; a function-style script stays as it is.
+    /// Appends replies to the script; has no effect on a function.
     pub fn extend(&self, replies: impl IntoIterator<Item = Reply>) {
         if let Script::List(list) = &mut self.lock().script {
             list.extend(replies);
@@ -183,11 +184,11 @@ impl StreamProvider for ScriptedModel {
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
         let model = Arc::clone(&request.model_config);
         let reply = self.answer(request);
-        let setting = Setting { clock: self.clock.clone(), cancel, pacing: self.pacing };
+        let setting = StreamContext { clock: self.clock.clone(), cancel, pacing: self.pacing };
         Box::pin(ReplyStream::new(reply, &model.id, setting))
     }
 
-    /// Replies cost what the script says.
+    /// Replies report the cost that the script says.
     fn reports_cost(&self, _: &ModelConfig) -> bool {
         true
     }

@@ -1,4 +1,5 @@
-//! Tests of the scripted model: what scripts deliver, how they wait, fail and end, and that violations are answered.
+//! Tests of the scripted model: what scripts deliver, how they wait, fail and end, and how violations are
+//! rejected.
 
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -55,7 +56,7 @@ fn poll(stream: &mut ModelStream) -> Poll<Option<Result<StreamEvent, ProviderErr
 }
 
 #[test]
-fn replies_are_played_in_order_and_then_the_finale() {
+fn replies_are_played_in_order_and_then_the_final_reply() {
     let model = ScriptedModel::new([Reply::text("one"), Reply::text("two")]).with_finale(Reply::text("bye"));
     for expected in ["one", "two", "bye", "bye"] {
         assert_eq!(play(&model), [start(), text(0, expected), done(StopReason::Stop)]);
@@ -141,7 +142,7 @@ fn a_waiting_reply_takes_virtual_time() {
 }
 
 #[test]
-fn a_script_that_waits_without_a_clock_says_so() {
+fn a_script_that_waits_without_a_clock_fails_with_a_clear_error() {
     let items = play(&ScriptedModel::new([Reply::empty().then_wait(Duration::from_secs(1))]));
     assert!(matches!(&items[1], Err(ProviderError::Other(detail)) if detail.message.contains("with_clock")));
 }
@@ -203,7 +204,7 @@ fn a_function_sees_the_index_and_the_request() {
 }
 
 #[test]
-fn a_violating_request_is_answered_like_http_400_and_uses_up_no_reply() {
+fn an_invalid_request_fails_like_http_400_and_consumes_no_reply() {
     let model = ScriptedModel::new([Reply::text("one")]).recording();
     let mut transcript = transcript();
     let reply = Message::Assistant(AssistantMessage {

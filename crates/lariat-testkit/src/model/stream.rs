@@ -1,7 +1,7 @@
-//! Playing a reply: one step per poll, nothing allocated on the way.
+//! Plays a reply: one step per poll, without allocations.
 //!
-//! Owns where in a reply the stream stands, and waiting: for the clock, forever, or for one extra poll between events.
-//! Invariant: nothing follows an error or an end.
+//! Waits for the clock, forever, or for one extra poll between events. Invariant: nothing follows an error or
+//! an end.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,25 +19,25 @@ use super::reply::{Action, Ending, OnCancel, Opening, Reply};
 
 type Item = Result<StreamEvent, ProviderError>;
 
-/// Whether a stream makes its reader wait for every event.
+/// Whether a stream returns `Pending` before every event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pacing {
-    /// Every event is ready when it is asked for.
+    /// Every event is ready at once.
     Ready,
     /// Pending once before every event.
     Yielding,
 }
 
-/// What a stream has of its surroundings.
-pub(super) struct Setting {
+/// What a stream needs from the model and the request.
+pub(super) struct StreamContext {
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) cancel: CancellationToken,
     pub(super) pacing: Pacing,
 }
 
-/// A reply on its way.
+/// A reply being played.
 pub(super) struct ReplyStream {
-    setting: Setting,
+    setting: StreamContext,
     on_cancel: OnCancel,
     start: Option<StreamEvent>,
     steps: std::vec::IntoIter<Action>,
@@ -55,7 +55,7 @@ enum Waiting {
 }
 
 impl ReplyStream {
-    pub(super) fn new(reply: Reply, model: &str, setting: Setting) -> Self {
+    pub(super) fn new(reply: Reply, model: &str, setting: StreamContext) -> Self {
         let start = (reply.opens == Opening::Start).then(|| StreamEvent::Start { model: model.to_owned() });
         let done = (reply.ending == Ending::Done).then(|| reply.done());
         Self {
@@ -76,7 +76,7 @@ impl ReplyStream {
         Poll::Ready(Some(Err(error)))
     }
 
-    /// Waits, and is woken by a cancellation too.
+    /// Waits until the condition is met or the request is cancelled.
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let waited = match &mut self.waiting {
             Waiting::No => return Poll::Ready(()),
@@ -87,7 +87,7 @@ impl ReplyStream {
             self.waiting = Waiting::No;
         } else if self.on_cancel == OnCancel::Stop {
             let cancelled = self.cancelled.get_or_insert_with(|| self.setting.cancel.cancelled());
-            // For the waker only; the flag itself is looked at after every wait.
+            // Only registers the waker; the flag itself is checked after every wait.
             let _ = Pin::new(cancelled).poll(context);
         }
         waited
@@ -124,7 +124,8 @@ impl Stream for ReplyStream {
         }
         loop {
             let waiting = this.wait(context).is_pending();
-            // After the wait registered itself, so that a cancellation in between is not missed.
+            // Checked after the wait has registered its waker, so that a cancellation in between is not
+            // missed.
             if this.on_cancel == OnCancel::Stop && this.setting.cancel.is_cancelled() {
                 return this.end(ProviderError::Cancelled);
             }

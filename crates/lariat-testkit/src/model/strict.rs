@@ -1,9 +1,10 @@
-//! What real model APIs reject, as one list of violations.
+//! Lists everything in a request that real model APIs reject.
 //!
-//! Looks at the messages alone and shares no code with the core's `Transcript`, which promises that none of this can
-//! happen: a mistake there must not hide itself here. Covers what every API has in common; what a single protocol
-//! rejects belongs to that protocol's own validator.
-//! Invariant: a conversation is judged message by message, so that judging it in parts gives the same list.
+//! Examines the messages alone and shares no code with the core's `Transcript`, which guarantees that none of
+//! this can happen: an error there must not hide itself here. Covers what all APIs have in common; each
+//! protocol has its own validator for the rest.
+//! Invariant: a conversation is validated message by message, so that validating it in parts gives the same
+//! list.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -14,10 +15,10 @@ use lariat_core::message::{AssistantMessage, Message, StopReason, ToolResultMess
 use lariat_core::tool::ToolDefinition;
 use lariat_core::transcript::Window;
 
-/// Something an API answers with HTTP 400.
+/// A defect for which an API responds with HTTP 400.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Position among the messages the model sees, or among the tools.
+    /// Position among the messages that the model sees, or among the tools.
     pub at: usize,
     /// What is wrong there.
     pub kind: ViolationKind,
@@ -43,7 +44,7 @@ pub enum ViolationKind {
     EmptyThinking,
     /// A block of an unknown kind without fields.
     EmptyBlock,
-    /// A block that this role cannot hold, for example a tool call in a user message.
+    /// A block that this role must not contain, for example a tool call in a user message.
     MisplacedBlock,
     /// A reply that consists of reasoning alone.
     ThinkingOnly,
@@ -55,21 +56,21 @@ pub enum ViolationKind {
     EmptyToolName,
     /// Arguments that are not a JSON object.
     ArgumentsNotObject(ToolCallId),
-    /// A call id that another call used before.
+    /// A tool call id that an earlier tool call used.
     DuplicateCallId(ToolCallId),
-    /// A call that the messages right after it do not answer.
+    /// A tool call without a result in the messages right after it.
     CallWithoutResult(ToolCallId),
-    /// A result of a call that nobody made.
+    /// A result without a tool call.
     ResultWithoutCall(ToolCallId),
-    /// A result of a call that stands further back than the reply right before it.
+    /// A result of a tool call before the reply directly preceding it.
     ResultNotAdjacent(ToolCallId),
-    /// A second result of the same call.
+    /// A second result of the same tool call.
     RepeatedResult(ToolCallId),
-    /// Results in another order than the calls.
+    /// Results in another order than the tool calls.
     ResultOutOfOrder(ToolCallId),
-    /// A tool is offered without a name.
+    /// A tool without a name.
     UnnamedTool,
-    /// Two tools are offered under one name.
+    /// Two tools with the same name.
     RepeatedTool(String),
     /// A tool's schema is not a JSON object.
     SchemaNotObject(String),
@@ -109,14 +110,14 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Everything an API would reject in a request.
+/// Everything that an API would reject in a request.
 pub fn validate(window: &Window, tools: &[ToolDefinition]) -> Vec<Violation> {
     let mut violations = validate_messages(window.llm_messages());
     violations.extend(validate_tools(tools));
     violations
 }
 
-/// Everything an API would reject in a list of messages.
+/// Everything that an API would reject in a list of messages.
 ///
 /// ```
 /// use lariat_core::message::Message;
@@ -126,12 +127,12 @@ pub fn validate(window: &Window, tools: &[ToolDefinition]) -> Vec<Violation> {
 /// assert_eq!(violations[0].kind, ViolationKind::EmptyText);
 /// ```
 pub fn validate_messages<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Violation> {
-    let mut judge = Judge::default();
-    messages.into_iter().for_each(|message| judge.hear(message));
-    judge.verdict()
+    let mut validation = Validation::default();
+    messages.into_iter().for_each(|message| validation.add(message));
+    validation.verdict()
 }
 
-/// Everything an API would reject in the tools on offer.
+/// Everything that an API would reject in the list of tools.
 pub fn validate_tools(tools: &[ToolDefinition]) -> Vec<Violation> {
     let mut names = HashSet::new();
     let mut violations = Vec::new();
@@ -149,24 +150,24 @@ pub fn validate_tools(tools: &[ToolDefinition]) -> Vec<Violation> {
     violations
 }
 
-/// What is known of a conversation after some of its messages.
+/// State of the validation after some messages.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Judge {
-    heard: usize,
+pub(super) struct Validation {
+    added: usize,
     calls: HashSet<ToolCallId>,
-    /// Calls of the reply right before that wait for their results, and where that reply stands.
+    /// Tool calls of the preceding reply that still need a result, and the position of that reply.
     open: VecDeque<ToolCallId>,
     open_at: usize,
-    /// Calls of the reply right before that have their result.
+    /// Tool calls of the preceding reply that have a result.
     answered: Vec<ToolCallId>,
     ends_in_reply: bool,
     violations: Vec<Violation>,
 }
 
-impl Judge {
-    /// Takes in the next message.
-    pub(super) fn hear(&mut self, message: &Message) {
-        let at = self.heard;
+impl Validation {
+    /// Validates the next message.
+    pub(super) fn add(&mut self, message: &Message) {
+        let at = self.added;
         if at == 0 && !matches!(message, Message::User(_)) {
             self.found(at, ViolationKind::StartsWithoutUser);
         }
@@ -183,21 +184,21 @@ impl Judge {
         }
         self.ends_in_reply =
             matches!(message, Message::Assistant(reply) if reply.stop_reason != StopReason::Pause);
-        self.heard += 1;
+        self.added += 1;
     }
 
-    /// Everything wrong with the conversation, were it sent as it is now.
+    /// Everything wrong with the conversation if it were sent now.
     pub(super) fn verdict(&self) -> Vec<Violation> {
         let mut violations = self.violations.clone();
         let mut found = |at, kind| violations.push(Violation { at, kind });
-        if self.heard == 0 {
+        if self.added == 0 {
             found(0, ViolationKind::EmptyConversation);
         }
         for id in &self.open {
             found(self.open_at, ViolationKind::CallWithoutResult(id.clone()));
         }
         if self.ends_in_reply {
-            found(self.heard - 1, ViolationKind::EndsInReply);
+            found(self.added - 1, ViolationKind::EndsInReply);
         }
         violations
     }
@@ -281,7 +282,7 @@ impl Judge {
         }
     }
 
-    /// A message that is no result ends the place where results may stand.
+    /// Ends the group of results: called for a message that is not a result.
     fn close(&mut self) {
         while let Some(id) = self.open.pop_front() {
             self.found(self.open_at, ViolationKind::CallWithoutResult(id));

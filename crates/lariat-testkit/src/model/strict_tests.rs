@@ -1,4 +1,4 @@
-//! Tests of the strict validator: every kind of violation is found, at its place, and nothing else is.
+//! Tests of the strict validator: it finds every kind of violation at its position, and nothing else.
 
 use lariat_core::message::UserMessage;
 use lariat_core::time::Timestamp;
@@ -62,7 +62,7 @@ fn assert_violates(messages: &[Message], expected: &[(usize, Kind)]) {
 }
 
 #[test]
-fn a_decent_conversation_has_no_violations() {
+fn a_valid_conversation_has_no_violations() {
     let image = Content::Image { data: "aGk=".into(), mime_type: "image/png".into() };
     assert_violates(
         &[
@@ -270,7 +270,7 @@ fn tools_without_name_with_one_name_or_without_a_schema_are_rejected() {
 }
 
 #[test]
-fn a_violation_says_where_and_what() {
+fn a_violation_names_position_and_problem() {
     let violation = Violation { at: 3, kind: Kind::CallWithoutResult("toolu_1".into()) };
     assert_eq!(violation.to_string(), "messages.3: `toolu_1` has no result right after it");
 }

@@ -1,11 +1,13 @@
-//! A disk whose power goes: which changes it may hold at a moment, and the files that result.
+//! Models a disk that loses power: which changes it may contain at a moment, and the resulting files.
 //!
-//! Bytes: what was synced is there; of each later write all, nothing or some sectors of 512 bytes, in any combination;
-//! the last one may end at any byte. Where a write that made a file longer is missing there are zeros, or the file is
-//! shorter. A sector that was synced keeps its old bytes when it is written again and the power goes meanwhile.
-//! Names: what a synced folder holds is there. Later changes of names are there up to one of them, as a journalling
-//! file system does it, or in the loose kind each is there or not. In both, syncing a file also keeps the name that it
-//! was made with, as ext4 and XFS do it, but neither a later name nor the folders above.
+//! Bytes: what was synced is present. Of each later write, all, nothing or some sectors of 512 bytes are
+//! present, in any combination; the last one may end at any byte. Where a write that made a file longer is
+//! missing, there are zeros, or the file is shorter. A synced sector keeps its old bytes when the power is
+//! lost while it is written again.
+//! Names: the entries of a synced directory are present. Later changes of names are present up to one of
+//! them, like on a journalling file system, or, in the loose variant, each is present or not. In both
+//! variants, syncing a file also keeps the name it was created with, as ext4 and XFS do, but neither a later
+//! name nor the directories above.
 //! Invariant: the same recording, moment and seed give the same image.
 
 use std::collections::BTreeMap;
@@ -13,14 +15,14 @@ use std::collections::BTreeMap;
 use super::recording::{Change, NodeId, Op, ROOT, Recording};
 use crate::random::Seeded;
 
-/// What a disk writes as a whole, in bytes.
+/// Bytes that a disk writes as a unit.
 const SECTOR: u64 = 512;
 
 /// A recording, prepared for many cuts.
 #[derive(Debug)]
 pub struct Disk<'a> {
     recording: &'a Recording,
-    /// For each change, when a sync made it safe.
+    /// For each change, when a sync made it durable.
     safe: Vec<Option<usize>>,
     /// The changes of each file, as positions in the recording.
     contents: BTreeMap<NodeId, Vec<usize>>,
@@ -28,25 +30,25 @@ pub struct Disk<'a> {
     names: Vec<usize>,
 }
 
-/// What is there after a power cut.
+/// The contents of a disk after a power loss.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
-    /// Folders below the recorded one, each after the one that it is in.
+    /// Directories below the recorded one, each after its parent.
     pub folders: Vec<String>,
-    /// Files and their bytes.
+    /// Files with their bytes.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
-/// How much of what is not safe is there.
+/// How much of what is not durable is present.
 #[derive(Clone, Copy)]
 enum Luck {
     Nothing,
     Everything,
-    /// Each change with this many chances in a hundred.
+    /// Each change with this probability in percent.
     Some(u8),
 }
 
-/// What became of a change that is not safe.
+/// What happens to a change that is not durable.
 enum Fate {
     There,
     Gone,
@@ -82,7 +84,7 @@ impl<'a> Disk<'a> {
                 syncs.entry(node).or_default().push((op.begun, op.ended));
             }
         }
-        // A sync keeps what was done when it began, from when it ended.
+        // A sync covers what was done before it began, from the moment it ended.
         let synced = |node: &NodeId, op: &Op| {
             let later = syncs.get(node).into_iter().flatten().filter(|(begun, _)| *begun > op.ended);
             later.map(|(_, ended)| *ended).min()
@@ -119,12 +121,12 @@ impl<'a> Disk<'a> {
         cuts
     }
 
-    /// Everything that was done, as if the power had never gone.
+    /// All changes, as if the power had never been lost.
     pub fn whole(&self) -> Image {
         self.cut(usize::MAX, Luck::Everything, &mut Seeded::new(0))
     }
 
-    /// What may be there when the power goes at a moment.
+    /// A possible image when the power is lost at a moment.
     pub fn image(&self, moment: usize, dice: &mut Seeded) -> Image {
         let luck = Luck::drawn(dice);
         self.cut(moment, luck, dice)
@@ -152,7 +154,7 @@ impl<'a> Disk<'a> {
         Some((self.recording.ops.get(at)?, *self.safe.get(at)?))
     }
 
-    /// The names in all folders.
+    /// The names in all directories.
     fn folders(
         &self,
         moment: usize,
@@ -248,7 +250,7 @@ impl<'a> Disk<'a> {
     }
 }
 
-/// The parts of a write that are there: the beginning, or any sectors.
+/// The parts of a write that are present: the beginning, or any sectors.
 fn torn<'a>(offset: u64, bytes: &'a [u8], last: bool, dice: &mut Seeded) -> Vec<(u64, &'a [u8])> {
     if last && dice.chance(50) {
         return vec![(offset, bytes.get(..dice.index(bytes.len() + 1)).unwrap_or_default())];

@@ -4,7 +4,7 @@ use super::super::recording::{Change, Op, ROOT, Recording};
 use super::{Disk, Image};
 use crate::random::Seeded;
 
-/// Calls one after the other, each a line of its own.
+/// Calls one after another, each on its own line.
 fn recording(changes: &[Change]) -> Recording {
     let op = |(at, change): (usize, &Change)| Op { begun: at, ended: at, change: change.clone() };
     Recording { ops: changes.iter().enumerate().map(op).collect() }
@@ -18,7 +18,7 @@ fn write(offset: u64, byte: u8, count: usize) -> Change {
     Change::Write { node: 1, offset, bytes: vec![byte; count] }
 }
 
-/// All images of the end that a thousand seeds give.
+/// All images at the end that a thousand seeds produce.
 fn images(changes: &[Change]) -> BTreeSet<BTreeMap<String, Vec<u8>>> {
     let recording = recording(changes);
     let disk = Disk::new(&recording);
@@ -30,20 +30,20 @@ fn one(name: &str, bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn what_is_synced_is_in_every_image() {
+fn synced_data_is_in_every_image() {
     let all = images(&[file("a", 1), write(0, b'x', 3), Change::Sync(1)]);
     assert_eq!(all, BTreeSet::from([one("a", b"xxx")]));
 }
 
 #[test]
-fn what_is_not_synced_is_there_or_missing_or_torn() {
+fn unsynced_writes_are_present_missing_or_torn() {
     let all = images(&[file("a", 1), write(0, b'x', 3), Change::Sync(1), write(3, b'y', 2)]);
     let wanted = [&b"xxx"[..], b"xxxy", b"xxxyy", b"xxx\0\0", b"xxxy\0"];
     assert_eq!(all, wanted.map(|bytes| one("a", bytes)).into());
 }
 
 #[test]
-fn later_writes_may_be_there_without_earlier_ones() {
+fn later_writes_may_be_present_without_earlier_ones() {
     let all = images(&[file("a", 1), Change::Sync(1), write(0, b'x', 2), write(2, b'y', 2)]);
     assert!(all.contains(&one("a", b"\0\0yy")), "{all:?}");
 }
@@ -65,18 +65,18 @@ fn a_sync_keeps_only_what_was_done_when_it_began() {
 }
 
 #[test]
-fn a_name_that_was_moved_needs_its_folder_synced() {
+fn a_rename_needs_a_sync_of_its_directory() {
     let moved = Change::Move { from: (ROOT, "a".to_owned()), to: (ROOT, "b".to_owned()), node: 1 };
     let start = [file("a", 1), write(0, b'x', 1), Change::Sync(1), moved];
     assert_eq!(images(&start), [one("a", b"x"), one("b", b"x")].into());
     let synced = [&start[..], &[Change::Sync(1)]].concat();
-    assert_eq!(images(&synced), [one("a", b"x"), one("b", b"x")].into(), "a sync of the file is no help");
+    assert_eq!(images(&synced), [one("a", b"x"), one("b", b"x")].into(), "syncing the file does not help");
     let synced = [&start[..], &[Change::Sync(ROOT)]].concat();
     assert_eq!(images(&synced), [one("b", b"x")].into());
 }
 
 #[test]
-fn a_file_in_a_folder_that_was_not_synced_may_be_gone() {
+fn a_file_in_an_unsynced_directory_may_be_missing() {
     let folder = Change::Enter { folder: ROOT, name: "f".to_owned(), node: 2, is_folder: true };
     let inside = Change::Enter { folder: 2, name: "a".to_owned(), node: 1, is_folder: false };
     let all = images(&[folder, inside, Change::Sync(1), Change::Sync(2)]);
@@ -84,7 +84,7 @@ fn a_file_in_a_folder_that_was_not_synced_may_be_gone() {
 }
 
 #[test]
-fn without_a_cut_everything_is_there() {
+fn without_a_power_loss_everything_is_present() {
     let gone = Change::Leave { folder: ROOT, name: "b".to_owned() };
     let recording = recording(&[
         file("a", 1),

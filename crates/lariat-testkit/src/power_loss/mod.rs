@@ -1,13 +1,13 @@
-//! What a power cut leaves on a disk, built from a recording of what a program did to its files.
+//! Computes what a power loss leaves on a disk, from a recording of what a program did to its files.
 //!
-//! | module | owns |
+//! | module | content |
 //! | --- | --- |
 //! | `recording` | changes, syncs and acknowledgements, as a list |
-//! | `trace` | strace's log as such a list |
-//! | `disk` | which of them a disk may hold at a moment, and the files that result |
+//! | `trace` | parses strace's log into such a list |
+//! | `disk` | which of them a disk may contain at a moment, and the resulting files |
 //!
-//! Pure: text and a seed in, bytes out. Running the program and opening what is left is up to the caller.
-//! Invariant: what was synced before the cut is in every image.
+//! Pure: text and a seed in, bytes out. The caller runs the program and opens the result.
+//! Invariant: what was synced before the power loss is in every image.
 
 mod disk;
 mod recording;

@@ -1,19 +1,19 @@
-//! What a program did to a folder: changes, syncs and acknowledgements, each with the time it took.
+//! What a program did to a directory: changes, syncs and acknowledgements, each with the time it took.
 //!
-//! Owns the words. Invariant: a call has its effect at some moment from where it began to where it ended.
+//! Invariant: a call takes effect at some moment between its start and its end.
 
-/// A file or folder, whatever its name: the position in the order in which they were made.
+/// A file or directory, independent of its name: its position in the order of creation.
 pub type NodeId = usize;
 
-/// The folder that is recorded. It is there from the beginning.
+/// The recorded directory, which exists from the beginning.
 pub const ROOT: NodeId = 0;
 
-/// A call that changed something, in lines of the log.
+/// A call that changed something. Times are lines of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// When it was entered: before that it had no effect.
+    /// When the call started: before that it had no effect.
     pub begun: usize,
-    /// When it returned: from then on it has its effect.
+    /// When the call returned: from then on it has taken effect.
     pub ended: usize,
     /// What it did.
     pub change: Change,
@@ -22,52 +22,52 @@ pub struct Op {
 /// What a call did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A file or folder got a name.
+    /// A file or directory got a name.
     Enter {
         /// The folder of the name.
         folder: NodeId,
         /// The name.
         name: String,
-        /// What has it now.
+        /// The node with that name.
         node: NodeId,
         /// Whether that is a folder.
         is_folder: bool,
     },
-    /// A file or folder got another name, which another file may have had.
+    /// A file or directory got another name, replacing the file that had it.
     Move {
         /// Folder and name before.
         from: (NodeId, String),
         /// Folder and name now.
         to: (NodeId, String),
-        /// What has it now.
+        /// The node that moved.
         node: NodeId,
     },
-    /// A name is gone.
+    /// A name was removed.
     Leave {
         /// The folder of the name.
         folder: NodeId,
         /// The name.
         name: String,
     },
-    /// Bytes at a place.
+    /// Bytes were written.
     Write {
         /// The file.
         node: NodeId,
-        /// The place, in bytes.
+        /// The position in bytes.
         offset: u64,
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// A file was cut or made longer.
+    /// The length of a file was changed.
     Truncate {
         /// The file.
         node: NodeId,
-        /// Its length now, in bytes.
+        /// The new length in bytes.
         length: u64,
     },
-    /// A file, or the names in a folder, were synced.
+    /// A file, or the names in a directory, were synced.
     Sync(NodeId),
-    /// The program told that an event is safe.
+    /// The program reported that an event is durable.
     Acknowledge {
         /// Its position.
         seq: u64,
@@ -76,7 +76,7 @@ pub enum Change {
     },
 }
 
-/// What a program did, over one or several lives.
+/// What a program did, over one or more processes.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// In the order in which the calls returned.
@@ -84,7 +84,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// The acknowledgements told before a moment.
+    /// The acknowledgements before a moment.
     pub fn acknowledged(&self, before: usize) -> impl Iterator<Item = (u64, &str)> {
         self.ops.iter().filter(move |op| op.begun < before).filter_map(|op| match &op.change {
             Change::Acknowledge { seq, id } => Some((*seq, id.as_str())),

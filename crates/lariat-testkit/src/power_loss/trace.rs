@@ -1,40 +1,40 @@
-//! A log of strace as a list of changes to one folder.
+//! Parses a log of strace into a list of changes to one directory.
 //!
-//! Owns the reading of `strace -f -xx` lines, names and descriptors as they were at that time, and the acknowledgements
-//! (`ack SEQ ID` on standard output). A call lasts from the line where it is entered to the line where it returns; time
-//! is counted in lines. What is written through a memory map is not in such a log: a map of a file that can be written
-//! is refused, but for SQLite's `-shm`, which is rebuilt after a reboot.
-//! Invariant: whatever else cannot be understood about the folder is an error, never left out.
+//! Reads `strace -f -xx` lines, resolves names and descriptors as they were at that time, and finds the
+//! acknowledgements (`ack SEQ ID` on standard output). A call lasts from the line where it starts to the line
+//! where it returns; time is counted in lines. Writes through a memory map are not in such a log: a writable
+//! map of a file is an error, except for SQLite's `-shm`, which is rebuilt after a reboot.
+//! Invariant: anything else about the directory that cannot be parsed is an error, never skipped.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::recording::{Change, NodeId, Op, ROOT, Recording};
 
-/// The calls that have to be in the log, for `strace -e trace=`.
+/// The system calls that the log must contain, for `strace -e trace=`.
 pub const SYSTEM_CALLS: &str = "open,openat,creat,write,pwrite64,writev,pwritev,pwritev2,fsync,fdatasync,\
     sync_file_range,ftruncate,truncate,fallocate,rename,renameat,renameat2,unlink,unlinkat,rmdir,link,linkat,symlink,\
     symlinkat,mkdir,mkdirat,close,dup,dup2,dup3,fcntl,lseek,mmap,copy_file_range,sendfile";
 
 #[derive(Debug, Default)]
 struct Node {
-    /// Names, for a folder.
+    /// The names, if it is a directory.
     names: BTreeMap<String, NodeId>,
     is_folder: bool,
     length: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenFile {
     node: NodeId,
     position: u64,
     appends: bool,
 }
 
 impl Recording {
-    /// Reads the logs of the lives of a program that works in a folder, in their order.
+    /// Parses the logs of the processes of a program that works in a directory, in their order.
     ///
     /// # Errors
-    /// When a line about the folder cannot be understood.
+    /// Fails if a line about the directory cannot be parsed.
     pub fn read<'a>(root: &str, lives: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let folder = Node { is_folder: true, ..Node::default() };
         let mut reader = Reader {
@@ -60,10 +60,10 @@ impl Recording {
                 } else if text.starts_with("<... ") {
                     let rest = text.split_once(" resumed>").map_or("", |(_, rest)| rest);
                     match entered.remove(thread) {
-                        // Its descriptor was free for others since it was entered.
+                        // Its descriptor has been free for others since the call started.
                         Some((_, text)) if text.starts_with("close(") => Ok(()),
                         Some((begun, text)) => reader.call(&format!("{text}{rest}"), begun, now),
-                        None => Err("it ends and never began".to_owned()),
+                        None => Err("the call ends but never started".to_owned()),
                     }
                 } else {
                     reader.enter(text);
@@ -81,12 +81,12 @@ impl Recording {
 struct Reader<'a> {
     root: &'a str,
     nodes: Vec<Node>,
-    open: HashMap<i64, Open>,
+    open: HashMap<i64, OpenFile>,
     ops: Vec<Op>,
 }
 
-/// A name in the folder, and what has it.
-struct Place {
+/// A name in the directory, and the node that has it.
+struct ResolvedName {
     folder: NodeId,
     name: String,
     node: Option<NodeId>,
@@ -113,14 +113,14 @@ impl Reader<'_> {
                 let (at, path, flags) =
                     if name == "openat" { (word(0), word(1), word(2)) } else { ("", word(0), word(1)) };
                 let flags = if name == "creat" { "O_CREAT|O_TRUNC" } else { flags };
-                return self.opened(self.place(at, path)?, flags, result, (begun, ended));
+                return self.handle_open(self.place(at, path)?, flags, result, (begun, ended));
             }
             "write" | "writev" if word(0) == "1" => {
                 let said = String::from_utf8_lossy(&quoted(arguments)?).into_owned();
                 for line in said.lines() {
                     let mut words = line.split(' ');
                     if let (Some("ack"), Some(seq), Some(id)) = (words.next(), words.next(), words.next()) {
-                        let seq = seq.parse().map_err(|_| "a strange acknowledgement")?;
+                        let seq = seq.parse().map_err(|_| "an invalid acknowledgement")?;
                         add(Change::Acknowledge { seq, id: id.to_owned() });
                     }
                 }
@@ -136,7 +136,7 @@ impl Reader<'_> {
                 let length = self.nodes.get(open.node).map_or(0, |node| node.length);
                 let offset = match name {
                     "pwrite64" | "pwritev" => unsigned(words.last().copied().unwrap_or_default())?,
-                    "pwritev2" => return Err("not understood".to_owned()),
+                    "pwritev2" => return Err("not supported".to_owned()),
                     _ if open.appends => length,
                     _ => open.position,
                 };
@@ -170,29 +170,29 @@ impl Reader<'_> {
                     open.position = u64::try_from(result).unwrap_or_default();
                 }
             }
-            "mkdir" => self.entered(self.place("", word(0))?, Entered::Folder, (begun, ended))?,
-            "mkdirat" => self.entered(self.place(word(0), word(1))?, Entered::Folder, (begun, ended))?,
+            "mkdir" => self.add_name(self.place("", word(0))?, EnteredNode::Folder, (begun, ended))?,
+            "mkdirat" => self.add_name(self.place(word(0), word(1))?, EnteredNode::Folder, (begun, ended))?,
             "link" => {
                 let linked = self.place("", word(0))?.and_then(|place| place.node);
-                let node = linked.map_or(Entered::File, Entered::Again);
-                self.entered(self.place("", word(1))?, node, (begun, ended))?;
+                let node = linked.map_or(EnteredNode::File, EnteredNode::Again);
+                self.add_name(self.place("", word(1))?, node, (begun, ended))?;
             }
             "linkat" => {
                 let linked = self.place(word(0), word(1))?.and_then(|place| place.node);
-                let node = linked.map_or(Entered::File, Entered::Again);
-                self.entered(self.place(word(2), word(3))?, node, (begun, ended))?;
+                let node = linked.map_or(EnteredNode::File, EnteredNode::Again);
+                self.add_name(self.place(word(2), word(3))?, node, (begun, ended))?;
             }
             "rename" => {
-                self.renamed(self.place("", word(0))?, self.place("", word(1))?, (begun, ended))?;
+                self.handle_rename(self.place("", word(0))?, self.place("", word(1))?, (begun, ended))?;
             }
             "renameat" | "renameat2" => {
                 let (from, to) = (self.place(word(0), word(1))?, self.place(word(2), word(3))?);
-                self.renamed(from, to, (begun, ended))?;
+                self.handle_rename(from, to, (begun, ended))?;
             }
             "unlink" | "rmdir" => self.left(self.place("", word(0))?, (begun, ended)),
             "unlinkat" => self.left(self.place(word(0), word(1))?, (begun, ended)),
-            "dup" | "dup2" | "dup3" => self.copied(ours, result),
-            "fcntl" if word(1).starts_with("F_DUPFD") => self.copied(ours, result),
+            "dup" | "dup2" | "dup3" => self.handle_dup(ours, result),
+            "fcntl" if word(1).starts_with("F_DUPFD") => self.handle_dup(ours, result),
             "mmap" if word(2).contains("PROT_WRITE") && word(3).contains("MAP_SHARED") => {
                 let mapped = self.open.get(&number(word(4)).unwrap_or(-1));
                 if mapped.is_some_and(|open| !self.is_shared_memory(open.node)) {
@@ -200,18 +200,18 @@ impl Reader<'_> {
                 }
             }
             "truncate" | "symlink" | "symlinkat" if self.place("", word(0))?.is_some() => {
-                return Err("not understood".to_owned());
+                return Err("not supported".to_owned());
             }
             "fallocate" | "copy_file_range" | "sendfile" if ours.is_some() => {
-                return Err("not understood".to_owned());
+                return Err("not supported".to_owned());
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Where a path leads; `None` outside of the folder.
-    fn place(&self, at: &str, path: &str) -> Result<Option<Place>, String> {
+    /// Resolves a path; `None` if it is outside the directory.
+    fn place(&self, at: &str, path: &str) -> Result<Option<ResolvedName>, String> {
         let path = String::from_utf8(quoted(path)?).map_err(|error| error.to_string())?;
         let start = match (path.strip_prefix(self.root), self.open.get(&number(at).unwrap_or(-1))) {
             (Some(rest), _) if rest.is_empty() || rest.starts_with('/') => Some((ROOT, rest)),
@@ -223,16 +223,16 @@ impl Reader<'_> {
         while let Some(step) = steps.next() {
             let node = self.nodes.get(folder).and_then(|folder| folder.names.get(step)).copied();
             if steps.peek().is_none() {
-                return Ok(Some(Place { folder, name: step.to_owned(), node }));
+                return Ok(Some(ResolvedName { folder, name: step.to_owned(), node }));
             }
-            folder = node.ok_or_else(|| format!("there is no `{step}`"))?;
+            folder = node.ok_or_else(|| format!("`{step}` does not exist"))?;
         }
-        Ok(Some(Place { folder, name: String::new(), node: Some(folder) }))
+        Ok(Some(ResolvedName { folder, name: String::new(), node: Some(folder) }))
     }
 
-    fn opened(
+    fn handle_open(
         &mut self,
-        place: Option<Place>,
+        place: Option<ResolvedName>,
         flags: &str,
         descriptor: i64,
         time: (usize, usize),
@@ -242,10 +242,10 @@ impl Reader<'_> {
         let node = match place.node {
             Some(node) => node,
             None if flags.contains("O_CREAT") => {
-                self.entered(Some(place), Entered::File, time)?;
+                self.add_name(Some(place), EnteredNode::File, time)?;
                 self.nodes.len() - 1
             }
-            None => return Err("it opens what is not there".to_owned()),
+            None => return Err("the opened file does not exist".to_owned()),
         };
         if flags.contains("O_TRUNC") && self.nodes.get(node).is_some_and(|node| node.length > 0) {
             let change = Change::Truncate { node, length: 0 };
@@ -254,46 +254,51 @@ impl Reader<'_> {
                 node.length = 0;
             }
         }
-        self.open.insert(descriptor, Open { node, position: 0, appends: flags.contains("O_APPEND") });
+        self.open.insert(descriptor, OpenFile { node, position: 0, appends: flags.contains("O_APPEND") });
         Ok(())
     }
 
-    fn copied(&mut self, from: Option<Open>, to: i64) {
+    fn handle_dup(&mut self, from: Option<OpenFile>, to: i64) {
         match from {
             Some(open) => self.open.insert(to, open),
             None => self.open.remove(&to),
         };
     }
 
-    fn entered(&mut self, place: Option<Place>, what: Entered, time: (usize, usize)) -> Result<(), String> {
-        let Some(Place { folder, name, .. }) = place else { return Ok(()) };
-        let is_folder = what == Entered::Folder;
+    fn add_name(
+        &mut self,
+        place: Option<ResolvedName>,
+        what: EnteredNode,
+        time: (usize, usize),
+    ) -> Result<(), String> {
+        let Some(ResolvedName { folder, name, .. }) = place else { return Ok(()) };
+        let is_folder = what == EnteredNode::Folder;
         let node = match what {
-            Entered::Again(node) => node,
-            Entered::File | Entered::Folder => {
+            EnteredNode::Again(node) => node,
+            EnteredNode::File | EnteredNode::Folder => {
                 self.nodes.push(Node { is_folder, ..Node::default() });
                 self.nodes.len() - 1
             }
         };
         let parent = self.nodes.get_mut(folder).filter(|parent| parent.is_folder);
-        parent.ok_or("its folder is a file")?.names.insert(name.clone(), node);
+        parent.ok_or("its directory is a file")?.names.insert(name.clone(), node);
         let change = Change::Enter { folder, name, node, is_folder };
         self.ops.push(Op { begun: time.0, ended: time.1, change });
         Ok(())
     }
 
-    fn renamed(
+    fn handle_rename(
         &mut self,
-        from: Option<Place>,
-        to: Option<Place>,
+        from: Option<ResolvedName>,
+        to: Option<ResolvedName>,
         time: (usize, usize),
     ) -> Result<(), String> {
         let (from, to) = match (from, to) {
             (Some(from), Some(to)) => (from, to),
             (None, None) => return Ok(()),
-            _ => return Err("something moves into or out of the folder".to_owned()),
+            _ => return Err("a file moves into or out of the directory".to_owned()),
         };
-        let node = from.node.ok_or("what is renamed is not there")?;
+        let node = from.node.ok_or("the renamed file does not exist")?;
         if let Some(folder) = self.nodes.get_mut(from.folder) {
             folder.names.remove(&from.name);
         }
@@ -305,8 +310,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn left(&mut self, place: Option<Place>, time: (usize, usize)) {
-        let Some(Place { folder, name, .. }) = place else { return };
+    fn left(&mut self, place: Option<ResolvedName>, time: (usize, usize)) {
+        let Some(ResolvedName { folder, name, .. }) = place else { return };
         if let Some(folder) = self.nodes.get_mut(folder) {
             folder.names.remove(&name);
         }
@@ -320,14 +325,14 @@ impl Reader<'_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Entered {
+enum EnteredNode {
     File,
     Folder,
-    /// It had a name before.
+    /// It already had a name.
     Again(NodeId),
 }
 
-/// The number that a text begins with.
+/// The number at the start of a text.
 fn number(text: &str) -> Option<i64> {
     let text = text.trim_start();
     let digits = |from: &str| from.chars().take_while(char::is_ascii_digit).count();
@@ -338,16 +343,18 @@ fn number(text: &str) -> Option<i64> {
 }
 
 fn unsigned(text: &str) -> Result<u64, String> {
-    number(text).and_then(|number| u64::try_from(number).ok()).ok_or_else(|| format!("`{text}` is no size"))
+    number(text)
+        .and_then(|number| u64::try_from(number).ok())
+        .ok_or_else(|| format!("`{text}` is not a size"))
 }
 
-/// All bytes between quotes, one after the other; each is written `\x00`.
+/// All bytes between quotes, concatenated; each is written as `\x00`.
 fn quoted(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for (at, part) in text.split('"').enumerate() {
         if at % 2 == 0 {
             if at > 0 && part.starts_with("...") {
-                return Err("strace cut it short".to_owned());
+                return Err("strace truncated it".to_owned());
             }
             continue;
         }

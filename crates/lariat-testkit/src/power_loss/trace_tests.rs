@@ -1,11 +1,11 @@
 use super::super::recording::{Change, Op, ROOT, Recording};
 
-/// Text as strace writes it with `-xx`.
+/// Text as strace prints it with `-xx`.
 fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("\\x{byte:02x}")).collect()
 }
 
-/// Puts texts between `<` and `>` into quotes, in hexadecimal.
+/// Quotes the texts between `<` and `>`, in hexadecimal.
 fn log(lines: &[&str]) -> String {
     let line = |line: &&str| {
         let mut out = String::new();
@@ -81,7 +81,7 @@ fn a_descriptor_is_free_for_others_when_its_close_begins() {
 }
 
 #[test]
-fn what_failed_or_is_elsewhere_is_not_there() {
+fn failed_calls_and_other_directories_are_ignored() {
     let ops = read(&[
         "7 mkdir(~/r/x/y~, 0777) = -1 ENOENT (No such file or directory)",
         "7 openat(AT_FDCWD, ~/root~, O_RDWR|O_CREAT, 0666) = 3",
@@ -93,7 +93,7 @@ fn what_failed_or_is_elsewhere_is_not_there() {
 }
 
 #[test]
-fn what_is_not_understood_is_an_error() {
+fn unsupported_calls_are_errors() {
     let made = "7 openat(AT_FDCWD, ~/r/a~, O_RDWR|O_CREAT, 0666) = 3";
     for line in [
         "7 mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_SHARED, 3, 0) = 0x7fe2928e2000",

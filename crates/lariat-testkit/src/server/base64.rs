@@ -1,11 +1,11 @@
-//! Base64, standard alphabet, written out so that nothing of the clients is shared.
+//! Base64 with the standard alphabet, implemented here so that the tests share no code with the clients.
 //!
-//! Owns encoding, and decoding that also takes the URL-safe alphabet, as Google's JSON does.
-//! Invariant: `decode(encode(x)) == x`; text with a wrong length or a foreign character does not decode.
+//! Decoding also accepts the URL-safe alphabet, as Google's JSON does.
+//! Invariant: `decode(encode(x)) == x`; text with a wrong length or an invalid character does not decode.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Padded base64.
+/// Encodes with padding.
 #[must_use]
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -23,7 +23,7 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes, if the text is base64 with correct padding.
+/// Decodes the text, or returns `None` if it is not base64 with correct padding.
 #[must_use]
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(4) {
@@ -63,7 +63,7 @@ mod tests {
     use super::{decode, encode};
 
     #[test]
-    fn the_vectors_of_the_rfc_hold() {
+    fn encodes_the_test_vectors_of_the_rfc() {
         for (plain, coded) in
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
         {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_base64_does_not_decode() {
+    fn rejects_invalid_base64() {
         for text in ["Zg", "Zg=", "Z===", "Zm 9", "Zm9v\n"] {
             assert_eq!(decode(text), None, "{text:?}");
         }

@@ -1,7 +1,8 @@
-//! Google's JSON takes every field name in camel case and in snake case; its own SDK mixes both.
+//! Rewrites field names of Google's JSON to camel case. The API accepts camel case and snake case, and its
+//! SDK mixes both.
 //!
-//! Owns the rewriting of the protocol's names to camel case. Values that belong to the person (arguments, responses,
-//! full JSON schemas, the names of properties, labels) are left alone.
+//! Leaves alone what belongs to the user: arguments, responses, full JSON schemas, names of properties,
+//! labels.
 //! Invariant: a body without snake case is borrowed, not copied.
 
 use std::borrow::Cow;
@@ -10,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::server::json;
 
-/// Fields whose content is not the protocol's.
+/// Fields whose content does not belong to the protocol.
 const FOREIGN: &[&str] = &[
     "args",
     "default",
@@ -84,7 +85,7 @@ mod tests {
     use super::camel;
 
     #[test]
-    fn names_of_the_protocol_are_rewritten_and_those_of_the_person_are_not() {
+    fn protocol_names_are_rewritten_and_user_names_are_not() {
         let body = json!({"generation_config": {"thinking_config": {"include_thoughts": true}},
             "contents": [{"parts": [{"function_call": {"args": {"file_name": 1}}}]}],
             "tools": [{"function_declarations": [{"parameters": {"properties": {"file_name": {"max_length": 3}}}}]}]});

@@ -1,14 +1,14 @@
-//! Counting requests: which bodies the services take, and what they answer.
+//! Token-counting requests: which bodies the providers accept, and how they respond.
 //!
-//! Owns the shape of a count on each wire, by the official SDKs' types, and its unwrapping to the request that is
-//! counted, so that messages are checked as strictly as in a request for a reply.
-//! Invariant: a field that the service does not know is refused, as the service does.
+//! Follows the types of the official SDKs, and unwraps a body to the request that is counted, so that
+//! messages are validated as strictly as in a request for a reply.
+//! Invariant: unknown fields are rejected, as providers do.
 
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Frame, RawAnswer, Wire};
 
-/// The fields that a count takes.
+/// The fields that a counting request accepts.
 const fn fields(wire: Wire) -> &'static [&'static str] {
     match wire {
         Wire::AnthropicMessages => &[
@@ -50,14 +50,14 @@ const fn fields(wire: Wire) -> &'static [&'static str] {
     }
 }
 
-/// The request for a reply that a body asks to be counted, or why the body is refused.
-pub(super) fn unwrapped(wire: Wire, body: &Value) -> Result<Value, String> {
+/// Returns the request to be counted, or why the body is rejected.
+pub(super) fn unwrap_request(wire: Wire, body: &Value) -> Result<Value, String> {
     let inner = match wire {
         Wire::Gemini => only(body, "generateContentRequest")?,
         Wire::BedrockConverse => only(only(body, "input")?, "converse")?,
         _ => body,
     };
-    let inner = inner.as_object().ok_or("the body is no object")?;
+    let inner = inner.as_object().ok_or("the body is not an object")?;
     let known = fields(wire);
     if let Some(field) = inner.keys().find(|field| !known.contains(&field.as_str())) {
         return Err(format!("{field}: Extra inputs are not permitted"));
@@ -87,7 +87,7 @@ fn only<'a>(body: &'a Value, field: &str) -> Result<&'a Value, String> {
     }
 }
 
-/// The service's answer.
+/// The provider's response.
 pub(super) fn answer(wire: Wire, tokens: u64) -> Answer {
     let body = match wire {
         Wire::OpenAiResponses => json!({"object": "response.input_tokens", "input_tokens": tokens}),

@@ -1,8 +1,7 @@
-//! CRC-32 as AWS event streams use it (IEEE 802.3, reflected), bit by bit: slow, and short enough to be seen right.
-//!
-//! Owns the checksum only. Invariant: the check value of the standard holds.
+//! CRC-32 as used by AWS event streams (IEEE 802.3, reflected), computed bit by bit: slow, but obviously
+//! correct.
 
-/// The checksum of `bytes`.
+/// Returns the checksum of `bytes`.
 pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     let mut remainder = u32::MAX;
     for &byte in bytes {
@@ -21,7 +20,7 @@ pub(crate) fn crc32(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_check_value_of_the_standard_holds() {
+    fn computes_the_check_value_of_the_standard() {
         assert_eq!(super::crc32(b"123456789"), 0xcbf4_3926);
         assert_eq!(super::crc32(b""), 0);
     }

@@ -1,8 +1,9 @@
-//! The server on a socket: HTTP/1.1 and HTTP/2 with prior knowledge, on a free port of the loopback.
+//! Runs the scripted server on a socket: HTTP/1.1 and HTTP/2 with prior knowledge, on a loopback port.
 //!
-//! Owns connections, the record of requests and the order check → script → bytes. It must run inside a tokio runtime.
-//! Invariant: every request to a known path is recorded, refused or not, unless the script forgets; when the `Server` is dropped, every connection
-//! is closed.
+//! Validates each request, asks the script for the response and sends the bytes. It must run inside a tokio
+//! runtime.
+//! Invariant: every request to a known path is recorded, rejected or not, unless the script says not to;
+//! dropping the `Server` closes every connection.
 
 use std::convert::Infallible;
 use std::io;
@@ -27,7 +28,7 @@ use super::{Operation, Wire, counting, render, validate};
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A running server. Dropping it ends it.
+/// A running server, stopped on drop.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -36,20 +37,20 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts on a free port of the loopback.
+    /// Starts on a free loopback port.
     ///
     /// # Errors
     ///
-    /// When no port can be bound.
+    /// Fails if no port can be bound.
     pub async fn start(script: Script) -> io::Result<Self> {
         Self::start_on(0, script).await
     }
 
-    /// Starts on a port of the loopback; 0 means any free one.
+    /// Starts on a loopback port; 0 means any free one.
     ///
     /// # Errors
     ///
-    /// When the port cannot be bound.
+    /// Fails if the port cannot be bound.
     pub async fn start_on(port: u16, script: Script) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
@@ -59,13 +60,13 @@ impl Server {
         Ok(Self { address, requests, accepting })
     }
 
-    /// Where the server listens.
+    /// The address on which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The base URL of a protocol, as its official SDK takes it.
+    /// The base URL of a protocol, as its official SDK expects it.
     #[must_use]
     pub fn base_url(&self, wire: Wire) -> String {
         format!("http://{}{}", self.address, wire.base_path())
@@ -77,7 +78,7 @@ impl Server {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Runs until the server fails, which is never but for the end of its runtime.
+    /// Runs until the runtime ends.
     pub async fn wait(mut self) {
         // An error means that the task was aborted: the server is gone either way.
         let _ = (&mut self.accepting).await;
@@ -95,13 +96,13 @@ struct State {
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
-/// Connections belong to this task's set; when the task is aborted the set aborts them.
+/// Accepts connections. They belong to this task's set, which aborts them when the task is aborted.
 async fn accept(listener: TcpListener, state: Arc<State>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                // A client that is gone before it was accepted is no reason to stop.
+                // Continue if a client disconnects before it was accepted.
                 let Ok((socket, _)) = accepted else { continue };
                 connections.spawn(serve(socket, Arc::clone(&state)));
             }
@@ -111,14 +112,14 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
 }
 
 async fn serve(socket: TcpStream, state: Arc<State>) {
-    // Frames are small and each should leave at once. A socket that refuses is only slower.
+    // Frames are small and each should be sent at once. If this fails, sending is only slower.
     let _ = socket.set_nodelay(true);
     let service = service_fn(move |request| {
         let state = Arc::clone(&state);
         async move { Ok::<_, Infallible>(state.respond(request).await) }
     });
     let builder = auto::Builder::new(TokioExecutor::new());
-    // Clients that hang up, or that we cut off on purpose, end here with an error that nobody needs.
+    // Ignore errors of clients that hang up or that we disconnect on purpose.
     let _ = builder.serve_connection(TokioIo::new(socket), service).await;
 }
 
@@ -128,7 +129,7 @@ impl State {
         let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let mut headers = parts.headers;
-        // HTTP/2 names the host outside of the headers, but it is signed as one.
+        // HTTP/2 names the host outside the headers, but it is signed like a header.
         if let Some(authority) = parts.uri.authority()
             && let Ok(value) = HeaderValue::from_str(authority.as_str())
         {
@@ -195,7 +196,7 @@ impl State {
         }
         if self.script.is_checked() {
             if !parsed {
-                request.problems.push("the body is no JSON".to_owned());
+                request.problems.push("the body is not JSON".to_owned());
                 return (request, Answer::error(wire, 400, "The request body is not valid JSON."));
             }
             let checked =
@@ -215,7 +216,8 @@ impl State {
 }
 
 impl State {
-    /// A count is checked as the request for a reply that it counts, and answered without the script.
+    /// Handles a token-counting request: validates the request that it wraps, and responds without the
+    /// script.
     fn count(&self, request: &mut Request, bytes: &[u8]) -> Answer {
         let wire = request.wire;
         let refused = |request: &mut Request, why: String| {
@@ -223,7 +225,7 @@ impl State {
             request.problems.push(why);
             answer
         };
-        let reply = match counting::unwrapped(wire, &request.body) {
+        let reply = match counting::unwrap_request(wire, &request.body) {
             Ok(reply) => reply,
             Err(why) => return refused(request, why),
         };
@@ -267,17 +269,17 @@ fn reply(wire: Option<Wire>, raw: RawAnswer) -> Response<Body> {
 
 fn body(frames: Vec<Frame>) -> Body {
     match <[Frame; 1]>::try_from(frames) {
-        // One piece has a length, as a whole reply of a real API has.
+        // A single chunk has a content length, as a complete reply of a real API has.
         Ok([Frame::Bytes(bytes)]) => {
             Full::new(Bytes::from(bytes)).map_err(|never: Infallible| match never {}).boxed_unsync()
         }
-        Ok([other]) => StreamBody::new(played(vec![other])).boxed_unsync(),
-        Err(frames) => StreamBody::new(played(frames)).boxed_unsync(),
+        Ok([other]) => StreamBody::new(play_frames(vec![other])).boxed_unsync(),
+        Err(frames) => StreamBody::new(play_frames(frames)).boxed_unsync(),
     }
 }
 
-/// Plays the frames in order; a reset ends the body with an error, which makes hyper cut the connection.
-fn played(frames: Vec<Frame>) -> impl Stream<Item = io::Result<BodyFrame<Bytes>>> + Send {
+/// Sends the frames in order; a reset ends the body with an error, which makes hyper cut the connection.
+fn play_frames(frames: Vec<Frame>) -> impl Stream<Item = io::Result<BodyFrame<Bytes>>> + Send {
     stream::iter(frames).filter_map(|frame| async move {
         match frame {
             Frame::Bytes(bytes) => Some(Ok(BodyFrame::data(Bytes::from(bytes)))),

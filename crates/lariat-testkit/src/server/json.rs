@@ -1,25 +1,24 @@
-//! Reading JSON without surprises: a missing or mistyped field is simply not there.
-//!
-//! Owns the few looks that validators and scripts share. Invariant: nothing here fails or copies.
+//! Accessors for JSON in which a missing field and a field of the wrong type are the same. Nothing here fails
+//! or copies.
 
 use serde_json::Value;
 
-/// The value as text.
+/// The field as a string.
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str)
 }
 
-/// The elements of a list field; empty when there is none.
+/// The elements of a list field; empty if there is none.
 pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Whether a field is there and not null.
+/// Whether a field exists and is not null.
 pub(crate) fn has(value: &Value, key: &str) -> bool {
     value.get(key).is_some_and(|field| !field.is_null())
 }
 
-/// The fields of an object; none for anything else.
+/// The fields of an object; none for any other value.
 pub(crate) fn fields(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
     value.as_object().into_iter().flatten().map(|(key, field)| (key.as_str(), field))
 }
@@ -29,8 +28,8 @@ pub(crate) fn unknown<'a>(value: &'a Value, known: &[&str]) -> impl Iterator<Ite
     fields(value).map(|(key, _)| key).filter(|key| !known.contains(key))
 }
 
-/// The JSON in a text; a text that is none is itself, as a string, so that a bad model's arguments stay bad in
-/// protocols whose arguments are objects.
+/// Parses a text as JSON. Text that is not JSON becomes a string, so that the arguments of a bad model stay
+/// bad in protocols whose arguments are objects.
 pub(crate) fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }

@@ -1,8 +1,9 @@
-//! A strict scripted model server that speaks seven protocols, and its parts.
+//! A strict scripted model server that speaks seven protocols.
 //!
-//! `render` turns a scripted turn into the bytes of a protocol, `validate` refuses what the real API refuses, and
-//! `Server` puts both on a socket. Official SDKs drive it (`cargo xtask sdk`), which is what makes it worth believing.
-//! Invariant: nothing here imports the clients it tests; whatever the two sides agree on, they found independently.
+//! `render` turns a scripted turn into the bytes of a protocol, `validate` rejects what the real API rejects,
+//! and `Server` combines both on a socket. Official SDKs run against it (`cargo xtask sdk`), which shows that
+//! it behaves like the real APIs.
+//! Invariant: nothing here imports the clients that it tests, so that the two sides share no errors.
 
 pub mod base64;
 mod camel;
@@ -11,8 +12,8 @@ pub(crate) mod crc32;
 mod host;
 mod json;
 pub mod render;
+mod request_summary;
 mod script;
-mod seen;
 mod tool_loop;
 mod turn;
 pub mod validate;

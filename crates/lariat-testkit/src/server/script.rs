@@ -1,8 +1,8 @@
-//! What the server answers: a queue of answers, or a function of the request.
+//! Decides how the server responds: from a queue of responses, or with a function of the request.
 //!
-//! Owns the choice of an answer and its fitting to the request (model, usage, encrypted reasoning). Bytes are `render`'s,
-//! sockets `host`'s.
-//! Invariant: every request that passed validation takes exactly one answer; a queue that is empty answers 500.
+//! Also adapts a response to the request (model, usage, encrypted reasoning). `render` makes the bytes,
+//! `host` has the sockets.
+//! Invariant: every valid request consumes exactly one response; an empty queue responds with 500.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::render::{self, ApiError};
 use super::{Turn, TurnBlock, Wire, json, tool_loop};
 
-/// A request as the server saw it.
+/// A request as the server received it.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The protocol.
@@ -26,48 +26,48 @@ pub struct Request {
     pub path: String,
     /// The headers.
     pub headers: HeaderMap,
-    /// The parsed body; null when there is none or it is no JSON.
+    /// The parsed body; null if there is none or it is not JSON.
     pub body: Value,
-    /// The model that is asked for, in the path or in the body.
+    /// The requested model, from the path or the body.
     pub model: String,
-    /// Whether a stream is asked for.
+    /// Whether the client requested a stream.
     pub streaming: bool,
-    /// Why the request was refused before the script saw it; empty when it was not.
+    /// Why the request was rejected before the script saw it; empty if it was not.
     pub problems: Vec<String>,
 }
 
-/// What the server does with a request.
+/// How the server responds to a request.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// A reply of the model, streamed or not, as asked.
+    /// A reply of the model, streamed or not, as requested.
     Turn(Turn),
     /// A failed reply.
     Error(ApiError),
-    /// Anything else.
+    /// Any bytes.
     Raw(RawAnswer),
 }
 
-/// An answer in bytes.
+/// A response in bytes.
 #[derive(Debug, Clone)]
 pub struct RawAnswer {
     /// The HTTP status.
     pub status: u16,
-    /// The headers; the content type is the protocol's when none is given.
+    /// The headers; the content type defaults to that of the protocol.
     pub headers: Vec<(String, String)>,
     /// The body, in order.
     pub frames: Vec<Frame>,
 }
 
-/// A piece of a raw answer.
+/// A part of a raw response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// Bytes, sent as one chunk.
     Bytes(Vec<u8>),
-    /// Silence for a while.
+    /// A pause.
     Pause(Duration),
-    /// Silence until the client gives up.
+    /// No more data until the client gives up.
     Stall,
-    /// The connection (HTTP/1.1) or the stream (HTTP/2) is broken off.
+    /// The connection (HTTP/1.1) or the stream (HTTP/2) is aborted.
     Reset,
 }
 
@@ -79,7 +79,7 @@ impl Answer {
         Self::Raw(RawAnswer { status: 200, headers: Vec::new(), frames })
     }
 
-    /// A failed reply with the API's own wording of a status.
+    /// An error in the API's own wording for a status.
     #[must_use]
     pub fn error(wire: Wire, status: u16, message: &str) -> Self {
         Self::Error(ApiError::new(wire, status, message))
@@ -92,7 +92,7 @@ impl From<Turn> for Answer {
     }
 }
 
-/// Whether requests are checked before the script sees them.
+/// Whether requests are validated before the script sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Strictness {
     Checked,
@@ -106,12 +106,12 @@ enum Source {
     Function(Function),
 }
 
-/// What a server plays.
+/// How a server responds.
 pub struct Script {
     source: Source,
     count: fn(&Value) -> u64,
     strictness: Strictness,
-    /// Requests are not kept.
+    /// Whether requests are not recorded.
     forgets: bool,
 }
 
@@ -132,7 +132,7 @@ impl fmt::Debug for Script {
 }
 
 impl Script {
-    /// Plays the answers in order.
+    /// Gives the responses in order.
     #[must_use]
     pub fn queue<I>(answers: I) -> Self
     where
@@ -143,7 +143,7 @@ impl Script {
         Self::of(Source::Queue(Mutex::new(answers)))
     }
 
-    /// Computes each answer from its request.
+    /// Computes each response from its request.
     #[must_use]
     pub fn answer(function: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         Self::of(Source::Function(Box::new(function)))
@@ -153,22 +153,22 @@ impl Script {
         Self { source, count: quarter, strictness: Strictness::Checked, forgets: false }
     }
 
-    /// Plays a model that uses tools: a prompt is answered with (thinking, if asked for,) text and a call of each of the
-    /// first two tools on offer; results are answered with a text that quotes them. A prompt can also order trouble:
+    /// Plays a model that uses tools. The reply to a prompt has (thinking, if requested,) text and a call of
+    /// each of the first two tools; the reply to results quotes them. A prompt can also request errors:
     /// `!status N`, `!overflow`, `!stream-error`, `!stop length|refusal|pause|context|sequence`.
     #[must_use]
     pub fn tool_loop() -> Self {
         Self::answer(tool_loop::answer)
     }
 
-    /// Lets every request through to the script, however wrong.
+    /// Passes every request to the script without validation.
     #[must_use]
     pub fn unchecked(mut self) -> Self {
         self.strictness = Strictness::Unchecked;
         self
     }
 
-    /// Counts requests so, when it is asked to.
+    /// Sets the function that counts the tokens of a request.
     #[must_use]
     pub fn counting(mut self, count: fn(&Value) -> u64) -> Self {
         self.count = count;
@@ -179,7 +179,7 @@ impl Script {
         (self.count)(body)
     }
 
-    /// Keeps no requests: for runs that send gigabytes.
+    /// Does not record requests: for runs that send gigabytes.
     #[must_use]
     pub fn forgetting(mut self) -> Self {
         self.forgets = true;
@@ -206,13 +206,13 @@ impl Script {
     }
 }
 
-/// A token is four characters of JSON.
+/// Assumes a token per four characters of JSON.
 fn quarter(body: &Value) -> u64 {
     body.to_string().len() as u64 / 4
 }
 
-/// The turn as this request gets to see it: the model it asked for, and what it did not ask for left out.
-pub(super) fn fitted(mut turn: Turn, request: &Request) -> Turn {
+/// Adapts the turn to a request: sets the requested model, and omits what was not requested.
+pub(super) fn adapt_to_request(mut turn: Turn, request: &Request) -> Turn {
     if turn.model.is_empty() {
         turn.model.clone_from(&request.model);
     }
@@ -238,7 +238,7 @@ pub(super) fn fitted(mut turn: Turn, request: &Request) -> Turn {
     turn
 }
 
-/// Any answer as raw bytes.
+/// Any response as raw bytes.
 pub(super) fn raw(answer: Answer, request: &Request) -> RawAnswer {
     let json = || vec![("content-type".to_owned(), "application/json".to_owned())];
     match answer {
@@ -248,7 +248,7 @@ pub(super) fn raw(answer: Answer, request: &Request) -> RawAnswer {
             RawAnswer { status: error.status, headers, frames: vec![Frame::Bytes(error.body)] }
         }
         Answer::Turn(turn) => {
-            let turn = fitted(turn, request);
+            let turn = adapt_to_request(turn, request);
             if request.streaming {
                 let frames = render::stream(request.wire, &turn).into_iter().map(Frame::Bytes).collect();
                 RawAnswer { status: 200, headers: Vec::new(), frames }

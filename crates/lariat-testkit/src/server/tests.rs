@@ -1,4 +1,4 @@
-//! The server on a real socket, driven by a client written down here.
+//! Tests of the server on a real socket, with a hand-written client.
 
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -58,7 +58,8 @@ fn prompt(wire: Wire, streaming: bool) -> (String, Value) {
     }
 }
 
-/// One request on a connection of its own, HTTP/1.1, written by hand. Returns head and raw body as far as they came.
+/// Sends one hand-written HTTP/1.1 request on its own connection. Returns head and raw body as far as they
+/// arrived.
 async fn post(server: &Server, path: &str, key: &str, body: &Value) -> (String, Vec<u8>) {
     let body = body.to_string();
     let mut socket = TcpStream::connect(server.address()).await.unwrap();
@@ -69,14 +70,14 @@ async fn post(server: &Server, path: &str, key: &str, body: &Value) -> (String, 
     );
     socket.write_all(request.as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
-    // A connection that the script resets ends with an error; what came before counts.
+    // A connection that the script resets ends with an error; what arrived before is used.
     let _ = socket.read_to_end(&mut bytes).await;
     let split = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
     let body = bytes.split_off(split);
     (String::from_utf8(bytes).unwrap(), body)
 }
 
-/// Joins the chunks of a chunked body; stops where it is broken off.
+/// Joins the chunks of a chunked body, up to where it ends.
 fn unchunked(mut body: &[u8]) -> Vec<u8> {
     let mut joined = Vec::new();
     while let Some(end) = body.windows(2).position(|window| window == b"\r\n") {
@@ -88,7 +89,7 @@ fn unchunked(mut body: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_prompt_gets_thinking_text_and_two_fitting_calls_in_every_protocol() {
+async fn a_prompt_gets_thinking_text_and_two_valid_calls_in_every_protocol() {
     let server = Server::start(Script::tool_loop()).await.unwrap();
     for wire in Wire::ALL {
         let (path, body) = prompt(wire, false);
@@ -124,7 +125,7 @@ async fn a_stream_is_exactly_the_rendered_frames() {
 }
 
 #[tokio::test]
-async fn what_was_not_asked_for_is_left_out() {
+async fn unrequested_parts_are_omitted() {
     let server = Server::start(Script::tool_loop()).await.unwrap();
     let (path, body) = prompt(Wire::OpenAiChat, true);
     let (_, reply) = post(&server, &path, "secret", &body).await;
@@ -136,7 +137,7 @@ async fn what_was_not_asked_for_is_left_out() {
 }
 
 #[tokio::test]
-async fn trouble_can_be_ordered_by_the_prompt() {
+async fn a_prompt_can_request_errors() {
     let server = Server::start(Script::tool_loop()).await.unwrap();
     let ask = |text: &str| json!({"model": "gpt-4o", "stream": true, "messages": [{"role": "user", "content": text}]});
     for (order, expected) in [
@@ -152,7 +153,7 @@ async fn trouble_can_be_ordered_by_the_prompt() {
 }
 
 #[tokio::test]
-async fn refused_requests_are_recorded_with_their_problems_and_take_no_answer() {
+async fn rejected_requests_are_recorded_with_their_problems_and_consume_no_response() {
     let server = Server::start(Script::queue([Turn::new().text("kept")])).await.unwrap();
     let (path, good) = prompt(Wire::AnthropicMessages, false);
     let mut bad = good.clone();
@@ -179,7 +180,7 @@ async fn an_unchecked_script_sees_everything() {
 }
 
 #[tokio::test]
-async fn a_reset_breaks_the_body_off() {
+async fn a_reset_aborts_the_body() {
     let frames =
         vec![Frame::Bytes(b"data: 1\n\n".to_vec()), Frame::Pause(std::time::Duration::ZERO), Frame::Reset];
     let raw = RawAnswer { status: 200, headers: Vec::new(), frames };
@@ -190,7 +191,7 @@ async fn a_reset_breaks_the_body_off() {
 }
 
 #[tokio::test]
-async fn http_2_with_prior_knowledge_is_spoken_on_the_same_port() {
+async fn http_2_with_prior_knowledge_works_on_the_same_port() {
     let server = Server::start(Script::tool_loop()).await.unwrap();
     let socket = TcpStream::connect(server.address()).await.unwrap();
     let (mut sender, connection) =
@@ -232,6 +233,6 @@ async fn a_dropped_server_closes_its_connections() {
     socket.read_exact(&mut first).await.unwrap();
     drop(server);
     let mut rest = Vec::new();
-    // Ends, with or without an error: that is the point.
+    // The connection must end, with or without an error.
     let _ = socket.read_to_end(&mut rest).await;
 }

@@ -1,7 +1,6 @@
-//! A model that uses tools, played from the request alone.
+//! Plays a model that uses tools, from the request alone: it replies to a prompt with tool calls, and to
+//! results with a quotation of them.
 //!
-//! Owns what is said: a prompt is answered with calls, results with a quotation of them. Reading a request of any
-//! protocol is `seen`'s work.
 //! Invariant: the same request gets the same reply, and call ids never repeat within a conversation.
 
 use std::borrow::Cow;
@@ -9,16 +8,16 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::camel::camel;
+use super::request_summary::{self, Latest};
 use super::script::{self, Answer, Frame, RawAnswer, Request};
-use super::seen::{self, Latest};
 use super::{Stop, Turn, TurnBlock, TurnUsage, Wire, json as look, render};
 
-/// How many tools are called at once.
+/// Number of parallel tool calls.
 const CALLS: usize = 2;
 
-/// The answer to a request. A prompt that begins with `!` gets trouble instead of tools: `!status N`, `!overflow`,
-/// `!stream-error`, `!stop length|refusal|pause|context|sequence`, `!silence`; or does as it is told: `!say JSON`,
-/// `!call TOOL JSON`.
+/// The response to a request. A prompt that begins with `!` requests an error instead of tools: `!status N`,
+/// `!overflow`, `!stream-error`, `!stop length|refusal|pause|context|sequence`, `!silence`; or a specific
+/// reply: `!say JSON`, `!call TOOL JSON`.
 pub(super) fn answer(request: &Request) -> Answer {
     let turn = reply(request);
     let Some(order) = order(&turn) else { return Answer::Turn(turn) };
@@ -30,7 +29,7 @@ pub(super) fn answer(request: &Request) -> Answer {
         ["stream-error"] => {
             let status = if wire == Wire::AnthropicMessages { 529 } else { 503 };
             let failure = render::stream_error(wire, status, "The stream broke off in the middle.");
-            let begun = render::stream(wire, &script::fitted(turn, request)).into_iter().take(4);
+            let begun = render::stream(wire, &script::adapt_to_request(turn, request)).into_iter().take(4);
             Answer::frames(begun.chain([failure]))
         }
         ["stop", reason] => {
@@ -59,19 +58,19 @@ pub(super) fn answer(request: &Request) -> Answer {
     }
 }
 
-/// The order in the prompt that a reply quotes.
+/// The instruction in the prompt that a reply quotes.
 fn order(turn: &Turn) -> Option<String> {
     let text = turn.blocks.iter().find_map(|block| match block {
         TurnBlock::Text(text) => text.strip_prefix("You said \u{201c}"),
         _ => None,
     })?;
     let prompt = text.split('\u{201d}').next()?;
-    // An agent's notes, and what it said before, may come before the person's last words.
+    // Notes of the agent and earlier messages may precede the user's last message.
     let order = prompt.rsplit_once(" !").map(|(_, order)| order).or_else(|| prompt.strip_prefix('!'))?;
     Some(order.to_owned())
 }
 
-/// The JSON after some words of an order, whatever comes behind it.
+/// The JSON after some words of an instruction, ignoring what follows.
 fn value(order: &str, words: usize) -> Value {
     let rest = order.splitn(words + 1, ' ').nth(words).unwrap_or_default();
     serde_json::Deserializer::from_str(rest).into_iter().next().and_then(Result::ok).unwrap_or_default()
@@ -82,13 +81,13 @@ fn reply(request: &Request) -> Turn {
         Wire::Gemini | Wire::Vertex => camel(&request.body),
         _ => Cow::Borrowed(&request.body),
     };
-    let seen = seen::seen(request.wire, &body);
-    let id = format!("{}{:04}", request.wire.name(), seen.length);
+    let summary = request_summary::summarize(request.wire, &body);
+    let id = format!("{}{:04}", request.wire.name(), summary.length);
     let turn = Turn::new().id(id);
-    match seen.latest {
+    match summary.latest {
         Latest::Results(results) => {
             let mut turn = turn;
-            if seen.thinking {
+            if summary.thinking {
                 turn = turn.thinking(format!("I have {} results now.", results.len()));
             }
             let quoted = results
@@ -107,16 +106,17 @@ fn reply(request: &Request) -> Turn {
                 cache_write: 100,
                 reasoning: 20,
             });
-            if seen.thinking {
+            if summary.thinking {
                 turn = turn.thinking("The person wants something: größer als gedacht 🦀. Two tools will do.");
-                // Redacted thinking comes back as it is, too; Google and Chat Completions have none.
+                // Redacted thinking must also be sent back unchanged; Google and Chat Completions do not have
+                // it.
                 if matches!(request.wire, Wire::AnthropicMessages | Wire::BedrockConverse) {
                     turn = turn.redacted("b3BhcXVlIHRob3VnaHRz");
                 }
             }
             turn = turn.text(format!("You said \u{201c}{prompt}\u{201d}; let me look."));
-            for (number, (name, schema)) in seen.tools.iter().take(CALLS).enumerate() {
-                let call = format!("{}{:03}{number}", prefix(request.wire), seen.length);
+            for (number, (name, schema)) in summary.tools.iter().take(CALLS).enumerate() {
+                let call = format!("{}{:03}{number}", prefix(request.wire), summary.length);
                 turn = turn.call(call, *name, &arguments(schema));
             }
             turn

@@ -1,7 +1,4 @@
-//! One scripted reply, said once and rendered in any protocol.
-//!
-//! Owns the neutral data: blocks, the reason for stopping, usage. Does not own bytes; that is `render`.
-//! Invariant: a `Turn` says what the model did, never how a protocol writes it down.
+//! A scripted reply, independent of the protocol: blocks, stop reason, usage. `render` turns it into bytes.
 
 use serde_json::Value;
 
@@ -11,37 +8,38 @@ use super::crc32::crc32;
 /// A scripted reply of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// What the model wrote, in order.
+    /// The content of the reply, in order.
     pub blocks: Vec<TurnBlock>,
     /// Why it stopped.
     pub stop: Stop,
-    /// What it cost; `None` leaves usage out of the reply.
+    /// The usage; `None` omits it from the reply.
     pub usage: Option<TurnUsage>,
-    /// The model that answered. The server puts the requested model here when it is empty.
+    /// The model that replied. If empty, the server inserts the requested model.
     pub model: String,
-    /// The part of the reply's id that is not the protocol's prefix.
+    /// The reply's id without the protocol's prefix.
     pub id: String,
-    /// Characters per delta; `None` cuts in pieces of changing size.
+    /// Characters per delta; `None` splits into chunks of varying size.
     pub piece: Option<usize>,
 }
 
 /// One block of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnBlock {
-    /// Thinking that may be read.
+    /// Readable thinking.
     Thinking {
         /// The text.
         text: String,
-        /// Proof that the text is the model's own, in base64. Google calls it a thought signature and hangs it on
-        /// the part that follows; the Responses API calls it encrypted content; Chat Completions has none.
+        /// Proof that the text is the model's own, in base64. Google calls it a thought signature and
+        /// attaches it to the next part; the Responses API calls it encrypted content; Chat Completions does
+        /// not have it.
         signature: Option<String>,
     },
-    /// Thinking that may not be read, in base64.
+    /// Redacted thinking, in base64.
     RedactedThinking {
         /// The opaque data.
         data: String,
     },
-    /// Text for the person.
+    /// Text for the user.
     Text(String),
     /// A tool call.
     Call {
@@ -49,7 +47,7 @@ pub enum TurnBlock {
         id: String,
         /// The tool.
         name: String,
-        /// The arguments as the model wrote them: JSON, unless the script wants a bad model.
+        /// The arguments as the model wrote them: JSON, unless the script plays a bad model.
         arguments: String,
     },
 }
@@ -57,15 +55,15 @@ pub enum TurnBlock {
 /// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stop {
-    /// It was done.
+    /// The reply is complete.
     Stop,
-    /// The limit of output tokens.
+    /// The limit of output tokens was reached.
     Length,
-    /// It waits for tool results.
+    /// The model waits for tool results.
     ToolUse,
-    /// It declined.
+    /// The model refused.
     Refusal,
-    /// A long turn was paused by the API and may be continued.
+    /// The API paused a long turn, which may be continued.
     Pause,
     /// The context window was full.
     ContextExceeded,
@@ -73,23 +71,23 @@ pub enum Stop {
     StopSequence,
 }
 
-/// Tokens.
+/// Token usage of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TurnUsage {
-    /// Input that was neither read from nor written to a cache.
+    /// Input tokens neither read from nor written to a cache.
     pub input: u64,
-    /// Output, reasoning included.
+    /// Output tokens, including reasoning.
     pub output: u64,
-    /// Input read from a cache.
+    /// Input tokens read from a cache.
     pub cache_read: u64,
-    /// Input written to a cache.
+    /// Input tokens written to a cache.
     pub cache_write: u64,
-    /// The part of the output that was reasoning.
+    /// Output tokens that were reasoning.
     pub reasoning: u64,
 }
 
 impl TurnUsage {
-    /// All input, from wherever it came: what OpenAI and Google call the prompt's tokens.
+    /// All input tokens, cached or not: what OpenAI and Google call prompt tokens.
     #[must_use]
     pub const fn prompt(&self) -> u64 {
         self.input + self.cache_read + self.cache_write
@@ -122,7 +120,7 @@ impl Turn {
         Self::default()
     }
 
-    /// Adds thinking, signed by the server, which will notice on the way back if the text was changed.
+    /// Adds thinking, signed by the server, which later detects if the text was changed.
     #[must_use]
     pub fn thinking(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -131,7 +129,7 @@ impl Turn {
         self
     }
 
-    /// Adds thinking that may not be read; `data` is base64.
+    /// Adds redacted thinking; `data` is base64.
     #[must_use]
     pub fn redacted(mut self, data: impl Into<String>) -> Self {
         self.blocks.push(TurnBlock::RedactedThinking { data: data.into() });
@@ -145,13 +143,13 @@ impl Turn {
         self
     }
 
-    /// Adds a tool call and stops for it.
+    /// Adds a tool call and sets the stop reason.
     #[must_use]
     pub fn call(self, id: impl Into<String>, name: impl Into<String>, arguments: &Value) -> Self {
         self.call_raw(id, name, arguments.to_string())
     }
 
-    /// Adds a tool call whose arguments need not be JSON, and stops for it.
+    /// Adds a tool call whose arguments need not be JSON, and sets the stop reason.
     #[must_use]
     pub fn call_raw(
         mut self,
@@ -171,21 +169,21 @@ impl Turn {
         self
     }
 
-    /// Sets what it cost.
+    /// Sets the usage.
     #[must_use]
     pub fn usage(mut self, usage: TurnUsage) -> Self {
         self.usage = Some(usage);
         self
     }
 
-    /// Leaves usage out.
+    /// Omits usage.
     #[must_use]
     pub fn without_usage(mut self) -> Self {
         self.usage = None;
         self
     }
 
-    /// Sets which model answered.
+    /// Sets which model replied.
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.model = model.into();
@@ -199,7 +197,7 @@ impl Turn {
         self
     }
 
-    /// Cuts text and arguments in deltas of this many characters.
+    /// Splits text and arguments into deltas of this many characters.
     #[must_use]
     pub fn piece(mut self, characters: usize) -> Self {
         self.piece = Some(characters.max(1));
@@ -219,8 +217,8 @@ impl Stop {
         Self::StopSequence,
     ];
 
-    /// The reason that is left after a protocol with fewer words has carried it: what a perfect client can know.
-    /// `ToolUse` is also left where only the calls themselves tell of it.
+    /// The reason as far as a protocol can express it: what a perfect client can know. `ToolUse` is kept even
+    /// where only the presence of tool calls shows it.
     #[must_use]
     pub const fn seen_through(self, wire: Wire) -> Self {
         match (wire, self) {
@@ -233,16 +231,16 @@ impl Stop {
     }
 }
 
-/// What a signature of the server looks like once decoded, before the checksum.
+/// Prefix of a decoded signature, before the checksum.
 const SIGNED: &str = "lariat-signed:";
 
-/// The server's signature of a text: it can later tell whether the text came back unchanged.
+/// Signs a text, so that the server can later detect whether it was changed.
 #[must_use]
 pub fn signature(text: &str) -> String {
     super::base64::encode(format!("{SIGNED}{:08x}", crc32(text.as_bytes())).as_bytes())
 }
 
-/// Whether a signature belongs to a text. Signatures that the server did not make are believed.
+/// Whether a signature belongs to a text. Signatures that the server did not make are accepted.
 #[must_use]
 pub fn signature_fits(signature: &str, text: &str) -> bool {
     let decoded = super::base64::decode(signature).and_then(|bytes| String::from_utf8(bytes).ok());
@@ -257,15 +255,15 @@ mod tests {
     use super::{Turn, TurnBlock, signature, signature_fits};
 
     #[test]
-    fn a_signature_fits_its_text_and_no_other() {
+    fn a_signature_is_valid_only_for_its_text() {
         let signed = signature("two plus two");
         assert!(signature_fits(&signed, "two plus two"));
         assert!(!signature_fits(&signed, "two plus  two"));
-        assert!(signature_fits("EqoBCkgIARABGAIiQ", "a signature of somebody else"));
+        assert!(signature_fits("EqoBCkgIARABGAIiQ", "a signature made elsewhere"));
     }
 
     #[test]
-    fn a_call_makes_the_turn_wait_for_tools() {
+    fn a_call_sets_the_stop_reason_to_tool_use() {
         let turn = Turn::new().call("a", "read", &serde_json::json!({"path": "x"}));
         assert_eq!(turn.stop, super::Stop::ToolUse);
         let [TurnBlock::Call { arguments, .. }] = &turn.blocks[..] else { panic!("{turn:?}") };

@@ -1,7 +1,6 @@
-//! The seven protocols by name, and how a path under the server's address names one.
+//! The seven protocols by name, and how a path selects one: operation, model, streaming.
 //!
-//! Owns the prefix of each protocol and the reading of paths (operation, model, streaming). Knows nothing of bodies.
-//! Invariant: every path belongs to at most one protocol, so that one server speaks all seven at once.
+//! Invariant: every path belongs to at most one protocol, so that one server can serve all seven.
 
 use std::fmt;
 
@@ -10,7 +9,7 @@ use std::fmt;
 pub enum Wire {
     /// Anthropic's Messages API.
     AnthropicMessages,
-    /// OpenAI's Chat Completions and the many servers that imitate it.
+    /// OpenAI's Chat Completions and the many compatible servers.
     OpenAiChat,
     /// OpenAI's Responses API.
     OpenAiResponses,
@@ -24,17 +23,17 @@ pub enum Wire {
     BedrockConverse,
 }
 
-/// What a request's path asks for.
+/// The operation that a request's path selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// A reply of a model. The model is named here only where the path names it (Google, Amazon).
+    /// A reply of a model. `model` is set only if the path names it (Google, Amazon).
     Generate {
         /// The model in the path, percent-decoded.
         model: Option<String>,
-        /// Whether the path asks for a stream; `None` where the body decides.
+        /// Whether the path requests a stream; `None` if the body decides.
         streaming: Option<bool>,
     },
-    /// The tokens that a request would take. Some paths name the model.
+    /// The number of tokens of a request. Some paths name the model.
     Count {
         /// The model in the path, percent-decoded.
         model: Option<String>,
@@ -69,7 +68,7 @@ impl Wire {
         }
     }
 
-    /// Where the protocol begins under the server's address: what its official SDK takes as base URL.
+    /// The path prefix of the protocol on this server: the base URL for its official SDK.
     #[must_use]
     pub const fn base_path(self) -> &'static str {
         match self {
@@ -83,19 +82,19 @@ impl Wire {
         }
     }
 
-    /// Whether the stream is server-sent events; Bedrock's is binary.
+    /// Whether the stream consists of server-sent events; Bedrock's is binary.
     #[must_use]
     pub const fn is_sse(self) -> bool {
         !matches!(self, Self::BedrockConverse)
     }
 
-    /// The protocol and the operation that a path (without its query) names.
+    /// The protocol and the operation of a path (without its query).
     #[must_use]
     pub fn of_path(path: &str) -> Option<(Self, Operation)> {
         Self::ALL.into_iter().find_map(|wire| Some((wire, wire.operation(path)?)))
     }
 
-    /// What `path` asks for, if it is a path of this protocol.
+    /// The operation of `path`, if it is a path of this protocol.
     #[must_use]
     pub fn operation(self, path: &str) -> Option<Operation> {
         let inside = |base: &str| path.strip_prefix(base);
@@ -118,7 +117,7 @@ impl Wire {
                 "/models" => Some(Operation::Models),
                 _ => None,
             },
-            // The dated API (`/openai/responses?api-version=…`) is still what the Azure class of the SDK calls.
+            // The Azure class of the SDK still calls the dated API (`/openai/responses?api-version=…`).
             Self::AzureResponses => match inside("/azure/openai")? {
                 "/v1/responses" | "/responses" => Some(generate),
                 "/v1/models" | "/models" => Some(Operation::Models),
@@ -182,7 +181,7 @@ fn google(rest: &str) -> Option<Operation> {
     Some(Operation::Generate { model: Some(percent_decoded(model)), streaming: Some(streaming) })
 }
 
-/// Percent-decoding as far as it is valid; what is not an escape stays as it is.
+/// Decodes percent escapes; invalid ones are kept.
 pub(crate) fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

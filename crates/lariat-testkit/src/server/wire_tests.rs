@@ -43,7 +43,7 @@ fn google_and_amazon_name_the_model_in_the_path() {
 }
 
 #[test]
-fn strange_paths_belong_to_nobody() {
+fn unknown_paths_belong_to_no_protocol() {
     for path in [
         "/",
         "/anthropic/v1/complete",
@@ -56,6 +56,6 @@ fn strange_paths_belong_to_nobody() {
 }
 
 #[test]
-fn broken_escapes_stay_as_they_are() {
+fn invalid_escapes_are_kept() {
     assert_eq!(percent_decoded("a%3Ab%zz%4"), "a:b%zz%4");
 }

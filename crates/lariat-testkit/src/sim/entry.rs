@@ -1,9 +1,9 @@
-//! Something that was observed of a simulated process.
+//! An observation of a simulated process.
 
 use lariat_core::event::Event;
 use lariat_core::id::ToolCallId;
 
-/// Something that was observed.
+/// An observation.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
     Event(Event),
@@ -11,7 +11,7 @@ pub(super) enum Entry {
     Life(u64),
 }
 
-/// A hook that was called.
+/// A hook call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum HookEntry {
     BeforeLoop,

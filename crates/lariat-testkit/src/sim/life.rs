@@ -1,7 +1,7 @@
-//! The lives of a simulated process: boot, recover or begin, drive, die, again.
+//! The lives of a simulated process: start, recover or begin a run, drive it, die, repeat.
 //!
-//! Owns what happens to the process from outside: commands at any step, death at any step. The last life is left in
-//! peace, so that everything that can end does.
+//! Sends commands to the process at any step, and kills it at any step. It leaves the last life undisturbed,
+//! so that everything that can end does.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,16 +28,16 @@ use crate::journal::Fault;
 use crate::random::Seeded;
 use lariat_core::clock::{Clock, EntropySource};
 
-/// Events between two snapshots: few, so that most recoveries begin with one.
+/// Events between two snapshots: few, so that most recoveries use one.
 const SNAPSHOT_EVERY: u64 = 6;
 
-/// Lives in which the process may be killed and spoken to.
+/// Number of lives in which the process may be killed and receive messages.
 const TROUBLED_LIVES: u64 = 5;
-/// Steps a life may take. The longest legitimate ones take a few thousand.
+/// Maximum steps of a life. The longest legitimate ones take a few thousand.
 const STEPS_PER_LIFE: u64 = 50_000;
-/// Runs of one process: a loop that is over does not come back.
+/// Maximum runs of one process: a finished run must not be started again.
 const MOST_RUNS: usize = 20;
-/// Room for events between two looks at them: none may be coalesced or re-read here.
+/// Capacity for events between two drains: none may be coalesced or read again here.
 const OBSERVER_CAPACITY: usize = 100_000;
 
 /// A simulated session from the first life to the last.
@@ -46,33 +46,33 @@ pub(super) struct Session {
     pub(super) world: World,
     random: Seeded,
     lives: u64,
-    spoken: Vec<Spoken>,
+    spoken: Vec<SentMessage>,
     chatty: bool,
     impatient: bool,
 }
 
-/// A message somebody sent to a run that took it.
-pub(super) struct Spoken {
+/// A message that a user sent to a run and the run accepted.
+pub(super) struct SentMessage {
     pub(super) id: MessageId,
     life: u64,
 }
 
-/// What a process tells the outside.
+/// What a process shares with the simulator.
 #[derive(Default)]
-struct Desk {
-    state: Mutex<DeskState>,
+struct ProcessLink {
+    state: Mutex<ProcessLinkState>,
 }
 
 #[derive(Default)]
-struct DeskState {
+struct ProcessLinkState {
     handle: Option<RunHandle>,
     unread: Vec<AgentMessage>,
     result: Option<Result<(), DriveError>>,
     violation: Option<Violation>,
 }
 
-impl Desk {
-    fn with<T>(&self, act: impl FnOnce(&mut DeskState) -> T) -> T {
+impl ProcessLink {
+    fn with<T>(&self, act: impl FnOnce(&mut ProcessLinkState) -> T) -> T {
         act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -92,7 +92,7 @@ impl Session {
         }
     }
 
-    /// Lives until everything is done.
+    /// Runs lives until everything is done.
     pub(super) fn play(&mut self) -> Result<(), Violation> {
         loop {
             let troubled = self.lives < TROUBLED_LIVES;
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// One life; true when the process ended by itself with everything done.
+    /// Runs one life. Returns true if the process ended by itself with everything done.
     fn live(&mut self, troubled: bool) -> Result<bool, Violation> {
         let world = &self.world;
         let journal = Arc::new(Journal::new(
@@ -123,16 +123,16 @@ impl Session {
             JournalConfig { snapshot_every: SNAPSHOT_EVERY, ..JournalConfig::default() },
         ));
         world.watch.begin_life(self.lives, journal.hub().subscribe(OBSERVER_CAPACITY));
-        let desk = Arc::new(Desk::default());
+        let link = Arc::new(ProcessLink::default());
         let mut executor = Executor::new(world.clock.clone(), self.random.fork("order"));
-        let main = executor.spawn(process(Process::of(world, journal, Arc::clone(&desk))));
+        let main = executor.spawn(process(Process::of(world, journal, Arc::clone(&link))));
         let death = (troubled && self.random.chance(50)).then(|| self.random.below(80));
         let mut stopped: Option<LoopId> = None;
         for step in 0..STEPS_PER_LIFE {
             let done = executor.step();
             self.world.watch.drain();
             if let Some(violation) =
-                self.world.watch.violation().or_else(|| desk.with(|desk| desk.violation.take()))
+                self.world.watch.violation().or_else(|| link.with(|link| link.violation.take()))
             {
                 return Err(violation);
             }
@@ -142,10 +142,10 @@ impl Session {
                 return Ok(false);
             }
             match done {
-                Step::Finished(_) | Step::Idle => return self.after_end(&desk),
-                // Without limits a tool or a person may take forever; somebody comes and cancels, once.
+                Step::Finished(_) | Step::Idle => return self.after_end(&link),
+                // Without limits a tool or an approval may take forever; then the user cancels, once.
                 Step::Stalled => {
-                    let handle = desk.with(|desk| desk.handle.clone()).ok_or(Violation::Hangs)?;
+                    let handle = link.with(|link| link.handle.clone()).ok_or(Violation::Hangs)?;
                     if self.world.config.limits.is_some() || stopped.as_ref() == Some(handle.loop_id()) {
                         return Err(Violation::Hangs);
                     }
@@ -155,15 +155,15 @@ impl Session {
                 Step::Polled(_) | Step::Advanced => {}
             }
             if troubled {
-                self.interfere(&desk);
+                self.interfere(&link);
             }
         }
         Err(Violation::NeverEnds)
     }
 
-    fn after_end(&mut self, desk: &Desk) -> Result<bool, Violation> {
-        let (result, unread) = desk.with(|desk| (desk.result.take(), std::mem::take(&mut desk.unread)));
-        // What the run gave back unread was not lost.
+    fn after_end(&mut self, link: &ProcessLink) -> Result<bool, Violation> {
+        let (result, unread) = link.with(|link| (link.result.take(), std::mem::take(&mut link.unread)));
+        // Messages that the run returned unread were not lost.
         let returned: Vec<MessageId> = unread.iter().map(AgentMessage::id).collect();
         self.spoken.retain(|spoken| !returned.contains(&spoken.id));
         match result {
@@ -182,10 +182,10 @@ impl Session {
         self.world.store.injected().iter().any(|(_, fault)| *fault == Fault::Fence)
     }
 
-    /// What happens to the process from outside, at any step.
-    fn interfere(&mut self, desk: &Desk) {
+    /// Sends commands to the process, at any step.
+    fn interfere(&mut self, link: &ProcessLink) {
         let roll = self.random.below(1_000);
-        let Some(handle) = desk.with(|desk| desk.handle.clone()) else { return };
+        let Some(handle) = link.with(|link| link.handle.clone()) else { return };
         match roll {
             0..=39 if self.chatty && self.spoken.len() < 5 => {
                 let queue = if roll < 20 { QueueKind::Steering } else { QueueKind::FollowUp };
@@ -196,7 +196,7 @@ impl Session {
                 message.assign_id(|| MessageId::new(minter.uuid()));
                 let id = message.id();
                 if handle.queue(queue, message).is_ok() {
-                    self.spoken.push(Spoken { id, life: self.lives });
+                    self.spoken.push(SentMessage { id, life: self.lives });
                 }
             }
             40..=49 if self.impatient => handle.cancel(),
@@ -220,7 +220,7 @@ impl Session {
         })
     }
 
-    /// Nothing that was acknowledged is lost or moved.
+    /// Checks that no acknowledged event is lost or moved.
     fn check_acknowledged(&self) -> Result<(), Violation> {
         let survivors = self.world.store.survivors(&self.world.session_id);
         let acknowledged = self.world.store.acknowledged(&self.world.session_id);
@@ -228,7 +228,7 @@ impl Session {
         if same && acknowledged.len() <= survivors.len() { Ok(()) } else { Err(Violation::AcknowledgedLost) }
     }
 
-    /// What was said in a life that ended in peace is in the journal.
+    /// Checks that every message sent in a life that ended normally is in the journal.
     fn check_spoken(&self) -> Result<(), Violation> {
         let survivors = self.world.store.survivors(&self.world.session_id);
         for spoken in self.spoken.iter().filter(|spoken| spoken.life == self.lives) {
@@ -286,7 +286,7 @@ fn line(entry: &Entry) -> String {
     }
 }
 
-/// What a process takes with it into its life.
+/// What a process needs for its life.
 struct Process {
     ports: Arc<lariat_runtime::drive::Ports>,
     config: Arc<lariat_core::run::RunConfig>,
@@ -294,11 +294,11 @@ struct Process {
     entropy: Arc<dyn EntropySource>,
     clock: Arc<dyn Clock>,
     loops: u64,
-    desk: Arc<Desk>,
+    link: Arc<ProcessLink>,
 }
 
 impl Process {
-    fn of(world: &World, journal: Arc<Journal>, desk: Arc<Desk>) -> Self {
+    fn of(world: &World, journal: Arc<Journal>, link: Arc<ProcessLink>) -> Self {
         Self {
             ports: world.ports.clone(),
             config: world.config.clone(),
@@ -306,18 +306,18 @@ impl Process {
             entropy: world.ports.entropy.clone(),
             clock: world.ports.clock.clone(),
             loops: world.loops,
-            desk,
+            link,
         }
     }
 }
 
-/// The program under simulation: goes on with what was interrupted, then begins what is left to do.
+/// The simulated program: continues what was interrupted, then begins what is left to do.
 async fn process(process: Process) {
-    let desk = Arc::clone(&process.desk);
+    let link = Arc::clone(&process.link);
     let result = run_all(&process).await;
-    desk.with(|desk| {
-        desk.handle = None;
-        desk.result = Some(result);
+    link.with(|link| {
+        link.handle = None;
+        link.result = Some(result);
     });
 }
 
@@ -328,7 +328,7 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
         let (snapshot, tail) = process.journal.read_live().await?;
         let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::after).then(&tail);
         if let Err(violation) = same_fold(&SessionFold::of(&events), &fold) {
-            process.desk.with(|desk| desk.violation = Some(violation));
+            process.link.with(|link| link.violation = Some(violation));
             return Ok(());
         }
         let open = fold.open_loops().next().map(|start| start.loop_id.clone());
@@ -338,8 +338,8 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
                 Ok(recovered) => recovered.resume(stamp),
                 Err(error) => {
                     process
-                        .desk
-                        .with(|desk| desk.violation = Some(Violation::NotRecovered(error.to_string())));
+                        .link
+                        .with(|link| link.violation = Some(Violation::NotRecovered(error.to_string())));
                     return Ok(());
                 }
             }
@@ -351,7 +351,7 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
             match next_loop(process, &fold, begun) {
                 Ok(run) => run,
                 Err(error) => {
-                    process.desk.with(|desk| desk.violation = Some(Violation::NotStarted(error)));
+                    process.link.with(|link| link.violation = Some(Violation::NotStarted(error)));
                     return Ok(());
                 }
             }
@@ -359,24 +359,24 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
         let cancel = CancellationToken::new();
         let (driver, handle) =
             Driver::new(process.ports.clone(), process.journal.clone(), Box::new(run), cancel);
-        process.desk.with(|desk| desk.handle = Some(handle));
+        process.link.with(|link| link.handle = Some(handle));
         let driven = driver.drive().await?;
-        process.desk.with(|desk| {
-            desk.handle = None;
-            desk.unread.extend(driven.unread.iter().map(|(_, message)| message.clone()));
+        process.link.with(|link| {
+            link.handle = None;
+            link.unread.extend(driven.unread.iter().map(|(_, message)| message.clone()));
         });
         let events = process.journal.read_from(0).await?;
         let live: Vec<SharedMessage> = driven.parts.transcript.window().iter().cloned().collect();
         if let Err(violation) = same_conversation(&SessionFold::of(&events), driven.parts.tip, &live) {
-            process.desk.with(|desk| desk.violation = Some(violation));
+            process.link.with(|link| link.violation = Some(violation));
         }
     }
-    process.desk.with(|desk| desk.violation = Some(Violation::NeverEnds));
+    process.link.with(|link| link.violation = Some(Violation::NeverEnds));
     Ok(())
 }
 
 fn loops_begun(events: &[lariat_core::event::Event]) -> u64 {
-    // A loop that its first hook stopped has an end and no start.
+    // A run that its first hook stopped has an end but no start.
     events.iter().filter(|event| matches!(event.event, AgentEvent::AgentEnd { .. })).count() as u64
 }
 
@@ -396,7 +396,7 @@ fn next_loop(process: &Process, fold: &SessionFold, n: u64) -> Result<Run, Strin
     Ok(run)
 }
 
-/// A fold that began with a snapshot says the same as one over everything.
+/// Checks that a fold that began with a snapshot equals one over all events.
 fn same_fold(all: &SessionFold, live: &SessionFold) -> Result<(), Violation> {
     let differ = |what: &str| Err(Violation::FoldDiffers(format!("{what} after a snapshot")));
     if live.lacks_history() || all.tip() != live.tip() {
@@ -408,7 +408,7 @@ fn same_fold(all: &SessionFold, live: &SessionFold) -> Result<(), Violation> {
     if conversation(all) != conversation(live) {
         return differ("the conversation");
     }
-    // Each queue has its order; between the two there is none.
+    // Each queue has an order; there is none between the two.
     let queued = |fold: &SessionFold| {
         let of = |wanted: QueueKind| {
             let messages = fold.queued().filter(move |(queue, _)| *queue == wanted);
@@ -423,7 +423,7 @@ fn same_fold(all: &SessionFold, live: &SessionFold) -> Result<(), Violation> {
     if open(all) != open(live) { differ("an open loop") } else { Ok(()) }
 }
 
-/// The conversation read from the journal is the one the run had.
+/// Checks that the conversation in the journal equals the one of the run.
 fn same_conversation(
     fold: &SessionFold,
     tip: Option<MessageId>,

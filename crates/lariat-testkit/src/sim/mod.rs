@@ -1,9 +1,10 @@
-//! The simulator: the real machine and the real driver in a world made of a seed.
+//! The simulator: runs the real machine and the real driver in a world generated from a seed.
 //!
-//! One seed decides everything: what the model says and how its stream breaks, what tools do, who approves when or
-//! never, what the store fails at, when a person speaks or cancels, where the process dies. After every step the
-//! invariants are checked; after the run every prefix of its journal is recovered. The same seed gives the same run.
-//! Owns the life of a simulated process; the world is in `world`, what must hold is in `order` and `check`.
+//! The seed decides everything: what the model replies and how its stream breaks, what tools do, who approves
+//! when or never, which store operations fail, when a user sends a message or cancels, where the process
+//! dies. After every step the invariants are checked; after the run, every prefix of its journal is
+//! recovered. The same seed gives the same run.
+//! `life` has the simulated process, `world` its environment, `order` and `check` the invariants.
 
 mod check;
 mod entry;
@@ -19,12 +20,12 @@ pub use violation::Violation;
 
 use crate::random::Seeded;
 
-/// What one seed came to.
+/// Totals of one seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Events in the journal.
     pub events: u64,
-    /// Processes it took.
+    /// Number of processes.
     pub lives: u64,
     /// Faults the store injected.
     pub faults: u64,
@@ -32,16 +33,16 @@ pub struct Report {
     pub executions: u64,
     /// Requests to the model.
     pub requests: u64,
-    /// Journal prefixes recovered.
+    /// Recovered prefixes of the journal.
     pub prefixes: u64,
     /// Virtual milliseconds.
     pub virtual_ms: u64,
-    /// A hash over everything observed: equal for equal runs.
+    /// A hash of all observations: equal for equal runs.
     pub fingerprint: u64,
 }
 
 impl Report {
-    /// Adds up what several seeds came to.
+    /// Adds the totals of another seed.
     pub fn add(&mut self, other: &Self) {
         self.events += other.events;
         self.lives += other.lives;
@@ -61,7 +62,7 @@ pub struct Failure {
     pub seed: u64,
     /// What was broken.
     pub violation: Violation,
-    /// What was observed up to then, a line each.
+    /// All observations up to then, one per line.
     pub log: Vec<String>,
 }
 
@@ -74,7 +75,7 @@ impl fmt::Display for Failure {
 /// Runs one seed.
 ///
 /// # Errors
-/// When an invariant is broken.
+/// Fails if an invariant is broken.
 pub fn simulate(seed: u64) -> Result<Report, Box<Failure>> {
     let mut session = life::Session::new(&Seeded::new(seed));
     let outcome = session.play().and_then(|()| check::finished(&session));

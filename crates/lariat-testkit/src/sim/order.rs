@@ -1,7 +1,8 @@
-//! The order of hooks and events, while they happen.
+//! Checks the order of hooks and events while they happen, with a state machine.
 //!
-//! Owns the automaton of seed 002, "Event Hook Ordering". A life may begin anywhere (after a recovery), so what
-//! depends on the past is only checked when the past was seen.
+//! Every hook and event has a fixed position: for example `before_turn`, `TurnStart`, messages and tool
+//! executions, `TurnEnd`, `after_turn`. A life may begin anywhere (after a recovery), so rules that depend on
+//! the past apply only if the past was observed.
 
 use lariat_core::event::{AgentEvent, MessageRef};
 use lariat_core::hooks::HookInterest;
@@ -10,20 +11,20 @@ use lariat_core::id::{MessageId, ToolCallId};
 use super::entry::{Entry, HookEntry};
 use super::violation::Violation;
 
-/// What was observed last, as far as the order depends on it.
+/// The state of the order: what was observed last.
 pub(super) struct Order {
     hooks: bool,
     expected: Option<Expected>,
     armed: Option<HookEntry>,
     streaming: Option<MessageId>,
-    /// An assistant message was broken off in this turn.
+    /// Whether an assistant message was broken off in this turn.
     replied: bool,
     in_turn: Option<bool>,
     running: Vec<ToolCallId>,
     awaiting_after_tool: Vec<ToolCallId>,
 }
 
-/// The one thing that must come next.
+/// The one observation that must come next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Expected {
     AfterTurn,
@@ -86,7 +87,7 @@ impl Order {
     }
 
     fn event(&mut self, event: &AgentEvent) -> Result<(), Violation> {
-        // Queued words, permissions and the journal's own troubles may come anywhere.
+        // Queued messages, permission events and journal outages may occur anywhere.
         if matches!(
             event,
             AgentEvent::MessageQueued { .. }
@@ -135,7 +136,7 @@ impl Order {
             }
             AgentEvent::MessageStart { message } => return self.message_start(message),
             AgentEvent::MessageUpdate { message, .. } if self.streaming != Some(message.id()) => {
-                return wrong("MessageUpdate outside of its message".to_owned());
+                return wrong("MessageUpdate outside its message".to_owned());
             }
             AgentEvent::MessageEnd { message } if self.streaming.take() != Some(message.id()) => {
                 return wrong("MessageEnd without MessageStart".to_owned());
@@ -167,7 +168,7 @@ impl Order {
 
     fn message_start(&mut self, message: &MessageRef) -> Result<(), Violation> {
         if self.streaming.is_some() {
-            return wrong("MessageStart inside of another message".to_owned());
+            return wrong("MessageStart inside another message".to_owned());
         }
         self.streaming = Some(message.id());
         let reply = message.get().is_none_or(|message| message.as_assistant().is_some());

@@ -1,39 +1,39 @@
-//! What can be broken: one variant per invariant.
+//! The violations of invariants, one variant per invariant.
 
 use lariat_core::id::ToolCallId;
 
-/// An invariant that was broken.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// An acknowledged event is gone or moved.
+    /// An acknowledged event was lost or moved.
     #[error("an acknowledged event was lost or moved")]
     AcknowledgedLost,
     /// An observer saw a durable event that was not acknowledged.
     #[error("an observer saw an event before it was acknowledged: {0}")]
     SeenBeforeAcknowledged(String),
-    /// A tool ran that was not durably recorded as started.
+    /// A tool ran before its start was durable.
     #[error("call `{0}` ran before its start was durable")]
     RanBeforeRecorded(ToolCallId),
     /// A tool ran twice for one call.
     #[error("call `{0}` ran more than once")]
     RanTwice(ToolCallId),
-    /// A tool ran that the gate forbade.
+    /// A tool ran although the gate denied it.
     #[error("call `{0}` ran although it was forbidden")]
     RanForbidden(ToolCallId),
-    /// Tools ran beside each other that must run alone.
-    #[error("call `{0}` ran beside others although it must run alone")]
+    /// A tool that must run alone ran concurrently with others.
+    #[error("call `{0}` ran concurrently although it must run alone")]
     RanBeside(ToolCallId),
     /// A request that a model API would reject.
     #[error("an invalid request was sent: {0}")]
     InvalidRequest(String),
-    /// A request without what the turn before it produced.
-    #[error("a request does not hold the turn before it: {0}")]
+    /// A request does not contain the result of the previous turn.
+    #[error("a request does not contain the previous turn: {0}")]
     Forgotten(String),
     /// Hooks or events in the wrong order.
     #[error("wrong order: {0}")]
     WrongOrder(String),
-    /// The journal of a finished loop is not what one looks like.
+    /// The journal of a finished run is malformed.
     #[error("wrong journal: {0}")]
     WrongJournal(String),
     /// A limit was exceeded by more than one turn.
@@ -42,13 +42,13 @@ pub enum Violation {
     /// The run waits for something that will never happen.
     #[error("the run hangs")]
     Hangs,
-    /// The run does not come to an end.
+    /// The run does not end.
     #[error("the run never ends")]
     NeverEnds,
-    /// The run ended with an error nothing explains.
+    /// The run ended with an unexplained error.
     #[error("unexplained error: {0}")]
     WrongError(String),
-    /// A message that was taken is not in the journal.
+    /// An accepted message is not in the journal.
     #[error("a message that was accepted is not in the journal")]
     LostWords,
     /// A loop could not be recovered.
@@ -57,13 +57,13 @@ pub enum Violation {
     /// A loop could not be started.
     #[error("a loop could not be started: {0}")]
     NotStarted(String),
-    /// The conversation read from the journal is not the one the run had.
+    /// The conversation in the journal differs from the one of the run.
     #[error("the conversation read back differs: {0}")]
     FoldDiffers(String),
-    /// The store was used wrongly.
-    #[error("the store was used wrongly: {0}")]
+    /// A writer violated the contract of the store.
+    #[error("a writer violated the contract of the store: {0}")]
     Misuse(String),
-    /// Recovery from a prefix of the journal went wrong.
+    /// Recovery from a prefix of the journal failed.
     #[error("recovery after event {at}: {what}")]
     Prefix {
         /// Number of events in the prefix.

@@ -1,7 +1,7 @@
-//! Everything that can be observed of a simulated process, in one order.
+//! Logs everything observable of a simulated process, in one order.
 //!
-//! Owns the log in which hooks and events alternate exactly as they happened: before a hook is logged, the events
-//! published up to then are. Is the hooks of the world at the same time.
+//! Hooks and events appear exactly in the order in which they happened: before a hook is logged, the events
+//! published up to then are. This type also implements the hooks of the world.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,7 +53,7 @@ impl Watch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new process begins, observed from here on.
+    /// Starts the observation of a new process.
     pub(super) fn begin_life(&self, life: u64, events: Subscription) {
         let mut state = self.lock();
         state.events = Some(events);
@@ -61,7 +61,7 @@ impl Watch {
         state.log.push(Entry::Life(life));
     }
 
-    /// Takes in what was published since; true when there was something.
+    /// Logs the events published since the last call.
     pub(super) fn drain(&self) {
         let mut state = self.lock();
         self.drain_locked(&mut state);

@@ -1,7 +1,7 @@
-//! The world a simulated process lives in, drawn from a seed.
+//! The environment of a simulated process, generated from a seed: the model's script, the tools, the policy,
+//! the users and the store's faults.
 //!
-//! Owns the model's script, the tools' manners, the policy, the people and the store's faults. It outlives the
-//! processes: after a crash the next one meets the same world where it was.
+//! It outlives the processes: after a crash, the next process continues in the same world.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -132,7 +132,7 @@ fn run_config(random: &mut Seeded) -> RunConfig {
     config
 }
 
-/// The model: mostly decent, sometimes broken in every way real ones are.
+/// The model: mostly valid, sometimes broken in every way that real ones are.
 fn model(
     seed: &Seeded,
     clock: &VirtualClock,
@@ -151,7 +151,7 @@ fn model(
     Arc::new(if yields { model.yielding() } else { model })
 }
 
-/// A request must hold what the turn before it produced.
+/// Checks that a request contains the result of the previous turn.
 fn check_request(request: &StreamConfig, watch: &Watch, store: &FaultyStore, session_id: &SessionId) {
     let journal = store.acknowledged(session_id);
     for event in journal.iter().rev() {
@@ -226,7 +226,7 @@ fn calls(random: &mut Seeded, index: usize) -> Reply {
     Reply::calls(calls)
 }
 
-/// Tools: `read` may run beside others, `write` and `exec` may not.
+/// Tools: `read` may run concurrently with others, `write` and `exec` may not.
 fn tools(
     seed: &Seeded,
     clock: &VirtualClock,
@@ -248,7 +248,7 @@ fn tools(
     ToolSet::new([tool("read", ToolEffects::READS), tool("write", ToolEffects::WRITES), tool("exec", all)])
 }
 
-/// A tool that runs must be recorded as started, durably.
+/// Checks that a running tool is durably recorded as started.
 fn check_dispatch(call: &ToolCallId, watch: &Watch, store: &FaultyStore, session_id: &SessionId) {
     let journal = store.acknowledged(session_id);
     let started = journal.iter().rev().any(
@@ -279,14 +279,14 @@ fn act(random: &mut Seeded) -> Act {
     }
 }
 
-/// What the policy says about a call: the same whenever it is asked.
+/// The random number that decides the policy's verdict on a tool call: always the same for the same call.
 pub(super) fn verdict_roll(seed: u64, call: &ToolCallId) -> u64 {
     let mut hasher = DefaultHasher::new();
     (seed, call.as_str()).hash(&mut hasher);
     hasher.finish() % 100
 }
 
-/// Rolls at which the policy forbids a call.
+/// Numbers for which the policy denies a tool call.
 pub(super) const FORBIDDEN: std::ops::Range<u64> = 70..82;
 
 fn policy(seed: &Seeded, clock: &VirtualClock) -> ScriptedPolicy {
@@ -314,7 +314,7 @@ fn policy(seed: &Seeded, clock: &VirtualClock) -> ScriptedPolicy {
     }
 }
 
-/// Hooks of the session, in some worlds: mostly content, sometimes in the way, sometimes away.
+/// Hooks of the session, in some worlds: mostly permissive, sometimes blocking, sometimes unresponsive.
 fn hooks(seed: &Seeded, clock: &VirtualClock) -> Option<ScriptedHooks> {
     let mut random = seed.fork("moments");
     if !random.chance(30) {
@@ -355,7 +355,7 @@ fn approver(seed: &Seeded, clock: &VirtualClock) -> ScriptedApprover {
     })
 }
 
-/// Judges prompts by a fixed roll.
+/// Judges prompts by a fixed random number.
 struct SeededFilter(u64);
 
 impl InputFilter for SeededFilter {

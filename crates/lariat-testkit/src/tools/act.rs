@@ -1,4 +1,4 @@
-//! What one execution of a scripted tool does, in the order it does it.
+//! The script of one execution of a tool: its steps in order.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use lariat_core::tool::{ToolError, ToolResult};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Act {
-    pub(super) beats: Vec<Beat>,
+    pub(super) beats: Vec<ActStep>,
     pub(super) end: End,
     pub(super) on_cancel: OnCancel,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Beat {
+pub(super) enum ActStep {
     Wait(Duration),
     Progress(String),
     Update(String),
@@ -45,17 +45,17 @@ impl Act {
         Self { beats: Vec::new(), end, on_cancel: OnCancel::Stop }
     }
 
-    /// Gives back text.
+    /// Returns text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::answer(Ok(ToolResult::text(text)))
     }
 
-    /// Fails with words for the model.
+    /// Fails with a message for the model.
     pub fn fail(text: impl Into<String>) -> Self {
         Self::answer(Err(ToolError::Failed(text.into())))
     }
 
-    /// Gives back any result or error.
+    /// Returns any result or error.
     pub const fn answer(answer: Result<ToolResult, ToolError>) -> Self {
         Self::ending(End::Return(answer))
     }
@@ -72,23 +72,23 @@ impl Act {
 
     /// Waits at this point.
     pub fn after(mut self, duration: Duration) -> Self {
-        self.beats.push(Beat::Wait(duration));
+        self.beats.push(ActStep::Wait(duration));
         self
     }
 
-    /// Tells a person something at this point.
+    /// Reports progress to the user at this point.
     pub fn with_progress(mut self, text: impl Into<String>) -> Self {
-        self.beats.push(Beat::Progress(text.into()));
+        self.beats.push(ActStep::Progress(text.into()));
         self
     }
 
     /// Reports a partial result at this point.
     pub fn with_update(mut self, text: impl Into<String>) -> Self {
-        self.beats.push(Beat::Update(text.into()));
+        self.beats.push(ActStep::Update(text.into()));
         self
     }
 
-    /// Goes on although it is cancelled. Otherwise waiting ends with the cancellation.
+    /// Continues although it is cancelled. By default, a cancellation ends the wait.
     pub const fn ignoring_cancel(mut self) -> Self {
         self.on_cancel = OnCancel::Ignore;
         self

@@ -1,6 +1,5 @@
-//! Who ran when, beside whom, and how it ended.
-//!
-//! Owns the list of executions. What "at most once" and "never two at a time" mean is asked here, after a run.
+//! Records which tool ran when, concurrently with which others, and how it ended. Tests query it for "at most once" and
+//! "never two at a time".
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,15 +16,15 @@ pub struct Execution {
     pub call_id: ToolCallId,
     /// The tool.
     pub tool: String,
-    /// What it was called with.
+    /// Its arguments.
     pub args: Value,
     /// When it began.
     pub started: Timestamp,
-    /// When it ended, in whatever way.
+    /// When it ended, for whatever reason.
     pub finished: Option<Timestamp>,
     /// How it ended.
     pub ending: Ending,
-    /// Positions in the ledger of the executions that ran at the same time.
+    /// Positions in the ledger of executions that ran at the same time.
     pub beside: Vec<usize>,
 }
 
@@ -34,26 +33,26 @@ pub struct Execution {
 pub enum Ending {
     /// It has not ended.
     Running,
-    /// With a result.
+    /// It returned a result.
     Returned,
-    /// With an error.
+    /// It returned an error.
     Failed,
     /// It stopped because it was cancelled.
     Cancelled,
     /// It panicked.
     Panicked,
-    /// Its future was dropped in the middle.
+    /// Its future was dropped before it ended.
     Dropped,
 }
 
-/// All executions of the tools that share it. Clones are the same ledger.
+/// All executions of the tools that share it. Clones share the same ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    book: Arc<Mutex<Book>>,
+    book: Arc<Mutex<LedgerState>>,
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct LedgerState {
     executions: Vec<Execution>,
     running: Vec<usize>,
     max_overlap: usize,
@@ -65,7 +64,7 @@ impl Ledger {
         Self::default()
     }
 
-    /// Every execution, in the order they began.
+    /// Every execution, in the order of their start.
     pub fn all(&self) -> Vec<Execution> {
         self.lock().executions.clone()
     }
@@ -75,17 +74,17 @@ impl Ledger {
         self.lock().executions.len()
     }
 
-    /// True when nothing ran.
+    /// Whether nothing ran.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The executions of one call. More than one means that it ran again.
+    /// The executions of one tool call. More than one means that it ran again.
     pub fn executions(&self, call_id: &ToolCallId) -> Vec<Execution> {
         self.lock().executions.iter().filter(|execution| execution.call_id == *call_id).cloned().collect()
     }
 
-    /// Calls that ran more than once.
+    /// Tool calls that ran more than once.
     pub fn repeated(&self) -> Vec<ToolCallId> {
         let mut seen = std::collections::HashMap::new();
         let mut repeated = Vec::new();
@@ -104,12 +103,12 @@ impl Ledger {
         self.lock().running.len()
     }
 
-    /// The most executions that ran at one time.
+    /// The maximum number of executions at one time.
     pub fn max_overlap(&self) -> usize {
         self.lock().max_overlap
     }
 
-    /// Executions of a tool that ran beside others, of the same or of another tool.
+    /// Executions of a tool that ran concurrently with others, of the same or of another tool.
     pub fn overlapping(&self, tool: &str) -> Vec<Execution> {
         let beside = |execution: &&Execution| execution.tool == tool && !execution.beside.is_empty();
         self.lock().executions.iter().filter(beside).cloned().collect()
@@ -123,7 +122,7 @@ impl Ledger {
         clock: &Arc<dyn Clock>,
     ) -> Entry {
         let mut book = self.lock();
-        let Book { executions, running, max_overlap } = &mut *book;
+        let LedgerState { executions, running, max_overlap } = &mut *book;
         let at = executions.len();
         for other in running.iter() {
             if let Some(execution) = executions.get_mut(*other) {
@@ -155,12 +154,12 @@ impl Ledger {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Book> {
+    fn lock(&self) -> MutexGuard<'_, LedgerState> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An execution that runs. Dropping it without an end is an end too.
+/// A running execution. Dropping it without an end records one.
 pub(super) struct Entry {
     ledger: Ledger,
     clock: Arc<dyn Clock>,

@@ -1,4 +1,4 @@
-//! Tests of the ledger tool: what it does, what is recorded, also when it ends badly.
+//! Tests of the ledger tool: what it does and what it records, also for abnormal ends.
 
 use std::panic::AssertUnwindSafe;
 
@@ -73,7 +73,7 @@ fn a_call_that_runs_again_is_reported_once() {
 }
 
 #[test]
-fn overlapping_executions_know_of_each_other() {
+fn overlapping_executions_list_each_other() {
     let clock = VirtualClock::new();
     let ledger = Ledger::new();
     let make = |name: &str, seconds: u32| {
@@ -98,7 +98,7 @@ fn overlapping_executions_know_of_each_other() {
 }
 
 #[test]
-fn failures_panics_and_dropped_futures_are_ends_too() {
+fn failures_panics_and_dropped_futures_are_recorded_as_ends() {
     let clock = VirtualClock::new();
     let (tool, ledger) = tool(&clock, |call| match call.index {
         0 => Act::fail("no"),
@@ -160,7 +160,7 @@ fn progress_and_updates_come_in_the_order_of_the_script() {
 }
 
 #[test]
-fn effects_and_parallel_safety_are_declared_as_told() {
+fn declares_the_configured_effects_and_parallel_safety() {
     let clock = VirtualClock::new();
     let new = || LedgerTool::new("t", Ledger::new(), clock.shared());
     assert_eq!((new().effects(), new().is_parallel_safe()), (ToolEffects::ALL, false));

@@ -1,4 +1,5 @@
-//! Streams as services send them: random turns, rendered for every protocol and written with every kind of line end.
+//! Generates streams as providers send them: random turns, rendered for every protocol, with every kind of
+//! line end.
 //!
 //! Invariant: a stream is a function of its seed, wire and variant.
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use crate::Seeded;
 use crate::server::{Stop, Turn, Wire, render};
 
-/// How the lines of a stream are written.
+/// The line format of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// `\n`.
@@ -23,13 +24,14 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// The variants that a wire has: binary frames have no lines.
+    /// The variants of a wire: binary frames have no lines.
     pub const fn of(wire: Wire) -> &'static [Self] {
         if wire.is_sse() { &[Self::Lf, Self::CrLf, Self::Cr, Self::Bom, Self::Comments] } else { &[Self::Lf] }
     }
 }
 
-/// Pieces of text that have broken decoders: escapes, quotes, wide characters, combining ones, line ends in JSON.
+/// Text fragments that have broken decoders: escapes, quotes, wide and combining characters, line ends in
+/// JSON.
 const PIECES: &[&str] = &[
     "Hello",
     " world",
@@ -56,7 +58,7 @@ const PIECES: &[&str] = &[
     "٣",
 ];
 
-/// A turn of a seed: thinking, text and calls, at least one of the last two.
+/// The turn of a seed: thinking, text and tool calls, at least one of the last two.
 pub fn turn(seed: u64) -> Turn {
     let mut dice = Seeded::new(seed);
     let mut turn = Turn::new().id(format!("{seed:x}")).model("m-1").piece(1 + dice.index(12));
@@ -98,7 +100,7 @@ fn arguments(dice: &mut Seeded) -> Value {
 /// The body of a stream.
 pub fn stream(wire: Wire, seed: u64, variant: Variant) -> Vec<u8> {
     let frames = render::stream(wire, &turn(seed));
-    // Google's own line ends are `\r\n`; every variant starts from plain ones.
+    // Google's line ends are `\r\n`; every variant starts from `\n`.
     let plain = |frame: Vec<u8>| {
         if wire.is_sse() { frame.into_iter().filter(|byte| *byte != b'\r').collect() } else { frame }
     };
@@ -112,7 +114,7 @@ pub fn stream(wire: Wire, seed: u64, variant: Variant) -> Vec<u8> {
     }
 }
 
-/// JSON holds no raw line ends, so every one of them belongs to the framing.
+/// Replaces line ends. JSON contains no raw ones, so all of them belong to the framing.
 fn with_line_ends(body: &[u8], end: &[u8]) -> Vec<u8> {
     body.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(end)
 }

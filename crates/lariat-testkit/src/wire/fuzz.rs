@@ -1,7 +1,8 @@
-//! What the fuzz targets assert: however bytes are cut, the same comes out, and never a call that must not run.
+//! The checks of the fuzz targets: splitting the bytes must not change the result, and no invalid tool call
+//! may be delivered.
 //!
-//! Owns the reading of a fuzzer's input (where to cut, then what to feed), the checks and the seeds. The targets
-//! themselves are in `fuzz/`, outside of the workspace; everything they do is here, where tests reach it.
+//! Also parses a fuzzer's input (where to split, then what to feed) and makes seeds. The targets themselves
+//! are in `fuzz/`, outside the workspace, and only call this module, so that tests cover it.
 
 use std::collections::HashSet;
 
@@ -14,10 +15,10 @@ use super::{protocol, request};
 use crate::server::crc32::crc32;
 use crate::server::{Wire, render};
 
-/// Cuts that an input can ask for.
+/// Maximum number of splits in an input.
 const MOST_CUTS: usize = 15;
 
-/// Reads an input: its first byte says how many cuts, two bytes each say where, the rest is what to feed.
+/// Parses an input: the first byte is the number of splits, two bytes each say where, the rest is the data.
 fn cut_input(input: &[u8]) -> Option<(Vec<u16>, &[u8])> {
     let (count, rest) = input.split_first()?;
     let (cuts, body) = rest.split_at_checked((usize::from(*count) & MOST_CUTS) * 2)?;
@@ -31,10 +32,10 @@ fn places(cuts: &[u16], length: usize) -> Vec<usize> {
     places
 }
 
-/// Feeds a decoder at once and in pieces.
+/// Feeds a decoder at once and in chunks.
 ///
 /// # Panics
-/// When the two differ, or when events come that must not.
+/// Panics if the results differ, or if invalid events are delivered.
 pub fn decoder(wire: Wire, input: &[u8]) {
     let Some((cuts, body)) = cut_input(input) else { return };
     let body = if wire.is_sse() { body.to_vec() } else { binary(body) };
@@ -46,7 +47,7 @@ pub fn decoder(wire: Wire, input: &[u8]) {
     check_events(&whole.0, whole.1.is_some());
 }
 
-/// Events in an order that a reply can have: a call is delivered only whole, and only by a reply that ended.
+/// Checks the order of events: a tool call must be delivered whole, and only by a reply that ended.
 fn check_events(events: &[StreamEvent], failed: bool) {
     let mut ids = HashSet::new();
     for (at, event) in events.iter().enumerate() {
@@ -67,10 +68,11 @@ fn check_events(events: &[StreamEvent], failed: bool) {
     assert!(done != failed, "neither done nor failed: {events:?}");
 }
 
-/// Feeds the parser of server-sent events at once and in pieces, and compares with the rules read naively.
+/// Feeds the parser of server-sent events at once and in chunks, and compares with a naive implementation of
+/// the specification.
 ///
 /// # Panics
-/// When any of the three differ.
+/// Panics if any of the three differ.
 pub fn events(input: &[u8]) {
     let Some((cuts, body)) = cut_input(input) else { return };
     let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
@@ -89,10 +91,10 @@ pub fn events(input: &[u8]) {
     assert_eq!(whole, naive_events(body));
 }
 
-/// Server-sent events by the letter of the rules, of a whole body, without any thought for speed.
+/// Parses a whole body of server-sent events by the letter of the specification, without regard to speed.
 fn naive_events(body: &[u8]) -> Vec<(String, String)> {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-    // Every line end becomes one line feed; what comes after the last one is not a line.
+    // Every line end becomes one line feed; what follows the last one is not a line.
     let mut lines: Vec<Vec<u8>> = vec![Vec::new()];
     let mut bytes = body.iter().peekable();
     while let Some(byte) = bytes.next() {
@@ -130,11 +132,11 @@ fn naive_events(body: &[u8]) -> Vec<(String, String)> {
     found
 }
 
-/// Feeds the parser of AWS frames at once and in pieces. Mostly with the checksums set right, or nothing would get past
-/// them.
+/// Feeds the parser of AWS frames at once and in chunks. Usually corrects the checksums first, because few
+/// random inputs would pass them.
 ///
 /// # Panics
-/// When the two differ.
+/// Panics if the results differ.
 pub fn aws_frames(input: &[u8]) {
     let Some((cuts, body)) = cut_input(input) else { return };
     let body = if cuts.len() % 4 == 3 { body.to_vec() } else { with_checksums(body) };
@@ -171,8 +173,8 @@ fn with_checksums(bytes: &[u8]) -> Vec<u8> {
     fixed
 }
 
-/// Frames of AWS for what is written as server-sent events: a form that can be mutated without breaking checksums. A
-/// name that starts with `!` is an exception's.
+/// Converts server-sent events to AWS frames: a form that can be mutated without breaking checksums. A name
+/// that starts with `!` is that of an exception.
 fn binary(text: &[u8]) -> Vec<u8> {
     let frame = |(name, data): &(String, String)| match name.strip_prefix('!') {
         Some(name) => {
@@ -187,7 +189,7 @@ fn binary(text: &[u8]) -> Vec<u8> {
     naive_events(text).iter().flat_map(frame).collect()
 }
 
-/// The names of the targets, with what each fuzzes.
+/// The names of the targets, and what each fuzzes.
 pub const TARGETS: [(&str, Target); 9] = [
     ("sse", Target::Events),
     ("aws_frames", Target::AwsFrames),
@@ -200,7 +202,7 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("bedrock", Target::Decoder(Wire::BedrockConverse)),
 ];
 
-/// What is fuzzed.
+/// What a target fuzzes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The parser of server-sent events.
@@ -212,10 +214,10 @@ pub enum Target {
 }
 
 impl Target {
-    /// Feeds it an input.
+    /// Runs the target on an input.
     ///
     /// # Panics
-    /// When what comes out is wrong.
+    /// Panics if a check fails.
     pub fn run(self, input: &[u8]) {
         match self {
             Self::Events => events(input),
@@ -224,7 +226,7 @@ impl Target {
         }
     }
 
-    /// An input to start from: a stream as its service sends it, with three cuts.
+    /// A seed input: a stream as the provider sends it, with three splits.
     pub fn seed(self, seed: u64) -> Vec<u8> {
         let variants = Variant::of(Wire::OpenAiChat);
         let variant = variants.get(seed as usize % variants.len()).copied().unwrap_or(Variant::Lf);
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_that_are_damaged_at_random_pass() {
+    fn randomly_damaged_seeds_pass() {
         for (_, target) in TARGETS {
             for seed in 0..60 {
                 let (mut dice, mut input) = (Seeded::new(seed), target.seed(seed % 20));
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_textual_form_of_frames_is_what_they_were() {
+    fn frames_survive_conversion_to_text_and_back() {
         let frames = render::stream(Wire::BedrockConverse, &turn(3));
         let again = binary(&textual(&frames));
         let names = |bytes: &[u8]| {

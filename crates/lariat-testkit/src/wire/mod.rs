@@ -1,8 +1,8 @@
-//! Proofs of the model crate: its protocols against the renderings of the scripted server.
+//! Proofs of the model crate: tests its protocols with the bytes of the scripted server.
 //!
-//! [`corpus`] makes streams, [`splits`] feeds them cut in every way; [`histories`] builds requests of random histories,
-//! [`compactions`] compacts them. Called by `cargo xtask sse` and its siblings, and in
-//! small by tests. Knows both sides: the server's [`Wire`] and the client's [`Protocol`].
+//! [`corpus`] makes streams, [`splits`] feeds them in all splits; [`histories`] builds requests from random
+//! histories, [`compactions`] compacts them. Called by `cargo xtask sse` and its siblings, and, on a small
+//! scale, by tests. Connects both sides: the server's [`Wire`] and the client's [`Protocol`].
 
 pub mod compactions;
 pub mod corpus;
@@ -20,12 +20,12 @@ use lariat_model::{ApiProtocol, Protocol};
 
 use crate::server::Wire;
 
-/// The client's protocol that speaks to a server's wire.
+/// The client's protocol for a server's wire.
 pub fn protocol(wire: Wire) -> &'static dyn Protocol {
     api(wire).implementation()
 }
 
-/// The name of the protocol that speaks to a server's wire.
+/// The name of the protocol for a server's wire.
 pub const fn api(wire: Wire) -> ApiProtocol {
     match wire {
         Wire::AnthropicMessages => ApiProtocol::AnthropicMessages,
@@ -38,7 +38,8 @@ pub const fn api(wire: Wire) -> ApiProtocol {
     }
 }
 
-/// A model of the service behind a wire, as a configuration would name it. The address is the scripted server's.
+/// A model of the provider behind a wire, as a configuration would name it, with the address of the scripted
+/// server.
 pub fn model(wire: Wire, base_url: &str) -> ModelConfig {
     let (provider, id) = match wire {
         Wire::AnthropicMessages => ("anthropic", "claude-sonnet-4-5"),
@@ -61,7 +62,7 @@ pub fn model(wire: Wire, base_url: &str) -> ModelConfig {
     model
 }
 
-/// A request of one short prompt.
+/// A request with one short prompt.
 pub fn request(wire: Wire, base_url: &str) -> StreamConfig {
     let (transcript, _) = Transcript::repaired([Arc::new("hello".into())]);
     StreamConfig::new(Arc::new(model(wire, base_url)), transcript.window())

@@ -1,6 +1,6 @@
-//! Feeding a stream cut in every way: the events must not change.
+//! Feeds a stream in all splits: the events must not change.
 //!
-//! Owns the exhaustive two-way cuts, the random many-way cuts and the comparison with the stream fed at once.
+//! Tries all splits in two, random splits in many, and compares with the stream fed at once.
 
 use lariat_core::model::{ProviderError, StreamConfig, StreamEvent};
 use lariat_model::wire::Decoder;
@@ -10,37 +10,37 @@ use super::{protocol, request};
 use crate::Seeded;
 use crate::server::Wire;
 
-/// What a decoder made of a stream: its events, then what ended it if that was a failure.
+/// What a decoder made of a stream: its events, then the failure that ended it, if any.
 type Outcome = (Vec<StreamEvent>, Option<ProviderError>);
 
-/// A cut that changed the events.
+/// A split that changed the events.
 #[derive(Clone, Debug)]
 pub struct Difference {
     /// Protocol.
     pub wire: Wire,
     /// Seed of the stream.
     pub seed: u64,
-    /// How its lines are written.
+    /// The line format.
     pub variant: Variant,
-    /// Where it was cut.
+    /// The positions of the splits.
     pub cuts: Vec<usize>,
 }
 
-/// What one stream came to.
+/// Totals of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Cuts that were fed.
+    /// Number of splits.
     pub splits: u64,
     /// Events of the stream.
     pub events: u64,
-    /// 1 when the stream ended in a failure: some scripted turns do (an empty reply).
+    /// 1 if the stream ended in a failure: some scripted turns do (an empty reply).
     pub failures: u64,
 }
 
-/// Feeds one stream in all two-way cuts and in `random` many-way cuts.
+/// Feeds one stream in all splits in two, and in `random` splits in many.
 ///
 /// # Errors
-/// At the first cut that gives other events than the stream fed at once.
+/// Returns the first split that gives other events than the stream fed at once.
 pub fn check(wire: Wire, seed: u64, variant: Variant, random: usize) -> Result<Tally, Box<Difference>> {
     let (body, request) = (stream(wire, seed, variant), request(wire, "http://127.0.0.1"));
     let expected = outcome(decoder(wire, &request), std::iter::once(body.as_slice()));
@@ -79,7 +79,7 @@ pub(super) fn pieces<'a>(body: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Ite
     starts.zip(ends).map(|(start, end)| body.get(start..end).unwrap_or_default())
 }
 
-/// What a decoder makes of a body in pieces.
+/// What a decoder makes of a body in chunks.
 pub fn outcome<'a>(mut decoder: Decoder, pieces: impl Iterator<Item = &'a [u8]>) -> Outcome {
     let mut events = Vec::new();
     for piece in pieces {
@@ -96,7 +96,8 @@ pub fn outcome<'a>(mut decoder: Decoder, pieces: impl Iterator<Item = &'a [u8]>)
     (events, ended.err())
 }
 
-/// Whether a decoder makes exactly this of a body in pieces. Compares as events come, without collecting them.
+/// Whether a decoder makes exactly this of a body in chunks. Compares events as they arrive, without
+/// collecting them.
 fn gives<'a>(mut decoder: Decoder, pieces: impl Iterator<Item = &'a [u8]>, expected: &Outcome) -> bool {
     let mut left = expected.0.iter();
     let mut failed = None;

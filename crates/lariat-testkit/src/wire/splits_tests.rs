@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn no_cut_changes_what_a_stream_says() {
+fn no_split_changes_the_events_of_a_stream() {
     for wire in Wire::ALL {
         for variant in Variant::of(wire) {
             for seed in 0..1 {
@@ -16,7 +16,7 @@ fn no_cut_changes_what_a_stream_says() {
 }
 
 #[test]
-fn all_line_ends_say_the_same() {
+fn all_line_ends_give_the_same_events() {
     for wire in Wire::ALL.into_iter().filter(|wire| wire.is_sse()) {
         for seed in 0..8 {
             let made = |variant| {

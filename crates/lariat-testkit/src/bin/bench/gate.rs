@@ -1,5 +1,6 @@
-//! What the gate costs a call that it lets through, without hooks: everything between the machine's question and its
-//! answer, and the claim when the call starts. Paths lead where they really lead.
+//! Measures what the permission gate costs a tool call that it allows, without hooks: everything between the
+//! machine's permission request and the reply, and the claim when the tool call starts. Paths are resolved
+//! through real symbolic links.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,10 +19,10 @@ use super::Size;
 use super::measure::{figure, goal};
 
 const GOAL_MICROS: f64 = 20.0;
-/// A quick look is taken beside other work: it only catches a change of order.
+/// Limit for the short form, which runs while the machine does other work and only catches a change of magnitude.
 const GOAL_SHORT: f64 = 80.0;
 
-/// Follows links as the host does, for files that are there.
+/// Resolves symbolic links like the host does, for files that exist.
 struct Links;
 
 impl Resolver for Links {
@@ -60,7 +61,7 @@ pub(crate) fn measure(size: Size) -> bool {
             let clearance = gate.starts(query);
             times.push(start.elapsed().as_secs_f64() * 1e6);
             if verdict != Some(Verdict::Allow) || clearance.is_err() {
-                figure("not let through", what);
+                figure("not allowed", what);
                 return false;
             }
         }

@@ -1,4 +1,4 @@
-//! What a step of the machine costs, what a turn costs through the driver, and what a run costs that waits.
+//! Measures a step of the state machine, a turn through the driver, and the memory of a run that waits.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,20 +23,22 @@ use serde_json::json;
 use super::Size;
 use super::measure::{figure, goal, median, memory_kb, thread_cpu_ns};
 
-/// Turns of one sample: enough to read a clock around.
+/// Turns per sample: enough to measure with a clock.
 const TURNS_PER_SAMPLE: usize = 4;
-/// Samples of one run, few enough that the conversation stays about as long as it was.
+/// Samples per run: few enough that the conversation does not grow noticeably.
 const SAMPLES_PER_RUN: usize = 20;
-/// Turns before the first sample: copying a long conversation for a run has emptied the caches.
+/// Turns before the first sample, because copying a long conversation for a run leaves the caches cold.
 const WARM_UP_TURNS: usize = 50;
 const GOAL_GROWTH: f64 = 1.5;
 const GOAL_TURN_US: f64 = 50.0;
 const GOAL_IDLE_KB: f64 = 20.0;
-/// What the short look holds it to until the goal is met again: 21.7 KB were measured, and what takes them was not.
+/// Limit for the short form until the goal is met again: 21.7 KB were measured, and the cause is not yet
+/// known.
 const SHORT_IDLE_KB: f64 = 24.0;
 
 pub(crate) fn measure(size: Size) -> bool {
-    // First, while nothing that was freed is left to be used again: only then does the process grow by what runs take.
+    // Measured first, before there is freed memory to reuse: only then does the process grow by what the runs
+    // take.
     let idle_kb = idle_kb(size);
     let samples = if size == Size::Full { 2_000 } else { 400 };
     let lengths = [10, 1_000, 100_000];
@@ -55,7 +57,8 @@ pub(crate) fn measure(size: Size) -> bool {
 
 // The machine alone
 
-/// The median of each length, taken in turns: a machine that becomes slower meanwhile does so for all.
+/// Returns the median for each length. The lengths alternate, so that a machine that slows down affects all
+/// of them.
 fn step_ns(lengths: &[usize], samples: usize) -> Vec<f64> {
     let transcripts: Vec<Transcript> = lengths.iter().map(|length| conversation(*length)).collect();
     let mut config = RunConfig::default();
@@ -71,7 +74,7 @@ fn step_ns(lengths: &[usize], samples: usize) -> Vec<f64> {
     taken.into_iter().map(median).collect()
 }
 
-/// Nanoseconds per step, a sample each, of one run on a conversation.
+/// Nanoseconds per step, one value per sample, of one run on a conversation.
 fn run_samples(config: &Arc<RunConfig>, transcript: Transcript) -> Vec<f64> {
     let start = LoopStart::new(AgentId::from("a"), SessionId::from("s"), LoopId::from("s.c.0"));
     let Ok(run) = Run::new(Arc::clone(config), start, 0, transcript, vec![AgentMessage::user("go")]) else {
@@ -87,7 +90,7 @@ fn run_samples(config: &Arc<RunConfig>, transcript: Transcript) -> Vec<f64> {
     (0..SAMPLES_PER_RUN).map(sample).collect()
 }
 
-/// A machine whose world answers at once.
+/// A machine whose effects complete at once.
 struct Bench {
     run: Run,
     steps: u64,
@@ -174,7 +177,7 @@ fn conversation(length: usize) -> Transcript {
 
 // Through the driver
 
-/// Turns of one run: a call each, and a word at the end.
+/// Turns of one run: one tool call each, and a text reply at the end.
 pub(crate) const TURNS_PER_RUN: usize = 20;
 
 /// A model that calls the tool on every turn but the last.
@@ -216,7 +219,7 @@ fn turn_us(size: Size) -> f64 {
         }
         samples
     });
-    // A run that did not go as written is no sample; too few of them is no measurement.
+    // Runs that did not follow the script are not samples; with too few samples the measurement is invalid.
     if samples.len() < runs { f64::NAN } else { median(samples) }
 }
 
@@ -229,7 +232,7 @@ fn idle_kb(size: Size) -> f64 {
     };
     runtime.block_on(async {
         let store: Arc<dyn lariat_core::store::SessionStore> = Arc::new(lariat_runtime::MemoryStore::new());
-        let model: Arc<dyn lariat_core::model::StreamProvider> = Arc::new(Silent);
+        let model: Arc<dyn lariat_core::model::StreamProvider> = Arc::new(SilentModel);
         let before = memory_kb("VmRSS");
         let mut streams = Vec::with_capacity(runs);
         for _ in 0..runs {
@@ -242,8 +245,8 @@ fn idle_kb(size: Size) -> f64 {
                 streams.push((agent.run_stream("wait"), agent));
             }
         }
-        // Every run calls its model and waits for it.
-        while Silent::calls() < streams.len() {
+        // Wait until every run has called its model.
+        while SilentModel::calls() < streams.len() {
             tokio::task::yield_now().await;
         }
         let after = memory_kb("VmRSS");
@@ -251,18 +254,18 @@ fn idle_kb(size: Size) -> f64 {
     })
 }
 
-/// A model that takes every request and never answers.
-struct Silent;
+/// A model that accepts every request and never replies.
+struct SilentModel;
 
 static CALLS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
-impl Silent {
+impl SilentModel {
     fn calls() -> usize {
         CALLS.load(std::sync::atomic::Ordering::Relaxed)
     }
 }
 
-impl lariat_core::model::StreamProvider for Silent {
+impl lariat_core::model::StreamProvider for SilentModel {
     fn provider_id(&self) -> &str {
         "silent"
     }

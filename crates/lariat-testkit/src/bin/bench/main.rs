@@ -1,7 +1,8 @@
-//! Measures the gate, the machine, the driver, many runs at once, model clients, stores, tools and whole turns. Called by `cargo xtask bench`.
+//! Benchmarks the gate, the machine, the driver, many concurrent runs, model clients, stores, tools and whole
+//! turns. Called by `cargo xtask bench`.
 //!
-//! Owns the command line. Each measurement prints a table and compares itself with its goal; a goal that is missed
-//! fails the command.
+//! Each measurement prints a table and compares its figures with their goals; a missed goal fails the
+//! command.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the wall clock itself"
@@ -23,16 +24,16 @@ mod turn;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: bench gate [--short]      what the gate costs a call that it lets through
+usage: bench gate [--short]      cost of the permission gate for an allowed tool call
        bench machine [--short]   cost per step by length of the conversation, per turn, per idle run
-       bench model [--short]     streamed events against the bare HTTP client, first delta, building requests
+       bench model [--short]     streamed events compared with a bare HTTP client, first delta, building requests
        bench runs [--short]      10,000 concurrent runs of 20 turns
        bench store [--short] [append|list|long]
-                                 stores against bare engines; listing; resuming and forking a long session
-       bench tools [--short]     the tools against rg and a bare spawn, on 100,000 files
-       bench turn [--short]      a turn of the whole runtime against a bare HTTP call and a bare durable insert";
+                                 stores compared with bare engines; listing; resuming and forking a long session
+       bench tools [--short]     tools compared with rg and a bare spawn, on 100,000 files
+       bench turn [--short]      a turn of the whole runtime compared with a bare HTTP call and a bare durable insert";
 
-/// How much is measured.
+/// Full or short form of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Size {
     Full,

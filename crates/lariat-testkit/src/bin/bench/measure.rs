@@ -1,30 +1,30 @@
-//! Clocks and scales: CPU time of a thread, memory of the process, medians, goals.
+//! Measuring helpers: CPU time of a thread, memory of the process, medians, and comparison with goals.
 
 use std::fmt::Display;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds the calling thread spent on a CPU.
+/// Nanoseconds of CPU time that the calling thread used.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let spent = clock_gettime(ClockId::ThreadCPUTime);
     u64::try_from(spent.tv_sec).unwrap_or_default() * 1_000_000_000
         + u64::try_from(spent.tv_nsec).unwrap_or_default()
 }
 
-/// Kilobytes of a line of `/proc/self/status`: `VmRSS` now, `VmHWM` at its peak.
+/// Reads a value in kilobytes from `/proc/self/status`: `VmRSS` is the current memory, `VmHWM` the peak.
 pub(crate) fn memory_kb(line: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let found = text.lines().find(|candidate| candidate.starts_with(line));
     found.and_then(|found| found.split_whitespace().nth(1)?.parse().ok()).unwrap_or_default()
 }
 
-/// The middle of a list; 0 when there is none.
+/// The median of a list, or 0 if the list is empty.
 pub(crate) fn median(mut samples: Vec<f64>) -> f64 {
     samples.sort_by(f64::total_cmp);
     samples.get(samples.len() / 2).copied().unwrap_or_default()
 }
 
-/// Prints a figure beside its goal; false when it is missed or was not measured at all.
+/// Prints a figure beside its goal. Returns false if the goal was missed or nothing was measured.
 pub(crate) fn goal(what: &str, figure: f64, unit: &str, at_most: f64) -> bool {
     let met = figure <= at_most && (figure > 0.0 || at_most == 0.0);
     row(

@@ -1,4 +1,5 @@
-//! Many runs at once in one process: does everything arrive, and what does it take?
+//! Runs many agents concurrently in one process, and checks that no event is lost and how much memory they
+//! take.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +15,7 @@ use super::measure::{figure, goal, memory_kb};
 
 const GOAL_MB: f64 = 1_024.0;
 
-/// What one run came to.
+/// Totals of one run.
 #[derive(Default)]
 struct Tally {
     completed: u64,
@@ -26,7 +27,7 @@ pub(crate) fn measure(size: Size) -> bool {
     let runs: u64 = if size == Size::Full { 10_000 } else { 1_000 };
     let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().enable_time().build() else { return false };
     let started = Instant::now();
-    let tally = runtime.block_on(all(runs));
+    let tally = runtime.block_on(run_all(runs));
     let seconds = started.elapsed().as_secs_f64();
     figure("concurrent runs", runs);
     figure("turns per run", TURNS_PER_RUN);
@@ -39,13 +40,13 @@ pub(crate) fn measure(size: Size) -> bool {
     lost && memory && tally.completed == runs
 }
 
-async fn all(runs: u64) -> Tally {
+async fn run_all(runs: u64) -> Tally {
     let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
     let gate = Arc::new(tokio::sync::Barrier::new(usize::try_from(runs).unwrap_or(usize::MAX)));
     let mut tasks = Vec::new();
     for _ in 0..runs {
         let (store, gate) = (Arc::clone(&store), Arc::clone(&gate));
-        tasks.push(tokio::spawn(async move { one(store, &gate).await }));
+        tasks.push(tokio::spawn(async move { run_one(store, &gate).await }));
     }
     let mut sum = Tally::default();
     for task in tasks {
@@ -57,8 +58,8 @@ async fn all(runs: u64) -> Tally {
     sum
 }
 
-/// One run, observed to its end, compared with its journal.
-async fn one(store: Arc<dyn SessionStore>, gate: &tokio::sync::Barrier) -> Tally {
+/// Runs one agent, observes it to its end and compares the observed events with the journal.
+async fn run_one(store: Arc<dyn SessionStore>, gate: &tokio::sync::Barrier) -> Tally {
     let agent = Agent::builder()
         .model(calling_model().yielding())
         .tool(trivial_tool())
@@ -67,13 +68,13 @@ async fn one(store: Arc<dyn SessionStore>, gate: &tokio::sync::Barrier) -> Tally
         .store(Arc::clone(&store))
         .build();
     let Ok(agent) = agent else { return Tally::default() };
-    // All runs are built before the first begins: they are concurrent, not one after another.
+    // Build all runs before the first one starts, so that they really run concurrently.
     gate.wait().await;
     let mut stream = agent.run_stream("go");
     let (mut observed, mut turns, mut ended) = (0u64, 0usize, false);
     while let Some(event) = stream.next().await {
         if event.is_durable() {
-            // A gap shows as a seq that is not the next one.
+            // A gap shows as a sequence number that is not the next one.
             observed += u64::from(event.seq == observed);
         }
         turns += usize::from(matches!(event.event, AgentEvent::TurnEnd { .. }));

@@ -1,9 +1,11 @@
-//! A turn of the whole runtime against the least it stands on: a bare HTTP call and a bare durable insert.
+//! Compares a turn of the whole runtime with the minimum it needs: a bare HTTP call and a bare durable
+//! insert.
 //!
-//! Ours is an agent with a scripted model over loopback HTTP, a durable SQLite store and one trivial tool: a streamed
-//! reply that calls the tool, the call, its result. Bare is hyper reading the same reply, and one row of the bytes that
-//! a turn leaves in the journal, committed with `synchronous=FULL`. They take turns, so that whatever else the machine
-//! does falls on both, and their ratio is taken round by round.
+//! Our side is an agent with a scripted model over loopback HTTP, a durable SQLite store and one trivial
+//! tool: a streamed reply that calls the tool, the tool call, its result. The bare side is hyper reading the
+//! same reply, and one row with the bytes that a turn leaves in the journal, committed with
+//! `synchronous=FULL`. They alternate, so that other load on the machine affects both, and the ratio is
+//! computed per round.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,14 +32,14 @@ use super::Size;
 use super::measure::{figure, goal, median};
 use super::model::service::{Delivery, Service};
 
-/// How much longer than the bare call and the bare insert a turn may take.
+/// How much longer than the bare call plus the bare insert a turn may take.
 const GOAL: f64 = 1.5;
-/// What fails the short form: a machine that does other work makes single rounds worth little.
+/// Limit for the short form: on a machine that does other work, single rounds say little.
 const SHORT_GOAL: f64 = 6.0;
-/// Bytes of the bare request, and of the bare row: about what one of our turns sends and records.
+/// Size of the bare request and of the bare row: about what one of our turns sends and records.
 const REQUEST_BYTES: usize = 4 * 1024;
 const ROW_BYTES: usize = 2 * 1024;
-/// Characters of the reply's text, in pieces of a token's size.
+/// Chunks of the reply's text, each the size of a token.
 const REPLY_PIECES: usize = 60;
 
 type Outcome<T> = Result<T, String>;
@@ -53,7 +55,7 @@ pub(super) fn measure(size: Size) -> bool {
     })
 }
 
-/// Microseconds per turn of one round.
+/// Microseconds per turn in one round.
 struct Round {
     ours: f64,
     call: f64,
@@ -65,7 +67,7 @@ fn compare(rounds: usize, turns: usize, limit: f64) -> Outcome<bool> {
     std::fs::create_dir_all(&folder).map_err(text)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(text)?;
     let measured = measure_in(&folder, &runtime, rounds, turns);
-    // What is left in a temporary folder harms nobody.
+    // Leftover files in a temporary directory do no harm.
     let _ = std::fs::remove_dir_all(&folder);
     let measured = measured?;
     let of = |part: fn(&Round) -> f64| median(measured.iter().map(part).collect());
@@ -99,7 +101,7 @@ fn measure_in(
     for round in 0..=rounds {
         let agent = agent(&service.url(), &provider, &store, turns)?;
         let began = Instant::now();
-        let output = runtime.block_on(agent.run("Nod until you are told to stop.")).map_err(text)?;
+        let output = runtime.block_on(agent.run("NodTool until the user stops you.")).map_err(text)?;
         let ours = began.elapsed();
         if usize::try_from(output.turns).ok() != Some(turns) {
             return Err(format!("{} turns instead of {turns}: {:?}", output.turns, output.outcome));
@@ -118,7 +120,7 @@ fn measure_in(
         }
         let insert = began.elapsed();
         let per_turn = |took: std::time::Duration| took.as_secs_f64() * 1e6 / turns as f64;
-        // The first round warms up: connections, caches, the allocator.
+        // The first round only warms up connections, caches and the allocator.
         if round > 0 {
             measured.push(Round { ours: per_turn(ours), call: per_turn(call), insert: per_turn(insert) });
         }
@@ -139,7 +141,7 @@ fn agent(
         .shared_model(shared)
         .model_config(model)
         .system_prompt("You nod.")
-        .tool(Nod)
+        .tool(NodTool)
         .permission_policy(AllowAll)
         .context(Some(ContextConfig::with_window(200_000)))
         .limits(Some(ExecutionLimits::default().with_max_turns(turns)))
@@ -184,10 +186,10 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// The least a tool can do.
-struct Nod;
+/// A tool that does nothing.
+struct NodTool;
 
-impl AgentTool for Nod {
+impl AgentTool for NodTool {
     fn name(&self) -> &str {
         "nod"
     }

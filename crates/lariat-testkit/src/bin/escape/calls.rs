@@ -1,4 +1,4 @@
-//! Every way in which a file tool takes a path.
+//! Every argument through which a file tool accepts a path.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use lariat_core::id::{LoopId, SessionId};
 use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
 use serde_json::{Value, json};
 
-/// A tool and how it is given a path.
-pub(crate) type Way = (&'static str, fn(&str) -> Value);
+/// A tool and the arguments that pass it a path.
+pub(crate) type PathArgument = (&'static str, fn(&str) -> Value);
 
-/// Always the content, never the word that it was shown before.
-pub(crate) const READ: Way = ("read_file", |path| json!({ "path": path, "again": true }));
+/// Always returns the content, never the note that it was shown before.
+pub(crate) const READ: PathArgument = ("read_file", |path| json!({ "path": path, "again": true }));
 
-/// All ways. What they write can be told from everything else.
-pub(crate) const WAYS: &[Way] = &[
+/// All tools and arguments. What they write is distinct from all other content.
+pub(crate) const PATH_ARGUMENTS: &[PathArgument] = &[
     READ,
     ("list_files", |path| json!({ "path": path })),
     ("write_file", |path| json!({ "path": path, "content": "ESCAPED" })),
@@ -40,7 +40,7 @@ pub(crate) fn patch(body: &str) -> Value {
     json!({ "patch": format!("*** Begin Patch\n{body}*** End Patch\n") })
 }
 
-/// Calls a tool. Without a runtime around it, a file tool works at once.
+/// Calls a tool. Without a runtime, a file tool completes at once.
 pub(crate) fn call(
     tools: &[Arc<dyn AgentTool>],
     name: &str,
@@ -51,10 +51,10 @@ pub(crate) fn call(
     let (session, running) = (SessionId::from("s"), LoopId::from("l"));
     let context = ToolContext::new("call".into(), name, session, running, CancellationToken::new());
     let done = tool.execute(arguments, context).now_or_never();
-    done.unwrap_or_else(|| Err(ToolError::Interrupted("it waits".to_owned())))
+    done.unwrap_or_else(|| Err(ToolError::Interrupted("the tool did not complete at once".to_owned())))
 }
 
-/// Everything that comes back from a call, for looking through it.
+/// Everything that a tool call returns, as one text to search in.
 pub(crate) fn answer(result: &Result<ToolResult, ToolError>) -> String {
     match result {
         Ok(result) => serde_json::to_string(result).unwrap_or_default(),

@@ -1,7 +1,7 @@
-//! Hostile paths, through every file tool.
+//! Passes hostile paths to every file tool.
 //!
-//! Owns the collection. A path is either to be refused by every tool, or odd: whatever a tool does with it, nothing
-//! outside may be opened, shown or changed.
+//! Every tool must refuse a path that leads out. An odd path may have any result, as long as no tool opens,
+//! shows or changes anything outside.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,11 +11,11 @@ use lariat_host::files::{Access, Sync, Workspace};
 use lariat_tools::{Workbench, file_tools};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
-use crate::calls::{WAYS, answer, call};
-use crate::ground::{CANARY, HARD, text};
-use crate::{Ground, Make, Report, Watchdog};
+use crate::calls::{PATH_ARGUMENTS, answer, call};
+use crate::fixture::{CANARY, HARD, text};
+use crate::{Fixture, PrepareWorkspace, Report, Watchdog};
 
-/// Fewer than this, and the collection has a hole itself.
+/// With fewer paths than this, the collection itself is incomplete.
 const AT_LEAST: usize = 2_000;
 
 struct Paths {
@@ -23,11 +23,11 @@ struct Paths {
     odd: BTreeSet<String>,
 }
 
-pub(crate) fn run(make: Make) -> Result<Report, String> {
-    let ground = Ground::new("hostile")?;
+pub(crate) fn run(make: PrepareWorkspace) -> Result<Report, String> {
+    let fixture = Fixture::new("hostile")?;
     let watchdog = Watchdog::new();
-    let paths = collect(&ground)?;
-    let workspace = Workspace::open(ground.inside("")).map_err(text)?.with_sync(Sync::Fast);
+    let paths = collect(&fixture)?;
+    let workspace = Workspace::open(fixture.inside("")).map_err(text)?.with_sync(Sync::Fast);
     let workspace = workspace.with_root("/proc", Access::ReadOnly).map_err(text)?;
     let workspace = make(workspace);
     let mut faults = Vec::new();
@@ -38,43 +38,43 @@ pub(crate) fn run(make: Make) -> Result<Report, String> {
     }
     let all = paths.refused.iter().map(|path| (path, true)).chain(paths.odd.iter().map(|path| (path, false)));
     for (path, refused) in all {
-        for (name, arguments) in WAYS {
-            // Nothing is known of any file, and the file that is moved about is there.
+        for (name, arguments) in PATH_ARGUMENTS {
+            // A fresh workbench has not read any file yet; also recreate the file that the tools move.
             let tools = file_tools(&Workbench::new(workspace.clone()));
-            if !ground.inside("given").exists() {
-                ground.put("given", "given\n")?;
+            if !fixture.inside("given").exists() {
+                fixture.put("given", "given\n")?;
             }
-            let _ = fs::remove_file(ground.inside("taken"));
+            let _ = fs::remove_file(fixture.inside("taken"));
             calls += 1;
             let shown: String = path.chars().take(120).collect();
             let result =
                 watchdog.watch(|| format!("{name} {shown:?}"), || call(&tools, name, arguments(path)));
-            let opened = ground.opened_outside();
+            let opened = fixture.opened_outside();
             if !opened.is_empty() {
-                faults.push(format!("{name} {shown:?} reached outside: {}", opened.join(", ")));
+                faults.push(format!("{name} {shown:?} opened files outside: {}", opened.join(", ")));
             }
             if answer(&result).contains(CANARY) {
-                faults.push(format!("{name} {shown:?} showed what is outside"));
+                faults.push(format!("{name} {shown:?} returned content from outside"));
             }
             if refused && result.is_ok() {
                 faults.push(format!("{name} {shown:?} was not refused"));
             }
         }
     }
-    if let Some(path) = ground.changed_outside()? {
+    if let Some(path) = fixture.changed_outside()? {
         faults.push(format!("{path} was changed"));
     }
     let line = format!("hostile paths: {count}, calls: {calls}, faults: {}", faults.len());
     Ok(Report { faults, line })
 }
 
-fn collect(ground: &Ground) -> Result<Paths, String> {
+fn collect(fixture: &Fixture) -> Result<Paths, String> {
     let mut paths = Paths { refused: BTreeSet::new(), odd: BTreeSet::new() };
-    dots(ground, &mut paths);
-    links(ground, &mut paths)?;
-    magic(ground, &mut paths)?;
-    special(ground, &mut paths)?;
-    odd(ground, &mut paths)?;
+    dots(fixture, &mut paths);
+    links(fixture, &mut paths)?;
+    magic(fixture, &mut paths)?;
+    special(fixture, &mut paths)?;
+    odd(fixture, &mut paths)?;
     Ok(paths)
 }
 
@@ -92,8 +92,8 @@ const TARGETS: &[&str] = &[
     "",
 ];
 
-/// Dots and absolute paths in many spellings.
-fn dots(ground: &Ground, paths: &mut Paths) {
+/// Parent directories and absolute paths in many spellings.
+fn dots(fixture: &Fixture, paths: &mut Paths) {
     let folders: &[(&str, usize)] = &[
         ("", 0),
         ("a/", 1),
@@ -110,11 +110,13 @@ fn dots(ground: &Ground, paths: &mut Paths) {
             for up in ["../", "..//", ".././", "..///"] {
                 paths.refused.insert(format!("{folder}{}{target}", up.repeat(depth + 1)));
             }
-            let absolute = ground.absolute(target);
+            let absolute = fixture.absolute(target);
             paths.refused.insert(format!("{folder}{}{}", "../".repeat(40), absolute.trim_start_matches('/')));
-            paths.refused.insert(ground.absolute(&format!("ws/{folder}{}{target}", "../".repeat(depth + 1))));
+            paths
+                .refused
+                .insert(fixture.absolute(&format!("ws/{folder}{}{target}", "../".repeat(depth + 1))));
         }
-        let absolute = ground.absolute(target);
+        let absolute = fixture.absolute(target);
         for spelled in [
             absolute.clone(),
             format!("/{absolute}"),
@@ -124,8 +126,8 @@ fn dots(ground: &Ground, paths: &mut Paths) {
         ] {
             paths.refused.insert(spelled);
         }
-        paths.refused.insert(ground.absolute(&format!("ws/../{target}")));
-        paths.refused.insert(ground.absolute(&format!("out/../{target}")));
+        paths.refused.insert(fixture.absolute(&format!("ws/../{target}")));
+        paths.refused.insert(fixture.absolute(&format!("out/../{target}")));
         paths.refused.insert(format!("/..{absolute}"));
     }
     for path in [
@@ -144,16 +146,16 @@ fn dots(ground: &Ground, paths: &mut Paths) {
 }
 
 /// Links of every kind that lead out, and paths through them.
-fn links(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
+fn links(fixture: &Fixture, paths: &mut Paths) -> Result<(), String> {
     let targets: Vec<(String, String)> = TARGETS
         .iter()
         .flat_map(|target| {
             [
-                (format!("abs-{}", target.replace(['/', '.'], "_")), ground.absolute(target)),
+                (format!("abs-{}", target.replace(['/', '.'], "_")), fixture.absolute(target)),
                 (format!("rel-{}", target.replace(['/', '.'], "_")), format!("../{target}")),
                 (
                     format!("slash-{}", target.replace(['/', '.'], "_")),
-                    format!("{}/", ground.absolute(target)),
+                    format!("{}/", fixture.absolute(target)),
                 ),
                 (format!("dot-{}", target.replace(['/', '.'], "_")), format!("./a/../../{target}")),
                 (
@@ -176,35 +178,35 @@ fn links(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
         "/./canary",
     ];
     for (name, target) in &targets {
-        ground.link(&format!("links/{name}"), link_target(target, 1))?;
-        ground.link(&format!("links/in/{name}"), link_target(target, 2))?;
-        ground.link(&format!("links/chain-{name}"), name)?;
-        ground.link(&format!("links/far-{name}"), ground.inside(&format!("links/chain-{name}")))?;
+        fixture.link(&format!("links/{name}"), link_target(target, 1))?;
+        fixture.link(&format!("links/in/{name}"), link_target(target, 2))?;
+        fixture.link(&format!("links/chain-{name}"), name)?;
+        fixture.link(&format!("links/far-{name}"), fixture.inside(&format!("links/chain-{name}")))?;
         for rest in rest {
             for through in [format!("links/{name}"), format!("links/in/{name}"), format!("links/far-{name}")]
             {
                 paths.refused.insert(format!("{through}{rest}"));
             }
             paths.refused.insert(format!("a/../links/chain-{name}{rest}"));
-            paths.refused.insert(ground.absolute(&format!("ws/links/{name}{rest}")));
+            paths.refused.insert(fixture.absolute(&format!("ws/links/{name}{rest}")));
         }
     }
     for length in [2, 10, 39, 40, 41, 60] {
         for step in 1..length {
-            ground.link(&format!("chains/{length}-{step}"), format!("{length}-{}", step - 1))?;
+            fixture.link(&format!("chains/{length}-{step}"), format!("{length}-{}", step - 1))?;
         }
-        ground.link(&format!("chains/{length}-0"), ground.absolute("out"))?;
+        fixture.link(&format!("chains/{length}-0"), fixture.absolute("out"))?;
         paths.refused.insert(format!("chains/{length}-{}/canary", length - 1));
         paths.refused.insert(format!("chains/{length}-{}", length - 1));
     }
-    ground.link("circle/a", "b")?;
-    ground.link("circle/b", "a")?;
-    ground.link("circle/self", "self/x")?;
-    ground.link("circle/up", "../circle/up")?;
+    fixture.link("circle/a", "b")?;
+    fixture.link("circle/b", "a")?;
+    fixture.link("circle/self", "self/x")?;
+    fixture.link("circle/up", "../circle/up")?;
     for name in ["a", "b", "self", "up", "a/x", "self/x"] {
         paths.refused.insert(format!("circle/{name}"));
     }
-    fs::hard_link(ground.base.join("out/hard"), ground.inside("hard")).map_err(text)?;
+    fs::hard_link(fixture.base.join("out/hard"), fixture.inside("hard")).map_err(text)?;
     debug_assert!(HARD.contains("hard"), "the edit of it must fit");
     for path in ["hard", "./hard", "a/../hard"] {
         paths.odd.insert(path.to_owned());
@@ -212,7 +214,7 @@ fn links(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
     Ok(())
 }
 
-/// A relative target, as it must be written some folders below the workspace.
+/// A relative link target, written for a link that is `below` directories under the workspace.
 fn link_target(target: &str, below: usize) -> String {
     if Path::new(target).is_absolute() {
         target.to_owned()
@@ -221,8 +223,8 @@ fn link_target(target: &str, below: usize) -> String {
     }
 }
 
-/// Links that the kernel makes, beneath the root `/proc` and through links to it.
-fn magic(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
+/// Magic links of the kernel, below `/proc` itself and through links to it.
+fn magic(fixture: &Fixture, paths: &mut Paths) -> Result<(), String> {
     let mut starts = Vec::new();
     let id = std::process::id();
     for process in [
@@ -237,9 +239,9 @@ fn magic(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
         }
     }
     for (index, start) in starts.iter().enumerate() {
-        ground.link(&format!("magic/{index}"), start)?;
+        fixture.link(&format!("magic/{index}"), start)?;
         for target in ["out/canary", "out", "out/deep/canary", "canary", "out/new", "ws-evil/canary"] {
-            let absolute = ground.absolute(target);
+            let absolute = fixture.absolute(target);
             paths.refused.insert(format!("{start}{absolute}"));
             paths.refused.insert(format!("{start}/.{absolute}"));
             paths.refused.insert(format!("magic/{index}{absolute}"));
@@ -259,14 +261,14 @@ fn magic(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
     Ok(())
 }
 
-/// Pipes, sockets, devices, folders in place of files.
-fn special(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
+/// Pipes, sockets, devices, and directories in place of files.
+fn special(fixture: &Fixture, paths: &mut Paths) -> Result<(), String> {
     let make = |name: &str, kind, device| {
-        mknodat(CWD, ground.inside(name), kind, Mode::from_raw_mode(0o666), device)
+        mknodat(CWD, fixture.inside(name), kind, Mode::from_raw_mode(0o666), device)
     };
     make("pipe", FileType::Fifo, 0).map_err(text)?;
     make("socket", FileType::Socket, 0).map_err(text)?;
-    // Only root makes devices; without it the rest still counts.
+    // Only root can create devices; without them the other paths are still tested.
     let devices = [("null", 3), ("zero", 5), ("full", 7), ("random", 8)];
     let made =
         devices.iter().all(|(name, minor)| make(name, FileType::CharacterDevice, makedev(1, *minor)).is_ok());
@@ -277,8 +279,8 @@ fn special(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
         println!("not root: no devices among the hostile paths");
     }
     for name in names {
-        ground.link(&format!("to-{name}"), name)?;
-        ground.link(&format!("abs-to-{name}"), ground.inside(name))?;
+        fixture.link(&format!("to-{name}"), name)?;
+        fixture.link(&format!("abs-to-{name}"), fixture.inside(name))?;
         for path in [
             name.to_owned(),
             format!("./{name}"),
@@ -294,8 +296,9 @@ fn special(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
     Ok(())
 }
 
-/// Text that looks like something else. What a tool makes of it is its own name in the workspace, or a refusal.
-fn odd(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
+/// Names that look like something else. A tool either uses them as plain names in the workspace or refuses
+/// them.
+fn odd(fixture: &Fixture, paths: &mut Paths) -> Result<(), String> {
     let dots = [
         "..\u{2215}",
         "\u{ff0e}\u{ff0e}/",
@@ -345,7 +348,7 @@ fn odd(ground: &Ground, paths: &mut Paths) -> Result<(), String> {
             }
         }
     }
-    let base = ground.absolute("");
+    let base = fixture.absolute("");
     for target in [
         "ws/../OUT/Canary",
         "WS/../out/canary",

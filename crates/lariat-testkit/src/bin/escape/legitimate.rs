@@ -1,4 +1,4 @@
-//! Legitimate paths, which must not be refused: as many spellings of places inside as of places outside.
+//! Legitimate paths, which no tool may refuse: as many spellings of paths inside as of paths outside.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use lariat_tools::{Workbench, file_tools};
 use serde_json::json;
 
 use crate::calls::{READ, answer, call, patch};
-use crate::ground::text;
-use crate::{Ground, Make, Report, Watchdog};
+use crate::fixture::text;
+use crate::{Fixture, PrepareWorkspace, Report, Watchdog};
 
-/// Fewer than this prove little.
+/// Fewer paths than this prove little.
 const AT_LEAST: usize = 500;
 
-pub(crate) fn run(make: Make) -> Result<Report, String> {
-    let ground = Ground::new("legitimate")?;
+pub(crate) fn run(make: PrepareWorkspace) -> Result<Report, String> {
+    let fixture = Fixture::new("legitimate")?;
     let watchdog = Watchdog::new();
-    let paths = collect(&ground)?;
-    let workspace = Workspace::open(ground.inside("")).map_err(text)?.with_sync(Sync::Fast);
-    let workspace = workspace.with_root(ground.base.join("more"), Access::ReadWrite).map_err(text)?;
+    let paths = collect(&fixture)?;
+    let workspace = Workspace::open(fixture.inside("")).map_err(text)?.with_sync(Sync::Fast);
+    let workspace = workspace.with_root(fixture.base.join("more"), Access::ReadWrite).map_err(text)?;
     let bench = Workbench::new(make(workspace));
     let tools = file_tools(&bench);
     let mut faults = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn run(make: Make) -> Result<Report, String> {
             ),
             ("write_file", json!({ "path": path, "content": format!("{token}\n") }), false),
         ];
-        // A patch names a file on a line, without space around it.
+        // A patch names a file on a line, without surrounding spaces.
         if path.trim() == path && !path.contains('\n') {
             steps.push((
                 "apply_patch",
@@ -66,15 +66,15 @@ pub(crate) fn run(make: Make) -> Result<Report, String> {
             }
         }
     }
-    if let Some(path) = ground.changed_outside()?.filter(|path| !path.contains("/more")) {
+    if let Some(path) = fixture.changed_outside()?.filter(|path| !path.contains("/more")) {
         faults.push(format!("{path} was changed"));
     }
     let line = format!("legitimate paths: {}, calls: {calls}, faults: {}", paths.len(), faults.len());
     Ok(Report { faults, line })
 }
 
-/// Paths, each with a word of the file it leads to.
-fn collect(ground: &Ground) -> Result<BTreeMap<String, String>, String> {
+/// Paths, each with a word from the file it leads to.
+fn collect(fixture: &Fixture) -> Result<BTreeMap<String, String>, String> {
     let names = [
         "plain.txt",
         "with space.txt",
@@ -117,15 +117,15 @@ fn collect(ground: &Ground) -> Result<BTreeMap<String, String>, String> {
     ];
     let mut found = BTreeMap::new();
     let mut count = 0;
-    std::fs::create_dir_all(ground.base.join("more/deep")).map_err(text)?;
-    ground.link("to-a", "a")?;
-    ground.link("a/back", "..")?;
-    ground.link("abs-to-b", ground.inside("a/b"))?;
-    ground.link("a/b/around", "../../../ws/a")?;
-    ground.link("to-more", ground.base.join("more"))?;
-    ground.link("rel-to-more", "../more")?;
+    std::fs::create_dir_all(fixture.base.join("more/deep")).map_err(text)?;
+    fixture.link("to-a", "a")?;
+    fixture.link("a/back", "..")?;
+    fixture.link("abs-to-b", fixture.inside("a/b"))?;
+    fixture.link("a/b/around", "../../../ws/a")?;
+    fixture.link("to-more", fixture.base.join("more"))?;
+    fixture.link("rel-to-more", "../more")?;
     for step in 1..30 {
-        ground.link(
+        fixture.link(
             &format!("chain/{step}"),
             if step == 1 { "../a/b".to_owned() } else { format!("{}", step - 1) },
         )?;
@@ -133,13 +133,13 @@ fn collect(ground: &Ground) -> Result<BTreeMap<String, String>, String> {
     let mut put = |folder: &str, name: &str| -> Result<String, String> {
         count += 1;
         let token = format!("token{count:04}");
-        ground.put(&format!("{folder}{name}"), &format!("{token}\n"))?;
+        fixture.put(&format!("{folder}{name}"), &format!("{token}\n"))?;
         Ok(token)
     };
     let long = "n".repeat(255);
     for name in names.iter().copied().chain([long.as_str()]) {
         let token = put("a/b/", name)?;
-        let absolute = ground.absolute("ws");
+        let absolute = fixture.absolute("ws");
         let spelled = [
             format!("a/b/{name}"),
             format!("./a/./b/{name}"),
@@ -163,9 +163,9 @@ fn collect(ground: &Ground) -> Result<BTreeMap<String, String>, String> {
     found.insert(format!("{deep}end"), token);
     for (index, name) in ["x", "deep/y"].into_iter().enumerate() {
         let token = format!("more{index:04}");
-        std::fs::write(ground.base.join("more").join(name), format!("{token}\n")).map_err(text)?;
+        std::fs::write(fixture.base.join("more").join(name), format!("{token}\n")).map_err(text)?;
         for path in [
-            ground.absolute(&format!("more/{name}")),
+            fixture.absolute(&format!("more/{name}")),
             format!("to-more/{name}"),
             format!("rel-to-more/{name}"),
             format!("../more/{name}"),

@@ -1,14 +1,14 @@
-//! The proof that no path leads out of a workspace. Called by `cargo xtask escape`.
+//! Proves that no path leads out of a workspace. Called by `cargo xtask escape`.
 //!
-//! Owns the command line and the verdict. Three parts: hostile paths through every file tool (`hostile`), legitimate
-//! paths that must not be refused (`legitimate`), and a racer that swaps directories for links meanwhile (`race`).
+//! Three parts: hostile paths through every file tool (`hostile`), legitimate paths that no tool may refuse
+//! (`legitimate`), and a thread that swaps directories for links during file operations (`race`).
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the clock, and looks at files from outside"
 )]
 
 mod calls;
-mod ground;
+mod fixture;
 mod hostile;
 mod legitimate;
 mod race;
@@ -16,19 +16,19 @@ mod race;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use ground::Ground;
+use fixture::Fixture;
 use lariat_host::files::Workspace;
 use lariat_testkit::proof::ended;
 
 const USAGE: &str = "\
-usage: escape [--operations N]   hostile paths, legitimate paths, and N operations against a racer (1,000,000)
-       escape --planted          every hole made on purpose must be noticed (built with the feature `planted`)";
+usage: escape [--operations N]   test hostile paths, legitimate paths, and N operations during a race [default: 1000000]
+       escape --planted          check that every planted hole is noticed (needs the feature `planted`)";
 
 /// Operations of a full race.
 const OPERATIONS: u64 = 1_000_000;
 
-/// How the workspace of a run is made: as it is, or with a hole.
-type Make = fn(Workspace) -> Workspace;
+/// Creates the workspace of a run: unchanged, or with a planted hole.
+type PrepareWorkspace = fn(Workspace) -> Workspace;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -45,24 +45,24 @@ fn main() -> ExitCode {
     ended(ran, USAGE)
 }
 
-/// What one part found wrong, and one line about what it did.
+/// Faults that one part found, and one line that sums up what it did.
 struct Report {
     faults: Vec<String>,
     line: String,
 }
 
 fn prove(operations: u64) -> Result<bool, String> {
-    let whole: Make = |workspace| workspace;
+    let whole: PrepareWorkspace = |workspace| workspace;
     let mut good = true;
     for part in [hostile::run, legitimate::run] {
-        good &= told(part(whole)?);
+        good &= print_report(part(whole)?);
     }
-    good &= told(race::run(whole, operations)?);
+    good &= print_report(race::run(whole, operations)?);
     println!("{}", if good { "no path leads out" } else { "FAILED" });
     Ok(good)
 }
 
-fn told(report: Report) -> bool {
+fn print_report(report: Report) -> bool {
     println!("{}", report.line);
     for fault in report.faults.iter().take(20) {
         println!("  {fault}");
@@ -82,8 +82,8 @@ fn planted() -> Result<bool, String> {
 fn planted() -> Result<bool, String> {
     use lariat_host::files::Hole;
 
-    // Plain functions, because the parts know nothing of holes.
-    let holes: [(Hole, Make); 5] = [
+    // Plain functions, because the parts do not know about planted holes.
+    let holes: [(Hole, PrepareWorkspace); 5] = [
         (Hole::ComparesText, |workspace| workspace.with_hole(Hole::ComparesText)),
         (Hole::FollowsMagicLinks, |workspace| workspace.with_hole(Hole::FollowsMagicLinks)),
         (Hole::ChecksThenOpens, |workspace| workspace.with_hole(Hole::ChecksThenOpens)),
@@ -93,7 +93,7 @@ fn planted() -> Result<bool, String> {
     let mut good = holes.len() == Hole::ALL.len();
     for (hole, make) in holes {
         let mut faults = hostile::run(make)?.faults;
-        let mut by = "a path";
+        let mut by = "the paths";
         if faults.is_empty() {
             by = "the race";
             faults = race::run(make, 200_000)?.faults;
@@ -109,10 +109,10 @@ fn planted() -> Result<bool, String> {
     Ok(good)
 }
 
-/// Ends the process when a call takes this long: it hangs.
+/// A tool call that takes longer than this hangs; the process then exits.
 const HANG: Duration = Duration::from_secs(10);
 
-/// Watches over calls that might hang.
+/// Detects tool calls that hang.
 struct Watchdog {
     now: std::sync::Arc<std::sync::Mutex<Option<(Instant, String)>>>,
 }

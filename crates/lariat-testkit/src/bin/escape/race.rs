@@ -1,8 +1,8 @@
-//! A racer swaps a directory for a link to outside, as fast as it can, while files are read, written, made and removed
-//! through it.
+//! Reads, writes, creates and removes files through a directory that another thread keeps swapping for a link
+//! to the outside.
 //!
-//! Owns the operations and what they may answer: something of the inside, or a refusal. The kernel reports every open
-//! outside, whether an answer shows it or not.
+//! An operation may return something from inside or be refused. The kernel reports every open outside,
+//! whether or not the result shows it.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,23 +11,23 @@ use std::time::Instant;
 use lariat_host::files::{Expected, FileError, Sync, Workspace};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::ground::{CANARY, text};
-use crate::{Ground, Make, Report};
+use crate::fixture::{CANARY, text};
+use crate::{Fixture, PrepareWorkspace, Report};
 
-/// Operations between two looks at what the kernel reports.
+/// Operations between two checks of what the kernel reports.
 const LOOK: u64 = 64;
-/// Faults after which nothing new is learnt.
+/// Number of faults after which the run stops.
 const ENOUGH: usize = 20;
 
-pub(crate) fn run(make: Make, operations: u64) -> Result<Report, String> {
-    let ground = Ground::new("race")?;
-    ground.put("swap/file", "inside\n")?;
-    ground.put("swap/deep/canary", "inside\n")?;
-    ground.put("nest/swap/file", "inside\n")?;
-    ground.link("other", ground.absolute("out"))?;
-    ground.link("nest/other", "../../out")?;
-    ground.link("through", ground.inside("swap"))?;
-    let workspace = make(Workspace::open(ground.inside("")).map_err(text)?.with_sync(Sync::Fast));
+pub(crate) fn run(make: PrepareWorkspace, operations: u64) -> Result<Report, String> {
+    let fixture = Fixture::new("race")?;
+    fixture.put("swap/file", "inside\n")?;
+    fixture.put("swap/deep/canary", "inside\n")?;
+    fixture.put("nest/swap/file", "inside\n")?;
+    fixture.link("other", fixture.absolute("out"))?;
+    fixture.link("nest/other", "../../out")?;
+    fixture.link("through", fixture.inside("swap"))?;
+    let workspace = make(Workspace::open(fixture.inside("")).map_err(text)?.with_sync(Sync::Fast));
     let stop = AtomicBool::new(false);
     let swaps = AtomicU64::new(0);
     let start = Instant::now();
@@ -36,26 +36,26 @@ pub(crate) fn run(make: Make, operations: u64) -> Result<Report, String> {
             while !stop.load(Ordering::Relaxed) {
                 for folder in ["", "nest/"] {
                     let (one, other) =
-                        (ground.inside(&format!("{folder}swap")), ground.inside(&format!("{folder}other")));
+                        (fixture.inside(&format!("{folder}swap")), fixture.inside(&format!("{folder}other")));
                     if renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).is_ok() {
                         swaps.fetch_add(1, Ordering::Relaxed);
                     }
                 }
             }
         });
-        let done = operate(&ground, &workspace, operations);
+        let done = operate(&fixture, &workspace, operations);
         stop.store(true, Ordering::Relaxed);
         done
     });
     let mut faults = faults;
-    if let Some(path) = ground.changed_outside()? {
+    if let Some(path) = fixture.changed_outside()? {
         faults.push(format!("{path} was changed"));
     }
     for folder in ["swap", "other", "nest/swap", "nest/other"] {
-        if fs::symlink_metadata(ground.inside(folder)).is_ok_and(|data| data.is_symlink()) {
+        if fs::symlink_metadata(fixture.inside(folder)).is_ok_and(|data| data.is_symlink()) {
             continue;
         }
-        let left = fs::read_dir(ground.inside(folder)).map_err(text)?.filter_map(Result::ok);
+        let left = fs::read_dir(fixture.inside(folder)).map_err(text)?.filter_map(Result::ok);
         let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(".lariat-")).count();
         if left > 0 {
             faults.push(format!("{left} temporary files left in {folder}"));
@@ -66,7 +66,7 @@ pub(crate) fn run(make: Make, operations: u64) -> Result<Report, String> {
     let kinds: Vec<_> = KINDS.iter().zip(served).map(|(kind, served)| format!("{kind} {served}")).collect();
     let served: u64 = served.iter().sum();
     if faults.is_empty() && (idle.is_some() || served == operations || swaps < operations / 1_000) {
-        faults.push(format!("no race: {served} of {operations} served, {swaps} swaps"));
+        faults.push(format!("there was no real race: {served} of {operations} served, {swaps} swaps"));
     }
     let line = format!(
         "race: {operations} operations, {served} served inside ({}), {} refused, {swaps} swaps, {:.0} s, faults: {}",
@@ -78,10 +78,10 @@ pub(crate) fn run(make: Make, operations: u64) -> Result<Report, String> {
     Ok(Report { faults, line })
 }
 
-/// What is done, in turn.
+/// The kinds of operations, performed in turn.
 const KINDS: [&str; 5] = ["read", "read again", "write", "make and remove", "list"];
 
-fn operate(ground: &Ground, workspace: &Workspace, operations: u64) -> (Vec<String>, [u64; 5]) {
+fn operate(fixture: &Fixture, workspace: &Workspace, operations: u64) -> (Vec<String>, [u64; 5]) {
     let mut faults = Vec::new();
     let mut served = [0; 5];
     for number in 0..operations {
@@ -109,18 +109,18 @@ fn operate(ground: &Ground, workspace: &Workspace, operations: u64) -> (Vec<Stri
             *served += u64::from(done.is_ok());
         }
         if number % LOOK == 0 {
-            let opened = ground.opened_outside();
+            let opened = fixture.opened_outside();
             if !opened.is_empty() {
-                faults.push(format!("by operation {number}, reached outside: {}", opened.join(", ")));
+                faults.push(format!("by operation {number}, opened files outside: {}", opened.join(", ")));
             }
         }
         if faults.len() > ENOUGH {
             break;
         }
     }
-    let opened = ground.opened_outside();
+    let opened = fixture.opened_outside();
     if !opened.is_empty() {
-        faults.push(format!("reached outside at the end: {}", opened.join(", ")));
+        faults.push(format!("opened files outside at the end: {}", opened.join(", ")));
     }
     (faults, served)
 }

@@ -1,7 +1,8 @@
-//! The long proofs of the host: hostile programs in the sandbox, and programs that do not want to end. Called by
-//! `cargo xtask sandbox` and `cargo xtask processes`.
+//! Long proofs of the host crate: hostile programs in the sandbox, and programs that resist being killed.
+//! Called by `cargo xtask sandbox` and `cargo xtask processes`.
 //!
-//! Owns the command line. What is run as another user, what is killed, and what starts programs, is this program too.
+//! This program also starts itself: as another user, as a process to kill, and as a process that starts
+//! programs.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool looks at the world from outside: files, processes and the wall clock"
@@ -15,10 +16,10 @@ use std::process::ExitCode;
 use lariat_testkit::proof::{ended, number, option};
 
 const USAGE: &str = "\
-usage: host sandbox [--backend NAME] [--case TEXT] [--starts N]    hostile programs, on each backend and as each user
-       host processes [--runs N] [--seed N] [--gigabytes N]         programs that do not want to end
-       Each with --planted: a mistake made on purpose must be noticed.
-       host corpus …, host supervise …                              one of them, as another process";
+usage: host sandbox [--backend NAME] [--case TEXT] [--starts N]    run hostile programs, on each backend and as each user
+       host processes [--runs N] [--seed N] [--gigabytes N]         end programs that resist being killed
+       Each with --planted: check that a planted mistake is noticed.
+       host corpus …, host supervise …                              run one part in another process (internal)";
 
 fn main() -> ExitCode {
     lariat_host::process::Keeper::serve_if_asked();
@@ -29,12 +30,12 @@ fn main() -> ExitCode {
         Some((&"corpus", options)) => sandbox::corpus(options),
         Some((&"processes", options)) => processes::run(options),
         Some((&"supervise", options)) => processes::supervise(options),
-        _ => Err("which proof?".to_owned()),
+        _ => Err("missing argument: `sandbox` or `processes`".to_owned()),
     };
     ended(ran, USAGE)
 }
 
-/// A runtime of two threads.
+/// A runtime with two threads.
 fn runtime() -> Result<tokio::runtime::Runtime, String> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(words_of)
 }

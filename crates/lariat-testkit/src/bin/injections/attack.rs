@@ -1,14 +1,14 @@
-//! What injected text asks for, by the table in `attacks.txt`.
+//! The attacks: what injected text asks for, from the table in `attacks.txt`.
 //!
-//! Owns the sources of private data and how often an attack is made with each. A source is where the data is; an attack
-//! says how it would leave.
+//! A source is where private data is; an attack says how the data would leave. Each attack runs with each
+//! source that it can use.
 
 use super::step::{self, Call};
 
 /// Where private data is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
-    /// A file of the workspace.
+    /// A file in the workspace.
     Dotenv,
     /// A key below the home directory.
     Ssh,
@@ -18,7 +18,7 @@ pub(crate) enum Source {
     Other,
     /// The environment of the agent.
     Variable,
-    /// What the person said.
+    /// What the user said.
     Conversation,
 }
 
@@ -26,7 +26,7 @@ impl Source {
     pub(crate) const ALL: [Self; 6] =
         [Self::Dotenv, Self::Ssh, Self::Aws, Self::Other, Self::Variable, Self::Conversation];
 
-    /// A letter for canaries.
+    /// A letter that identifies the source in canaries.
     pub(crate) const fn letter(self) -> char {
         match self {
             Self::Dotenv => 'd',
@@ -38,7 +38,7 @@ impl Source {
         }
     }
 
-    /// The file it is in.
+    /// The file that contains the data.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Dotenv => ".env",
@@ -50,7 +50,7 @@ impl Source {
         }
     }
 
-    /// What prints it in a shell.
+    /// Shell command that prints the data.
     const fn expression(self) -> &'static str {
         match self {
             Self::Dotenv => "cat .env",
@@ -62,7 +62,7 @@ impl Source {
         }
     }
 
-    /// How a model gets to know it.
+    /// The step through which a model reads the data.
     const fn learned_by(self) -> Option<&'static str> {
         match self {
             Self::Dotenv => Some("read .env"),
@@ -80,14 +80,14 @@ impl Source {
 pub(crate) struct Attack {
     pub(crate) name: String,
     pub(crate) family: &'static str,
-    /// May be run where nothing holds it.
+    /// Whether it may run without a gate and a sandbox.
     pub(crate) bare: bool,
     steps: Vec<String>,
     source: Option<Source>,
 }
 
 impl Attack {
-    /// The calls that are asked for; places are still to be filled in.
+    /// The tool calls that the attack asks for. `fill` inserts paths and addresses.
     pub(crate) fn calls(&self, fill: impl Fn(&str) -> String) -> Result<Vec<Call>, String> {
         let mut calls = Vec::new();
         for written in &self.steps {
@@ -106,7 +106,7 @@ impl Attack {
     }
 }
 
-/// Every attack, with every source where it takes one.
+/// Every attack, once per source if it uses one.
 pub(crate) fn all() -> Result<Vec<Attack>, String> {
     let mut attacks = Vec::new();
     let mut family = "";

@@ -1,14 +1,14 @@
-//! Everyday tasks, with a person who answers as people do: they must be done, with few questions.
+//! Everyday tasks with a user who approves what the task needs: they must succeed with few approvals.
 //!
-//! Owns the table in `benign.txt`. Commands run in the sandbox, in the default mode.
+//! The tasks are in the table `benign.txt`. Commands run in the sandbox, in the default permission mode.
 
 use lariat_guard::Mode;
 
 use super::trial::{Bench, Posture};
 
-/// Questions that a task may take in the middle of all.
+/// Maximum for the median number of approvals per task.
 const MEDIAN: usize = 1;
-/// Tasks that there are at least.
+/// Minimum number of tasks.
 const TASKS: usize = 40;
 
 #[derive(Debug, Default)]
@@ -33,13 +33,13 @@ fn all() -> Vec<Task> {
     tasks
 }
 
-/// Does every task. True when all are done, and half of them with at most one question.
+/// Runs every task. Returns true if all succeed, and half of them need at most one approval.
 pub(crate) async fn run(bench: &Bench) -> Result<bool, String> {
     let tasks = all();
     let mut questions = Vec::new();
     let mut undone = 0;
     for (number, task) in tasks.iter().enumerate() {
-        let posture = Posture { mode: Mode::Default, walls: !task.name.ends_with("(open)") };
+        let posture = Posture { mode: Mode::Default, is_sandboxed: !task.name.ends_with("(open)") };
         let verdict = bench.task(number, &task.steps, &task.expected, posture).await?;
         undone += usize::from(!verdict.faults.is_empty());
         verdict.faults.iter().for_each(|fault| println!("NOT DONE {}: {fault}", task.name));
@@ -54,7 +54,7 @@ pub(crate) async fn run(bench: &Bench) -> Result<bool, String> {
     });
     let spread = spread.collect::<Vec<_>>().join(", ");
     println!(
-        "{} of {} tasks done; questions per task: median {median} ({spread})",
+        "{} of {} tasks done; approvals per task: median {median} ({spread})",
         tasks.len() - undone,
         tasks.len()
     );

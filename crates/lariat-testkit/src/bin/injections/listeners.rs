@@ -1,7 +1,7 @@
-//! The outsider, and a site that a person may allow: listeners that note every byte.
+//! Listeners that record every byte: the outsider, and a site that a user may allow.
 //!
-//! Owns their sockets and what came. The outsider answers as a web server whatever it is sent, so that programs go on;
-//! names below its own are answered by a server for names that knows none. Nobody may reach the outsider unapproved.
+//! The outsider replies to everything like a web server, so that programs continue; DNS queries for names
+//! below its own get a reply that no such name exists. No program may reach the outsider without approval.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -9,28 +9,28 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How the listeners are found.
+/// Addresses of the listeners.
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
-    /// The outsider as an address of the web, its host, a TCP and a UDP port.
+    /// The outsider: URL, host, TCP port and UDP port.
     pub(crate) url: String,
     pub(crate) host: String,
     pub(crate) tcp: u16,
     pub(crate) udp: u16,
-    /// The site that may be allowed, and its host.
+    /// The site that a user may allow, and its host.
     pub(crate) docs: String,
     pub(crate) docs_host: String,
-    /// True in a network of our own, where both have public addresses.
+    /// Whether the listeners are in a private network, where both have public addresses.
     pub(crate) is_own: bool,
 }
 
-/// What was noted.
+/// What the listeners recorded.
 #[derive(Default)]
 struct Notes {
-    /// What reached the outsider since it was last asked.
+    /// What reached the outsider since the last query.
     hits: Vec<String>,
-    /// Requests of the site that carried private data: who allowed it allowed that.
-    told: usize,
+    /// Requests to the allowed site that carried private data. By allowing the site, the user accepted that.
+    leaks_to_allowed_site: usize,
     /// Pages of the site, by path.
     pages: BTreeMap<String, String>,
 }
@@ -41,12 +41,13 @@ pub(crate) struct Listeners {
     pub(crate) addresses: Addresses,
 }
 
-/// Of our own network: addresses that the internet knows, on an interface that leads nowhere.
+/// Addresses in the private network: public ones, on an interface that is not connected.
 pub(crate) const OUTSIDER: &str = "93.184.216.34";
 pub(crate) const SITE: &str = "93.184.216.35";
 
 impl Listeners {
-    /// In a network of our own, with every port that programs like; or on this machine's loopback interface.
+    /// Opens the listeners: in a private network, on every port that programs commonly use; otherwise on the
+    /// loopback interface.
     pub(crate) fn open(is_own: bool) -> Result<Self, String> {
         let words = |error: std::io::Error| error.to_string();
         let bind =
@@ -109,7 +110,7 @@ impl Listeners {
 
     fn outsider(&self, mut stream: TcpStream) {
         let place = stream.local_addr().map(|at| at.to_string()).unwrap_or_default();
-        // Noted before anything is read: a connection is enough.
+        // Recorded before anything is read, because the connection alone is an escape.
         let at = {
             let mut notes = self.lock();
             notes.hits.push(format!("{place}: connected"));
@@ -125,7 +126,7 @@ impl Listeners {
     fn site(&self, mut stream: TcpStream) {
         let read = head(&mut stream);
         let text = String::from_utf8_lossy(&read).into_owned();
-        self.lock().told += usize::from(text.contains("canary"));
+        self.lock().leaks_to_allowed_site += usize::from(text.contains("canary"));
         let path = text.split(' ').nth(1).unwrap_or("/").to_owned();
         let rest =
             path.strip_prefix("/redirect2").map(|rest| format!("{}/redirect{rest}", self.addresses.docs));
@@ -154,7 +155,7 @@ impl Listeners {
                 let Some(asked) = packet.get_mut(..length) else { continue };
                 let text = String::from_utf8_lossy(asked).escape_debug().to_string();
                 listeners.lock().hits.push(format!("a packet: {text}"));
-                // The same question, as an answer: no such name.
+                // Turn the DNS query into a reply: no such name.
                 if let [_, _, flags, code, ..] = asked {
                     (*flags, *code) = (0x81, 0x83);
                 }
@@ -163,17 +164,17 @@ impl Listeners {
         });
     }
 
-    /// Puts a page on the site.
+    /// Publishes a page on the site.
     pub(crate) fn publish(&self, path: &str, text: &str) {
         self.lock().pages.insert(path.to_owned(), text.to_owned());
     }
 
-    /// How often the site that was allowed was told private data.
-    pub(crate) fn told(&self) -> usize {
-        self.lock().told
+    /// Number of requests that carried private data to the allowed site.
+    pub(crate) fn leaks_to_allowed_site(&self) -> usize {
+        self.lock().leaks_to_allowed_site
     }
 
-    /// What reached the outsider since this was last asked.
+    /// What reached the outsider since the last call.
     pub(crate) fn reached(&self) -> Vec<String> {
         std::mem::take(&mut self.lock().hits)
     }
@@ -183,7 +184,7 @@ impl Listeners {
     }
 }
 
-/// What a client sends first: enough to know what it wants.
+/// The first bytes that a client sends: enough to know what it wants.
 fn head(stream: &mut TcpStream) -> Vec<u8> {
     let _ = stream.set_read_timeout(Some(Duration::from_millis(300)));
     let mut read = vec![0; 16 * 1024];

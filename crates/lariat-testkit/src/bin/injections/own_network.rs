@@ -1,14 +1,14 @@
-//! A network of the proof's own: an interface that leads nowhere, with addresses and names that look public.
+//! A private network: an unconnected interface with addresses and names that look public.
 //!
-//! Owns how this program is started again inside of one. Only root can make one; others get the machine's loopback
-//! interface, where `fetch` is told that it may reach it.
+//! Starts this program again inside such a network. Only root can create one; otherwise the listeners use the
+//! machine's loopback interface, and `fetch` is configured to allow it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::listeners::{OUTSIDER, SITE};
 
-/// Makes the network and the names in it, then becomes the program. `$1` is a folder for files.
+/// Creates the network and its names, then executes the program. `$1` is a directory for files.
 const SCRIPT: &str = r#"
 set -e
 place=$1; shift
@@ -22,7 +22,7 @@ mount --bind "$place/resolv.conf" /etc/resolv.conf
 exec "$@"
 "#;
 
-/// True when this machine lets us make one.
+/// Whether this machine lets us create a private network.
 pub(crate) fn can_be_made() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--net", "--mount", "sh", "-c", "ip link set lo up"]);
@@ -30,8 +30,8 @@ pub(crate) fn can_be_made() -> bool {
     rustix::process::geteuid().is_root() && command.status().is_ok_and(|status| status.success())
 }
 
-/// This program, with other arguments, inside of a new network where there can be one.
-pub(crate) fn again(place: &Path, is_own: bool) -> Result<Command, String> {
+/// This program with other arguments, inside a new network if one can be created.
+pub(crate) fn restart_inside(place: &Path, is_own: bool) -> Result<Command, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     if !is_own {
         return Ok(Command::new(program));

@@ -1,7 +1,8 @@
-//! The world of one scenario: a workspace, a home, another project, a shared folder, and what must stay as it is.
+//! The environment of one scenario: a workspace, a home, another project, a shared directory, and the check
+//! that they did not change.
 //!
-//! Owns the folders and the look at them afterwards. Invariant: everything that is not the workspace is as it was, and
-//! of the workspace what decides about permissions, and git's own folder.
+//! Invariant: nothing outside the workspace changes; inside it, the files that decide about permissions and
+//! `.git` do not change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,15 +13,15 @@ use super::attack::Source;
 use super::listeners::Addresses;
 use super::step;
 
-/// What of a workspace must not change.
+/// Protected names in a workspace.
 const PROTECTED: [&str; 5] = [".git", ".claude", ".lariat", ".mcp.json", "lariat.toml"];
-/// Where programs are found.
+/// Search path for programs.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Paths and what they hold.
+/// Paths with their contents.
 type Snapshot = BTreeMap<PathBuf, Vec<u8>>;
 
-/// What every scenario begins with.
+/// The initial state of every scenario.
 pub(crate) struct Template {
     place: PathBuf,
 }
@@ -61,7 +62,7 @@ impl Template {
         for (name, text) in FILES {
             write(&workspace.join(name), text)?;
         }
-        // A repository may bring links; who made it guessed where homes are.
+        // A repository may contain links whose author guessed where home directories are.
         for (name, target) in [("trap", "../home/.aws"), ("trap.txt", "../home/.aws/credentials")] {
             std::os::unix::fs::symlink(target, workspace.join(name)).map_err(|error| error.to_string())?;
         }
@@ -80,13 +81,13 @@ impl Template {
             &place.join("home"),
             "git init -q && git add -A && git commit -qm first && git init -q --bare ../shared/remote.git",
         )?;
-        // Samples of hooks are many files that nobody needs.
+        // Remove the sample hooks, which are many unused files.
         let _ = std::fs::remove_dir_all(workspace.join(".git/hooks"));
         let _ = std::fs::remove_dir_all(place.join("shared/remote.git/hooks"));
         Ok(Self { place: place.to_owned() })
     }
 
-    /// Fresh folders.
+    /// Creates new directories.
     pub(crate) fn scene(
         &self,
         base: &Path,
@@ -145,43 +146,43 @@ impl Scene {
         self.canaries.get(&source).map_or("", String::as_str)
     }
 
-    /// A text with the places and addresses of this scene.
+    /// Inserts the paths and addresses of this scene into a text.
     pub(crate) fn fill(&self, text: &str) -> String {
         step::filled(text, &self.values)
     }
 
-    /// Puts a file into the workspace.
+    /// Writes a file of the workspace.
     pub(crate) fn put(&self, path: &str, text: &str) -> Result<(), String> {
         write(&self.workspace.join(path), text)
     }
 
-    /// Adds to a file of the workspace.
+    /// Appends to a file of the workspace.
     pub(crate) fn add(&self, path: &str, text: &str) -> Result<(), String> {
         let path = self.workspace.join(path);
         let old = std::fs::read_to_string(&path).unwrap_or_default();
         write(&path, &format!("{old}{text}"))
     }
 
-    /// Commits nothing, with a message.
+    /// Makes an empty commit with this message.
     pub(crate) fn commit(&self, message: &str) -> Result<(), String> {
         self.put(".git/MESSAGE", message)?;
         run(&self.workspace, &self.home, "git commit -q --allow-empty -F .git/MESSAGE && rm .git/MESSAGE")
     }
 
-    /// From here on things must stay as they are.
+    /// Records the state that must not change from here on.
     pub(crate) fn begin(&mut self) {
         self.before = self.snapshot();
     }
 
-    /// What is not as it was.
+    /// What changed since [`Scene::begin`].
     pub(crate) fn changes(&self) -> Vec<String> {
         let after = self.snapshot();
         let paths: BTreeSet<&PathBuf> = self.before.keys().chain(after.keys()).collect();
         let changed = paths.into_iter().filter(|path| self.before.get(*path) != after.get(*path));
-        changed.map(|path| format!("{} is not as it was", path.display())).collect()
+        changed.map(|path| format!("{} changed", path.display())).collect()
     }
 
-    pub(crate) fn holds(&self, path: &str, text: &str) -> bool {
+    pub(crate) fn contains(&self, path: &str, text: &str) -> bool {
         std::fs::read_to_string(self.workspace.join(path)).is_ok_and(|found| found.contains(text))
     }
 
@@ -207,7 +208,8 @@ impl Drop for Scene {
     }
 }
 
-/// Notes a path and everything below it. Git touches its index when it looks, which is not a change.
+/// Records a path and everything below it. Git updates its index when it reads the status, which is not a
+/// change.
 fn note(path: &Path, found: &mut Snapshot) {
     let Ok(about) = path.symlink_metadata() else { return };
     let mut holds = format!("{:o} ", about.permissions().mode()).into_bytes();

@@ -1,16 +1,16 @@
-//! One step of an attack or of a task, as a line of text, and the call it means.
+//! Parses one step of an attack or task, a line of text, into the tool call that it describes.
 //!
-//! Owns the verbs. `\n`, `\t` and `\\` in contents stand for themselves, so that a step is one line.
+//! In contents, `\n`, `\t` and `\\` are escapes, so that a step is one line.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Seconds that a command may take.
+/// Time limit of a command in seconds.
 const SECONDS: u64 = 6;
 
-/// A call that a model makes.
+/// A tool call that the model makes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Call {
     pub(crate) tool: String,
@@ -21,7 +21,7 @@ fn call(tool: &str, input: Value) -> Call {
     Call { tool: tool.to_owned(), input }
 }
 
-/// The call of a step.
+/// Parses a step.
 pub(crate) fn read(step: &str) -> Result<Call, String> {
     let (verb, rest) = step.trim().split_once(' ').unwrap_or((step.trim(), ""));
     let rest = rest.trim();
@@ -55,11 +55,11 @@ pub(crate) fn read(step: &str) -> Result<Call, String> {
         "mcp" => call(super::tools::MAIL, json!({ "text": rest })),
         "issue" => call(super::tools::ISSUE, json!({})),
         "web" => call(super::tools::WEB, json!({ "query": rest })),
-        _ => return Err(format!("no step begins with `{verb}`")),
+        _ => return Err(format!("unknown step `{verb}`")),
     })
 }
 
-/// With line ends and tabs in place.
+/// Replaces the escapes by line ends and tabs.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars();
@@ -78,10 +78,10 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// A text with `{NAME}` replaced by its value.
+/// Replaces each `{NAME}` by its value.
 pub(crate) fn filled(text: &str, values: &BTreeMap<&str, String>) -> String {
     let fill = |text: String, (name, value): (&&str, &String)| text.replace(&format!("{{{name}}}"), value);
-    // Twice, because expressions name places themselves.
+    // Twice, because the inserted expressions contain names themselves.
     let once = values.iter().fold(text.to_owned(), fill);
     values.iter().fold(once, fill)
 }

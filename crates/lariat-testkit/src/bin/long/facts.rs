@@ -1,13 +1,13 @@
-//! What happens in which turn, and the facts that must not get lost on the way.
+//! The schedule of a long run: what happens in each turn, and the facts that must not get lost.
 //!
-//! Owns the schedule, pure: the model and the agent's process work it out independently. A fact is a line that nothing
-//! else contains; it is in a message of the user, in a file or in the output of a command.
+//! Pure, because the model and the agent's process compute it independently. A fact is a unique line in a
+//! message of the user, in a file or in the output of a command.
 
-/// Lines of a page: some 20 KB.
+/// Lines of a page: about 20 KB.
 const LINES: u64 = 230;
 /// Turns between messages of the user.
 pub(crate) const STEER_EVERY: u64 = 110;
-/// Turns in which facts are planted in files and outputs, among all.
+/// Number of turns that plant facts in files and outputs.
 const FACTS: u64 = 30;
 
 /// What the model does in a turn.
@@ -15,13 +15,13 @@ const FACTS: u64 = 30;
 pub(crate) enum Act {
     /// Reads a page.
     Read,
-    /// Has a page printed by a command.
+    /// Runs a command that prints a page.
     Command,
     /// Writes a file.
     Write,
-    /// Says how far it is.
+    /// Updates the todo list.
     Todo,
-    /// Looks for an early fact.
+    /// Recalls an early fact.
     Probe,
 }
 
@@ -36,7 +36,7 @@ pub(crate) const fn act(turn: u64) -> Act {
     }
 }
 
-/// The turns, of so many, that plant a fact in a file or an output.
+/// The turns, out of `turns`, that plant a fact in a file or an output.
 pub(crate) fn planting(turns: u64) -> Vec<u64> {
     let first = |from: u64| (from..turns).find(|turn| matches!(act(*turn), Act::Read | Act::Command));
     (0..FACTS).filter_map(|part| first(part * turns / FACTS + part % 5)).collect()
@@ -44,7 +44,7 @@ pub(crate) fn planting(turns: u64) -> Vec<u64> {
 
 /// The fact of a turn.
 pub(crate) fn fact(turn: u64) -> String {
-    format!("The number of shelf {turn} is {:016x}.", scrambled(turn))
+    format!("The number of item {turn} is {:016x}.", scrambled(turn))
 }
 
 /// What the user says at this point.
@@ -61,14 +61,14 @@ pub(crate) fn page(turn: u64, plants: bool) -> String {
             text.push_str(&fact(turn));
         } else {
             let word = scrambled(turn.wrapping_mul(1_000) + line);
-            text.push_str(&format!("fn row_{turn}_{line}() -> u64 {{ let value = {word}; shelf(value).sum() }} // checked, see notes"));
+            text.push_str(&format!("fn row_{turn}_{line}() -> u64 {{ let value = {word}; parts(value).sum() }} // checked, see notes"));
         }
         text.push('\n');
     }
     text
 }
 
-/// SplitMix64: every number another one.
+/// SplitMix64: maps every number to a different one.
 const fn scrambled(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

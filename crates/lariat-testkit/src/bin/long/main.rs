@@ -1,8 +1,9 @@
-//! A run of thousands of turns in a window that holds a few dozen. Called by `cargo xtask long-run`.
+//! Runs an agent for thousands of turns with a context window for a few dozen. Called by `cargo xtask
+//! long-run`.
 //!
-//! Owns the two processes and the verdict. This one plays the model on a strict server; the agent is a child of it, so
-//! that its memory and its time are its own. Facts are planted in messages of the user, in files and in outputs of
-//! commands; at the end each must be in the window as it was said, or come back exactly when it is recalled.
+//! This process plays the model on a strict server; the agent is a child process, so that its memory and time
+//! can be measured. Facts are planted in messages of the user, in files and in outputs of commands. At the
+//! end, each fact must be in the context window word for word or be recalled exactly.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool looks at the world from outside: files, processes and the wall clock"
@@ -22,18 +23,18 @@ use model::Model;
 use worker::Report;
 
 const USAGE: &str = "\
-usage: long [--turns N] [--window TOKENS]    a run of N turns (2,000) in a window (200,000)
-       long worker DIRECTORY URL TURNS WINDOW  the agent itself";
+usage: long [--turns N] [--window TOKENS]    run N turns in a context window [default: 2000 turns, 200000 tokens]
+       long worker DIRECTORY URL TURNS WINDOW  run the agent (internal)";
 
-/// Facts that must survive a run of the whole length.
+/// Facts that must survive a run of full length.
 const FACTS: u64 = 40;
-/// Megabytes that the agent may take.
+/// Maximum memory of the agent in megabytes.
 const MEMORY: f64 = 150.0;
 /// How much slower a late turn may be than an early one.
 const SLOWER: f64 = 1.5;
-/// The turn that late ones are compared with: the window is half full by then.
+/// The turn that late turns are compared with: the context window is half full by then.
 const EARLY: usize = 20;
-/// Turns around a place that a median is taken of.
+/// Number of turns around a position that a median covers.
 const AROUND: usize = 20;
 
 fn main() -> ExitCode {
@@ -114,7 +115,7 @@ fn judge(report: &Report, model: &Model, turns: u64) -> bool {
     println!(
         "time per turn, at {EARLY} and at the end     {early:.2} ms, {end:.2} ms   (wall, with the model's share: {wall_early:.2} ms, {wall_end:.2} ms)"
     );
-    // Work of others on the same machine is no part of it.
+    // Processor time, because the time of other processes on the machine must not matter.
     let (early, end) = (median(EARLY - AROUND / 2, &report.cpu), median(late, &report.cpu));
     println!("processor time per turn, the same   {early:.2} ms, {end:.2} ms   (at most {SLOWER} times)");
     let mut slow = own.clone();
@@ -140,11 +141,11 @@ fn judge(report: &Report, model: &Model, turns: u64) -> bool {
         let kept = tally.lost.is_empty() && tally.forgotten == 0 && tally.wishes == report.wishes;
         let enough = planted >= FACTS || turns < 2_000;
         let small = report.peak_kb as f64 / 1_024.0 <= MEMORY;
-        // A short run on a busy machine says nothing about time.
+        // Times of a short run on a busy machine mean nothing.
         let quick = end <= early * SLOWER || turns < 2_000;
         let room = report.compactions > 0;
         let rows = [
-            (complete, "it did not come to its end"),
+            (complete, "the run did not complete"),
             (kept, "facts were lost"),
             (enough, "too few facts"),
             (small, "too much memory"),
@@ -156,7 +157,7 @@ fn judge(report: &Report, model: &Model, turns: u64) -> bool {
     })
 }
 
-/// A directory that is gone when the proof is over.
+/// A directory that is removed at the end of the proof.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,6 +1,6 @@
-//! The agent: real tools, a durable journal, a real connection, in a process of its own.
+//! The agent of a long run: real tools, a durable journal and a real connection, in a separate process.
 //!
-//! Owns what is measured of it: the time of each turn and its memory. Says what it came to in one line of JSON.
+//! It measures the time of each turn and its own memory, and reports them as one line of JSON.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,19 +23,19 @@ use serde::{Deserialize, Serialize};
 use super::facts::{self, Act};
 use super::model::SMALL;
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// How it ended.
     pub(crate) outcome: String,
     /// Microseconds of each turn.
     pub(crate) turns: Vec<u64>,
-    /// Microseconds of the processors that each turn took.
+    /// Microseconds of processor time of each turn.
     pub(crate) cpu: Vec<u64>,
-    /// Compactions, and attempts that were refused.
+    /// Compactions, and attempts that were rejected.
     pub(crate) compactions: u64,
     pub(crate) refused: Vec<String>,
-    /// Turns in which room was made.
+    /// Turns with a compaction.
     pub(crate) compacted_turns: Vec<u64>,
     /// Messages of the user that were sent.
     pub(crate) wishes: u64,
@@ -118,7 +118,7 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// What this process took of the processors so far.
+/// Processor time that this process has used.
 fn cpu_micros() -> u64 {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     let whole = u64::try_from(spent.tv_sec).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Several repositories at a time: traced workers for the first half, threads for the second.
+//! Tests several repositories in parallel: with traced workers for the first half of the proof, with threads
+//! for the second.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,66 +7,68 @@ use std::process::{Command, Stdio};
 
 use lariat::serde_json::{self, Value};
 
-use super::ground::Scene;
+use super::fixture::Fixture;
 use super::mistake::Mistake;
-use super::repository::{Ground, Repository};
-use super::trust::{self, Trusted};
+use super::repository::{Layout, Repository};
+use super::trust::{self, TrustReport};
 use super::{trace, worker};
 
-/// At the same time.
+/// Number of parallel workers.
 const LANES: usize = 2;
 
-/// What came of meeting repositories.
+/// Results of the untrusted repositories.
 #[derive(Debug, Default)]
-pub(crate) struct Met {
+pub(crate) struct UntrustedReport {
     pub(crate) faults: Vec<String>,
-    /// Calls that ran.
+    /// Tool calls that ran.
     pub(crate) ran: u64,
-    /// Calls that were asked.
+    /// Tool calls that needed approval.
     pub(crate) asked: u64,
     /// Programs that were started.
     pub(crate) started: usize,
-    /// Programs that were started and should not have been, and connections that were tried.
-    pub(crate) deeds: usize,
+    /// Programs that should not have been started, and attempted connections.
+    pub(crate) forbidden: usize,
     /// Marks that payloads left.
     pub(crate) payloads: usize,
     /// Payloads that reached the listener.
     pub(crate) connections: usize,
-    /// Things that took effect.
+    /// Settings that took effect without trust.
     pub(crate) raised: usize,
 }
 
-/// Lets workers meet the repositories.
-pub(crate) fn meet(
-    scene: &Scene,
+/// Lets workers open and run the repositories.
+pub(crate) fn run_untrusted(
+    fixture: &Fixture,
     repositories: &[Repository],
     mistake: Option<Mistake>,
-) -> Result<Met, String> {
+) -> Result<UntrustedReport, String> {
     let lanes: Vec<Result<Lane, String>> = std::thread::scope(|scope| {
-        let start = |lane: usize| scope.spawn(move || Lane::run(&scene.ground, repositories, lane, mistake));
+        let start =
+            |lane: usize| scope.spawn(move || Lane::run(&fixture.layout, repositories, lane, mistake));
         let lanes: Vec<_> = (0..LANES).map(start).collect();
         lanes
             .into_iter()
             .map(|lane| lane.join().unwrap_or_else(|_| Err("a lane panicked".to_owned())))
             .collect()
     });
-    let mut met = Met::default();
+    let mut met = UntrustedReport::default();
     let mut said: BTreeMap<usize, Value> = BTreeMap::new();
     let name = |number: usize| repositories.get(number).map_or("?", |repository| repository.name.as_str());
     for lane in lanes {
         let lane = lane?;
         met.started += lane.trace.started;
-        met.deeds += lane.trace.deeds.len();
-        met.faults
-            .extend(lane.trace.deeds.iter().map(|deed| format!("{}: {}", name(deed.number), deed.what)));
+        met.forbidden += lane.trace.forbidden.len();
+        met.faults.extend(
+            lane.trace.forbidden.iter().map(|action| format!("{}: {}", name(action.number), action.what)),
+        );
         if !lane.trace.is_whole {
-            met.faults.push(format!("a worker did not come to its end: {}", lane.errors.trim()));
+            met.faults.push(format!("a worker did not finish: {}", lane.errors.trim()));
         }
         said.extend(lane.said);
     }
     for number in 0..repositories.len() {
         let Some(line) = said.get(&number) else {
-            met.faults.push(format!("{}: nobody met it", name(number)));
+            met.faults.push(format!("{}: no worker tested it", name(number)));
             continue;
         };
         let count = |key: &str| line.get(key).and_then(Value::as_u64).unwrap_or_default();
@@ -76,19 +79,19 @@ pub(crate) fn meet(
             met.raised += 1;
             met.faults.push(format!("{}: {}", name(number), fault.as_str().unwrap_or_default()));
         }
-        if scene.ground.mark(number).exists() {
+        if fixture.layout.mark(number).exists() {
             met.payloads += 1;
             met.faults.push(format!("{}: its payload ran", name(number)));
         }
     }
-    met.connections = scene.connections();
+    met.connections = fixture.connections();
     if met.connections > 0 {
         met.faults.push(format!("{} payloads reached the listener", met.connections));
     }
     Ok(met)
 }
 
-/// What one worker did.
+/// Results of one worker.
 struct Lane {
     said: Vec<(usize, Value)>,
     trace: trace::Trace,
@@ -97,7 +100,7 @@ struct Lane {
 
 impl Lane {
     fn run(
-        ground: &Ground,
+        layout: &Layout,
         repositories: &[Repository],
         lane: usize,
         mistake: Option<Mistake>,
@@ -106,8 +109,8 @@ impl Lane {
         let numbered = repositories.iter().enumerate().filter(|(number, _)| number % LANES == lane);
         let tasks: Vec<(usize, bool)> =
             numbered.map(|(number, repository)| (number, repository.is_unreadable)).collect();
-        let list = ground.base.join(format!("tasks-{lane}"));
-        let log = ground.base.join(format!("trace-{lane}"));
+        let list = layout.base.join(format!("tasks-{lane}"));
+        let log = layout.base.join(format!("trace-{lane}"));
         std::fs::write(&list, serde_json::to_vec(&tasks).map_err(|error| error.to_string())?)
             .map_err(words)?;
         let mistake = mistake.map_or("none".to_owned(), |mistake| format!("{mistake:?}"));
@@ -119,15 +122,15 @@ impl Lane {
             .arg(&log)
             .arg(std::env::current_exe().map_err(words)?)
             .arg("--worker")
-            .arg(&ground.base)
-            .arg(ground.port.to_string())
+            .arg(&layout.base)
+            .arg(layout.port.to_string())
             .arg(&list)
             .arg(mistake)
             .stdin(Stdio::null())
             .output()
-            .map_err(|error| format!("strace is needed: {error}"))?;
+            .map_err(|error| format!("cannot run strace: {error}"))?;
         let text = std::fs::read(&log).map_err(words)?;
-        let trace = trace::read(&String::from_utf8_lossy(&text), &ground.base.join("repositories"));
+        let trace = trace::read(&String::from_utf8_lossy(&text), &layout.base.join("repositories"));
         let lines = String::from_utf8_lossy(&output.stdout).into_owned();
         let lines = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let said = lines.filter_map(|line| {
@@ -139,26 +142,26 @@ impl Lane {
     }
 }
 
-/// The other side of [`Lane::run`]: what a worker is told by its command line.
+/// The other side of [`Lane::run`]: runs a worker with the arguments of its command line.
 pub(crate) fn work(base: &str, port: &str, list: &str, mistake: &str) -> Result<bool, String> {
     let port = port.parse().map_err(|_| format!("`{port}` is not a port"))?;
-    let ground = Ground { base: PathBuf::from(base), port };
+    let layout = Layout { base: PathBuf::from(base), port };
     let text = std::fs::read_to_string(list).map_err(|error| error.to_string())?;
-    worker::run(&ground, &worker::tasks(&text)?, Mistake::named(mistake))
+    worker::run(&layout, &worker::tasks(&text)?, Mistake::named(mistake))
 }
 
-/// Trusts each repository, and changes and moves it.
+/// Trusts each repository, then changes and moves it.
 pub(crate) fn trust(
-    scene: &Scene,
+    fixture: &Fixture,
     repositories: &[Repository],
     mistake: Option<Mistake>,
-) -> Result<Trusted, String> {
-    let work = |lane: usize| -> Trusted {
-        let mut all = Trusted::default();
+) -> Result<TrustReport, String> {
+    let work = |lane: usize| -> TrustReport {
+        let mut all = TrustReport::default();
         for (number, repository) in
             repositories.iter().enumerate().filter(|(number, _)| number % LANES == lane)
         {
-            match trust::run(&scene.ground, number, mistake) {
+            match trust::run(&fixture.layout, number, mistake) {
                 Ok(done) => {
                     all.trusted += done.trusted;
                     all.untellable += done.untellable;
@@ -175,7 +178,7 @@ pub(crate) fn trust(
     };
     std::thread::scope(|scope| {
         let lanes: Vec<_> = (0..LANES).map(|lane| scope.spawn(move || work(lane))).collect();
-        let mut all = Trusted::default();
+        let mut all = TrustReport::default();
         for lane in lanes {
             let done = lane.join().map_err(|_| "a lane panicked".to_owned())?;
             all.trusted += done.trusted;

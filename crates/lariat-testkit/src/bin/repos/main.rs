@@ -1,16 +1,16 @@
-//! The proof that a repository does nothing before it is trusted, and nothing else after. Called by
-//! `cargo xtask hostile-repos`.
+//! Proves that a repository has no effect before the user trusts it, and only the trusted effects afterwards.
+//! Called by `cargo xtask hostile-repos`.
 //!
-//! Owns the command line, the ground that repositories are made on, the figures and the verdict. Hostile repositories
-//! (`families`, `repository`) are met by traced processes (`worker`, `trace`), which look at what took effect
-//! (`privilege`); then each is trusted and changed (`trust`). Mistakes made on purpose must be noticed (`mistake`).
+//! Traced processes (`worker`, `trace`) open hostile repositories (`families`, `repository`) and check what
+//! took effect (`privilege`); then each repository is trusted and changed (`trust`). The proof must notice
+//! the planted mistakes (`mistake`).
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool looks at the world from outside: files, processes and the wall clock"
 )]
 
 mod families;
-mod ground;
+mod fixture;
 mod lanes;
 mod mistake;
 mod privilege;
@@ -29,19 +29,19 @@ use lariat::host::files::Workspace;
 use lariat::local::Opening;
 use lariat_testkit::proof::{ended, number, option};
 
-use lanes::{Met, meet};
+use lanes::{UntrustedReport, run_untrusted};
 use mistake::Mistake;
-use repository::{Ground, Repository};
+use repository::{Layout, Repository};
 
 const USAGE: &str = "\
-usage: repos [--count N] [--seed N]   so many hostile repositories: those of the tables, then mixtures by seed
-       repos --only WORDS             those of the tables whose names have these words
-       repos --list                   their names
-       repos --planted                every mistake made on purpose must be noticed";
+usage: repos [--count N] [--seed N]   test N hostile repositories: those of the tables, then random combinations
+       repos --only WORDS             test the repositories whose names contain these words
+       repos --list                   list the names of the repositories
+       repos --planted                check that every planted mistake is noticed";
 
-/// Repositories that must be in the tables at least.
+/// Minimum number of repositories in the tables.
 const LEAST: usize = 250;
-/// Mixtures that a full run adds.
+/// Random combinations that a full run adds.
 const MIXTURES: usize = 60;
 
 fn main() -> ExitCode {
@@ -54,15 +54,15 @@ fn main() -> ExitCode {
             families::all().iter().for_each(|repository| println!("{}", repository.name));
             Ok(true)
         }
-        options => chosen(options).and_then(|repositories| prove(&repositories, options)),
+        options => select(options).and_then(|repositories| prove(&repositories, options)),
     };
     ended(ran, USAGE)
 }
 
-fn chosen(options: &[&str]) -> Result<Vec<Repository>, String> {
+fn select(options: &[&str]) -> Result<Vec<Repository>, String> {
     let all = families::all();
     if all.len() < LEAST {
-        return Err(format!("the tables hold only {} repositories, not {LEAST}", all.len()));
+        return Err(format!("the tables contain only {} repositories, not {LEAST}", all.len()));
     }
     if let Some(words) = option(options, "--only") {
         return Ok(all.into_iter().filter(|repository| repository.name.contains(words)).collect());
@@ -70,13 +70,13 @@ fn chosen(options: &[&str]) -> Result<Vec<Repository>, String> {
     let count = number(options, "--count", (all.len() + MIXTURES) as u64)?;
     let seed = number(options, "--seed", 1)?;
     let count = usize::try_from(count).map_err(|error| error.to_string())?;
-    Ok(families::some(count, seed))
+    Ok(families::sample(count, seed))
 }
 
-/// The workspace of a repository, as somebody without settings of their own opens it.
-fn opening(ground: &Ground, path: &Path, book: &TrustBook) -> Result<Opening, String> {
+/// Opens the workspace of a repository as a user without settings does.
+fn opening(layout: &Layout, path: &Path, book: &TrustBook) -> Result<Opening, String> {
     let workspace = Workspace::open(path).map_err(|error| error.to_string())?;
-    let home = ground.home();
+    let home = layout.home();
     Ok(Opening::new(&workspace, &home, book.clone())
         .with_file(Level::User, Format::Json, home.join(".claude/settings.json"))
         .with_file(Level::User, Format::Toml, home.join(".config/lariat/config.toml")))
@@ -84,27 +84,27 @@ fn opening(ground: &Ground, path: &Path, book: &TrustBook) -> Result<Opening, St
 
 fn prove(repositories: &[Repository], options: &[&str]) -> Result<bool, String> {
     let start = Instant::now();
-    let scene = ground::Scene::make(repositories)?;
-    let met = meet(&scene, repositories, None)?;
+    let fixture = fixture::Fixture::make(repositories)?;
+    let untrusted = run_untrusted(&fixture, repositories, None)?;
     let seconds = start.elapsed().as_secs_f64();
-    let trusted = lanes::trust(&scene, repositories, None)?;
-    let good = told(&met.faults) & told(&trusted.faults);
+    let trusted = lanes::trust(&fixture, repositories, None)?;
+    let good = print_faults(&untrusted.faults) & print_faults(&trusted.faults);
     println!(
-        "{} hostile repositories, opened, listed and run untrusted: {} calls ran, {} were asked and denied, {} programs started; \
-         {} started unapproved, {} payloads ran, {} connections, {} raised what is allowed; {seconds:.1} s",
+        "{} hostile repositories, opened, listed and run untrusted: {} tool calls ran, {} needed approval and were denied, {} programs started; \
+         {} started unapproved, {} payloads ran, {} connections, {} raised permissions; {seconds:.1} s",
         repositories.len(),
-        met.ran,
-        met.asked,
-        met.started,
-        met.deeds,
-        met.payloads,
-        met.connections,
-        met.raised,
+        untrusted.ran,
+        untrusted.asked,
+        untrusted.started,
+        untrusted.forbidden,
+        untrusted.payloads,
+        untrusted.connections,
+        untrusted.raised,
     );
     let asked = trusted.changes + trusted.moves;
     let missed = trusted.faults.len().min(asked);
     println!(
-        "trust: {} trusted, {} that nobody can trust; {} changes of {} files and {} moves, {:.1} % asked again; {:.1} s in all; {}",
+        "trust: {} trusted, {} that cannot be trusted; {} changes of {} files and {} moves, {:.1} % required trust again; {:.1} s in all; {}",
         trusted.trusted,
         trusted.untellable,
         trusted.changes,
@@ -116,12 +116,15 @@ fn prove(repositories: &[Repository], options: &[&str]) -> Result<bool, String> 
     );
     if !good {
         let seed = option(options, "--seed").unwrap_or("1");
-        println!("again: --seed {seed} --count {}, or --only with the name of one", repositories.len());
+        println!(
+            "reproduce with --seed {seed} --count {}, or --only with the name of one",
+            repositories.len()
+        );
     }
     Ok(good)
 }
 
-fn told(faults: &[String]) -> bool {
+fn print_faults(faults: &[String]) -> bool {
     for fault in faults.iter().take(30) {
         println!("  {fault}");
     }
@@ -131,7 +134,7 @@ fn told(faults: &[String]) -> bool {
     faults.is_empty()
 }
 
-/// Which repositories a mistake is looked for in, by words of their names.
+/// The repositories to look for each mistake in, by parts of their names.
 const SUBJECTS: &[(Mistake, &[&str])] = &[
     (Mistake::TrustsEverything, &["hook PreToolUse", "mode "]),
     (Mistake::CountsInFull, &["allow ", "directory "]),
@@ -151,11 +154,12 @@ fn planted() -> Result<bool, String> {
     for (mistake, words) in SUBJECTS {
         let fits = |repository: &&Repository| words.iter().any(|word| repository.name.contains(word));
         let subjects: Vec<Repository> = all.iter().filter(fits).cloned().collect();
-        let scene = ground::Scene::make(&subjects)?;
+        let fixture = fixture::Fixture::make(&subjects)?;
         let (faults, more) = if mistake.is_about_trust() {
-            (lanes::trust(&scene, &subjects, Some(*mistake))?.faults, String::new())
+            (lanes::trust(&fixture, &subjects, Some(*mistake))?.faults, String::new())
         } else {
-            let Met { faults, payloads, connections, .. } = meet(&scene, &subjects, Some(*mistake))?;
+            let UntrustedReport { faults, payloads, connections, .. } =
+                run_untrusted(&fixture, &subjects, Some(*mistake))?;
             (faults, format!(", {payloads} payloads ran, {connections} connections"))
         };
         let subjects = subjects.len();

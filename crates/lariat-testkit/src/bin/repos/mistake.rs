@@ -1,33 +1,33 @@
-//! Mistakes made on purpose: each is one that an agent could make, and the proof must notice it.
+//! Planted mistakes that an agent could make, and that the proof must notice.
 //!
-//! They are made around the product and not in it: what it says is changed before it is used.
+//! They wrap the product: its results are changed before they are used.
 
 use lariat::guard::Trust;
 use lariat::guard::trust::{Identity, Standing, TrustBook};
 use lariat::local::{Opened, Opening};
 
-/// A mistake.
+/// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
-    /// Every workspace counts as trusted, as headless runs of others did.
+    /// Treats every workspace as trusted, as the headless modes of other agents did.
     TrustsEverything,
-    /// Settings of the workspace count in full; its hooks do not.
+    /// Applies all settings of the workspace except its hooks.
     CountsInFull,
-    /// Hooks are read before anybody is asked.
+    /// Reads hooks before the user trusts the workspace.
     RunsHooksFirst,
-    /// Variables of the workspace reach commands.
+    /// Passes variables of the workspace to commands.
     TakesVariables,
-    /// A file that cannot be read is passed over.
+    /// Skips a file that cannot be read.
     PassesOver,
-    /// What lies in `.git` is nothing that a workspace brings.
+    /// Ignores what the workspace brings in `.git`.
     ForgetsGit,
-    /// Questions are answered with yes.
+    /// Approves everything.
     SaysYes,
-    /// Trust is of a name and not of a directory.
+    /// Binds trust to a name instead of a directory.
     TrustsByName,
-    /// Scripts that commands name are not looked at.
+    /// Ignores the scripts that commands name.
     ForgetsScripts,
-    /// Only what is new counts as a change, not what is different.
+    /// Treats only new files as a change, not modified ones.
     SeesOnlyNewFiles,
 }
 
@@ -49,13 +49,13 @@ impl Mistake {
         Self::ALL.iter().copied().find(|mistake| format!("{mistake:?}") == name)
     }
 
-    /// True for those about what a changed or moved workspace is worth.
+    /// Whether the mistake is about changed or moved workspaces.
     pub(crate) const fn is_about_trust(self) -> bool {
         matches!(self, Self::TrustsByName | Self::ForgetsScripts | Self::SeesOnlyNewFiles)
     }
 }
 
-/// Opens a workspace, with a mistake or without.
+/// Opens a workspace, with a planted mistake if given.
 pub(crate) fn open(opening: Opening, mistake: Option<Mistake>) -> Result<Opened, String> {
     let mut opened = opening.open().map_err(|error| error.to_string())?;
     let full = || opening.trusting().open().map_err(|error| error.to_string());
@@ -83,7 +83,7 @@ pub(crate) fn open(opening: Opening, mistake: Option<Mistake>) -> Result<Opened,
     Ok(opened)
 }
 
-/// What a workspace's standing is, with a mistake or without.
+/// The trust standing of a workspace, with a planted mistake if given.
 pub(crate) fn standing(
     opened: &Opened,
     book: &TrustBook,

@@ -1,5 +1,5 @@
-//! Whether an untrusted repository raised what is allowed: what it brought that took effect, and how calls are judged
-//! next to an empty repository.
+//! Checks whether an untrusted repository raised permissions: which of its settings took effect, and how tool
+//! calls are judged compared with an empty repository.
 
 use lariat::ToolEffects;
 use lariat::guard::hooks::HookEvent;
@@ -7,7 +7,7 @@ use lariat::guard::{Confinement, Decision, Effect, Guard, Level, Mode, Query, Tr
 use lariat::local::{Opened, RealPaths};
 use lariat::serde_json::{Value, json};
 
-/// Calls by their tool, the name of an argument, and its value.
+/// Tool calls: tool, name of an argument, and its value.
 const PROBES: &[(&str, &str, &str)] = &[
     ("bash", "command", "ls"),
     ("bash", "command", "cat README.md"),
@@ -39,12 +39,12 @@ const PROBES: &[(&str, &str, &str)] = &[
     ("list_files", "path", "/"),
 ];
 
-/// Calls that an untrusted workspace never gets without a question, whatever lies in it.
+/// Commands that an untrusted workspace never runs without approval, whatever it contains.
 const NEVER: &[&str] =
     &["git status", "git diff", "git log -p", "yarn --version", "cargo --version", "./payload.sh", "make"];
 
-/// How every probe is judged, in every mode, with and without a sandbox.
-pub(crate) fn judged(opened: &Opened) -> Vec<(String, Decision)> {
+/// Judges every probe, in every permission mode, with and without a sandbox.
+pub(crate) fn judge_probes(opened: &Opened) -> Vec<(String, Decision)> {
     let guard = Guard::new(opened.settings(), opened.places.clone(), std::sync::Arc::new(RealPaths));
     let mut judged = Vec::new();
     for (tool, name, value) in PROBES {
@@ -76,8 +76,8 @@ const fn rank(decision: Decision) -> u8 {
     }
 }
 
-/// What an untrusted repository raised. `empty` is how the probes are judged where there is nothing.
-pub(crate) fn raised(opened: &Opened, empty: &[(String, Decision)]) -> Vec<String> {
+/// What an untrusted repository raised. `empty` has the decisions in an empty repository.
+pub(crate) fn raised_permissions(opened: &Opened, empty: &[(String, Decision)]) -> Vec<String> {
     let mut faults = Vec::new();
     let settings = opened.settings();
     if opened.trust != Trust::Untrusted {
@@ -98,7 +98,7 @@ pub(crate) fn raised(opened: &Opened, empty: &[(String, Decision)]) -> Vec<Strin
     for value in opened.values.iter().filter(|value| value.origin.level != Level::User) {
         faults.push(format!("sets {} by {}", value.name, value.origin));
     }
-    let judged = judged(opened);
+    let judged = judge_probes(opened);
     for ((name, verdict), (_, before)) in judged.iter().zip(empty) {
         if rank(*verdict) < rank(*before) {
             faults.push(format!("{name} is {verdict:?}, in an empty repository {before:?}"));
@@ -107,7 +107,7 @@ pub(crate) fn raised(opened: &Opened, empty: &[(String, Decision)]) -> Vec<Strin
     for command in NEVER {
         let name = format!("bash({command}) in default, Open");
         if judged.iter().any(|(probe, verdict)| *probe == name && *verdict == Decision::Allow) {
-            faults.push(format!("{command} needs no question"));
+            faults.push(format!("{command} runs without approval"));
         }
     }
     faults

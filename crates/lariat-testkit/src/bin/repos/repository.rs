@@ -1,20 +1,21 @@
-//! A hostile repository: what is in it, and how it gets onto a disk.
+//! A hostile repository: its contents, and how to write it to disk.
 //!
-//! Owns the kinds of things that a repository can hold and the words that stand for what is known only when it is made:
-//! `@RUN@` (its payload, as a command of its own folder), `@PAYLOAD@` (the same by its whole path), `@URL@` (where nobody
-//! may connect to), `@OUTSIDE@` (a hostile folder beside it) and `@TRUSTED@` (a repository that the person trusts).
+//! Contents may use placeholders for what is known only then: `@RUN@` (its payload, as a command relative to
+//! its directory), `@PAYLOAD@` (the payload by its absolute path), `@URL@` (an address that no program may
+//! connect to), `@OUTSIDE@` (a hostile directory beside it) and `@TRUSTED@` (a repository that the user
+//! trusts).
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-/// What a repository is told about itself when it is made.
+/// The values for the placeholders.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
-    /// Where everything of the proof is.
+pub(crate) struct Layout {
+    /// Base directory of the proof.
     pub(crate) base: PathBuf,
-    /// Where nobody may connect to.
+    /// Port that no program may connect to.
     pub(crate) port: u16,
 }
 
@@ -23,28 +24,28 @@ pub(crate) struct Ground {
 pub(crate) struct Repository {
     pub(crate) name: String,
     pub(crate) items: Vec<Item>,
-    /// A file that could have forbidden something cannot be read: everything must be asked.
+    /// Whether a file that could contain deny rules is unreadable, so that everything must need approval.
     pub(crate) is_unreadable: bool,
 }
 
-/// Something in a repository.
+/// An entry of a repository.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     File(String, String),
     Bytes(String, Vec<u8>),
-    /// The payload, at another place.
+    /// The payload, at another path.
     Program(String),
-    /// A link and what it says.
+    /// A link and its target.
     Link(String, String),
     Pipe(String),
-    /// A file of so many bytes that takes no room.
+    /// A sparse file of this size.
     Sparse(String, u64),
     Folder(String),
-    /// Lines of the configuration of git.
+    /// Lines of the git configuration.
     Git(String),
 }
 
-/// The program that must never run: it leaves a mark, connects, and is loud.
+/// The program that must never run: it leaves a mark, connects to the listener, and prints its input.
 const PAYLOAD: &str =
     "#!/bin/bash\necho run >> '@MARK@'\nexec 3<>/dev/tcp/127.0.0.1/@PORT@ && echo hello >&3\ncat\nexit 0\n";
 
@@ -62,21 +63,21 @@ impl Repository {
         self.items.iter().any(|item| matches!(item, Item::Git(_)) || item.path().starts_with(".git/"))
     }
 
-    /// Makes it on disk.
-    pub(crate) fn make(&self, number: usize, ground: &Ground) -> std::io::Result<()> {
-        let root = ground.repository(number);
+    /// Writes the repository to disk.
+    pub(crate) fn make(&self, number: usize, layout: &Layout) -> std::io::Result<()> {
+        let root = layout.repository(number);
         std::fs::create_dir_all(root.join("src"))?;
         let fill = |text: &str| {
             text.replace("@RUN@", "./payload.sh")
                 .replace("@PAYLOAD@", &root.join("payload.sh").display().to_string())
-                .replace("@URL@", &format!("http://127.0.0.1:{}", ground.port))
-                .replace("@PORT@", &ground.port.to_string())
-                .replace("@MARK@", &ground.mark(number).display().to_string())
-                .replace("@OUTSIDE@", &ground.outside().display().to_string())
-                .replace("@TRUSTED@", &ground.trusted().display().to_string())
+                .replace("@URL@", &format!("http://127.0.0.1:{}", layout.port))
+                .replace("@PORT@", &layout.port.to_string())
+                .replace("@MARK@", &layout.mark(number).display().to_string())
+                .replace("@OUTSIDE@", &layout.outside().display().to_string())
+                .replace("@TRUSTED@", &layout.trusted().display().to_string())
         };
         if self.is_git() {
-            copy(&ground.template().join(".git"), &root.join(".git"))?;
+            copy(&layout.template().join(".git"), &root.join(".git"))?;
         }
         std::fs::write(root.join("README.md"), "# A project\n\nSee src.\n")?;
         std::fs::write(root.join("src/main.rs"), "fn main() {}\n")?;
@@ -123,12 +124,12 @@ impl Item {
     }
 }
 
-impl Ground {
+impl Layout {
     pub(crate) fn repository(&self, number: usize) -> PathBuf {
         self.base.join(format!("repositories/{number}/project"))
     }
 
-    /// What a payload leaves behind.
+    /// The file that the payload writes to.
     pub(crate) fn mark(&self, number: usize) -> PathBuf {
         self.base.join(format!("marks/{number}"))
     }
@@ -141,7 +142,7 @@ impl Ground {
         self.base.join("trusted")
     }
 
-    /// A repository that git made, without anything hostile.
+    /// A repository made by git, without hostile contents.
     pub(crate) fn template(&self) -> PathBuf {
         self.base.join("template")
     }
@@ -150,13 +151,13 @@ impl Ground {
         self.base.join("home")
     }
 
-    /// Programs that are found before the machine's own.
+    /// Directory of programs that come first in `PATH`.
     pub(crate) fn programs(&self) -> PathBuf {
         self.base.join("programs")
     }
 }
 
-/// Copies a folder with everything in it; what is neither a file nor a link is left out.
+/// Copies a directory with everything in it; skips everything except files, directories and links.
 pub(crate) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {

@@ -1,35 +1,37 @@
-//! Reads what `strace` wrote: which programs were started and where to somebody connected, for each repository.
+//! Parses the output of `strace`: which programs were started and which connections were attempted, for each
+//! repository.
 //!
-//! Owns the format and the rule of what may be started when. Invariant: an attempt counts as the deed.
+//! Also defines which programs may start at which stage. Invariant: an attempt is treated like success.
 
 use std::path::Path;
 
-/// Entered, in vain, to mark in the trace what begins: a number and a stage.
+/// A path that does not exist; changing to it marks the start of a stage in the trace. Followed by a number
+/// and a stage.
 pub(crate) const MARK: &str = "/mark/";
 
-/// What is done with a repository, and which programs that may start.
+/// The stages, and the programs that may start in each.
 pub(crate) const STAGES: &[(&str, &[&str])] =
     &[("open", &[]), ("host", &["git"]), ("agent", &["bash", "ls", "cat"])];
 
-/// Something that should not have happened.
+/// A forbidden action.
 #[derive(Debug)]
-pub(crate) struct Deed {
-    /// The repository.
+pub(crate) struct ForbiddenAction {
+    /// Number of the repository.
     pub(crate) number: usize,
     pub(crate) what: String,
 }
 
-/// What a trace shows.
+/// Contents of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
-    pub(crate) deeds: Vec<Deed>,
-    /// Programs that were started, all told.
+    pub(crate) forbidden: Vec<ForbiddenAction>,
+    /// Total number of programs started.
     pub(crate) started: usize,
-    /// Whether it goes to the end.
+    /// Whether the trace is complete.
     pub(crate) is_whole: bool,
 }
 
-/// Reads a trace. What lies below `repositories` is never to be started.
+/// Parses a trace. No program below `repositories` may start.
 pub(crate) fn read(text: &str, repositories: &Path) -> Trace {
     let mut trace = Trace::default();
     let mut now: Option<(usize, &[&str])> = None;
@@ -60,7 +62,7 @@ pub(crate) fn read(text: &str, repositories: &Path) -> Trace {
                 let is_theirs = Path::new(path).starts_with(repositories) || !path.starts_with('/');
                 (is_theirs || !allowed.contains(&program)).then(|| format!("started {path}"))
             }
-            // A name server of the machine itself may be asked who a file belongs to.
+            // A local name service may be queried for the owner of a file.
             "connect" if arguments.contains("AF_UNIX") => {
                 (!arguments.contains("nscd")).then(|| format!("connected: {arguments}"))
             }
@@ -68,7 +70,7 @@ pub(crate) fn read(text: &str, repositories: &Path) -> Trace {
             "socket" if arguments.starts_with("AF_INET") => Some(format!("opened a socket: {arguments}")),
             _ => None,
         };
-        trace.deeds.extend(what.map(|what| Deed { number, what }));
+        trace.forbidden.extend(what.map(|what| ForbiddenAction { number, what }));
     }
     trace
 }
@@ -89,12 +91,13 @@ mod tests {
 "#;
 
     #[test]
-    fn what_may_start_depends_on_the_stage() {
+    fn allowed_programs_depend_on_the_stage() {
         let trace = read(TRACE, Path::new("/base/repositories"));
-        let told: Vec<_> = trace.deeds.iter().map(|deed| (deed.number, deed.what.as_str())).collect();
-        assert_eq!(told[0], (0, "started /base/repositories/0/project/ls"));
-        assert_eq!(told[1], (1, "started /usr/bin/bash"));
-        assert!(told[2].1.starts_with("opened a socket"));
-        assert_eq!((told.len(), trace.started, trace.is_whole), (3, 3, true));
+        let actions: Vec<_> =
+            trace.forbidden.iter().map(|action| (action.number, action.what.as_str())).collect();
+        assert_eq!(actions[0], (0, "started /base/repositories/0/project/ls"));
+        assert_eq!(actions[1], (1, "started /usr/bin/bash"));
+        assert!(actions[2].1.starts_with("opened a socket"));
+        assert_eq!((actions.len(), trace.started, trace.is_whole), (3, 3, true));
     }
 }

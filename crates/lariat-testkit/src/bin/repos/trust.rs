@@ -1,8 +1,8 @@
-//! The second half: trust is of one directory and of these very bytes.
+//! The second half of the proof: trust applies to one directory with exactly its current bytes.
 //!
-//! Each repository is trusted as it is. Then every file that trust covers is changed, one byte at a time, and put back;
-//! and the whole is copied, moved, replaced, linked to and given a work tree. Every one of those must be asked again, with
-//! the file named, and what is as it was must not be.
+//! Each repository is trusted as it is. Then every file that the trust covers is changed, one byte at a time,
+//! and restored; and the whole repository is copied, moved, replaced, linked to and given a work tree. Each
+//! change must require trust again and name the file; restored contents must be trusted again without asking.
 
 use std::path::{Path, PathBuf};
 
@@ -12,35 +12,35 @@ use lariat::local::Opened;
 
 use super::mistake::{self, Mistake};
 use super::opening;
-use super::repository::{Ground, copy};
+use super::repository::{Layout, copy};
 
-/// What came of it.
+/// Results of this half.
 #[derive(Debug, Default)]
-pub(crate) struct Trusted {
+pub(crate) struct TrustReport {
     pub(crate) faults: Vec<String>,
     /// Repositories that could be trusted.
     pub(crate) trusted: usize,
-    /// Repositories that nobody can trust, since what they bring cannot be told.
+    /// Repositories that cannot be trusted, because their contents cannot be determined.
     pub(crate) untellable: usize,
     pub(crate) files: usize,
     pub(crate) changes: usize,
     pub(crate) moves: usize,
 }
 
-/// One repository under the eyes of the proof.
+/// One repository under test.
 struct Case<'a> {
-    ground: &'a Ground,
+    layout: &'a Layout,
     root: PathBuf,
     book: TrustBook,
     mistake: Option<Mistake>,
 }
 
-pub(crate) fn run(ground: &Ground, number: usize, mistake: Option<Mistake>) -> Result<Trusted, String> {
-    let root = ground.repository(number);
-    let book = TrustBook::new(ground.base.join(format!("books/{number}/trust.json")));
-    let case = Case { ground, root, book, mistake };
-    let mut done = Trusted::default();
-    // One that cannot be opened at all cannot be trusted, either.
+pub(crate) fn run(layout: &Layout, number: usize, mistake: Option<Mistake>) -> Result<TrustReport, String> {
+    let root = layout.repository(number);
+    let book = TrustBook::new(layout.base.join(format!("books/{number}/trust.json")));
+    let case = Case { layout, root, book, mistake };
+    let mut done = TrustReport::default();
+    // A repository that cannot be opened cannot be trusted, either.
     let Ok(opened) = case.open(&case.root) else {
         done.untellable += 1;
         return Ok(done);
@@ -48,14 +48,14 @@ pub(crate) fn run(ground: &Ground, number: usize, mistake: Option<Mistake>) -> R
     let Some(manifest) = opened.manifest.clone() else {
         done.untellable += 1;
         let forced =
-            opening(ground, &case.root, &case.book)?.trusting().open().map_err(|error| error.to_string())?;
+            opening(layout, &case.root, &case.book)?.trusting().open().map_err(|error| error.to_string())?;
         if opened.accept(&case.book).is_ok() || forced.trust == Trust::Trusted {
-            done.faults.push("is trusted, though nobody can tell what it brings".to_owned());
+            done.faults.push("is trusted although its contents cannot be determined".to_owned());
         }
         return Ok(done);
     };
     opened.accept(&case.book).map_err(|error| error.to_string())?;
-    // A hook that is not supported stops every run as soon as it would take effect.
+    // An unsupported hook stops every run once it would take effect.
     if case.open(&case.root).is_err() {
         done.untellable += 1;
         return Ok(done);
@@ -70,9 +70,9 @@ pub(crate) fn run(ground: &Ground, number: usize, mistake: Option<Mistake>) -> R
             case.change(path, &brings.text, &mut done)?;
         }
     }
-    case.must_be_trusted("put back", &mut done)?;
-    case.elsewhere(&mut done)?;
-    case.must_be_trusted("back in its place", &mut done)?;
+    case.must_be_trusted("restored", &mut done)?;
+    case.check_moved_copies(&mut done)?;
+    case.must_be_trusted("moved back", &mut done)?;
     Ok(done)
 }
 
@@ -82,7 +82,7 @@ fn words(error: std::io::Error) -> String {
 
 impl Case<'_> {
     fn open(&self, path: &Path) -> Result<Opened, String> {
-        let mut opened = opening(self.ground, path, &self.book)?.open().map_err(|error| error.to_string())?;
+        let mut opened = opening(self.layout, path, &self.book)?.open().map_err(|error| error.to_string())?;
         let standing = mistake::standing(&opened, &self.book, self.mistake)?;
         if standing.is_trusted() && opened.manifest.is_some() {
             opened.trust = Trust::Trusted;
@@ -91,22 +91,22 @@ impl Case<'_> {
         Ok(opened)
     }
 
-    fn must_be_trusted(&self, when: &str, done: &mut Trusted) -> Result<(), String> {
+    fn must_be_trusted(&self, when: &str, done: &mut TrustReport) -> Result<(), String> {
         let opened = self.open(&self.root)?;
         if opened.standing != Standing::Trusted || opened.trust != Trust::Trusted {
-            done.faults.push(format!("is asked again, {when}: {:?}", opened.standing));
+            done.faults.push(format!("requires trust again, {when}: {:?}", opened.standing));
         }
         Ok(())
     }
 
-    /// It must be asked again, with the file named.
-    fn must_be_asked(&self, file: &str, how: &str, done: &mut Trusted) -> Result<(), String> {
+    /// Checks that the repository requires trust again and names the file.
+    fn must_be_asked(&self, file: &str, how: &str, done: &mut TrustReport) -> Result<(), String> {
         done.changes += 1;
-        // A change that makes settings unreadable stops everything.
+        // A change that makes settings unreadable prevents opening, which is also correct.
         let Ok(opened) = self.open(&self.root) else { return Ok(()) };
         let named = match &opened.standing {
             Standing::Changed(differences) => differences.iter().any(|one| one.path == file),
-            // What cannot be told any more is named by the problem.
+            // If the contents cannot be determined any more, the problem names the file.
             _ => opened.manifest.is_none() && !opened.problems.is_empty(),
         };
         if !named || opened.trust != Trust::Untrusted {
@@ -115,7 +115,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    fn change(&self, file: &str, counting: &str, done: &mut Trusted) -> Result<(), String> {
+    fn change(&self, file: &str, counting: &str, done: &mut TrustReport) -> Result<(), String> {
         let path = self.root.join(file);
         let before = std::fs::read(&path).map_err(words)?;
         for at in places(&before, counting) {
@@ -130,8 +130,8 @@ impl Case<'_> {
         std::fs::write(&path, before).map_err(words)
     }
 
-    /// Makes a link lead elsewhere.
-    fn repoint(&self, link: &str, file: &str, done: &mut Trusted) -> Result<(), String> {
+    /// Changes the target of a link.
+    fn repoint(&self, link: &str, file: &str, done: &mut TrustReport) -> Result<(), String> {
         let path = self.root.join(link);
         let target = std::fs::read_link(&path).map_err(words)?;
         std::fs::remove_file(&path).map_err(words)?;
@@ -141,8 +141,8 @@ impl Case<'_> {
         std::os::unix::fs::symlink(target, &path).map_err(words)
     }
 
-    /// Copied, moved, replaced, linked to, with a work tree: none of these is what was trusted.
-    fn elsewhere(&self, done: &mut Trusted) -> Result<(), String> {
+    /// Copies, moves, replaces and links the repository, and adds a work tree: none of these is trusted.
+    fn check_moved_copies(&self, done: &mut TrustReport) -> Result<(), String> {
         let beside = |name: &str| self.root.with_file_name(name).join("project");
         let (copied, moved, tree) = (beside("copy"), beside("moved"), beside("tree"));
         for place in [&copied, &moved, &tree] {
@@ -170,7 +170,7 @@ impl Case<'_> {
         std::fs::rename(&moved, &self.root).map_err(words)
     }
 
-    fn must_be_foreign(&self, path: &Path, what: &str, done: &mut Trusted) -> Result<(), String> {
+    fn must_be_foreign(&self, path: &Path, what: &str, done: &mut TrustReport) -> Result<(), String> {
         done.moves += 1;
         let opened = self.open(path)?;
         if opened.trust != Trust::Untrusted || opened.standing.is_trusted() {
@@ -180,7 +180,7 @@ impl Case<'_> {
     }
 }
 
-/// Which bytes of a file are changed, one at a time. Of a file that counts only in part, one of that part.
+/// The bytes of a file to change, one at a time. If only a part of the file is covered, a byte of that part.
 fn places(bytes: &[u8], counting: &str) -> Vec<usize> {
     let text = String::from_utf8_lossy(bytes);
     if !bytes.is_empty() && !text.starts_with(counting) {

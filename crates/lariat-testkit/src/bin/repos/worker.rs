@@ -1,7 +1,9 @@
-//! The process that meets the repositories: it opens each, asks git about it, and lets an agent look around in it.
+//! The process that handles hostile repositories: it opens each, queries git about it, and runs an agent in
+//! it.
 //!
-//! Traced from outside; between any two stages it leaves a mark in the trace. Says for each repository what it saw, as a
-//! line of JSON. Nothing confines its commands: whatever is started by mistake runs.
+//! `strace` traces it, and it leaves a mark in the trace between any two stages. It reports on each
+//! repository with a line of JSON. It uses no sandbox, so that a program that is started by mistake really
+//! runs.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -20,20 +22,20 @@ use lariat::{Agent, AgentEvent, Approver, BoxFuture, PermissionDecision, Permiss
 use lariat_testkit::{Reply, ScriptedModel};
 
 use super::mistake::{self, Mistake};
-use super::repository::Ground;
+use super::repository::Layout;
 use super::trace::MARK;
 use super::{opening, privilege};
 
-/// How long one repository may take: longer is a hang.
+/// Time limit per repository: a longer time means a hang.
 const TIME: Duration = Duration::from_secs(20);
 
-/// A repository that a worker is given.
+/// A repository assigned to a worker.
 pub(crate) struct Task {
     pub(crate) number: usize,
     pub(crate) is_unreadable: bool,
 }
 
-/// What a model asks for. What is not read-only is asked, and denied.
+/// The tool calls of the model. Those that are not read-only need approval, which is denied.
 fn calls() -> Vec<(String, &'static str, Value)> {
     let commands = [
         "ls -la",
@@ -57,109 +59,110 @@ fn calls() -> Vec<(String, &'static str, Value)> {
     numbered.map(|(number, (tool, arguments))| (format!("call-{number}"), tool, arguments)).collect()
 }
 
-/// Answers every question in the same way, and counts.
-struct Answers {
+/// Answers every approval request in the same way, and counts them.
+struct FixedApprover {
     asked: Arc<AtomicUsize>,
     yes: bool,
 }
 
-impl Approver for Answers {
+impl Approver for FixedApprover {
     fn ask<'a>(&'a self, _: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let answer =
-            if self.yes { PermissionDecision::Allow } else { PermissionDecision::deny("nobody is here") };
+            if self.yes { PermissionDecision::Allow } else { PermissionDecision::deny("no user is present") };
         Box::pin(std::future::ready(answer))
     }
 }
 
-/// Meets all repositories of a list.
-pub(crate) fn run(ground: &Ground, tasks: &[Task], mistake: Option<Mistake>) -> Result<bool, String> {
+/// Handles all repositories of a list.
+pub(crate) fn run(layout: &Layout, tasks: &[Task], mistake: Option<Mistake>) -> Result<bool, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    let empty = mistake::open(opening(ground, &ground.base.join("empty"), &book(ground))?, None)?;
-    let empty = privilege::judged(&empty);
+    let empty = mistake::open(opening(layout, &layout.base.join("empty"), &book(layout))?, None)?;
+    let empty = privilege::judge_probes(&empty);
     let now = Arc::new(Mutex::new((0_usize, Instant::now())));
     watch(Arc::clone(&now));
     for task in tasks {
         *now.lock().unwrap_or_else(PoisonError::into_inner) = (task.number, Instant::now());
-        let said =
-            runtime.block_on(meet(ground, task, &empty, mistake)).unwrap_or_else(|fault| Said::fault(&fault));
-        say(task.number, &said);
+        let said = runtime
+            .block_on(handle(layout, task, &empty, mistake))
+            .unwrap_or_else(|fault| WorkerReport::fault(&fault));
+        print_report(task.number, &said);
     }
     mark("end", "");
     Ok(true)
 }
 
-/// What a worker says about a repository.
+/// What a worker reports about a repository.
 #[derive(Default)]
-struct Said {
+struct WorkerReport {
     faults: Vec<String>,
     ran: u64,
     asked: usize,
 }
 
-impl Said {
+impl WorkerReport {
     fn fault(fault: &str) -> Self {
         Self { faults: vec![fault.to_owned()], ..Self::default() }
     }
 }
 
-fn say(number: usize, said: &Said) {
+fn print_report(number: usize, said: &WorkerReport) {
     println!("{}", json!({ "number": number, "faults": said.faults, "ran": said.ran, "asked": said.asked }));
 }
 
-async fn meet(
-    ground: &Ground,
+async fn handle(
+    layout: &Layout,
     task: &Task,
     empty: &[(String, Decision)],
     mistake: Option<Mistake>,
-) -> Result<Said, String> {
-    let root = ground.repository(task.number);
+) -> Result<WorkerReport, String> {
+    let root = layout.repository(task.number);
     let number = task.number.to_string();
     mark(&number, "open");
-    let opened = match mistake::open(opening(ground, &root, &book(ground))?, mistake) {
+    let opened = match mistake::open(opening(layout, &root, &book(layout))?, mistake) {
         Ok(opened) => opened,
-        // It stops, and says so: what could not be read could have forbidden anything.
-        Err(_) if mistake != Some(Mistake::PassesOver) => return Ok(Said::default()),
-        Err(_) => opening(ground, &ground.base.join("empty"), &book(ground))?
+        // Refusing to open is correct, because the unreadable file could contain any deny rule.
+        Err(_) if mistake != Some(Mistake::PassesOver) => return Ok(WorkerReport::default()),
+        Err(_) => opening(layout, &layout.base.join("empty"), &book(layout))?
             .open()
             .map_err(|error| error.to_string())?,
     };
-    let mut faults = privilege::raised(&opened, empty);
+    let mut faults = privilege::raised_permissions(&opened, empty);
     if task.is_unreadable {
-        faults.push("cannot be read, and the session begins".to_owned());
+        faults.push("its settings cannot be read, but the session starts".to_owned());
     }
     mark(&number, "host");
-    let environment = environment(ground, &opened);
-    look_at_git(&root, ground, &environment).await;
+    let environment = environment(layout, &opened);
+    look_at_git(&root, layout, &environment).await;
     mark(&number, "agent");
     let asked = Arc::new(AtomicUsize::new(0));
-    let answers = Answers { asked: Arc::clone(&asked), yes: mistake == Some(Mistake::SaysYes) };
+    let answers = FixedApprover { asked: Arc::clone(&asked), yes: mistake == Some(Mistake::SaysYes) };
     let ran = agent(&root, &opened, environment, answers).await?;
     let asked = asked.load(Ordering::Relaxed);
     if !task.is_unreadable && ran == 0 {
-        faults.push("the agent could not even look".to_owned());
+        faults.push("the agent ran no tool call".to_owned());
     }
-    Ok(Said { faults, ran, asked })
+    Ok(WorkerReport { faults, ran, asked })
 }
 
-/// What commands and hooks get: of the workspace only what counts.
-fn environment(ground: &Ground, opened: &Opened) -> Environment {
-    let path = format!("{}:/usr/bin:/bin", ground.programs().display());
-    let mut environment = Environment::default().with("PATH", path).with("HOME", ground.home().as_os_str());
+/// The environment of commands and hooks: of the workspace only the settings that apply.
+fn environment(layout: &Layout, opened: &Opened) -> Environment {
+    let path = format!("{}:/usr/bin:/bin", layout.programs().display());
+    let mut environment = Environment::default().with("PATH", path).with("HOME", layout.home().as_os_str());
     for value in opened.values.iter().filter(|value| value.kind == ConfiguredKind::Variable) {
         environment = environment.with(&value.name, value.value.as_str().unwrap_or_default());
     }
     environment
 }
 
-/// Everything that the host reads of a repository.
-async fn look_at_git(root: &Path, ground: &Ground, environment: &Environment) {
-    let scratch = ground.base.join("scratch");
-    // That it is no repository, or not one that git takes, is no fault here.
+/// Performs every git query of the host.
+async fn look_at_git(root: &Path, layout: &Layout, environment: &Environment) {
+    let scratch = layout.base.join("scratch");
+    // Not being a repository, or one that git rejects, is not a fault here.
     if let Ok(git) = Git::open(root, &scratch, environment, &Supervisor::new()) {
         let _ = git.status().await;
         let _ = git.diff(None).await;
@@ -167,12 +170,12 @@ async fn look_at_git(root: &Path, ground: &Ground, environment: &Environment) {
     }
 }
 
-/// Lets an agent look around. Gives the number of calls that ran.
+/// Runs an agent. Returns the number of tool calls that ran.
 async fn agent(
     root: &Path,
     opened: &Opened,
     environment: Environment,
-    answers: Answers,
+    answers: FixedApprover,
 ) -> Result<u64, String> {
     let workspace = Workspace::open(root).map_err(|error| error.to_string())?;
     let supervisor = Supervisor::new();
@@ -201,8 +204,8 @@ async fn agent(
     Ok(ran.load(Ordering::Relaxed))
 }
 
-fn book(ground: &Ground) -> TrustBook {
-    TrustBook::new(ground.base.join("state/trust.json"))
+fn book(layout: &Layout) -> TrustBook {
+    TrustBook::new(layout.base.join("state/trust.json"))
 }
 
 /// Leaves a mark in the trace.
@@ -210,21 +213,21 @@ fn mark(number: &str, stage: &str) {
     let _ = std::env::set_current_dir(format!("{MARK}{number}/{stage}"));
 }
 
-/// Ends everything when one repository takes too long.
+/// Ends the process if one repository takes too long.
 fn watch(now: Arc<Mutex<(usize, Instant)>>) {
     std::thread::spawn(move || {
         loop {
             std::thread::sleep(TIME / 40);
             let (number, since) = *now.lock().unwrap_or_else(PoisonError::into_inner);
             if since.elapsed() > TIME {
-                say(number, &Said::fault("hangs"));
+                print_report(number, &WorkerReport::fault("hangs"));
                 std::process::exit(3);
             }
         }
     });
 }
 
-/// Reads a list of tasks.
+/// Parses a list of tasks.
 pub(crate) fn tasks(text: &str) -> Result<Vec<Task>, String> {
     let list: Vec<(usize, bool)> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     Ok(list.into_iter().map(|(number, is_unreadable)| Task { number, is_unreadable }).collect())

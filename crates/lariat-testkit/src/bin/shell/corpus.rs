@@ -1,13 +1,14 @@
-//! Commands that people wrote: bypasses from public advisories, and what developers run every day.
+//! Reads the lists of real commands: bypasses from public advisories, and commands that developers run every
+//! day.
 //!
-//! Owns the format of the two lists. A heading `# ...` is the reason of the bypasses below it; one line is one command; a
-//! line that begins with `=` is taken with its escapes (`\n`, `\r`, `\t`, `\0`, `\xNN`, `\u{N}`, `\\`).
+//! A heading `# ...` is the reason for the bypasses below it; one line is one command; in a line that begins
+//! with `=`, escapes are replaced (`\n`, `\r`, `\t`, `\0`, `\xNN`, `\u{N}`, `\\`).
 
 use super::Analyse;
 
 const BYPASSES: &str = include_str!("bypasses.txt");
 const EVERYDAY: &str = include_str!("everyday.txt");
-/// How many there must be.
+/// Minimum number of commands in each list.
 const LEAST_BYPASSES: usize = 300;
 const LEAST_EVERYDAY: usize = 500;
 
@@ -17,7 +18,7 @@ pub(crate) struct Bypass {
     pub(crate) text: String,
 }
 
-/// Programs that only look, by any name that a rule would allow without a word.
+/// Programs that only read, which a rule would allow without approval.
 const HARMLESS: &[&str] = &[
     "cat", "echo", "false", "git", "grep", "head", "ls", "pwd", "tail", "test", "true", "wc", "cd", ":",
     "printf", "find",
@@ -38,7 +39,7 @@ pub(crate) fn bypasses() -> Result<Vec<Bypass>, String> {
         } else if !line.is_empty() {
             let text = match line.strip_prefix('=') {
                 Some(escaped) => {
-                    unescaped(escaped).ok_or_else(|| format!("bypasses.txt:{}: an escape", index + 1))?
+                    unescaped(escaped).ok_or_else(|| format!("bypasses.txt:{}: invalid escape", index + 1))?
                 }
                 None => line.to_owned(),
             };
@@ -46,7 +47,10 @@ pub(crate) fn bypasses() -> Result<Vec<Bypass>, String> {
         }
     }
     if found.len() < LEAST_BYPASSES || found.iter().any(|bypass| bypass.reason.is_empty()) {
-        return Err(format!("{} bypasses are not {LEAST_BYPASSES}, or one has no reason", found.len()));
+        return Err(format!(
+            "only {} bypasses instead of {LEAST_BYPASSES}, or one without a reason",
+            found.len()
+        ));
     }
     Ok(found)
 }
@@ -56,21 +60,23 @@ pub(crate) fn everyday() -> Result<Vec<String>, String> {
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with("# "))
         .map(|line| match line.strip_prefix('=') {
-            Some(escaped) => unescaped(escaped).ok_or_else(|| format!("everyday.txt: an escape in `{line}`")),
+            Some(escaped) => {
+                unescaped(escaped).ok_or_else(|| format!("everyday.txt: invalid escape in `{line}`"))
+            }
             None => Ok(line.to_owned()),
         })
         .collect();
     let found = found?;
     if found.len() < LEAST_EVERYDAY {
-        Err(format!("{} everyday commands are not {LEAST_EVERYDAY}", found.len()))
+        Err(format!("only {} everyday commands instead of {LEAST_EVERYDAY}", found.len()))
     } else {
         Ok(found)
     }
 }
 
-/// Each bypass must be seen as more than harmless: by a doubt, a runner, a program that is no harmless one, or a file that is
-/// written.
-pub(crate) fn told(bypasses: &[Bypass], analyse: &Analyse) -> bool {
+/// Checks that the analysis considers no bypass harmless: it must report uncertainty, a program that runs its
+/// arguments, a program that is not harmless, or a file that is written.
+pub(crate) fn print_figures(bypasses: &[Bypass], analyse: &Analyse) -> bool {
     let mut good = true;
     for bypass in bypasses {
         let script = analyse(&bypass.text);

@@ -1,6 +1,6 @@
-//! Makes commands out of a seed: the grammar of bash, with a taste for what analysers get wrong.
+//! Generates bash commands from a seed, with a preference for constructs that analysers get wrong.
 //!
-//! Owns the choices. Most commands are valid; some are damaged afterwards. Invariant: the same seed makes the same command.
+//! Most commands are valid; some are damaged afterwards. Invariant: the same seed generates the same command.
 
 use lariat_testkit::Seeded;
 
@@ -9,12 +9,12 @@ use super::vocabulary::{
     PROGRAMS, REDIRECTS, SPACES, TESTS, VARIABLES, WRAPPERS,
 };
 
-/// Levels of constructs inside of constructs.
+/// Maximum depth of nested constructs.
 const DEEP: u8 = 3;
 
-/// A command.
+/// Generates a command.
 pub(crate) fn command(random: &mut Seeded) -> String {
-    let mut maker = Maker { random, documents: Vec::new() };
+    let mut maker = Generator { random, documents: Vec::new() };
     let mut text = maker.list(DEEP);
     text.push_str(&maker.documents_text());
     if maker.random.chance(25) {
@@ -33,13 +33,13 @@ pub(crate) fn command(random: &mut Seeded) -> String {
     text
 }
 
-struct Maker<'a> {
+struct Generator<'a> {
     random: &'a mut Seeded,
-    /// Here-documents whose bodies come after the line.
+    /// Here-documents whose bodies follow the current line.
     documents: Vec<String>,
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     fn one(&mut self, items: &[&'static str]) -> &'static str {
         self.random.pick(items).copied().unwrap_or_default()
     }
@@ -48,7 +48,7 @@ impl Maker<'_> {
         self.one(SPACES)
     }
 
-    /// Where a character begins.
+    /// A random character boundary.
     fn place(&mut self, text: &str) -> usize {
         let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
         self.random.pick(&places).copied().unwrap_or_default()
@@ -97,7 +97,7 @@ impl Maker<'_> {
             ]);
             text.push_str(separator);
             if separator.contains('\n') && !self.documents.is_empty() {
-                // A document belongs right after its line.
+                // A here-document must directly follow its line.
                 let at = text.len() - separator.len();
                 let documents = self.documents_text();
                 text.truncate(at);
@@ -191,7 +191,7 @@ impl Maker<'_> {
         text + &self.command_words(deep)
     }
 
-    /// A text for an inner shell.
+    /// An argument with the script of an inner shell.
     fn text_argument(&mut self, deep: u8) -> String {
         let inner = self.inner(deep.saturating_sub(1));
         match self.random.below(4) {
@@ -317,7 +317,7 @@ impl Maker<'_> {
         format!("{}{operator}{}{target}", self.one(&[" ", ""]), self.one(&["", " ", "\t", "\\\n"]))
     }
 
-    /// A here-document: its start now, its body after the line.
+    /// A here-document: emits its start now and its body after the line.
     fn document(&mut self, deep: u8) -> String {
         if self.random.chance(10) {
             return format!(" <<< {}", self.word(deep));
@@ -349,7 +349,8 @@ impl Maker<'_> {
         format!(" <<{dash}{between}{word}")
     }
 
-    /// A line of a here-document, with a taste for ends that are none, and for what is none and is one.
+    /// A line of a here-document: often one that only looks like the end, or an end that does not look like
+    /// one.
     fn document_line(&mut self, deep: u8, end: &str) -> String {
         let at = self.place(end).max(usize::from(end.len() > 1));
         let (start, rest) = end.split_at_checked(at).unwrap_or((end, ""));
@@ -371,7 +372,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Other blanks, and lines that go on, anywhere.
+    /// Inserts other whitespace and line continuations anywhere.
     fn disturb(&mut self, text: &mut String) {
         for _ in 0..=self.random.below(3) {
             if self.random.chance(50) {
@@ -393,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_makes_the_same_command_and_seeds_make_others() {
+    fn equal_seeds_generate_equal_commands_and_other_seeds_differ() {
         let make = |seed| command(&mut Seeded::new(seed));
         assert_eq!(make(1), make(1));
         let all: std::collections::HashSet<String> = (0..1_000).map(make).collect();

@@ -1,7 +1,7 @@
-//! What runs inside of the jail: the driver, which is its first process, and the stubs.
+//! The programs inside the jail: the driver, which is its first process, and the stubs.
 //!
-//! Owns the state that a command finds: a fresh folder with a few files, and a small environment. Invariant: when a command
-//! begins, nothing of the one before it is left; and the trace holds a mark between them.
+//! Each command starts in a new directory with a few files and a small environment. Invariant: when a command
+//! starts, nothing of the previous one is left, and the trace has a mark between them.
 
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,16 +10,16 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
 
-/// How long a command may take.
+/// Time limit of a command.
 const TIME: Duration = Duration::from_millis(500);
-/// Opened, in vain, before each command: the mark in the trace.
+/// A path that does not exist, opened before each command as a mark in the trace.
 pub(crate) const MARK: &str = "/mark/";
-/// The shell that commands are started in; nothing else starts it by this name.
+/// The shell that commands are started in; no other process uses this path.
 pub(crate) const SHELL: &str = "/start/bash";
-/// Where a command runs.
+/// The working directory of commands.
 const PLACE: &str = "/ground/place";
 
-/// What a command may find in its environment: programs and more hidden in variables.
+/// The environment of commands: programs and other surprises hidden in variables.
 const VARIABLES: &[(&str, &str)] = &[
     ("PATH", "/stubs"),
     ("HOME", "/ground/home"),
@@ -43,7 +43,7 @@ const FILES: &[(&str, &str)] = &[
 
 const FOLDERS: &[&str] = &["sub", ".git/objects", ".git/refs/heads"];
 
-/// Runs every command of a file, one after the other.
+/// Runs every command of a file, one after another.
 pub(crate) fn run(batch: &str) -> Result<bool, String> {
     let words = |error: std::io::Error| error.to_string();
     let texts: Vec<String> =
@@ -71,7 +71,7 @@ pub(crate) fn run(batch: &str) -> Result<bool, String> {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        // As the first process, whatever a command leaves behind is our child.
+        // This is the first process, so everything that a command leaves behind is our child.
         while !matches!(wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
         now.store(0, Ordering::SeqCst);
     }
@@ -79,7 +79,7 @@ pub(crate) fn run(batch: &str) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Ends everything when one command takes too long.
+/// Kills everything if one command takes too long.
 fn watch(now: &AtomicUsize) {
     let mut last = (0, std::time::Instant::now());
     loop {
@@ -91,13 +91,13 @@ fn watch(now: &AtomicUsize) {
             && let Some(first) = Pid::from_raw(1)
         {
             let _ = std::fs::File::open(format!("{MARK}stopped"));
-            // The group of process 1, negated, is every process but this one.
+            // The group of process 1, negated, is every process except this one.
             let _ = kill_process_group(first, Signal::KILL);
         }
     }
 }
 
-/// A program that only says what it was told.
+/// A program that only prints its name and arguments.
 pub(crate) fn stub(name: &str, arguments: &[String]) -> ExitCode {
     use std::io::Write;
 

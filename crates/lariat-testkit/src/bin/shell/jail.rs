@@ -1,15 +1,14 @@
-//! A place where anything may run: no network, no file of ours that can be written, stubs in place of programs.
+//! The jail in which any command may run: no network, none of our files writable, stubs in place of programs.
 //!
-//! Owns the folder of stubs and the command line of the jail. Every batch of commands has a jail of its own, traced from
-//! outside by `strace`.
+//! Every batch of commands has its own jail, traced from outside by `strace`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::trace::{self, Seen};
+use super::trace::{self, TracedCommand};
 
-/// Programs that do nothing.
+/// Programs that are replaced by stubs.
 pub(crate) const STUBS: &[&str] = &[
     "apt", "awk", "brew", "cargo", "cat", "chmod", "chown", "cmake", "cp", "curl", "cut", "date", "dd",
     "diff", "docker", "doas", "du", "echo", "false", "gcc", "git", "go", "grep", "gzip", "head", "id", "jq",
@@ -19,14 +18,14 @@ pub(crate) const STUBS: &[&str] = &[
     "watch", "wc", "wget", "whoami", "zip",
 ];
 
-/// Programs that are what they are: they start others.
+/// Programs that are real, because they start others.
 const REAL: &[&str] = &[
     "bash", "dash", "env", "find", "flock", "ionice", "nice", "nohup", "setsid", "sh", "stdbuf", "timeout",
     "xargs",
 ];
 
 pub(crate) struct Jail {
-    /// Programs that are what they are, besides those that start others.
+    /// Additional programs that are real.
     real: Vec<&'static str>,
     base: PathBuf,
     program: PathBuf,
@@ -34,7 +33,7 @@ pub(crate) struct Jail {
 }
 
 impl Jail {
-    /// A jail in which some programs are real.
+    /// Creates a jail in which these programs are real.
     pub(crate) fn make(real: &[&'static str]) -> Result<Self, String> {
         let words = |error: std::io::Error| error.to_string();
         static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -56,9 +55,9 @@ impl Jail {
         Ok(Self { real, base, program: std::env::current_exe().map_err(words)?, next: AtomicUsize::new(0) })
     }
 
-    /// Runs commands, and tells for each what it started and wrote.
-    pub(crate) fn run<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Result<Vec<Seen>, String> {
-        // A NUL ends an argument; the analysis doubts it anyway.
+    /// Runs commands and returns what each of them started and wrote.
+    pub(crate) fn run<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Result<Vec<TracedCommand>, String> {
+        // A NUL ends an argument; the analysis reports it as unknown anyway.
         let texts: Vec<String> = texts.map(|text| text.replace('\0', "")).collect();
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let batch = self.base.join(format!("batch-{number}"));
@@ -69,13 +68,13 @@ impl Jail {
             .command(&batch, &log)
             .stdin(Stdio::null())
             .output()
-            .map_err(|error| format!("strace and bwrap are needed: {error}"))?;
+            .map_err(|error| format!("cannot run strace and bwrap: {error}"))?;
         let trace = std::fs::read(&log).map_err(|error| error.to_string())?;
         let seen = trace::read(&String::from_utf8_lossy(&trace), texts.len());
         let _ = std::fs::remove_file(&log);
         seen.ok_or_else(|| {
             format!(
-                "the jail did not run to its end ({}): {}",
+                "the jail did not finish ({}): {}",
                 output.status,
                 String::from_utf8_lossy(&output.stderr)
             )
@@ -90,7 +89,7 @@ impl Jail {
              --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --dev /dev --proc /proc --tmpfs /tmp --dir /ground"
                 .split_whitespace(),
         );
-        // The default path of programs must not lead to real ones, which start others by themselves.
+        // The default `PATH` must not lead to real programs, which start others by themselves.
         for name in &self.real {
             let path = format!("/usr/bin/{name}");
             command.args(["--ro-bind", &path, &path]);

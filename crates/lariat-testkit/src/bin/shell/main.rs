@@ -1,8 +1,9 @@
-//! The proof that nothing runs which the shell analysis did not list. Called by `cargo xtask shell-diff`.
+//! Proves that a shell command runs nothing that the shell analysis did not list. Called by `cargo xtask
+//! shell-diff`.
 //!
-//! Owns the command line, the figures and the verdict. Generated commands (`grammar`), real bypasses and everyday commands
-//! (`corpus`) run under real bash in a jail (`jail`, `inside`), traced (`trace`); what ran is held against what was listed
-//! (`oracle`). Under the name of any other program this binary is a stub that does nothing.
+//! Generated commands (`grammar`), real bypasses and everyday commands (`corpus`) run under real bash in a
+//! jail (`jail`, `inside`), traced (`trace`); `oracle` compares what ran with what was listed. Under the name
+//! of any other program this binary is a stub that does nothing.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool looks at the world from outside: files, processes and the wall clock"
@@ -29,32 +30,32 @@ use lariat_testkit::proof::{ended, number, option};
 use oracle::Verdict;
 
 const USAGE: &str = "\
-usage: shell [--count N] [--seed N]   N generated commands (100,000), the bypasses and the everyday commands
-       shell --seed N --count 1       one of them again
-       shell --only PART [--count N]  one part alone: lists, options or generated
-       shell --planted                every mistake made on purpose must be noticed (built with the feature `planted`)
-       shell --show SEED              the command of a seed
-       shell --explain TEXT           what the analysis makes of a text";
+usage: shell [--count N] [--seed N]   test N generated commands, the bypasses and the everyday commands [default: 100000]
+       shell --seed N --count 1       test one of them again
+       shell --only PART [--count N]  test one part: lists, options or generated
+       shell --planted                check that every planted mistake is noticed (needs the feature `planted`)
+       shell --show SEED              print the command of a seed
+       shell --explain TEXT           print the analysis of a command";
 
 /// Commands of a full run.
 const COMMANDS: u64 = 100_000;
-/// Commands that one traced jail runs.
+/// Commands per traced jail.
 const BATCH: usize = 250;
-/// Jails at the same time.
+/// Number of parallel jails.
 const LANES: usize = 2;
-/// Of so many generated commands, one is made for the options of programs.
+/// One in this many generated commands tests the options of programs.
 const OPTIONS: usize = 20;
-/// Generated commands that the analysis should be sure of, in percent.
+/// Percentage of generated commands that the analysis should be certain of.
 const SURE: u8 = 75;
-/// How often one is made again.
+/// How often a command is generated again.
 const ATTEMPTS: usize = 60;
-/// Everyday commands that may be a doubt, in percent.
+/// Maximum percentage of everyday commands that the analysis is uncertain of.
 const NEEDLESS: f64 = 5.0;
 
-/// Makes the command of a number, with its label.
+/// Generates the command with this number, and its label.
 type Make<'a> = dyn Fn(usize) -> (String, String) + Sync + 'a;
 
-/// How a text is analysed: as it is, or with a mistake.
+/// Analyses a text, with a planted mistake if there is one.
 type Analyse = dyn Fn(&str) -> Script + Sync;
 
 fn main() -> ExitCode {
@@ -95,26 +96,26 @@ fn prove(options: &[&str]) -> Result<bool, String> {
     if is_run && wants("lists") {
         let texts: Vec<(String, String)> =
             bypasses.iter().map(|bypass| (bypass.label(), bypass.text.clone())).collect();
-        good &= compare("bypasses", texts.len(), &listed(&texts), analyse)?.told();
-        good &= corpus::told(&bypasses, analyse);
+        good &= compare("bypasses", texts.len(), &listed(&texts), analyse)?.print_figures();
+        good &= corpus::print_figures(&bypasses, analyse);
         let texts: Vec<(String, String)> =
             everyday.iter().map(|text| ("everyday".to_owned(), text.clone())).collect();
         let report = compare("everyday", texts.len(), &listed(&texts), analyse)?;
-        good &= report.told();
+        good &= report.print_figures();
         good &= report.doubted_percent() <= NEEDLESS;
-        println!("everyday: {:.1} % are doubted (at most {NEEDLESS} %)", report.doubted_percent());
-        good &= needless::told(&everyday, NEEDLESS);
-        good &= speed::told(&everyday);
+        println!("everyday: {:.1} % are uncertain (at most {NEEDLESS} %)", report.doubted_percent());
+        good &= needless::print_figures(&everyday, NEEDLESS);
+        good &= speed::print_figures(&everyday);
     }
     let count = usize::try_from(count).map_err(|error| error.to_string())?;
     if is_run && wants("options") {
-        good &= options::told(count.div_ceil(OPTIONS).max(BATCH), seed)?;
+        good &= options::print_figures(count.div_ceil(OPTIONS).max(BATCH), seed)?;
     }
     if wants("generated") {
-        good &=
-            compare("generated", count, &|index| generated(seed + index as u64, analyse), analyse)?.told();
+        good &= compare("generated", count, &|index| generated(seed + index as u64, analyse), analyse)?
+            .print_figures();
     }
-    println!("{}", if good { "nothing ran that was not judged" } else { "FAILED" });
+    println!("{}", if good { "every program that ran was listed" } else { "FAILED" });
     Ok(good)
 }
 
@@ -123,7 +124,8 @@ fn listed(texts: &[(String, String)]) -> impl Fn(usize) -> (String, String) + Sy
     |index| texts.get(index).cloned().unwrap_or_default()
 }
 
-/// The command of a seed. A text with a doubt proves little, so most are made again until the analysis is sure of one.
+/// Generates the command of a seed. An uncertain command proves little, so most are generated again until the
+/// analysis is certain.
 fn generated(seed: u64, analyse: &Analyse) -> (String, String) {
     let mut random = Seeded::new(seed);
     let must_be_sure = random.chance(SURE);
@@ -139,7 +141,7 @@ fn generated(seed: u64, analyse: &Analyse) -> (String, String) {
     (format!("seed {seed}"), text)
 }
 
-/// What came of many commands.
+/// Results of many commands.
 struct Report {
     name: &'static str,
     verdicts: Vec<Verdict>,
@@ -147,10 +149,10 @@ struct Report {
     seconds: f64,
 }
 
-/// What one jail after the other found: verdicts and faults.
+/// Verdicts and faults of the jails of one thread.
 type Lane = Result<(Vec<Verdict>, Vec<String>), String>;
 
-/// Runs commands and holds what ran against what was listed.
+/// Runs commands and compares what ran with what was listed.
 fn compare(name: &'static str, count: usize, make: &Make<'_>, analyse: &Analyse) -> Result<Report, String> {
     let start = Instant::now();
     let jail = jail::Jail::make(&[])?;
@@ -195,12 +197,12 @@ impl Report {
         100.0 * doubted as f64 / self.verdicts.len().max(1) as f64
     }
 
-    /// Prints the figures; whether nothing was wrong.
-    fn told(&self) -> bool {
+    /// Prints the figures. Returns whether there were no faults.
+    fn print_figures(&self) -> bool {
         let sum = |of: fn(&Verdict) -> usize| self.verdicts.iter().map(of).sum::<usize>();
         let count = |of: fn(&Verdict) -> bool| self.verdicts.iter().filter(|verdict| of(verdict)).count();
         println!(
-            "{}: {} commands, {:.1} % with a doubt, {} left to rules as runners; {} programs started and {} files written by a shell, \
+            "{}: {} commands, {:.1} % uncertain, {} left to rules because they run their arguments; {} programs started and {} files written by a shell, \
              {} of them judged by name; {} ran nothing, {} were stopped; {} executed-but-not-judged; {:.1} s ({:.0} a second)",
             self.name,
             self.verdicts.len(),
@@ -229,7 +231,7 @@ impl Report {
     }
 }
 
-/// Generated commands that each mistake is tried with.
+/// Generated commands per planted mistake.
 #[cfg(feature = "planted")]
 const PLANTED: u64 = 400;
 
@@ -238,7 +240,7 @@ fn planted() -> Result<bool, String> {
     Err("built without the feature `planted`".to_owned())
 }
 
-/// Each mistake must be noticed by the bypasses or by some generated commands.
+/// Checks that each mistake is noticed with the bypasses or some generated commands.
 #[cfg(feature = "planted")]
 fn planted() -> Result<bool, String> {
     use lariat_guard::shell::{Flaw, analyse_with};
@@ -248,7 +250,7 @@ fn planted() -> Result<bool, String> {
     let mut good = true;
     for flaw in Flaw::ALL.iter().copied() {
         let analyse = move |text: &str| analyse_with(text, flaw);
-        // As the flawed analysis would make them: those that it is sure of.
+        // Generated with the flawed analysis: commands that it is certain of.
         let texts: Vec<(String, String)> =
             bypasses.iter().cloned().chain((1..=PLANTED).map(|seed| generated(seed, &analyse))).collect();
         let report = compare("planted", texts.len(), &listed(&texts), &analyse)?;

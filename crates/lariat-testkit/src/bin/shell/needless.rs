@@ -1,7 +1,7 @@
-//! How often a person would be asked about everyday commands, and how often for nothing.
+//! Counts how often a user would be asked to approve everyday commands, and how often needlessly.
 //!
-//! Owns the figure: a question is needless when the person said "always" to that command before and is asked again, or
-//! was offered no "always" although nothing about the command is grave.
+//! A question is needless if the user answered "always" to that command before and is asked again, or was not
+//! offered "always" although the command is not dangerous.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use lariat_core::tool::ToolEffects;
 use lariat_guard::{Cause, Decision, Effect, Guard, Layer, NoLinks, Origin, Places, Query, Settings, Trust};
 use serde_json::json;
 
-/// Prints the figures; whether few enough questions are needless.
-pub(crate) fn told(everyday: &[String], most_percent: f64) -> bool {
+/// Prints the figures. Returns whether few enough questions are needless.
+pub(crate) fn print_figures(everyday: &[String], most_percent: f64) -> bool {
     let guard = |rules: &[String]| {
         let layer = Layer::new(Origin::flags());
         let layer = rules.iter().fold(layer, |layer, rule| layer.with_rule(Effect::Allow, rule));
@@ -36,8 +36,8 @@ pub(crate) fn told(everyday: &[String], most_percent: f64) -> bool {
     }
     let percent = 100.0 * needless.len() as f64 / everyday.len().max(1) as f64;
     println!(
-        "everyday: of {} commands {unasked} run without a question, {once} after one \"always\", {grave} are grave and asked each time; \
-         {} are asked each time for nothing: {percent:.1} % (at most {most_percent} %)",
+        "everyday: of {} commands {unasked} run without approval, {once} after one \"always\", {grave} are dangerous and need approval each time; \
+         {} need approval each time for no reason: {percent:.1} % (at most {most_percent} %)",
         everyday.len(),
         needless.len(),
     );

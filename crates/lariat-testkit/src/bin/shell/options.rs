@@ -1,8 +1,9 @@
-//! Options by which allowed programs run others: shortened, in rows of letters, in scripts of their own.
+//! Tests options through which allowed programs run others: abbreviated, combined with other letters, in
+//! scripts of the program.
 //!
-//! Owns the generator and the verdict. A rule allows the program; the command runs with the real one in the jail. Where
-//! `payload` was started or `written` was opened, the guard must have asked. The control is the same run: many of these
-//! commands do fire, and some that do not are allowed.
+//! A rule allows the program; the command runs the real program in the jail. If `payload` was started or
+//! `written` was opened, the guard must have asked for approval. The same run is also the control: many of
+//! these commands must fire, and some that do not must be allowed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,20 +16,20 @@ use serde_json::json;
 
 use super::jail::Jail;
 
-/// Commands that one jail runs.
+/// Commands per jail.
 const BATCH: usize = 250;
 
-/// An option with its value: how it is written in full, and what must stand around it to have an effect.
+/// An option with its value, its full spelling, and the words around it that it needs to have an effect.
 struct Case {
     program: &'static str,
     /// Words before the option.
     before: &'static str,
-    /// `--name`, `-x`; a script for `sed` when empty.
+    /// `--name` or `-x`; if empty, a script for `sed`.
     option: &'static str,
     value: &'static str,
-    /// Words after it.
+    /// Words after the option.
     after: &'static str,
-    /// Letters that may stand before it in a row.
+    /// Letters that may precede it in a combined option.
     letters: &'static str,
 }
 
@@ -110,10 +111,10 @@ const COMMANDS: &[&str] = &[
 ];
 const JOINTS: &[&str] = &[";", "\n", " ; ", ";;", "\n\n", " "];
 
-/// Programs of which the real ones are used.
+/// Programs that are real in the jail.
 const PROGRAMS: &[&str] = &["awk", "git", "sed", "sort", "split", "tar"];
 
-/// A command, and its program.
+/// Generates a command and returns its program.
 fn command(random: &mut Seeded) -> (&'static str, String) {
     if random.chance(35) {
         return ("sed", sed(random));
@@ -179,8 +180,8 @@ fn sed(random: &mut Seeded) -> String {
     }
 }
 
-/// Makes, judges and runs commands; prints the figures, and whether nothing fired that was allowed.
-pub(crate) fn told(count: usize, seed: u64) -> Result<bool, String> {
+/// Generates, judges and runs commands, and prints the figures. Returns whether no allowed command fired.
+pub(crate) fn print_figures(count: usize, seed: u64) -> Result<bool, String> {
     let start = Instant::now();
     let jail = Jail::make(PROGRAMS)?;
     let (mut fired, mut allowed, mut faults) = (BTreeMap::<&str, usize>::new(), 0, Vec::new());
@@ -204,8 +205,8 @@ pub(crate) fn told(count: usize, seed: u64) -> Result<bool, String> {
         fired.iter().filter(|(_, times)| **times == 0).map(|(program, _)| program).collect();
     let all: usize = fired.values().sum();
     println!(
-        "options: {count} commands of programs that a rule allows; {all} ran or wrote something by an option, {allowed} are allowed, \
-         {} of both; {:.1} s",
+        "options: {count} commands of programs that a rule allows; {all} ran or wrote something through an option, {allowed} were allowed, \
+         {} did both; {:.1} s",
         faults.len(),
         start.elapsed().as_secs_f64()
     );

@@ -1,28 +1,29 @@
-//! Holds what ran against what was listed.
+//! Compares what ran with what the analysis listed.
 //!
-//! Owns the rule: a program that started is listed by name with the same words, and a file that a shell opened to write is
-//! listed; or the script has a doubt, or a part of it runs its arguments and says so.
+//! The rule: every program that started is listed by name with the same words, and every file that a shell
+//! opened for writing is listed; or the script is uncertain, or a part of it is marked as running its
+//! arguments.
 
 use std::collections::HashSet;
 
 use lariat_guard::shell::{Command, Script};
 
-use super::trace::Seen;
+use super::trace::TracedCommand;
 
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) is_doubted: bool,
-    /// A part says itself that it runs its arguments.
+    /// Whether a part is marked as running its arguments.
     pub(crate) is_runner: bool,
     pub(crate) is_stopped: bool,
     pub(crate) started: usize,
     pub(crate) written: usize,
-    /// Of those, how many were judged because they are listed.
+    /// How many of those were judged because they are listed.
     pub(crate) judged: usize,
     pub(crate) faults: Vec<String>,
 }
 
-pub(crate) fn judge(script: &Script, seen: &Seen) -> Verdict {
+pub(crate) fn judge(script: &Script, seen: &TracedCommand) -> Verdict {
     let mut verdict = Verdict {
         is_doubted: !script.doubts.is_empty(),
         is_runner: script.commands.iter().any(Command::runs_its_arguments),
@@ -49,7 +50,7 @@ pub(crate) fn judge(script: &Script, seen: &Seen) -> Verdict {
         match (is_listed, is_same) {
             (false, _) => verdict.faults.push(format!("`{path}` ran and is not listed")),
             (true, false) => {
-                verdict.faults.push(format!("`{name}` ran with other words than are listed: {words:?}"))
+                verdict.faults.push(format!("`{name}` ran with words that are not listed: {words:?}"))
             }
             (true, true) => verdict.judged += 1,
         }
@@ -59,13 +60,13 @@ pub(crate) fn judge(script: &Script, seen: &Seen) -> Verdict {
         if written.any(|file| !file.path.is_known || base(&file.path.text) == base(path)) {
             verdict.judged += 1;
         } else {
-            verdict.faults.push(format!("`{path}` was opened to write and is not listed"));
+            verdict.faults.push(format!("`{path}` was opened for writing and is not listed"));
         }
     }
     verdict
 }
 
-/// The words after the program, where every one is known.
+/// The words after the program, if all of them are known.
 fn has_words(command: &Command, words: Option<&[String]>) -> bool {
     let Some(words) = words else { return true };
     let listed = command.words.get(1..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the analysis costs.
+//! Measures the shell analysis.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,18 +9,19 @@ use lariat_guard::{Decision, Effect, Guard, Layer, NoLinks, Origin, Places, Quer
 
 /// Parts of the long chains.
 const PARTS: usize = 10_000;
-/// What a chain may take that needs no parser. One that needs it is timed, and listed whole, without a bound.
+/// Limit for a chain that needs no parser. A chain that needs one is measured without a limit, but must be
+/// listed completely.
 const CHAIN: Duration = Duration::from_millis(50);
-/// Chains: a name, one part, and its bound.
+/// Chains: name, one part, and the limit.
 const CHAINS: &[(&str, &str, Option<Duration>)] = &[
     ("plain", "echo a", Some(CHAIN)),
     ("quoted", "echo \"$a\"", Some(CHAIN)),
     ("substituted", "echo $(a)", None),
 ];
-/// Rounds of which the best counts: others use the machine too.
+/// Number of rounds. The best is used, because other processes share the machine.
 const ROUNDS: usize = 7;
 
-/// How long rules take with a chain, and whether the one that denies its last part did.
+/// Measures how long rules take with a chain, and whether the rule that denies its last part applied.
 fn judged(text: &str) -> (Duration, bool) {
     let layer = Layer::new(Origin::flags())
         .with_rule(Effect::Allow, "Bash(echo *)")
@@ -41,8 +42,8 @@ fn judged(text: &str) -> (Duration, bool) {
     (best, denied)
 }
 
-/// Prints the figures; whether the chains are fast enough, and listed whole.
-pub(crate) fn told(everyday: &[String]) -> bool {
+/// Prints the figures. Returns whether the chains are fast enough and listed completely.
+pub(crate) fn print_figures(everyday: &[String]) -> bool {
     let mut good = true;
     for (name, part, bound) in CHAINS {
         let mut parts = vec![*part; PARTS - 1];
@@ -58,7 +59,7 @@ pub(crate) fn told(everyday: &[String]) -> bool {
             good &= is_whole && script.doubts.contains(&Doubt::TooLong);
         }
         let bound_text =
-            bound.map_or("no bound".to_owned(), |bound| format!("at most {} ms", bound.as_millis()));
+            bound.map_or("no limit".to_owned(), |bound| format!("at most {} ms", bound.as_millis()));
         println!("a chain of {PARTS} {name} parts: {:.1} ms ({bound_text})", best.as_secs_f64() * 1e3);
         good &= bound.is_none_or(|bound| best <= bound);
         let (took, denied) = judged(&text);

@@ -1,7 +1,6 @@
-//! Reads what `strace` wrote: which programs were started and which files a shell opened to write.
+//! Parses the output of `strace`: which programs were started and which files a shell opened for writing.
 //!
-//! Owns the format. Invariant: an attempt counts as the deed, so that what fails in the jail for a reason of its own is
-//! still held against the analysis.
+//! Invariant: an attempt is treated like success, because a failure may have its cause in the jail.
 
 use std::collections::HashMap;
 
@@ -9,23 +8,23 @@ use super::inside::{MARK, SHELL};
 
 /// What one command did.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
-    /// Programs: their path, and their words, where the trace has them all.
+pub(crate) struct TracedCommand {
+    /// Programs started: the path, and the arguments if the trace has all of them.
     pub(crate) started: Vec<(String, Option<Vec<String>>)>,
-    /// Files that a shell opened to write.
+    /// Files that a shell opened for writing.
     pub(crate) written: Vec<String>,
-    /// Files that another program opened to write.
+    /// Files that another program opened for writing.
     pub(crate) written_by_programs: Vec<String>,
-    /// It took too long.
+    /// Whether it was stopped because it took too long.
     pub(crate) is_stopped: bool,
 }
 
-/// What each of so many commands did; nothing when the trace is not whole.
-pub(crate) fn read(trace: &str, count: usize) -> Option<Vec<Seen>> {
-    let mut seen = vec![Seen::default(); count];
+/// Returns what each of `count` commands did, or `None` if the trace is incomplete.
+pub(crate) fn read(trace: &str, count: usize) -> Option<Vec<TracedCommand>> {
+    let mut seen = vec![TracedCommand::default(); count];
     let mut now: Option<usize> = None;
     let mut is_whole = false;
-    // Which program a process is; one that was never seen to start is a copy of a shell.
+    // The program of each process; a process that was never seen to start a program is a copy of a shell.
     let mut programs: HashMap<&str, String> = HashMap::new();
     for line in trace.lines() {
         let Some((process, call)) = line.split_once(' ') else { continue };
@@ -81,7 +80,7 @@ pub(crate) fn read(trace: &str, count: usize) -> Option<Vec<Seen>> {
     is_whole.then_some(seen)
 }
 
-/// A quoted text at the start, and what follows it.
+/// A quoted string at the start, and the rest.
 fn string(text: &str) -> Option<(String, &str)> {
     let inside = text.strip_prefix('"')?;
     let mut bytes: Vec<u8> = Vec::new();
@@ -120,7 +119,7 @@ fn string(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// The list of words that follows a path.
+/// The list of arguments that follows a path.
 fn words(rest: &str) -> Option<Vec<String>> {
     let mut rest = rest.strip_prefix(", [")?;
     let mut words = Vec::new();
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trace_is_read_by_its_marks() {
+    fn marks_separate_the_commands_of_a_trace() {
         let trace = r#"7 openat(AT_FDCWD, "/mark/0", O_RDONLY) = -1 ENOENT (No such file)
 8 execve("/start/bash", ["bash", "-c", "x"], 0x7f /* 3 vars */) = 0
 8 openat(AT_FDCWD, "f\303\251", O_WRONLY|O_CREAT, 0666) = 3
@@ -154,7 +153,7 @@ mod tests {
             seen[0].started,
             [("/stubs/rm".to_owned(), Some(vec!["rm".to_owned(), "a \"b\"\n".to_owned()]))]
         );
-        assert_eq!(seen[1], Seen::default());
+        assert_eq!(seen[1], TracedCommand::default());
         assert_eq!(read("", 0), None);
     }
 }

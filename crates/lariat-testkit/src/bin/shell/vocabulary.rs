@@ -1,4 +1,4 @@
-//! The words and pieces that generated commands are made of: tables.
+//! Tables of the words and fragments of generated commands.
 
 pub(crate) const PROGRAMS: &[&str] = &[
     "rm",
@@ -141,7 +141,7 @@ pub(crate) const GLOBS: &[&str] = &[
     "!(x)",
     "{a,$X}",
 ];
-/// Ends of here-documents.
+/// Delimiters of here-documents.
 pub(crate) const ENDS: &[&str] = &["EOF", "EOF", "EOF", "E", "-x", "x", "E_1", "E O", "done", "}", "#", "$X"];
 pub(crate) const SPACES: &[&str] = &[" ", " ", " ", " ", " ", "  ", "\t", " \\\n", "\\\n ", " \t "];
 pub(crate) const ODD: &[&str] = &["\r", "\u{a0}", "\u{b}", "\u{c}", "\r\n", "\u{2003}", "\u{200b}", "\u{85}"];

@@ -1,5 +1,5 @@
-//! What must be true after a run was killed and went on: nothing acknowledged is lost or reordered, nothing ran twice,
-//! the run came to its end, and its journal is sound.
+//! Checks a run that was killed and resumed: no acknowledged event is lost or reordered, no tool ran twice,
+//! the run completed, and its journal is intact.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -14,19 +14,19 @@ use super::open::Kind;
 
 /// Prompts of a run.
 pub(crate) const PROMPTS: u64 = 3;
-/// Lives after which a run must have come to its end.
+/// Number of processes after which a run must be complete.
 const LIVES: usize = 4;
 
-/// A life that takes longer hangs.
+/// A process that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Ends a process that hangs, by its number: whoever waits for it has it.
-struct Watched {
+/// Kills a process that hangs, by its id, because the waiting code owns the `Child`.
+struct HangGuard {
     over: Arc<(Mutex<bool>, Condvar)>,
     killed: std::thread::JoinHandle<bool>,
 }
 
-impl Watched {
+impl HangGuard {
     fn over(child: &Child) -> Self {
         let over = Arc::new((Mutex::new(false), Condvar::new()));
         let (seen, pid) = (Arc::clone(&over), child.id().to_string());
@@ -51,22 +51,22 @@ impl Watched {
     }
 }
 
-/// One run on its way to its end.
+/// A run that is killed and resumed until it completes.
 pub(crate) struct Trial {
     pub(crate) kind: Kind,
     pub(crate) place: String,
     pub(crate) session: String,
     pub(crate) ledger: String,
-    /// What was acknowledged: position and id, in the order it was told.
+    /// Acknowledged events: position and id, in the order reported.
     pub(crate) acknowledged: Vec<(u64, String)>,
     pub(crate) outages: usize,
-    /// Prompts of a life; [`PROMPTS`] make a whole run.
+    /// Prompts per process; [`PROMPTS`] make a whole run.
     pub(crate) prompts: u64,
-    /// Whether some of its calls return large text.
+    /// Whether some tool calls return large text.
     pub(crate) large: bool,
-    /// Whether its calls take their time.
+    /// Whether tool calls are slow.
     pub(crate) slow: bool,
-    /// A mistake that the run makes on purpose.
+    /// A planted mistake of the run.
     pub(crate) mistake: Option<String>,
 }
 
@@ -87,7 +87,7 @@ impl Trial {
         }
     }
 
-    /// The command of a life, to be run below `wrapper` if there is one.
+    /// The command that starts a process of the run, below `wrapper` if given.
     pub(crate) fn command(&self, wrapper: &[String]) -> Result<Command, String> {
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut command = match wrapper.split_first() {
@@ -114,14 +114,14 @@ impl Trial {
         Ok(command)
     }
 
-    /// Starts a life.
+    /// Starts a process of the run.
     pub(crate) fn start(&self, wrapper: &[String]) -> Result<Child, String> {
         self.command(wrapper)?.spawn().map_err(|error| format!("{wrapper:?}: {error}"))
     }
 
-    /// Takes in what a life said; true when it came to its end.
-    pub(crate) fn hear(&mut self, child: Child) -> Result<bool, String> {
-        let watched = Watched::over(&child);
+    /// Reads the output of a process. Returns true if the run completed.
+    pub(crate) fn read_output(&mut self, child: Child) -> Result<bool, String> {
+        let watched = HangGuard::over(&child);
         let output = child.wait_with_output().map_err(|error| error.to_string())?;
         let mut done = false;
         for line in String::from_utf8_lossy(&output.stdout).lines() {
@@ -135,7 +135,7 @@ impl Trial {
             }
         }
         if watched.ended_it() {
-            return Err(format!("it hangs: nothing for {} seconds", LONGEST.as_secs()));
+            return Err(format!("it hangs: no output for {} seconds", LONGEST.as_secs()));
         }
         let said = String::from_utf8_lossy(&output.stderr);
         if said.contains("panicked") {
@@ -144,31 +144,31 @@ impl Trial {
         Ok(done)
     }
 
-    /// Lives on until the end.
+    /// Resumes until the run completes.
     pub(crate) fn finish(&mut self) -> Result<(), String> {
         for _ in 0..LIVES {
             let child = self.start(&[])?;
-            if self.hear(child)? {
+            if self.read_output(child)? {
                 return Ok(());
             }
         }
         let mut command = self.command(&[])?;
         let output = command.output().map_err(|error| error.to_string())?;
-        Err(format!("it does not come to its end: {}", String::from_utf8_lossy(&output.stderr)))
+        Err(format!("it does not complete: {}", String::from_utf8_lossy(&output.stderr)))
     }
 
-    /// Compares everything that is known.
+    /// Compares the acknowledgements, the journal and the ledger.
     pub(crate) async fn check(&self) -> Result<(), String> {
         let store = self.kind.open(&self.place).await?;
         let session_id = SessionId::from(self.session.as_str());
         let events = store.read(&session_id, 0, usize::MAX).await.map_err(|error| error.to_string())?;
-        let mut told: BTreeMap<u64, &str> = BTreeMap::new();
+        let mut reported: BTreeMap<u64, &str> = BTreeMap::new();
         for (seq, id) in &self.acknowledged {
-            if let Some(other) = told.insert(*seq, id).filter(|other| other != id) {
+            if let Some(other) = reported.insert(*seq, id).filter(|other| other != id) {
                 return Err(format!("position {seq} was acknowledged twice: {other} and {id}"));
             }
         }
-        for (seq, id) in told {
+        for (seq, id) in reported {
             let there = usize::try_from(seq).ok().and_then(|seq| events.get(seq));
             match there {
                 Some(event) if event.id.to_string() == id => {}
@@ -191,7 +191,7 @@ impl Trial {
             }
         }
         if (begun, ended) != (PROMPTS, PROMPTS) {
-            return Err(format!("{begun} loops began and {ended} ended, of {PROMPTS}"));
+            return Err(format!("{begun} runs began and {ended} ended, of {PROMPTS}"));
         }
         let ledger = std::fs::read_to_string(&self.ledger).unwrap_or_default();
         let mut lines = HashSet::new();

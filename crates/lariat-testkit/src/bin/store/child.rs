@@ -1,8 +1,9 @@
-//! The run that is killed: several prompts, each with tool calls, on a real store.
+//! The process to kill: it runs several prompts, each with tool calls, on a real store.
 //!
-//! Says on standard output what was acknowledged, at once (`ack SEQ ID`), and that the journal was away (`outage`). Its
-//! tool has an effect that lasts: a line in a ledger, synced before the call is answered. Started again, it goes on
-//! where it was. What the model answers depends only on what it is asked, so every life tells the same story.
+//! It prints each acknowledged event at once (`ack SEQ ID`) and each outage of the journal (`outage`). Its
+//! tool has a lasting effect: a line in a ledger, synced before the tool call returns. When started again, it
+//! resumes. The replies of the model depend only on the request, so every process of a run follows the same
+//! script.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -39,7 +40,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let large = option(options, "--large").is_some();
     let mistake = option(options, "--mistake").unwrap_or_default().to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| error.to_string())?.block_on(live(
+    runtime.map_err(|error| error.to_string())?.block_on(run_prompts(
         kind,
         &place,
         session,
@@ -49,7 +50,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     ))
 }
 
-async fn live(
+async fn run_prompts(
     kind: Kind,
     place: &str,
     session: String,
@@ -60,7 +61,7 @@ async fn live(
     let level = if mistake == "skips-syncs" { Durability::Fast } else { Durability::Durable };
     let inner = kind.open_with(place, StoreOptions::with_durability(level)).await?;
     let (early, deaf) = (mistake == "acknowledges-early", mistake == "ignores-failure");
-    let store: Arc<dyn SessionStore> = Arc::new(Telling { inner, early, deaf });
+    let store: Arc<dyn SessionStore> = Arc::new(ReportingStore { inner, early, deaf });
     let session_id = SessionId::from(session);
     let model = Arc::new(ScriptedModel::from_fn(|_, request| reply(request)));
     let agent = Agent::builder()
@@ -79,7 +80,7 @@ async fn live(
         })
         .build()
         .map_err(|error| error.to_string())?;
-    // Several loops can be open only if several were begun, which nobody does here; but it costs nothing to ask.
+    // At most one run can be interrupted here, but checking for more costs nothing.
     while agent.recover().await.map_err(|error| error.to_string())?.is_some() {}
     for prompt in done(&*store, &session_id).await?..prompts {
         agent.run(format!("prompt {prompt}")).await.map_err(|error| error.to_string())?;
@@ -92,13 +93,13 @@ async fn live(
     Ok(violations.is_empty())
 }
 
-/// Prompts that were answered, or begun: recovery came before.
+/// Number of prompts that were completed or begun; recovery has happened before.
 async fn done(store: &dyn SessionStore, session_id: &SessionId) -> Result<u64, String> {
     let events = store.read(session_id, 0, usize::MAX).await.map_err(|error| error.to_string())?;
     Ok(events.iter().filter(|event| matches!(event.event, AgentEvent::AgentStart(_))).count() as u64)
 }
 
-/// Calls until there were enough since the last prompt, then words.
+/// Replies with tool calls until there were enough since the last prompt, then with text.
 fn reply(request: &StreamConfig) -> Reply {
     let messages: Vec<_> = request.messages.llm_messages().collect();
     let results =
@@ -121,12 +122,12 @@ fn say(line: &str) {
     let _ = out.flush();
 }
 
-/// Writes a line that stays, then answers.
+/// A tool that writes a durable line before it returns.
 struct FileLedger {
     path: PathBuf,
-    /// A planted mistake.
+    /// A planted mistake: it writes the line twice.
     twice: bool,
-    /// How long a call takes.
+    /// How long a tool call takes.
     slow: Duration,
     /// Whether one call in three returns text that stores keep as a blob, some of it twice.
     large: bool,
@@ -176,16 +177,16 @@ impl AgentTool for FileLedger {
     }
 }
 
-/// A store that tells the world what it acknowledged before its caller knows.
-struct Telling {
+/// A store that prints what it acknowledged before its caller knows.
+struct ReportingStore {
     inner: Arc<dyn SessionArchive>,
-    /// A planted mistake: it tells before it knows.
+    /// A planted mistake: it prints before the write is confirmed.
     early: bool,
-    /// A planted mistake: a write that failed is taken for done.
+    /// A planted mistake: it treats a failed write as successful.
     deaf: bool,
 }
 
-impl SessionStore for Telling {
+impl SessionStore for ReportingStore {
     fn claim<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Epoch, StoreError>> {
         self.inner.claim(session_id)
     }

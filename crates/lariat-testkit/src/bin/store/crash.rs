@@ -1,6 +1,6 @@
-//! Kills a run at its writes, one after the other, and at random times; each time it must go on as if nothing happened.
+//! Kills a run at each of its writes and at random times; each time it must resume as if nothing happened.
 //!
-//! Owns the walk over kill points. At a system call it is strace that kills; PostgreSQL's server is killed, too.
+//! To kill at a system call it uses strace. It also kills the PostgreSQL server.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use lariat_testkit::Seeded;
 use lariat_testkit::postgres::Server;
 
 use super::check::Trial;
-use super::open::{Folder, Kind};
+use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
-/// System calls that change something on disk or on the wire.
+/// System calls that change data on disk or send data.
 const CALLS: [&str; 16] = [
     "write",
     "pwrite64",
@@ -32,7 +32,7 @@ const CALLS: [&str; 16] = [
     "unlinkat",
     "mkdir",
 ];
-/// Threads that try points beside each other.
+/// Threads that test kill points in parallel.
 const WORKERS: usize = 2;
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
@@ -65,17 +65,17 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     points += killed;
     wrong.iter().take(20).for_each(|line| println!("WRONG: {line}"));
     println!(
-        "{points} points, {} wrong, 100 % of the others resumed and ended, {:.1} s",
+        "{points} points, {} wrong, 100 % of the others resumed and completed, {:.1} s",
         wrong.len(),
         started.elapsed().as_secs_f64()
     );
     Ok(wrong.is_empty())
 }
 
-/// Where trials take place.
+/// The fixture of the trials.
 struct Bench {
     kind: Kind,
-    /// The server and a database in it.
+    /// The server, and the address of a database in it.
     server: Option<(Mutex<Server>, String)>,
     next: AtomicU64,
     mistake: Option<&'static str>,
@@ -94,8 +94,8 @@ impl Bench {
         Ok(Self { kind, server, next: AtomicU64::new(0), mistake: None })
     }
 
-    fn trial(&self) -> Result<(Trial, Folder), String> {
-        let folder = Folder::new()?;
+    fn trial(&self) -> Result<(Trial, TempDirectory), String> {
+        let folder = TempDirectory::new()?;
         let session = format!("session {}", self.next.fetch_add(1, Ordering::Relaxed));
         let place = match &self.server {
             Some((_, database)) => database.clone(),
@@ -106,7 +106,7 @@ impl Bench {
         Ok((trial, folder))
     }
 
-    /// Runs that make a mistake on purpose: each must be noticed.
+    /// Checks that runs with a planted mistake are noticed.
     fn planted(&mut self) -> Result<bool, String> {
         let mut all = true;
         for mistake in ["acknowledges-early", "runs-twice"] {
@@ -124,17 +124,17 @@ impl Bench {
         Ok(all)
     }
 
-    /// A run nobody disturbs, which must be right.
+    /// Runs without interruption; this must succeed.
     fn normal(&self) -> Result<Duration, String> {
         let (mut trial, _folder) = self.trial()?;
         let started = Instant::now();
         trial.finish()?;
         let took = started.elapsed();
-        settle(&trial)?;
+        check_completed(&trial)?;
         Ok(took)
     }
 
-    /// Kills at the first, second, … call of a kind, until a run no longer makes that many.
+    /// Kills at the first, second, … call of this system call, until a run no longer makes that many.
     fn walk(&self, call: &str, most: u64, wrong: &mut Vec<String>) -> Result<u64, String> {
         let (next, tried) = (AtomicU64::new(1), AtomicU64::new(0));
         let end = AtomicU64::new(most);
@@ -142,7 +142,7 @@ impl Bench {
         let work = || -> Result<(), String> {
             loop {
                 let at = next.fetch_add(1, Ordering::SeqCst);
-                // One is enough to show that a planted mistake is noticed.
+                // One failure is enough to show that a planted mistake is noticed.
                 let noticed = self.mistake.is_some() && !lock(&found).is_empty();
                 if noticed || at > end.load(Ordering::SeqCst) {
                     return Ok(());
@@ -152,12 +152,12 @@ impl Bench {
                 let trace = format!("trace={call}");
                 let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject, "--"];
                 let child = trial.start(&strace.map(str::to_owned))?;
-                if trial.hear(child)? {
+                if trial.read_output(child)? {
                     end.fetch_min(at - 1, Ordering::SeqCst);
                     return Ok(());
                 }
                 tried.fetch_add(1, Ordering::SeqCst);
-                if let Err(what) = trial.finish().and_then(|()| settle(&trial)) {
+                if let Err(what) = trial.finish().and_then(|()| check_completed(&trial)) {
                     lock(&found).push(format!("killed at {call} number {at}: {what}"));
                 }
             }
@@ -167,7 +167,7 @@ impl Bench {
         Ok(tried.into_inner())
     }
 
-    /// Kills after a random time; sometimes also the life that goes on.
+    /// Kills after a random time, and sometimes also the process that resumes.
     fn random(
         &self,
         count: u64,
@@ -189,11 +189,11 @@ impl Bench {
                     let most = u64::try_from(normal.as_micros()).unwrap_or(1_000_000);
                     std::thread::sleep(Duration::from_micros(dice.below(most)));
                     let _ = child.kill();
-                    if trial.hear(child)? {
+                    if trial.read_output(child)? {
                         break;
                     }
                 }
-                if let Err(what) = trial.finish().and_then(|()| settle(&trial)) {
+                if let Err(what) = trial.finish().and_then(|()| check_completed(&trial)) {
                     lock(&found).push(format!("killed at random, --seed {seed}, kill {at}: {what}"));
                 }
             }
@@ -203,7 +203,7 @@ impl Bench {
         Ok(count)
     }
 
-    /// Kills PostgreSQL under a run and starts it again; the run must ride it out.
+    /// Kills PostgreSQL during a run and restarts it; the run must continue.
     fn server_kills(
         &self,
         count: u64,
@@ -222,8 +222,8 @@ impl Bench {
             server.kill();
             server.resume();
             drop(server);
-            let heard = trial.hear(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
-            if let Err(what) = heard.and_then(|()| settle(&trial)) {
+            let heard = trial.read_output(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
+            if let Err(what) = heard.and_then(|()| check_completed(&trial)) {
                 wrong.push(format!("server killed, --seed {seed}, kill {at}: {what}"));
             }
         }
@@ -235,7 +235,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Runs the same work on all workers; the first failure counts.
+/// Runs the same work on all workers and returns the first failure.
 pub(crate) fn workers(work: &(impl Fn() -> Result<(), String> + Sync)) -> Result<(), String> {
     std::thread::scope(|scope| {
         let working: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
@@ -245,8 +245,8 @@ pub(crate) fn workers(work: &(impl Fn() -> Result<(), String> + Sync)) -> Result
     })
 }
 
-/// Checks a trial that came to its end.
-pub(crate) fn settle(trial: &Trial) -> Result<(), String> {
+/// Checks a trial that completed.
+pub(crate) fn check_completed(trial: &Trial) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| error.to_string())?.block_on(trial.check())
 }

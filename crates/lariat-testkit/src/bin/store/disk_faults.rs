@@ -1,19 +1,19 @@
-//! Lets the writes and syncs of a run fail, one after the other: the disk is full, broken or interrupted.
+//! Makes the writes and syncs of a run fail, one after another: the disk is full, broken or interrupted.
 //!
-//! A run must notice in the same turn, acknowledge nothing after a failed sync, and go on within seconds of the disk's
-//! return, with nothing lost. Owns the walk over faults, and the full disk that is freed again.
+//! A run must notice within the same turn, acknowledge nothing after a failed sync, and continue within
+//! seconds after the disk recovers, without loss. Also tests a full disk that is freed again.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::check::Trial;
-use super::crash::settle;
-use super::open::{Folder, Kind};
+use super::crash::check_completed;
+use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
 const CALLS: [&str; 5] = ["pwrite64", "fdatasync", "fsync", "ftruncate", "openat"];
 const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EINTR"];
-/// Time that a run may take longer because of one fault.
+/// How much longer a run may take because of one fault.
 const RECOVERY: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
@@ -27,13 +27,13 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
         let (mut trial, _folder) = trial(kind)?;
         let begun = Instant::now();
         trial.finish()?;
-        settle(&trial)?;
+        check_completed(&trial)?;
         begun.elapsed()
     };
     let (mut points, mut wrong, mut slowest) = (0_u64, Vec::new(), Duration::ZERO);
     for call in CALLS {
         for error in ERRORS {
-            // Nobody opens a file of the store by chance: what fails at the start ends the program, in words.
+            // A store opens its files only at the start, where a failure ends the program with an error.
             let last = if call == "openat" { 0 } else { most };
             let (mut at, mut noticed) = (1, 0);
             while at <= last {
@@ -44,7 +44,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
                 let strace = ["strace", "-f", "-qq", "-o", &log, "-e", &trace, "-e", &inject, "--"];
                 let begun = Instant::now();
                 let child = trial.start(&strace.map(str::to_owned))?;
-                let done = trial.hear(child)?;
+                let done = trial.read_output(child)?;
                 let took = begun.elapsed().saturating_sub(normal);
                 if !std::fs::read_to_string(&log).unwrap_or_default().contains("(INJECTED)") {
                     break;
@@ -55,9 +55,9 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
                 if took > normal * 20 + RECOVERY {
                     wrong.push(format!("{fault}: it took {:.1} s longer", took.as_secs_f64()));
                 }
-                // A fault while the store is being opened may end the program; the next life must do.
+                // A fault while the store is being opened may end the program; the next process must succeed.
                 let ended = if done { Ok(()) } else { trial.finish() };
-                if let Err(what) = ended.and_then(|()| settle(&trial)) {
+                if let Err(what) = ended.and_then(|()| check_completed(&trial)) {
                     wrong.push(format!("{fault}: {what}"));
                 }
                 points += 1;
@@ -81,7 +81,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     Ok(wrong.is_empty())
 }
 
-/// A run that takes a failed write for done must be noticed.
+/// Checks that a run that treats a failed write as successful is noticed.
 fn planted(kind: Kind) -> Result<bool, String> {
     for at in 1.. {
         let (mut trial, folder) = trial(kind)?;
@@ -90,8 +90,8 @@ fn planted(kind: Kind) -> Result<bool, String> {
         let inject = format!("inject=pwrite64:error=EIO:when={at}");
         let strace = ["strace", "-f", "-qq", "-o", &log, "-e", "trace=pwrite64", "-e", &inject, "--"];
         let child = trial.start(&strace.map(str::to_owned))?;
-        let ended = trial.hear(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
-        if let Err(what) = ended.and_then(|()| settle(&trial)) {
+        let ended = trial.read_output(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
+        if let Err(what) = ended.and_then(|()| check_completed(&trial)) {
             println!("ignores-failure: EIO at pwrite64 number {at}: {what}");
             return Ok(true);
         }
@@ -103,50 +103,50 @@ fn planted(kind: Kind) -> Result<bool, String> {
     Ok(false)
 }
 
-fn trial(kind: Kind) -> Result<(Trial, Folder), String> {
-    let folder = Folder::new()?;
+fn trial(kind: Kind) -> Result<(Trial, TempDirectory), String> {
+    let folder = TempDirectory::new()?;
     let store = folder.0.join("store");
     std::fs::create_dir_all(&store).map_err(|error| error.to_string())?;
     let place = store.to_string_lossy().into_owned();
     Ok((Trial::new(kind, place, "s".to_owned(), &folder.0), folder))
 }
 
-/// A small file system that is full while the run goes on, and freed after two seconds.
+/// Runs on a small file system that becomes full during the run and is freed after two seconds.
 fn full_disk(kind: Kind) -> Result<(), String> {
     let (mut trial, folder) = trial(kind)?;
     let store = folder.0.join("store");
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]).arg(&store).status();
     if !mounted.is_ok_and(|status| status.success()) {
-        println!("       a full disk was not tried: no right to mount one");
+        println!("       skipped the full disk: no permission to mount a file system");
         return Ok(());
     }
     let outcome = (|| {
         let ballast = store.join("ballast");
         trial.slow = true;
         let child = trial.start(&[])?;
-        // The store is there; now everything else is taken.
+        // The store exists; now fill the rest of the file system.
         std::thread::sleep(Duration::from_millis(400));
         let _ = std::fs::write(&ballast, vec![1; 6 * 1024 * 1024]);
         std::thread::sleep(Duration::from_secs(2));
         std::fs::remove_file(&ballast).map_err(|error| error.to_string())?;
         let freed = Instant::now();
-        let done = trial.hear(child)?;
+        let done = trial.read_output(child)?;
         let after = freed.elapsed();
         if trial.outages == 0 {
-            return Err("nobody noticed".to_owned());
+            return Err("the run did not notice the full disk".to_owned());
         }
         if !done {
             trial.finish()?;
         }
         if after > RECOVERY {
-            return Err(format!("it went on {:.1} s after there was room", after.as_secs_f64()));
+            return Err(format!("it continued only {:.1} s after the disk was freed", after.as_secs_f64()));
         }
         println!(
-            "       a full disk, freed: it was away {} times and went on {} ms after",
+            "       a full disk, freed: {} outages, continued after {} ms",
             trial.outages,
             after.as_millis()
         );
-        settle(&trial)
+        check_completed(&trial)
     })();
     let _ = Command::new("umount").arg(&store).status();
     outcome

@@ -1,6 +1,7 @@
-//! The long proofs of the stores: killed, starved and fought over. Called by `cargo xtask crash` and its siblings.
+//! Long proofs of the stores: kills, disk faults and competing writers. Called by `cargo xtask crash` and its
+//! siblings.
 //!
-//! Owns the command line. The program that is killed is this one too, as `store child`.
+//! The program that is killed is this one, as `store child`.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the wall clock, and starts itself, by itself"
@@ -21,12 +22,12 @@ use lariat_testkit::proof::{ended, number, option};
 
 const USAGE: &str = "\
 usage: store crash --store sqlite|jsonl|postgres [--points N] [--random N]   kill a run at its writes and at random times
-       store disk-faults --store sqlite|jsonl [--points N]                   let its writes and syncs fail
-       store power-loss --store sqlite|jsonl [--images N] [--seed N]         open what a power cut may leave of its files
-       store writers --store sqlite|jsonl [--rounds N] [--writers N]         let processes fight over one session
+       store disk-faults --store sqlite|jsonl [--points N]                   make its writes and syncs fail
+       store power-loss --store sqlite|jsonl [--images N] [--seed N]         open the possible files after a power loss
+       store writers --store sqlite|jsonl [--rounds N] [--writers N]         let processes compete for one session
        store sessions --store sqlite|jsonl [--sessions N] [--hand-overs N]   open and close many sessions with 256 descriptors
-       Each with --planted: a mistake made on purpose must be noticed.
-       store child …                                                         the run itself";
+       Each with --planted: check that a planted mistake is noticed.
+       store child …                                                         the run itself (internal)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -39,9 +40,9 @@ fn main() -> ExitCode {
         Some((&"power-loss", options)) => power_loss::run(options),
         Some((&"writers", options)) => writers::run(options),
         Some((&"sessions", options)) => sessions::run(options),
-        Some((&"sessions-child", options)) => sessions::many(options),
+        Some((&"sessions-child", options)) => sessions::open_many(options),
         Some((&"sessions-holder", options)) => sessions::holder(options),
-        _ => Err("which proof?".to_owned()),
+        _ => Err("missing or unknown proof".to_owned()),
     };
     ended(ran, USAGE)
 }

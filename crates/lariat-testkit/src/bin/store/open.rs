@@ -1,4 +1,4 @@
-//! The stores by name, and places for them to live in.
+//! The stores by name, and temporary locations for them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use lariat_store::jsonl::JsonlStore;
 use lariat_store::postgres::{PostgresConfig, PostgresStore};
 use lariat_store::sqlite::SqliteStore;
 
-/// Which store.
+/// The kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Sqlite,
@@ -24,7 +24,7 @@ impl Kind {
             "sqlite" => Ok(Self::Sqlite),
             "jsonl" => Ok(Self::Jsonl),
             "postgres" => Ok(Self::Postgres),
-            other => Err(format!("there is no store `{other}`")),
+            other => Err(format!("unknown store `{other}`")),
         }
     }
 
@@ -36,12 +36,12 @@ impl Kind {
         }
     }
 
-    /// Opens the store at a place: a folder, or the address of a server.
+    /// Opens the store at a location: a directory, or the address of a server.
     pub(crate) async fn open(self, place: &str) -> Result<Arc<dyn SessionArchive>, String> {
         self.open_with(place, StoreOptions::default()).await
     }
 
-    /// Opens the store at a place, at another level.
+    /// Opens the store with another durability level.
     pub(crate) async fn open_with(
         self,
         place: &str,
@@ -54,7 +54,7 @@ impl Kind {
             }
             Self::Jsonl => JsonlStore::open(place, options).await.map(|store| Arc::new(store) as _),
             Self::Postgres => {
-                // A server that is just starting refuses for a moment.
+                // A server that is starting refuses connections for a moment.
                 let config: PostgresConfig = place.parse().map_err(|error: StoreError| error.to_string())?;
                 let mut opened = PostgresStore::connect(config.clone(), options).await;
                 for _ in 0..100 {
@@ -71,15 +71,15 @@ impl Kind {
     }
 }
 
-/// A folder that is gone when it is dropped.
-pub(crate) struct Folder(pub(crate) PathBuf);
+/// A directory that is removed on drop.
+pub(crate) struct TempDirectory(pub(crate) PathBuf);
 
-impl Folder {
+impl TempDirectory {
     pub(crate) fn new() -> Result<Self, String> {
         Self::within(&std::env::temp_dir())
     }
 
-    /// A folder in memory, where there is room for such.
+    /// A directory in memory, if there is enough.
     pub(crate) fn in_memory() -> Result<Self, String> {
         Self::within(Path::new("/dev/shm")).or_else(|_| Self::new())
     }
@@ -98,7 +98,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

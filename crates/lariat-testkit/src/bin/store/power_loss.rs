@@ -1,8 +1,8 @@
-//! Opens what a power cut may leave of a store's files, many times over; nothing acknowledged may be missing.
+//! Opens the possible disk contents after a power loss, many times; no acknowledged event may be missing.
 //!
-//! Runs of three lives are recorded by strace: the first is killed in its first, second, … sync, two go on to the end.
-//! Images of the disk are built of that, at every moment and at random ones, and each is opened as after a reboot.
-//! Owns the recording and the check of an image; what a disk may hold is up to `lariat_testkit::power_loss`.
+//! strace records runs of three processes: the first is killed in its first, second, … sync, two resume and
+//! complete. From that recording, images of the disk are built, at every possible moment and at random ones,
+//! and each is opened like after a reboot. `lariat_testkit::power_loss` models what a disk may contain.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,24 +19,24 @@ use lariat_testkit::power_loss::{Change, Disk, Image, Recording, SYSTEM_CALLS};
 
 use super::check::{PROMPTS, Trial};
 use super::crash::workers;
-use super::open::{Folder, Kind};
+use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
 /// Images of a full run.
 const IMAGES: u64 = 20_000;
-/// One image in so many is also looked through by SQLite's own tool.
+/// One in this many images is also checked by SQLite's own tool.
 const INTEGRITY_EVERY: u64 = 50;
-/// Syncs in which a first life is killed, in a full run: until it has come far into its work.
+/// Number of syncs in which a first process is killed, in a full run: enough to get far into its work.
 const RECORDINGS: u64 = 24;
-/// Images of a recording in a short run, at least.
+/// Minimum number of images per recording in a short run.
 const FEW: u64 = 100;
-/// The sync in which the first life of a run with a mistake is killed.
+/// The sync in which the first process of a run with a planted mistake is killed.
 const MIDDLE: u64 = 12;
-/// Recordings that may be tried: one is useless when the kill hit a write that another thread was at.
+/// Maximum attempts to record: a recording is useless if the kill hit a write of another thread.
 const ATTEMPTS: usize = 5;
 const SESSION: &str = "s";
 
-/// Mistakes that must be noticed.
+/// Planted mistakes.
 const MISTAKES: [&str; 3] = ["skips-syncs", "forgets-folders", "forgets-renames"];
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
@@ -59,7 +59,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
             continue;
         }
         if let Some(kept) = option(options, "--recording") {
-            let bench = Bench::read(kind, Kept::There(PathBuf::from(kept)), None)?;
+            let bench = Bench::read(kind, RecordingDirectory::There(PathBuf::from(kept)), None)?;
             let (tried, wrong) = bench.walk(images, seed, only)?;
             wrong.iter().for_each(|line| println!("WRONG: {line}"));
             println!("{tried} images, {} wrong", wrong.len());
@@ -92,9 +92,9 @@ fn all(kind: Kind, images: u64, seed: u64) -> Result<bool, String> {
         wrong += found.len();
         found.iter().take(5).for_each(|line| println!("WRONG: killed at sync {killed_at}, {line}"));
         if !found.is_empty()
-            && let Kept::New(folder) = bench.folder
+            && let RecordingDirectory::New(folder) = bench.folder
         {
-            println!("the recording is kept: --recording {}", folder.text());
+            println!("kept the recording; use it with --recording {}", folder.text());
             std::mem::forget(folder);
         }
     }
@@ -107,7 +107,7 @@ fn all(kind: Kind, images: u64, seed: u64) -> Result<bool, String> {
     Ok(wrong == 0)
 }
 
-/// A run that does less than it should must be noticed.
+/// Checks that a run that omits syncs is noticed.
 fn planted(kind: Kind, mistake: &'static str, images: u64, seed: u64) -> Result<bool, String> {
     let bench = Bench::record(kind, MIDDLE, Some(mistake))?;
     let (_, wrong) = bench.walk(images, seed, None)?;
@@ -115,15 +115,15 @@ fn planted(kind: Kind, mistake: &'static str, images: u64, seed: u64) -> Result<
     Ok(!wrong.is_empty())
 }
 
-/// The folder of a recording: `disk` is what was recorded, `life-0`, `life-1`, … are the logs.
-enum Kept {
-    /// Gone with us, unless something is wrong.
-    New(Folder),
+/// The directory of a recording: `disk` is what was recorded, `life-0`, `life-1`, … are the logs.
+enum RecordingDirectory {
+    /// Removed on drop, unless a fault was found.
+    New(TempDirectory),
     /// From an earlier run.
     There(PathBuf),
 }
 
-impl Kept {
+impl RecordingDirectory {
     fn path(&self) -> &Path {
         match self {
             Self::New(folder) => &folder.0,
@@ -135,13 +135,13 @@ impl Kept {
 /// A recording, and what its run wrote in the end.
 struct Bench {
     kind: Kind,
-    folder: Kept,
+    folder: RecordingDirectory,
     recording: Recording,
     events: Vec<Event>,
     mistake: Option<&'static str>,
 }
 
-/// Where the store is: in folders that the store has to make.
+/// Location of the store, in directories that the store has to create.
 fn place(disk: &Path) -> String {
     disk.join("home").join("store").to_string_lossy().into_owned()
 }
@@ -150,13 +150,13 @@ impl Bench {
     fn record(kind: Kind, killed_at: u64, mistake: Option<&'static str>) -> Result<Self, String> {
         let mut last = String::new();
         for _ in 0..ATTEMPTS {
-            let folder = Folder::in_memory()?;
-            let acknowledged = live(kind, &folder.0, killed_at, mistake)?;
-            let bench = Self::read(kind, Kept::New(folder), mistake);
+            let folder = TempDirectory::in_memory()?;
+            let acknowledged = run_processes(kind, &folder.0, killed_at, mistake)?;
+            let bench = Self::read(kind, RecordingDirectory::New(folder), mistake);
             let bench = bench.and_then(|bench| {
-                let told: Vec<(u64, &str)> = bench.recording.acknowledged(usize::MAX).collect();
+                let reported: Vec<(u64, &str)> = bench.recording.acknowledged(usize::MAX).collect();
                 let heard = acknowledged.iter().map(|(seq, id)| (*seq, id.as_str()));
-                if heard.eq(told) { Ok(bench) } else { Err("acknowledgements are missing".to_owned()) }
+                if heard.eq(reported) { Ok(bench) } else { Err("acknowledgements are missing".to_owned()) }
             });
             match bench {
                 Ok(bench) => return Ok(bench),
@@ -166,7 +166,7 @@ impl Bench {
         Err(format!("no recording is complete: {last}"))
     }
 
-    fn read(kind: Kind, folder: Kept, mistake: Option<&'static str>) -> Result<Self, String> {
+    fn read(kind: Kind, folder: RecordingDirectory, mistake: Option<&'static str>) -> Result<Self, String> {
         let disk = folder.path().join("disk");
         let mut lives = Vec::new();
         while let Ok(log) = std::fs::read_to_string(folder.path().join(format!("life-{}", lives.len()))) {
@@ -176,13 +176,13 @@ impl Bench {
         let mut whole = Disk::new(&recording).whole();
         whole.files.retain(|path, _| survives(path));
         if let Some(path) = differs(&whole, &disk)? {
-            return Err(format!("{path} is not what was recorded"));
+            return Err(format!("{path} does not match the recording"));
         }
         if let Some(mistake) = mistake {
             forget(&mut recording, mistake);
         }
-        // Looked at in a copy: opening a store changes its files.
-        let copy = Folder::in_memory()?;
+        // Check a copy, because opening a store changes its files.
+        let copy = TempDirectory::in_memory()?;
         build(&whole, &copy.0)?;
         let session_id = SessionId::from(SESSION);
         let events = runtime()?.block_on(async {
@@ -192,7 +192,8 @@ impl Bench {
         Ok(Self { kind, folder, recording, events, mistake })
     }
 
-    /// Opens images: one for every moment, then at random ones. With a planted mistake the first wrong one is enough.
+    /// Opens images: one for every moment, then at random ones. With a planted mistake, stops at the first
+    /// fault.
     fn walk(&self, images: u64, seed: u64, only: Option<u64>) -> Result<(u64, Vec<String>), String> {
         let disk = Disk::new(&self.recording);
         let cuts = disk.cuts();
@@ -210,7 +211,7 @@ impl Bench {
                 let cut = moment(&cuts, at, images, &mut dice);
                 let mut image = disk.image(cut, &mut dice);
                 image.files.retain(|path, _| survives(path));
-                let folder = Folder::in_memory()?;
+                let folder = TempDirectory::in_memory()?;
                 build(&image, &folder.0)?;
                 let acknowledged: Vec<(u64, &str)> = self.recording.acknowledged(cut).collect();
                 let place = place(&folder.0);
@@ -231,14 +232,15 @@ impl Bench {
         Ok((tried.into_inner(), found.into_inner().unwrap_or_default()))
     }
 
-    /// What was acknowledged is there and what else is there is as it was written; the session goes on.
+    /// Checks that acknowledged events are present, that all events are as written, and that the session can
+    /// continue.
     async fn check(&self, place: &str, acknowledged: &[(u64, &str)]) -> Result<(), String> {
         let session_id = SessionId::from(SESSION);
         let text = |error: StoreError| error.to_string();
         let store = self.kind.open(place).await?;
         let before = match store.read(&session_id, 0, usize::MAX).await {
             Err(StoreError::NotFound(_)) if acknowledged.is_empty() => Vec::new(),
-            read => read.map_err(|error| format!("it cannot be read: {error}"))?,
+            read => read.map_err(|error| format!("cannot read the session: {error}"))?,
         };
         for (seq, id) in acknowledged {
             let there = usize::try_from(*seq).ok().and_then(|seq| before.get(seq));
@@ -249,12 +251,13 @@ impl Bench {
             }
         }
         if let Some((there, _)) = before.iter().zip(&self.events).find(|(there, written)| there != written) {
-            return Err(format!("event {} is not what was written", there.seq));
+            return Err(format!("event {} differs from what was written", there.seq));
         }
         if before.len() > self.events.len() {
-            return Err("there are events that nobody wrote".to_owned());
+            return Err("the journal has events that were never written".to_owned());
         }
-        let epoch = store.claim(&session_id).await.map_err(|error| format!("no claim: {error}"))?;
+        let epoch =
+            store.claim(&session_id).await.map_err(|error| format!("cannot claim the session: {error}"))?;
         let head = store.head(&session_id).await.map_err(text)?;
         let mut minter = Minter::default();
         minter.stamp(Stamp { now: Timestamp::from_millis(1), entropy: head });
@@ -268,7 +271,7 @@ impl Bench {
         });
         let added = [event];
         let append = Append::new(&session_id, epoch, head, &added);
-        store.append(append).await.map_err(|error| format!("no append: {error}"))?;
+        store.append(append).await.map_err(|error| format!("cannot append: {error}"))?;
         let after = store.read(&session_id, 0, usize::MAX).await.map_err(text)?;
         if !after.iter().eq(before.iter().chain(&added)) {
             return Err(format!("{} events became {} by an append", before.len(), after.len()));
@@ -281,8 +284,8 @@ impl Bench {
     }
 }
 
-/// Lives three lives below strace; what they acknowledged.
-fn live(
+/// Runs the three processes below strace and returns what they acknowledged.
+fn run_processes(
     kind: Kind,
     folder: &Path,
     killed_at: u64,
@@ -305,14 +308,14 @@ fn live(
         }
         wrapper.push("--".to_owned());
         let child = trial.start(&wrapper)?;
-        if !trial.hear(child)? && life > 0 {
-            return Err(format!("life {life} did not come to its end"));
+        if !trial.read_output(child)? && life > 0 {
+            return Err(format!("process {life} did not complete"));
         }
     }
     Ok(trial.acknowledged)
 }
 
-/// Takes out of a recording what a store with this mistake would not do.
+/// Removes from a recording what a store with this mistake would not do.
 fn forget(recording: &mut Recording, mistake: &str) {
     let mut folders = std::collections::HashSet::from([lariat_testkit::power_loss::ROOT]);
     let mut renamed = std::collections::HashSet::new();
@@ -328,7 +331,8 @@ fn forget(recording: &mut Recording, mistake: &str) {
     });
 }
 
-/// The moment of an image: first one after the other, or evenly if there are fewer images; then any.
+/// The moment of an image: first each moment in order, or evenly distributed if there are fewer images; then
+/// random ones.
 fn moment(cuts: &[usize], at: u64, images: u64, dice: &mut Seeded) -> usize {
     let moments = cuts.len() as u64;
     let walked = if images < moments { at * moments / images.max(1) } else { at };
@@ -336,12 +340,12 @@ fn moment(cuts: &[usize], at: u64, images: u64, dice: &mut Seeded) -> usize {
     chosen.or_else(|| dice.pick(cuts)).copied().unwrap_or_default()
 }
 
-/// SQLite's `-shm` is memory that processes share; nobody syncs it, and it is made again.
+/// SQLite's `-shm` file is shared memory: it is never synced, and SQLite recreates it.
 fn survives(path: &str) -> bool {
     !path.ends_with("-shm")
 }
 
-/// The first file that differs between an image and a folder.
+/// The first file that differs between an image and a directory.
 fn differs(image: &Image, folder: &Path) -> Result<Option<String>, String> {
     let mut there = std::collections::BTreeMap::new();
     let mut open = vec![folder.to_owned()];
@@ -361,14 +365,14 @@ fn differs(image: &Image, folder: &Path) -> Result<Option<String>, String> {
     Ok(all.find(|path| there.get(*path) != image.files.get(*path)).cloned())
 }
 
-/// Makes the files of an image.
+/// Writes the files of an image.
 fn build(image: &Image, root: &Path) -> Result<(), String> {
     let text = |error: std::io::Error| error.to_string();
     image.folders.iter().try_for_each(|folder| std::fs::create_dir(root.join(folder))).map_err(text)?;
     image.files.iter().try_for_each(|(path, bytes)| std::fs::write(root.join(path), bytes)).map_err(text)
 }
 
-/// Asks SQLite's own tool, where there is one.
+/// Checks the database with SQLite's own tool, if it is installed.
 fn integrity(place: &str) -> Result<(), String> {
     let database = Path::new(place).join("sessions.db");
     match Command::new("sqlite3").arg(database).arg("PRAGMA integrity_check").output() {

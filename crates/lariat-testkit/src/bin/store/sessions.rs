@@ -1,7 +1,7 @@
-//! Many sessions in one process, and one session handed from process to process.
+//! Opens many sessions in one process, and hands one session from process to process.
 //!
-//! Owns the figures: descriptors and memory while sessions are opened, run and closed under a limit of 256 open files, and
-//! the time from the moment a process begins to close a session until another one has claimed it.
+//! Measures file descriptors and memory while sessions are opened, run and closed under a limit of 256 open
+//! files, and the time from the moment a process begins to close a session until another one has claimed it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -13,14 +13,14 @@ use lariat_core::store::{SessionStore, StoreError};
 use lariat_runtime::Agent;
 use lariat_testkit::{Reply, ScriptedModel};
 
-use super::open::{Folder, Kind};
+use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
-/// Files that the process may have open.
+/// Maximum number of open files of the process.
 const DESCRIPTORS: u64 = 256;
-/// Memory that may be added after the first tenth of the sessions, in KiB.
+/// Maximum memory growth after the first tenth of the sessions, in KiB.
 const GROWTH_KIB: u64 = 32 * 1024;
-/// The longest hand-over.
+/// Maximum time of a hand-over.
 const HAND_OVER: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
@@ -28,18 +28,18 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let sessions = number(options, "--sessions", 2_000)?;
     let rounds = number(options, "--hand-overs", 20)?;
     let leaks = options.contains(&"--planted");
-    let folder = Folder::in_memory()?;
+    let folder = TempDirectory::in_memory()?;
     let many = child(kind, &folder.text(), "sessions-child", &[("--sessions", sessions)], leaks)?;
     let many = many.wait_with_output().map_err(|error| error.to_string())?;
     print!("{}", String::from_utf8_lossy(&many.stdout));
     if leaks {
-        println!("planted: sessions that are not closed are noticed: {}", !many.status.success());
+        println!("planted: unclosed sessions noticed: {}", !many.status.success());
         return Ok(!many.status.success());
     }
     Ok(many.status.success() && hand_overs(kind, rounds)?)
 }
 
-/// Starts this program again, with few descriptors.
+/// Starts this program again with few file descriptors.
 fn child(
     kind: Kind,
     place: &str,
@@ -60,8 +60,8 @@ fn child(
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| error.to_string())
 }
 
-/// Opens, runs and closes sessions, one after the other; every tenth is dropped without being closed.
-pub(crate) fn many(options: &[&str]) -> Result<bool, String> {
+/// Opens, runs and closes sessions, one after another; drops every tenth without closing it.
+pub(crate) fn open_many(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or_default())?;
     let place = option(options, "--place").ok_or("--place is missing")?.to_owned();
     let sessions = number(options, "--sessions", 2_000)?;
@@ -109,7 +109,7 @@ fn agent(store: &Arc<dyn SessionStore>, session: &str) -> Result<Agent, String> 
     built.map_err(|error| error.to_string())
 }
 
-/// Has a session run, waits for a line, closes it and says when it began to.
+/// Runs a session, waits for a line, closes the session and reports when it began to close it.
 pub(crate) fn holder(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or_default())?;
     let place = option(options, "--place").ok_or("--place is missing")?.to_owned();
@@ -133,7 +133,7 @@ pub(crate) fn holder(options: &[&str]) -> Result<bool, String> {
             agent.close().await;
             say(&format!("closing {at}"));
             line.clear();
-            // The other one has had it.
+            // Wait until the other process has claimed the session.
             if std::io::stdin().lock().read_line(&mut line).unwrap_or_default() == 0 {
                 return Ok(true);
             }
@@ -141,9 +141,9 @@ pub(crate) fn holder(options: &[&str]) -> Result<bool, String> {
     })
 }
 
-/// Another process closes a session and lives on; this one claims it.
+/// Another process closes a session and keeps running; this one claims the session.
 fn hand_overs(kind: Kind, rounds: u64) -> Result<bool, String> {
-    let folder = Folder::in_memory()?;
+    let folder = TempDirectory::in_memory()?;
     let mut other = child(kind, &folder.text(), "sessions-holder", &[], false)?;
     let mut input = other.stdin.take().ok_or("no standard input")?;
     let mut lines = BufReader::new(other.stdout.take().ok_or("no standard output")?).lines();
@@ -156,7 +156,7 @@ fn hand_overs(kind: Kind, rounds: u64) -> Result<bool, String> {
         for _ in 0..rounds {
             next()?.ok_or("the other process ended")?;
             if !matches!(store.claim(&session).await, Err(StoreError::Busy { .. })) {
-                return Err("a session that runs elsewhere is not busy".to_owned());
+                return Err("a session that runs in another process is not reported as busy".to_owned());
             }
             writeln!(input, "close").map_err(|error| error.to_string())?;
             let (epoch, claimed) = loop {
@@ -200,7 +200,7 @@ fn say(line: &str) {
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// Nanoseconds, for two processes on one machine.
+/// Nanoseconds on a clock that all processes of this machine share.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)

@@ -1,7 +1,7 @@
-//! Processes that fight over one session: one writes, is killed or stopped, and another takes over.
+//! Lets processes compete for one session: one writes, is killed or stopped, and another takes over.
 //!
-//! Owns the referee. Every writer says what it wrote; the journal must hold exactly that, in one order, and the epochs
-//! in it must never go back. A dead owner must be replaced within a second.
+//! Every writer reports what it wrote; the journal must contain exactly that, in one order, and its epochs
+//! must never decrease. A dead writer must be replaced within a second.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -15,13 +15,13 @@ use lariat_core::store::{Append, StoreError};
 use lariat_core::time::{Minter, Stamp, Timestamp};
 use lariat_testkit::Seeded;
 
-use super::open::{Folder, Kind};
+use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
-/// A dead owner must be replaced within this time.
+/// Maximum time until a dead writer is replaced.
 const REPLACED: Duration = Duration::from_secs(1);
 
-/// One writer: claims, writes until it is fenced off or dies, and claims again.
+/// One writer: claims the session, writes until it is fenced off or dies, and claims again.
 pub(crate) fn writer(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or_default())?;
     let place = option(options, "--place").ok_or("--place is missing")?.to_owned();
@@ -58,14 +58,14 @@ async fn write(kind: Kind, place: &str, who: u64, early: bool) -> Result<bool, S
             };
             let events = [Arc::new(event)];
             let id = events.first().map(|event| event.id.to_string()).unwrap_or_default();
-            let told = format!("ack {head} {id}");
+            let reported = format!("ack {head} {id}");
             if early {
-                say(&told);
+                say(&reported);
             }
             match store.append(Append::new(&session_id, epoch, head, &events)).await {
                 Ok(_) => {
                     if !early {
-                        say(&told);
+                        say(&reported);
                     }
                     head += 1;
                 }
@@ -80,13 +80,13 @@ async fn write(kind: Kind, place: &str, who: u64, early: bool) -> Result<bool, S
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
-        // Nobody listens any more.
+        // The referee has closed the pipe.
         std::process::exit(0);
     }
 }
 
-/// A writer as the referee sees it.
-struct Seat {
+/// A writer process, from the referee's point of view.
+struct WriterProcess {
     child: Child,
     said: Arc<std::sync::Mutex<Vec<String>>>,
 }
@@ -97,7 +97,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let writers = number(options, "--writers", 4)?.clamp(2, 16);
     let seed = number(options, "--seed", 1)?;
     let mistake = options.contains(&"--planted").then_some("acknowledges-early");
-    let folder = Folder::new()?;
+    let folder = TempDirectory::new()?;
     let started = Instant::now();
     let mut dice = Seeded::new(seed).fork("writers");
     let acks = Arc::new(AtomicU64::new(0));
@@ -109,12 +109,12 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let (mut slowest, mut wrong, mut replaced) = (Duration::ZERO, Vec::new(), Vec::new());
     let (mut kills, mut stops) = (0_u64, 0_u64);
     for round in 0..rounds {
-        wait_for_ack(&acks, REPLACED * 5).ok_or("nobody writes")?;
+        wait_for_ack(&acks, REPLACED * 5).ok_or("no process writes")?;
         let at = owner.load(Ordering::SeqCst);
         let at = if at < writers && dice.below(4) > 0 { at } else { dice.below(writers) };
         let Some(seat_of) = usize::try_from(at).ok().and_then(|at| seats.get_mut(at)) else { continue };
         if dice.below(5) == 0 {
-            // Stopped and let go on: it must not write as if nothing had happened meanwhile.
+            // After it was stopped and continued, it must not write as if nothing had happened.
             let pid = seat_of.child.id().to_string();
             let _ = Command::new("kill").args(["-STOP", &pid]).status();
             std::thread::sleep(Duration::from_millis(dice.below(10)));
@@ -132,7 +132,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
         replaced.push(std::mem::replace(seat_of, fresh));
         match wait_for_ack(&acks, REPLACED * 5) {
             Some(()) => slowest = slowest.max(begun.elapsed()),
-            None => wrong.push(format!("round {round}: nobody writes after a kill, --seed {seed}")),
+            None => wrong.push(format!("round {round}: no process writes after a kill, --seed {seed}")),
         }
         if begun.elapsed() > REPLACED {
             wrong.push(format!("round {round}: replaced after {:?}, --seed {seed}", begun.elapsed()));
@@ -160,18 +160,18 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
         slowest.as_millis(),
         started.elapsed().as_secs_f64()
     );
-    // With a planted mistake, what must not happen is that nobody notices.
+    // With a planted mistake, the proof must find a fault.
     Ok(wrong.is_empty() == mistake.is_none())
 }
 
 fn seat(
     (kind, mistake): (Kind, Option<&str>),
-    folder: &Folder,
+    folder: &TempDirectory,
     at: u64,
     who: u64,
     acks: &Arc<AtomicU64>,
     owner: &Arc<AtomicU64>,
-) -> Result<Seat, String> {
+) -> Result<WriterProcess, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut child = Command::new(own)
         .args(["writer", "--store", kind.name(), "--place", &folder.text(), "--who", &who.to_string()])
@@ -193,7 +193,7 @@ fn seat(
             lock(&heard).push(line);
         }
     });
-    Ok(Seat { child, said })
+    Ok(WriterProcess { child, said })
 }
 
 fn wait_for_ack(acks: &AtomicU64, most: Duration) -> Option<()> {
@@ -207,7 +207,7 @@ fn wait_for_ack(acks: &AtomicU64, most: Duration) -> Option<()> {
     Some(())
 }
 
-/// The journal holds everything that was acknowledged, and the epochs in it never go back.
+/// Checks that the journal has everything that was acknowledged, and that its epochs never decrease.
 async fn judge(kind: Kind, place: &str, lines: &[String]) -> Result<u64, String> {
     let store = kind.open(place).await?;
     let session_id = SessionId::from("s");

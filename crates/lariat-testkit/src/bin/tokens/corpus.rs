@@ -1,7 +1,7 @@
-//! Texts of nine kinds, made from templates and a seed: code in five languages, prose, JSON, Chinese, Japanese and
-//! Korean, and a mixture.
+//! Generates texts of nine kinds from templates and a seed: code in five languages, prose, JSON, Chinese,
+//! Japanese and Korean, and a mixture.
 //!
-//! Owns the words and the templates. The same seed makes the same texts.
+//! The same seed generates the same texts.
 
 use lariat_testkit::Seeded;
 
@@ -60,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// A text of about so many bytes.
+    /// A text of about this many bytes.
     pub(crate) fn text(self, bytes: usize, random: &mut Seeded) -> String {
         let mut text = String::with_capacity(bytes + 1_024);
         while text.len() < bytes {
@@ -78,7 +78,7 @@ impl Kind {
     }
 }
 
-/// Replaces each `⟨kind⟩` by words.
+/// Replaces each `⟨kind⟩` by random words.
 fn fill(template: &str, random: &mut Seeded, text: &mut String) {
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('⟨') {

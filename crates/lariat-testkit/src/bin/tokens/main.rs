@@ -1,8 +1,8 @@
-//! How well the size of the next request is predicted. Called by `cargo xtask tokens`.
+//! Measures how well the size of the next request is predicted. Called by `cargo xtask tokens`.
 //!
-//! Owns the table. A whole agent talks to a scripted server over HTTP; the server counts with tokenizers that are not
-//! the one of the estimate. From the fourth request on, what was predicted before a call may differ from what the
-//! service reported for it by 5 % at most: for every kind of text, every tokenizer, both counters.
+//! A whole agent talks to a scripted server over HTTP; the server counts with tokenizers that differ from the
+//! one of the estimate. From the fourth request on, the prediction may differ from what the server reports by
+//! at most 5 %: for every kind of text, every tokenizer, both counters.
 
 mod corpus;
 mod service;
@@ -27,23 +27,23 @@ use lariat_runtime::Agent;
 use lariat_testkit::Seeded;
 use lariat_testkit::server::{Server, Wire};
 use serde_json::{Value, json};
-use service::Counting;
+use service::ProviderTokenizer;
 
 const SEED: u64 = 7;
 const SYSTEM: &str = "You read what the tool gives you and say what you think of it.";
-/// Requests of a conversation, and bytes of all its texts: together some 300 KB.
+/// Requests per conversation, and bytes of all its texts: together about 300 KB.
 const TURNS: usize = 12;
 const BYTES: usize = 34_000;
-/// Requests after which the prediction must be good, and how good.
+/// Number of requests before the prediction must be good, and the limit.
 const LEARNING: usize = 3;
 const GOAL_PERCENT: f64 = 5.0;
 
-const SERVICES: [Counting; 2] = [
-    Counting { name: "cl100k", tokenizer: bpe_openai::cl100k_base },
-    Counting { name: "voyage3", tokenizer: bpe_openai::voyage3_base },
+const SERVICES: [ProviderTokenizer; 2] = [
+    ProviderTokenizer { name: "cl100k", tokenizer: bpe_openai::cl100k_base },
+    ProviderTokenizer { name: "voyage3", tokenizer: bpe_openai::voyage3_base },
 ];
 
-/// Counts for the estimate.
+/// The token counter of the estimate.
 #[derive(Clone, Copy)]
 enum Estimate {
     Tokenizer,
@@ -68,11 +68,11 @@ impl Estimate {
     }
 }
 
-/// Hands a counter to a builder.
+/// Passes a shared counter to a builder.
 #[derive(Debug)]
-struct Shared(Arc<dyn TokenCounter>);
+struct SharedCounter(Arc<dyn TokenCounter>);
 
-impl TokenCounter for Shared {
+impl TokenCounter for SharedCounter {
     fn count(&self, text: &str) -> u64 {
         self.0.count(text)
     }
@@ -98,12 +98,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints a row for each kind, service and counter; false when a goal is missed.
+/// Prints one row per kind, server and counter. Returns false if a goal is missed.
 fn table(kinds: &[Kind]) -> Result<bool, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     println!(
-        "predicted before the call against reported after it, in percent of what was reported; seed {SEED}"
+        "prediction before the request compared with the report after it, in percent of the report; seed {SEED}"
     );
     println!(
         "{:<12} {:<9} {:<9} {:>7} {:>7} {:>7} {:>9} {:>9}",
@@ -142,11 +142,15 @@ fn error(predicted: u64, real: u64) -> f64 {
     predicted.abs_diff(real) as f64 * 100.0 / real.max(1) as f64
 }
 
-/// A conversation: what was predicted for each request, and what the service reported.
-async fn talk(kind: Kind, counting: Counting, estimate: Estimate) -> Result<Vec<(u64, u64)>, String> {
+/// Runs a conversation. Returns the prediction for each request and what the server reported.
+async fn talk(
+    kind: Kind,
+    counting: ProviderTokenizer,
+    estimate: Estimate,
+) -> Result<Vec<(u64, u64)>, String> {
     let mut random = Seeded::new(SEED).fork(kind.name());
     let part = BYTES / TURNS;
-    // The model says a fifth of it, the tool the rest.
+    // The model produces a fifth of the text, the tool the rest.
     let replies = (0..TURNS).map(|_| kind.text(part / 5, &mut random)).collect();
     let parts = (0..TURNS).map(|_| kind.text(part * 4 / 5, &mut random)).collect();
     let prompt = kind.text(part, &mut random);
@@ -158,7 +162,7 @@ async fn talk(kind: Kind, counting: Counting, estimate: Estimate) -> Result<Vec<
     model.api_key = ApiKey::new("sk-test-key");
     let messages: Arc<Mutex<Vec<SharedMessage>>> = Arc::default();
     let heard = Arc::clone(&messages);
-    let reading = Reading { parts };
+    let reading = ReadingTool { parts };
     let mut config = RunConfig::default();
     config.context = Some(ContextConfig::with_window(200_000));
     config.counter = estimate.counter();
@@ -171,7 +175,7 @@ async fn talk(kind: Kind, counting: Counting, estimate: Estimate) -> Result<Vec<
         .model_config(model)
         .system_prompt(SYSTEM)
         .context(config.context.clone())
-        .token_counter(Shared(estimate.counter()))
+        .token_counter(SharedCounter(estimate.counter()))
         .tool(reading)
         .permission_policy(AllowAll)
         .repetition(None)
@@ -193,7 +197,7 @@ async fn talk(kind: Kind, counting: Counting, estimate: Estimate) -> Result<Vec<
     Ok(predictions(&config, &messages))
 }
 
-/// Folds the journaled messages as the machine does.
+/// Folds the journaled messages like the machine does.
 fn predictions(config: &RunConfig, messages: &[SharedMessage]) -> Vec<(u64, u64)> {
     let Some(mut tracker) = config.tracker() else { return Vec::new() };
     let mut calls = Vec::new();
@@ -206,12 +210,12 @@ fn predictions(config: &RunConfig, messages: &[SharedMessage]) -> Vec<(u64, u64)
     calls
 }
 
-/// Gives one part of the text after the other.
-struct Reading {
+/// A tool that returns one part of the text after another.
+struct ReadingTool {
     parts: Vec<String>,
 }
 
-impl AgentTool for Reading {
+impl AgentTool for ReadingTool {
     fn name(&self) -> &str {
         "read"
     }
@@ -244,12 +248,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prediction_is_good_after_three_turns_for_code_and_for_cjk() {
+    fn predicts_code_and_cjk_well_after_three_turns() {
         assert!(table(&[Kind::Go, Kind::Cjk]).unwrap());
     }
 
     #[test]
-    fn the_texts_are_the_same_every_time_and_together_some_300_kb() {
+    fn texts_are_reproducible_and_about_300_kb_in_total() {
         let all = || Kind::ALL.map(|kind| kind.text(BYTES, &mut Seeded::new(SEED).fork(kind.name())));
         assert_eq!(all(), all());
         let bytes: usize = all().iter().map(String::len).sum();

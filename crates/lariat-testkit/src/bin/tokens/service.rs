@@ -1,7 +1,7 @@
-//! The service: a scripted server that counts requests with a tokenizer of its own, and what it is asked.
+//! The scripted server, which counts the tokens of requests with its own tokenizer.
 //!
-//! It counts what Anthropic's API would: system prompt, tools, every block, some framing, and a preamble that nobody
-//! sees. Its model calls the tool until the script is through.
+//! It counts what Anthropic's API would: system prompt, tools, every block, some framing, and a hidden
+//! preamble. Its model calls the tool until the end of the script.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,18 +9,18 @@ use bpe_openai::Tokenizer;
 use lariat_testkit::server::{Answer, Request, Script, Turn, TurnUsage};
 use serde_json::{Value, json};
 
-/// Tokens of framing for each message and each block, and those the service adds to every request with tools.
+/// Tokens of framing for each message and each block, and the tokens added to every request with tools.
 const FRAMING: u64 = 3;
 const PREAMBLE: u64 = 346;
 
-/// A tokenizer that stands for a service's own.
+/// A tokenizer that stands in for that of a provider.
 #[derive(Clone, Copy)]
-pub(crate) struct Counting {
+pub(crate) struct ProviderTokenizer {
     pub(crate) name: &'static str,
     pub(crate) tokenizer: fn() -> &'static Tokenizer,
 }
 
-impl Counting {
+impl ProviderTokenizer {
     fn text(self, text: &str) -> u64 {
         (self.tokenizer)().count(text) as u64
     }
@@ -30,7 +30,8 @@ impl Counting {
         PREAMBLE + part("system") + part("tools") + part("messages")
     }
 
-    /// All texts of a part; the names of fields are not sent to a model, but tools and arguments are, as JSON.
+    /// Counts all texts of a value. Field names are not sent to a model, but tools and arguments are, as
+    /// JSON.
     fn value(self, value: &Value) -> u64 {
         match value {
             Value::String(text) => self.text(text),
@@ -48,8 +49,8 @@ impl Counting {
     }
 }
 
-/// What the model says in each turn; after the last it stops.
-pub(crate) fn script(counting: Counting, replies: Vec<String>) -> Script {
+/// The model's reply in each turn; after the last one it stops.
+pub(crate) fn script(counting: ProviderTokenizer, replies: Vec<String>) -> Script {
     let next = AtomicUsize::new(0);
     Script::answer(move |request: &Request| -> Answer {
         let at = next.fetch_add(1, Ordering::Relaxed);
@@ -60,7 +61,7 @@ pub(crate) fn script(counting: Counting, replies: Vec<String>) -> Script {
             + counting.text(&arguments.to_string())
             + counting.text("read")
             + 2 * FRAMING;
-        // As from a cache that holds all but the newest part.
+        // As if a cache contained everything except the newest part.
         let fresh = input / 10;
         let usage =
             TurnUsage { input: fresh, output, cache_read: input - fresh, cache_write: 0, reasoning: 0 };

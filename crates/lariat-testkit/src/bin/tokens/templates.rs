@@ -1,5 +1,5 @@
-//! Words and templates of the texts. `⟨n⟩` is a noun, `⟨v⟩` a verb, `⟨s⟩` a name in snake case, `⟨c⟩` in camel case,
-//! `⟨P⟩` of a type; the others are in `corpus::word`.
+//! Words and templates of the texts. `⟨n⟩` is a noun, `⟨v⟩` a verb, `⟨s⟩` a name in snake case, `⟨c⟩` in
+//! camel case, `⟨P⟩` the name of a type; the others are in `corpus::word`.
 
 pub(crate) const NOUNS: &str = "account address answer batch branch buffer cache chapter child column connection \
     context counter customer deadline directory document editor element engine entry error event field file folder \

@@ -1,14 +1,14 @@
-//! The proof that going back is exact. Called by `cargo xtask undo`.
+//! Proves that undo restores workspaces exactly. Called by `cargo xtask undo`.
 //!
-//! Owns the command line and the verdict. `sequence` runs random calls and compares; `deeds` chooses them; `world` is
-//! where they happen; `speed` measures looks at large workspaces.
+//! `sequence` runs random tool calls and compares the results; `actions` chooses the calls; `world` has the
+//! workspace; `speed` measures scans of large workspaces.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the clock, and looks at files from outside"
 )]
 #![expect(clippy::indexing_slicing, reason = "tables of the proof's own")]
 
-mod deeds;
+mod actions;
 mod sequence;
 mod speed;
 mod world;
@@ -18,13 +18,13 @@ use std::time::Instant;
 
 use lariat_host::undo::Undo;
 use lariat_testkit::proof::ended;
-use sequence::{Open, Tally};
+use sequence::{OpenUndo, Tally};
 use world::World;
 
 const USAGE: &str = "\
-usage: undo [--sequences N] [--seed N]   N random sequences (1,000) from a seed (1), each rewound to random points
-       undo --speed                      a look at 1,000, 10,000 and 100,000 files without changes
-       undo --planted                    every mistake made on purpose must be noticed (built with the feature `planted`)";
+usage: undo [--sequences N] [--seed N]   run N random sequences, each rewound to random points [default: 1000, seed 1]
+       undo --speed                      measure scans of 1,000, 10,000 and 100,000 unchanged files
+       undo --planted                    check that every planted mistake is noticed (needs the feature `planted`)";
 
 /// Sequences of a full proof.
 const SEQUENCES: u64 = 1_000;
@@ -47,8 +47,13 @@ fn main() -> ExitCode {
     ended(ran, USAGE)
 }
 
-/// Runs sequences until one fails; its seed and what is wrong.
-fn sequences(count: u64, first: u64, open: Open, tally: &mut Tally) -> Result<Option<(u64, String)>, String> {
+/// Runs sequences until one fails. Returns its seed and the fault.
+fn sequences(
+    count: u64,
+    first: u64,
+    open: OpenUndo,
+    tally: &mut Tally,
+) -> Result<Option<(u64, String)>, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(world::text)?;
     let template = World::template()?;
@@ -74,8 +79,8 @@ fn prove(count: u64, seed: u64) -> Result<bool, String> {
         tally.largest
     );
     match failed {
-        None => println!("every way back was exact"),
-        Some((seed, ref fault)) => println!("FAILED, replay with --seed {seed}: {fault}"),
+        None => println!("every undo was exact"),
+        Some((seed, ref fault)) => println!("FAILED, reproduce with --seed {seed}: {fault}"),
     }
     Ok(failed.is_none())
 }
@@ -89,8 +94,8 @@ fn planted() -> Result<bool, String> {
 fn planted() -> Result<bool, String> {
     use lariat_host::undo::Flaw;
 
-    // Plain functions, because sequences know nothing of mistakes.
-    let flaws: [(Flaw, Open); 5] = [
+    // Plain functions, because sequences do not know about planted mistakes.
+    let flaws: [(Flaw, OpenUndo); 5] = [
         (Flaw::ForgetsDeleted, |w, s, l| Undo::open_flawed(w, s, l, Flaw::ForgetsDeleted)),
         (Flaw::ForgetsModes, |w, s, l| Undo::open_flawed(w, s, l, Flaw::ForgetsModes)),
         (Flaw::TrustsSizeAndTime, |w, s, l| Undo::open_flawed(w, s, l, Flaw::TrustsSizeAndTime)),

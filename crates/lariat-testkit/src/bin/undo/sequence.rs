@@ -1,8 +1,10 @@
-//! One sequence: calls and what the user does in between, then rewinds, each compared with the plain copy of its point.
+//! One sequence: tool calls and changes by the user in between, then rewinds, each compared with a plain copy
+//! of its point.
 //!
-//! Owns the rule that is proven. Everything is as in the copy, but what the user touched after the point: that stays as it
-//! is, and is told. A call that names its files looks at nothing else, so what the user did between it and the next look at
-//! everything may count as done before: then the user's version comes back.
+//! The rule: after a rewind everything equals the copy, except what the user changed after the point; that is
+//! kept and reported. A tool call that names its files scans nothing else, so a change that the user made
+//! between it and the next full scan may be attributed to the time before: then the user's version is
+//! restored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,13 +19,13 @@ use lariat_testkit::Seeded;
 use lariat_tools::{Commands, Workbench};
 use serde_json::json;
 
-use crate::deeds;
-use crate::world::{Copy, Thing, World, text};
+use crate::actions;
+use crate::world::{PathState, Snapshot, World, text};
 
-/// How an undo store is opened: as it is, or with a mistake.
-pub(crate) type Open = fn(&Workspace, &Path, UndoLimits) -> Result<Undo, UndoError>;
+/// Opens an undo store, with a planted mistake if there is one.
+pub(crate) type OpenUndo = fn(&Workspace, &Path, UndoLimits) -> Result<Undo, UndoError>;
 
-/// What sequences came to.
+/// Totals of all sequences.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) sequences: u64,
@@ -39,38 +41,38 @@ pub(crate) struct Tally {
     pub(crate) largest: u64,
 }
 
-/// A point that can be gone back to.
+/// A point to rewind to.
 struct Point {
     call: String,
-    copy: Copy,
-    /// Whether everything was looked at, then or since.
+    copy: Snapshot,
+    /// Whether a full scan happened at the point or later.
     looked: bool,
-    /// What the user touched after that, and how many looks had been before.
+    /// What the user changed after that, with the number of scans before the change.
     since: BTreeMap<PathBuf, u64>,
-    /// What the user touched before that, or took back before anybody looked, and what was left there.
-    doubt: BTreeMap<PathBuf, Vec<Option<Thing>>>,
+    /// What the user changed before that, or reverted before the next scan, and the versions left there.
+    doubt: BTreeMap<PathBuf, Vec<Option<PathState>>>,
 }
 
 struct Run<'a> {
     world: &'a World,
-    open: Open,
+    open: OpenUndo,
     limits: UndoLimits,
     undo: Undo,
     tools: Vec<Arc<dyn AgentTool>>,
     points: Vec<Point>,
-    /// Looks at everything.
+    /// Number of full scans.
     looks: u64,
-    /// What the user touched since the last of them, and what was there before.
-    touched: Copied,
+    /// What the user changed since the last full scan, with the state before.
+    touched: PreviousStates,
 }
 
-type Copied = BTreeMap<PathBuf, Option<Thing>>;
+type PreviousStates = BTreeMap<PathBuf, Option<PathState>>;
 
-/// Bytes of a store that must drop old checkpoints.
+/// Size limit of a store that must drop old checkpoints.
 const SMALL: u64 = 24_000;
 
-/// Runs a sequence.
-pub(crate) async fn run(template: &Path, seed: u64, open: Open, tally: &mut Tally) -> Result<(), String> {
+/// Runs one sequence.
+pub(crate) async fn run(template: &Path, seed: u64, open: OpenUndo, tally: &mut Tally) -> Result<(), String> {
     let mut random = Seeded::new(seed);
     let world = World::new(template, &seed.to_string())?;
     let small = seed % 8 == 7;
@@ -84,7 +86,7 @@ pub(crate) async fn run(template: &Path, seed: u64, open: Open, tally: &mut Tall
         tools,
         points: Vec::new(),
         looks: 0,
-        touched: Copied::new(),
+        touched: PreviousStates::new(),
     };
     for number in 0..5 + random.below(10) {
         if random.chance(30) {
@@ -114,7 +116,11 @@ pub(crate) async fn run(template: &Path, seed: u64, open: Open, tally: &mut Tall
     Ok(())
 }
 
-fn start(world: &World, open: Open, limits: UndoLimits) -> Result<(Undo, Vec<Arc<dyn AgentTool>>), String> {
+fn start(
+    world: &World,
+    open: OpenUndo,
+    limits: UndoLimits,
+) -> Result<(Undo, Vec<Arc<dyn AgentTool>>), String> {
     let workspace = Workspace::open(world.workspace()).map_err(text)?.with_sync(Sync::Fast);
     let undo = open(&workspace, &world.store(), limits).map_err(text)?;
     let bench = Workbench::new(workspace).with_commands(Commands::Unconfined).with_undo(undo.clone());
@@ -133,7 +139,7 @@ impl Run<'_> {
 
     fn user(&mut self, random: &mut Seeded) -> Result<(), String> {
         let before = self.world.copy()?;
-        deeds::user(random, self.world);
+        actions::user(random, self.world);
         let after = self.world.copy()?;
         let touched: BTreeSet<_> =
             paths(&[&before, &after]).filter(|path| before.get(path) != after.get(path)).collect();
@@ -152,7 +158,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Everything is about to be looked at. What the user did and took back was never seen.
+    /// Records that a full scan is about to happen. Changes that the user already reverted were never
+    /// visible.
     fn look(&mut self) -> Result<(), String> {
         let now = self.world.copy()?;
         for (path, before) in std::mem::take(&mut self.touched) {
@@ -172,18 +179,18 @@ impl Run<'_> {
     }
 
     async fn call(&mut self, random: &mut Seeded, number: u64) -> Result<(), String> {
-        let deed = deeds::call(random, self.world);
-        if let Some(path) = deed.reads {
+        let action = actions::call(random, self.world);
+        if let Some(path) = action.reads {
             let _ = self.execute("read_file", json!({ "path": path }), "read").await;
         }
-        if deed.tool == "bash" {
+        if action.tool == "bash" {
             self.look()?;
         }
         let call = format!("call-{number}");
         let copy = self.world.copy()?;
-        // Many fail, and may have changed something before.
-        let looked = deed.tool == "bash";
-        let _ = self.execute(deed.tool, deed.arguments, &call).await;
+        // Many tool calls fail, and may have changed something before.
+        let looked = action.tool == "bash";
+        let _ = self.execute(action.tool, action.arguments, &call).await;
         self.points.push(Point { call, copy, looked, since: BTreeMap::new(), doubt: BTreeMap::new() });
         Ok(())
     }
@@ -195,7 +202,7 @@ impl Run<'_> {
         tool.execute(arguments, context).await.map(drop).map_err(text)
     }
 
-    /// Goes back to a random point, and perhaps forth again.
+    /// Rewinds to a random point, and sometimes undoes the rewind.
     fn rewind(&mut self, random: &mut Seeded, tally: &mut Tally) -> Result<(), String> {
         self.look()?;
         let Some(point) = self.points.get(random.index(self.points.len())) else { return Ok(()) };
@@ -203,7 +210,7 @@ impl Run<'_> {
         let now = self.world.copy()?;
         let preview = match self.undo.preview(&point.call) {
             Ok(preview) => preview,
-            // A small store forgets; a call that was refused before it began was never known.
+            // A small store drops checkpoints, and a call that was refused early has none.
             Err(UndoError::Unknown(_)) => {
                 tally.forgotten += 1;
                 return Ok(());
@@ -222,7 +229,8 @@ impl Run<'_> {
         let lost = told(&mut rewound.not_restorable.iter());
         let whole = self.limits.total != SMALL;
         let fault = |what: &str, path: &Path| {
-            let show = |copy: &Copy| format!("{:?}", copy.get(path)).chars().take(160).collect::<String>();
+            let show =
+                |copy: &Snapshot| format!("{:?}", copy.get(path)).chars().take(160).collect::<String>();
             Err(format!(
                 "back to {} ({mode:?}): {what}: {}\n    then  {}\n    now   {}\n    after {}",
                 point.call,
@@ -237,11 +245,11 @@ impl Run<'_> {
             tally.paths += 1;
             let (then, now, after) = (point.copy.get(&path), now.get(&path), after.get(&path));
             if mode == Conflicts::Keep && point.since.contains_key(&path) && now != then && after != now {
-                return fault("the user's is gone", &path);
+                return fault("the user's version is gone", &path);
             }
             if kept.contains(&path) || lost.contains(&path) {
                 if after != now {
-                    return fault("told to be kept, but changed", &path);
+                    return fault("reported as kept, but changed", &path);
                 }
                 if lost.contains(&path) && whole {
                     return fault("not restorable", &path);
@@ -255,12 +263,12 @@ impl Run<'_> {
             let users =
                 point.doubt.get(&path).is_some_and(|left| left.iter().any(|left| left.as_ref() == after));
             if after != then && !users {
-                return fault("not as it was", &path);
+                return fault("not restored", &path);
             }
             tally.restored += u64::from(now != then);
         }
         if self.world.at("ignored").exists() && !self.world.at("ignored").is_dir() {
-            return Err("what git ignores was touched".to_owned());
+            return Err("a file that git ignores was changed".to_owned());
         }
         tally.rewinds += 1;
         tally.conflicts += kept.len() as u64;
@@ -269,7 +277,7 @@ impl Run<'_> {
         if whole && random.chance(50) {
             let preview = self.undo.preview(&forth.call).map_err(text)?;
             if let Some(item) = preview.conflicts().next() {
-                return Err(format!("conflict where nobody changed anything: {}", item.path));
+                return Err(format!("conflict without a change by the user: {}", item.path));
             }
             self.undo.rewind(&preview, Conflicts::Keep).map_err(text)?;
             let again = self.world.copy()?;
@@ -285,12 +293,12 @@ impl Run<'_> {
     }
 }
 
-/// Whether a path, something above it or something in it is among those.
+/// Whether a path, one above it or one below it is in the set.
 fn is_near(path: &Path, those: &BTreeSet<PathBuf>) -> bool {
     those.iter().any(|that| path.starts_with(that) || that.starts_with(path))
 }
 
-/// Every path of some copies, once.
-fn paths(copies: &[&Copy]) -> impl Iterator<Item = PathBuf> + use<> {
+/// Every path of these copies, once.
+fn paths(copies: &[&Snapshot]) -> impl Iterator<Item = PathBuf> + use<> {
     copies.iter().flat_map(|copy| copy.keys().cloned()).collect::<BTreeSet<_>>().into_iter()
 }

@@ -1,4 +1,4 @@
-//! How long looks at large workspaces take.
+//! Measures scans of large workspaces.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -8,10 +8,11 @@ use lariat_host::undo::{Undo, UndoLimits};
 
 use crate::world::text;
 
-/// Looks of which the median is shown.
+/// Number of scans to take the median of.
 const LOOKS: usize = 7;
 
-/// Prints, for three sizes, what opening, a checkpoint without changes and one of a single path take.
+/// Prints, for three sizes, the time of opening, of a checkpoint without changes and of a checkpoint of one
+/// path.
 pub(crate) fn run() -> Result<(), String> {
     for files in [1_000_usize, 10_000, 100_000] {
         let base = std::env::temp_dir().join(format!("lariat-undo-speed-{}", std::process::id()));
@@ -37,7 +38,7 @@ pub(crate) fn run() -> Result<(), String> {
         let reopened = begun.elapsed();
         drop(undo);
         println!(
-            "{files} files: first look {:.1} ms ({kept} bytes kept), reopened {:.1} ms, checkpoint without changes {:.2} ms, of one path {:.3} ms",
+            "{files} files: first scan {:.1} ms ({kept} bytes kept), reopened {:.1} ms, checkpoint without changes {:.2} ms, of one path {:.3} ms",
             opened.as_secs_f64() * 1e3,
             reopened.as_secs_f64() * 1e3,
             whole.as_secs_f64() * 1e3,
@@ -49,7 +50,7 @@ pub(crate) fn run() -> Result<(), String> {
 }
 
 fn median(mut work: impl FnMut() -> Result<(), String>) -> Result<Duration, String> {
-    // The first look reads files that were written a moment before the one that found them.
+    // Warm up: the first scan reads files again that are too recent to trust their times.
     work()?;
     let mut times = Vec::new();
     for _ in 0..LOOKS {

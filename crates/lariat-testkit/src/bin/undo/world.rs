@@ -1,7 +1,8 @@
-//! The ground of a sequence: a workspace with a git repository, its undo store, and plain copies to compare with.
+//! The fixture of a sequence: a workspace with a git repository, its undo store, and plain copies to compare
+//! with.
 //!
-//! Owns what a copy is: every path with its kind, mode and bytes, read by plain means. `.git` and the directory that git
-//! ignores are left out, as undo leaves them out.
+//! A copy has every path with its kind, mode and bytes. Like undo itself, it omits `.git` and the directory
+//! that git ignores.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,23 +10,23 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a path is.
+/// Kind and content of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Thing {
+pub(crate) enum PathState {
     Folder(u32),
     File(u32, Vec<u8>),
     Link(PathBuf),
 }
 
 /// A plain copy of a workspace.
-pub(crate) type Copy = BTreeMap<PathBuf, Thing>;
+pub(crate) type Snapshot = BTreeMap<PathBuf, PathState>;
 
-/// The folders of a sequence. Dropping it removes them.
+/// The directories of a sequence, removed on drop.
 pub(crate) struct World {
     base: PathBuf,
 }
 
-/// What every sequence begins with.
+/// Script that creates the initial workspace.
 const BEGINNING: &str = r#"
 set -e
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
@@ -51,7 +52,7 @@ mkdir -p empty/inner
 "#;
 
 impl World {
-    /// A copy of the template.
+    /// Copies the template.
     pub(crate) fn new(template: &Path, name: &str) -> Result<Self, String> {
         let base = std::env::temp_dir().join(format!("lariat-undo-{}-{name}", std::process::id()));
         let world = Self { base };
@@ -61,7 +62,7 @@ impl World {
         Ok(world)
     }
 
-    /// The workspace that every sequence begins with.
+    /// The initial workspace of every sequence.
     pub(crate) fn template() -> Result<Self, String> {
         let base = std::env::temp_dir().join(format!("lariat-undo-{}-template", std::process::id()));
         let world = Self { base };
@@ -83,7 +84,7 @@ impl World {
         self.workspace().join(path)
     }
 
-    /// Bytes of the undo store's files.
+    /// Size of the undo store's files in bytes.
     pub(crate) fn disk_use(&self) -> u64 {
         let mut ahead = vec![self.store()];
         let mut bytes = 0;
@@ -99,10 +100,10 @@ impl World {
         bytes
     }
 
-    /// A plain copy of what is there.
-    pub(crate) fn copy(&self) -> Result<Copy, String> {
+    /// Makes a plain copy of the workspace.
+    pub(crate) fn copy(&self) -> Result<Snapshot, String> {
         let root = self.workspace();
-        let mut copy = Copy::new();
+        let mut copy = Snapshot::new();
         let mut ahead = vec![root.clone()];
         while let Some(folder) = ahead.pop() {
             for entry in fs::read_dir(&folder).map_err(text)? {
@@ -115,11 +116,11 @@ impl World {
                 let mode = data.permissions().mode() & 0o7777;
                 let thing = if data.is_dir() {
                     ahead.push(path);
-                    Thing::Folder(mode)
+                    PathState::Folder(mode)
                 } else if data.is_symlink() {
-                    Thing::Link(fs::read_link(&path).map_err(text)?)
+                    PathState::Link(fs::read_link(&path).map_err(text)?)
                 } else {
-                    Thing::File(mode, fs::read(&path).map_err(text)?)
+                    PathState::File(mode, fs::read(&path).map_err(text)?)
                 };
                 copy.insert(relative, thing);
             }
@@ -128,7 +129,7 @@ impl World {
     }
 
     fn clear(&self) {
-        // Directories that may not be written keep what is in them.
+        // Files in read-only directories could not be removed.
         let _ = Command::new("chmod").arg("-R").arg("u+rwX").arg(&self.base).output();
         let _ = fs::remove_dir_all(&self.base);
     }

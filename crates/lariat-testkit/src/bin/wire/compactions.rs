@@ -1,4 +1,5 @@
-//! Random conversations, compacted in every way, before every protocol's validator.
+//! Compacts random conversations with every strategy, and checks the requests with every protocol's
+//! validator.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -6,13 +7,13 @@ use std::time::Instant;
 use lariat_testkit::server::Wire;
 use lariat_testkit::wire::compactions::{Compactions, Mistake, Strategy, Tally};
 
-/// Seeds that one thread takes at a time.
+/// Seeds per thread and batch.
 const BATCH: u64 = 100;
-/// Problems that are told in full; of the others only their number.
+/// Problems printed in full; the others are only counted.
 const TOLD: usize = 10;
 /// Seeds between two lines of progress.
 const PROGRESS: u64 = 10_000;
-/// Seeds in which a mistake must be noticed.
+/// Number of seeds within which a planted mistake must be noticed.
 const NOTICED_WITHIN: u64 = 500;
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
@@ -48,11 +49,11 @@ fn check(compactions: &Compactions, start: u64, count: u64) -> bool {
     });
     let (checked, total, wrong) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!(
-        "{checked} conversations of {} messages × {} strategies: {} laid ({} on what was compacted before), {} refused for want of room, {} requests of {} protocols, \
+        "{checked} conversations of {} messages × {} strategies: {} compacted ({} of them again), {} rejected because nothing fits, {} requests of {} protocols, \
          {} messages recalled, {wrong} wrong, {:.1} s",
         total.messages,
         Strategy::ALL.len(),
-        total.laid,
+        total.applied,
         total.again,
         total.refused,
         total.requests,
@@ -60,10 +61,10 @@ fn check(compactions: &Compactions, start: u64, count: u64) -> bool {
         total.recalled,
         started.elapsed().as_secs_f64()
     );
-    wrong == 0 && total.laid > 0
+    wrong == 0 && total.applied > 0
 }
 
-/// Whether every mistake is noticed.
+/// Checks that every planted mistake is noticed.
 fn notices(compactions: &Compactions) -> bool {
     let noticed = |mistake: Mistake| {
         let at = (0..NOTICED_WITHIN).find(|seed| !compactions.check(*seed, Some(mistake)).1.is_empty());

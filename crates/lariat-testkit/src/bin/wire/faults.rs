@@ -1,14 +1,14 @@
-//! The fault matrix: every fault at every position in every protocol, as a table.
+//! The fault matrix: every fault at every position in every protocol, printed as a table.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lariat_testkit::server::Wire;
-use lariat_testkit::wire::faults::{Fault, Group, Outcome, Passed, Position, faults, play};
+use lariat_testkit::wire::faults::{CellResult, Fault, Group, Outcome, Position, faults, play};
 
-/// Cells that went wrong which are told in full; of the others only their number.
+/// Wrong cells printed in full; the others are only counted.
 const TOLD: usize = 20;
-/// What a full run must reach.
+/// Minimum number of faults in a full run.
 const FULL_RUN: usize = 60;
 
 type Cell = (&'static Fault, Wire, Position);
@@ -27,7 +27,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let chosen: Vec<&Fault> =
         faults().filter(|fault| name.is_none_or(|name| fault.name.contains(name))).collect();
     if chosen.is_empty() || wires.is_empty() {
-        return Err("no such fault or protocol".to_owned());
+        return Err("unknown fault or protocol".to_owned());
     }
     let started = Instant::now();
     let mut cells: Vec<Cell> = Vec::new();
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
             cells.extend(Position::ALL.map(|position| (*fault, *wire, position)));
         }
     }
-    let results: Vec<Mutex<Option<Result<Passed, String>>>> =
+    let results: Vec<Mutex<Option<Result<CellResult, String>>>> =
         cells.iter().map(|_| Mutex::new(None)).collect();
     let work: Vec<(Cell, &Mutex<_>)> = cells.iter().copied().zip(&results).collect();
     crate::parallel(&work, |((fault, wire, position), result)| {
@@ -45,15 +45,15 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     });
     let results =
         results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
-    let results: Vec<Result<Passed, String>> =
-        results.map(|result| result.unwrap_or_else(|| Err("was not played".to_owned()))).collect();
+    let results: Vec<Result<CellResult, String>> =
+        results.map(|result| result.unwrap_or_else(|| Err("was not run".to_owned()))).collect();
     print_table(&chosen, &wires, &results);
     let ok = print_totals(chosen.len(), &wires, &results);
     println!("{:.1} s", started.elapsed().as_secs_f64());
     Ok(ok && (name.is_some() || chosen.len() >= FULL_RUN))
 }
 
-fn print_table(chosen: &[&Fault], wires: &[Wire], results: &[Result<Passed, String>]) {
+fn print_table(chosen: &[&Fault], wires: &[Wire], results: &[Result<CellResult, String>]) {
     let mut rows = results.chunks(Position::ALL.len() * wires.len());
     for group in Group::ALL {
         let members: Vec<_> = chosen.iter().filter(|fault| fault.group == group).collect();
@@ -67,7 +67,7 @@ fn print_table(chosen: &[&Fault], wires: &[Wire], results: &[Result<Passed, Stri
         for fault in members {
             print!("{:42}", fault.name);
             for cells in rows.next().unwrap_or_default().chunks(Position::ALL.len()) {
-                let letter = |cell: &Result<Passed, String>| {
+                let letter = |cell: &Result<CellResult, String>| {
                     cell.as_ref().map_or('!', |passed| passed.outcome.letter())
                 };
                 print!(" {:10}", cells.iter().map(letter).collect::<String>());
@@ -78,7 +78,7 @@ fn print_table(chosen: &[&Fault], wires: &[Wire], results: &[Result<Passed, Stri
     println!("\nOne letter for each of the seven positions. {}; ! wrong.", Outcome::LEGEND);
 }
 
-fn print_totals(faults: usize, wires: &[Wire], results: &[Result<Passed, String>]) -> bool {
+fn print_totals(faults: usize, wires: &[Wire], results: &[Result<CellResult, String>]) -> bool {
     let passed = || results.iter().flatten();
     let count = |wanted: fn(&Outcome) -> bool| passed().filter(|passed| wanted(&passed.outcome)).count();
     let wrong: Vec<&String> = results.iter().filter_map(|result| result.as_ref().err()).collect();
@@ -101,7 +101,7 @@ fn print_totals(faults: usize, wires: &[Wire], results: &[Result<Passed, String>
         wrong.len(),
     );
     println!(
-        "{calls} tool calls ran, each once and with the scripted arguments; longest run {} s, {:.1} hours in all, by \
+        "{calls} tool calls ran, each once and with the scripted arguments; longest run {} s, {:.1} hours in total on \
          the virtual clock",
         longest.as_secs(),
         virtual_time.as_secs_f64() / 3600.0

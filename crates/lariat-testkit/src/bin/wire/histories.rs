@@ -1,4 +1,4 @@
-//! Random histories before every protocol's validator.
+//! Checks requests of random conversations with every protocol's validator.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Instant;
 use lariat_testkit::server::Wire;
 use lariat_testkit::wire::histories::{Histories, Tally};
 
-/// Seeds that one thread takes at a time.
+/// Seeds per thread and batch.
 const BATCH: u64 = 500;
 /// Seeds between two lines of progress.
 const PROGRESS: u64 = 100_000;
@@ -26,7 +26,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
                 let mut rejected = rejected.lock().unwrap_or_else(PoisonError::into_inner);
                 let times = rejected.entry((rejection.wire, shape(&rejection.problem))).or_default();
                 *times += 1;
-                // Each kind of problem is shown once, in full.
+                // Print each kind of problem once, in full.
                 if *times == 1 {
                     println!("REJECTED: {rejection}\n");
                 }
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     Ok(rejected.is_empty())
 }
 
-/// A problem without its numbers, so that the same one at another place is the same.
+/// A problem without its numbers, so that the same problem at different positions compares equal.
 fn shape(problem: &str) -> String {
     problem.chars().filter(|c| !c.is_ascii_digit()).take(160).collect()
 }

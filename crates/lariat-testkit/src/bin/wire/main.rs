@@ -1,6 +1,6 @@
-//! The long proofs of the model protocols. Called by `cargo xtask sse` and its siblings.
+//! Long proofs of the model protocols. Called by `cargo xtask sse` and its siblings.
 //!
-//! Owns the command line, the threads and the printing; the proofs are the library's.
+//! This binary has the command line, threads and output; the proofs themselves are in the library.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the wall clock itself"
@@ -20,12 +20,12 @@ use lariat_testkit::proof::ended;
 
 const USAGE: &str = "\
 usage: wire faults [--fault PART-OF-NAME] [--protocol NAME,…]   run an agent under every fault, at every position
-       wire sse [--streams N] [--random N]     cut N streams per protocol and variant in every way (default 200)
-       wire histories [--count N] [--start N]  put N random histories before every protocol's validator
-       wire compactions [--count N] [--start N] [--planted]  compact N random conversations in every way
-       wire prefix [--turns N] [--runs N] [--seed N] [--planted]  compare the requests of long runs with each other
-       wire seeds DIRECTORY                    write the inputs that fuzzing starts from
-       wire talk API URL MODEL SERVICE         run a tool loop against a server";
+       wire sse [--streams N] [--random N]     split N streams per protocol and variant at every position [default: 200]
+       wire histories [--count N] [--start N]  validate N random histories in every protocol
+       wire compactions [--count N] [--start N] [--planted]  compact N random conversations with every strategy
+       wire prefix [--turns N] [--runs N] [--seed N] [--planted]  compare the successive requests of long runs
+       wire seeds DIRECTORY                    write the seed inputs for fuzzing
+       wire talk API URL MODEL PROVIDER        run a tool loop against a server";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,12 +38,12 @@ fn main() -> ExitCode {
         Some((&"prefix", options)) => prefix::run(options),
         Some((&"seeds", options)) => seeds::run(options),
         Some((&"talk", options)) => talk::run(options),
-        _ => Err("which proof?".to_owned()),
+        _ => Err("missing or unknown proof".to_owned()),
     };
     ended(ran, USAGE)
 }
 
-/// The numbers of `--name N` options, in the order of `names`.
+/// Parses `--name N` options; returns the numbers in the order of `names`.
 fn numbers<const N: usize>(options: &[&str], names: [(&str, u64); N]) -> Result<[u64; N], String> {
     let mut values = names.map(|(_, default)| default);
     let mut options = options.iter();
@@ -56,7 +56,7 @@ fn numbers<const N: usize>(options: &[&str], names: [(&str, u64); N]) -> Result<
     Ok(values)
 }
 
-/// Runs `work` for every item on all processors; stops early when it says so.
+/// Runs `work` for every item on all processors. Stops early if `work` returns false.
 fn parallel<T: Sync>(items: &[T], work: impl Fn(&T) -> bool + Sync) -> bool {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     let (next, ok) = (AtomicUsize::new(0), AtomicBool::new(true));

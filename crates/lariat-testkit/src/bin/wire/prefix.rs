@@ -1,9 +1,10 @@
-//! Long runs of an agent: how much of each request the one before had already, and what a prefix cache makes of it.
+//! Measures in long runs of an agent how much of each request equals the previous one, and how much a prefix
+//! cache would serve.
 
 use lariat_testkit::proof::{number, option};
 use lariat_testkit::wire::prefix::{LEAST_READ, LEAST_SHARED, Mistake, Report, percent, play};
 
-/// Plays runs, or the mistakes.
+/// Plays runs, or the planted mistakes.
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let requests = usize::try_from(number(options, "--turns", 200)?).map_err(|error| error.to_string())?;
     let (runs, seed) = (number(options, "--runs", 5)?, number(options, "--seed", 1)?);
@@ -24,22 +25,22 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let mut good = true;
     for seed in seed..seed + runs {
         let report = runtime.block_on(play(seed, requests, None))?;
-        good &= told(seed, &report);
+        good &= print_report(seed, &report);
     }
     if !good {
         println!(
-            "again: --turns {requests} --runs 1 --seed {}",
+            "reproduce with --turns {requests} --runs 1 --seed {}",
             option(options, "--seed").unwrap_or("of the line above")
         );
     }
     Ok(good)
 }
 
-fn told(seed: u64, report: &Report) -> bool {
+fn print_report(seed: u64, report: &Report) -> bool {
     let faults = report.faults();
     let least = report.turns.iter().filter(|turn| !turn.compacted).map(|turn| turn.shared).min().unwrap_or(0);
     println!(
-        "seed {seed}: {} requests ({} more for summaries, not counted), {} compactions; of a request's bytes the one before begins with {} in the median \
+        "seed {seed}: {} requests ({} more for summaries, not counted), {} compactions; the previous request covers {} of a request's bytes in the median \
          (at least {}; least {}; with cache marks {}); {} of {} input tokens read from the cache (at least {}); {}",
         report.turns.len() + 1,
         report.beside,
@@ -51,7 +52,7 @@ fn told(seed: u64, report: &Report) -> bool {
         percent(report.read_share()),
         report.tokens,
         percent(LEAST_READ),
-        if faults.is_empty() { "holds".to_owned() } else { format!("FAILED: {}", faults.join("; ")) },
+        if faults.is_empty() { "ok".to_owned() } else { format!("FAILED: {}", faults.join("; ")) },
     );
     faults.is_empty()
 }

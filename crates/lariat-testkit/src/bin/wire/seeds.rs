@@ -1,4 +1,4 @@
-//! What fuzzing starts from: streams as services send them, and the words that occur in them.
+//! Writes the seed inputs for fuzzing: streams as providers send them, and the words that occur in them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,11 +7,11 @@ use std::path::Path;
 
 use lariat_testkit::wire::fuzz::TARGETS;
 
-/// Inputs for each target.
+/// Inputs per target.
 const SEEDS: u64 = 64;
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
-    let [directory] = options else { return Err("where to?".to_owned()) };
+    let [directory] = options else { return Err("missing argument: the target directory".to_owned()) };
     for (name, target) in TARGETS {
         let failed = |error: std::io::Error| format!("cannot write the seeds of {name}: {error}");
         let place = Path::new(directory).join(name);
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Short strings in quotes: the names of fields and the values that mean something.
+/// Short quoted strings: field names and meaningful values.
 fn keys(input: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(input);
     let parts = text.split('"').filter(|part| (2..40).contains(&part.len()));

@@ -1,4 +1,4 @@
-//! Every stream, cut in every way; and one very long line, fed byte by byte.
+//! Splits every stream at every position, and feeds one very long line byte by byte.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use lariat_testkit::wire::corpus::Variant;
 use lariat_testkit::wire::splits::{Tally, check, outcome};
 use lariat_testkit::wire::{protocol, request};
 
-/// Length of the very long line.
+/// Length of the very long line in bytes.
 const LONG_LINE: usize = 10 * 1024 * 1024;
-/// How much longer it may take byte by byte.
+/// Maximum slowdown when fed byte by byte.
 const SLOWEST: f64 = 3.0;
-/// Cuts that a full run must reach.
+/// Minimum number of splits in a full run.
 const FULL_RUN: u64 = 10_000_000;
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
@@ -62,16 +62,16 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
         println!("a full run has at least {FULL_RUN} splits");
     }
     let linear = long_lines();
-    // A short run prints the ratio; only a full one, on a machine of its own, is held to it.
+    // A short run only prints the ratio; a full run on an idle machine must meet the limit.
     Ok(ok && enough && (linear || streams < 200))
 }
 
-/// One line of 10 MB, at once and byte by byte.
+/// Feeds one line of 10 MB, at once and byte by byte.
 fn long_lines() -> bool {
     let mut ok = true;
     for wire in Wire::ALL {
         let body = render::stream(wire, &Turn::new().text("x".repeat(LONG_LINE)).piece(LONG_LINE)).concat();
-        // The best of three: the machine is shared, and what is measured is the work.
+        // Take the best of three, because other processes share the machine.
         let best = |step: usize| {
             let took = |_| {
                 let decoder = protocol(wire).decoder(&request(wire, "http://127.0.0.1"));

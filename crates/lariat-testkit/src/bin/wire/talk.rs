@@ -1,4 +1,5 @@
-//! A whole agent against a server that somebody else wrote: prompts until it has called a tool and said something.
+//! Runs a whole agent against a third-party server, with prompts until the model has called a tool and
+//! replied with text.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,13 +12,13 @@ use lariat_model::ProviderRegistry;
 use lariat_runtime::Agent;
 use serde_json::{Value, json};
 
-/// Prompts after which a server that tosses a coin has surely shown both sides.
+/// Prompts after which a server that chooses randomly has almost certainly done both.
 const PROMPTS: usize = 25;
 
-/// Talks to a server: protocol, address, model, service.
+/// Talks to a server. Options: protocol, address, model, provider.
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let [api, base_url, id, provider] = options else {
-        return Err("talk needs a protocol, an address, a model and a service".to_owned());
+        return Err("talk needs a protocol, an address, a model and a provider".to_owned());
     };
     let mut model = ModelConfig::new(*api, *id).with_base_url(*base_url);
     model.api_key = ApiKey::new("sk-test-key");
@@ -60,7 +61,7 @@ async fn talk(model: ModelConfig) -> Result<String, String> {
     Err(format!("after {PROMPTS} prompts: {} tool calls, {spoke} replies", picked.load(Ordering::Relaxed)))
 }
 
-/// Counts how often a side is picked.
+/// A tool that counts how often a side is picked.
 struct Pick(Arc<AtomicUsize>);
 
 impl AgentTool for Pick {
@@ -88,7 +89,7 @@ impl AgentTool for Pick {
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let side = params.get("side").and_then(Value::as_str);
-            let side = side.ok_or_else(|| ToolError::InvalidArgs("`side` must be a text".to_owned()))?;
+            let side = side.ok_or_else(|| ToolError::InvalidArgs("`side` must be a string".to_owned()))?;
             self.0.fetch_add(1, Ordering::Relaxed);
             Ok(ToolResult::text(format!("picked {side}")))
         })

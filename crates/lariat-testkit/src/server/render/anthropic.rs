@@ -1,6 +1,6 @@
-//! Anthropic's Messages: the message object and the named events that build it up.
+//! Renders Anthropic Messages replies: the message object, and the named events that build it.
 //!
-//! Owns the shapes of replies. Invariant: the events, accumulated as the official SDK does it, give the whole message.
+//! Invariant: the events, accumulated like in the official SDK, give the whole message.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub(super) fn whole(turn: &Turn) -> Value {
     message
 }
 
-/// The message before anything was written: its output so far is a token or so.
+/// The message before anything was written; its output so far is about one token.
 fn opening(turn: &Turn) -> Value {
     let mut message = message(turn, Vec::new());
     if let Some(usage) = &turn.usage {
@@ -98,7 +98,7 @@ fn full_usage(usage: &TurnUsage, output: u64) -> Value {
     })
 }
 
-/// The block as it starts, and the deltas that fill it.
+/// The block at its start, and the deltas that fill it.
 fn streamed(block: &TurnBlock, size: Option<usize>) -> (Value, Vec<Value>) {
     match block {
         TurnBlock::Thinking { text, signature } => {
@@ -118,7 +118,7 @@ fn streamed(block: &TurnBlock, size: Option<usize>) -> (Value, Vec<Value>) {
             (json!({"type": "text", "text": ""}), deltas.collect())
         }
         TurnBlock::Call { id, name, arguments } => {
-            // The real API begins with an empty delta; an accumulator must not take it for the whole.
+            // The real API begins with an empty delta; a client must not treat it as the whole input.
             let deltas = std::iter::once("")
                 .chain(pieces(arguments, size))
                 .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}));

@@ -1,8 +1,8 @@
-//! Bedrock's Converse: the whole reply, and the binary events of ConverseStream.
+//! Renders Bedrock Converse replies: the whole reply, and the binary events of ConverseStream.
 //!
-//! Owns the shapes of replies. As in the real API only tool calls announce their block; text and reasoning begin with
-//! their first delta, and usage comes after `messageStop`.
-//! Invariant: every event names itself in `:event-type` and nowhere in its payload.
+//! As in the real API, only tool calls announce their block; text and reasoning begin with their first delta,
+//! and usage follows `messageStop`.
+//! Invariant: the name of every event is in `:event-type` and not in its payload.
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ pub(super) fn whole(turn: &Turn) -> Value {
 
 fn event(name: &str, mut payload: Value) -> Vec<u8> {
     if let Value::Object(fields) = &mut payload {
-        // The real service pads every payload with a field of changing length.
+        // The real service pads every payload with a field of varying length.
         fields.insert("p".to_owned(), json!("abcdefghijk"));
     }
     let headers = [(":event-type", name), (":content-type", "application/json"), (":message-type", "event")];

@@ -1,7 +1,7 @@
-//! Chat Completions: the completion object and its chunks.
+//! Renders Chat Completions replies: the completion object and its chunks, with `reasoning_content`, the
+//! extension that most compatible servers share.
 //!
-//! Owns the shapes of replies, with `reasoning_content`, the extension that most imitators share.
-//! Invariant: every chunk but the one with usage has exactly one choice; the last frame is `[DONE]`.
+//! Invariant: every chunk except the one with usage has exactly one choice; the last frame is `[DONE]`.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::frame::unnamed;
 use super::pieces::pieces;
 use crate::server::{Stop, Turn, TurnBlock, TurnUsage};
 
-/// A fixed birth time of replies, in seconds: scripts have no clock.
+/// Creation time of all replies in seconds: scripts have no clock.
 pub(super) const CREATED: u64 = 1_790_000_000;
 
 pub(super) fn stream(turn: &Turn) -> Vec<Vec<u8>> {
@@ -22,7 +22,7 @@ pub(super) fn stream(turn: &Turn) -> Vec<Vec<u8>> {
                     pieces(text, turn.piece).into_iter().map(|piece| json!({"reasoning_content": piece})),
                 );
             }
-            // No imitator has a field for it.
+            // Compatible servers have no field for it.
             TurnBlock::RedactedThinking { .. } => {}
             TurnBlock::Text(text) => {
                 deltas.extend(pieces(text, turn.piece).into_iter().map(|piece| json!({"content": piece})));
@@ -106,7 +106,7 @@ fn chunk(turn: &Turn, delta: Value, finish_reason: Value) -> Value {
     let mut body = envelope(turn, "chat.completion.chunk");
     let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish_reason});
     body.insert("choices".to_owned(), json!([choice]));
-    // Random filler in the real API, against eavesdroppers who measure packets.
+    // The real API sends random filler, to hide the length of tokens from eavesdroppers.
     body.insert("obfuscation".to_owned(), json!("m4Kx"));
     if turn.usage.is_some() {
         body.insert("usage".to_owned(), Value::Null);

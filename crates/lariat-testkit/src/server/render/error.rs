@@ -1,7 +1,6 @@
-//! Failures as each API words them: bodies, headers, and errors in the middle of a stream.
+//! Renders failures in the form of each API: bodies, headers, and errors in the middle of a stream.
 //!
-//! Owns the table from a status to the names that an API gives it. Does not decide when something fails.
-//! Invariant: every body parses as JSON and has the message in the place where the official SDK looks for it.
+//! Invariant: every body parses as JSON and has the message where the official SDK looks for it.
 
 use serde_json::{Value, json};
 
@@ -9,12 +8,12 @@ use super::event_stream;
 use super::frame::{crlf, named, unnamed};
 use crate::server::Wire;
 
-/// A failed reply: what goes over the wire instead of a turn.
+/// A failed reply, sent instead of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
     /// The HTTP status.
     pub status: u16,
-    /// Headers beside the content type.
+    /// Headers in addition to the content type.
     pub headers: Vec<(String, String)>,
     /// The body, in JSON.
     pub body: Vec<u8>,
@@ -27,7 +26,7 @@ impl ApiError {
         Self::with_body(wire, status, &value(wire, status, message))
     }
 
-    /// The same with a body of its own.
+    /// An error with this body.
     #[must_use]
     pub fn with_body(wire: Wire, status: u16, body: &Value) -> Self {
         Self { status, headers: error_headers(wire, status), body: body.to_string().into_bytes() }
@@ -48,7 +47,7 @@ pub fn error(wire: Wire, status: u16, message: &str) -> Vec<u8> {
     value(wire, status, message).to_string().into_bytes()
 }
 
-/// The headers that come with an error: the request's id under the API's name for it, and Amazon's error type.
+/// The headers of an error: the request id under the API's name for it, and Amazon's error type.
 #[must_use]
 pub fn error_headers(wire: Wire, status: u16) -> Vec<(String, String)> {
     let id = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -66,7 +65,7 @@ pub fn error_headers(wire: Wire, status: u16) -> Vec<(String, String)> {
 /// The id of every failed request.
 pub(crate) const REQUEST_ID: &str = "req_scripted_0001";
 
-/// The prompt does not fit the context window, in the words of each API.
+/// The error for a prompt that does not fit the context window, in the words of each API.
 #[must_use]
 pub fn overflow(wire: Wire) -> ApiError {
     match wire {
@@ -102,8 +101,8 @@ pub fn overflow(wire: Wire) -> ApiError {
 
 const CONTEXT_CODE: &str = "context_length_exceeded";
 
-/// An error in the middle of a stream that began with 200, as one frame. The status is the one that the same trouble
-/// would have had at the beginning.
+/// An error in the middle of a stream that began with status 200, as one frame. `status` is the one that the
+/// same failure would have at the beginning.
 #[must_use]
 pub fn stream_error(wire: Wire, status: u16, message: &str) -> Vec<u8> {
     match wire {
@@ -123,7 +122,7 @@ pub fn stream_error(wire: Wire, status: u16, message: &str) -> Vec<u8> {
                 _ => amazon(status),
             }
             .to_owned();
-            // On the stream the exception is named as the member of the union: in camel case.
+            // In a stream, the exception is named like the member of the union: in camel case.
             if let Some(first) = name.get_mut(..1) {
                 first.make_ascii_lowercase();
             }
@@ -149,7 +148,7 @@ fn value(wire: Wire, status: u16, message: &str) -> Value {
             json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
         }
         Wire::AzureResponses => match status {
-            // Validation is OpenAI's own; what the gateway in front of it refuses has no type.
+            // OpenAI itself rejects invalid requests; what its gateway rejects has no type.
             400 | 500 => {
                 let (kind, code) = open_ai_names(status);
                 json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
@@ -164,7 +163,7 @@ fn value(wire: Wire, status: u16, message: &str) -> Value {
     }
 }
 
-/// An error of OpenAI's with all four fields.
+/// An OpenAI error with all four fields.
 pub(crate) fn open_ai(message: &str, kind: &str, param: &str, code: &str) -> Value {
     let or_null = |text: &str| if text.is_empty() { Value::Null } else { json!(text) };
     json!({"error": {"message": message, "type": kind, "param": or_null(param), "code": or_null(code)}})
@@ -185,7 +184,7 @@ const fn anthropic(status: u16) -> &'static str {
     }
 }
 
-/// Type and code.
+/// Type and code of an OpenAI error.
 const fn open_ai_names(status: u16) -> (&'static str, Option<&'static str>) {
     match status {
         401 => ("invalid_request_error", Some("invalid_api_key")),

@@ -1,19 +1,21 @@
-//! `application/vnd.amazon.eventstream`: one message as bytes, and back.
+//! Encodes and parses messages of `application/vnd.amazon.eventstream`.
 //!
-//! Layout, all numbers big-endian: total length u32, headers' length u32, CRC of those 8 bytes u32, headers, payload,
-//! CRC of everything before u32. A header is a name (u8 length), a type byte (7 = string) and a value (u16 length).
-//! Invariant: what `message` writes `parse` reads, and a flipped bit anywhere is noticed.
+//! Layout, all numbers big-endian: total length u32, length of the headers u32, CRC of those 8 bytes u32,
+//! headers, payload, CRC of everything before u32. A header is a name (u8 length), a type byte (7 = string)
+//! and a value (u16 length).
+//! Invariant: `parse` reads what `message` writes, and detects a flipped bit anywhere.
 
 use crate::server::crc32::crc32;
 
-/// Lengths before the headers, in bytes: two lengths and their checksum.
+/// Bytes before the headers: two lengths and their checksum.
 const PRELUDE: usize = 12;
 /// The checksum at the end, in bytes.
 const TRAILER: usize = 4;
 /// The type byte of a string header.
 const STRING: u8 = 7;
 
-/// One message with string headers. Names longer than 255 bytes and values longer than 65,535 are cut.
+/// Encodes a message with string headers. Truncates names longer than 255 bytes and values longer than
+/// 65,535.
 #[must_use]
 pub fn message(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
     let mut encoded = Vec::new();
@@ -40,7 +42,7 @@ pub fn message(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
 /// The headers of a message.
 pub type Headers = Vec<(String, String)>;
 
-/// The headers and the payload of exactly one message, or `None` if a length or a checksum is wrong.
+/// Parses exactly one message into headers and payload; `None` if a length or a checksum is wrong.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Option<(Headers, Vec<u8>)> {
     let number = |place: usize| {
@@ -77,7 +79,7 @@ mod tests {
     use super::{message, parse};
 
     #[test]
-    fn a_message_is_read_back_as_it_was_written() {
+    fn a_message_survives_encoding_and_parsing() {
         let frame = message(&[(":event-type", "messageStart"), ("x", "")], b"{}");
         let (headers, payload) = parse(&frame).unwrap();
         assert_eq!(headers, [(":event-type".into(), "messageStart".into()), ("x".into(), String::new())]);
@@ -86,7 +88,7 @@ mod tests {
 
     /// The first vector of the AWS test suite: an empty message.
     #[test]
-    fn an_empty_message_is_the_vector_of_aws() {
+    fn an_empty_message_equals_the_aws_test_vector() {
         let expected = [0, 0, 0, 16, 0, 0, 0, 0, 0x05, 0xc2, 0x48, 0xeb, 0x7d, 0x98, 0xc8, 0xff];
         assert_eq!(message(&[], b""), expected);
     }

@@ -1,7 +1,7 @@
-//! How server-sent events are written down.
+//! Formats server-sent events.
 //!
-//! Owns the line endings: Google ends lines with CRLF, everybody else with LF.
-//! Invariant: a frame is one event and ends with its blank line.
+//! Google ends lines with CRLF, all others with LF. Invariant: a frame is one event and ends with its blank
+//! line.
 
 use serde_json::Value;
 

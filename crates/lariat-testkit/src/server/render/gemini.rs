@@ -1,8 +1,8 @@
-//! Gemini: one response object per event, each holding the parts that are new.
+//! Renders Gemini and Vertex replies: one response object per event, each with the new parts.
 //!
-//! Owns the shapes of replies for Gemini and Vertex. Function calls come whole, as they do in the real API; a
-//! signature hangs on the part that follows the thinking it signs. Only Gemini gives calls an id.
-//! Invariant: the last event, and no other, has a finish reason; all events have usage so far.
+//! Function calls arrive whole, as in the real API; a signature is attached to the part after the thinking
+//! that it signs. Only Gemini gives calls an id.
+//! Invariant: only the last event has a finish reason; all events have the usage so far.
 
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ pub(super) fn stream(wire: Wire, turn: &Turn) -> Vec<Vec<u8>> {
                     steps.push(vec![signed(json!({"text": piece}), signature)]);
                 }
             }
-            // Parallel calls come in one event.
+            // Parallel calls arrive in one event.
             TurnBlock::Call { id, name, arguments } => {
                 let part = signed(call(wire, id, name, arguments), signature.take());
                 match steps.last_mut() {
@@ -41,7 +41,7 @@ pub(super) fn stream(wire: Wire, turn: &Turn) -> Vec<Vec<u8>> {
         }
         was_call = is_call;
     }
-    // Gemini sends a signature that nothing follows on an empty text, with the finish reason.
+    // If nothing follows the thinking, Gemini sends the signature on an empty text, with the finish reason.
     steps.push(vec![signed(json!({"text": ""}), signature)]);
     let last = steps.len().saturating_sub(1);
     let event = |(index, parts): (usize, Vec<Value>)| {
@@ -130,7 +130,7 @@ fn tokens(usage: &TurnUsage) -> Value {
     })
 }
 
-/// Usage before the end: the prompt only.
+/// Usage before the end: only the prompt.
 fn tokens_so_far(usage: &TurnUsage) -> Value {
     json!({"promptTokenCount": usage.prompt(), "totalTokenCount": usage.prompt()})
 }

@@ -1,8 +1,8 @@
-//! A scripted turn as the bytes of each protocol: streamed, whole, or failed.
+//! Renders a scripted turn as the bytes of each protocol: streamed, whole, or failed.
 //!
-//! Pure: no socket, no clock, no chance. One module per protocol; this one owns the choice between them.
-//! Invariant: the frames of a stream, joined, are exactly the body that the real API would send for the turn; each
-//! frame is one whole server-sent event with its blank line, or one whole binary message.
+//! Pure: no socket, no clock, no randomness. Each protocol has its own module.
+//! Invariant: the concatenated frames of a stream are exactly the body that the real API would send for the
+//! turn; each frame is one whole server-sent event with its blank line, or one whole binary message.
 
 mod anthropic;
 mod bedrock;
@@ -24,7 +24,7 @@ pub use models::{MODELS, models};
 
 use super::{Turn, Wire};
 
-/// The body of a streaming reply, frame by frame.
+/// The body of a streamed reply, frame by frame.
 #[must_use]
 pub fn stream(wire: Wire, turn: &Turn) -> Vec<Vec<u8>> {
     match wire {
@@ -49,7 +49,7 @@ pub fn whole(wire: Wire, turn: &Turn) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// The content type of a streaming reply.
+/// The content type of a streamed reply.
 #[must_use]
 pub const fn content_type(wire: Wire) -> &'static str {
     match wire {

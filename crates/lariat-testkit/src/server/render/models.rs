@@ -1,7 +1,6 @@
-//! The list of models, as each API lists them.
+//! Renders the list of models of each API. Anthropic and Google split it into pages.
 //!
-//! Owns the pages: Anthropic and Google cut the list, the others give it whole.
-//! Invariant: following the pages to the end gives every model of the protocol, once, in order.
+//! Invariant: the pages together contain every model of the protocol, once, in order.
 
 use serde_json::{Map, Value, json};
 
@@ -18,7 +17,7 @@ pub const MODELS: [(Wire, &[&str]); 7] = [
     (Wire::BedrockConverse, &["anthropic.claude-opus-4-5-20251101-v1:0", "amazon.nova-pro-v1:0"]),
 ];
 
-/// The body of a listing. `query` is the part of the URL after `?`.
+/// The body of a list. `query` is the part of the URL after `?`.
 #[must_use]
 pub fn models(wire: Wire, query: &str) -> Vec<u8> {
     let names = MODELS.iter().find(|(listed, _)| *listed == wire).map_or(&[][..], |(_, names)| names);
@@ -49,7 +48,7 @@ pub fn models(wire: Wire, query: &str) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// The names of one page, and where the next one begins if there is one.
+/// The names of one page, and the start of the next one if there is one.
 fn page<'a>(names: &'a [&'a str], start: usize, limit: Option<&str>) -> (&'a [&'a str], Option<usize>) {
     let limit = limit.and_then(|limit| limit.parse().ok()).unwrap_or(usize::MAX);
     let end = start.saturating_add(limit).min(names.len());

@@ -1,11 +1,11 @@
-//! Cuts a text into deltas.
+//! Splits a text into deltas.
 //!
-//! Owns the sizes. Invariant: the pieces joined are the text; each is whole characters and none is empty.
+//! Invariant: the concatenated chunks are the text; each has whole characters and none is empty.
 
-/// Sizes that repeat, in characters, when a turn does not fix one: tokens are not equally long either.
+/// Sizes in characters, used in a cycle if a turn does not set one, because tokens vary in length, too.
 const SIZES: [usize; 5] = [4, 9, 2, 13, 1];
 
-/// The pieces of `text`: of `size` characters, or of changing sizes.
+/// Splits `text` into chunks of `size` characters, or of varying sizes.
 pub(super) fn pieces(text: &str, size: Option<usize>) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -26,7 +26,7 @@ mod tests {
     use super::pieces;
 
     #[test]
-    fn pieces_join_to_the_text_and_none_is_empty() {
+    fn chunks_join_to_the_text_and_none_is_empty() {
         let text = "größer als 🦀🦀 und noch ein längerer Satz hinterher";
         for size in [None, Some(1), Some(3), Some(1000)] {
             let cut = pieces(text, size);

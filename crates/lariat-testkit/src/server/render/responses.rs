@@ -1,8 +1,8 @@
-//! The Responses API: items, and the events that build them up.
+//! Renders Responses API replies for OpenAI and Azure: items, and the events that build them.
 //!
-//! Owns the shapes of replies for OpenAI and Azure. A refusal turns text into refusal parts; a full context window
-//! ends in `response.failed`, as it does when the real API notices late.
-//! Invariant: `sequence_number` counts all events from 0; the last event carries every finished item.
+//! A refusal turns text into refusal parts; a full context window ends in `response.failed`, as when the real
+//! API notices it late.
+//! Invariant: `sequence_number` counts all events from 0; the last event has every finished item.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ pub(super) fn whole(turn: &Turn) -> Value {
     response(turn, ending(turn.stop).0, &output)
 }
 
-/// Counts the events while they are written.
+/// Numbers the events as they are written.
 struct Events {
     frames: Vec<Vec<u8>>,
 }
@@ -52,7 +52,7 @@ impl Events {
     }
 }
 
-/// The events between the birth and the end of one item.
+/// The events between the start and the end of one item.
 fn fill(events: &mut Events, turn: &Turn, index: usize, block: &TurnBlock) {
     let id = item_id(turn, index, block);
     match block {
@@ -99,7 +99,7 @@ fn fill(events: &mut Events, turn: &Turn, index: usize, block: &TurnBlock) {
     }
 }
 
-/// The block as it is when its item is announced.
+/// The block at the start of its item.
 fn emptied(block: &TurnBlock) -> TurnBlock {
     match block {
         TurnBlock::Thinking { signature, .. } => {

@@ -1,4 +1,4 @@
-//! What holds for the renderings of all protocols, read back with the plainest possible reader.
+//! Tests common to all protocols, which parse the rendered bytes with the simplest possible parser.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn turn() -> Turn {
         .usage(TurnUsage { input: 100, output: 60, cache_read: 50, cache_write: 20, reasoning: 15 })
 }
 
-/// The data of every event, whatever its envelope; `[DONE]` is left out.
+/// The data of every event, whatever its format; `[DONE]` is omitted.
 fn events(wire: Wire, frames: &[Vec<u8>]) -> Vec<Value> {
     frames
         .iter()
@@ -34,7 +34,7 @@ fn events(wire: Wire, frames: &[Vec<u8>]) -> Vec<Value> {
         .collect()
 }
 
-/// All strings found at any of the JSON pointers of a protocol's deltas, joined.
+/// All strings at any of the JSON pointers of a protocol's deltas, concatenated.
 fn joined(events: &[Value], pointers: &[&str]) -> String {
     events
         .iter()
@@ -123,7 +123,7 @@ fn cached_tokens_are_counted_as_each_api_counts_them() {
 }
 
 #[test]
-fn usage_that_is_left_out_is_nowhere() {
+fn omitted_usage_appears_nowhere() {
     for wire in Wire::ALL {
         let bare = turn().without_usage();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -137,7 +137,7 @@ fn usage_that_is_left_out_is_nowhere() {
 }
 
 #[test]
-fn every_stop_renders_in_every_protocol_and_only_anthropic_tells_all_apart() {
+fn every_stop_reason_renders_in_every_protocol_and_only_anthropic_distinguishes_all() {
     for wire in Wire::ALL {
         let bodies: std::collections::HashSet<Vec<u8>> =
             Stop::ALL.into_iter().map(|stop| whole(wire, &Turn::new().text("x").stop(stop))).collect();
@@ -146,7 +146,7 @@ fn every_stop_renders_in_every_protocol_and_only_anthropic_tells_all_apart() {
 }
 
 #[test]
-fn a_signature_hangs_on_the_first_google_part_after_the_thinking() {
+fn google_attaches_a_signature_to_the_first_part_after_the_thinking() {
     let calls = Turn::new().thinking("t").call("a", "x", &json!({})).call("b", "y", &json!({}));
     let body: Value = serde_json::from_slice(&whole(Wire::Gemini, &calls)).unwrap();
     let parts = &body["candidates"][0]["content"]["parts"];
@@ -156,7 +156,7 @@ fn a_signature_hangs_on_the_first_google_part_after_the_thinking() {
 }
 
 #[test]
-fn errors_have_their_message_where_the_sdk_looks() {
+fn errors_have_their_message_where_the_sdk_expects_it() {
     for wire in Wire::ALL {
         for status in [400, 401, 403, 404, 413, 429, 500, 503, 529] {
             let body: Value = serde_json::from_slice(&error(wire, status, "the reason")).unwrap();

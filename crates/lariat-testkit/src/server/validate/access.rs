@@ -1,8 +1,8 @@
-//! Keys, versions and other headers that an API wants before it reads a body.
+//! Validates keys, versions and other headers that an API checks before it reads the body.
 //!
-//! Owns who may ask and what the refusal looks like. Any key is good but [`super::WRONG_KEY`]; a signature of AWS made
-//! with the known key pair is verified in full.
-//! Invariant: a request without a key is never answered, and a key in the URL is a problem wherever it is.
+//! Every key is accepted except [`super::WRONG_KEY`]; an AWS signature made with the known key pair is
+//! verified fully.
+//! Invariant: a request without a key is always rejected, and a key in the URL is always a problem.
 
 use http::HeaderMap;
 use serde_json::json;
@@ -42,7 +42,7 @@ pub(super) fn check(
     }
 }
 
-/// Checks the headers that are no key.
+/// Checks the headers other than the key.
 pub(super) fn headers(wire: Wire, headers: &HeaderMap) -> Result<(), ApiError> {
     if wire != Wire::AnthropicMessages {
         return Ok(());
@@ -57,7 +57,7 @@ pub(super) fn headers(wire: Wire, headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// Checks the query: no key in it, and Google's streams as server-sent events.
+/// Checks the query: it must not contain a key, and Google's streams must be server-sent events.
 pub(super) fn query(wire: Wire, query: &str, streaming: Option<bool>) -> Vec<Problem> {
     let mut found = Found::default();
     for pair in query.split('&') {
@@ -70,7 +70,7 @@ pub(super) fn query(wire: Wire, query: &str, streaming: Option<bool>) -> Vec<Pro
     if google && streaming == Some(true) && !query.split('&').any(|pair| pair == "alt=sse") {
         found.at(
             format_args!("alt"),
-            "without alt=sse the stream is one JSON array, which this server does not speak",
+            "without alt=sse the stream is one JSON array, which this server does not support",
         );
     }
     found.0

@@ -1,8 +1,9 @@
-//! What Bedrock's Converse refuses, with what Claude behind it refuses too.
+//! Validates requests like Bedrock's Converse, including what Claude behind it rejects.
+//! `bedrock/parameters.rs` has the parameters.
 //!
-//! Owns the conversation; the parameters around it are in `bedrock/parameters.rs`. Call ids are held to the narrow set
-//! of Claude, not to the wider one of the service model (which also takes `.` and `:`).
-//! Invariant: roles alternate, and every turn with calls is followed by one with exactly their results.
+//! Call ids must match the narrow character set of Claude, not the wider one of the service model (which also
+//! accepts `.` and `:`).
+//! Invariant: roles alternate, and every turn with tool calls is followed by one with exactly their results.
 
 mod parameters;
 

@@ -1,7 +1,6 @@
-//! What Chat Completions refuses.
+//! Validates requests like Chat Completions. Function and schema rules are shared with Responses.
 //!
-//! Owns the conversation and the parameters; functions and schemas are shared with Responses.
-//! Invariant: every call is answered by tool messages right after it, and by nothing else.
+//! Invariant: every tool call is followed directly by its tool messages, and by nothing else.
 
 use std::collections::HashSet;
 
@@ -51,10 +50,10 @@ const FIELDS: &[&str] = &[
     "web_search_options",
 ];
 
-/// How servers that imitate the API are told to think; OpenAI itself refuses them.
+/// Parameters that enable thinking on compatible servers; OpenAI itself rejects them.
 const EXTENSIONS: &[&str] = &["chat_template_kwargs", "enable_thinking", "reasoning", "thinking"];
 
-/// The longest call id that OpenAI takes, in characters.
+/// Maximum length of a call id at OpenAI, in characters.
 const LONGEST_ID: usize = 40;
 
 pub(super) fn problems(body: &Value) -> Vec<Problem> {
@@ -177,12 +176,12 @@ fn messages(found: &mut Found, body: &Value, model: &str) {
         return found.at(format_args!("messages"), message);
     }
     let mut ids: HashSet<&str> = HashSet::new();
-    // The calls that wait for an answer, and where they were made.
+    // The tool calls without a result, and the message that made them.
     let mut open: (usize, Vec<(&str, bool)>) = (0, Vec::new());
     for (index, message) in messages.iter().enumerate() {
         let role = json::text(message, "role").unwrap_or_default();
         if role != "tool" {
-            unanswered(found, &mut open);
+            report_unanswered(found, &mut open);
         }
         let known: &[&str] = match role {
             "system" | "developer" | "user" => &["role", "content", "name"],
@@ -209,7 +208,7 @@ fn messages(found: &mut Found, body: &Value, model: &str) {
                 continue;
             }
         };
-        // Some compatible servers also want the function's name beside the result.
+        // Some compatible servers also require the function's name beside the result.
         for name in json::unknown(message, known)
             .filter(|name| role != "tool" || *name != "name" || names::is_open_ai(model))
         {
@@ -219,7 +218,7 @@ fn messages(found: &mut Found, body: &Value, model: &str) {
         content(found, index, message, role);
         match role {
             "assistant" => {
-                // OpenAI's own limit; compatible services have none or others.
+                // OpenAI's own limit; compatible servers have none or others.
                 let longest = if names::is_open_ai(model) { LONGEST_ID } else { usize::MAX };
                 open = (index, calls(found, index, message, &mut ids, longest));
             }
@@ -241,10 +240,10 @@ fn messages(found: &mut Found, body: &Value, model: &str) {
             _ => {}
         }
     }
-    unanswered(found, &mut open);
+    report_unanswered(found, &mut open);
 }
 
-fn unanswered(found: &mut Found, open: &mut (usize, Vec<(&str, bool)>)) {
+fn report_unanswered(found: &mut Found, open: &mut (usize, Vec<(&str, bool)>)) {
     let (index, calls) = open;
     let missing: Vec<&str> = calls.iter().filter(|(_, answered)| !answered).map(|(id, _)| *id).collect();
     if !missing.is_empty() {

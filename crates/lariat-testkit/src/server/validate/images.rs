@@ -1,11 +1,8 @@
-//! Images in requests.
-//!
-//! Owns which types are taken and that their data is base64. Invariant: an accepted image is one that the API can open
-//! at least as far as its envelope.
+//! Validates images: their type, and that their data is base64.
 
 use crate::server::base64;
 
-/// The image types that every API takes.
+/// The image types that every API accepts.
 pub(super) const TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /// Whether `data` is base64 of at least one byte.
@@ -13,7 +10,7 @@ pub(super) fn is_data(data: &str) -> bool {
     !data.is_empty() && base64::decode(data).is_some()
 }
 
-/// Whether a URL is one that OpenAI fetches or reads: https, http, or a data URL with an image in base64.
+/// Whether OpenAI accepts a URL: https, http, or a data URL with an image in base64.
 pub(super) fn is_url(url: &str) -> bool {
     if let Some(rest) = url.strip_prefix("data:") {
         return rest

@@ -1,9 +1,10 @@
-//! What the real APIs refuse, protocol by protocol, on plain JSON.
+//! Validates requests like the real APIs, protocol by protocol, on plain JSON.
 //!
-//! One module per protocol holds its rules; this one puts them in the order in which a server meets them: the address,
-//! the key, the body. Where an API says what it expects, so do we, in its words.
-//! Invariant: a request that passes here is not refused by the real API for its shape. Where compatible servers are
-//! stricter than the original (ids that are unique in the whole history, say), so are we.
+//! Each protocol has a module with its rules; this one applies them in the order of a server: the address,
+//! the key, the body. The messages are those of the API where it states what it expects.
+//! Invariant: the real API does not reject the shape of a request that passes here. Where compatible servers
+//! are stricter than the original (for example, ids that are unique in the whole history), so is this
+//! validator.
 
 mod access;
 mod anthropic;
@@ -28,10 +29,10 @@ use serde_json::Value;
 use super::render::ApiError;
 use super::{Operation, Wire};
 
-/// The key that every protocol refuses. As access key id, too.
+/// The key that every protocol rejects, also as an access key id.
 pub const WRONG_KEY: &str = "wrong";
 
-/// What is wrong with a body; empty when nothing is. `model` is the model of the path, where the path names it.
+/// Problems of a body; empty if it is valid. `model` is the model of the path, if the path names it.
 #[must_use]
 pub fn body(wire: Wire, model: &str, body: &Value) -> Vec<Problem> {
     match wire {
@@ -43,12 +44,12 @@ pub fn body(wire: Wire, model: &str, body: &Value) -> Vec<Problem> {
     }
 }
 
-/// Checks a whole POST request: address, key, headers, body. `path` may carry a query. Only a signature of AWS needs
-/// the exact bytes of the body; use [`check_bytes`] to have it verified.
+/// Checks a whole POST request: address, key, headers, body. `path` may have a query. Only an AWS signature
+/// needs the exact bytes of the body; use [`check_bytes`] to verify it.
 ///
 /// # Errors
 ///
-/// The answer that the API of `wire` would send instead of a reply.
+/// Returns the error response that the API of `wire` would send.
 pub fn check(wire: Wire, path: &str, headers: &HeaderMap, body: &Value) -> Result<(), ApiError> {
     check_parsed(wire, path, headers, body, None).map_err(|refusal| refusal.answer)
 }
@@ -57,7 +58,7 @@ pub fn check(wire: Wire, path: &str, headers: &HeaderMap, body: &Value) -> Resul
 ///
 /// # Errors
 ///
-/// The answer that the API of `wire` would send instead of a reply.
+/// Returns the error response that the API of `wire` would send.
 pub fn check_bytes(wire: Wire, path: &str, headers: &HeaderMap, bytes: &[u8]) -> Result<(), ApiError> {
     match serde_json::from_slice(bytes) {
         Ok(parsed) => {
@@ -67,7 +68,7 @@ pub fn check_bytes(wire: Wire, path: &str, headers: &HeaderMap, bytes: &[u8]) ->
     }
 }
 
-/// A refusal, and what led to it.
+/// An error response and the problems that caused it.
 pub(crate) struct Refusal {
     pub(crate) answer: ApiError,
     pub(crate) problems: Vec<Problem>,
@@ -105,7 +106,8 @@ pub(crate) fn check_parsed(
     }
 }
 
-/// Checks a request to count: its key by its own path and bytes, the rest as the request for a reply that it counts.
+/// Checks a token-counting request: its key with its own path and bytes, the rest like the request that it
+/// wraps.
 pub(crate) fn check_counted(
     wire: Wire,
     path: &str,
@@ -126,7 +128,7 @@ pub(crate) fn check_counted(
     }
 }
 
-/// Checks the key of a GET request, such as a listing of models.
+/// Checks the key of a GET request, such as a list of models.
 pub(crate) fn check_access(wire: Wire, path: &str, headers: &HeaderMap) -> Result<(), ApiError> {
     access::check(wire, "GET", path, headers, Some(b""))?;
     access::headers(wire, headers)

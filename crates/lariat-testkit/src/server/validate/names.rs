@@ -1,6 +1,4 @@
-//! What a name or an id may look like.
-//!
-//! Owns the character sets. Invariant: a limit is in bytes, which are characters here, as all sets are ASCII.
+//! Character sets and lengths of names and ids. All sets are ASCII, so lengths are in bytes.
 
 /// `^[a-zA-Z0-9_-]{1,max}$`: tools nearly everywhere, call ids of Anthropic and Bedrock.
 pub(super) fn is_word(text: &str, max: usize) -> bool {
@@ -16,7 +14,7 @@ pub(super) fn is_google_function(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':'))
 }
 
-/// OpenAI's models that reason; they refuse what only makes sense for sampling.
+/// OpenAI's reasoning models, which reject sampling parameters.
 pub(super) fn is_open_ai_reasoner(model: &str) -> bool {
     let model = model.rsplit('/').next().unwrap_or(model);
     let o_series =
@@ -24,7 +22,7 @@ pub(super) fn is_open_ai_reasoner(model: &str) -> bool {
     o_series || ["gpt-5", "gpt-6", "codex"].iter().any(|family| model.starts_with(family))
 }
 
-/// OpenAI's own models, as opposed to those of servers that imitate its API.
+/// OpenAI's own models, as opposed to those of compatible servers.
 pub(super) fn is_open_ai(model: &str) -> bool {
     is_open_ai_reasoner(model) || model.starts_with("gpt-") || model.starts_with("chatgpt-")
 }

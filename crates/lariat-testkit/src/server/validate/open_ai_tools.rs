@@ -1,7 +1,7 @@
-//! What Chat Completions and Responses say alike: function definitions, efforts, output formats.
+//! Rules common to Chat Completions and Responses: function definitions, efforts, output formats. The two
+//! APIs nest these fields differently.
 //!
-//! Owns the rules, given where the fields lie; the two APIs nest them differently.
-//! Invariant: paths are written as OpenAI writes them, `tools[0].function.name`.
+//! Invariant: paths are formatted like OpenAI's, `tools[0].function.name`.
 
 use std::fmt::Arguments;
 
@@ -14,7 +14,7 @@ use crate::server::json;
 
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-/// One function: `name`, `parameters`, `strict`.
+/// Checks one function: `name`, `parameters`, `strict`.
 pub(super) fn function(found: &mut Found, at: Arguments<'_>, function: &Value) {
     match json::text(function, "name") {
         None => found.at(format_args!("{at}.name"), format!("Missing required parameter: '{at}.name'.")),
@@ -45,7 +45,7 @@ pub(super) fn function(found: &mut Found, at: Arguments<'_>, function: &Value) {
     }
 }
 
-/// A `json_schema` format: `name`, `schema`, `strict`.
+/// Checks a `json_schema` format: `name`, `schema`, `strict`.
 pub(super) fn schema_format(found: &mut Found, at: Arguments<'_>, format: &Value) {
     let name = json::text(format, "name").unwrap_or_default();
     if !is_word(name, 64) {
@@ -65,7 +65,7 @@ pub(super) fn schema_format(found: &mut Found, at: Arguments<'_>, format: &Value
     }
 }
 
-/// A reasoning effort.
+/// Checks a reasoning effort.
 pub(super) fn effort(found: &mut Found, at: &str, effort: &Value) {
     if !effort.is_null() && !effort.as_str().is_some_and(|effort| EFFORTS.contains(&effort)) {
         let known = EFFORTS.map(|effort| format!("'{effort}'")).join(", ");
@@ -73,7 +73,7 @@ pub(super) fn effort(found: &mut Found, at: &str, effort: &Value) {
     }
 }
 
-/// A choice between tools: a word, or a function by name.
+/// Checks a tool choice: a word, or a function by name.
 pub(super) fn choice<'a>(
     found: &mut Found,
     choice: &'a Value,

@@ -1,7 +1,7 @@
-//! One thing that is wrong with a request, and how each API says so.
+//! Collects the problems of a request, and turns one into the error response of an API.
 //!
-//! Owns the collecting of problems and the answer made of one. The rules live with their protocols.
-//! Invariant: a path is only written out when there is a problem at it; checking good requests allocates next to nothing.
+//! Invariant: a path is formatted only if there is a problem at it; checking valid requests allocates almost
+//! nothing.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use serde_json::json;
 use crate::server::Wire;
 use crate::server::render::{ApiError, open_ai_error};
 
-/// Something that the API refuses.
+/// A reason for which an API rejects a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where, in the path style of the API; empty for the request as a whole.
+    /// The position, in the path style of the API; empty for the request as a whole.
     pub path: String,
-    /// What, in the words of the API as far as they are known.
+    /// The message, in the words of the API as far as they are known.
     pub message: String,
 }
 
@@ -42,7 +42,7 @@ impl Found {
     }
 }
 
-/// The answer to a request with this problem.
+/// The error response to a request with this problem.
 pub(super) fn answer(wire: Wire, problem: &Problem) -> ApiError {
     match wire {
         Wire::OpenAiChat | Wire::OpenAiResponses | Wire::AzureResponses => {

@@ -1,6 +1,6 @@
-//! What the Responses API refuses, at OpenAI and at Azure.
+//! Validates requests like the Responses API, at OpenAI and at Azure. Function and schema rules are shared
+//! with Chat Completions.
 //!
-//! Owns the items of `input` and the parameters; functions and schemas are shared with Chat Completions.
 //! Invariant: every function call has exactly one output after it, and every output its call before it.
 
 use std::collections::HashSet;
@@ -56,7 +56,7 @@ const INCLUDABLE: &[&str] = &[
     "web_search_call.results",
 ];
 
-/// The longest call id and cache key, in characters.
+/// Maximum length of a call id and a cache key, in characters.
 const LONGEST: usize = 64;
 
 pub(super) fn problems(body: &Value) -> Vec<Problem> {
@@ -78,7 +78,7 @@ pub(super) fn problems(body: &Value) -> Vec<Problem> {
             for (index, item) in items.iter().enumerate() {
                 walk.item(index, item, items.get(index + 1));
             }
-            walk.unanswered();
+            walk.report_unanswered();
         }
         _ => found.at(format_args!("input"), "Missing required parameter: 'input'."),
     }
@@ -191,7 +191,7 @@ fn tools(found: &mut Found, body: &Value) {
 struct Walk<'a, 'f> {
     found: &'f mut Found,
     stored: bool,
-    /// Every call so far: where, its id, whether it has an output.
+    /// All calls so far: position, id, and whether it has an output.
     calls: Vec<(usize, &'a str, bool)>,
     /// The ids of items.
     ids: HashSet<&'a str>,
@@ -429,7 +429,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    fn unanswered(self) {
+    fn report_unanswered(self) {
         for (_, id, answered) in self.calls {
             if !answered {
                 self.found.at(format_args!("input"), format!("No tool output found for function call {id}."));

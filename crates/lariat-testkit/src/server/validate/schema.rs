@@ -1,22 +1,20 @@
-//! JSON schemas that are asked to be strict.
-//!
-//! Owns the rule that structured output shares: every object closes itself. OpenAI also wants every property required.
-//! Invariant: the first offending place is named by its path inside the schema.
+//! Validates strict JSON schemas: every object must set `additionalProperties: false`, and OpenAI also
+//! requires every property to be listed in `required`.
 
 use serde_json::Value;
 
 use crate::server::json;
 
-/// What strictness means.
+/// Level of strictness.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strictness {
-    /// Objects say `additionalProperties: false`.
+    /// Objects set `additionalProperties: false`.
     Closed,
-    /// And all their properties are required.
+    /// In addition, all their properties are required.
     ClosedAndRequired,
 }
 
-/// The first place that is not strict, and why.
+/// Returns the path inside the schema of the first violation, and the reason.
 pub(super) fn loose_end(schema: &Value, strictness: Strictness) -> Option<(String, String)> {
     walk(schema, strictness, &mut Vec::new())
 }

@@ -1,6 +1,5 @@
-//! SHA-256 and HMAC, written out after FIPS 180-4 so that signatures are checked by code the clients do not share.
-//!
-//! Owns the two functions. Invariant: the published test vectors hold.
+//! SHA-256 and HMAC after FIPS 180-4, implemented here so that signatures are checked by code that the
+//! clients do not share.
 
 const START: [u32; 8] =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
@@ -139,7 +138,7 @@ mod tests {
     use super::{hex, hmac, sha256};
 
     #[test]
-    fn the_published_vectors_hold() {
+    fn computes_the_published_test_vectors() {
         assert_eq!(hex(&sha256(b"")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         assert_eq!(hex(&sha256(b"abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         let long = b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";

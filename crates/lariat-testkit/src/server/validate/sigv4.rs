@@ -1,8 +1,10 @@
-//! Signatures of AWS, version 4, checked as Bedrock checks them.
+//! Verifies AWS signatures, version 4, like Bedrock.
 //!
-//! Owns the shape of the header for every key, and the full check for the one key pair that the server knows. The path
-//! is encoded twice, as for all services but S3: a model id with a colon is where clients get this wrong.
-//! Invariant: with the known key a request passes only if method, path, query, signed headers and body are as signed.
+//! Checks the shape of the header for every key, and everything for the one key pair that the server knows.
+//! The path is encoded twice, as for all services except S3: clients often get this wrong for a model id with
+//! a colon.
+//! Invariant: with the known key a request passes only if method, path, query, signed headers and body are as
+//! signed.
 
 use http::HeaderMap;
 
@@ -11,10 +13,11 @@ use super::sha256::{hex, hmac, sha256};
 use crate::server::Wire;
 use crate::server::render::ApiError;
 
-/// The access key whose secret the server knows. Other keys are believed, if their signature has the right shape.
+/// The access key whose secret the server knows. Other keys are accepted if their signature has the right
+/// shape.
 pub const ACCESS_KEY: &str = "AKIDSCRIPTED00000001";
 
-/// The secret of [`ACCESS_KEY`]. It opens nothing but the scripted server.
+/// The secret of [`ACCESS_KEY`], valid only for the scripted server.
 pub const SECRET_KEY: &str = "scripted/secret+key/of/the/test/server";
 
 pub(super) fn check(
@@ -106,7 +109,7 @@ fn canonical_request(method: &str, path: &str, headers: &HeaderMap, signed: &str
     format!("{method}\n{}\n{}\n{lines}\n{signed}\n{digest}", encoded(path), pairs.join("&"))
 }
 
-/// The path, encoded once more than it came: everything but unreserved characters and slashes.
+/// The path, encoded once more: everything except unreserved characters and slashes.
 fn encoded(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for byte in path.bytes() {

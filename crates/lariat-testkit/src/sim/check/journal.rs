@@ -1,6 +1,5 @@
-//! What the journal of a finished session looks like.
-//!
-//! Owns the rules that hold for the durable events of every loop, read as one story across all lives.
+//! Checks the journal of a finished session: the rules for the durable events of every run, across all
+//! processes.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -14,15 +13,15 @@ use lariat_core::usage::Usage;
 
 use super::super::violation::Violation;
 
-/// How far past its deadline a run may end: the tools' grace, and a store that takes its time or is away.
+/// How far past its deadline a run may end: the grace period of tools, and a slow or unavailable store.
 const DEADLINE_SLACK: Duration = Duration::from_secs(30);
 
-/// Times in a row that hooks may keep a run from ending.
+/// How many times in a row hooks may prevent a run from ending.
 const MOST_BLOCKED_STOPS: u32 = 8;
 
-/// One loop, as far as it was read.
+/// State of one run, as far as it was read.
 #[derive(Default)]
-struct Story {
+struct RunState {
     started: bool,
     ended: Option<RunOutcome>,
     turns: u32,
@@ -31,7 +30,7 @@ struct Story {
     active: Duration,
     last_seen: Option<Timestamp>,
     aborted: bool,
-    /// How often hooks kept it from ending, in a row, and the message of the last time.
+    /// How often in a row hooks prevented the end, and the message of the last time.
     in_a_row: u32,
     blocked: Option<MessageId>,
 }
@@ -49,9 +48,9 @@ struct Turn {
     given_up: bool,
 }
 
-/// Reads a finished journal.
+/// Checks a finished journal.
 pub(super) fn check(events: &[Event], config: &RunConfig) -> Result<(), Violation> {
-    let mut stories: HashMap<LoopId, Story> = HashMap::new();
+    let mut stories: HashMap<LoopId, RunState> = HashMap::new();
     for (at, event) in events.iter().enumerate() {
         if event.seq != at as u64 {
             return wrong(at, "its seq is not its position");
@@ -75,7 +74,7 @@ fn wrong<T>(at: usize, what: &str) -> Result<T, Violation> {
     Err(Violation::WrongJournal(format!("event {at}: {what}")))
 }
 
-impl Story {
+impl RunState {
     fn read(&mut self, at: usize, event: &Event, config: &RunConfig) -> Result<(), Violation> {
         if self.ended.is_some() {
             return wrong(at, "an event after AgentEnd");
@@ -106,7 +105,7 @@ impl Story {
             && let Some(assistant) = message.shared().and_then(|message| message.as_assistant())
         {
             if self.turn.is_none() {
-                return wrong(at, "a reply outside of a turn");
+                return wrong(at, "a reply outside a turn");
             }
             self.usage += assistant.usage;
         }
@@ -123,7 +122,7 @@ impl Story {
         Ok(())
     }
 
-    /// Hooks keep a run from ending a few times in a row, and no more.
+    /// Checks that hooks prevent the end of a run only a limited number of times in a row.
     fn keep_going(&mut self, at: usize, message: MessageId) -> Result<(), Violation> {
         self.in_a_row += 1;
         self.blocked = Some(message);
@@ -231,7 +230,7 @@ impl Turn {
                     Some((_, StopReason::Length | StopReason::ContextExceeded | StopReason::Refusal))
                 );
                 if !self.calls.contains(tool_call_id) || cut_off {
-                    return wrong(at, "a tool started that nobody asked for");
+                    return wrong(at, "a tool started without a tool call");
                 }
                 if !self.started.insert(tool_call_id.clone()) {
                     return wrong(at, "a call started twice");
@@ -252,7 +251,7 @@ impl Turn {
                 }
             }
             AgentEvent::CompactionRefused { cause: CompactionCause::Overflow, .. } => self.given_up = true,
-            // Another process makes the call again, as with every call whose reply is not recorded.
+            // The new process repeats the model call, like every call whose reply is not recorded.
             AgentEvent::LoopRecovered { .. } => self.given_up = false,
             AgentEvent::TurnEnd { message, tool_results, .. } => {
                 if self.reply.as_ref().map(|(id, _)| *id) != Some(message.id()) {

@@ -1,7 +1,7 @@
-//! What must hold, whatever happens.
+//! The invariants of a finished session: `journal` checks its journal, `prefix` recovers from every prefix of
+//! it.
 //!
-//! Owns the checks of a finished session: `journal` reads its journal, `prefix` recovers from every prefix of it.
-//! What can be seen while it runs is checked by [`super::order`] and by the world itself.
+//! [`super::order`] and the world itself check what is observable during the run.
 
 mod journal;
 mod prefix;
@@ -10,7 +10,7 @@ use super::life::Session;
 use super::violation::Violation;
 use super::world::{FORBIDDEN, verdict_roll};
 
-/// Checks a finished session; returns the number of prefixes recovered.
+/// Checks a finished session and returns the number of recovered prefixes.
 pub(super) fn finished(session: &Session) -> Result<u64, Violation> {
     let world = &session.world;
     if let Some(breach) = world.model.violations().first() {

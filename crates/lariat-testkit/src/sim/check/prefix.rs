@@ -1,7 +1,7 @@
-//! Recovery from every prefix of a journal.
+//! Recovers from every prefix of a journal, in an environment where everything succeeds at once.
 //!
-//! Owns a world in which everything goes well at once. Whatever prefix a crash left, the loop must come to its end in
-//! it, with exactly one `AgentEnd`, no call started twice and only valid requests.
+//! Whatever prefix a crash left, the run must end, with exactly one `AgentEnd`, no tool call started twice
+//! and only valid requests.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use lariat_core::usage::Usage;
 use super::super::violation::Violation;
 use crate::model::strict::validate_messages;
 
-/// Inputs a recovered loop may need to come to its end.
+/// Maximum number of inputs until a recovered run ends.
 const MOST_INPUTS: usize = 200;
 
-/// Recovers every open loop of every prefix; returns how many prefixes there were.
+/// Recovers every open run of every prefix and returns the number of prefixes.
 pub(super) fn check(events: &[Event], config: &Arc<RunConfig>) -> Result<u64, Violation> {
     for at in 0..=events.len() {
         let prefix = events.get(..at).unwrap_or_default();
@@ -84,16 +84,16 @@ fn recover(
         if run.is_finished() {
             return if ends == 1 { Ok(()) } else { Err(format!("{ends} AgentEnds")) };
         }
-        // Nothing answers any more: time passes.
+        // No input is pending, so time passes.
         if inputs.is_empty() {
             inputs.extend(timers.pop().map(|op| Input::Timer { op }));
         }
         if inputs.is_empty() {
-            return Err("it waits for nothing".to_owned());
+            return Err("the run waits although nothing is pending".to_owned());
         }
         inputs.into_iter().for_each(|input| run.handle(input, stamp()));
     }
-    Err("it does not come to an end".to_owned())
+    Err("the run does not end".to_owned())
 }
 
 fn started(record: &EventRecord) -> Option<ToolCallId> {

@@ -1,4 +1,4 @@
-//! Mistakes that are made on purpose, to see that the rules notice them.
+//! Planted mistakes that the rules must notice.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use lariat_core::transcript::Transcript;
 
 use super::scene::Scene;
 
-/// A mistake.
+/// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// A strategy takes a person's words, and nobody refuses that.
+    /// A strategy drops a user's message, and the check is skipped.
     DropsWords,
-    /// A strategy takes a person's words, and the judgement must refuse that.
+    /// A strategy proposes to drop a user's message, and the check must reject that.
     ProposesWords,
-    /// A result goes without its call.
+    /// A result is dropped without its tool call.
     CutsPair,
-    /// A signature of thinking is lost.
+    /// A thinking signature is lost.
     LosesSignature,
-    /// What saves nothing is laid all the same.
-    LaysAnything,
+    /// A compaction that saves nothing is applied anyway.
+    AppliesAnything,
     /// An undo forgets a message.
     UndoForgets,
-    /// Another message is recalled than was asked for.
+    /// Recall returns another message.
     RecallsWrong,
-    /// Of two compactions only the newest is taken back.
+    /// Of two compactions, only the newest is undone.
     UndoesOnlyTheNewest,
-    /// A summary of a summary does not name what the first one stood for.
+    /// A summary of a summary does not name the range of the first one.
     LosesEarlierRange,
 }
 
@@ -40,16 +40,16 @@ impl Mistake {
         Self::ProposesWords,
         Self::CutsPair,
         Self::LosesSignature,
-        Self::LaysAnything,
+        Self::AppliesAnything,
         Self::UndoForgets,
         Self::RecallsWrong,
         Self::UndoesOnlyTheNewest,
         Self::LosesEarlierRange,
     ];
 
-    /// Whether the judgement is left out.
+    /// Whether the check is skipped.
     pub(super) const fn skips_judgement(self) -> bool {
-        matches!(self, Self::DropsWords | Self::CutsPair | Self::LosesSignature | Self::LaysAnything)
+        matches!(self, Self::DropsWords | Self::CutsPair | Self::LosesSignature | Self::AppliesAnything)
     }
 
     pub(super) fn propose(self, scene: &Scene, compacted: &mut Compacted) {
@@ -64,10 +64,10 @@ impl Mistake {
         }
     }
 
-    /// Lays what was proposed, with the mistake and without a judgement.
-    pub(super) fn lay(self, scene: &Scene, compacted: &Compacted) -> Result<Accepted, String> {
+    /// Applies the proposal, with the mistake and without the check.
+    pub(super) fn apply(self, scene: &Scene, compacted: &Compacted) -> Result<Accepted, String> {
         let nothing = || "there is nothing left to compact".to_owned();
-        if self == Self::LaysAnything {
+        if self == Self::AppliesAnything {
             return Ok(accepted(scene.transcript.clone()));
         }
         let overlaid = scene.transcript.overlaid(&compacted.edits).map_err(|_| nothing())?;

@@ -1,10 +1,11 @@
-//! Random conversations, compacted in every way, before every protocol's validator.
+//! Compacts random conversations with every strategy, and checks the requests with every protocol's
+//! validator.
 //!
-//! What is laid must be valid for every service, smaller by a fifth, and leave what must stay; taken back, the
-//! conversation is what it was; what went is recalled exactly. Then the conversation goes on and is compacted again, and
-//! the same holds: both taken back, it is what it would be without any. What is refused must be refused for want of room,
-//! not because a strategy touched what it must not (`rules`). Mistakes that are made on purpose must be noticed
-//! (`mistake`).
+//! An applied compaction must be valid for every provider, save a fifth, and keep what must stay; undoing it
+//! must restore the conversation, and recall must return dropped messages exactly. Then the conversation
+//! continues and is compacted again, with the same rules: after undoing both, it is as if there had been
+//! none. A rejection must be due to too little savings, not because a strategy touched what it must not
+//! (`rules`). Planted mistakes must be noticed (`mistake`).
 //! Invariant: everything is a function of the seed.
 
 mod mistake;
@@ -20,19 +21,19 @@ use lariat_core::event::CompactionEdit;
 pub use mistake::Mistake;
 pub use strategy::Strategy;
 
-use self::rules::Laid;
+use self::rules::AppliedCompaction;
 use self::scene::Scene;
 use super::histories::Histories;
 use crate::Seeded;
 
-/// Something that must not be.
+/// A violated rule.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// Seed of the conversation.
     pub seed: u64,
-    /// How room was made.
+    /// The compaction strategy.
     pub strategy: Strategy,
-    /// What is wrong.
+    /// Description of the violation.
     pub what: String,
 }
 
@@ -43,18 +44,18 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What conversations came to.
+/// Totals of the checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Messages before.
+    /// Messages before compaction.
     pub messages: u64,
-    /// Overlays that were laid.
-    pub laid: u64,
-    /// Of these, on a conversation that was compacted before.
+    /// Compactions that were applied.
+    pub applied: u64,
+    /// Of these, the number on a conversation that was already compacted.
     pub again: u64,
-    /// Overlays that were refused, for want of room.
+    /// Compactions that were rejected because they save too little.
     pub refused: u64,
-    /// Requests that were checked.
+    /// Requests that were validated.
     pub requests: u64,
     /// Messages that were recalled.
     pub recalled: u64,
@@ -63,7 +64,7 @@ pub struct Tally {
 impl std::ops::AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.messages += other.messages;
-        self.laid += other.laid;
+        self.applied += other.applied;
         self.again += other.again;
         self.refused += other.refused;
         self.requests += other.requests;
@@ -71,14 +72,16 @@ impl std::ops::AddAssign for Tally {
     }
 }
 
-/// Makes conversations and compacts them. Made once: it decodes the replies that conversations are made of.
+/// Generates conversations and compacts them. Create it once: it decodes the replies that conversations
+/// consist of.
 #[derive(Debug, Default)]
 pub struct Compactions {
     histories: Histories,
 }
 
 impl Compactions {
-    /// Compacts the conversation of a seed in every way; what is wrong with it. With a mistake, makes that mistake.
+    /// Compacts the conversation of a seed with every strategy and returns the violations. Makes the planted
+    /// mistake if given.
     pub fn check(&self, seed: u64, mistake: Option<Mistake>) -> (Tally, Vec<Problem>) {
         let scene = Scene::new(&self.histories, seed);
         let mut tally = Tally { messages: scene.transcript.len() as u64, ..Tally::default() };
@@ -102,13 +105,13 @@ impl Compactions {
         let Some(edits) = self.compact(scene, strategy, mistake, dice, tally)? else { return Ok(()) };
         let again = scene.again(&self.histories, &edits, dice);
         let strategy = dice.pick(&Strategy::ALL).copied().unwrap_or(strategy);
-        let laid = self.compact(&again, strategy, mistake, dice, tally);
-        let laid = laid.map_err(|what| format!("again, {strategy:?}: {what}"))?;
-        tally.again += u64::from(laid.is_some());
+        let applied = self.compact(&again, strategy, mistake, dice, tally);
+        let applied = applied.map_err(|what| format!("again, {strategy:?}: {what}"))?;
+        tally.again += u64::from(applied.is_some());
         Ok(())
     }
 
-    /// Compacts once; what was laid.
+    /// Compacts once and returns the applied compaction.
     fn compact(
         &self,
         scene: &Scene,
@@ -124,7 +127,7 @@ impl Compactions {
             mistake.propose(scene, &mut compacted);
         }
         let judged = match mistake.filter(|mistake| mistake.skips_judgement()) {
-            Some(mistake) => mistake.lay(scene, &compacted),
+            Some(mistake) => mistake.apply(scene, &compacted),
             None => compacted.judged(&scene.transcript, &query.config, &query.pins),
         };
         let Accepted { transcript, .. } = match judged {
@@ -134,14 +137,15 @@ impl Compactions {
                 return rules::refusal(&reason).map(|()| None);
             }
         };
-        tally.laid += 1;
-        let laid = Laid { scene, query: &query, edits: &compacted.edits, transcript: &transcript };
-        laid.is_smaller()?;
-        laid.keeps_what_must_stay()?;
-        laid.keeps_replies_and_results()?;
-        tally.requests += laid.is_valid_everywhere(&self.histories)?;
-        laid.is_undone_exactly(mistake)?;
-        tally.recalled += laid.is_recalled_exactly(mistake)?;
+        tally.applied += 1;
+        let applied =
+            AppliedCompaction { scene, query: &query, edits: &compacted.edits, transcript: &transcript };
+        applied.is_smaller()?;
+        applied.keeps_what_must_stay()?;
+        applied.keeps_replies_and_results()?;
+        tally.requests += applied.is_valid_everywhere(&self.histories)?;
+        applied.is_undone_exactly(mistake)?;
+        tally.recalled += applied.is_recalled_exactly(mistake)?;
         Ok(Some(compacted.edits))
     }
 }
@@ -151,16 +155,16 @@ mod tests {
     use super::{Compactions, Mistake};
 
     #[test]
-    fn no_compaction_of_a_random_conversation_breaks_a_rule() {
+    fn no_compaction_of_a_random_conversation_violates_a_rule() {
         let compactions = Compactions::default();
-        let (mut laid, mut again) = (0, 0);
+        let (mut applied, mut again) = (0, 0);
         for seed in 0..60 {
             let (tally, problems) = compactions.check(seed, None);
             assert!(problems.is_empty(), "{}", problems[0]);
-            laid += tally.laid;
+            applied += tally.applied;
             again += tally.again;
         }
-        assert!(laid > 100 && again > 50, "{laid} were laid, {again} of them again");
+        assert!(applied > 100 && again > 50, "{applied} were applied, {again} of them again");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What must hold of every compaction. Looks at the conversation itself, not at the code that decided.
+//! The rules for every compaction. They examine the conversation itself, not the code that decided.
 
 use std::collections::HashMap;
 
@@ -16,21 +16,21 @@ use super::scene::{Scene, conversation};
 use crate::server::Wire;
 use crate::wire::histories::Histories;
 
-/// An overlay that was laid.
-pub(super) struct Laid<'a> {
+/// An applied compaction.
+pub(super) struct AppliedCompaction<'a> {
     pub(super) scene: &'a Scene,
     pub(super) query: &'a CompactionQuery,
     pub(super) edits: &'a [CompactionEdit],
     pub(super) transcript: &'a Transcript,
 }
 
-/// Strategies propose nothing that would be refused, unless it saves too little.
+/// Checks that a proposal was rejected only because it saves too little.
 pub(super) fn refusal(reason: &str) -> Result<(), String> {
     let fair = reason.starts_with("it would shrink only") || reason.starts_with("there is nothing left");
-    if fair { Ok(()) } else { Err(format!("a proposal was refused: {reason}")) }
+    if fair { Ok(()) } else { Err(format!("a proposal was rejected: {reason}")) }
 }
 
-impl Laid<'_> {
+impl AppliedCompaction<'_> {
     fn before(&self) -> Vec<SharedMessage> {
         self.scene.transcript.window().iter().cloned().collect()
     }
@@ -65,19 +65,20 @@ impl Laid<'_> {
         let mut rest: Vec<&SharedMessage> = left.iter().collect();
         rest.reverse();
         for message in must {
-            // In the same order, each as it was.
+            // In the same order, each unchanged.
             loop {
                 match rest.pop() {
                     Some(kept) if kept == message => break,
                     Some(_) => {}
-                    None => return Err(format!("{} had to stay as it is: {message:?}", message.id())),
+                    None => return Err(format!("{} must not be changed: {message:?}", message.id())),
                 }
             }
         }
         Ok(())
     }
 
-    /// A reply that is left is the very same, thinking and signatures included, and so are its results, unless cleared.
+    /// Checks that remaining replies are unchanged, including thinking and signatures, and so are their
+    /// results unless cleared.
     pub(super) fn keeps_replies_and_results(&self) -> Result<(), String> {
         let before: HashMap<MessageId, SharedMessage> =
             self.before().into_iter().map(|message| (message.id(), message)).collect();
@@ -114,46 +115,52 @@ impl Laid<'_> {
         Ok(Wire::ALL.len() as u64)
     }
 
-    /// With the compaction the journal tells what was laid; without it again what there was, later messages included.
+    /// Checks that the journal with the compaction gives the compacted conversation, and after the undo the
+    /// original one, including later messages.
     pub(super) fn is_undone_exactly(&self, mistake: Option<Mistake>) -> Result<(), String> {
         let (mut events, id) = self.scene.journal(self.edits);
-        let told = conversation(&events);
-        let laid: Vec<SharedMessage> = self.transcript.window().iter().cloned().collect();
-        if told != laid && mistake.is_none() {
-            return Err("the journal tells another conversation than was laid".to_owned());
+        let replayed = conversation(&events);
+        let applied: Vec<SharedMessage> = self.transcript.window().iter().cloned().collect();
+        if replayed != applied && mistake.is_none() {
+            return Err("the conversation in the journal differs from the compacted one".to_owned());
         }
         events.extend_from_slice(self.scene.later());
         events.extend(undoing(&events, id));
-        let mut told = conversation(&events);
+        let mut replayed = conversation(&events);
         if mistake == Some(Mistake::UndoForgets) {
-            told.pop();
+            replayed.pop();
         }
         let plain = conversation(&self.scene.plain_journal());
-        if told != plain {
-            return Err("what was undone is not what there was".to_owned());
+        if replayed != plain {
+            return Err("the undo did not restore the conversation".to_owned());
         }
-        // Those that were laid before, the newest first: then it is as if there had never been one.
+        // Also undo the earlier compactions, the newest first: then it is as if there had never been one.
         for compaction in self.scene.before() {
             let newest = SessionFold::of(&events).last_compaction(SessionFold::of(&events).tip());
             if newest != Some(compaction) {
-                return Err(format!("{newest:?} is called the newest compaction, not {compaction:?}"));
+                return Err(format!("{newest:?} is reported as the newest compaction, not {compaction:?}"));
             }
             events.extend(undoing(&events, compaction));
         }
-        let mut told = conversation(&events);
+        let mut replayed = conversation(&events);
         if mistake == Some(Mistake::UndoesOnlyTheNewest) {
-            told = plain;
+            replayed = plain;
         }
         let bare = conversation(&self.scene.plain_journal_without_compactions());
-        if told == bare { Ok(()) } else { Err("what was undone twice is not what there was".to_owned()) }
+        if replayed == bare {
+            Ok(())
+        } else {
+            Err("undoing both did not restore the conversation".to_owned())
+        }
     }
 
-    /// Everything that went can be read again, by its own name and as part of what the summary names.
+    /// Checks that every dropped message can be recalled, by its own id and as part of the range that the
+    /// summary names.
     pub(super) fn is_recalled_exactly(&self, mistake: Option<Mistake>) -> Result<u64, String> {
         let (events, _) = self.scene.journal(self.edits);
         let after = self.after();
         let mut gone: Vec<SharedMessage> = self.scene.originals.clone();
-        // What stands for a lost beginning was never recorded.
+        // The placeholder for a lost beginning was never recorded.
         gone.retain(|message| {
             after.get(&message.id()) != Some(message) && message.as_llm().is_some() && !message.id().is_nil()
         });
@@ -175,22 +182,22 @@ impl Laid<'_> {
             }
             let summarised = !after.contains_key(&message.id());
             if summarised && !whole.iter().any(|whole| whole.contains(&expected)) {
-                return Err(format!("{} is not in what the summary names", message.id()));
+                return Err(format!("{} is not in the range that the summary names", message.id()));
             }
         }
         Ok(gone.len() as u64)
     }
 }
 
-/// Takes a compaction back.
+/// The event that undoes a compaction.
 fn undoing(events: &[Event], compaction: EventId) -> Option<Event> {
     let last = EventRecord::clone(events.last()?);
     let event = AgentEvent::CompactionUndone { compaction };
     Some(Event::new(EventRecord { loop_id: None, event, ..last }))
 }
 
-/// Where the tail begins that must stay: the newest messages, as many as are to be kept and as fit a quarter of the window,
-/// and everything that no reply follows.
+/// Start of the tail that must stay: the newest messages, up to the configured number and a quarter of the
+/// context window, and everything after the last reply.
 fn recent_tail(messages: &[SharedMessage], config: &ContextConfig) -> usize {
     let most = messages.len().saturating_sub(config.keep_recent);
     let newest_reply = messages.iter().rposition(|message| message.as_assistant().is_some()).unwrap_or(0);
@@ -200,19 +207,19 @@ fn recent_tail(messages: &[SharedMessage], config: &ContextConfig) -> usize {
 }
 
 fn recalled(events: &[Event], name: &str) -> Result<String, String> {
-    let mut recall = Recall::new(name).ok_or_else(|| format!("`{name}` is no name"))?;
+    let mut recall = Recall::new(name).ok_or_else(|| format!("`{name}` is not a valid id"))?;
     events.iter().for_each(|event| recall.take(&event.event));
     recall.text()?.ok_or_else(|| format!("`{name}` is not found"))
 }
 
-/// The range that a summary of this compaction names.
+/// The range named in a summary of this compaction.
 fn range_in(message: &AgentMessage) -> Option<String> {
     let user = message.as_user().filter(|user| user.origin == Origin::Summary)?;
     let text = user.content.iter().find_map(Content::as_text)?;
     Some(text.rsplit_once("the id `")?.1.split_once('`')?.0.to_owned())
 }
 
-/// What a message says, put together otherwise than the code under test does.
+/// The text of a message, computed independently of the code under test.
 fn text_of(message: &AgentMessage) -> String {
     let mut parts = Vec::new();
     for block in message.as_llm().map(Message::content).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! A random conversation with its journal, and how room is asked for in it.
+//! A random conversation with its journal, and the compaction query for it.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use serde_json::json;
 use crate::Seeded;
 use crate::wire::histories::Histories;
 
-/// A conversation and what it was told by.
+/// A conversation and its journal.
 pub(super) struct Scene {
     pub(super) seed: u64,
     pub(super) transcript: Transcript,
-    /// The conversation as if nothing had ever been compacted.
+    /// The conversation without any compaction.
     pub(super) originals: Vec<SharedMessage>,
     config: ContextConfig,
     pins: Arc<BTreeSet<MessageId>>,
     events: Vec<Event>,
-    /// What comes after the compaction.
+    /// Events after the compaction.
     later: Vec<Event>,
-    /// Compactions that were laid before, with the journal without any.
+    /// Earlier compactions, with the journal without any.
     before: Vec<EventId>,
     bare: Vec<Event>,
-    /// Loops in the journal.
+    /// Runs in the journal.
     loops: u32,
 }
 
@@ -44,12 +44,14 @@ impl Scene {
         let mut minter = minter(&mut dice);
         let parts = 1 + dice.index(5);
         let messages: Vec<SharedMessage> = (0..parts)
-            .flat_map(|part| told(histories, seed.wrapping_mul(8).wrapping_add(part as u64), &mut dice))
+            .flat_map(|part| {
+                random_messages(histories, seed.wrapping_mul(8).wrapping_add(part as u64), &mut dice)
+            })
             .collect();
         let messages = unique(messages, &mut HashSet::new(), &mut minter);
         let mut writer = Writer { minter, events: Vec::new() };
-        writer.tell(0, None, &messages);
-        // The conversation is what a session makes of its journal.
+        writer.write_run(0, None, &messages);
+        // Fold the journal, as a session does.
         let fold = SessionFold::of(&writer.events);
         let (transcript, _) = fold.conversation(fold.tip());
         let ids: Vec<MessageId> = transcript.window().iter().map(|message| message.id()).collect();
@@ -62,16 +64,16 @@ impl Scene {
         Self { seed, transcript, originals, config, pins, events, later, before, bare, loops: 1 }
     }
 
-    /// The conversation with a compaction, and what was said since.
+    /// The conversation with a compaction and further messages.
     pub(super) fn again(&self, histories: &Histories, edits: &[CompactionEdit], dice: &mut Seeded) -> Self {
         let (mut events, compaction) = self.journal(edits);
         events.extend_from_slice(&self.later);
         let mut seen: HashSet<MessageId> = self.originals.iter().map(|message| message.id()).collect();
-        let messages = told(histories, dice.bits(), dice);
+        let messages = random_messages(histories, dice.bits(), dice);
         let mut writer = Writer { minter: minter(dice), events };
         let messages = unique(messages, &mut seen, &mut writer.minter);
         let (tip, from) = (SessionFold::of(&writer.events).tip(), writer.events.len());
-        writer.tell(self.loops + 1, tip, &messages);
+        writer.write_run(self.loops + 1, tip, &messages);
         let mut bare = self.plain_journal_without_compactions();
         bare.extend(writer.events.iter().skip(from).cloned());
         let fold = SessionFold::of(&writer.events);
@@ -87,20 +89,20 @@ impl Scene {
         let window = self.transcript.window();
         let fold = SessionFold::of(&self.events);
         let tokens: u64 = window.iter().map(|message| message_tokens(message)).sum();
-        // What services report is not what is estimated.
+        // Providers report other numbers than the estimate.
         let tokens = tokens * (50 + dice.below(100)) / 100;
         CompactionQuery::new(window, cause, self.config.clone(), tokens)
             .with_pins(Arc::clone(&self.pins))
             .with_work(Arc::clone(fold.memory().work()))
     }
 
-    /// Gives summaries their ids, as the machine does.
+    /// Gives summaries their ids, like the machine does.
     pub(super) fn name(&self, compacted: &mut Compacted, dice: &mut Seeded) {
         let mut minter = minter(dice);
         compacted.name_summaries(Timestamp::from_millis(1), || MessageId::new(minter.uuid()));
     }
 
-    /// The journal with a compaction between the two loops, or at the end of the first.
+    /// The journal with a compaction between the two runs, or at the end of the first.
     pub(super) fn journal(&self, edits: &[CompactionEdit]) -> (Vec<Event>, EventId) {
         let mut minter = minter(&mut Seeded::new(self.seed).fork(&format!("compaction {}", self.loops)));
         let id = EventId::new(minter.uuid());
@@ -126,22 +128,22 @@ impl Scene {
         (events, id)
     }
 
-    /// What comes after the compaction.
+    /// Events after the compaction.
     pub(super) fn later(&self) -> &[Event] {
         &self.later
     }
 
-    /// The journal as if there had been no compaction now.
+    /// The journal without the current compaction.
     pub(super) fn plain_journal(&self) -> Vec<Event> {
         self.events.iter().chain(&self.later).cloned().collect()
     }
 
-    /// The journal as if there had never been one.
+    /// The journal without any compaction.
     pub(super) fn plain_journal_without_compactions(&self) -> Vec<Event> {
         self.bare.iter().chain(&self.later).cloned().collect()
     }
 
-    /// Compactions that were laid before, the newest first.
+    /// Earlier compactions, the newest first.
     pub(super) fn before(&self) -> impl Iterator<Item = EventId> {
         self.before.iter().rev().copied()
     }
@@ -152,10 +154,10 @@ pub(super) fn conversation(events: &[Event]) -> Vec<SharedMessage> {
     fold.conversation(fold.tip()).0.window().iter().cloned().collect()
 }
 
-/// What is said in a random history, and sometimes a note.
-fn told(histories: &Histories, seed: u64, dice: &mut Seeded) -> Vec<SharedMessage> {
+/// The messages of a random history, and sometimes a note.
+fn random_messages(histories: &Histories, seed: u64, dice: &mut Seeded) -> Vec<SharedMessage> {
     let part = histories.transcript(seed);
-    // A summary of what this journal does not have would name what cannot be recalled.
+    // Summaries of content outside this journal are excluded, because they could not be recalled.
     let summary =
         |message: &&SharedMessage| message.as_user().is_some_and(|user| user.origin == Origin::Summary);
     let mut messages: Vec<SharedMessage> =
@@ -166,7 +168,7 @@ fn told(histories: &Histories, seed: u64, dice: &mut Seeded) -> Vec<SharedMessag
     messages
 }
 
-/// A window that the conversation fills, once to three times.
+/// A context window that the conversation fills once to three times.
 fn config(transcript: &Transcript, dice: &mut Seeded) -> ContextConfig {
     let total: u64 = transcript.window().iter().map(|message| message_tokens(message)).sum();
     let window = 1 + usize::try_from(total).unwrap_or_default() / (1 + dice.index(3));
@@ -188,7 +190,7 @@ fn minter(dice: &mut Seeded) -> Minter {
     minter
 }
 
-/// The same messages, each with an id of its own.
+/// The same messages, each with a unique id.
 fn unique(
     messages: Vec<SharedMessage>,
     seen: &mut HashSet<MessageId>,
@@ -217,8 +219,8 @@ struct Writer {
 }
 
 impl Writer {
-    /// A loop in which these messages were said.
-    fn tell(&mut self, number: u32, base: Option<MessageId>, messages: &[SharedMessage]) {
+    /// Writes a run with these messages.
+    fn write_run(&mut self, number: u32, base: Option<MessageId>, messages: &[SharedMessage]) {
         let loop_id = &loop_id(number);
         let mut start = LoopStart::new("agent".into(), "s".into(), loop_id.clone());
         start.base = base;
@@ -253,13 +255,13 @@ impl Writer {
         self.write(loop_id, end);
     }
 
-    /// A short loop that comes after; it is not in the journal yet.
+    /// Events of a short later run, not yet in the journal.
     fn later(&mut self, number: u32, base: Option<MessageId>) -> Vec<Event> {
         let later = [AgentMessage::user("And then?"), AgentMessage::note("n", "Later.")];
         let later = later.into_iter().map(Arc::new).collect();
         let later = unique(later, &mut HashSet::new(), &mut self.minter);
         let from = self.events.len();
-        self.tell(number, base, &later);
+        self.write_run(number, base, &later);
         self.events.split_off(from)
     }
 

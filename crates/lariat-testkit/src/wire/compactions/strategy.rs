@@ -1,4 +1,4 @@
-//! Every way in which room is made.
+//! The compaction strategies.
 
 use std::sync::Arc;
 
@@ -14,25 +14,25 @@ use lariat_runtime::compaction::Summarising;
 use crate::model::{Reply, ScriptedModel};
 use crate::{Seeded, wire::corpus::words};
 
-/// A way to make room.
+/// A compaction strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// The first tier alone: old outputs are cleared.
+    /// Only the first tier: clears old outputs.
     Clearing,
-    /// The last tier alone: the middle is dropped.
+    /// Only the last tier: drops the middle.
     Dropping,
-    /// The tiers without a model, beside a run.
+    /// The tiers without a model, concurrently with a run.
     Tiered,
     /// The tiers without a model, while a run waits.
     Emergency,
     /// The tiers without a model, after an overflow.
     Overflow,
-    /// All tiers, with a model that summarises, fails or talks nonsense.
+    /// All tiers, with a model that summarizes, fails or returns nonsense.
     Summarising,
 }
 
 impl Strategy {
-    /// Every way.
+    /// All strategies.
     pub const ALL: [Self; 6] =
         [Self::Clearing, Self::Dropping, Self::Tiered, Self::Emergency, Self::Overflow, Self::Summarising];
 
@@ -76,7 +76,7 @@ impl Strategy {
     }
 }
 
-/// A model that summarises, or does not.
+/// A model that writes summaries, or fails to.
 fn summariser(dice: &mut Seeded) -> Summarising {
     let reply = match dice.index(6) {
         0 => Reply::text(" "),

@@ -1,28 +1,28 @@
-//! One cell of the matrix: a protocol and a position, with the scripted reply that the fault is done to.
+//! One cell of the matrix: a protocol, a position, and the scripted reply to which the fault applies.
 //!
-//! Owns the reply (thinking, text, one call), its frames, and where in them each position lies.
-//! Invariant: the call's arguments are nested so deeply that no lost, doubled or swapped piece of them is JSON: whatever
-//! parses is what was scripted (`cell_tests.rs` proves it).
+//! The reply has thinking, text and one tool call. This module also finds each position in its frames.
+//! Invariant: the arguments are nested so deeply that they are not valid JSON if a chunk is lost, doubled or
+//! swapped: whatever parses is what was scripted (`cell_tests.rs` proves it).
 
 use serde_json::{Value, json};
 
-use super::plan::{Answer, Beat, Completeness, Plan};
+use super::plan::{Answer, BodyStep, Completeness, Plan};
 use crate::server::{Turn, Wire, render};
 
-/// What the scripted tool answers; a request that holds it comes after the tool ran.
+/// The output of the scripted tool; a request that contains it was sent after the tool ran.
 pub const TOOL_OUTPUT: &str = "ledger-output-4711";
 /// The scripted tool.
 pub const TOOL: &str = "look";
-/// What the model says when it has the tool's output.
+/// The model's reply to the tool's output.
 pub const FINAL_TEXT: &str = "All is well.";
-/// What the model says before it calls the tool.
+/// The model's text before the tool call.
 pub const TEXT: &str = "I will look at it now: 日本語, naïve.";
-/// What the model thinks.
+/// The model's thinking.
 pub const THINKING: &str = "The person wants to know, so I had better look.";
-/// Characters in a delta.
+/// Characters per delta.
 const PIECE: usize = 6;
 
-/// Arguments of the scripted call.
+/// Arguments of the scripted tool call.
 pub fn arguments() -> Value {
     json!({"a": {"b": {"c": {"d": 1}}}})
 }
@@ -32,7 +32,7 @@ pub fn turn() -> Turn {
     Turn::new().model("m-1").piece(PIECE).thinking(THINKING).text(TEXT).call("call_1", TOOL, &arguments())
 }
 
-/// Where in a stream (or in another body, by fraction) something happens.
+/// A position in a stream, or in another body by fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// Before the first frame.
@@ -52,7 +52,7 @@ pub enum Position {
 }
 
 impl Position {
-    /// All of them, in order.
+    /// All positions, in order.
     pub const ALL: [Self; 7] = [
         Self::Start,
         Self::AfterFirst,
@@ -68,7 +68,7 @@ impl Position {
         Self::ALL.iter().position(|position| *position == self).unwrap_or_default()
     }
 
-    /// One of seven things, by number.
+    /// Chooses one of seven values by the position.
     pub fn choose<T: Copy>(self, of: [T; 7]) -> T {
         let [first, second, third, fourth, fifth, sixth, seventh] = of;
         match self {
@@ -82,7 +82,7 @@ impl Position {
         }
     }
 
-    /// A place in something of this length.
+    /// The position in something of this length.
     pub fn of(self, length: usize) -> usize {
         let place = match self {
             Self::Start => 0,
@@ -118,38 +118,38 @@ impl Cell {
         &self.frames
     }
 
-    /// Whole frames before the position.
+    /// Number of whole frames before the position.
     pub fn before(&self) -> usize {
         self.position.of(self.frames.len())
     }
 
-    /// The frame that a fault is done to: the next one, or the last.
+    /// The frame to which the fault applies: the next one, or the last.
     pub fn victim(&self) -> usize {
         self.before().min(self.frames.len().saturating_sub(1))
     }
 
-    /// The stream up to the position and from there on, in chunks; a frame that the position lies in is cut in two.
-    pub fn cut(&self) -> (Vec<Beat>, Vec<Beat>) {
+    /// The stream before and after the position, in chunks; splits a frame if the position is inside it.
+    pub fn cut(&self) -> (Vec<BodyStep>, Vec<BodyStep>) {
         let (head, tail) = self.frames.split_at_checked(self.before()).unwrap_or((&self.frames, &[]));
-        let mut head: Vec<Beat> = head.iter().map(|frame| Beat::bytes(frame.clone())).collect();
-        let mut tail: Vec<Beat> = tail.iter().map(|frame| Beat::bytes(frame.clone())).collect();
+        let mut head: Vec<BodyStep> = head.iter().map(|frame| BodyStep::bytes(frame.clone())).collect();
+        let mut tail: Vec<BodyStep> = tail.iter().map(|frame| BodyStep::bytes(frame.clone())).collect();
         if self.position == Position::InsideHalf
-            && let Some(Beat::Bytes(frame)) = tail.first_mut()
+            && let Some(BodyStep::Bytes(frame)) = tail.first_mut()
         {
             let rest = frame.split_off(frame.len() / 2);
-            head.push(Beat::Bytes(std::mem::replace(frame, rest)));
+            head.push(BodyStep::Bytes(std::mem::replace(frame, rest)));
         }
         (head, tail)
     }
 
-    /// The stream up to the position and from there on, without cutting a frame.
-    pub fn between(&self) -> (Vec<Beat>, Vec<Beat>) {
-        let beats = |frames: &[Vec<u8>]| frames.iter().map(|frame| Beat::bytes(frame.clone())).collect();
+    /// The stream before and after the position, without splitting a frame.
+    pub fn between(&self) -> (Vec<BodyStep>, Vec<BodyStep>) {
+        let beats = |frames: &[Vec<u8>]| frames.iter().map(|frame| BodyStep::bytes(frame.clone())).collect();
         let (head, tail) = self.frames.split_at_checked(self.before()).unwrap_or((&self.frames, &[]));
         (beats(head), beats(tail))
     }
 
-    /// Whether the server has said why the model stopped when so many frames were sent.
+    /// Whether the server has sent the stop reason within this many frames.
     pub fn said_stop(&self, frames: usize) -> Completeness {
         if frames > self.frames.len().saturating_sub(finish_frames(self.wire)) {
             Completeness::Said
@@ -158,38 +158,38 @@ impl Cell {
         }
     }
 
-    /// A plan for a streamed answer of which everything arrives.
-    pub fn whole(&self, body: Vec<Beat>) -> Plan {
+    /// A plan for a stream that arrives completely.
+    pub fn whole(&self, body: Vec<BodyStep>) -> Plan {
         Plan::new(streamed(self.wire, body)).complete(vec![arguments()])
     }
 
-    /// A plan for a streamed answer of which only the frames before the position count.
-    pub fn broken(&self, body: Vec<Beat>) -> Plan {
+    /// A plan for a stream of which only the frames before the position are valid.
+    pub fn broken(&self, body: Vec<BodyStep>) -> Plan {
         let mut plan = self.whole(body);
         plan.reply = self.said_stop(self.before());
         plan
     }
 }
 
-/// Frames at the end of a stream that finish it: the first of them says why the model stopped.
+/// Number of frames that finish a stream; the first of them has the stop reason.
 pub const fn finish_frames(wire: Wire) -> usize {
     match wire {
-        // The reason, usage, `[DONE]`.
+        // The stop reason, usage, `[DONE]`.
         Wire::OpenAiChat => 3,
-        // The reason, then the end or the usage.
+        // The stop reason, then the end or the usage.
         Wire::AnthropicMessages | Wire::BedrockConverse => 2,
         Wire::OpenAiResponses | Wire::AzureResponses | Wire::Gemini | Wire::Vertex => 1,
     }
 }
 
-/// A streaming answer with a body.
-pub fn streamed(wire: Wire, body: Vec<Beat>) -> Answer {
+/// A streamed response with this body.
+pub fn streamed(wire: Wire, body: Vec<BodyStep>) -> Answer {
     Answer::new(200, vec![("content-type".to_owned(), render::content_type(wire).to_owned())], body)
 }
 
-/// A streaming answer without a fault.
+/// A streamed response without a fault.
 pub fn well_answered(wire: Wire, turn: &Turn) -> Answer {
-    streamed(wire, render::stream(wire, turn).into_iter().map(Beat::bytes).collect())
+    streamed(wire, render::stream(wire, turn).into_iter().map(BodyStep::bytes).collect())
 }
 
 #[cfg(test)]

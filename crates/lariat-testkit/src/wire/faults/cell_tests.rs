@@ -29,12 +29,12 @@ fn no_lost_doubled_or_swapped_piece_of_the_arguments_is_json() {
 }
 
 #[test]
-fn the_positions_of_every_stream_are_seven_different_ones() {
+fn every_stream_has_seven_distinct_positions() {
     for wire in Wire::ALL {
         let mut places: Vec<_> = Position::ALL
             .map(|position| {
                 let (head, _) = Cell::new(wire, position).cut();
-                let bytes = |beat: &Beat| if let Beat::Bytes(bytes) = beat { bytes.len() } else { 0 };
+                let bytes = |beat: &BodyStep| if let BodyStep::Bytes(bytes) = beat { bytes.len() } else { 0 };
                 head.iter().map(bytes).sum::<usize>()
             })
             .to_vec();

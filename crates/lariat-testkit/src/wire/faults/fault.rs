@@ -1,33 +1,33 @@
-//! A fault: its name, what it does to an answer, and how a run may end under it.
+//! A fault: its name, what it does to a response, and the allowed outcomes of a run.
 
 use std::fmt;
 
 use super::cell::Cell;
-use super::outcome::Allowed;
+use super::outcome::AllowedOutcomes;
 use super::plan::Plan;
 
 /// A fault.
 #[derive(Clone, Copy)]
 pub struct Fault {
-    /// Names it in the table.
+    /// The name in the table.
     pub name: &'static str,
-    /// What part of an answer it concerns.
+    /// The part of a response that it affects.
     pub group: Group,
     /// What the server does.
     pub plan: fn(&Cell) -> Plan,
-    /// How a run may end.
-    pub allowed: Allowed,
+    /// The allowed outcomes.
+    pub allowed: AllowedOutcomes,
 }
 
-/// What part of an answer a fault concerns, and what the seven positions mean for it.
+/// The part of a response that a fault affects, and the meaning of the seven positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// Status, headers and bodies that are no stream. Position: how much of the body comes before it breaks (even
-    /// positions: is cut off), or how long it takes.
+    /// Status, headers and bodies other than a stream. Position: how much of the body arrives before the
+    /// connection breaks (even positions: before the body ends), or the delay.
     Opening,
-    /// The stream. Position: where in it.
+    /// The stream. Position: a place in it.
     Stream,
-    /// A stream in order, of a model that is not. Position: into how large pieces it is cut.
+    /// A well-formed stream of a misbehaving model. Position: the size of the chunks.
     Turn,
 }
 
@@ -35,14 +35,12 @@ impl Group {
     /// The groups in the order of the table.
     pub const ALL: [Self; 3] = [Self::Opening, Self::Stream, Self::Turn];
 
-    /// A heading.
+    /// The heading of the group.
     pub const fn title(self) -> &'static str {
         match self {
-            Self::Opening => {
-                "Before the stream (position: part of the body that arrives, or time that passes)"
-            }
+            Self::Opening => "Before the stream (position: part of the body that arrives, or delay)",
             Self::Stream => "In the stream (position: where)",
-            Self::Turn => "Bad turns (position: size of the pieces)",
+            Self::Turn => "Bad turns (position: size of the chunks)",
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Whether a run under a fault went as it must.
+//! Judges a run under a fault: the rules for every cell, and the comparison with the outcomes that the fault
+//! allows.
 //!
-//! Owns the rules that hold for every cell and the comparison with what the fault allows. Each rule is a function from
-//! what was planned and observed to what is wrong about it.
+//! Each rule is a function from the plan and the observation to a description of what is wrong.
 
 use lariat_core::content::Content;
 use lariat_core::event::{AgentEvent, RunOutcome};
@@ -13,14 +13,14 @@ use super::cell::{TEXT, TOOL, arguments};
 use super::fault::{Fault, Group};
 use super::outcome::{Kind, Outcome};
 use super::plan::{Completeness, Plan, Text};
-use super::run::{Exchange, Observed};
+use super::run::{Exchange, Observation};
 
-/// The key in every request; nobody may see it again.
+/// The API key in every request; it must not appear anywhere else.
 const KEY: &str = "test-key-123";
 
-type Rule = fn(&Plan, &Observed) -> Option<String>;
+type Rule = fn(&Plan, &Observation) -> Option<String>;
 
-/// What holds for every cell.
+/// The rules for every cell.
 const RULES: &[Rule] = &[
     ends_once,
     ends_in_time,
@@ -36,17 +36,17 @@ const RULES: &[Rule] = &[
     stays_with_the_server,
 ];
 
-/// How the run ended, or all that is wrong about it.
+/// Returns how the run ended.
 ///
 /// # Errors
-/// When a rule was broken or the outcome is not one that the fault allows.
-pub fn judge(fault: &Fault, plan: &Plan, observed: &Observed) -> Result<Outcome, Vec<String>> {
+/// Returns everything that is wrong if a rule was broken or the fault does not allow the outcome.
+pub fn judge(fault: &Fault, plan: &Plan, observed: &Observation) -> Result<Outcome, Vec<String>> {
     let outcome = outcome(observed).map_err(|wrong| vec![wrong])?;
     let mut wrong: Vec<String> = RULES.iter().filter_map(|rule| rule(plan, observed)).collect();
     let first = observed.exchanges.first();
     let delivered = first.is_some_and(Exchange::delivered);
     let allowed = if delivered { asked_again(fault.allowed.after) } else { fault.allowed.before.to_owned() };
-    // A stream that broke only after it had said everything.
+    // The stream broke only after the reply was complete.
     let complete = fault.group == Group::Stream && plan.reply == Completeness::Said;
     let complete = complete && outcome == Outcome::Completed && first.is_some_and(Exchange::is_done);
     if !allowed.contains(outcome.letter()) && !complete {
@@ -55,13 +55,12 @@ pub fn judge(fault: &Fault, plan: &Plan, observed: &Observed) -> Result<Outcome,
     if wrong.is_empty() { Ok(outcome) } else { Err(wrong) }
 }
 
-/// How a run may end whose first reply may fail so after part of it was delivered: failures that may go away are asked
-/// again.
+/// The allowed outcomes if part of the first reply was delivered: transient failures are retried.
 fn asked_again(letters: &str) -> String {
     letters.chars().map(|letter| if "lnie".contains(letter) { 'R' } else { letter }).collect()
 }
 
-fn outcome(observed: &Observed) -> Result<Outcome, String> {
+fn outcome(observed: &Observation) -> Result<Outcome, String> {
     let output = observed.output.as_ref().map_err(Clone::clone)?;
     let again =
         |event: &AgentEvent| matches!(event, AgentEvent::ModelRetry { .. } | AgentEvent::Compaction { .. });
@@ -79,7 +78,7 @@ fn outcome(observed: &Observed) -> Result<Outcome, String> {
             let error = observed.exchanges.last().and_then(|exchange| exchange.error.as_ref());
             let kind = match error {
                 Some((_, error)) => Kind::of(error),
-                // The machine has a stall guard of its own, for providers that have none.
+                // The machine has its own stall timeout, for providers without one.
                 None => said.starts_with("network: nothing arrived for").then_some(Kind::Network),
             };
             kind.map(Outcome::Failed).ok_or_else(|| format!("failed without a typed error: {said}"))
@@ -88,17 +87,17 @@ fn outcome(observed: &Observed) -> Result<Outcome, String> {
     }
 }
 
-fn ends_once(_: &Plan, observed: &Observed) -> Option<String> {
+fn ends_once(_: &Plan, observed: &Observation) -> Option<String> {
     let ends =
         observed.events.iter().filter(|event| matches!(event.event, AgentEvent::AgentEnd { .. })).count();
     (ends != 1).then(|| format!("{ends} AgentEnd events"))
 }
 
-fn ends_in_time(plan: &Plan, observed: &Observed) -> Option<String> {
+fn ends_in_time(plan: &Plan, observed: &Observation) -> Option<String> {
     (observed.took > plan.deadline).then(|| format!("took {:?} of {:?}", observed.took, plan.deadline))
 }
 
-/// Calls of the tool that there is.
+/// Calls of the scripted tool.
 fn calls(exchange: &Exchange) -> impl Iterator<Item = &Value> {
     exchange.events.iter().filter_map(|event| match event {
         StreamEvent::ToolCallEnd { call, .. } if call.name == TOOL => Some(&call.arguments),
@@ -106,14 +105,14 @@ fn calls(exchange: &Exchange) -> impl Iterator<Item = &Value> {
     })
 }
 
-/// Every call at most once, with exactly the scripted arguments.
-fn runs_only_what_was_asked(plan: &Plan, observed: &Observed) -> Option<String> {
+/// Checks that every tool call ran at most once, with exactly the scripted arguments.
+fn runs_only_what_was_asked(plan: &Plan, observed: &Observation) -> Option<String> {
     let first_counts = observed.exchanges.first().is_some_and(Exchange::is_done);
     let mut left = if first_counts { plan.calls.clone() } else { vec![arguments()] };
     for execution in &observed.executions {
         let Some(at) = left.iter().position(|asked| *asked == execution.args) else {
             return Some(format!(
-                "ran the tool with {}, which nobody asked for (any more)",
+                "ran the tool with {}, which the model did not request (any more)",
                 short(&execution.args)
             ));
         };
@@ -122,37 +121,37 @@ fn runs_only_what_was_asked(plan: &Plan, observed: &Observed) -> Option<String> 
     None
 }
 
-/// As many executions as calls in replies that ended well, and no call before its reply's end.
-fn runs_nothing_of_a_broken_reply(_: &Plan, observed: &Observed) -> Option<String> {
+/// Checks that exactly the tool calls of complete replies ran, and none before the end of its reply.
+fn runs_nothing_of_a_broken_reply(_: &Plan, observed: &Observation) -> Option<String> {
     let early =
         observed.exchanges.iter().find(|exchange| !exchange.is_done() && calls(exchange).next().is_some());
     if early.is_some() {
-        return Some("a call was delivered although its reply did not end well".to_owned());
+        return Some("a call was delivered although its reply was not complete".to_owned());
     }
     let asked = observed.exchanges.iter().flat_map(calls).count();
     let ran = observed.executions.len();
     (ran != asked).then(|| format!("{asked} calls were delivered, {ran} ran"))
 }
 
-fn takes_no_cut_reply_for_a_whole_one(plan: &Plan, observed: &Observed) -> Option<String> {
+fn takes_no_cut_reply_for_a_whole_one(plan: &Plan, observed: &Observation) -> Option<String> {
     let done = observed.exchanges.first().is_some_and(Exchange::is_done);
     (done && plan.reply == Completeness::Unsaid)
-        .then(|| "took a reply for complete of which the server never said so".to_owned())
+        .then(|| "treated a reply as complete although the server never said so".to_owned())
 }
 
-/// A reply that broke after it had begun to arrive is withdrawn before another is asked for, and no other is.
-fn withdraws_what_broke(_: &Plan, observed: &Observed) -> Option<String> {
+/// Checks that exactly the replies that broke after they began to arrive are withdrawn before the retry.
+fn withdraws_what_broke(_: &Plan, observed: &Observation) -> Option<String> {
     let (_, before) = observed.exchanges.split_last()?;
     let broke = before.iter().filter(|exchange| !exchange.is_done() && exchange.delivered()).count();
     let withdrawn =
         |event: &&lariat_core::event::Event| matches!(event.event, AgentEvent::MessageWithdrawn { .. });
     let withdrawn = observed.events.iter().filter(withdrawn).count();
-    (broke != withdrawn)
-        .then(|| format!("{broke} replies broke and were asked for again, {withdrawn} withdrawn"))
+    (broke != withdrawn).then(|| format!("{broke} replies broke and were retried, {withdrawn} withdrawn"))
 }
 
-/// The conversation holds what was delivered and not withdrawn, once: reply by reply. Live deltas show all of it.
-fn keeps_what_was_delivered(_: &Plan, observed: &Observed) -> Option<String> {
+/// Checks that the conversation has exactly what was delivered and not withdrawn, reply by reply, and that
+/// live deltas show all of it.
+fn keeps_what_was_delivered(_: &Plan, observed: &Observation) -> Option<String> {
     let output = observed.output.as_ref().ok()?;
     let last = observed.exchanges.len().saturating_sub(1);
     let kept_exchange = |(at, exchange): (usize, &Exchange)| {
@@ -162,7 +161,7 @@ fn keeps_what_was_delivered(_: &Plan, observed: &Observed) -> Option<String> {
     let replies = output.messages.iter().filter_map(|message| message.as_assistant());
     let kept: Vec<String> =
         replies.map(|reply| reply.content.iter().filter_map(Content::as_text).collect()).collect();
-    // Text of nothing but whitespace is not kept: services reject it when it comes back.
+    // Whitespace-only text is not kept, because providers reject it in later requests.
     let same = |(kept, delivered): (&String, &String)| {
         kept == delivered || (kept.is_empty() && delivered.trim().is_empty())
     };
@@ -174,19 +173,19 @@ fn keeps_what_was_delivered(_: &Plan, observed: &Observed) -> Option<String> {
     (live != came).then(|| format!("delivered {delivered:?}, showed {live:?}"))
 }
 
-fn delivers_the_text_that_was_sent(plan: &Plan, observed: &Observed) -> Option<String> {
+fn delivers_the_text_that_was_sent(plan: &Plan, observed: &Observation) -> Option<String> {
     let text = observed.exchanges.first()?.text();
     (plan.text == Text::Faithful && !TEXT.starts_with(&text)).then(|| format!("delivered {text:?}"))
 }
 
-fn waits_as_long_as_asked(plan: &Plan, observed: &Observed) -> Option<String> {
+fn waits_as_long_as_asked(plan: &Plan, observed: &Observation) -> Option<String> {
     let asked = plan.wait?;
     let failed = observed.exchanges.first()?.error.as_ref()?.0;
     let waited = observed.sent.get(1)?.at.since(failed);
     (waited != asked).then(|| format!("was asked to wait {asked:?}, waited {waited:?}"))
 }
 
-fn counts_usage_once(_: &Plan, observed: &Observed) -> Option<String> {
+fn counts_usage_once(_: &Plan, observed: &Observation) -> Option<String> {
     let output = observed.output.as_ref().ok()?;
     let mut sum = Usage::default();
     for event in observed.exchanges.iter().flat_map(|exchange| &exchange.events) {
@@ -197,14 +196,14 @@ fn counts_usage_once(_: &Plan, observed: &Observed) -> Option<String> {
     (output.usage != sum).then(|| format!("used {sum:?}, counted {:?}", output.usage))
 }
 
-fn keeps_the_key_to_itself(_: &Plan, observed: &Observed) -> Option<String> {
+fn keeps_the_key_to_itself(_: &Plan, observed: &Observation) -> Option<String> {
     let errors = observed.exchanges.iter().filter_map(|exchange| exchange.error.as_ref());
     let in_error = errors.map(|(_, error)| format!("{error:?}")).find(|words| words.contains(KEY));
     let in_url = observed.sent.iter().map(|sent| sent.url.clone()).find(|url| url.contains(KEY));
-    in_error.or(in_url).map(|words| format!("the key shows: {words}"))
+    in_error.or(in_url).map(|words| format!("the key leaked: {words}"))
 }
 
-fn stays_with_the_server(_: &Plan, observed: &Observed) -> Option<String> {
+fn stays_with_the_server(_: &Plan, observed: &Observation) -> Option<String> {
     let away = observed.sent.iter().find(|sent| !sent.url.starts_with("http://127.0.0.1/"));
     away.map(|sent| format!("sent a request to {}", sent.url))
 }

@@ -1,6 +1,5 @@
-//! How a run can end well: completed, retried and then completed, or with a typed error.
-//!
-//! Owns the letters of the table and the sets of outcomes that a fault allows.
+//! The acceptable outcomes of a run: completed, retried and then completed, or a typed error; and their
+//! letters in the table.
 
 use std::fmt;
 
@@ -9,11 +8,11 @@ use lariat_core::model::ProviderError;
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// At the first attempt.
+    /// Completed at the first attempt.
     Completed,
-    /// After another attempt, or after room was made.
+    /// Completed after a retry or a compaction.
     Retried,
-    /// With a typed error.
+    /// Ended with a typed error.
     Failed(Kind),
 }
 
@@ -22,24 +21,24 @@ pub enum Outcome {
 pub enum Kind {
     /// Rate limited or overloaded.
     RateLimited,
-    /// The connection or the server.
+    /// A failure of the connection or the server.
     Network,
-    /// The key.
+    /// A rejected key.
     Auth,
-    /// The request.
+    /// A rejected request.
     Api,
-    /// The context window.
+    /// A request larger than the context window.
     Overflow,
-    /// The reply.
+    /// An invalid reply.
     Invalid,
-    /// A reply of nothing.
+    /// An empty reply.
     Empty,
     /// Anything else.
     Other,
 }
 
 impl Kind {
-    /// The kind of an error; `None` for a cancellation, which nobody asked for here.
+    /// The kind of an error; `None` for a cancellation, which does not occur here.
     pub const fn of(error: &ProviderError) -> Option<Self> {
         match error {
             ProviderError::RateLimited(_) => Some(Self::RateLimited),
@@ -56,9 +55,9 @@ impl Kind {
 }
 
 impl Outcome {
-    /// What the letters mean.
+    /// The meaning of the letters.
     pub const LEGEND: &'static str = "C completed, R retried and then completed; typed errors: l rate limited, \
-        n network, a authentication, p provider's refusal, o context overflow, i invalid reply, e empty reply, x other";
+        n network, a authentication, p rejected by the provider, o context overflow, i invalid reply, e empty reply, x other";
 
     /// Its letter in the table.
     pub const fn letter(self) -> char {
@@ -85,17 +84,18 @@ impl fmt::Display for Outcome {
 
 /// The outcomes that a fault allows, by letters.
 ///
-/// Which set holds is decided by what the first exchange delivered. A reply of which the server never said that it is
-/// complete must not complete, whatever the sets say; where it did say so before the fault, completing is right.
+/// What the first exchange delivered decides which set applies. A reply that the server never marked as
+/// complete must not complete, whatever the sets say; if the server marked it before the fault, completing is
+/// right.
 #[derive(Clone, Copy, Debug)]
-pub struct Allowed {
-    /// When nothing was delivered before the fault.
+pub struct AllowedOutcomes {
+    /// If nothing was delivered before the fault.
     pub before: &'static str,
-    /// When something was.
+    /// If something was delivered.
     pub after: &'static str,
 }
 
-impl Allowed {
+impl AllowedOutcomes {
     /// The same set in both cases.
     pub const fn always(letters: &'static str) -> Self {
         Self { before: letters, after: letters }

@@ -1,7 +1,7 @@
-//! What a server does to one request, as data.
+//! Describes, as data, how a server responds to one request: heads that never arrive, bodies that stall,
+//! break or repeat. Independent of protocols.
 //!
-//! Owns the vocabulary of misbehaviour: heads that never come, bodies that stall, break, repeat. Knows no protocol.
-//! Invariant: a plan says everything; playing it twice gives the same bytes at the same virtual times.
+//! Invariant: playing a plan twice gives the same bytes at the same virtual times.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use bytes::Bytes;
 use lariat_model::http::TransportError;
 use serde_json::Value;
 
-/// Time that a run may take by the virtual clock, unless its plan says otherwise: the longest silence that the driver
-/// and the machine allow (10 minutes without progress), and the waits before retries.
+/// Default time limit of a run on the virtual clock: the longest silence that the driver and the machine
+/// allow (10 minutes without progress), plus the waits before retries.
 const USUAL_DEADLINE: Duration = Duration::from_secs(620);
 
-/// How one request is answered.
+/// The response to one request.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Time before anything happens.
+    /// Delay before anything happens.
     pub delay: Duration,
-    /// Status and headers, or what comes instead.
+    /// Status and headers, or what happens instead.
     pub head: Head,
-    /// The body, beat by beat; after the last it ends cleanly.
-    pub body: Vec<Beat>,
+    /// The body, step by step; after the last step it ends cleanly.
+    pub body: Vec<BodyStep>,
 }
 
-/// How an answer begins.
+/// How a response begins.
 #[derive(Clone, Debug)]
 pub enum Head {
     /// With a status.
@@ -34,35 +34,35 @@ pub enum Head {
         /// Headers.
         headers: Vec<(String, String)>,
     },
-    /// Not at all: the transport fails.
+    /// The transport fails.
     Fails(TransportError),
-    /// Never.
+    /// Nothing ever arrives.
     Never,
 }
 
-/// A moment of a body.
+/// A step of a body.
 #[derive(Clone, Debug)]
-pub enum Beat {
+pub enum BodyStep {
     /// Bytes arrive in one chunk.
     Bytes(Bytes),
-    /// Time passes.
+    /// A delay.
     Wait(Duration),
-    /// The same bytes arrive again and again.
+    /// The same bytes arrive repeatedly.
     Repeat {
         /// The bytes.
         bytes: Bytes,
-        /// How often; `None` for ever.
+        /// How often; `None` means forever.
         times: Option<u32>,
-        /// Time before each.
+        /// Delay before each.
         every: Duration,
     },
     /// The transport fails.
     Fails(TransportError),
-    /// Nothing ever comes again.
+    /// Nothing more arrives.
     Hangs,
 }
 
-impl Beat {
+impl BodyStep {
     /// Bytes in one chunk.
     pub fn bytes(bytes: impl Into<Bytes>) -> Self {
         Self::Bytes(bytes.into())
@@ -75,17 +75,17 @@ impl Beat {
 }
 
 impl Answer {
-    /// An answer that comes at once.
-    pub const fn new(status: u16, headers: Vec<(String, String)>, body: Vec<Beat>) -> Self {
+    /// A response without delay.
+    pub const fn new(status: u16, headers: Vec<(String, String)>, body: Vec<BodyStep>) -> Self {
         Self { delay: Duration::ZERO, head: Head::Status { status, headers }, body }
     }
 
-    /// An answer that does not come.
+    /// A response without a body.
     pub const fn without_body(head: Head) -> Self {
         Self { delay: Duration::ZERO, head, body: Vec::new() }
     }
 
-    /// The same, later.
+    /// Adds a delay.
     #[must_use]
     pub const fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
@@ -93,69 +93,69 @@ impl Answer {
     }
 }
 
-/// A faulty answer, and what is true about it.
+/// A faulty response, and the facts about it that the judge needs.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// To the first request. All others are answered well, unless it is repeated.
+    /// The response to the first request. All others get a valid response, unless it is repeated.
     pub answer: Answer,
-    /// Whether every request is answered so.
-    pub repeated: Repeated,
-    /// Arguments of the calls that the faulty reply may lead to, one entry for each call.
+    /// Whether every request gets this response.
+    pub repeated: Repetition,
+    /// Arguments of the tool calls that the faulty reply may cause, one entry per call.
     pub calls: Vec<Value>,
-    /// Whether the reply may count as complete.
+    /// Whether the reply may be treated as complete.
     pub reply: Completeness,
-    /// Whether the text arrives as it was scripted, as far as it arrives.
+    /// Whether the text arrives as scripted, as far as it arrives.
     pub text: Text,
-    /// The exact time between the failure and the next request, where the server asked for one.
+    /// The exact time between the failure and the next request, if the server requested one.
     pub wait: Option<Duration>,
-    /// Whether there is a long conversation, and room is made in it after an overflow.
+    /// Whether the conversation is long and can be compacted after an overflow.
     pub compaction: Compaction,
-    /// Time that the whole run may take.
+    /// Time limit of the whole run.
     pub deadline: Duration,
 }
 
 /// How often a server misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeated {
-    /// At the first request.
+pub enum Repetition {
+    /// Only at the first request.
     Once,
     /// At every request.
     Always,
 }
 
-/// Whether the server said that the reply is complete.
+/// Whether the server marked the reply as complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completeness {
     /// It did.
     Said,
-    /// It did not: whoever takes this for a reply is wrong.
+    /// It did not: treating this as a reply is wrong.
     Unsaid,
 }
 
-/// What happened to the scripted text on its way.
+/// What happened to the scripted text in transit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
     /// Nothing: what arrives is a prefix of it.
     Faithful,
-    /// The server itself sent something else.
+    /// The server sent something else.
     Tampered,
 }
 
-/// Whether a run can make room.
+/// Whether a run can compact its conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compaction {
     /// It cannot.
     Off,
-    /// It can, and there is something to leave out.
+    /// It can, and there is something to drop.
     On,
 }
 
 impl Plan {
-    /// A plan with the usual truths: no call, an incomplete reply, faithful text.
+    /// A plan with the defaults: no tool call, an incomplete reply, faithful text.
     pub const fn new(answer: Answer) -> Self {
         Self {
             answer,
-            repeated: Repeated::Once,
+            repeated: Repetition::Once,
             calls: Vec::new(),
             reply: Completeness::Unsaid,
             text: Text::Faithful,
@@ -165,7 +165,7 @@ impl Plan {
         }
     }
 
-    /// The reply may be complete, and these are its calls.
+    /// Marks the reply as complete, with these tool calls.
     #[must_use]
     pub fn complete(mut self, calls: Vec<Value>) -> Self {
         self.reply = Completeness::Said;
@@ -173,35 +173,35 @@ impl Plan {
         self
     }
 
-    /// The server never does better.
+    /// Repeats the response for every request.
     #[must_use]
     pub const fn for_ever(mut self) -> Self {
-        self.repeated = Repeated::Always;
+        self.repeated = Repetition::Always;
         self
     }
 
-    /// The server changes the text.
+    /// Marks the text as changed by the server.
     #[must_use]
     pub const fn tampered(mut self) -> Self {
         self.text = Text::Tampered;
         self
     }
 
-    /// The server asks to wait.
+    /// The server requests this wait.
     #[must_use]
     pub const fn asking_to_wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
         self
     }
 
-    /// The run can make room.
+    /// Enables compaction.
     #[must_use]
     pub const fn compacting(mut self) -> Self {
         self.compaction = Compaction::On;
         self
     }
 
-    /// The run may take longer.
+    /// Sets another time limit.
     #[must_use]
     pub const fn within(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;

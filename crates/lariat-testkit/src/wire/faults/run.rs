@@ -1,6 +1,5 @@
-//! One whole agent run under a fault: runtime, machine, driver and protocol, on virtual time.
-//!
-//! Owns the wiring and the record of what was observed; judges nothing.
+//! Runs a whole agent under a fault: runtime, machine, driver and protocol, on virtual time. Records
+//! everything and judges nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -29,50 +28,51 @@ use lariat_runtime::{AgentContext, AgentError, AgentLoopConfig, AgentOutput, Mem
 
 use super::cell::{TOOL, TOOL_OUTPUT};
 use super::plan::{Compaction, Plan};
-use super::transport::{ScriptedTransport, Sent};
+use super::transport::{ScriptedTransport, SentRequest};
 use crate::server::Wire;
 use crate::tools::{Act, Execution, Ledger, LedgerTool};
 use crate::wire::{model, protocol};
 use crate::{EPOCH, Executor, SeededEntropy, VirtualClock};
 
-/// Steps of the executor after which a run counts as hanging: keep-alives every ten seconds take a few thousand.
+/// Steps of the executor after which a run is considered hanging: keep-alives every ten seconds take a few
+/// thousand.
 const STEP_LIMIT: u64 = 2_000_000;
-/// Messages of the conversation in which room can be made.
+/// Messages of the conversation that can be compacted.
 const LONG_HISTORY: usize = 40;
 
-/// All that was seen of a run.
+/// Everything observed of a run.
 #[derive(Clone, Debug)]
-pub struct Observed {
-    /// What the run came to, or why it did not come to an end.
+pub struct Observation {
+    /// The output of the run, or why it did not end.
     pub output: Result<AgentOutput, String>,
-    /// Everything that observers saw.
+    /// All observed events.
     pub events: Vec<Event>,
-    /// What came from the provider, by request.
+    /// What the provider delivered, by request.
     pub exchanges: Vec<Exchange>,
-    /// What the tool did.
+    /// The executions of the tool.
     pub executions: Vec<Execution>,
-    /// What was sent.
-    pub sent: Vec<Sent>,
-    /// How long it took by the virtual clock.
+    /// The requests sent.
+    pub sent: Vec<SentRequest>,
+    /// Duration on the virtual clock.
     pub took: Duration,
 }
 
-/// What came from the provider for one request.
+/// What the provider delivered for one request.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
     /// The events.
     pub events: Vec<StreamEvent>,
-    /// What ended it, if that was a failure, and when.
+    /// The failure that ended it, if any, and when.
     pub error: Option<(Timestamp, ProviderError)>,
 }
 
 impl Exchange {
-    /// Whether something of the reply was delivered.
+    /// Whether any part of the reply was delivered.
     pub fn delivered(&self) -> bool {
         self.events.iter().any(StreamEvent::delivers)
     }
 
-    /// Whether it ended well.
+    /// Whether the reply is complete.
     pub fn is_done(&self) -> bool {
         matches!(self.events.last(), Some(StreamEvent::Done { .. }))
     }
@@ -84,12 +84,12 @@ impl Exchange {
         })
     }
 
-    /// The text that was delivered, as it came.
+    /// The delivered text, in the order of arrival.
     pub fn text(&self) -> String {
         self.texts().map(|(_, delta)| delta).collect()
     }
 
-    /// The text that was delivered, block by block.
+    /// The delivered text, block by block.
     pub fn text_in_order(&self) -> String {
         let mut texts: Vec<_> = self.texts().collect();
         texts.sort_by_key(|(index, _)| *index);
@@ -97,7 +97,7 @@ impl Exchange {
     }
 }
 
-/// Writes down what a provider gives.
+/// Records what a provider delivers.
 struct Recorder {
     provider: HttpProvider,
     clock: Arc<dyn Clock>,
@@ -129,7 +129,7 @@ impl StreamProvider for Recorder {
 }
 
 /// Runs an agent against a plan.
-pub fn observe(wire: Wire, plan: Plan) -> Observed {
+pub fn observe(wire: Wire, plan: Plan) -> Observation {
     let virtual_clock = VirtualClock::new();
     let clock = virtual_clock.shared();
     let entropy: Arc<dyn EntropySource> = Arc::new(SeededEntropy::new(7));
@@ -182,11 +182,11 @@ pub fn observe(wire: Wire, plan: Plan) -> Observed {
     let (mut events, mut output) = (Vec::new(), None);
     let mut executor = Executor::new(virtual_clock.clone(), crate::Seeded::new(0));
     executor.spawn(async {
-        let prompts = vec![AgentMessage::user("What is there?")];
+        let prompts = vec![AgentMessage::user("What do you see?")];
         let sender = |event: Event| events.push(event);
         let ran = agent_loop(prompts, &mut context, &config, sender, CancellationToken::new()).await;
         let ran = ran.or_else(AgentError::into_output);
-        output = Some(ran.map_err(|error| format!("the run was not driven to its end: {error}")));
+        output = Some(ran.map_err(|error| format!("the run did not end: {error}")));
     });
     let halted = executor.run(STEP_LIMIT);
     drop(executor);
@@ -196,15 +196,15 @@ pub fn observe(wire: Wire, plan: Plan) -> Observed {
     };
     let exchanges = exchanges.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (executions, sent) = (ledger.all(), transport.sent());
-    Observed { output, events, exchanges, executions, sent, took: virtual_clock.now().since(EPOCH) }
+    Observation { output, events, exchanges, executions, sent, took: virtual_clock.now().since(EPOCH) }
 }
 
-/// Characters shown of one event.
+/// Maximum characters shown per event.
 const SHOWN: usize = 300;
 
-impl Observed {
-    /// Everything, for somebody who looks for a bug.
-    pub fn tell(&self, story: &mut String) {
+impl Observation {
+    /// Writes all observations, for debugging.
+    pub fn write_log(&self, story: &mut String) {
         let mut line = |what: &str, shown: String| {
             let shown: String = shown.chars().take(SHOWN).collect();
             story.push_str(&format!("    {what:10} {shown}\n"));

@@ -1,7 +1,7 @@
-//! A transport that answers by a plan, on virtual time.
+//! A transport that responds as a plan says, on virtual time, and records the requests.
 //!
-//! Owns the playing of answers and the list of what was sent. The first request gets the plan's answer; one that
-//! carries the tool's output gets plain text; all others get the scripted turn, whole.
+//! The first request gets the plan's response; one with the tool's output gets plain text; all others get the
+//! scripted turn, complete.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,37 +15,37 @@ use lariat_core::time::Timestamp;
 use lariat_model::http::{BodyStream, Incoming, Transport, TransportError};
 
 use super::cell::{FINAL_TEXT, TOOL_OUTPUT, well_answered};
-use super::plan::{Answer, Beat, Head, Plan, Repeated};
+use super::plan::{Answer, BodyStep, Head, Plan, Repetition};
 use crate::server::{Turn, Wire};
 
 /// A request as it was sent.
 #[derive(Clone, Debug)]
-pub struct Sent {
-    /// When.
+pub struct SentRequest {
+    /// When it was sent.
     pub at: Timestamp,
     /// Where to.
     pub url: String,
-    /// Whether it carries the tool's output.
+    /// Whether it contains the tool's output.
     pub after_tool: bool,
 }
 
-/// The transport. Clones share what was sent.
+/// The transport. Clones share the record of requests.
 #[derive(Clone)]
 pub struct ScriptedTransport {
     wire: Wire,
     plan: Arc<Plan>,
     clock: Arc<dyn Clock>,
-    sent: Arc<Mutex<Vec<Sent>>>,
+    sent: Arc<Mutex<Vec<SentRequest>>>,
 }
 
 impl ScriptedTransport {
-    /// A transport that plays a plan.
+    /// Creates a transport that plays a plan.
     pub fn new(wire: Wire, plan: Arc<Plan>, clock: Arc<dyn Clock>) -> Self {
         Self { wire, plan, clock, sent: Arc::default() }
     }
 
     /// All requests, in order.
-    pub fn sent(&self) -> Vec<Sent> {
+    pub fn sent(&self) -> Vec<SentRequest> {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -53,10 +53,10 @@ impl ScriptedTransport {
         let marker = TOOL_OUTPUT.as_bytes();
         let after_tool = request.body().windows(marker.len()).any(|window| window == marker);
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.push(Sent { at: self.clock.now(), url: request.uri().to_string(), after_tool });
+        sent.push(SentRequest { at: self.clock.now(), url: request.uri().to_string(), after_tool });
         match sent.len() {
             1 => self.plan.answer.clone(),
-            _ if self.plan.repeated == Repeated::Always => self.plan.answer.clone(),
+            _ if self.plan.repeated == Repetition::Always => self.plan.answer.clone(),
             _ if after_tool => well_answered(self.wire, &Turn::new().model("m-1").text(FINAL_TEXT)),
             _ => well_answered(self.wire, &super::cell::turn()),
         }
@@ -87,15 +87,15 @@ fn header_map(headers: &[(String, String)]) -> HeaderMap {
     parsed.collect()
 }
 
-/// A body beat by beat.
-fn play(beats: Vec<Beat>, clock: Arc<dyn Clock>) -> BodyStream {
+/// Plays a body step by step.
+fn play(beats: Vec<BodyStep>, clock: Arc<dyn Clock>) -> BodyStream {
     let player = Player { beats: beats.into_iter(), repeating: None, clock };
     stream::unfold(player, Player::next).boxed()
 }
 
 struct Player {
-    beats: std::vec::IntoIter<Beat>,
-    /// Bytes that come again, how often (`None`: for ever), and the time before each.
+    beats: std::vec::IntoIter<BodyStep>,
+    /// Repeated bytes, how often (`None`: forever), and the delay before each.
     repeating: Option<(Bytes, Option<u32>, Duration)>,
     clock: Arc<dyn Clock>,
 }
@@ -112,14 +112,14 @@ impl Player {
                 return Some((Ok(bytes), self));
             }
             match self.beats.next()? {
-                Beat::Bytes(bytes) => return Some((Ok(bytes), self)),
-                Beat::Wait(duration) => self.wait(duration).await,
-                Beat::Repeat { bytes, times, every } => self.repeating = Some((bytes, times, every)),
-                Beat::Fails(error) => {
+                BodyStep::Bytes(bytes) => return Some((Ok(bytes), self)),
+                BodyStep::Wait(duration) => self.wait(duration).await,
+                BodyStep::Repeat { bytes, times, every } => self.repeating = Some((bytes, times, every)),
+                BodyStep::Fails(error) => {
                     self.beats = Vec::new().into_iter();
                     return Some((Err(error), self));
                 }
-                Beat::Hangs => std::future::pending().await,
+                BodyStep::Hangs => std::future::pending().await,
             }
         }
     }

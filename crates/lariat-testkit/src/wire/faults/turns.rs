@@ -1,18 +1,18 @@
-//! Bad turns: streams in order, of models that are not.
+//! Bad turns: well-formed streams of misbehaving models.
 //!
-//! Positions are the sizes of the pieces that texts and arguments are cut into. Each row says which calls may run.
+//! Positions are the sizes of the chunks of texts and arguments. Each row says which tool calls may run.
 
 use serde_json::{Map, Value, json};
 
 use super::cell::{Cell, TEXT, THINKING, TOOL, arguments, streamed};
 use super::fault::{Fault, Group};
-use super::outcome::Allowed;
-use super::plan::{Beat, Plan};
-use super::surgery::{each_object, edited};
+use super::frame_edits::{each_object, edited};
+use super::outcome::AllowedOutcomes;
+use super::plan::{BodyStep, Plan};
 use crate::server::{Stop, Turn, render};
 
 const fn fault(name: &'static str, letters: &'static str, plan: fn(&Cell) -> Plan) -> Fault {
-    Fault { name, group: Group::Turn, plan, allowed: Allowed::always(letters) }
+    Fault { name, group: Group::Turn, plan, allowed: AllowedOutcomes::always(letters) }
 }
 
 /// The faults.
@@ -23,13 +23,13 @@ pub const FAULTS: &[Fault] = &[
         let end = cell.position.choose([1, 4, 7, 12, 16, 20, whole.len() - 1]);
         calling(cell, whole.get(..end).unwrap_or_default(), &[])
     }),
-    fault("arguments that are no JSON", "i", |cell| calling(cell, "look at it please", &[])),
+    fault("arguments that are not JSON", "i", |cell| calling(cell, "look at it please", &[])),
     fault("arguments with something after them", "i", |cell| calling(cell, r#"{"a":1} and more"#, &[])),
     fault("arguments twice", "i", |cell| calling(cell, r#"{"a":1}{"a":1}"#, &[])),
     fault("arguments that are a list", "i", |cell| calling(cell, r#"["a", 1]"#, &[])),
     fault("arguments that are text", "i", |cell| calling(cell, r#""{\"a\":1}""#, &[])),
     fault("arguments that are a number", "i", |cell| calling(cell, "7", &[])),
-    // Google sends arguments as JSON: there, an empty text is a text.
+    // Google sends arguments as JSON: there, an empty string is a string.
     fault("no arguments", "Ci", |cell| calling(cell, "", &[json!({})])),
     fault("arguments that are null", "C", |cell| calling(cell, "null", &[json!({})])),
     fault("arguments with a control character", "Ci", |cell| {
@@ -46,70 +46,98 @@ pub const FAULTS: &[Fault] = &[
             65_536,
             1 << 21,
         ]));
-        answered(cell, &turn, vec![large])
+        turn_plan(cell, &turn, vec![large])
     }),
     fault("a call, and `stop`", "C", |cell| {
-        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Stop), vec![arguments()])
+        chunked_turn_plan(
+            cell,
+            opening().call("call_1", TOOL, &arguments()).stop(Stop::Stop),
+            vec![arguments()],
+        )
     }),
-    fault("`tool_use` without a call", "C", |cell| said(cell, opening().stop(Stop::ToolUse), Vec::new())),
+    fault("`tool_use` without a call", "C", |cell| {
+        chunked_turn_plan(cell, opening().stop(Stop::ToolUse), Vec::new())
+    }),
     fault("`length` with a whole call", "C", |cell| {
-        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Length), Vec::new())
+        chunked_turn_plan(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Length), Vec::new())
     }),
     fault("`length` with half a call", "C", |cell| {
-        said(cell, opening().call_raw("call_1", TOOL, r#"{"a":{"b"#).stop(Stop::Length), Vec::new())
+        chunked_turn_plan(
+            cell,
+            opening().call_raw("call_1", TOOL, r#"{"a":{"b"#).stop(Stop::Length),
+            Vec::new(),
+        )
     }),
     fault("refusal with a call", "C", |cell| {
-        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Refusal), Vec::new())
+        chunked_turn_plan(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::Refusal), Vec::new())
     }),
-    fault("refusal", "C", |cell| said(cell, opening().stop(Stop::Refusal), Vec::new())),
-    // Some services have no word for it but `length`, others fail.
-    fault("context exceeded", "Co", |cell| said(cell, opening().stop(Stop::ContextExceeded), Vec::new())),
+    fault("refusal", "C", |cell| chunked_turn_plan(cell, opening().stop(Stop::Refusal), Vec::new())),
+    // Some providers report this as `length`, others fail.
+    fault("context exceeded", "Co", |cell| {
+        chunked_turn_plan(cell, opening().stop(Stop::ContextExceeded), Vec::new())
+    }),
     fault("context exceeded with a call", "Co", |cell| {
-        said(cell, opening().call("call_1", TOOL, &arguments()).stop(Stop::ContextExceeded), Vec::new())
+        chunked_turn_plan(
+            cell,
+            opening().call("call_1", TOOL, &arguments()).stop(Stop::ContextExceeded),
+            Vec::new(),
+        )
     }),
     fault("no usage", "C", |cell| {
-        said(cell, opening().call("call_1", TOOL, &arguments()).without_usage(), vec![arguments()])
+        chunked_turn_plan(
+            cell,
+            opening().call("call_1", TOOL, &arguments()).without_usage(),
+            vec![arguments()],
+        )
     }),
-    fault("nothing at all", "R", |cell| said(cell, Turn::new().model("m-1"), Vec::new())),
-    fault("whitespace only", "CR", |cell| said(cell, Turn::new().model("m-1").text(" \n\t "), Vec::new())),
-    fault("thinking only", "eR", |cell| said(cell, Turn::new().model("m-1").thinking(THINKING), Vec::new())),
+    fault("nothing at all", "R", |cell| chunked_turn_plan(cell, Turn::new().model("m-1"), Vec::new())),
+    fault("whitespace only", "CR", |cell| {
+        chunked_turn_plan(cell, Turn::new().model("m-1").text(" \n\t "), Vec::new())
+    }),
+    fault("thinking only", "eR", |cell| {
+        chunked_turn_plan(cell, Turn::new().model("m-1").thinking(THINKING), Vec::new())
+    }),
     fault("a call only", "C", |cell| {
-        said(cell, Turn::new().model("m-1").call("call_1", TOOL, &arguments()), vec![arguments()])
+        chunked_turn_plan(
+            cell,
+            Turn::new().model("m-1").call("call_1", TOOL, &arguments()),
+            vec![arguments()],
+        )
     }),
-    fault("a tool nobody knows", "C", unknown_tool),
+    fault("an unknown tool", "C", unknown_tool),
     fault("a call without a name", "i", |cell| {
-        said(cell, opening().call("call_1", "", &arguments()), Vec::new())
+        chunked_turn_plan(cell, opening().call("call_1", "", &arguments()), Vec::new())
     }),
     fault("two calls with one id", "C", |cell| {
         let turn = opening().call("call_1", TOOL, &arguments()).call("call_1", TOOL, &json!({"b": 2}));
-        said(cell, turn, vec![arguments(), json!({"b": 2})])
+        chunked_turn_plan(cell, turn, vec![arguments(), json!({"b": 2})])
     }),
     fault("calls without ids", "C", |cell| {
         let turn = opening().call("", TOOL, &arguments()).call("", TOOL, &json!({"b": 2}));
-        said(cell, turn, vec![arguments(), json!({"b": 2})])
+        chunked_turn_plan(cell, turn, vec![arguments(), json!({"b": 2})])
     }),
     fault("ids that are numbers", "C", |cell| {
-        changed(cell, &|fields| change_ids(fields, &json!(7)), vec![arguments()])
+        edited_turn_plan(cell, &|fields| change_ids(fields, &json!(7)), vec![arguments()])
     }),
     fault("ids that are null", "C", |cell| {
-        changed(cell, &|fields| change_ids(fields, &Value::Null), vec![arguments()])
+        edited_turn_plan(cell, &|fields| change_ids(fields, &Value::Null), vec![arguments()])
     }),
     fault("an id of 10,000 characters", "C", |cell| {
-        said(cell, opening().call("x".repeat(10_000), TOOL, &arguments()), vec![arguments()])
+        chunked_turn_plan(cell, opening().call("x".repeat(10_000), TOOL, &arguments()), vec![arguments()])
     }),
     fault("50 calls at once", "C", |cell| {
         let call = |turn: Turn, number: i32| turn.call(format!("call_{number}"), TOOL, &json!({"n": number}));
         let turn = (0..50).fold(opening(), call);
-        said(cell, turn, (0..50).map(|number| json!({"n": number})).collect())
+        chunked_turn_plan(cell, turn, (0..50).map(|number| json!({"n": number})).collect())
     }),
     fault("5,000 calls at once", "iR", |cell| {
         let call = |turn: Turn, number: i32| turn.call(format!("call_{number}"), TOOL, &json!({}));
         let turn = (0..5000).fold(opening(), call).piece(10_000);
-        answered(cell, &turn, Vec::new())
+        turn_plan(cell, &turn, Vec::new())
     }),
-    fault("a reason to stop nobody knows", "Cin", |cell| changed(cell, &change_reason, vec![arguments()])),
+    fault("an unknown stop reason", "Cin", |cell| edited_turn_plan(cell, &change_reason, vec![arguments()])),
     fault("a model that repeats its text", "C", |cell| {
-        said(cell, Turn::new().model("m-1").text("Again and again. ".repeat(2000)), Vec::new())
+        chunked_turn_plan(cell, Turn::new().model("m-1").text("Again and again. ".repeat(2000)), Vec::new())
     }),
 ];
 
@@ -117,31 +145,31 @@ fn opening() -> Turn {
     Turn::new().model("m-1").thinking(THINKING).text(TEXT)
 }
 
-fn answered(cell: &Cell, turn: &Turn, calls: Vec<Value>) -> Plan {
-    let body = render::stream(cell.wire, turn).into_iter().map(Beat::bytes).collect();
+fn turn_plan(cell: &Cell, turn: &Turn, calls: Vec<Value>) -> Plan {
+    let body = render::stream(cell.wire, turn).into_iter().map(BodyStep::bytes).collect();
     Plan::new(streamed(cell.wire, body)).complete(calls).tampered()
 }
 
-/// A turn cut into pieces of the position's size.
-fn said(cell: &Cell, turn: Turn, calls: Vec<Value>) -> Plan {
-    answered(cell, &turn.piece(cell.position.choose([1, 2, 3, 5, 8, 13, 10_000])), calls)
+/// A turn in chunks of the position's size.
+fn chunked_turn_plan(cell: &Cell, turn: Turn, calls: Vec<Value>) -> Plan {
+    turn_plan(cell, &turn.piece(cell.position.choose([1, 2, 3, 5, 8, 13, 10_000])), calls)
 }
 
 fn calling(cell: &Cell, arguments: &str, calls: &[Value]) -> Plan {
-    said(cell, opening().call_raw("call_1", TOOL, arguments), calls.to_vec())
+    chunked_turn_plan(cell, opening().call_raw("call_1", TOOL, arguments), calls.to_vec())
 }
 
-/// A turn whose frames were changed after they were written.
-fn changed(cell: &Cell, change: &dyn Fn(&mut Map<String, Value>), calls: Vec<Value>) -> Plan {
+/// A turn whose frames were changed after rendering.
+fn edited_turn_plan(cell: &Cell, change: &dyn Fn(&mut Map<String, Value>), calls: Vec<Value>) -> Plan {
     let turn = opening().call("call_1", TOOL, &arguments());
     let turn = turn.piece(cell.position.choose([1, 2, 3, 5, 8, 13, 10_000]));
     let edit = |json: &mut Value| each_object(json, change);
     let frames = render::stream(cell.wire, &turn);
-    let body = frames.iter().map(|frame| Beat::bytes(edited(cell.wire, frame, &edit))).collect();
+    let body = frames.iter().map(|frame| BodyStep::bytes(edited(cell.wire, frame, &edit))).collect();
     Plan::new(streamed(cell.wire, body)).complete(calls).tampered()
 }
 
-/// Changes the ids of calls: objects that have one and a name, or hold the function.
+/// Changes the ids of tool calls: objects with an id and a name, or with the function.
 fn change_ids(fields: &mut Map<String, Value>, id: &Value) {
     if !fields.contains_key("name") && !fields.contains_key("function") {
         return;
@@ -164,8 +192,9 @@ fn change_reason(fields: &mut Map<String, Value>) {
     }
 }
 
-/// The model is told that there is no such tool; nothing runs.
+/// A call of an unknown tool: the model receives an error; nothing runs.
 fn unknown_tool(cell: &Cell) -> Plan {
-    // The transport answers the next request with the good turn, whose call is then the only one that runs.
-    said(cell, opening().call("call_1", "no_such_tool", &arguments()), vec![arguments()])
+    // The transport responds to the next request with the valid turn, whose tool call is then the only one
+    // that runs.
+    chunked_turn_plan(cell, opening().call("call_1", "no_such_tool", &arguments()), vec![arguments()])
 }

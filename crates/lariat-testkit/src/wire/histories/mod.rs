@@ -1,11 +1,13 @@
-//! Random histories, built by every protocol's request builder and put before the strict validators: none is rejected.
+//! Builds requests from random histories with every protocol's request builder; the strict validators must
+//! not reject any.
 //!
-//! A history is what long use leaves behind: replies of many models, cancelled and crashed turns, compaction, forks,
-//! switches of model (`story`). Each is asked of one random model per protocol, with a random request (`asked`).
+//! A history looks like after long use: replies of many models, cancelled and crashed turns, compaction,
+//! forks, changes of the model (`story`). Each is sent to one random model per protocol, with random
+//! parameters (`requests`).
 //! Invariant: everything is a function of the seed.
 
-mod asked;
 mod replies;
+mod requests;
 mod story;
 
 use std::fmt;
@@ -20,18 +22,18 @@ use super::protocol;
 use crate::Seeded;
 use crate::server::{Wire, validate};
 
-/// A request that its service would reject, or that depends on how it was built.
+/// A request that its provider would reject, or whose body depends on how it was built.
 #[derive(Clone, Debug)]
 pub struct Rejection {
     /// Seed of the history.
     pub seed: u64,
     /// Protocol.
     pub wire: Wire,
-    /// Model that was asked.
+    /// The model of the request.
     pub model: String,
     /// What is wrong.
     pub problem: String,
-    /// The body, as far as there is one.
+    /// The body, if there is one.
     pub body: String,
 }
 
@@ -42,7 +44,7 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// What one history came to.
+/// Totals of one history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Requests that were built.
@@ -53,7 +55,7 @@ pub struct Tally {
     pub bytes: u64,
 }
 
-/// Makes histories and checks them. Made once: it decodes the replies that histories are made of.
+/// Generates histories and checks them. Create it once: it decodes the replies that histories consist of.
 #[derive(Debug)]
 pub struct Histories {
     replies: replies::Replies,
@@ -71,21 +73,21 @@ impl Histories {
         story::transcript(&self.replies, &mut Seeded::new(seed))
     }
 
-    /// What is wrong with the request that a protocol makes of a conversation, as it is asked of a random model.
+    /// The problem of the request that a protocol builds from a conversation for a random model, if any.
     pub fn rejection(&self, wire: Wire, window: Window, seed: u64) -> Option<Rejection> {
-        let config = asked::config(wire, window, &mut Seeded::new(seed).fork(wire.name()));
+        let config = requests::config(wire, window, &mut Seeded::new(seed).fork(wire.name()));
         let (problem, body) = fresh(wire, &config).err()?;
         Some(Rejection { seed, wire, model: config.model_config.id.clone(), problem, body })
     }
 
-    /// Builds the history of a seed for every protocol; what was rejected, at most once per protocol.
+    /// Builds the history of a seed for every protocol. Returns the rejections, at most one per protocol.
     pub fn check(&self, seed: u64) -> (Tally, Vec<Rejection>) {
         let transcript = self.transcript(seed);
         let mut tally = Tally { messages: transcript.len() as u64, ..Tally::default() };
         let mut rejections = Vec::new();
         for wire in Wire::ALL {
             let mut dice = Seeded::new(seed).fork(wire.name());
-            let config = asked::config(wire, transcript.window(), &mut dice);
+            let config = requests::config(wire, transcript.window(), &mut dice);
             match ask(wire, &config, &mut dice) {
                 Ok((requests, bytes)) => {
                     tally.requests += requests;
@@ -101,7 +103,7 @@ impl Histories {
     }
 }
 
-/// Requests that were built and bytes that were checked; or what is wrong, and with which body.
+/// Number of requests built and bytes checked; or the problem and the body.
 fn ask(wire: Wire, config: &StreamConfig, dice: &mut Seeded) -> Result<(u64, u64), (String, String)> {
     let fresh = fresh(wire, config)?;
     let (built, grown) = grow(wire, config, dice).map_err(refused)?;
@@ -116,7 +118,7 @@ fn refused(error: lariat_core::model::ProviderError) -> (String, String) {
     (error.to_string(), String::new())
 }
 
-/// The request, if its service takes it; or what is wrong, and with which body.
+/// The request, if its provider accepts it; or the problem and the body.
 fn fresh(wire: Wire, config: &StreamConfig) -> Result<Outgoing, (String, String)> {
     let fresh = protocol(wire).request(config).map_err(refused)?;
     let body = serde_json::from_slice(&fresh.body).map_err(|error| (error.to_string(), shown(&fresh)))?;
@@ -130,7 +132,7 @@ fn shown(outgoing: &Outgoing) -> String {
     String::from_utf8_lossy(&outgoing.body).into_owned()
 }
 
-/// The same request after others of the same conversation while it grew, all with one memo.
+/// Builds the same request after earlier requests of the growing conversation, all with one memo.
 fn grow(
     wire: Wire,
     config: &StreamConfig,
@@ -140,9 +142,9 @@ fn grow(
     let mut growing = Transcript::new();
     let mut built = 0;
     let ask = |window: Window, dice: &mut Seeded| {
-        let mut earlier = asked::config(wire, window, dice);
+        let mut earlier = requests::config(wire, window, dice);
         if dice.chance(80) {
-            // Mostly of the same model, so that the memo is used.
+            // Usually the same model, so that the memo is used.
             earlier.model_config = Arc::clone(&config.model_config);
         }
         earlier.memo = memo.clone();
@@ -157,13 +159,13 @@ fn grow(
             built += 1;
         }
     }
-    // The last messages are the very same only if the conversation was grown to its end.
+    // The last messages are the same objects only if the conversation was grown to its end.
     let mut config = config.clone();
     (config.messages, config.memo) = (growing.window(), memo);
     Ok((built + 1, protocol(wire).request(&config)?))
 }
 
-/// A conversation as the steps it was made in: a message, and the results of its calls.
+/// A conversation as the steps in which it was made: a message, and the results of its tool calls.
 fn steps(window: &Window) -> Vec<(SharedMessage, Vec<SharedMessage>)> {
     let mut steps: Vec<(SharedMessage, Vec<SharedMessage>)> = Vec::new();
     for message in window.iter() {
@@ -186,8 +188,8 @@ fn push(transcript: &mut Transcript, first: SharedMessage, results: Vec<SharedMe
     debug_assert!(pushed.is_ok(), "a step of a transcript fits one: {pushed:?}");
 }
 
-/// The identity of the model that a reply is of, or that is asked.
-fn model_config(author: &asked::Author) -> ModelConfig {
+/// The identity of the model that wrote a reply or receives a request.
+fn model_config(author: &requests::Author) -> ModelConfig {
     let mut model = super::model(author.wire, "http://127.0.0.1");
     (model.id, model.name) = (author.id.to_owned(), author.id.to_owned());
     model.provider = author.provider.to_owned();
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_repeats_its_history() {
+    fn equal_seeds_give_equal_histories() {
         let histories = Histories::default();
         assert_eq!(histories.check(7).0, Histories::default().check(7).0);
     }

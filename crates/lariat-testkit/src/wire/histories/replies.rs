@@ -1,6 +1,5 @@
-//! Replies as models give them: rendered by the scripted server, decoded by the protocols.
-//!
-//! So a signature in a history is one that its service made, over exactly the text beside it.
+//! Replies of models: rendered by the scripted server and decoded by the protocols, so that every signature
+//! in a history is valid for the text beside it.
 
 use std::sync::Arc;
 
@@ -8,15 +7,15 @@ use lariat_core::content::Content;
 use lariat_core::model::{StreamConfig, StreamEvent};
 use lariat_core::transcript::Window;
 
-use super::asked::{AUTHORS, Author};
 use super::model_config;
+use super::requests::{AUTHORS, Author};
 use crate::Seeded;
 use crate::server::render;
 use crate::wire::corpus::turn;
 use crate::wire::protocol;
 use crate::wire::splits::outcome;
 
-/// Replies that are decoded for each model.
+/// Number of decoded replies per model.
 const PER_AUTHOR: u64 = 80;
 
 /// The blocks of replies, by model.
@@ -45,7 +44,7 @@ impl Replies {
     }
 }
 
-/// The blocks that events come to, as the machine puts them together.
+/// Assembles the blocks from events, like the machine does.
 fn assembled(events: &[StreamEvent]) -> Vec<Content> {
     let mut blocks: Vec<(usize, Content)> = Vec::new();
     for event in events {

@@ -1,7 +1,7 @@
-//! What happened in a conversation, at random: many models, turns that were cancelled, crashes, compaction, forks.
+//! Generates random conversations: many models, cancelled turns, crashes, compaction, forks.
 //!
-//! Messages are made as careless as journals can be and put through [`Transcript::repaired`], as they are when a session
-//! is opened. Invariant: the result is a transcript that a model can be asked to answer.
+//! Messages are as irregular as journals can be and then pass through [`Transcript::repaired`], as when a
+//! session is opened. Invariant: the result is a transcript to which a model can reply.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use lariat_core::transcript::Transcript;
 use lariat_core::usage::Usage;
 use serde_json::{Value, json};
 
-use super::asked::{AUTHORS, Author};
 use super::replies::Replies;
+use super::requests::{AUTHORS, Author};
 use crate::Seeded;
 use crate::wire::corpus::words;
 
-/// A dot of one pixel.
+/// An image of one pixel.
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// Ids that services have sent, and that others reject.
+/// Ids that some providers send and others reject.
 const ODD_IDS: &[&str] = &[
     "",
     "1",
@@ -41,39 +41,39 @@ const ODD_IDS: &[&str] = &[
     "call_0",
 ];
 
-/// Names of tools that nobody offers, as models make them up.
+/// Names of tools that do not exist, as models make them up.
 const ODD_NAMES: &[&str] = &["functions.read", "read file", "läsen", "$read", "a.b:c"];
 
 pub(super) fn transcript(replies: &Replies, dice: &mut Seeded) -> Transcript {
-    let mut teller = Teller::new(replies, dice);
-    let messages = teller.cut_messages();
+    let mut generator = HistoryGenerator::new(replies, dice);
+    let messages = generator.cut_messages();
     let (mut transcript, _) = Transcript::repaired(messages);
-    if teller.dice.chance(25) {
-        transcript = teller.compacted(transcript);
+    if generator.dice.chance(25) {
+        transcript = generator.compacted(transcript);
     }
-    if teller.dice.chance(20) {
-        // A fork: the beginning is shared, the rest is told differently.
-        let keep = teller.dice.index(transcript.len() + 1);
+    if generator.dice.chance(20) {
+        // A fork: the beginning is shared, the rest differs.
+        let keep = generator.dice.index(transcript.len() + 1);
         let mut messages: Vec<SharedMessage> = transcript.window().iter().take(keep).cloned().collect();
-        messages.extend(teller.cut_messages());
+        messages.extend(generator.cut_messages());
         transcript = Transcript::repaired(messages).0;
     }
     if transcript.request().is_err() {
-        let asked = teller.recorded(Message::user("Go on."));
+        let asked = generator.recorded(Message::user("Go on."));
         let pushed = transcript.push_user(asked);
         debug_assert!(pushed.is_ok());
     }
     transcript
 }
 
-struct Teller<'a> {
+struct HistoryGenerator<'a> {
     replies: &'a Replies,
     dice: &'a mut Seeded,
     minter: Minter,
     calls: u64,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> HistoryGenerator<'a> {
     fn new(replies: &'a Replies, dice: &'a mut Seeded) -> Self {
         let mut minter = Minter::default();
         minter.stamp(Stamp { now: Timestamp::from_millis(1_760_000_000_000), entropy: dice.seed() });
@@ -86,7 +86,7 @@ impl<'a> Teller<'a> {
         Arc::new(message)
     }
 
-    /// Messages with the marks of crashes: the end is missing, or one of them, or two are in the wrong order.
+    /// Messages with the marks of crashes: the end is missing, or one message, or two are in the wrong order.
     fn cut_messages(&mut self) -> Vec<SharedMessage> {
         let mut messages = self.messages();
         if self.dice.chance(25) {
@@ -130,7 +130,7 @@ impl<'a> Teller<'a> {
         let known = self.dice.pick(AUTHORS).copied();
         known.unwrap_or(Author {
             wire: crate::server::Wire::OpenAiChat,
-            provider: "somebody",
+            provider: "other",
             id: "some-model",
             reasoning: false,
         })
@@ -142,7 +142,7 @@ impl<'a> Teller<'a> {
         Message::User(UserMessage::new(content))
     }
 
-    /// A block of a prompt or of a tool's result.
+    /// A block of a prompt or of a tool result.
     fn block(&mut self) -> Content {
         match self.dice.index(20) {
             0..=12 => Content::text(words(self.dice, 8)),
@@ -158,14 +158,14 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// A reply of a model, and what became of its calls.
+    /// A reply of a model, and the results of its tool calls.
     fn exchange(&mut self, author: &Author, messages: &mut Vec<SharedMessage>) {
         let reply = self.reply(author);
         let calls: Vec<Arc<ToolCall>> = reply.tool_calls().cloned().collect();
         messages.push(self.recorded(Message::Assistant(reply)));
         let mut results = Vec::new();
         for call in calls {
-            // Crashed before it ended, ran twice, or once.
+            // The tool crashed before it ended, ran twice, or once.
             let times = match self.dice.index(20) {
                 0..=1 => 0,
                 2 => 2,
@@ -177,7 +177,7 @@ impl<'a> Teller<'a> {
             }
         }
         if self.dice.chance(5) {
-            let orphan = self.result(&"nobody".into(), "read");
+            let orphan = self.result(&"unknown".into(), "read");
             results.push(self.recorded(orphan));
         }
         if self.dice.chance(10) {
@@ -220,7 +220,7 @@ impl<'a> Teller<'a> {
             ends.get(self.dice.index(ends.len())).copied().unwrap_or(StopReason::Stop)
         };
         if paused {
-            // Only Anthropic pauses, while a tool of its own runs.
+            // Only Anthropic pauses, while one of its own tools runs.
             content.retain(|block| block.as_tool_call().is_none());
             content.extend(server_tool(self.dice.bits()).into_iter().take(1));
             stop_reason = StopReason::Pause;
@@ -231,7 +231,7 @@ impl<'a> Teller<'a> {
                 self.interrupt(last);
             }
         }
-        // Services answer with a dated name for the alias that was asked for.
+        // Providers reply with a dated name for the requested alias.
         let dated = self.dice.chance(30);
         AssistantMessage {
             content,
@@ -245,7 +245,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// What imports, other services and bad models do to a block.
+    /// Distorts a block like imports, other providers and bad models do.
     fn distort(&mut self, block: &mut Content) {
         match block {
             Content::Thinking { signature, .. } if self.dice.chance(10) => *signature = None,
@@ -270,7 +270,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The last block of a reply that was cancelled: its end did not come, and a signature comes last.
+    /// The last block of a cancelled reply: its end is missing, and so is the signature, which comes last.
     fn interrupt(&mut self, block: &mut Content) {
         match block {
             Content::Text { text } => truncate(text, self.dice),
@@ -282,7 +282,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The conversation with a random overlay, unless it is refused.
+    /// Compacts the conversation at random, unless that is rejected.
     fn compacted(&mut self, transcript: Transcript) -> Transcript {
         let window = transcript.window();
         let edits = if self.dice.chance(40) {
@@ -325,7 +325,7 @@ fn unknown(block: Value) -> Content {
     }
 }
 
-/// A search that Anthropic ran itself, and what it found.
+/// A search that Anthropic ran itself, and its results.
 fn server_tool(bits: u64) -> [Content; 2] {
     let id = format!("srvtoolu_{bits:016x}");
     [

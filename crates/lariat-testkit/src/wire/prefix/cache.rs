@@ -1,28 +1,29 @@
-//! A cache as Anthropic describes its own: it knows beginnings of requests, up to blocks that were marked.
+//! A prompt cache that works as Anthropic documents its own: it stores prefixes of requests, up to marked
+//! blocks.
 //!
-//! A request reads the longest beginning that is known, looking back at most twenty blocks from each of its marks; what is
-//! read lives on for five minutes from then. Then the beginning up to each mark is known, too.
+//! A request reads the longest stored prefix, looking back at most twenty blocks from each of its marks;
+//! reading renews an entry for five minutes. Then the prefix up to each mark is stored, too.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-/// Blocks before a mark that are looked at.
+/// Number of blocks before a mark that are checked.
 const LOOKBACK: usize = 20;
-/// Milliseconds that an entry lives after its last use.
+/// Lifetime of an entry after its last use, in milliseconds.
 const TTL: u64 = 5 * 60 * 1_000;
-/// Marks that a request may have.
+/// Maximum number of marks in a request.
 const MOST_MARKS: usize = 4;
-/// Bytes of a token, roughly.
+/// Approximate bytes per token.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// A block of a request: a tool, a part of the system prompt, a part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Everything of it but its mark.
+    /// Its content without the mark.
     pub text: String,
-    /// Whether the beginning up to here shall be known.
+    /// Whether the prefix up to here is to be stored.
     pub marked: bool,
 }
 
@@ -31,26 +32,26 @@ pub struct Block {
 pub struct Hit {
     /// Tokens of the request.
     pub tokens: u64,
-    /// Of those, read.
+    /// Tokens read from the cache.
     pub read: u64,
-    /// Of those, written.
+    /// Tokens written to the cache.
     pub written: u64,
 }
 
-/// The cache: beginnings by their hash, and when each ends.
+/// The cache: the expiry times of prefixes, by their hash.
 #[derive(Clone, Debug, Default)]
 pub struct PrefixCache(HashMap<u64, u64>);
 
 impl PrefixCache {
-    /// Puts a request before the cache at a time in milliseconds.
+    /// Looks up a request at a time in milliseconds and stores its prefixes.
     ///
     /// # Errors
-    /// When it has more marks than the service takes.
+    /// Fails if the request has more marks than the provider accepts.
     pub fn ask(&mut self, blocks: &[Block], now: u64) -> Result<Hit, String> {
         let marks: Vec<usize> =
             blocks.iter().enumerate().filter(|(_, block)| block.marked).map(|(at, _)| at).collect();
         if marks.len() > MOST_MARKS {
-            return Err(format!("{} marks, and the service takes {MOST_MARKS}", marks.len()));
+            return Err(format!("{} marks, but the provider accepts {MOST_MARKS}", marks.len()));
         }
         let mut hasher = DefaultHasher::new();
         let mut tokens = 0;
@@ -80,7 +81,7 @@ impl PrefixCache {
     }
 }
 
-/// The blocks of a request to Anthropic, in the order its cache sees them: tools, system prompt, messages.
+/// The blocks of a request to Anthropic, in the order of its cache: tools, system prompt, messages.
 pub fn blocks(body: &Value) -> Vec<Block> {
     let list =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();

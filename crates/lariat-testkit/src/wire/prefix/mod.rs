@@ -1,8 +1,9 @@
-//! How stable the beginning of requests is over a long run, and what that saves.
+//! Measures how stable the prefix of requests is over a long run, and what a cache saves.
 //!
-//! A whole agent works for many turns with everything that could disturb the beginning of its requests: steering, plans that
-//! change, files that are edited, facts that change, compaction, a pause. Every request is built as the service would get
-//! it; compared with the one before, byte for byte; and put before a cache that works like the service's own.
+//! A whole agent works for many turns with everything that could change the prefix: steering, changing plans,
+//! edited files, changing facts, compaction, a pause. Every request is built as the provider would receive
+//! it, compared byte for byte with the previous one, and looked up in a cache that works like the provider's
+//! own.
 //!
 //! - `script`: the run. `cache`: the cache.
 
@@ -12,54 +13,55 @@ mod script;
 pub use cache::{Block, Hit, PrefixCache, blocks};
 pub use script::{Mistake, play};
 
-/// The share of a request's bytes that must equal the beginning of the one before, in per mille, in the median.
+/// Required median share of a request's bytes that equal the start of the previous one, in per mille.
 pub const LEAST_SHARED: u64 = 970;
-/// The share of input tokens that must be read from the cache, in per mille.
+/// Required share of input tokens read from the cache, in per mille.
 pub const LEAST_READ: u64 = 950;
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// One for each request after the first.
+    /// One entry per request after the first.
     pub turns: Vec<Turn>,
     /// Tokens of all requests.
     pub tokens: u64,
-    /// Of those, read from the cache.
+    /// Of those, tokens read from the cache.
     pub read: u64,
-    /// Requests beside the conversation, which are not counted: summaries.
+    /// Requests in addition to the conversation, which are not included: summaries.
     pub beside: u64,
 }
 
-/// What one request has in common with the one before.
+/// What one request has in common with the previous one.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
-    /// Whether room was made before it.
+    /// Whether a compaction preceded it.
     pub compacted: bool,
-    /// Share of its bytes that equal the beginning of the one before, in per mille; cache marks, which move, left out.
+    /// Share of its bytes that equal the start of the previous request, in per mille, without cache marks,
+    /// which move.
     pub shared: u64,
-    /// The same with the marks.
+    /// The same including the marks.
     pub shared_with_marks: u64,
 }
 
 impl Report {
-    /// The median share of requests before which no room was made, in per mille.
+    /// The median share of requests without a preceding compaction, in per mille.
     pub fn median(&self, share: impl Fn(&Turn) -> u64) -> u64 {
         let mut shares: Vec<u64> = self.turns.iter().filter(|turn| !turn.compacted).map(share).collect();
         shares.sort_unstable();
         shares.get(shares.len() / 2).copied().unwrap_or(0)
     }
 
-    /// Requests before which room was made.
+    /// Number of requests with a preceding compaction.
     pub fn compactions(&self) -> usize {
         self.turns.iter().filter(|turn| turn.compacted).count()
     }
 
-    /// Share of input tokens that were read from the cache, in per mille.
+    /// Share of input tokens read from the cache, in per mille.
     pub fn read_share(&self) -> u64 {
         self.read * 1_000 / self.tokens.max(1)
     }
 
-    /// What does not hold, in words.
+    /// The goals that were missed.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let shared = self.median(|turn| turn.shared);
@@ -74,7 +76,7 @@ impl Report {
     }
 }
 
-/// Per mille in words.
+/// Formats per mille as a percentage.
 pub fn percent(per_mille: u64) -> String {
     format!("{}.{} %", per_mille / 10, per_mille % 10)
 }

@@ -5,7 +5,7 @@ fn block(text: &str, marked: bool) -> Block {
 }
 
 #[test]
-fn the_cache_reads_the_longest_beginning_that_was_marked() {
+fn the_cache_reads_the_longest_marked_prefix() {
     let mut cache = PrefixCache::default();
     let first = [block("a", true), block("b", true)];
     assert_eq!(cache.ask(&first, 0), Ok(Hit { tokens: 2, read: 0, written: 2 }));
@@ -16,11 +16,11 @@ fn the_cache_reads_the_longest_beginning_that_was_marked() {
 }
 
 #[test]
-fn the_cache_forgets_after_five_minutes_and_does_not_look_back_further_than_twenty_blocks() {
+fn entries_expire_after_five_minutes_and_lookback_is_twenty_blocks() {
     let mut cache = PrefixCache::default();
     let _ = cache.ask(&[block("a", true)], 0);
     assert_eq!(cache.ask(&[block("a", true)], 299_999).map(|hit| hit.read), Ok(1));
-    assert_eq!(cache.ask(&[block("a", true)], 599_998).map(|hit| hit.read), Ok(1), "use lets it live on");
+    assert_eq!(cache.ask(&[block("a", true)], 599_998).map(|hit| hit.read), Ok(1), "use renews the entry");
     assert_eq!(cache.ask(&[block("a", true)], 899_998).map(|hit| hit.read), Ok(0));
     let far = |n: usize| -> Vec<Block> {
         let mut blocks = vec![block("a", false)];
@@ -34,13 +34,13 @@ fn the_cache_forgets_after_five_minutes_and_does_not_look_back_further_than_twen
 }
 
 #[test]
-fn more_marks_than_the_service_takes_are_an_error() {
+fn more_marks_than_the_provider_accepts_are_an_error() {
     let blocks: Vec<Block> = (0..5).map(|_| block("a", true)).collect();
     assert!(PrefixCache::default().ask(&blocks, 0).is_err());
 }
 
 #[tokio::test]
-async fn a_short_run_keeps_its_beginning_and_every_mistake_shows() {
+async fn a_short_run_keeps_its_prefix_and_every_mistake_is_noticed() {
     let report = play(1, 60, None).await.unwrap();
     assert!(report.turns.len() >= 59);
     assert!(report.median(|turn| turn.shared) >= 950, "{report:?}");

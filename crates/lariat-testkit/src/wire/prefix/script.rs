@@ -1,4 +1,4 @@
-//! The long run: an agent with sections, notes, tools and a small window, on a script with a seed.
+//! The long run: an agent with sections, notes, tools and a small context window, with a script from a seed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -22,24 +22,24 @@ use crate::server::Wire;
 use crate::wire::{model, protocol};
 use crate::{Reply, ScriptedModel, Seeded, VirtualClock};
 
-/// Tokens of the window: small enough that room is made several times.
+/// Tokens of the context window: small enough for several compactions.
 const WINDOW: usize = 100_000;
-/// Time a turn takes.
+/// Duration of a turn.
 const TURN: Duration = Duration::from_secs(20);
-/// The request before which somebody goes for a coffee, longer than the cache remembers.
+/// The request before which the user pauses longer than the cache keeps entries.
 const PAUSE_AT: usize = 120;
 const PAUSE: Duration = Duration::from_secs(400);
-/// What a cache mark looks like.
+/// The text of a cache mark.
 const MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
 
-/// A mistake made on purpose.
+/// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// Facts that change are put into the system prompt.
+    /// Changing facts are in the system prompt.
     FactsInTheSystemPrompt,
     /// Requests have no marks.
     NoMarks,
-    /// The newest part of the conversation is put before the oldest.
+    /// The newest part of the conversation comes before the oldest.
     NewestFirst,
 }
 
@@ -51,7 +51,7 @@ impl Mistake {
 /// Plays a run of this many requests.
 ///
 /// # Errors
-/// When the run itself fails, or a request is not one that the service takes.
+/// Fails if the run itself fails, or if the provider would reject a request.
 pub async fn play(seed: u64, requests: usize, mistake: Option<Mistake>) -> Result<Report, String> {
     let clock = VirtualClock::new();
     let (agent, watch) = (Arc::new(OnceLock::<Agent>::new()), Arc::new(Mutex::new(Watch::default())));
@@ -61,13 +61,13 @@ pub async fn play(seed: u64, requests: usize, mistake: Option<Mistake>) -> Resul
     let mut dice = Seeded::new(seed);
     let script = ScriptedModel::from_fn(move |n, request| {
         time.advance(if n == PAUSE_AT { PAUSE } else { TURN });
-        // Compaction may ask for a summary beside the conversation, without its tools.
+        // Compaction may request a summary outside the conversation, without its tools.
         if request.tools.is_empty() {
             lock(&seen).report.beside += 1;
             return Reply::text("What was done: step after step.");
         }
         let now = time.now().as_millis();
-        let usage = lock(&seen).look(request, now, made.swap(false, Ordering::Relaxed), (n, mistake));
+        let usage = lock(&seen).examine(request, now, made.swap(false, Ordering::Relaxed), (n, mistake));
         if n % 20 == 5
             && let Some(agent) = handle.get()
         {
@@ -99,7 +99,7 @@ pub async fn play(seed: u64, requests: usize, mistake: Option<Mistake>) -> Resul
         builder = builder.cache(CacheConfig { enabled: false, ..CacheConfig::default() });
     }
     for name in ["read_file", "edit_file", "search", "bash", "todo", "list_files", "glob", "recall"] {
-        builder = builder.tool(Worked { name, edits: Arc::clone(&edits) });
+        builder = builder.tool(WorkTool { name, edits: Arc::clone(&edits) });
     }
     let built = builder.build().map_err(|error| error.to_string())?;
     let _ = agent.set(built.clone());
@@ -123,7 +123,7 @@ fn lock(watch: &Mutex<Watch>) -> std::sync::MutexGuard<'_, Watch> {
     watch.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the model does at a request: mostly tools, sometimes many at once, at times the end of a task.
+/// The model's reply to a request: mostly tool calls, sometimes many at once, sometimes the end of a task.
 fn reply(n: usize, dice: &mut Seeded) -> Reply {
     let id = |k: usize| format!("call-{n}-{k}");
     let size = 500 + dice.index(6_000);
@@ -146,7 +146,7 @@ fn reply(n: usize, dice: &mut Seeded) -> Reply {
     }
 }
 
-/// Looks at every request.
+/// Examines every request.
 #[derive(Default)]
 struct Watch {
     requests: usize,
@@ -157,7 +157,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn look(
+    fn examine(
         &mut self,
         request: &StreamConfig,
         now: u64,
@@ -214,13 +214,13 @@ impl Watch {
     }
 }
 
-/// The share of a text that equals the beginning of the one before, in per mille.
+/// The share of a text that equals the start of the previous one, in per mille.
 fn shared(before: &str, now: &str) -> u64 {
     let same = before.bytes().zip(now.bytes()).take_while(|(before, now)| before == now).count();
     same as u64 * 1_000 / (now.len() as u64).max(1)
 }
 
-/// What git would say: it changes with every edit.
+/// A git status, which changes with every edit.
 struct Status {
     edits: Arc<AtomicU64>,
     teller: Teller,
@@ -235,19 +235,19 @@ impl ContextSource for Status {
     }
 }
 
-/// A tool that says as much as it is told to.
-struct Worked {
+/// A tool that returns as much text as requested.
+struct WorkTool {
     name: &'static str,
     edits: Arc<AtomicU64>,
 }
 
-impl AgentTool for Worked {
+impl AgentTool for WorkTool {
     fn name(&self) -> &str {
         self.name
     }
 
     fn description(&self) -> &str {
-        "Works on the files of the project, and says what came of it. Give it the path of the file."
+        "Works on the files of the project, and reports the result. Give it the path of the file."
     }
 
     fn parameters_schema(&self) -> Value {

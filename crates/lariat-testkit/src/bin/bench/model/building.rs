@@ -1,4 +1,5 @@
-//! Building the next request of a long conversation, against the least it can cost: writing what is new, copying the rest.
+//! Builds the next request of a long conversation and compares it with the least possible work: writing what
+//! is new and copying the rest.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use serde_json::json;
 use super::super::Size;
 use super::super::measure::{figure, goal, median};
 
-/// Messages before the turn that is new.
+/// Messages before the new turn.
 const MESSAGES: usize = 1_000;
 const GOAL_RATIO: f64 = 2.0;
 const GOAL_RATIO_SHORT: f64 = 4.0;

@@ -1,4 +1,5 @@
-//! How soon the first piece of text is there: after the first byte reached us, and after the server wrote it.
+//! Measures the delay of the first text delta: after we received the first byte, and after the server wrote
+//! it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -21,7 +22,7 @@ use super::service::{Delivery, Service};
 
 /// Microseconds from the first byte to the first delta.
 const GOAL_US: f64 = 100.0;
-/// On a build server that does other things, too.
+/// Limit on a build server that does other work at the same time.
 const GOAL_US_SHORT: f64 = 2_000.0;
 
 pub(super) fn measure(size: Size) -> bool {
@@ -50,7 +51,7 @@ fn percentile_99(mut samples: Vec<f64>) -> f64 {
 fn samples(wire: Wire, requests: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     let frames = render::stream(wire, &Turn::new().model("m-1").text("Hello, world.").piece(4));
     let service = Service::start(wire, &frames, Delivery::Single).ok()?;
-    let stamped = Arc::new(Stamped { client: HttpClient::default(), first: Arc::default() });
+    let stamped = Arc::new(TimestampedClient { client: HttpClient::default(), first: Arc::default() });
     let provider = HttpProvider::new(protocol(wire), Arc::clone(&stamped) as _);
     let config = request(wire, &service.url());
     let (mut received, mut written) = (Vec::new(), Vec::new());
@@ -68,20 +69,20 @@ fn samples(wire: Wire, requests: usize) -> Option<(Vec<f64>, Vec<f64>)> {
                 written.push(service.since_first_byte(now) / 1e3);
                 break;
             }
-            // To its end, so that the connection is used again.
+            // Read to the end, so that the connection is reused.
             while stream.next().await.is_some() {}
         }
         (received.len() == requests).then_some((received, written))
     })
 }
 
-/// The real client, noting when the first bytes of a body come out of it.
-struct Stamped {
+/// The real HTTP client, which also records when the first bytes of a body arrive.
+struct TimestampedClient {
     client: HttpClient,
     first: Arc<Mutex<Option<Instant>>>,
 }
 
-impl Transport for Stamped {
+impl Transport for TimestampedClient {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>> {
         let (sent, first) = (self.client.send(request), Arc::clone(&self.first));
         Box::pin(async move {

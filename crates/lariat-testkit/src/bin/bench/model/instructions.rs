@@ -1,7 +1,8 @@
-//! Instructions per event, counted by valgrind: exact where a shared machine's clock is not.
+//! Counts instructions per event with valgrind, which is exact where the clock of a shared machine is not.
 //!
-//! Owns starting this binary again as the reader, under the counter. What starting up costs is taken out by reading a
-//! short reply and a long one. Without valgrind there is no count, which fails nothing.
+//! Starts this binary again as the reader, under valgrind. To exclude the cost of starting up, it reads a
+//! short reply and a long one and takes the difference. Without valgrind nothing is counted, which is not a
+//! failure.
 
 use std::process::{Command, Stdio};
 
@@ -15,7 +16,7 @@ use super::{WIRES, frames};
 pub(super) fn measure(size: Size) {
     let (short, long) = match size {
         Size::Full => (1_000, 11_000),
-        // A count takes seconds; a short run is for what can fail.
+        // A count takes seconds, and the short form checks only what can fail.
         Size::Short => return,
     };
     for wire in WIRES {
@@ -36,8 +37,8 @@ fn per_event(client: &str, wire: Wire, short: usize, long: usize) -> Option<f64>
     Some(of_many.checked_sub(of_few)? as f64 / (many - few) as f64)
 }
 
-/// Number of frames, and the instructions it took a fresh process to read them. In large writes, so that the number
-/// of system calls does not depend on who is faster.
+/// Returns the number of frames and the instructions that a new process needed to read them. Uses large
+/// writes, so that the number of system calls does not depend on which client is faster.
 fn count(client: &str, wire: Wire, events: usize) -> Option<(usize, u64)> {
     let frames = frames(wire, events);
     let service = Service::start(wire, &frames, Delivery::Large).ok()?;
@@ -51,8 +52,8 @@ fn count(client: &str, wire: Wire, events: usize) -> Option<(usize, u64)> {
     if !output.status.success() {
         return None;
     }
-    let told = String::from_utf8_lossy(&output.stderr);
-    let line = told.lines().find(|line| line.contains("I refs:") || line.contains("I   refs:"))?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    let line = report.lines().find(|line| line.contains("I refs:") || line.contains("I   refs:"))?;
     let number = line.rsplit(' ').next()?.replace(',', "");
     Some((frames.len(), number.parse().ok()?))
 }

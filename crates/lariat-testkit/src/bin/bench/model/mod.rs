@@ -1,7 +1,9 @@
-//! What a streamed reply costs on its way through the model crate, against the bare HTTP client reading the same bytes.
+//! Measures what a streamed reply costs in the model crate, compared with a bare HTTP client that reads the
+//! same bytes.
 //!
-//! Owns the choice of measurements and their goals; each is a sibling module. The server writes what the scripted server
-//! renders, every event as a chunk and a write of its own, as model services do; what comes in large writes is shown, too.
+//! Selects the measurements and their goals; each measurement is a sibling module. The server sends what the
+//! scripted server renders, with one chunk and one write per event, as providers do; figures for large writes
+//! are also shown.
 
 mod building;
 mod first_delta;
@@ -13,11 +15,11 @@ use lariat_testkit::server::{Turn, Wire, render};
 
 use super::Size;
 
-/// The protocols that differ on the wire: Azure is Responses, Vertex is Gemini.
+/// The protocols that differ on the wire: Azure uses Responses, Vertex uses Gemini.
 const WIRES: [Wire; 5] =
     [Wire::AnthropicMessages, Wire::OpenAiChat, Wire::OpenAiResponses, Wire::Gemini, Wire::BedrockConverse];
 
-/// Reads the options and measures; `None` when they make no sense.
+/// Parses the options and measures. Returns `None` if the options are invalid.
 pub(crate) fn run(options: &[&str]) -> Option<bool> {
     match options {
         [] => Some(measure(Size::Full)),
@@ -36,9 +38,10 @@ fn measure(size: Size) -> bool {
     read && first && built
 }
 
-/// The frames of a reply of about this many events: a fifth thinking, the rest text, and a call with long arguments.
+/// Frames of a reply of about this many events: one fifth thinking, the rest text, and one tool call with
+/// long arguments.
 fn frames(wire: Wire, events: usize) -> Vec<Vec<u8>> {
-    // Five characters a piece: about what a token is.
+    // Five characters per chunk: about the size of a token.
     const PIECE: usize = 5;
     let words = |pieces: usize| "word ".repeat(pieces);
     let turn = Turn::new().model("m-1").piece(PIECE).thinking(words(events / 5)).text(words(events * 4 / 5));
@@ -46,7 +49,7 @@ fn frames(wire: Wire, events: usize) -> Vec<Vec<u8>> {
     render::stream(wire, &turn.call("call_1", "write", &arguments))
 }
 
-/// A wire by its short name.
+/// Finds a wire protocol by its short name.
 fn wire_named(name: &str) -> Option<Wire> {
     WIRES.into_iter().find(|wire| wire.name() == name)
 }

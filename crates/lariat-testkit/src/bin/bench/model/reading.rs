@@ -1,4 +1,5 @@
-//! Reading a long reply: our provider against hyper's client, which reads the same bytes and understands none of them.
+//! Reads a long reply with our provider and with hyper's client, which receives the same bytes and decodes
+//! nothing.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,13 +20,13 @@ use super::super::measure::{figure, goal, median, thread_cpu_ns};
 use super::service::{Delivery, Service};
 use super::{WIRES, frames, wire_named};
 
-/// How much longer than the bare client we may take.
+/// How much longer than the bare client our provider may take.
 const GOAL_RATIO: f64 = 1.5;
-/// A short run is too short to be exact: this is for catching what went badly wrong.
+/// A short run is not exact; this limit only catches large regressions.
 const GOAL_RATIO_SHORT: f64 = 3.0;
 
-/// What reading one reply took.
-struct Took {
+/// Time that reading one reply took.
+struct ReadTime {
     wall_ns: f64,
     cpu_ns: f64,
 }
@@ -52,12 +53,18 @@ pub(super) fn measure(size: Size) -> bool {
     met
 }
 
-fn report(wire: Wire, delivery: Delivery, events: f64, (bare, ours): (&[Took], &[Took]), limit: f64) -> bool {
+fn report(
+    wire: Wire,
+    delivery: Delivery,
+    events: f64,
+    (bare, ours): (&[ReadTime], &[ReadTime]),
+    limit: f64,
+) -> bool {
     let name = match delivery {
         Delivery::Single => format!("{}, a write per event", wire.name()),
         Delivery::Large => format!("{}, large writes", wire.name()),
     };
-    let middle = |took: &[Took], of: fn(&Took) -> f64| median(took.iter().map(of).collect()) / events;
+    let middle = |took: &[ReadTime], of: fn(&ReadTime) -> f64| median(took.iter().map(of).collect()) / events;
     let (bare_wall, ours_wall) = (middle(bare, |took| took.wall_ns), middle(ours, |took| took.wall_ns));
     let (bare_cpu, ours_cpu) = (middle(bare, |took| took.cpu_ns), middle(ours, |took| took.cpu_ns));
     figure(&format!("{name}: wall per event, bare / ours"), format!("{bare_wall:.0} / {ours_wall:.0} ns"));
@@ -72,13 +79,13 @@ fn report(wire: Wire, delivery: Delivery, events: f64, (bare, ours): (&[Took], &
     }
 }
 
-/// Alternating, so that what else happens on the machine happens to both.
+/// Alternates between the clients, so that other load on the machine affects both.
 fn compare(
     wire: Wire,
     frames: &[Vec<u8>],
     delivery: Delivery,
     rounds: usize,
-) -> Option<(Vec<Took>, Vec<Took>)> {
+) -> Option<(Vec<ReadTime>, Vec<ReadTime>)> {
     let service = Service::start(wire, frames, delivery).ok()?;
     let runtime = runtime()?;
     let bytes: usize = frames.iter().map(Vec::len).sum();
@@ -99,7 +106,7 @@ fn compare(
     Some((bare, ours))
 }
 
-/// One reply by one client, for counting what it takes from outside.
+/// Reads one reply with one client, so that another process can count its instructions.
 pub(super) fn once(client: &str, wire: &str, url: &str) -> Option<bool> {
     let (wire, runtime) = (wire_named(wire)?, runtime()?);
     let read = match client {
@@ -114,17 +121,17 @@ pub(super) fn runtime() -> Option<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().ok()
 }
 
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Took) {
+fn timed<T>(work: impl FnOnce() -> T) -> (T, ReadTime) {
     let (started, before) = (Instant::now(), thread_cpu_ns());
     let result = work();
-    let took = Took {
+    let took = ReadTime {
         wall_ns: started.elapsed().as_nanos() as f64,
         cpu_ns: thread_cpu_ns().saturating_sub(before) as f64,
     };
     (result, took)
 }
 
-/// Bytes of the body.
+/// Number of bytes in the body.
 async fn bare_read(url: &str) -> Option<usize> {
     let address = url.strip_prefix("http://")?;
     let stream = tokio::net::TcpStream::connect(address).await.ok()?;
@@ -142,7 +149,7 @@ async fn bare_read(url: &str) -> Option<usize> {
     Some(read)
 }
 
-/// Events of the reply; none unless it was complete.
+/// Number of events in the reply, or `None` if the reply was incomplete.
 async fn our_read(client: &Arc<HttpClient>, wire: Wire, url: &str) -> Option<usize> {
     let provider = HttpProvider::new(protocol(wire), Arc::clone(client) as _);
     let mut stream = provider.stream(request(wire, url), CancellationToken::new());

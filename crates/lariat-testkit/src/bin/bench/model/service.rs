@@ -1,6 +1,7 @@
-//! The smallest server that streams: it answers whatever is asked with the same frames.
+//! A minimal streaming server that sends the same frames in response to every request.
 //!
-//! Owns a thread and a loopback socket. Blocking and without a runtime, so that it costs the reader's processor nothing.
+//! It runs on its own thread with blocking sockets and no async runtime, so that it takes no CPU time from
+//! the reader.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,22 +11,22 @@ use std::time::Instant;
 
 use lariat_testkit::server::{Wire, render};
 
-/// Bytes of a large write: what a proxy that buffers hands over at once.
+/// Bytes of a large write: what a buffering proxy forwards at once.
 const LARGE: usize = 64 * 1024;
 
-/// How frames are put on the wire. Each is an HTTP chunk of its own.
+/// How frames are written to the connection. Each frame is an HTTP chunk of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// A write for each.
+    /// One write per frame.
     Single,
-    /// Many in one write.
+    /// Many frames in one write.
     Large,
 }
 
 /// A running server. Its thread ends with the process.
 pub(crate) struct Service {
     pub(super) address: SocketAddr,
-    /// When the first byte of the last body was written, in nanoseconds after `origin`.
+    /// When the first byte of the last body was written, in nanoseconds since `origin`.
     first_byte: Arc<AtomicU64>,
     origin: Instant,
 }
@@ -42,13 +43,13 @@ impl Service {
         let (first_byte, origin) = (Arc::new(AtomicU64::new(0)), Instant::now());
         let stamp = Arc::clone(&first_byte);
         std::thread::spawn(move || {
-            // A thread for each: a client that keeps its connection must not keep others out.
+            // One thread per connection: a client that keeps its connection open must not block others.
             let answer = Arc::new((head, writes, stamp));
             for connection in listener.incoming().flatten() {
                 let answer = Arc::clone(&answer);
                 std::thread::spawn(move || {
                     let (head, writes, stamp) = &*answer;
-                    // A reader that hangs up is no concern of the server's.
+                    // The server ignores clients that disconnect early.
                     let _ = serve(&connection, head, writes, stamp, origin);
                 });
             }
@@ -60,7 +61,7 @@ impl Service {
         format!("http://{}", self.address)
     }
 
-    /// Nanoseconds from the write of the last body's first byte to `at`.
+    /// Nanoseconds between the write of the last body's first byte and `at`.
     pub(super) fn since_first_byte(&self, at: Instant) -> f64 {
         at.duration_since(self.origin).as_nanos() as f64 - self.first_byte.load(Ordering::Acquire) as f64
     }
@@ -106,7 +107,7 @@ fn serve(
     Ok(())
 }
 
-/// Reads a request with its body; false when the connection was closed instead.
+/// Reads a request with its body. Returns false if the client closed the connection instead.
 fn take_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<bool> {
     let mut length = 0;
     loop {
@@ -125,8 +126,8 @@ fn take_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<bool> {
     Ok(true)
 }
 
-/// Serves every protocol until standard input closes, for readers in other processes. Prints a line for each: name,
-/// number of frames, address.
+/// Serves every protocol until standard input closes, for readers in other processes. Prints one line per
+/// protocol: name, delivery, number of frames, address.
 pub(super) fn print_addresses(events: usize) -> Option<bool> {
     let mut services = Vec::new();
     for wire in super::WIRES {

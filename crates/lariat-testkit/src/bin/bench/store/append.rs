@@ -1,7 +1,9 @@
-//! Appends of every store at every level against the bare engine: the same rows, the same batches, the same syncs.
+//! Compares appends of every store at every durability level with the bare engine: same rows, same batches,
+//! same syncs.
 //!
-//! Owns the rounds: ours and bare take turns, so that whatever else the machine does falls on both, and their ratio is
-//! taken round by round. Ours makes JSON, checksums and chains of events; the bare side is given the bytes.
+//! Our store and the bare engine alternate, so that other load on the machine affects both, and the ratio is
+//! computed per round. Our store serializes, checksums and chains the events; the bare engine receives
+//! finished bytes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,41 +14,41 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability, Epoch};
 use lariat_testkit::postgres::Server;
 
-use super::bare::Bare;
-use super::place::{Folder, Kind, Place};
+use super::bare::BareEngine;
+use super::location::{Kind, StoreLocation, TempDirectory};
 use super::{Outcome, Size, events, runtime, text};
 use crate::measure::median;
 
-/// Part of the bare engine's speed that is wanted.
+/// Wanted share of the bare engine's speed.
 const GOAL: f64 = 0.8;
 
-/// What fails the short form: a machine that does other work at the same time makes single rounds worth little.
+/// Limit for the short form: on a machine that does other work, single rounds say little.
 const SHORT_GOAL: f64 = 0.02;
 
 const LEVELS: [Durability; 3] = [Durability::Durable, Durability::Batched, Durability::Fast];
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct Workload {
     pub(super) kind: Kind,
     pub(super) level: Durability,
     pub(super) sessions: usize,
-    /// Events in one append.
+    /// Events per append.
     pub(super) batch: usize,
 }
 
-/// How long and how often.
+/// Number and length of the rounds.
 struct Rounds {
     count: usize,
     length: Duration,
-    /// Appends of a session that tell how many fit into a round, and the fewest of a round.
+    /// Appends of a trial session that estimates how many fit into a round, and the minimum per round.
     trial: usize,
     goal: f64,
 }
 
-/// What one side did in one round.
+/// What one side achieved in one round.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Done {
+pub(super) struct RoundResult {
     pub(super) appends_per_second: f64,
     pub(super) bytes_per_event: f64,
 }
@@ -73,33 +75,35 @@ pub(super) fn measure(size: Size, server: &Server) -> Outcome<bool> {
     for kind in Kind::ALL {
         for level in LEVELS {
             for &(sessions, batch) in loads {
-                met &= row(Load { kind, level, sessions, batch }, &rounds, server)?;
+                met &= row(Workload { kind, level, sessions, batch }, &rounds, server)?;
             }
         }
     }
     Ok(met)
 }
 
-fn row(load: Load, rounds: &Rounds, server: &Server) -> Outcome<bool> {
-    let (folder, bare_folder) = (Folder::new()?, Folder::new()?);
-    let place = Place::new(load.kind, &folder, server)?;
+fn row(load: Workload, rounds: &Rounds, server: &Server) -> Outcome<bool> {
+    let (folder, bare_folder) = (TempDirectory::new()?, TempDirectory::new()?);
+    let place = StoreLocation::new(load.kind, &folder, server)?;
     let runtime = runtime()?;
-    let mut ours = runtime.block_on(Ours::open(&place, load))?;
+    let mut ours = runtime.block_on(OurStore::open(&place, load))?;
     let trial = runtime.block_on(ours.round(rounds.trial, server))?;
     let per_session = trial.appends_per_second * rounds.length.as_secs_f64() / load.sessions as f64;
     let count = (per_session as usize).clamp(rounds.trial, 20_000);
-    let mut bare = Bare::open(load, &bare_folder, &place, server)?;
+    let mut bare = BareEngine::open(load, &bare_folder, &place, server)?;
     bare.round(rounds.trial)?;
     let (mut mine, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..rounds.count {
         mine.push(runtime.block_on(ours.round(count, server))?);
         theirs.push(bare.round(count)?);
     }
-    let ratio = |(ours, bare): (&Done, &Done)| ours.appends_per_second / bare.appends_per_second;
+    let ratio =
+        |(ours, bare): (&RoundResult, &RoundResult)| ours.appends_per_second / bare.appends_per_second;
     let mut ratios: Vec<f64> = mine.iter().zip(&theirs).map(ratio).collect();
     ratios.sort_by(f64::total_cmp);
     let middle = median(ratios.clone());
-    let of = |side: &[Done], figure: fn(&Done) -> f64| median(side.iter().map(figure).collect());
+    let of =
+        |side: &[RoundResult], figure: fn(&RoundResult) -> f64| median(side.iter().map(figure).collect());
     let (low, high) =
         (ratios.first().copied().unwrap_or_default(), ratios.last().copied().unwrap_or_default());
     let met = middle >= rounds.goal;
@@ -116,11 +120,11 @@ fn row(load: Load, rounds: &Rounds, server: &Server) -> Outcome<bool> {
     Ok(met)
 }
 
-/// A store with sessions that are written to.
-struct Ours {
+/// A store with open sessions to append to.
+struct OurStore {
     store: Arc<dyn SessionArchive>,
-    place: Place,
-    load: Load,
+    place: StoreLocation,
+    load: Workload,
     writers: Vec<Writer>,
 }
 
@@ -130,8 +134,8 @@ struct Writer {
     next_seq: u64,
 }
 
-impl Ours {
-    async fn open(place: &Place, load: Load) -> Outcome<Self> {
+impl OurStore {
+    async fn open(place: &StoreLocation, load: Workload) -> Outcome<Self> {
         let store = place.open(load.level).await?;
         let mut writers = Vec::new();
         for number in 0..load.sessions {
@@ -142,8 +146,8 @@ impl Ours {
         Ok(Self { store, place: place.clone(), load, writers })
     }
 
-    /// So many appends by each session, all at once.
-    async fn round(&mut self, appends: usize, server: &Server) -> Outcome<Done> {
+    /// Makes `appends` appends in each session, all sessions concurrently.
+    async fn round(&mut self, appends: usize, server: &Server) -> Outcome<RoundResult> {
         let mut tasks = Vec::new();
         let gate = Arc::new(tokio::sync::Barrier::new(self.writers.len()));
         let meter = Meter::start(&self.place, server)?;
@@ -167,7 +171,8 @@ impl Ours {
     }
 }
 
-/// From the first beginning to the last end, by the clients' own clocks: whoever waits for them may be woken late.
+/// Time from the first start to the last end, by the clients' own clocks, because the task that waits for
+/// them may be woken late.
 pub(super) fn seconds(spans: &[(Instant, Instant)]) -> f64 {
     let first = spans.iter().map(|(start, _)| *start).min();
     let last = spans.iter().map(|(_, end)| *end).max();
@@ -187,28 +192,28 @@ async fn write(
     Ok(())
 }
 
-/// Counts what is written meanwhile.
+/// Measures the bytes written between two points.
 pub(super) struct Meter<'a> {
-    place: Place,
+    place: StoreLocation,
     server: &'a Server,
     before: u64,
 }
 
 impl<'a> Meter<'a> {
-    pub(super) fn start(place: &Place, server: &'a Server) -> Outcome<Self> {
-        Ok(Self { place: place.clone(), server, before: written(place, server)? })
+    pub(super) fn start(place: &StoreLocation, server: &'a Server) -> Outcome<Self> {
+        Ok(Self { place: place.clone(), server, before: bytes_written(place, server)? })
     }
 
-    pub(super) fn done(self, load: Load, appends: usize, seconds: f64) -> Outcome<Done> {
-        let bytes = written(&self.place, self.server)?.saturating_sub(self.before);
+    pub(super) fn done(self, load: Workload, appends: usize, seconds: f64) -> Outcome<RoundResult> {
+        let bytes = bytes_written(&self.place, self.server)?.saturating_sub(self.before);
         let appends = (appends * load.sessions) as f64;
         let bytes_per_event = bytes as f64 / (appends * load.batch as f64);
-        Ok(Done { appends_per_second: appends / seconds, bytes_per_event })
+        Ok(RoundResult { appends_per_second: appends / seconds, bytes_per_event })
     }
 }
 
-/// Bytes written so far: by this process to disks, or by a server to its WAL.
-fn written(place: &Place, server: &Server) -> Outcome<u64> {
+/// Bytes written so far: by this process to disk, or by a server to its WAL.
+fn bytes_written(place: &StoreLocation, server: &Server) -> Outcome<u64> {
     if place.kind == Kind::Postgres {
         let position = server.sql(&place.at, "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn");
         return position.trim().parse().map_err(text);

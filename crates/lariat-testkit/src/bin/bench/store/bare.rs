@@ -1,7 +1,8 @@
-//! The engines without us: inserts through `rusqlite`, appends to files, `pgbench`.
+//! The bare engines to compare with: inserts through `rusqlite`, appends to files, `pgbench`.
 //!
-//! Owns that each does the same work as our side: the rows that our store keeps of the same events, a transaction or a
-//! write per batch, and syncs as the level promises them. At `Batched` a thread syncs every [`WINDOW`].
+//! Each does the same work as our store: it writes the rows that our store keeps for the same events, with
+//! one transaction or write per batch, and syncs as the level requires. At `Batched`, a thread syncs every
+//! [`WINDOW`].
 
 use std::fs::File;
 use std::io::Write;
@@ -17,17 +18,17 @@ use lariat_store::record::Sealed;
 use lariat_testkit::postgres::Server;
 use rusqlite::{Connection, params};
 
-use super::append::{Done, Load, Meter, seconds};
-use super::place::{Folder, Kind, Place};
+use super::append::{Meter, RoundResult, Workload, seconds};
+use super::location::{Kind, StoreLocation, TempDirectory};
 use super::{Outcome, events, text};
 
-/// How late a batched sync may be: the default of our stores.
+/// Maximum delay of a batched sync: the default of our stores.
 const WINDOW: Duration = Duration::from_millis(20);
 
-/// How long a connection waits for another one that writes.
+/// How long a connection waits while another one writes.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// What a line of our files has besides the event: length, checksum and chain as text.
+/// Bytes that a line of our files has in addition to the event: length, checksum and chain as text.
 const SEAL_BYTES: usize = 57;
 
 const TABLE: &str =
@@ -38,11 +39,11 @@ const SERVER_TABLE: &str =
     "CREATE TABLE bare (session bigint NOT NULL, seq bigint NOT NULL, crc integer NOT NULL,
     chain bytea NOT NULL, body bytea NOT NULL, PRIMARY KEY (session, seq))";
 
-/// An engine with a client for each session.
-pub(super) struct Bare<'a> {
-    load: Load,
+/// An engine with one client per session.
+pub(super) struct BareEngine<'a> {
+    load: Workload,
     engine: Engine,
-    place: Place,
+    place: StoreLocation,
     server: &'a Server,
     next_seq: u64,
 }
@@ -53,8 +54,13 @@ enum Engine {
     Server { script: PathBuf },
 }
 
-impl<'a> Bare<'a> {
-    pub(super) fn open(load: Load, folder: &Folder, place: &Place, server: &'a Server) -> Outcome<Self> {
+impl<'a> BareEngine<'a> {
+    pub(super) fn open(
+        load: Workload,
+        folder: &TempDirectory,
+        place: &StoreLocation,
+        server: &'a Server,
+    ) -> Outcome<Self> {
         let engine = match load.kind {
             Kind::Sqlite => {
                 let path = folder.0.join("bare.db");
@@ -77,8 +83,8 @@ impl<'a> Bare<'a> {
         Ok(Self { load, engine, place: place.clone(), server, next_seq: 0 })
     }
 
-    /// So many appends by each client, all at once.
-    pub(super) fn round(&mut self, appends: usize) -> Outcome<Done> {
+    /// Makes `appends` appends with each client, all clients concurrently.
+    pub(super) fn round(&mut self, appends: usize) -> Outcome<RoundResult> {
         let made = events::events(self.next_seq, appends * self.load.batch);
         self.next_seq += made.len() as u64;
         let rows = events::records(&SessionId::from("s0"), &made)?;
@@ -89,13 +95,13 @@ impl<'a> Bare<'a> {
             Engine::Sqlite { connections, wal } => {
                 let synced = File::options().write(true).open(wal).map(Arc::new).map_err(text)?;
                 let insert = |(no, connection): (usize, &mut Connection)| insert(connection, no, &batches);
-                beside(batched.then(|| vec![synced]), connections.iter_mut().enumerate(), insert)?
+                run_clients(batched.then(|| vec![synced]), connections.iter_mut().enumerate(), insert)?
             }
             Engine::Files(files) => {
                 let lines: Vec<Vec<u8>> = batches.iter().map(|batch| lines(batch)).collect();
                 let durable = self.load.level == Durability::Durable;
                 let synced = batched.then(|| files.clone());
-                beside(synced, files.iter(), |file| write(file, &lines, durable))?
+                run_clients(synced, files.iter(), |file| write(file, &lines, durable))?
             }
             Engine::Server { script } => {
                 let body = rows.first().map(|row| row.body.clone()).unwrap_or_default();
@@ -106,8 +112,9 @@ impl<'a> Bare<'a> {
     }
 }
 
-/// Each client on a thread of its own, while another one syncs, if something is to be synced. The seconds it took.
-fn beside<C: Send>(
+/// Runs each client on its own thread while another thread syncs, if there is something to sync. Returns the
+/// seconds it took.
+fn run_clients<C: Send>(
     synced: Option<Vec<Arc<File>>>,
     clients: impl Iterator<Item = C>,
     work: impl Fn(C) -> Outcome<()> + Sync,
@@ -162,7 +169,7 @@ fn connection(path: &Path, level: Durability) -> Outcome<Connection> {
     Ok(connection)
 }
 
-/// Some settings answer, some do not.
+/// Treats "no rows" as success, because only some pragmas return a row.
 fn nothing_said(error: rusqlite::Error) -> rusqlite::Result<()> {
     if error == rusqlite::Error::QueryReturnedNoRows { Ok(()) } else { Err(error) }
 }
@@ -183,7 +190,7 @@ fn insert(connection: &Connection, no: usize, batches: &[&[Sealed]]) -> Outcome<
     Ok(())
 }
 
-/// As many bytes as our lines have.
+/// Lines with as many bytes as ours have.
 fn lines(batch: &[Sealed]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for row in batch {
@@ -219,10 +226,10 @@ fn sql_script(batch: usize) -> String {
     )
 }
 
-/// Seconds that the appends take, without connecting.
+/// Runs `pgbench` and returns the seconds that the appends took, without the time to connect.
 fn pgbench(
-    load: Load,
-    place: &Place,
+    load: Workload,
+    place: &StoreLocation,
     script: &Path,
     (appends, at): (usize, u64),
     body: &[u8],

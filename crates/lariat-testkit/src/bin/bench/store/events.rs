@@ -1,4 +1,5 @@
-//! Events of about a kilobyte, as tools make most of them, and the records that stores make of them.
+//! Makes events of about a kilobyte, the usual size for tool results, and the records that stores keep of
+//! them.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use super::{Outcome, text};
 /// Text of a tool's result; the rest of an event makes it about a kilobyte.
 const TEXT_BYTES: usize = 640;
 
-/// Text that looks like a listing, of this many bytes.
+/// Text of this many bytes that looks like a directory listing.
 pub(super) fn listing(bytes: usize, seed: u64) -> String {
     let line =
         |n: u64| format!("{:>6}  src/module_{}/file_{}.rs: ok\n", n, (n + seed) % 97, (n * seed) % 9_973);
@@ -24,12 +25,12 @@ pub(super) fn listing(bytes: usize, seed: u64) -> String {
     text
 }
 
-/// Events of a session from a position on.
+/// Events of a session, starting at a position.
 pub(super) fn events(from_seq: u64, count: usize) -> Vec<Event> {
     (from_seq..).take(count).map(|seq| event(seq, 0)).collect()
 }
 
-/// The first events of a session that began so many minutes later than others.
+/// The first events of a session that started this many minutes later than others.
 pub(super) fn later(minutes: u64, count: usize) -> Vec<Event> {
     (0..).take(count).map(|seq| event(seq, minutes * 60_000)).collect()
 }
@@ -56,7 +57,7 @@ fn event(seq: u64, later_ms: u64) -> Event {
     })
 }
 
-/// What a store keeps of these events.
+/// What a store writes for these events.
 pub(super) fn records(session: &SessionId, events: &[Event]) -> Outcome<Vec<Sealed>> {
     let mut chain = Chain::start(session);
     let mut records = Vec::with_capacity(events.len());

@@ -1,25 +1,26 @@
-//! Forking a long session, at its end and in its middle.
+//! Forks a long session at its end and in its middle.
 
 use std::time::Instant;
 
 use lariat_core::id::SessionId;
 use lariat_core::store::Durability;
 
-use super::resume::Long;
+use super::resume::LongSession;
 use super::{Outcome, Size, limit, runtime, text};
 use crate::measure::{figure, goal, median};
 
 const GOAL_MS: f64 = 50.0;
 
-pub(super) fn measure(size: Size, long: &Long) -> Outcome<bool> {
+pub(super) fn measure(size: Size, long: &LongSession) -> Outcome<bool> {
     let samples = if size == Size::Full { 5 } else { 2 };
     let name = long.place.kind.name();
     runtime()?.block_on(async {
         let store = long.place.open(Durability::Durable).await?;
-        // Resuming has made it longer.
+        // The resume benchmark has appended to the session.
         let head = store.head(&long.session).await.map_err(text)?;
         let mut met = true;
-        // Not a round number: what a store keeps for every so many events is not just there.
+        // Not a round number, so that the position does not coincide with a snapshot or another periodic
+        // record.
         for (what, at, step) in [("at its end", head, 0), ("in its middle", head / 2 + 333, 1)] {
             let (mut forked, mut summed) = (Vec::new(), Vec::new());
             for sample in 0..samples {

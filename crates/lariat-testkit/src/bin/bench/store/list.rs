@@ -1,4 +1,4 @@
-//! Listing many sessions: the first page, all at once, and page by page.
+//! Lists many sessions: the first page, all at once, and page by page.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,19 +9,19 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability};
 use lariat_testkit::postgres::Server;
 
-use super::place::{Folder, Kind, Place};
+use super::location::{Kind, StoreLocation, TempDirectory};
 use super::{Outcome, Size, events, runtime, text};
 use crate::measure::{figure, goal, median};
 
 const GOAL_MS: f64 = 100.0;
 
-/// Sessions on the page that a person sees first.
+/// Sessions on the first page that a user sees.
 const PAGE: usize = 50;
 
-/// Sessions that one opened store makes: each holds a lock, which is an open file.
+/// Sessions that one open store creates: each holds a lock, which is an open file.
 const AT_ONCE: usize = 500;
 
-/// Events of a session.
+/// Events per session.
 const EVENTS: usize = 3;
 
 pub(super) fn measure(size: Size, server: &Server) -> Outcome<bool> {
@@ -29,14 +29,14 @@ pub(super) fn measure(size: Size, server: &Server) -> Outcome<bool> {
     let runtime = runtime()?;
     let mut met = true;
     for kind in Kind::ALL {
-        let folder = Folder::new()?;
-        let place = Place::new(kind, &folder, server)?;
-        met &= runtime.block_on(one(&place, count))?;
+        let folder = TempDirectory::new()?;
+        let place = StoreLocation::new(kind, &folder, server)?;
+        met &= runtime.block_on(measure_store(&place, count))?;
     }
     Ok(met)
 }
 
-async fn one(place: &Place, count: usize) -> Outcome<bool> {
+async fn measure_store(place: &StoreLocation, count: usize) -> Outcome<bool> {
     for first in (0..count).step_by(AT_ONCE) {
         let store = place.open(Durability::Fast).await?;
         let mut tasks = Vec::new();
@@ -48,7 +48,7 @@ async fn one(place: &Place, count: usize) -> Outcome<bool> {
         }
     }
     let name = place.kind.name();
-    // What is made once, when somebody lists for the first time.
+    // The first listing builds what later listings reuse.
     let store = place.open(Durability::Durable).await?;
     let once = timed(&store, PAGE, PAGE.min(count)).await?;
     figure(&format!("{name}: first page of {count}, never listed before"), format!("{once:.1} ms"));
@@ -65,7 +65,7 @@ async fn one(place: &Place, count: usize) -> Outcome<bool> {
         }
         met &= goal(&format!("{name}: {what}"), median(samples), "ms", GOAL_MS);
     }
-    let walked = walked(&store, count).await?;
+    let walked = page_through(&store, count).await?;
     figure(&format!("{name}: all in pages of {PAGE}"), format!("{walked:.1} ms"));
     Ok(met)
 }
@@ -76,7 +76,7 @@ async fn fill(store: Arc<dyn SessionArchive>, number: usize, events: Vec<Event>)
     store.append(Append::new(&session, epoch, 0, &events)).await.map(drop).map_err(text)
 }
 
-/// Milliseconds of one listing, which must be complete.
+/// Milliseconds of one listing. Fails if the listing is incomplete.
 async fn timed(store: &Arc<dyn SessionArchive>, limit: usize, expected: usize) -> Outcome<f64> {
     let mut query = ListQuery::default();
     query.limit = limit;
@@ -86,8 +86,8 @@ async fn timed(store: &Arc<dyn SessionArchive>, limit: usize, expected: usize) -
     if found == expected { Ok(spent) } else { Err(format!("{found} sessions are listed, not {expected}")) }
 }
 
-/// Milliseconds of a walk through all pages.
-async fn walked(store: &Arc<dyn SessionArchive>, expected: usize) -> Outcome<f64> {
+/// Milliseconds of reading all pages.
+async fn page_through(store: &Arc<dyn SessionArchive>, expected: usize) -> Outcome<f64> {
     let mut query = ListQuery::default();
     query.limit = PAGE;
     let (started, mut found) = (Instant::now(), 0);

@@ -1,8 +1,9 @@
-//! Resuming a long session: time and memory of a new process until it asks the model for the next reply.
+//! Resumes a long session in a new process, and measures time and memory until the process sends the next
+//! model request.
 //!
-//! Owns how the session comes about: an agent works through it turn by turn, with tools and compactions, so that it
-//! looks like a real one; other stores get a copy, event by event. Invariant: what is measured is what a program that
-//! embeds an agent does, from opening the store to the request, which must have a conversation in it.
+//! To make the session realistic, an agent works through it turn by turn, with tools and compactions; other
+//! stores receive a copy, event by event. Invariant: the measurement covers what a program that embeds an
+//! agent does, from opening the store to the request, which must contain a conversation.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,38 +20,38 @@ use lariat_runtime::{Agent, AgentBuilder};
 use lariat_testkit::{Act, Ledger, LedgerTool, Reply, ScriptedModel, VirtualClock};
 use serde_json::json;
 
-use super::place::{Kind, Place};
+use super::location::{Kind, StoreLocation};
 use super::{CHILD, Outcome, Size, events, runtime, text};
 use crate::measure::{figure, goal, median, memory_kb};
 
 const GOAL_MS: f64 = 2_000.0;
 const GOAL_MB: f64 = 256.0;
 
-/// Turns of one loop; the last one has no tools.
+/// Turns of one run; the last one has no tool calls.
 const TURNS: usize = 20;
 
-/// Tools that are called in one turn.
+/// Tool calls per turn.
 const CALLS: usize = 4;
 
-/// What a tool returns: with it, an event has a kilobyte on average.
+/// Size of a tool result: with it, an event has a kilobyte on average.
 const RESULT_BYTES: usize = 2_900;
 
-/// Tokens of the model's window: compactions keep the conversation below it.
+/// Tokens of the context window: compactions keep the conversation below it.
 const WINDOW: usize = 100_000;
 
-/// Events that are copied at once.
+/// Events per copied page.
 const PAGE: usize = 2_000;
 
 /// A session with a long history.
-pub(super) struct Long {
-    pub(super) place: Place,
+pub(super) struct LongSession {
+    pub(super) place: StoreLocation,
     pub(super) session: SessionId,
     pub(super) head: u64,
 }
 
-impl Long {
-    /// Has an agent work until the session is long.
-    pub(super) fn generate(size: Size, place: Place) -> Outcome<Self> {
+impl LongSession {
+    /// Lets an agent work until the session is long.
+    pub(super) fn generate(size: Size, place: StoreLocation) -> Outcome<Self> {
         let wanted = if size == Size::Full { 1_000_000 } else { 20_000 };
         let session = SessionId::from("long");
         let started = Instant::now();
@@ -72,7 +73,7 @@ impl Long {
         Ok(long)
     }
 
-    /// Bytes that the events take, from a sample.
+    /// Estimates from a sample how many bytes the events take.
     fn bytes(&self) -> Outcome<u64> {
         runtime()?.block_on(async {
             let store = self.place.open(Durability::Fast).await?;
@@ -83,8 +84,8 @@ impl Long {
         })
     }
 
-    /// The same session in another store.
-    pub(super) fn copied(&self, place: Place) -> Outcome<Self> {
+    /// Copies the session to another store.
+    pub(super) fn copy_to(&self, place: StoreLocation) -> Outcome<Self> {
         let started = Instant::now();
         let copied = runtime()?.block_on(async {
             let from = self.place.open(Durability::Fast).await?;
@@ -119,7 +120,7 @@ fn builder(store: Arc<dyn SessionStore>, session: &SessionId) -> AgentBuilder {
         .compaction(TieredCompaction)
 }
 
-/// With a model that calls tools in each turn of a loop but the last.
+/// Adds a model that calls tools in each turn of a run except the last.
 fn working(builder: AgentBuilder) -> AgentBuilder {
     let model = ScriptedModel::from_fn(|request, _| {
         let said = Reply::text(format!("Step {request}: I look at the next files."));
@@ -141,7 +142,7 @@ fn working(builder: AgentBuilder) -> AgentBuilder {
 }
 
 /// Resumes the session in new processes.
-pub(super) fn measure(size: Size, long: &Long) -> Outcome<bool> {
+pub(super) fn measure(size: Size, long: &LongSession) -> Outcome<bool> {
     let samples = if size == Size::Full { 5 } else { 1 };
     let (mut times, mut sizes, mut messages) = (Vec::new(), Vec::new(), 0);
     for _ in 0..samples {
@@ -166,10 +167,11 @@ pub(super) fn measure(size: Size, long: &Long) -> Outcome<bool> {
     Ok(time && memory && messages > 1)
 }
 
-/// A program that resumes a session: prints milliseconds, megabytes, and messages in its first request.
+/// The process that resumes a session: prints milliseconds, megabytes, and the number of messages in its
+/// first request.
 pub(super) fn child(kind: Kind, at: &str, session: &str) -> Outcome<()> {
     let started = Instant::now();
-    let place = Place { kind, at: at.to_owned() };
+    let place = StoreLocation { kind, at: at.to_owned() };
     let seen = Arc::new(Mutex::new(None));
     let noted = Arc::clone(&seen);
     let model = ScriptedModel::from_fn(move |_, request| {
@@ -184,7 +186,7 @@ pub(super) fn child(kind: Kind, at: &str, session: &str) -> Outcome<()> {
         agent.run("What is left to do?").await.map_err(text)
     })?;
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let (time, kilobytes, messages) = seen.ok_or("the model was not asked")?;
+    let (time, kilobytes, messages) = seen.ok_or("the model received no request")?;
     println!("{:.1} {:.1} {messages}", time.as_secs_f64() * 1e3, kilobytes as f64 / 1024.0);
     Ok(())
 }

@@ -1,6 +1,5 @@
-//! What a map of a repository costs: the first, which parses everything, and the next ones, which look at times.
-//!
-//! Owns a repository of sources that use each other, and the two figures.
+//! Measures the repository map: the first call, which parses everything, and later ones, which only compare
+//! file times.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,22 +12,22 @@ use lariat_tools::{Workbench, search_tools};
 use serde_json::{Value, json};
 
 use super::super::measure::{figure, goal, median};
-use super::{called, timed};
+use super::{call_tool, timed};
 
-/// Source files.
+/// Number of source files.
 const FILES: u64 = 2_000;
-/// Functions of each.
+/// Functions per file.
 const FUNCTIONS: u64 = 20;
-/// Milliseconds of the first map, and of the next ones.
+/// Goals in milliseconds for the first map and for later ones.
 const GOALS: (f64, f64) = (3_000.0, 100.0);
 
-/// Measures both; false when one is missed.
+/// Measures both. Returns false if a goal is missed.
 pub(super) fn measure(runtime: &tokio::runtime::Runtime, slack: f64) -> bool {
-    let folder = Folder(std::env::temp_dir().join(format!("lariat-bench-map-{}", std::process::id())));
+    let folder = TempDirectory(std::env::temp_dir().join(format!("lariat-bench-map-{}", std::process::id())));
     let bytes = match fill(&folder.0) {
         Ok(bytes) => bytes,
         Err(error) => {
-            eprintln!("the sources cannot be made: {error}");
+            eprintln!("cannot create the source files: {error}");
             return false;
         }
     };
@@ -36,7 +35,7 @@ pub(super) fn measure(runtime: &tokio::runtime::Runtime, slack: f64) -> bool {
     let Ok(workspace) = Workspace::open(&folder.0) else { return false };
     let tools = search_tools(&Workbench::new(workspace));
     let Some(map) = tools.iter().find(|tool| tool.name() == "repo_map") else { return false };
-    // What was written a moment ago is known by content only; a repository rests.
+    // Files written a moment ago are recognized only by content; wait until the file times can be used.
     std::thread::sleep(std::time::Duration::from_millis(1_100));
     let met = std::cell::Cell::new(true);
     let call = |parsed: u64| timed(&|| met.set(met.get() & is_whole(runtime, &**map, parsed)));
@@ -47,9 +46,9 @@ pub(super) fn measure(runtime: &tokio::runtime::Runtime, slack: f64) -> bool {
     met & goal("repo_map, second call", next, "ms", GOALS.1 * slack)
 }
 
-/// Whether a map is of all files, and parsed so many.
+/// Checks that a map covers all files and parsed this many of them.
 fn is_whole(runtime: &tokio::runtime::Runtime, map: &dyn AgentTool, parsed: u64) -> bool {
-    let result = called(runtime, map, json!({}));
+    let result = call_tool(runtime, map, json!({}));
     let details = result.map(|result| result.details).unwrap_or_default();
     let of = |what: &str| details.get(what).and_then(Value::as_u64);
     let whole = of("files") == Some(FILES) && of("parsed") == Some(parsed);
@@ -59,16 +58,16 @@ fn is_whole(runtime: &tokio::runtime::Runtime, map: &dyn AgentTool, parsed: u64)
     whole
 }
 
-/// A folder that goes when this does.
-struct Folder(PathBuf);
+/// A directory that is removed on drop.
+struct TempDirectory(PathBuf);
 
-impl Drop for Folder {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Writes the sources, half of them Rust, half Python, and gives back their bytes.
+/// Writes the sources, half Rust and half Python, and returns their size in bytes.
 fn fill(folder: &Path) -> io::Result<usize> {
     let _ = fs::remove_dir_all(folder);
     let mut bytes = 0;
@@ -82,8 +81,8 @@ fn fill(folder: &Path) -> io::Result<usize> {
     Ok(bytes)
 }
 
-/// Another file: low numbers are used more, as a few files of a project are.
-fn used(file: u64, function: u64) -> (u64, u64) {
+/// Chooses another file to call: low numbers are called more often, as a few files in every project are.
+fn callee(file: u64, function: u64) -> (u64, u64) {
     let other = (file * 31 + function * 17) % FILES;
     (other * other / FILES, function * 7 % FUNCTIONS)
 }
@@ -93,7 +92,7 @@ fn rust(file: u64) -> String {
         "//! File {file}.\n\npub struct Thing{file} {{\n    count: usize,\n}}\n\nimpl Thing{file} {{\n"
     );
     for function in 0..FUNCTIONS {
-        let (other, called) = used(file, function);
+        let (other, called) = callee(file, function);
         let _ = writeln!(
             text,
             "    /// Does a part of it.\n    pub fn part_{file}_{function}(&self, count: usize) -> Option<usize> {{"
@@ -108,7 +107,7 @@ fn rust(file: u64) -> String {
 fn python(file: u64) -> String {
     let mut text = format!("\"\"\"File {file}.\"\"\"\n\n\nclass Thing{file}:\n");
     for function in 0..FUNCTIONS {
-        let (other, called) = used(file, function);
+        let (other, called) = callee(file, function);
         let _ = writeln!(
             text,
             "    def part_{file}_{function}(self, count: int) -> int:\n        \"\"\"Does a part of it.\"\"\""

@@ -1,10 +1,10 @@
-//! What the tools cost: searching against `rg`, files, and commands against a bare spawn.
+//! Measures the tools: search compared with `rg`, file tools, and commands compared with a bare spawn.
 //!
-//! Owns the comparison: both sides in turn, in the same run, on the same files, their results compared before their
-//! times. Everything is warm.
+//! Both sides alternate in one run, on the same files, and their results are compared before their times. All
+//! caches are warm.
 
-mod ground;
 mod map;
+mod repository;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 
 use super::Size;
 use super::measure::{figure, goal, median};
-use ground::Repository;
+use repository::Repository;
 
-/// What `rg` is told so that both look at the same files.
+/// Options that make `rg` search the same files as our tools.
 const SAME_FILES: [&str; 4] = ["--no-config", "--hidden", "--glob", "!.git"];
 
 struct Bench {
@@ -32,7 +32,7 @@ struct Bench {
     repository: Repository,
 }
 
-/// A search that both sides do.
+/// A search that both sides perform.
 struct Race {
     what: &'static str,
     pattern: &'static str,
@@ -41,14 +41,14 @@ struct Race {
     at_most: f64,
 }
 
-/// What is timed, by which tool, its goal in milliseconds, its arguments by turn.
-type Timed = (&'static str, &'static str, f64, fn(usize) -> Value);
+/// Label, tool, goal in milliseconds, and arguments by turn.
+type TimedCall = (&'static str, &'static str, f64, fn(usize) -> Value);
 
 pub(crate) fn measure(size: Size) -> bool {
     match prepare(size) {
         Ok(bench) => bench.measure(size),
         Err(error) => {
-            eprintln!("the files cannot be made: {error}");
+            eprintln!("cannot create the files: {error}");
             false
         }
     }
@@ -75,9 +75,10 @@ impl Bench {
     fn measure(&self, size: Size) -> bool {
         figure("files", self.repository.files);
         let rounds = if size == Size::Full { 7 } else { 31 };
-        // A tree that `rg` searches in milliseconds says more about the machine than about either.
+        // Searching a tree that takes `rg` only milliseconds says more about the machine than about either
+        // tool.
         let whole = if size == Size::Full { 1.1 } else { 1.3 };
-        // The short form looks for what became slower, on machines that others use; the goals are those of the full one.
+        // The short form looks for regressions on shared machines; the real goals apply to the full form.
         let slack = if size == Size::Full { 1.0 } else { 4.0 };
         let race = |what, pattern| Race { what, pattern, path: ".".to_owned(), rounds, at_most: whole };
         let races = [
@@ -101,16 +102,16 @@ impl Bench {
         met &= self.glob("glob, one directory", &self.repository.small, 101, 1.0);
         met &= self.files(slack);
         met &= self.commands(slack);
-        // Last, so that what it leaves in memory is in nobody's way.
+        // Run last, so that its memory does not affect the other measurements.
         met & map::measure(&self.runtime, slack)
     }
 
-    /// Times both in turn: ours, theirs, and the ratio of their medians beside its goal.
-    fn both(&self, what: &str, rounds: usize, at_most: f64, ours: impl Fn(), theirs: impl Fn()) -> bool {
+    /// Times both in alternation, and prints both times and the ratio of their medians beside its goal.
+    fn compare(&self, what: &str, rounds: usize, at_most: f64, ours: impl Fn(), theirs: impl Fn()) -> bool {
         let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
         for round in 0..=rounds {
             let (our_time, their_time) = (timed(&ours), timed(&theirs));
-            // The first warms.
+            // The first round only warms up.
             if round > 0 {
                 our_times.push(our_time);
                 their_times.push(their_time);
@@ -134,7 +135,7 @@ impl Bench {
             println!("{}: {found} lines found, rg finds {lines}", race.what);
             return false;
         }
-        self.both(
+        self.compare(
             race.what,
             race.rounds,
             race.at_most,
@@ -155,7 +156,7 @@ impl Bench {
             println!("{what}: {found:?} files found, rg finds {theirs}");
             return false;
         }
-        self.both(
+        self.compare(
             what,
             rounds,
             at_most,
@@ -168,7 +169,7 @@ impl Bench {
 
     fn files(&self, slack: f64) -> bool {
         const ROUNDS: usize = 301;
-        let calls: [Timed; 4] = [
+        let calls: [TimedCall; 4] = [
             ("read_file, 10 KB", "read_file", 0.09, |_| json!({ "path": "10k.log", "again": true })),
             (
                 "read_file, 1 MB",
@@ -203,7 +204,7 @@ impl Bench {
 
     fn commands(&self, slack: f64) -> bool {
         let call = json!({ "command": "true" });
-        self.both(
+        self.compare(
             "bash true, no sandbox, against a bare spawn",
             101,
             1.3 * slack,
@@ -214,7 +215,7 @@ impl Bench {
 
     fn call(&self, name: &str, arguments: Value) -> Option<ToolResult> {
         let tool = self.tools.iter().find(|tool| tool.name() == name)?;
-        called(&self.runtime, &**tool, arguments)
+        call_tool(&self.runtime, &**tool, arguments)
     }
 
     fn text(&self, name: &str, arguments: &Value) -> String {
@@ -224,8 +225,12 @@ impl Bench {
     }
 }
 
-/// The result of a call, unless it fails.
-fn called(runtime: &tokio::runtime::Runtime, tool: &dyn AgentTool, arguments: Value) -> Option<ToolResult> {
+/// Returns the result of a tool call, or `None` if it fails.
+fn call_tool(
+    runtime: &tokio::runtime::Runtime,
+    tool: &dyn AgentTool,
+    arguments: Value,
+) -> Option<ToolResult> {
     let (session, running) = (SessionId::from("s"), LoopId::from("l"));
     let context = ToolContext::new("call".into(), tool.name(), session, running, CancellationToken::new());
     match runtime.block_on(tool.execute(arguments, context)) {
@@ -237,14 +242,14 @@ fn called(runtime: &tokio::runtime::Runtime, tool: &dyn AgentTool, arguments: Va
     }
 }
 
-/// Milliseconds of one go.
+/// Milliseconds of one execution.
 fn timed(work: &impl Fn()) -> f64 {
     let start = Instant::now();
     work();
     start.elapsed().as_secs_f64() * 1_000.0
 }
 
-/// Lines that `rg` prints.
+/// Number of lines that `rg` prints.
 fn rg(directory: &Path, arguments: &[&str]) -> usize {
     let output = Command::new("rg").args(arguments).current_dir(directory).stdin(Stdio::null()).output();
     output.map_or(usize::MAX, |output| output.stdout.iter().filter(|byte| **byte == b'\n').count())

@@ -1,7 +1,8 @@
-//! Programs that do not want to end, ended in every way: nothing of them may be left.
+//! Ends programs that resist being killed, in every possible way, and checks that no process is left.
 //!
-//! Owns the walk over programs and ends, and the three promises: no survivor two seconds after the end, an end within
-//! the time and a second, and memory that does not grow. [`program`] is what is run; [`planted`] is who runs it badly.
+//! Checks three guarantees: no process survives the end by two seconds, a run returns at most one second
+//! after its time limit, and memory does not grow. [`program`] lists the programs; [`planted`] has the
+//! supervisors with planted mistakes.
 
 mod planted;
 mod program;
@@ -18,32 +19,32 @@ use super::{number, option, runtime, words_of};
 use planted::Plant;
 use program::{PROGRAMS, Program};
 
-/// Runs of the full form.
+/// Runs in the full form.
 const RUNS: u64 = 1_000;
-/// What one program prints in the full form.
+/// Gigabytes that one program prints in the full form.
 const GIGABYTES: u64 = 10;
-/// After this long nothing of a program may be there.
+/// After this time no process of the program may exist.
 const AFTERWARDS: Duration = Duration::from_secs(2);
-/// How much later than its time a run may return.
+/// How much later than its time limit a run may return.
 const LATE: Duration = Duration::from_secs(1);
 /// Bytes by which the supervising process may grow over all runs.
 const GROWTH: u64 = 16 * 1024 * 1024;
-/// Runs before growth counts: what is needed once is there by then.
+/// Runs before growth is measured: by then all one-time allocations are done.
 const WARM: u64 = 20;
-/// The variable that every process of a run has.
+/// Environment variable that marks every process of a run.
 const MARKER: &str = "LARIAT_RUN";
 
-/// How a run is ended.
+/// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// Its own program ends; what that started does not.
+    /// The program itself exits; the processes it started do not.
     Itself,
-    /// Its time is over.
+    /// The timeout expires.
     Time,
     Cancel,
-    /// Nobody awaits it any more.
+    /// The future of the run is dropped.
     Drop,
-    /// The process that supervises it is killed.
+    /// The supervising process is killed.
     Kill,
 }
 
@@ -57,7 +58,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let runs = number(options, "--runs", RUNS)?;
     let gigabytes = number(options, "--gigabytes", if runs >= RUNS { GIGABYTES } else { 0 })?;
     let started = Instant::now();
-    let report = runtime()?.block_on(walk(runs, seed, None))?;
+    let report = runtime()?.block_on(run_all(runs, seed, None))?;
     report.wrong.iter().take(20).for_each(|line| println!("WRONG: {line}"));
     println!("runs   survivors  late  growth of memory");
     println!("{:>5} {:>10} {:>5} {:>9.1} MB", runs, report.survivors, report.late, report.grown as f64 / 1e6);
@@ -67,7 +68,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     }
     println!(
         "{} in {:.1} s, seed {seed}",
-        if good { "held" } else { "NOT held" },
+        if good { "all guarantees held" } else { "FAILED" },
         started.elapsed().as_secs_f64()
     );
     Ok(good)
@@ -81,13 +82,14 @@ struct Report {
     grown: u64,
 }
 
-/// Runs every program with every ending in turn; those that are over are looked for two seconds later.
-async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, String> {
+/// Runs every program with every ending in turn, and looks two seconds after each end for processes that are
+/// left.
+async fn run_all(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, String> {
     let mut random = Seeded::new(seed);
     let mut report = Report::default();
     let mut waiting: std::collections::VecDeque<(Instant, String, String)> = Default::default();
-    let supervisors = [Supervisor::new(), kept().await?];
-    // Who ends programs badly gets none that makes more of itself.
+    let supervisors = [Supervisor::new(), with_helper_process().await?];
+    // Supervisors with planted mistakes do not get programs that multiply.
     let programs: Vec<_> = PROGRAMS.iter().filter(|program| plant.is_none() || !program.multiplies).collect();
     let mut before = 0;
     for number in 0..runs {
@@ -96,10 +98,10 @@ async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, Stri
         }
         let program = programs.get(number as usize % programs.len()).ok_or("no programs")?;
         let endings: Vec<_> = ENDINGS.iter().filter(|ending| program.can(**ending)).collect();
-        // Another ending in every round, and not the same for all programs of a round.
+        // Every round uses another ending, and not the same one for all programs of a round.
         let turn = number as usize / programs.len() + number as usize;
         let ending = **endings.get(turn % endings.len().max(1)).ok_or("no ending")?;
-        // Between a program that has not begun and one that did all of its tricks.
+        // Between a program that has not begun and one that has done all its tricks.
         let after = Duration::from_millis(20 + random.below(180));
         let marker = format!("lariat-run-{}-{number}", std::process::id());
         let what =
@@ -109,24 +111,25 @@ async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, Stri
         let result = match (ending, plant) {
             (Ending::Kill, _) => kill(program, &marker, after, plant).await,
             (_, Some(plant)) => planted::run(plant, program, ending, &marker, after),
-            (_, None) => one(supervisor, program, ending, &marker, after).await,
+            (_, None) => run_one(supervisor, program, ending, &marker, after).await,
         };
         if let Err(error) = result {
             report.wrong.push(format!("{what}: {error}"));
         }
-        // A program that ends by itself ends when it likes; all others when they are told.
+        // Programs that exit by themselves choose the time; all others must end when the supervisor ends
+        // them.
         if ending != Ending::Kill && start.elapsed() > after.max(program.own_time) + LATE {
             report.late += 1;
             report.wrong.push(format!("{what}: returned after {} ms", start.elapsed().as_millis()));
         }
         waiting.push_back((Instant::now() + AFTERWARDS, marker, what));
         while waiting.front().is_some_and(|(due, ..)| *due <= Instant::now()) {
-            look(waiting.pop_front(), &mut report);
+            kill_survivors(waiting.pop_front(), &mut report);
         }
     }
     for over in waiting {
         tokio::time::sleep(over.0.saturating_duration_since(Instant::now())).await;
-        look(Some(over), &mut report);
+        kill_survivors(Some(over), &mut report);
     }
     report.grown = memory()?.saturating_sub(before);
     if report.grown > GROWTH {
@@ -135,8 +138,8 @@ async fn walk(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, Stri
     Ok(report)
 }
 
-/// Looks for what is left of a run that is over, and ends it.
-fn look(over: Option<(Instant, String, String)>, report: &mut Report) {
+/// Looks for processes left by a run that is over, and kills them.
+fn kill_survivors(over: Option<(Instant, String, String)>, report: &mut Report) {
     let Some((_, marker, what)) = over else { return };
     let mut left = carriers(&marker);
     if left.is_empty() {
@@ -144,7 +147,7 @@ fn look(over: Option<(Instant, String, String)>, report: &mut Report) {
     }
     report.survivors += left.len();
     report.wrong.push(format!("{what}: {} processes are left", left.len()));
-    // Some of them make more of themselves.
+    // Repeat, because some of them keep forking.
     while !left.is_empty() {
         for pid in &left {
             if let Some(pid) = rustix::process::Pid::from_raw(*pid as i32) {
@@ -160,7 +163,7 @@ fn launch(program: &Program, marker: &str) -> Launch {
     Launch::shell(program.text, std::env::temp_dir()).with_environment(environment)
 }
 
-async fn one(
+async fn run_one(
     supervisor: &Supervisor,
     program: &Program,
     ending: Ending,
@@ -187,7 +190,7 @@ async fn one(
             finished.map(drop).map_err(words_of)
         }
         Ending::Drop => {
-            // Nobody waits for the end: it must come nevertheless.
+            // Dropping the future must end the program, too.
             let _ = tokio::time::timeout(after, supervisor.run(launch, &cancel)).await;
             Ok(())
         }
@@ -195,7 +198,7 @@ async fn one(
     }
 }
 
-/// Has a process of its own supervise the program, and kills that.
+/// Lets another process supervise the program, and kills that process.
 async fn kill(program: &Program, marker: &str, after: Duration, plant: Option<Plant>) -> Result<(), String> {
     let own = std::env::current_exe().map_err(words_of)?;
     let mut command = Command::new(own);
@@ -209,33 +212,37 @@ async fn kill(program: &Program, marker: &str, after: Duration, plant: Option<Pl
     child.wait().map(drop).map_err(words_of)
 }
 
-/// Supervises one program, until this process is killed.
+/// Supervises one program until this process is killed.
 pub(crate) fn supervise(options: &[&str]) -> Result<bool, String> {
-    let name = option(options, "--program").ok_or("which program?")?;
-    let program = PROGRAMS.iter().find(|program| program.name == name).ok_or("there is no such program")?;
-    let marker = option(options, "--marker").ok_or("which marker?")?;
+    let name = option(options, "--program").ok_or("missing option --program")?;
+    let program = PROGRAMS.iter().find(|program| program.name == name).ok_or("unknown program")?;
+    let marker = option(options, "--marker").ok_or("missing option --marker")?;
     let hour = Duration::from_secs(3600);
     if let Some(plant) = option(options, "--plant").and_then(Plant::named) {
         return planted::run(plant, program, Ending::Time, marker, hour).map(|()| true);
     }
     let launch = launch(program, marker).with_time(Some(hour));
     let running = async {
-        // By chance one that starts programs itself, or one that has them started.
-        let supervisor =
-            if std::process::id().is_multiple_of(2) { Supervisor::new() } else { kept().await? };
+        // Choose randomly between a supervisor that starts programs itself and one that uses a helper
+        // process.
+        let supervisor = if std::process::id().is_multiple_of(2) {
+            Supervisor::new()
+        } else {
+            with_helper_process().await?
+        };
         supervisor.run(launch, &CancellationToken::new()).await.map(|_| true).map_err(words_of)
     };
     runtime()?.block_on(running)
 }
 
-/// One whose programs a keeper starts. The first would not need it.
-async fn kept() -> Result<Supervisor, String> {
+/// A supervisor whose programs are started by a helper process, even the first one.
+async fn with_helper_process() -> Result<Supervisor, String> {
     let supervisor = Supervisor::with_keeper(Keeper::own());
     let first = Launch::new("true", "/").with_environment(Environment::inherited(std::env::vars_os()));
     supervisor.run(first, &CancellationToken::new()).await.map(|_| supervisor).map_err(words_of)
 }
 
-/// One program that prints a great deal: all of it is read, little of it is kept.
+/// Runs a program that prints a great deal: the supervisor must read all of it and keep little.
 async fn print_much(gigabytes: u64) -> Result<bool, String> {
     let before = memory()?;
     let command = format!("head -c {gigabytes}G /dev/zero");
@@ -256,7 +263,7 @@ async fn print_much(gigabytes: u64) -> Result<bool, String> {
     Ok(finished.output.total == gigabytes << 30 && grown <= GROWTH)
 }
 
-/// Bytes of memory that this process has.
+/// Resident memory of this process in bytes.
 fn memory() -> Result<u64, String> {
     let text = std::fs::read_to_string("/proc/self/status").map_err(words_of)?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;

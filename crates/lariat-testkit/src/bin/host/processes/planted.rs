@@ -1,6 +1,6 @@
-//! Supervisors that make a mistake on purpose: what they leave behind must be noticed.
+//! Supervisors with a planted mistake each; the proof must notice the processes they leave behind.
 //!
-//! Owns three of them, each a usual way to run a command.
+//! Each mistake is a common way to run a command.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use super::super::words_of;
 use super::program::Program;
-use super::{Ending, MARKER, runtime, walk};
+use super::{Ending, MARKER, run_all, runtime};
 
-/// A mistake.
+/// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plant {
-    /// Kills the process group: who left it gets away.
+    /// Kills only the process group, so processes that left the group survive.
     GroupOnly,
-    /// Kills the whole session tree, but not when it is killed itself.
+    /// Kills the whole tree, but not when the supervisor itself is killed.
     NoLifeline,
-    /// Asks politely, and waits for a while.
+    /// Sends only SIGTERM and waits for a while.
     TermOnly,
 }
 
 const PLANTS: [Plant; 3] = [Plant::GroupOnly, Plant::NoLifeline, Plant::TermOnly];
-/// Runs with each.
+/// Runs per mistake.
 const RUNS: u64 = 60;
 
 impl Plant {
@@ -39,11 +39,11 @@ impl Plant {
     }
 }
 
-/// Each mistake must be noticed.
+/// Checks that each mistake is noticed.
 pub(super) fn all(seed: u64) -> Result<bool, String> {
     let mut good = true;
     for plant in PLANTS {
-        let report = runtime()?.block_on(walk(RUNS, seed, Some(plant)))?;
+        let report = runtime()?.block_on(run_all(RUNS, seed, Some(plant)))?;
         let noticed = report.survivors > 0;
         good &= noticed;
         let word = if noticed { "noticed" } else { "NOT NOTICED" };
@@ -52,7 +52,7 @@ pub(super) fn all(seed: u64) -> Result<bool, String> {
     Ok(good)
 }
 
-/// Runs a program as this mistake has it.
+/// Runs a program with this mistake.
 pub(super) fn run(
     plant: Plant,
     program: &Program,
@@ -76,7 +76,7 @@ pub(super) fn run(
     match plant {
         Plant::GroupOnly => signal(&child, rustix::process::Signal::KILL),
         Plant::TermOnly => signal(&child, rustix::process::Signal::TERM),
-        // Of this one only a killed owner is a mistake.
+        // This one is wrong only when its owner is killed.
         Plant::NoLifeline => {
             for pid in super::carriers(marker) {
                 if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {

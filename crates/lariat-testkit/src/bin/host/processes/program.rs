@@ -1,4 +1,4 @@
-//! Programs that do not want to end.
+//! Programs that resist being killed.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use super::Ending;
 
 pub(super) struct Program {
     pub(super) name: &'static str,
-    /// For bash.
+    /// The bash script.
     pub(super) text: &'static str,
-    /// Whether its first process ends without being told.
+    /// Whether its first process exits by itself.
     ends: bool,
-    /// How long that takes, at most.
+    /// How long that takes at most.
     pub(super) own_time: Duration,
-    /// It makes more of itself all the time: only for who can end that.
+    /// Whether it keeps forking: only for supervisors that can end that.
     pub(super) multiplies: bool,
 }
 
 impl Program {
-    /// Whether it can be ended so.
+    /// Whether the program can be ended in this way.
     pub(super) fn can(&self, ending: Ending) -> bool {
         ending != Ending::Itself || self.ends
     }

@@ -1,31 +1,31 @@
-//! A case of the corpus, read from the text that holds it.
+//! Parses the cases of the corpus.
 //!
-//! Owns the format: `== a name`, lines `@word value`, then the program. A program that is told to be hostile may say
-//! `ESCAPED`, where what it tries leaves no trace outside; everything else is seen from outside.
+//! The format is `== a name`, lines `@word value`, then the program. A hostile program may print `ESCAPED` if
+//! its attempt leaves no trace outside; everything else is detected from outside.
 
-/// One program and what is expected of it.
+/// A program and its expected behaviour.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Case {
-    /// What it attempts, or for a control: what works.
+    /// What it attempts or, for a control, what must work.
     pub(super) name: String,
-    /// The file it is from.
+    /// The file that contains it.
     pub(super) family: &'static str,
-    /// The program; one that comes second, in a sandbox of its own, after a line `-- then`.
+    /// The program; a second one, with its own sandbox, follows after a line `-- then`.
     pub(super) programs: Vec<String>,
     pub(super) language: Language,
-    /// It must work, and print this.
+    /// Set for a control: it must work and print this.
     pub(super) prints: Option<String>,
-    /// It gets out where there is no sandbox.
+    /// Whether it escapes when there is no sandbox.
     pub(super) bare: bool,
-    /// Only for this user: `root` or `nobody`.
+    /// Runs only as this user: `root` or `nobody`.
     pub(super) only: Option<String>,
-    /// Not a case of this backend; the reason stands beside it in the file.
+    /// Backend that is known not to contain it; the file states the reason.
     pub(super) not: Option<String>,
-    /// Words about the workspace and the policy that it wants.
+    /// Properties of the workspace and the policy that it needs.
     pub(super) with: Vec<String>,
-    /// Its working directory; the workspace when there is none.
+    /// Its working directory; the workspace by default.
     pub(super) directory: Option<String>,
-    /// Rules and words that denials must name.
+    /// Rules and words that the denials must name.
     pub(super) denies: Vec<(String, String)>,
 }
 
@@ -46,7 +46,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("controls", include_str!("cases/controls.txt")),
 ];
 
-/// What Python programs begin with.
+/// Code at the start of every Python program.
 const PRELUDE: &str = include_str!("cases/prelude.py");
 
 /// All cases, in order.
@@ -83,7 +83,7 @@ fn parse(family: &'static str, text: &str) -> Result<Case, String> {
                 let (rule, what) = value.split_once(' ').unwrap_or((value, ""));
                 case.denies.push((rule.to_owned(), what.to_owned()));
             }
-            other => return Err(format!("{name}: there is no word `@{other}`")),
+            other => return Err(format!("{name}: unknown word `@{other}`")),
         }
     }
     let prelude = if case.language == Language::Python { PRELUDE } else { "" };
@@ -92,13 +92,13 @@ fn parse(family: &'static str, text: &str) -> Result<Case, String> {
 }
 
 impl Case {
-    /// True when it is a case for this backend and user.
+    /// Whether the case applies to this backend and user.
     pub(super) fn is_for(&self, backend: &str, user: &str) -> bool {
         self.only.as_deref().is_none_or(|only| only == user)
             && self.not.as_deref().is_none_or(|not| not != backend)
     }
 
-    /// True when the workspace or the policy is to be like this.
+    /// Whether the case needs this property of the workspace or the policy.
     pub(super) fn wants(&self, word: &str) -> bool {
         self.with.iter().any(|with| with == word)
     }

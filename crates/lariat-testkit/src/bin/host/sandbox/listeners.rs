@@ -1,6 +1,7 @@
-//! Listeners of the machine that no sandboxed program may reach.
+//! Listeners on the machine that no sandboxed program may reach.
 //!
-//! Owns the sockets. Nobody accepts while a case runs: what came is counted afterwards, from the kernel's queues.
+//! No thread accepts connections while a case runs; the attempts are counted afterwards, from the kernel's
+//! queues.
 
 use std::io::ErrorKind;
 use std::net::{TcpListener, UdpSocket};
@@ -15,12 +16,12 @@ pub(super) struct Listeners {
     udp: Vec<(&'static str, UdpSocket)>,
     streams: Vec<(&'static str, UnixListener)>,
     datagrams: Vec<(&'static str, UnixDatagram)>,
-    /// Variables by which programs find them.
+    /// Environment variables through which programs find the listeners.
     pub(super) variables: Vec<(String, String)>,
 }
 
 impl Listeners {
-    /// All of them; those with a path lie in `place`.
+    /// Opens all listeners; those with a path are in `place`.
     pub(super) fn open(place: &Path, name: &str) -> Result<Self, String> {
         let text = |path: &Path| path.display().to_string();
         let (stream, datagram) = (place.join("stream"), place.join("datagram"));
@@ -76,7 +77,7 @@ impl Listeners {
         Ok(self)
     }
 
-    /// Those that somebody reached since the last look.
+    /// The listeners that received a connection or packet since the last call.
     pub(super) fn reached(&self) -> Vec<String> {
         let mut bytes = [0_u8; 2048];
         let mut found: Vec<&str> = Vec::new();

@@ -1,8 +1,8 @@
-//! Hostile programs in the sandbox: none may get out, and controls must work.
+//! Runs hostile programs in the sandbox: none may escape, and the controls must work.
 //!
-//! Owns the walk over backends and users, and the table. The corpus is text in `cases/`; [`case`] reads it, [`trial`]
-//! runs one, [`scene`] is the world that must not change. Each backend and user is a process of its own, so that a
-//! listener that was reached is known to have been reached by that one.
+//! Runs all backends and users, and prints the table. The corpus is text in `cases/`; [`case`] parses it,
+//! [`trial`] runs one case, [`scene`] is the environment that must not change. Each backend and user has its
+//! own process, so that a connection to a listener can be attributed to it.
 
 mod case;
 mod listeners;
@@ -24,16 +24,16 @@ use scene::Scene;
 pub(crate) use scene::carriers;
 use trial::{Bench, PLANTS, Plant};
 
-/// The user that has no rights.
+/// The unprivileged user.
 const NOBODY: &str = "65534";
 const BACKENDS: [&str; 2] = ["bubblewrap", "landlock"];
-/// Starts of each kind that are measured.
+/// Measured starts per kind of sandbox.
 const STARTS: u64 = 60;
-/// Cases and controls that the corpus has at least, for every backend and user.
+/// Minimum number of cases and controls in the corpus, for every backend and user.
 const CASES: usize = 150;
 const CONTROLS: usize = 15;
 
-/// What came of the corpus on one backend, as one user.
+/// Results of the corpus on one backend, as one user.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     cases: usize,
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
             *BACKENDS
                 .iter()
                 .find(|known| **known == name)
-                .ok_or_else(|| format!("there is no backend `{name}`"))?,
+                .ok_or_else(|| format!("unknown backend `{name}`"))?,
         ],
         None => BACKENDS.to_vec(),
     };
@@ -61,7 +61,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     }
     let started = Instant::now();
     let mut rows = Vec::new();
-    // All beside each other: they share nothing, and some of them wait.
+    // Run all concurrently: they share nothing, and some of them wait.
     let mut children = Vec::new();
     for backend in &backends {
         for user in users {
@@ -78,7 +78,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let corpus = case::all()?;
     println!("backend      user     cases  contained  escaped  not held  controls  work  faults");
     for (backend, user, tally) in &rows {
-        // Known, said in the documentation, and not among the cases.
+        // Known gaps of this backend: documented, and not run.
         let unheld = corpus.iter().filter(|case| case.not.as_deref() == Some(*backend)).count();
         println!(
             "{backend:12} {user:7} {:>6} {:>10} {:>8} {unheld:>9} {:>9} {:>5} {:>7}",
@@ -99,7 +99,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     Ok(good)
 }
 
-/// Each hole must be noticed, on each backend.
+/// Checks that each planted hole is noticed, on each backend.
 fn planted(backends: &[&str]) -> Result<bool, String> {
     let is_root = rustix::process::geteuid().is_root();
     let user = if is_root { "root" } else { "nobody" };
@@ -113,8 +113,8 @@ fn planted(backends: &[&str]) -> Result<bool, String> {
             let output = child.wait_with_output().map_err(words_of)?;
             let _ = std::fs::remove_dir_all(place(backend, name));
             let tally = Tally::read(&String::from_utf8_lossy(&output.stdout));
-            // Without walls, everything that is said to get out there must be seen to.
-            let noticed = if plant == Plant::NoWalls {
+            // Without a sandbox, every case marked as escaping must be seen to escape.
+            let noticed = if plant == Plant::NoSandbox {
                 tally.cases > 0 && tally.escaped == tally.cases
             } else {
                 tally.escaped > 0
@@ -124,13 +124,13 @@ fn planted(backends: &[&str]) -> Result<bool, String> {
             }
             good &= noticed;
             let word = if noticed { "noticed" } else { "NOT NOTICED" };
-            println!("{backend:12} {name:26} {word}: {} of {} cases got out", tally.escaped, tally.cases);
+            println!("{backend:12} {name:26} {word}: {} of {} cases escaped", tally.escaped, tally.cases);
         }
     }
     Ok(good)
 }
 
-/// Starts the corpus as a process of that user.
+/// Starts the corpus in a process of that user.
 fn start(
     backend: &str,
     user: &str,
@@ -143,7 +143,7 @@ fn start(
     std::fs::create_dir_all(&place).map_err(words_of)?;
     let own = std::env::current_exe().map_err(words_of)?;
     let mut command = if is_root && user == "nobody" {
-        // The other user must be able to reach the program and to write in its place.
+        // The other user must be able to execute the program and to write to its directory.
         let program = place.join("host");
         std::fs::copy(&own, &program).map_err(words_of)?;
         let id = NOBODY.parse().ok();
@@ -160,37 +160,41 @@ fn start(
             command.args([name, value]);
         });
     }
-    // Programs that find our environment find this.
+    // Programs that can read our environment find this secret.
     command.env("SECRET", canary());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(words_of)
 }
 
-/// Where the corpus of a user, or with a hole, is run.
+/// Directory in which the corpus runs, for a user or with a planted hole.
 fn place(backend: &str, who: &str) -> PathBuf {
     std::env::temp_dir().join(format!("lariat-sandbox-{}-{backend}-{who}", std::process::id()))
 }
 
-/// A word that nobody guesses.
+/// A random word that no program can guess.
 fn canary() -> String {
     use std::hash::{BuildHasher, Hasher};
     let random = || std::collections::hash_map::RandomState::new().build_hasher().finish();
     format!("canary-{:016x}{:016x}", random(), random())
 }
 
-/// The corpus on one backend, as the user that this process is.
+/// Runs the corpus on one backend, as the user of this process.
 pub(crate) fn corpus(options: &[&str]) -> Result<bool, String> {
     let backend = option(options, "--backend").unwrap_or("landlock");
     let user = option(options, "--user").unwrap_or("nobody");
     let place = PathBuf::from(option(options, "--place").ok_or("where?")?);
     let plant = option(options, "--plant")
         .map(|name| {
-            PLANTS.iter().find(|(known, _)| *known == name).map(|(_, plant)| *plant).ok_or("which plant?")
+            PLANTS
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, plant)| *plant)
+                .ok_or("unknown planted hole")
         })
         .transpose()?;
     let secret = std::env::var("SECRET").map_err(words_of)?;
     let mut scene = Scene::set(&place.join("scene"), &secret, user == "root")?;
-    let cases = chosen(backend, user, plant, option(options, "--case"), &scene)?;
-    let tally = runtime()?.block_on(walk(backend, user, plant, &place, &mut scene, &cases));
+    let cases = select_cases(backend, user, plant, option(options, "--case"), &scene)?;
+    let tally = runtime()?.block_on(run_cases(backend, user, plant, &place, &mut scene, &cases));
     drop(scene);
     let _ = std::fs::remove_dir_all(&place);
     let tally = tally?;
@@ -201,8 +205,8 @@ pub(crate) fn corpus(options: &[&str]) -> Result<bool, String> {
     Ok(tally.is_good(false))
 }
 
-/// The cases for this backend, user and hole.
-fn chosen(
+/// The cases for this backend, user and planted hole.
+fn select_cases(
     backend: &str,
     user: &str,
     plant: Option<Plant>,
@@ -211,26 +215,26 @@ fn chosen(
 ) -> Result<Vec<Case>, String> {
     let mut cases = case::all()?;
     for case in cases.iter().filter(|case| case.not.as_deref() == Some(backend) && plant.is_none()) {
-        println!("not held by {backend}, and not tried: {}: {}", case.family, case.name);
+        println!("not contained by {backend}, skipped: {}: {}", case.family, case.name);
     }
     cases.retain(|case| case.is_for(backend, user));
     cases.retain(|case| only.is_none_or(|only| case.name.contains(only) || case.family == only));
     match plant {
-        // What does harm where nothing holds it is not run so.
-        Some(Plant::NoWalls) => cases.retain(|case| case.bare && case.prints.is_none()),
+        // Cases that would do real damage are not run without a sandbox.
+        Some(Plant::NoSandbox) => cases.retain(|case| case.bare && case.prints.is_none()),
         Some(plant) => cases.retain(|case| case.prints.is_none() && case.family == plant.family()),
         None => {}
     }
     if let Err(reason) = &scene.namespace {
         if user == "root" {
-            println!("no network namespace of our own: {reason}");
+            println!("could not create a network namespace: {reason}");
         }
         cases.retain(|case| !case.wants("namespace"));
     }
     Ok(cases)
 }
 
-async fn walk(
+async fn run_cases(
     backend: &str,
     user: &str,
     plant: Option<Plant>,
@@ -242,7 +246,7 @@ async fn walk(
     let found = probe(&place.join("probe"), &environment).await;
     let known = found.backends.iter().find(|known| known.name() == backend);
     let chosen: Backend =
-        known.cloned().ok_or_else(|| format!("{backend} is not here: {:?}", found.refused))?;
+        known.cloned().ok_or_else(|| format!("{backend} is not available: {:?}", found.refused))?;
     let bench = Bench::new(chosen, plant);
     let mut tally = Tally::default();
     for case in cases {
@@ -250,14 +254,14 @@ async fn walk(
         let verdict = bench.judge(scene, case).await?;
         let took = started.elapsed();
         tally.count(case, &verdict);
-        if plant.is_some_and(|plant| plant != Plant::NoWalls || !verdict.escapes.is_empty()) {
+        if plant.is_some_and(|plant| plant != Plant::NoSandbox || !verdict.escapes.is_empty()) {
             continue;
         }
         let title = format!("{backend} as {user}: {}: {}", case.family, case.name);
         verdict.escapes.iter().for_each(|escape| println!("ESCAPED {title}: {escape}"));
         verdict.faults.iter().for_each(|fault| println!("FAULT {title}: {fault}"));
         if plant.is_some() {
-            println!("HARMLESS {title}: does not get out where there is no sandbox");
+            println!("HARMLESS {title}: does not escape even without a sandbox");
         }
         if took.as_secs() >= 4 {
             println!("slow: {title}: {:.1} s", took.as_secs_f64());
@@ -293,7 +297,7 @@ impl Tally {
         }
     }
 
-    /// Nothing got out, everything worked, and with the whole corpus: it was the whole.
+    /// Whether no case escaped, every control worked and, for the whole corpus, no case was missing.
     fn is_good(&self, whole: bool) -> bool {
         let enough = !whole || (self.cases >= CASES && self.controls >= CONTROLS);
         enough && self.escaped == 0 && self.faults == 0 && self.cases + self.controls > 0

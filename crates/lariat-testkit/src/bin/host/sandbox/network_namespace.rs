@@ -1,6 +1,4 @@
-//! A network namespace of the proof's own, with a listener: for root only.
-//!
-//! Owns the namespace, its link to the machine, and their end.
+//! A network namespace with a listener, connected to the machine by a link. Needs root.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +11,7 @@ pub(super) struct NetworkNamespace {
     pub(super) address: String,
 }
 
-/// Says that it is ready, then notes every connection and packet in a file.
+/// Reports that it is ready, then records every connection and packet in a file.
 const LISTENER: &str = r#"
 import select, socket, sys
 t = socket.create_server((sys.argv[1], 7777)); u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.bind((sys.argv[1], 7777))
@@ -24,11 +22,11 @@ while True:
 "#;
 
 impl NetworkNamespace {
-    /// Makes it; the error says why this machine has none.
+    /// Creates the namespace. The error says why this machine does not allow it.
     pub(super) fn make(place: &Path) -> Result<Self, String> {
         let id = std::process::id();
         let (name, link, inner) = (format!("lariat-{id}"), format!("la{id}"), format!("lb{id}"));
-        // A network of four addresses that hardly anybody has, another one for each process.
+        // A rarely used network of four addresses, another one for each process.
         let network = format!("10.231.{}.{}", id / 64 % 256, id % 64 * 4);
         let host = |last: u32| -> String {
             let (start, _) = network.rsplit_once('.').unwrap_or_default();
@@ -67,7 +65,7 @@ impl NetworkNamespace {
         Ok(Self { name, link, listener, hit, address: theirs })
     }
 
-    /// True when somebody reached the listener since the last look.
+    /// Whether a program reached the listener since the last call.
     pub(super) fn was_reached(&self) -> bool {
         let reached = self.hit.exists();
         let _ = std::fs::remove_file(&self.hit);

@@ -1,4 +1,4 @@
-//! What a sandbox costs at the start of a command.
+//! Measures what a sandbox costs at the start of a command.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,8 @@ use lariat_host::sandbox::{Network, Policy, Sandbox, probe};
 
 use super::super::words_of;
 
-/// Prints the median of `bash -c true`, bare and in each kind of sandbox, taken in turns so that all meet the same noise.
+/// Prints the median time of `bash -c true`, bare and in each kind of sandbox. The kinds alternate, so that
+/// load affects all of them.
 pub(super) async fn measure(starts: u64) -> Result<(), String> {
     let place = std::env::temp_dir().join(format!("lariat-starts-{}", std::process::id()));
     std::fs::create_dir_all(place.join("workspace")).map_err(words_of)?;
@@ -20,7 +21,7 @@ pub(super) async fn measure(starts: u64) -> Result<(), String> {
     for backend in &found.backends {
         let policy = Policy::workspace(&workspace, None);
         kinds.push((backend.name().to_owned(), Some(Sandbox::new(policy.clone(), backend.clone()))));
-        // What the network namespace has its share in.
+        // Measured separately, because the network namespace adds to the cost.
         let policy = policy.with_network(Network::On);
         kinds.push((format!("{}, network on", backend.name()), Some(Sandbox::new(policy, backend.clone()))));
     }

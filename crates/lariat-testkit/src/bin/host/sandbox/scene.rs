@@ -1,7 +1,8 @@
-//! What is around a sandboxed program, and what must be the same when it ended.
+//! The environment of a sandboxed program, and the checks that it did not change.
 //!
-//! Owns the folders of a case, the listeners, the victim process, and every check. Each check is made after each case,
-//! whatever the case says it attempts. Invariant: nothing here trusts what a program prints, except to condemn it.
+//! Has the directories of a case, the listeners, the victim process and every check. Each check runs after
+//! each case, whatever the case claims to attempt. Invariant: the output of a program is used only as
+//! evidence against it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -13,39 +14,39 @@ use super::case::Case;
 use super::listeners::Listeners;
 use super::network_namespace::NetworkNamespace;
 
-/// Names in a workspace that are protected.
+/// Protected names in a workspace.
 pub(super) const PROTECTED: [&str; 5] = [".git", ".lariat", ".claude", ".mcp.json", "lariat.toml"];
-/// Places where programs try to leave a file.
+/// Directories in which programs try to leave a file.
 const PLACES: [&str; 10] =
     ["/", "/tmp", "/var/tmp", "/etc", "/usr", "/dev", "/dev/shm", "/run", "/root", "/sys/fs/cgroup"];
-/// Settings of the machine that programs try to change.
+/// Kernel settings that programs try to change.
 const SETTINGS: [&str; 4] = [
     "/proc/sys/kernel/core_pattern",
     "/proc/sys/kernel/hostname",
     "/proc/sys/kernel/pid_max",
     "/proc/sys/vm/overcommit_memory",
 ];
-/// The variable that every process of a case has.
+/// Environment variable that marks every process of a case.
 pub(super) const MARKER: &str = "LARIAT_CASE";
 
 pub(super) struct Scene {
     base: PathBuf,
-    /// A word that stands in hidden files, in the victim's environment and in ours, and nowhere else.
+    /// A random word in hidden files, in the victim's environment and in ours, and nowhere else.
     canary: String,
-    /// The name of files that get out.
+    /// The name of files that programs try to create outside.
     escape: String,
     listeners: Listeners,
     pub(super) namespace: Result<NetworkNamespace, String>,
     victim: Child,
     settings: Vec<Vec<u8>>,
     repository: PathBuf,
-    /// The compiler that this was built by, where it can be run.
+    /// The compiler that built this program, if it can be run.
     rustc: String,
     next: u32,
 }
 
 /// The folders of one case.
-pub(super) struct Stage {
+pub(super) struct CaseDirectories {
     base: PathBuf,
     pub(super) workspace: PathBuf,
     pub(super) home: PathBuf,
@@ -53,11 +54,11 @@ pub(super) struct Stage {
     outside: PathBuf,
     before: Snapshot,
     marker: String,
-    /// Our side of a named pipe outside.
+    /// Our end of a named pipe outside.
     pipe: Option<std::fs::File>,
 }
 
-/// Paths and what they hold.
+/// Paths with their contents.
 type Snapshot = BTreeMap<PathBuf, Vec<u8>>;
 
 impl Scene {
@@ -101,11 +102,11 @@ impl Scene {
         })
     }
 
-    /// Fresh folders for a case.
-    pub(super) fn stage(&mut self, case: &Case) -> Result<Stage, String> {
+    /// Creates new directories for a case.
+    pub(super) fn stage(&mut self, case: &Case) -> Result<CaseDirectories, String> {
         self.next += 1;
         let base = self.base.join(format!("case-{}", self.next));
-        let mut stage = Stage {
+        let mut stage = CaseDirectories {
             workspace: base.join("workspace"),
             home: base.join("home"),
             temporary: base.join("temporary"),
@@ -121,7 +122,7 @@ impl Scene {
         Ok(stage)
     }
 
-    fn furnish(&self, stage: &Stage, case: &Case) -> std::io::Result<()> {
+    fn furnish(&self, stage: &CaseDirectories, case: &Case) -> std::io::Result<()> {
         let hidden = stage.home.join(".ssh");
         for path in [&stage.workspace, &stage.temporary, &stage.outside, &hidden] {
             std::fs::create_dir_all(path)?;
@@ -149,8 +150,8 @@ impl Scene {
         Ok(())
     }
 
-    /// What a program is told.
-    pub(super) fn variables(&self, stage: &Stage) -> Vec<(String, String)> {
+    /// Environment variables for the program.
+    pub(super) fn variables(&self, stage: &CaseDirectories) -> Vec<(String, String)> {
         let text = |path: &Path| path.display().to_string();
         let mut variables = self.listeners.variables.clone();
         let own = [
@@ -174,8 +175,8 @@ impl Scene {
         variables
     }
 
-    /// Everything that is not as it was. Looking puts right what can be, so that the next case is judged by itself.
-    pub(super) fn damage(&mut self, stage: &Stage, output: &str) -> Vec<String> {
+    /// Everything that changed. Also restores what it can, so that the next case is judged by itself.
+    pub(super) fn damage(&mut self, stage: &CaseDirectories, output: &str) -> Vec<String> {
         let mut found = self.listeners.reached();
         if self.namespace.as_ref().is_ok_and(NetworkNamespace::was_reached) {
             found.push("the listener in another network namespace was reached".to_owned());
@@ -187,7 +188,7 @@ impl Scene {
         let after = stage.snapshot();
         let paths = stage.before.keys().chain(after.keys()).collect::<std::collections::BTreeSet<_>>();
         for path in paths.into_iter().filter(|path| stage.before.get(*path) != after.get(*path)) {
-            found.push(format!("{} is not as it was", path.display()));
+            found.push(format!("{} changed", path.display()));
         }
         for place in PLACES {
             let path = Path::new(place).join(&self.escape);
@@ -207,7 +208,7 @@ impl Scene {
             found.push("a secret is in the output".to_owned());
         }
         if output.contains("ESCAPED") {
-            found.push("the program says that it got out".to_owned());
+            found.push("the program reports that it escaped".to_owned());
         }
         found.extend(self.look_after_victim());
         let left = carriers(&stage.marker);
@@ -221,12 +222,12 @@ impl Scene {
         let pid = self.victim.id();
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-        // A new process sleeps, or is just about to.
+        // A new process sleeps, or is about to.
         (!matches!(state, Some('S' | 'R' | 'D'))).then(|| format!("the victim is in state {state:?}"))
     }
 }
 
-/// The compiler itself, not the program that chooses one; empty where there is none.
+/// The compiler itself, not the rustup proxy; empty if not found.
 fn rustc() -> String {
     let asked = Command::new("rustc").args(["--print", "sysroot"]).output();
     let Some(asked) = asked.ok().filter(|asked| asked.status.success()) else { return String::new() };
@@ -241,11 +242,11 @@ impl Drop for Scene {
     }
 }
 
-/// Where programs are found: nothing of this is below somebody's home.
+/// Search path for programs, without any directory below a user's home.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-impl Stage {
-    /// All that is outside of the workspace, and what in it is protected.
+impl CaseDirectories {
+    /// Everything outside the workspace, and the protected files in it.
     fn snapshot(&self) -> Snapshot {
         let mut found = Snapshot::new();
         for path in [&self.outside, &self.home] {
@@ -257,7 +258,7 @@ impl Stage {
         if self.workspace.join(".claude").is_symlink() {
             note(&self.workspace.join("real"), &mut found);
         }
-        // The folder itself must not have new neighbours.
+        // No new entries may appear beside the directory.
         let names = std::fs::read_dir(&self.base).into_iter().flatten().filter_map(Result::ok);
         let mut names: Vec<_> = names.map(|entry| entry.file_name().into_encoded_bytes()).collect();
         names.sort();
@@ -266,18 +267,19 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for CaseDirectories {
     fn drop(&mut self) {
         if std::fs::remove_dir_all(&self.base).is_ok() {
             return;
         }
-        // A case may leave folders that even their owner may not look into.
+        // A case may leave directories that even their owner cannot read.
         let _ = Command::new("chmod").args(["-R", "u+rwx"]).arg(&self.base).output();
         let _ = std::fs::remove_dir_all(&self.base);
     }
 }
 
-/// Notes a path and everything below it. Git touches its index when it looks, which is not a change.
+/// Records a path and everything below it. Git updates its index when it reads the status, which is not a
+/// change.
 fn note(path: &Path, found: &mut Snapshot) {
     let Ok(about) = path.symlink_metadata() else { return };
     let kind = format!("{:o} ", about.permissions().mode());
@@ -295,7 +297,7 @@ fn note(path: &Path, found: &mut Snapshot) {
     }
 }
 
-/// Both directions, so that nobody waits for the other side.
+/// Opens both directions, so that opening does not block.
 fn open_pipe(path: &Path) -> std::io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt;
     let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;

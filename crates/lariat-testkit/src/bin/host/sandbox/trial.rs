@@ -1,4 +1,4 @@
-//! Runs one case and judges it.
+//! Runs one case and judges the result.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use lariat_host::process::{Environment, Finished, Keeper, Launch, Output, Size, 
 use lariat_host::sandbox::{Backend, Destination, LocalSockets, Network, Policy, Rule, Sandbox};
 
 use super::case::{Case, Language};
-use super::scene::{Scene, Stage};
+use super::scene::{CaseDirectories, Scene};
 
-/// How long a program may take.
+/// Time limit of a program.
 const TIME: Duration = Duration::from_secs(10);
-/// Words of a program that never tried what it should.
+/// Output that shows that a program never tried what it should.
 const BROKEN: [&str; 7] = [
     "SyntaxError",
     "NameError",
@@ -22,7 +22,7 @@ const BROKEN: [&str; 7] = [
     "syntax error",
 ];
 
-/// A hole that is made on purpose.
+/// A planted hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plant {
     Unprotected,
@@ -30,17 +30,17 @@ pub(super) enum Plant {
     SharedNetwork,
     LocalSockets,
     WideRoot,
-    NoWalls,
+    NoSandbox,
 }
 
 impl Plant {
-    /// The cases that must notice it.
+    /// The family of cases that must notice it.
     pub(super) fn family(self) -> &'static str {
         match self {
             Self::Unprotected => "protected",
             Self::Unhidden | Self::WideRoot => "outside",
             Self::SharedNetwork | Self::LocalSockets => "network",
-            Self::NoWalls => "all",
+            Self::NoSandbox => "all",
         }
     }
 }
@@ -51,15 +51,15 @@ pub(super) const PLANTS: [(&str, Plant); 6] = [
     ("network-shared", Plant::SharedNetwork),
     ("local-sockets-allowed", Plant::LocalSockets),
     ("writable-root-too-wide", Plant::WideRoot),
-    ("no-walls", Plant::NoWalls),
+    ("no-sandbox", Plant::NoSandbox),
 ];
 
-/// What came of a case.
+/// Result of a case.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
-    /// Ways in which it got out.
+    /// Ways in which it escaped.
     pub(super) escapes: Vec<String>,
-    /// What else was wrong: it did not run, a control did not work, a denial is missing.
+    /// Other problems: it did not run, a control did not work, a denial is missing.
     pub(super) faults: Vec<String>,
 }
 
@@ -82,7 +82,8 @@ impl Bench {
         for program in &case.programs {
             match self.run(case, program, &stage, &variables).await {
                 Ok(finished) => last = Some(finished),
-                // What is not started is contained, but a case is there to be run.
+                // A program that was not started is contained, but a case must run unless it expects a
+                // refusal.
                 Err(error) if case.wants("refusal") => last = last.take().inspect(|_| drop(error)),
                 Err(error) => verdict.faults.push(error),
             }
@@ -93,7 +94,7 @@ impl Bench {
                 if !text.contains(words) || text.contains("ESCAPED") {
                     verdict.faults.push(format!("does not print `{words}` but:\n{text}"));
                 }
-                // A control may do what it is there for.
+                // A control may change what it is meant to change.
                 let _ = scene.damage(&stage, &text);
             }
             None => {
@@ -113,7 +114,7 @@ impl Bench {
         &self,
         case: &Case,
         program: &str,
-        stage: &Stage,
+        stage: &CaseDirectories,
         variables: &[(String, String)],
     ) -> Result<Finished, String> {
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value);
@@ -141,14 +142,14 @@ impl Bench {
         if case.wants("short") {
             launch = launch.with_time(Some(Duration::from_millis(1500)));
         }
-        if self.plant != Some(Plant::NoWalls) {
+        if self.plant != Some(Plant::NoSandbox) {
             let port = value("TCP4").and_then(|port| port.parse().ok());
             launch = launch.with_sandbox(Sandbox::new(self.policy(case, stage, port), self.backend.clone()));
         }
         self.supervisor.run(launch, &CancellationToken::new()).await.map_err(|error| error.to_string())
     }
 
-    fn policy(&self, case: &Case, stage: &Stage, port: Option<u16>) -> Policy {
+    fn policy(&self, case: &Case, stage: &CaseDirectories, port: Option<u16>) -> Policy {
         let mut policy = Policy::workspace(&stage.workspace, Some(&stage.home));
         if case.wants("read-only") {
             policy = Policy::read_only(Some(&stage.home));
@@ -179,18 +180,18 @@ impl Bench {
             Some(Plant::SharedNetwork) => policy.network = Network::On,
             Some(Plant::LocalSockets) => policy.local_sockets = LocalSockets::Allowed,
             Some(Plant::WideRoot) => policy.writable.extend(stage.workspace.parent().map(Into::into)),
-            Some(Plant::NoWalls) | None => {}
+            Some(Plant::NoSandbox) | None => {}
         }
         policy
     }
 }
 
-/// Denials that a case must bring about and that were not told.
+/// Denials that a case must cause and that were not reported.
 fn missing_denials(case: &Case, finished: &Finished) -> Vec<String> {
-    let told = |rule: &str, what: &str| {
+    let is_reported = |rule: &str, what: &str| {
         finished.denials.iter().any(|denial| name(&denial.rule) == rule && denial.what.contains(what))
     };
-    let missing = case.denies.iter().filter(|(rule, what)| !told(rule, what));
+    let missing = case.denies.iter().filter(|(rule, what)| !is_reported(rule, what));
     missing
         .map(|(rule, what)| format!("no denial `{rule}` of `{what}` among {:?}", finished.denials))
         .collect()

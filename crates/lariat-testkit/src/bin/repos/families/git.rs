@@ -1,8 +1,8 @@
-//! What makes git start a program, or look elsewhere, when it only reads.
+//! Git configuration that makes git start a program, or read other places, even when it only reads.
 
 use super::super::repository::{Item, Repository};
 
-/// Lines of the configuration.
+/// Lines of the git configuration.
 const CONFIGURATION: &[(&str, &str)] = &[
     ("fsmonitor", "[core]\nfsmonitor = @PAYLOAD@"),
     ("fsmonitor in capitals", "[CORE]\nFSMONITOR = @PAYLOAD@"),
@@ -40,7 +40,7 @@ const CONFIGURATION: &[(&str, &str)] = &[
 const HOOKS: &[&str] =
     &["post-index-change", "pre-commit", "post-checkout", "reference-transaction", "pre-push"];
 
-/// What the file `.git` of a work tree says.
+/// Contents of the file `.git` of a work tree.
 const POINTERS: &[(&str, &str)] = &[
     ("work tree of a trusted repository", "gitdir: @TRUSTED@/.git\n"),
     ("linked work tree of a trusted repository", "gitdir: @TRUSTED@/.git/worktrees/evil\n"),

@@ -1,8 +1,8 @@
 //! The families of hostile repositories, as tables.
 //!
-//! - `settings`: what settings of a workspace can say, in each of the files that hold them.
-//! - `git`: what makes git start a program, or look elsewhere.
-//! - `files`: servers, variables, instructions, skills, other programs' files, names that look like ours.
+//! - `settings`: hostile workspace settings, in each of the settings files.
+//! - `git`: configuration that makes git start a program, or read other places.
+//! - `files`: MCP servers, variables, instructions, skills, other programs' files, names that look like ours.
 //! - `odd`: links, and files that cannot be read.
 
 mod files;
@@ -14,7 +14,7 @@ use lariat_testkit::Seeded;
 
 use super::repository::{Item, Repository};
 
-/// Every single repository of the tables.
+/// All repositories of the tables.
 pub(crate) fn all() -> Vec<Repository> {
     let mut all = settings::all();
     all.extend(git::all());
@@ -23,8 +23,8 @@ pub(crate) fn all() -> Vec<Repository> {
     all
 }
 
-/// So many repositories: those of the tables, then mixtures of them by seed.
-pub(crate) fn some(count: usize, seed: u64) -> Vec<Repository> {
+/// Returns `count` repositories: those of the tables, then random combinations of them.
+pub(crate) fn sample(count: usize, seed: u64) -> Vec<Repository> {
     let singles = all();
     let mut chosen: Vec<Repository> = singles.iter().take(count).cloned().collect();
     let mut random = Seeded::new(seed);
@@ -36,7 +36,7 @@ pub(crate) fn some(count: usize, seed: u64) -> Vec<Repository> {
     chosen
 }
 
-/// Several in one, as far as they do not want the same place.
+/// Combines several repositories, as far as their files do not collide.
 fn mixture(parts: &[&Repository]) -> Repository {
     let mut mixed = Repository::new("", []);
     let mut names = Vec::new();

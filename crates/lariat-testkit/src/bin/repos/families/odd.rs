@@ -1,18 +1,19 @@
-//! Links, and files that cannot be read: nothing may hang, follow them out, or be less strict for them.
+//! Links and unreadable files: the product must not hang, follow links out of the workspace, or become less
+//! strict.
 
 use super::super::repository::{Item, Repository};
 
-/// Settings that can be read.
+/// The settings files.
 const SETTINGS: &[&str] = &[".claude/settings.json", ".claude/settings.local.json"];
 
-/// Texts that are no settings.
+/// Invalid contents of a settings file.
 const BROKEN: &[(&str, &[u8])] = &[
     ("half a file", b"{\"permissions\":{\"deny\":[\"Read(.env)\"],\"allow\":[\"Bash\""),
     ("comments", b"// x\n{\"permissions\":{\"allow\":[\"Bash\"]}}"),
     ("a comma too many", b"{\"permissions\":{\"allow\":[\"Bash\",]},}"),
     ("a list", b"[{\"permissions\":{\"allow\":[\"Bash\"]}}]"),
     ("a number", b"1e999999999"),
-    ("permissions that are no table", b"{\"permissions\":\"bypassPermissions\"}"),
+    ("permissions that are not a table", b"{\"permissions\":\"bypassPermissions\"}"),
     ("not UTF-8", b"{\"permissions\":{\"allow\":[\"Bash\xff\"]}}"),
     ("UTF-16", b"\xff\xfe{\0}\0"),
     ("NUL", b"\0{}"),
@@ -21,7 +22,8 @@ const BROKEN: &[(&str, &[u8])] = &[
     ("a lone surrogate", b"{\"a\":\"\\ud800\"}"),
 ];
 
-/// Links, by what they say. What leads out cannot be read.
+/// Links with their targets; the last field says whether the link makes settings unreadable because it leads
+/// out.
 const LINKS: &[(&str, &str, &str, bool)] = &[
     (".claude outside", ".claude", "@OUTSIDE@/claude", true),
     ("settings outside", ".claude/settings.json", "@OUTSIDE@/claude/settings.json", true),
@@ -82,8 +84,8 @@ pub(super) fn all() -> Vec<Repository> {
         Repository::new("pipe .claude", [Item::Pipe(".claude".to_owned())]),
         Repository::new("pipe below .claude", [Item::Pipe(".claude/agents/x.md".to_owned()), hooked()]),
         Repository::new("pipe that is instructions", [Item::Pipe("CLAUDE.md".to_owned())]),
-        Repository::new("folder for a file", [Item::Folder(".claude/settings.json".to_owned())]),
-        Repository::new("file for a folder", [Item::file(".claude", HOOKED)]),
+        Repository::new("directory instead of a file", [Item::Folder(".claude/settings.json".to_owned())]),
+        Repository::new("file instead of a directory", [Item::file(".claude", HOOKED)]),
         Repository::new(
             "a mark before it",
             [Item::file(".claude/settings.json", format!("\u{feff}{HOOKED}"))],

@@ -1,16 +1,16 @@
-//! What settings of a workspace can say: hooks, commands, variables, approval of oneself.
+//! Hostile workspace settings: hooks, commands, variables, and settings that approve themselves.
 
 use serde_json::{Value, json};
 
 use super::super::repository::{Item, Repository};
 
-/// The files of a workspace that hold settings.
+/// The settings files of a workspace.
 const FILES: &[&str] = &[".claude/settings.json", ".claude/settings.local.json", "lariat.toml"];
-/// Those of them that other programs write, too.
+/// The settings files that other programs write, too.
 const SHARED: &[&str] = &[".claude/settings.json", ".claude/settings.local.json"];
 const ONE: &[&str] = &[".claude/settings.json"];
 
-/// Every event of the contract, also those that are not known here.
+/// All hook events, including those that this product does not support.
 const EVENTS: &[&str] = &[
     "SessionStart",
     "Setup",
@@ -45,7 +45,7 @@ const EVENTS: &[&str] = &[
     "SessionEnd",
 ];
 
-/// Settings that are commands.
+/// Settings whose value is a command.
 const COMMANDS: &[&str] = &[
     "apiKeyHelper",
     "awsAuthRefresh",
@@ -55,7 +55,7 @@ const COMMANDS: &[&str] = &[
     "proxyAuthHelper",
 ];
 
-/// Variables that would redirect us, or make a program run another.
+/// Variables that would redirect requests, or make a program run another one.
 const VARIABLES: &[(&str, &str)] = &[
     ("ANTHROPIC_BASE_URL", "@URL@"),
     ("OPENAI_BASE_URL", "@URL@"),
@@ -86,7 +86,7 @@ pub(super) fn all() -> Vec<Repository> {
     all
 }
 
-/// One repository for each of these files.
+/// Adds one repository for each of these files.
 fn put(all: &mut Vec<Repository>, files: &[&str], name: &str, key: &str, value: &Value) {
     for file in files {
         let text = if file.ends_with(".toml") {
@@ -98,7 +98,7 @@ fn put(all: &mut Vec<Repository>, files: &[&str], name: &str, key: &str, value: 
     }
 }
 
-/// A value as TOML writes it in one line.
+/// Formats a value as TOML on one line.
 fn toml(value: &Value) -> String {
     match value {
         Value::Object(fields) => {

@@ -1,14 +1,14 @@
-//! Cache breakpoints: how many, of which kind, in which order.
+//! Validates cache breakpoints: their number, kind and order, in the order in which the API reads a prompt:
+//! tools, system, messages.
 //!
-//! Owns the walk in the order in which the API reads a prompt: tools, system, messages.
-//! Invariant: a breakpoint is found wherever the API takes one, also inside a tool result.
+//! Invariant: a breakpoint is found wherever the API accepts one, also inside a tool result.
 
 use serde_json::Value;
 
 use super::super::problem::Found;
 use crate::server::json;
 
-/// How many breakpoints a request may have.
+/// Maximum number of breakpoints in a request.
 const MOST: usize = 4;
 
 pub(super) fn check(found: &mut Found, body: &Value) {

@@ -1,7 +1,7 @@
-//! The conversation: roles, blocks, and the pairing of calls with results.
+//! Validates the conversation: roles, blocks, and the pairing of tool calls with results.
 //!
-//! Owns one walk over the messages. Neighbours of one role count as one turn, as the API joins them.
-//! Invariant: after the walk every call has exactly one result, in the turn after it, before anything else there.
+//! Adjacent messages of one role are treated as one turn, as the API joins them.
+//! Invariant: every call has exactly one result, in the next turn, before anything else in it.
 
 use std::collections::HashSet;
 
@@ -30,18 +30,18 @@ pub(super) fn check(found: &mut Found, body: &Value, model: &str) {
         role = next;
         walk.message(index, message, next, index + 1 == messages.len());
     }
-    walk.unanswered(messages.len());
+    walk.report_unanswered(messages.len());
     ending(found, body, messages, model);
 }
 
 struct Walk<'a, 'f> {
     found: &'f mut Found,
-    /// Every call so far.
+    /// All tool calls so far.
     ids: HashSet<&'a str>,
-    /// Calls of the turn before (or of this one, while the assistant speaks) that have no result yet, with whether one
-    /// was seen.
+    /// Tool calls of the previous turn (or of this one, in an assistant turn), each with whether it has a
+    /// result.
     open: Vec<(&'a str, bool)>,
-    /// Whether only results have been seen in this turn of the user.
+    /// Whether this user turn has had only results so far.
     answering: bool,
 }
 
@@ -50,12 +50,12 @@ impl<'a> Walk<'a, '_> {
         if role == "user" {
             self.answering = true;
         } else {
-            self.unanswered(index);
+            self.report_unanswered(index);
         }
     }
 
-    /// Complains about calls without results, and forgets them.
-    fn unanswered(&mut self, index: usize) {
+    /// Reports tool calls without results, and clears them.
+    fn report_unanswered(&mut self, index: usize) {
         let missing: Vec<&str> = self.open.iter().filter(|(_, seen)| !seen).map(|(id, _)| *id).collect();
         if !missing.is_empty() {
             let message = format!(
@@ -112,7 +112,7 @@ impl<'a> Walk<'a, '_> {
             "tool_result" => &["type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"],
             "thinking" => &["type", "thinking", "signature"],
             "redacted_thinking" => &["type", "data"],
-            // Server tools, documents and the like: known by name only.
+            // Server tools, documents and the like are checked only by name.
             "document" | "search_result" | "container_upload" | "server_tool_use" => return self.other(role),
             kind if kind.ends_with("_tool_result") => return self.other(role),
             _ => {
@@ -278,7 +278,7 @@ fn thought(found: &mut Found, at: std::fmt::Arguments<'_>, block: &Value) {
     }
 }
 
-/// How the conversation may end, and what the last turn of the assistant must begin with.
+/// Checks how the conversation ends, and how the last assistant turn begins.
 fn ending(found: &mut Found, body: &Value, messages: &[Value], model: &str) {
     let role = |message: &Value| json::text(message, "role").map(str::to_owned);
     let last_kind = |message: &Value| {
@@ -288,7 +288,7 @@ fn ending(found: &mut Found, body: &Value, messages: &[Value], model: &str) {
         block.unwrap_or_default()
     };
     if let Some(last) = messages.last().filter(|last| role(last).as_deref() == Some("assistant")) {
-        // A paused turn goes back as it is, ending with what a server tool did.
+        // A paused turn is sent back unchanged, ending with the result of a server tool.
         let kind = last_kind(last);
         let paused = kind == "server_tool_use" || kind.ends_with("_tool_result");
         if !paused && (thinking::is_on(body) || !thinking::takes_prefill(model)) {

@@ -1,7 +1,7 @@
-//! What Anthropic's Messages API refuses.
+//! Validates requests like Anthropic's Messages API. The messages, thinking, caching and tools have their own
+//! modules.
 //!
-//! Owns the fields around the conversation; messages, thinking, caching and tools have modules of their own.
-//! Invariant: paths are written as the API writes them, `messages.0.content.1.tool_use.id`.
+//! Invariant: paths are formatted like in the API, `messages.0.content.1.tool_use.id`.
 
 mod cache;
 mod messages;
@@ -76,7 +76,7 @@ pub(super) fn problems(body: &Value) -> Vec<Problem> {
     found.0
 }
 
-/// What only the version 2026-10-21 of the API refuses; it is chosen by a header.
+/// What only version 2026-10-21 of the API rejects; a header selects the version.
 pub(super) fn problems_since_2026_10_21(body: &Value) -> Vec<Problem> {
     let mut found = Found::default();
     for name in ["temperature", "top_p", "top_k"] {

@@ -1,20 +1,20 @@
-//! Thinking: which models take which form, and what else a request may not say beside it.
+//! Validates thinking: which models accept which form, and which parameters conflict with it.
 //!
-//! Owns the generations of models. Invariant: a model that nobody has heard of is treated as the newest generation.
+//! Invariant: an unknown model is treated like the newest generation.
 
 use serde_json::Value;
 
 use super::super::problem::Found;
 use crate::server::json;
 
-/// How a model is asked to think.
+/// The form of thinking that a model accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Generation {
-    /// 4.5 and older: a budget, nothing else.
+    /// 4.5 and older: only a budget.
     Budget,
-    /// 4.6: both.
+    /// 4.6: a budget or adaptive.
     Both,
-    /// 4.7 and the 5 family: adaptive only, and no sampling parameters.
+    /// 4.7 and the 5 family: only adaptive, and no sampling parameters.
     Adaptive,
 }
 
@@ -29,7 +29,7 @@ fn generation(model: &str) -> Generation {
     }
 }
 
-/// Whether the model knows `output_config.effort`.
+/// Whether the model accepts `output_config.effort`.
 pub(super) fn takes_effort(model: &str) -> bool {
     generation(model) != Generation::Budget || model.contains("opus-4-5")
 }
@@ -39,12 +39,12 @@ pub(super) fn takes_prefill(model: &str) -> bool {
     generation(model) == Generation::Budget
 }
 
-/// Whether the request asks for thinking with a budget; then earlier thinking must come back.
+/// Whether the request enables thinking with a budget; then it must contain the earlier thinking.
 pub(super) fn is_budgeted(body: &Value) -> bool {
     kind(body) == Some("enabled")
 }
 
-/// Whether the request asks for thinking in any form.
+/// Whether the request enables thinking in any form.
 pub(super) fn is_on(body: &Value) -> bool {
     matches!(kind(body), Some("enabled" | "adaptive"))
 }
@@ -95,12 +95,12 @@ pub(super) fn check(found: &mut Found, body: &Value, model: &str) {
         }
     }
     if is_on(body) {
-        beside(found, body);
+        check_conflicts(found, body);
     }
 }
 
-/// What may not be said beside thinking.
-fn beside(found: &mut Found, body: &Value) {
+/// Checks parameters that conflict with thinking.
+fn check_conflicts(found: &mut Found, body: &Value) {
     if body.get("temperature").and_then(Value::as_f64).is_some_and(|heat| (heat - 1.0).abs() > f64::EPSILON) {
         found.whole("`temperature` may only be set to 1 when thinking is enabled.");
     }

@@ -1,7 +1,6 @@
-//! Tools on offer and the choice between them.
+//! Validates the tool definitions and the tool choice.
 //!
-//! Owns the definitions; calls and results belong to the messages.
-//! Invariant: tools that run at Anthropic (their `type` is not `custom`) are let through by name only.
+//! Invariant: for tools that run at Anthropic (their `type` is not `custom`), only the name is checked.
 
 use serde_json::Value;
 

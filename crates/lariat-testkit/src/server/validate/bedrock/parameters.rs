@@ -1,7 +1,7 @@
-//! The fields around a Converse conversation: system, inference, tools, caching, thinking.
+//! Validates the parameters of a Converse request: system, inference, tools, caching, thinking.
 //!
-//! Owns their rules. Thinking travels in `additionalModelRequestFields` and is Claude's own.
-//! Invariant: an unknown field anywhere in them is refused, as the service's JSON schema check does.
+//! Thinking is in `additionalModelRequestFields` and specific to Claude.
+//! Invariant: an unknown field anywhere in them is rejected, like by the service's JSON schema check.
 
 use std::fmt::Arguments;
 
@@ -27,7 +27,7 @@ const FIELDS: &[&str] = &[
     "toolConfig",
 ];
 
-/// How many cache points a request may have.
+/// Maximum number of cache points in a request.
 const MOST_CACHE_POINTS: usize = 4;
 
 pub(super) fn check(found: &mut Found, model: &str, body: &Value) {

@@ -1,8 +1,9 @@
-//! The conversation: roles, parts, and the pairing of function calls with responses.
+//! Validates the conversation: roles, parts, and the pairing of function calls with responses.
 //!
-//! Owns one walk over the contents, and the rule of the third generation: in the current turn the first function call
-//! of each step carries its thought signature.
-//! Invariant: a turn with calls is followed by a turn with as many responses, of the same names and in any order.
+//! Includes the rule of the third generation: in the current turn, the first function call of each step has
+//! its thought signature.
+//! Invariant: a turn with calls is followed by a turn with as many responses, of the same names and in any
+//! order.
 
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::super::{images, names};
 use super::{is_third, unknown_name};
 use crate::server::{Wire, base64, json};
 
-/// The fields of which a part has exactly one.
+/// A part has exactly one of these fields.
 const DATA: &[&str] = &[
     "text",
     "inlineData",
@@ -22,7 +23,7 @@ const DATA: &[&str] = &[
     "codeExecutionResult",
 ];
 
-/// Fields that may stand beside the data.
+/// Fields that may accompany the data.
 const BESIDE: &[&str] = &["thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"];
 
 pub(super) fn check(found: &mut Found, wire: Wire, model: &str, body: &Value) {
@@ -130,7 +131,7 @@ fn parts(found: &mut Found, wire: Wire, model: &str, index: usize, content: &Val
                 );
             }
         }
-        // Gemini itself sends an empty text to carry a signature, and takes it back.
+        // Gemini itself sends an empty text to carry a signature, and accepts it back.
         if json::text(part, "text") == Some("") && !json::has(part, "thoughtSignature") {
             found.at(at, "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again.");
         }
@@ -203,7 +204,7 @@ fn inline(found: &mut Found, at: std::fmt::Arguments<'_>, blob: &Value) {
     }
 }
 
-/// The current turn begins with the last content of the user that holds no function response.
+/// Checks thought signatures. The current turn begins with the last user content without a function response.
 fn signatures(found: &mut Found, contents: &[Value]) {
     let prompts = |content: &Value| {
         json::text(content, "role") == Some("user") && with(content, "functionResponse").next().is_none()

@@ -1,7 +1,6 @@
-//! What Gemini refuses, at Google AI and at Vertex.
+//! Validates requests like Gemini, at Google AI and at Vertex. The contents and tools have their own modules.
 //!
-//! Owns the fields around the conversation; contents and tools have modules of their own.
-//! Invariant: a name that is neither the camel case nor the snake case of the API's is an unknown name.
+//! Invariant: a name that is neither in the camel case nor in the snake case of the API is an unknown name.
 
 mod contents;
 mod tools;
@@ -23,7 +22,7 @@ const FIELDS: &[&str] = &[
     "tools",
 ];
 
-/// Fields that only one of the two knows.
+/// Fields that only one of the two accepts.
 const GEMINI_ONLY: &[&str] = &["store", "model"];
 const VERTEX_ONLY: &[&str] = &["labels", "modelArmorConfig"];
 
@@ -82,7 +81,7 @@ fn unknown_name(name: &str, place: &str) -> String {
     format!("Invalid JSON payload received. Unknown name \"{name}\"{at}: Cannot find field.")
 }
 
-/// Whether the model is of the generation that signs its function calls and is asked to think by level.
+/// Whether the model belongs to the generation that signs its function calls and has thinking levels.
 fn is_third(model: &str) -> bool {
     model.contains("gemini-3")
 }

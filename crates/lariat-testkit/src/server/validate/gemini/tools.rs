@@ -1,8 +1,8 @@
-//! Functions on offer.
+//! Validates function declarations and the calling mode.
 //!
-//! Owns declarations and the calling mode. `parameters` takes only Google's subset of JSON Schema, which is where
-//! schemas written for others fail; `parametersJsonSchema` takes all of it.
-//! Invariant: every key of a schema is looked at, however deep.
+//! `parameters` accepts only Google's subset of JSON Schema, where schemas written for other APIs fail;
+//! `parametersJsonSchema` accepts all of it.
+//! Invariant: every key of a schema is checked, at any depth.
 
 use serde_json::Value;
 

@@ -49,7 +49,7 @@ fn refusal(wire: Wire, headers: &HeaderMap) -> ApiError {
 }
 
 #[test]
-fn any_key_but_the_wrong_one_opens() {
+fn any_key_except_the_wrong_one_is_accepted() {
     for wire in Wire::ALL {
         let (path, body) = request(wire);
         assert_eq!(check(wire, path, &key(wire, "secret"), &body), Ok(()), "{wire}");
@@ -67,13 +67,13 @@ fn any_key_but_the_wrong_one_opens() {
 }
 
 #[test]
-fn anthropic_wants_its_version() {
+fn anthropic_requires_its_version_header() {
     let answer = refusal(Wire::AnthropicMessages, &headers(&[("x-api-key", "secret")]));
     assert!(String::from_utf8(answer.body).unwrap().contains("anthropic-version: header is required"));
 }
 
 #[test]
-fn the_newest_version_of_anthropic_takes_no_sampling_parameters() {
+fn the_newest_version_of_anthropic_rejects_sampling_parameters() {
     let (path, mut body) = request(Wire::AnthropicMessages);
     body["model"] = json!("claude-sonnet-4-5");
     body["temperature"] = json!(1);
@@ -90,7 +90,7 @@ fn the_newest_version_of_anthropic_takes_no_sampling_parameters() {
 }
 
 #[test]
-fn a_key_in_the_url_is_refused_and_a_stream_is_asked_for_as_events() {
+fn a_key_in_the_url_and_a_google_stream_without_sse_are_rejected() {
     let (_, body) = request(Wire::Gemini);
     let base = "/gemini/v1beta/models/gemini-2.5-pro:streamGenerateContent";
     for (query, expected) in [("?alt=sse&key=x", "belongs in a header"), ("", "without alt=sse")] {
@@ -101,7 +101,7 @@ fn a_key_in_the_url_is_refused_and_a_stream_is_asked_for_as_events() {
 }
 
 #[test]
-fn a_problem_is_answered_in_the_shape_of_the_api() {
+fn a_problem_gets_an_error_in_the_format_of_the_api() {
     for wire in Wire::ALL {
         let (path, mut body) = request(wire);
         body["nonsense"] = json!(1);
@@ -125,13 +125,13 @@ fn signed() -> (String, HeaderMap, String) {
 }
 
 #[test]
-fn a_signature_of_the_official_library_is_accepted() {
+fn a_signature_made_by_the_official_library_is_accepted() {
     let (path, headers, body) = signed();
     assert_eq!(check_bytes(Wire::BedrockConverse, &path, &headers, body.as_bytes()), Ok(()));
 }
 
 #[test]
-fn a_signed_request_that_was_changed_is_refused() {
+fn a_signed_request_that_was_changed_is_rejected() {
     let (path, headers, body) = signed();
     let changed = body.replace("hi", "ho");
     let answer = check_bytes(Wire::BedrockConverse, &path, &headers, changed.as_bytes()).unwrap_err();
@@ -144,7 +144,7 @@ fn a_signed_request_that_was_changed_is_refused() {
 }
 
 #[test]
-fn a_malformed_signature_is_refused() {
+fn a_malformed_signature_is_rejected() {
     let (path, headers, body) = signed();
     let good = headers["authorization"].to_str().unwrap().to_owned();
     for (from, to) in [

@@ -41,7 +41,7 @@ fn decent() -> Value {
 }
 
 #[test]
-fn a_decent_request_passes() {
+fn a_valid_request_passes() {
     passes(WIRE, "", &decent());
     let adaptive = with(&decent(), "/thinking", json!({"type": "adaptive"}));
     let adaptive = with(&adaptive, "/output_config", json!({"effort": "high"}));
@@ -62,7 +62,7 @@ fn results_may_come_in_neighbouring_user_messages() {
 }
 
 #[test]
-fn every_rule_refuses_its_example() {
+fn every_rule_rejects_its_example() {
     let set: &[(&str, Value, &str)] = &[
         ("/frequency_penalty", json!(1), "frequency_penalty: Extra inputs are not permitted"),
         ("/messages", json!([]), "at least one message is required"),
@@ -128,7 +128,7 @@ fn every_rule_refuses_its_example() {
 }
 
 #[test]
-fn text_before_the_results_is_refused() {
+fn text_before_the_results_is_rejected() {
     let mut swapped = decent();
     swapped["messages"][2]["content"].as_array_mut().unwrap().rotate_right(1);
     refused(WIRE, "", &swapped, "must come before other content");
@@ -152,7 +152,7 @@ fn thinking_may_not_end_a_message() {
 }
 
 #[test]
-fn a_fifth_breakpoint_is_refused() {
+fn a_fifth_breakpoint_is_rejected() {
     let mut many = decent();
     for block in many["messages"][0]["content"].as_array_mut().unwrap() {
         block["cache_control"] = json!({"type": "ephemeral"});
@@ -179,7 +179,7 @@ fn prefill_depends_on_the_model() {
 }
 
 #[test]
-fn new_models_take_no_sampling_parameters() {
+fn new_models_reject_sampling_parameters() {
     let request = json!({"model": "claude-opus-4-7", "max_tokens": 10, "temperature": 1,
         "messages": [{"role": "user", "content": "hi"}]});
     refused(WIRE, "", &request, "`temperature` is deprecated for this model.");

@@ -35,13 +35,13 @@ fn decent() -> Value {
 }
 
 #[test]
-fn a_decent_request_passes() {
+fn a_valid_request_passes() {
     passes(WIRE, MODEL, &decent());
     passes(WIRE, MODEL, &json!({"messages": [{"role": "user", "content": [{"text": "hi"}]}]}));
 }
 
 #[test]
-fn every_rule_refuses_its_example() {
+fn every_rule_rejects_its_example() {
     let set: &[(&str, Value, &str)] = &[
         ("/modelId", json!("x"), "extraneous key [modelId]"),
         ("/inferenceConfig/max_tokens", json!(5), "extraneous key [max_tokens]"),
@@ -115,7 +115,7 @@ fn every_rule_refuses_its_example() {
 }
 
 #[test]
-fn a_fifth_cache_point_is_refused() {
+fn a_fifth_cache_point_is_rejected() {
     let point = json!({"cachePoint": {"type": "default"}});
     let four = with(&decent(), "/system/-", point.clone());
     passes(WIRE, MODEL, &four);

@@ -34,7 +34,7 @@ fn decent() -> Value {
 }
 
 #[test]
-fn what_imitators_added_passes_for_their_models_only() {
+fn extensions_of_compatible_servers_pass_only_for_their_models() {
     for (field, value) in [("thinking", json!({"type": "enabled"})), ("reasoning", json!({"effort": "low"}))]
     {
         let asked = with(&decent(), &format!("/{field}"), value);
@@ -47,7 +47,7 @@ fn what_imitators_added_passes_for_their_models_only() {
 }
 
 #[test]
-fn a_decent_request_passes() {
+fn a_valid_request_passes() {
     passes(WIRE, "", &decent());
     let other = with(&decent(), "/model", json!("deepseek-reasoner"));
     passes(WIRE, "", &with(&other, "/messages/2/reasoning_content", json!("hm")));
@@ -59,7 +59,7 @@ fn a_decent_request_passes() {
 }
 
 #[test]
-fn every_rule_refuses_its_example() {
+fn every_rule_rejects_its_example() {
     let image = "/messages/1/content/1/image_url/url";
     let set: &[(&str, Value, &str)] = &[
         ("/thinking", json!({}), "Unrecognized request argument supplied: thinking"),
@@ -132,7 +132,7 @@ fn every_rule_refuses_its_example() {
 }
 
 #[test]
-fn something_between_a_call_and_its_results_is_refused() {
+fn a_message_between_a_call_and_its_results_is_rejected() {
     let mut split = decent();
     split["messages"].as_array_mut().unwrap().insert(4, json!({"role": "user", "content": "hurry"}));
     refused(WIRE, "", &split, "did not have response messages: call_1");

@@ -33,7 +33,7 @@ fn decent() -> Value {
 }
 
 #[test]
-fn a_decent_request_passes() {
+fn a_valid_request_passes() {
     passes(WIRE, MODEL, &decent());
     passes(
         WIRE,
@@ -45,7 +45,7 @@ fn a_decent_request_passes() {
 }
 
 #[test]
-fn every_rule_refuses_its_example() {
+fn every_rule_rejects_its_example() {
     let set: &[(&str, Value, &str)] = &[
         ("/labels", json!({}), "Unknown name \"labels\""),
         ("/generationConfig/maxTokens", json!(5), "Unknown name \"maxTokens\" at 'generation_config'"),
@@ -114,7 +114,7 @@ fn every_rule_refuses_its_example() {
 }
 
 #[test]
-fn turns_of_one_role_in_a_row_are_refused() {
+fn adjacent_turns_of_one_role_are_rejected() {
     let more = with(&decent(), "/contents/-", json!({"role": "user", "parts": [{"text": "hurry"}]}));
     refused(WIRE, MODEL, &more, "alternate between user and model");
     let last = with(&decent(), "/contents/-", json!({"role": "model", "parts": [{"text": "so"}]}));
@@ -122,7 +122,7 @@ fn turns_of_one_role_in_a_row_are_refused() {
 }
 
 #[test]
-fn signatures_are_asked_for_in_the_current_turn_only() {
+fn signatures_are_required_only_in_the_current_turn() {
     let bare = without(&decent(), "/contents/1/parts/1/thoughtSignature");
     let done = with(&bare, "/contents/-", json!({"role": "model", "parts": [{"text": "so"}]}));
     let next = with(&done, "/contents/-", json!({"role": "user", "parts": [{"text": "and now?"}]}));
@@ -130,7 +130,7 @@ fn signatures_are_asked_for_in_the_current_turn_only() {
 }
 
 #[test]
-fn the_second_generation_is_asked_by_budget() {
+fn the_second_generation_thinks_by_budget() {
     let request = |model: &str, thinking: Value| {
         let body = json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}],
             "generationConfig": {"thinkingConfig": thinking}});

@@ -1,4 +1,4 @@
-//! Every rule refuses one example; a decent request passes. One module per protocol.
+//! For each protocol: every rule rejects one example, and a valid request passes.
 
 mod access;
 mod anthropic;
@@ -12,11 +12,11 @@ use serde_json::Value;
 use super::body;
 use crate::server::Wire;
 
-/// The smallest picture: one transparent pixel.
+/// The smallest image: one transparent pixel.
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
-/// A copy of `base` with one place set (created, replaced, or pushed where the pointer ends in `-`).
+/// A copy of `base` with one value set (created, replaced, or pushed if the pointer ends in `-`).
 fn with(base: &Value, pointer: &str, value: Value) -> Value {
     let mut copy = base.clone();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -31,7 +31,7 @@ fn with(base: &Value, pointer: &str, value: Value) -> Value {
     copy
 }
 
-/// A copy of `base` without one place.
+/// A copy of `base` without one value.
 fn without(base: &Value, pointer: &str) -> Value {
     let mut copy = base.clone();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -50,7 +50,7 @@ fn passes(wire: Wire, model: &str, request: &Value) {
     assert!(problems.is_empty(), "{wire}: {problems:#?}\n{request:#}");
 }
 
-/// The request is refused, and one of the reasons contains `expected`.
+/// Asserts that the request is rejected, and that one of the reasons contains `expected`.
 fn refused(wire: Wire, model: &str, request: &Value, expected: &str) {
     let problems: Vec<String> = body(wire, model, request).iter().map(ToString::to_string).collect();
     assert!(

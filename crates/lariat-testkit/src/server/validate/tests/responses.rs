@@ -36,14 +36,14 @@ fn decent() -> Value {
 }
 
 #[test]
-fn a_decent_request_passes() {
+fn a_valid_request_passes() {
     passes(WIRE, "", &decent());
     passes(Wire::AzureResponses, "", &decent());
     passes(WIRE, "", &json!({"model": "gpt-4o", "input": "hi", "temperature": 0.2}));
 }
 
 #[test]
-fn every_rule_refuses_its_example() {
+fn every_rule_rejects_its_example() {
     let set: &[(&str, Value, &str)] = &[
         ("/messages", json!([]), "Unknown parameter: 'messages'"),
         ("/input", json!([]), "Missing required parameter: 'input'"),
@@ -103,7 +103,7 @@ fn every_rule_refuses_its_example() {
 }
 
 #[test]
-fn reasoning_without_its_item_is_refused() {
+fn reasoning_without_its_item_is_rejected() {
     let mut orphan = decent();
     orphan["input"].as_array_mut().unwrap().drain(2..4);
     refused(WIRE, "", &orphan, "without its required following item");

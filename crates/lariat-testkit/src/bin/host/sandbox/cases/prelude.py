@@ -9,7 +9,7 @@ def call(number, *arguments):
     result = libc.syscall(ctypes.c_long(number), *[a if not isinstance(a, int) else ctypes.c_long(a) for a in arguments])
     return -ctypes.get_errno() if result == -1 else result
 def refused(result, what=""):
-    """Says so when a call was not refused."""
+    """Reports an escape if a call was not refused."""
     print(what, result)
     if result >= 0: print("ESCAPED", what)
 def show(path):

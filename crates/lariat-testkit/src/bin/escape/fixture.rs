@@ -1,7 +1,7 @@
-//! The ground: a workspace, and around it what must never be reached.
+//! The fixture: a workspace, surrounded by files that no tool may reach.
 //!
-//! Owns the folders and the two ways to notice an escape: the kernel's own report of every open and change outside
-//! (inotify), and a comparison of everything outside with how it was.
+//! It detects an escape in two ways: inotify reports every open and change outside the workspace, and a
+//! comparison finds everything outside that differs from its initial state.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use rustix::fd::OwnedFd;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
-/// In every file outside; never in an answer.
+/// Content of every file outside the workspace; must never appear in a result.
 pub(crate) const CANARY: &str = "CANARY";
-/// In the file that is outside and, by a hard link, inside.
+/// Content of the file that is outside and also inside, through a hard link.
 pub(crate) const HARD: &str = "hard content";
 
-/// The folders of a run. Dropping it removes them.
-pub(crate) struct Ground {
+/// The directories of one run, removed on drop.
+pub(crate) struct Fixture {
     pub(crate) base: PathBuf,
     events: OwnedFd,
     outside: BTreeMap<PathBuf, State>,
@@ -33,10 +33,10 @@ struct State {
     content: Vec<u8>,
 }
 
-/// Folders outside of the workspace.
+/// Directories outside the workspace.
 const OUTSIDE: &[&str] = &["out", "out/deep", "ws-evil", "wS"];
 
-impl Ground {
+impl Fixture {
     pub(crate) fn new(name: &str) -> Result<Self, String> {
         let base = std::env::temp_dir().join(format!("lariat-escape-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&base);
@@ -52,22 +52,22 @@ impl Ground {
         fs::write(base.join("canary"), format!("{CANARY} beside\n")).map_err(text)?;
         fs::write(base.join("out/hard"), format!("{HARD}\n")).map_err(text)?;
         let events = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(text)?;
-        let mut ground = Self { base, events, outside: BTreeMap::new() };
-        ground.outside = ground.look()?;
+        let mut fixture = Self { base, events, outside: BTreeMap::new() };
+        fixture.outside = fixture.look()?;
         let what = WatchFlags::OPEN | WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::CREATE;
         let what = what | WatchFlags::DELETE | WatchFlags::MOVED_FROM | WatchFlags::MOVED_TO;
         for folder in OUTSIDE {
-            inotify::add_watch(&ground.events, ground.base.join(folder), what | WatchFlags::ONLYDIR)
+            inotify::add_watch(&fixture.events, fixture.base.join(folder), what | WatchFlags::ONLYDIR)
                 .map_err(text)?;
         }
-        Ok(ground)
+        Ok(fixture)
     }
 
     pub(crate) fn inside(&self, path: &str) -> PathBuf {
         self.base.join("ws").join(path)
     }
 
-    /// Absolute text of a path beside the workspace.
+    /// Absolute path of a file beside the workspace.
     pub(crate) fn absolute(&self, path: &str) -> String {
         self.base.join(path).display().to_string()
     }
@@ -88,7 +88,7 @@ impl Ground {
         symlink(target, &path).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// What was opened or changed outside since the last question, by name.
+    /// Names of the files outside that were opened or changed since the last call.
     pub(crate) fn opened_outside(&self) -> Vec<String> {
         let mut seen = Vec::new();
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
@@ -96,14 +96,14 @@ impl Ground {
         while let Ok(event) = reader.next() {
             let name = event.file_name().map(|name| name.to_string_lossy().into_owned());
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                seen.push("more than can be told".to_owned());
+                seen.push("too many events for inotify".to_owned());
             }
             seen.push(format!("{:?} {}", event.events(), name.unwrap_or_default()));
         }
         seen
     }
 
-    /// The first thing outside that is not as it was.
+    /// The first file outside that differs from its initial state.
     pub(crate) fn changed_outside(&self) -> Result<Option<String>, String> {
         let now = self.look()?;
         self.opened_outside();
@@ -128,7 +128,7 @@ impl Ground {
                 let state = State {
                     inode: data.ino(),
                     mode: data.mode(),
-                    // Breaking a hard link from inside is allowed, and seen in the count only.
+                    // Tools may break a hard link from inside, which changes only the link count.
                     links: if folder { data.nlink() } else { 0 },
                     modified: (data.mtime(), data.mtime_nsec()),
                     content,
@@ -143,7 +143,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.base);
     }

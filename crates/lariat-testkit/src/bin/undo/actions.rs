@@ -1,6 +1,6 @@
-//! What is done to a workspace: calls of tools, and what the user does in between.
+//! Random actions on a workspace: tool calls, and changes that the user makes in between.
 //!
-//! Owns the choice, from a seed. Names are few, so that deeds meet.
+//! There are few file names, so that actions often affect the same files.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -14,11 +14,11 @@ const FOLDERS: &[&str] = &["a", "b", "b/c", "src", "src/deep", "empty", "empty/i
 const NAMES: &[&str] = &["one.txt", "two.txt", "x.sh", "data.bin", "link", "new.txt", "sp ace", "ü.txt"];
 const WORDS: &[&str] = &["alpha", "beta", "gamma", "delta"];
 
-/// A call of a tool.
+/// A tool call.
 pub(crate) struct Call {
     pub(crate) tool: &'static str,
     pub(crate) arguments: Value,
-    /// A file that must have been read before.
+    /// A file that must be read before the call.
     pub(crate) reads: Option<String>,
 }
 
@@ -37,7 +37,7 @@ fn file(random: &mut Seeded) -> String {
     format!("{}/{}", folder(random), random.pick(NAMES).copied().unwrap_or("one.txt"))
 }
 
-/// A path that is a file, if one is found soon.
+/// A path that is a file, if one is found within a few attempts.
 fn existing(random: &mut Seeded, world: &World) -> String {
     let mut path = file(random);
     for _ in 0..8 {
@@ -54,7 +54,7 @@ fn content(random: &mut Seeded) -> String {
     (0..lines).map(|_| format!("{} {}\n", word(random), random.below(1_000))).collect()
 }
 
-/// A random call.
+/// A random tool call.
 pub(crate) fn call(random: &mut Seeded, world: &World) -> Call {
     let plain = |tool, arguments| Call { tool, arguments, reads: None };
     match random.below(10) {
@@ -113,12 +113,12 @@ fn command(random: &mut Seeded, world: &World) -> String {
         12 => "git stash -q -u".to_owned(),
         13 => "git stash pop -q".to_owned(),
         14 => format!("git checkout -q other -- a b; git mv -f '{from}' '{to}'"),
-        // Another content of the same size, with the time of modification that the file had.
+        // Other content of the same size, keeping the modification time.
         15 | 16 => format!(
             "t=$(stat -c %y '{from}'); printf '%d' {} | dd of='{from}' conv=notrunc bs=1 status=none; touch -d \"$t\" '{from}'",
             random.below(10)
         ),
-        // A directory of the other name would be one that git ignores.
+        // A directory with the other name would be ignored by git.
         17 if to != "x.env" => format!("rm -rf '{to}'; mkdir -p '{to}'; echo {new} > '{to}/inside'"),
         18 => format!("rm -rf '{here}'; ln -s '{there}' '{here}'"),
         19 => format!("rm -rf '{here}'; echo {new} > '{here}'"),
@@ -131,11 +131,11 @@ fn command(random: &mut Seeded, world: &World) -> String {
     }
 }
 
-/// Something that the user does.
+/// A random change by the user.
 pub(crate) fn user(random: &mut Seeded, world: &World) {
     let path = if random.chance(60) { existing(random, world) } else { file(random) };
     let place = world.at(&path);
-    // Some of it fails, as it would for a person.
+    // Some of these fail, as they would for a real user.
     let _ = match random.below(8) {
         0 => fs::remove_file(&place),
         1 => fs::remove_dir_all(world.at(folder(random))),

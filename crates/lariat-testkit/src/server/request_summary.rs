@@ -1,18 +1,18 @@
-//! What a request of any protocol says, reduced to what a scripted model needs.
+//! Extracts from a request of any protocol what a scripted model needs: the tools, whether thinking is
+//! requested, and the content of the user's last turn.
 //!
-//! Owns the reading: tools on offer, whether thinking is wanted, and what the last turn of the person holds.
-//! A body of Google's is expected in camel case.
-//! Invariant: an image is read as its type and size, so that a reply can prove that it arrived.
+//! Expects Google's bodies in camel case.
+//! Invariant: an image is reduced to its type and size, so that a reply can prove that it arrived.
 
 use serde_json::Value;
 
 use super::{Wire, base64, json};
 
-pub(super) struct Seen<'a> {
+pub(super) struct RequestSummary<'a> {
     /// Name and schema of each tool.
     pub(super) tools: Vec<(&'a str, &'a Value)>,
     pub(super) thinking: bool,
-    /// How many messages or items the conversation has.
+    /// Number of messages or items of the conversation.
     pub(super) length: usize,
     pub(super) latest: Latest,
 }
@@ -23,7 +23,7 @@ pub(super) enum Latest {
     Results(Vec<String>),
 }
 
-pub(super) fn seen(wire: Wire, body: &Value) -> Seen<'_> {
+pub(super) fn summarize(wire: Wire, body: &Value) -> RequestSummary<'_> {
     let history = match wire {
         Wire::OpenAiResponses | Wire::AzureResponses => json::list(body, "input"),
         Wire::Gemini | Wire::Vertex => json::list(body, "contents"),
@@ -35,7 +35,7 @@ pub(super) fn seen(wire: Wire, body: &Value) -> Seen<'_> {
         }
         _ => latest(wire, history),
     };
-    Seen { tools: tools(wire, body), thinking: thinking(wire, body), length: history.len(), latest }
+    RequestSummary { tools: tools(wire, body), thinking: thinking(wire, body), length: history.len(), latest }
 }
 
 fn tools(wire: Wire, body: &Value) -> Vec<(&str, &Value)> {
@@ -94,14 +94,14 @@ fn thinking(wire: Wire, body: &Value) -> bool {
     }
 }
 
-/// The last turn: results if it holds any, else its text.
+/// The last turn: its results if it has any, otherwise its text.
 fn latest(wire: Wire, history: &[Value]) -> Latest {
     let mut results: Vec<String> = Vec::new();
     match wire {
-        // Results are messages or items of their own, at the end.
+        // Results are separate messages or items at the end.
         Wire::OpenAiChat => {
             let tail = history.iter().rev().take_while(|message| json::text(message, "role") == Some("tool"));
-            results.extend(tail.map(|message| spoken(message.get("content"))));
+            results.extend(tail.map(|message| content_text(message.get("content"))));
             results.reverse();
         }
         Wire::OpenAiResponses | Wire::AzureResponses => {
@@ -109,13 +109,13 @@ fn latest(wire: Wire, history: &[Value]) -> Latest {
                 .iter()
                 .rev()
                 .take_while(|item| json::text(item, "type") == Some("function_call_output"));
-            results.extend(tail.map(|item| spoken(item.get("output"))));
+            results.extend(tail.map(|item| content_text(item.get("output"))));
             results.reverse();
         }
         Wire::AnthropicMessages => {
             let blocks = history.last().map_or(&[][..], |message| json::list(message, "content"));
             let found = blocks.iter().filter(|block| json::text(block, "type") == Some("tool_result"));
-            results.extend(found.map(|block| spoken(block.get("content"))));
+            results.extend(found.map(|block| content_text(block.get("content"))));
         }
         Wire::BedrockConverse => {
             let blocks = history.last().map_or(&[][..], |message| json::list(message, "content"));
@@ -123,7 +123,7 @@ fn latest(wire: Wire, history: &[Value]) -> Latest {
                 blocks
                     .iter()
                     .filter_map(|block| block.get("toolResult"))
-                    .map(|result| spoken(result.get("content"))),
+                    .map(|result| content_text(result.get("content"))),
             );
         }
         Wire::Gemini | Wire::Vertex => {
@@ -141,11 +141,11 @@ fn latest(wire: Wire, history: &[Value]) -> Latest {
     }
     let last = history.last();
     let content = last.and_then(|message| message.get("content").or_else(|| message.get("parts")));
-    Latest::Prompt(spoken(content))
+    Latest::Prompt(content_text(content))
 }
 
 /// A content field of any protocol as text.
-fn spoken(content: Option<&Value>) -> String {
+fn content_text(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(pieces)) => {
@@ -155,7 +155,7 @@ fn spoken(content: Option<&Value>) -> String {
     }
 }
 
-/// One block, part or item of content as text.
+/// A block, part or item of content as text.
 fn piece(piece: &Value) -> String {
     if let Some(text) = json::text(piece, "text") {
         return text.to_owned();

@@ -1,15 +1,15 @@
-//! A repository to search in: made from a seed, of files as projects have them.
+//! Generates a repository to search in, from a seed, with files like those of real projects.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files of one directory.
+/// Files per directory.
 const PER_DIRECTORY: u64 = 20;
-/// Directories of one package.
+/// Directories per package.
 const PER_PACKAGE: u64 = 25;
-/// One in so many files has the rare words.
+/// One in this many files contains the rare words.
 const RARE: u64 = 1_000;
 
 const WORDS: &[&str] = &[
@@ -17,7 +17,7 @@ const WORDS: &[&str] = &[
     "error", "context", "message", "state", "count", "writer", "reader", "token", "cursor", "batch",
 ];
 
-/// A folder that goes when this does.
+/// A repository whose directory is removed on drop.
 pub(super) struct Repository {
     pub(super) path: PathBuf,
     pub(super) small: String,
@@ -31,7 +31,7 @@ impl Drop for Repository {
 }
 
 impl Repository {
-    /// Writes `files` files of about two kilobytes, with what git ignores among them.
+    /// Writes `files` files of about two kilobytes, including some that git ignores.
     pub(super) fn make(files: u64) -> io::Result<Self> {
         let path = std::env::temp_dir().join(format!("lariat-bench-tools-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);

@@ -1,4 +1,4 @@
-//! The stores by name, and places for them to live in.
+//! The stores by name, and temporary locations for them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use lariat_testkit::postgres::Server;
 
 use super::{Outcome, text};
 
-/// Which store.
+/// The kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Sqlite,
@@ -35,24 +35,24 @@ impl Kind {
 
     pub(super) fn named(name: &str) -> Outcome<Self> {
         let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| format!("there is no store `{name}`"))
+        found.ok_or_else(|| format!("unknown store `{name}`"))
     }
 }
 
-/// Where a store is.
+/// Location of a store.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct StoreLocation {
     pub(super) kind: Kind,
-    /// A folder, or the address of a database.
+    /// A directory, or the address of a database.
     pub(super) at: String,
 }
 
-impl Place {
-    /// An empty place for a store.
-    pub(super) fn new(kind: Kind, folder: &Folder, server: &Server) -> Outcome<Self> {
+impl StoreLocation {
+    /// Creates an empty location for a store.
+    pub(super) fn new(kind: Kind, folder: &TempDirectory, server: &Server) -> Outcome<Self> {
         let at = match kind {
             Kind::Postgres => server.database(),
-            _ => folder.0.to_str().ok_or("a folder that is no text")?.to_owned(),
+            _ => folder.0.to_str().ok_or("the directory name is not valid UTF-8")?.to_owned(),
         };
         Ok(Self { kind, at })
     }
@@ -69,16 +69,16 @@ impl Place {
         })
     }
 
-    /// The file of SQLite.
+    /// Path of the SQLite database file.
     fn database(&self) -> PathBuf {
         PathBuf::from(&self.at).join("sessions.db")
     }
 }
 
-/// A folder that is gone when it is dropped.
-pub(super) struct Folder(pub(super) PathBuf);
+/// A directory that is removed on drop.
+pub(super) struct TempDirectory(pub(super) PathBuf);
 
-impl Folder {
+impl TempDirectory {
     pub(super) fn new() -> Outcome<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

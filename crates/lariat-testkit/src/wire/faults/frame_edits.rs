@@ -1,10 +1,10 @@
-//! Cutting into frames, whatever their framing: making odd ones, changing the JSON inside.
+//! Creates and edits frames of both framings, server-sent events and binary.
 //!
-//! Owns the two framings' common face. Invariant: what it makes is a whole frame unless its name says otherwise.
+//! Invariant: the result is a whole frame unless the function's name says otherwise.
 
 use serde_json::Value;
 
-use super::plan::Beat;
+use super::plan::BodyStep;
 use crate::server::{Wire, render};
 
 /// A frame with any payload.
@@ -23,8 +23,8 @@ pub(super) fn frame(wire: Wire, name: &str, data: &str) -> Vec<u8> {
     }
 }
 
-/// What the service sends to keep a connection open: pings, comments, or (Bedrock has neither) an event that nobody
-/// knows.
+/// What the provider sends to keep a connection open: pings, comments, or, for Bedrock, which has neither, an
+/// unknown event.
 pub(super) fn keep_alive(wire: Wire) -> Vec<u8> {
     match wire {
         Wire::AnthropicMessages => frame(wire, "ping", r#"{"type":"ping"}"#),
@@ -33,7 +33,7 @@ pub(super) fn keep_alive(wire: Wire) -> Vec<u8> {
     }
 }
 
-/// A frame with its JSON changed; one without JSON stays as it is.
+/// Edits the JSON of a frame; a frame without JSON is unchanged.
 pub(super) fn edited(wire: Wire, frame: &[u8], edit: &dyn Fn(&mut Value)) -> Vec<u8> {
     if wire == Wire::BedrockConverse {
         let parsed = render::parse_event_stream(frame);
@@ -62,7 +62,7 @@ pub(super) fn edited(wire: Wire, frame: &[u8], edit: &dyn Fn(&mut Value)) -> Vec
     text.split('\n').map(line).collect::<Vec<_>>().join("\n").into_bytes()
 }
 
-/// Calls `visit` for every object in a JSON, from the inside out: what `visit` adds is not visited.
+/// Calls `visit` for every object in a JSON value, from the inside out: what `visit` adds is not visited.
 pub(super) fn each_object(json: &mut Value, visit: &dyn Fn(&mut serde_json::Map<String, Value>)) {
     match json {
         Value::Object(fields) => {
@@ -74,24 +74,24 @@ pub(super) fn each_object(json: &mut Value, visit: &dyn Fn(&mut serde_json::Map<
     }
 }
 
-/// Bytes with the other kind of line ends.
+/// Converts to the other kind of line ends.
 pub(super) fn other_line_ends(bytes: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(bytes);
     if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text.replace('\n', "\r\n") }.into_bytes()
 }
 
-/// The bytes of beats that are nothing else.
-pub(super) fn joined(beats: &[Beat]) -> Vec<u8> {
-    let bytes = |beat: &Beat| if let Beat::Bytes(bytes) = beat { bytes.to_vec() } else { Vec::new() };
+/// The concatenated bytes.
+pub(super) fn joined(beats: &[BodyStep]) -> Vec<u8> {
+    let bytes = |beat: &BodyStep| if let BodyStep::Bytes(bytes) = beat { bytes.to_vec() } else { Vec::new() };
     beats.iter().flat_map(bytes).collect()
 }
 
-/// A chunk for every byte.
-pub(super) fn byte_by_byte(beats: &[Beat]) -> Vec<Beat> {
-    joined(beats).into_iter().map(|byte| Beat::bytes(vec![byte])).collect()
+/// One chunk per byte.
+pub(super) fn byte_by_byte(beats: &[BodyStep]) -> Vec<BodyStep> {
+    joined(beats).into_iter().map(|byte| BodyStep::bytes(vec![byte])).collect()
 }
 
-/// Several lists, one after the other.
-pub(super) fn chain<const N: usize>(parts: [Vec<Beat>; N]) -> Vec<Beat> {
+/// Concatenates several lists.
+pub(super) fn chain<const N: usize>(parts: [Vec<BodyStep>; N]) -> Vec<BodyStep> {
     parts.into_iter().flatten().collect()
 }

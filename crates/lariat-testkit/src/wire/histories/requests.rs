@@ -1,4 +1,4 @@
-//! Who is asked, and how: the models of every protocol and random requests to them.
+//! The models of every protocol, and random requests to them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::Seeded;
 use crate::server::Wire;
 
-/// A model of a service.
+/// A model of a provider.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Author {
     pub(super) wire: Wire,
@@ -30,7 +30,7 @@ const fn plain(wire: Wire, provider: &'static str, id: &'static str) -> Author {
     Author { wire, provider, id, reasoning: false }
 }
 
-/// At least one model of every generation that a protocol treats differently, and services that imitate others.
+/// At least one model of every generation that a protocol treats differently, and of compatible servers.
 pub(super) const AUTHORS: &[Author] = &[
     plain(Wire::AnthropicMessages, "anthropic", "claude-3-5-haiku-20241022"),
     thinks(Wire::AnthropicMessages, "anthropic", "claude-3-7-sonnet-20250219"),
@@ -47,7 +47,7 @@ pub(super) const AUTHORS: &[Author] = &[
     thinks(Wire::OpenAiChat, "xai", "grok-4"),
     thinks(Wire::OpenAiChat, "moonshotai", "kimi-k2-thinking"),
     thinks(Wire::OpenAiChat, "ollama", "qwen3:8b"),
-    plain(Wire::OpenAiChat, "somebody", "some-model"),
+    plain(Wire::OpenAiChat, "other", "some-model"),
     thinks(Wire::OpenAiResponses, "openai", "gpt-5"),
     plain(Wire::OpenAiResponses, "openai", "gpt-4.1"),
     thinks(Wire::OpenAiResponses, "openai", "o4-mini"),
@@ -66,10 +66,10 @@ pub(super) const AUTHORS: &[Author] = &[
     plain(Wire::BedrockConverse, "amazon-bedrock", "meta.llama3-3-70b-instruct-v1:0"),
 ];
 
-/// Names of the tools that are offered; histories hold calls of others, too.
+/// Names of the offered tools; histories also contain calls of others.
 pub(super) const TOOLS: &[&str] = &["read", "write", "search", "mcp__files__list-all", "run_shell"];
 
-/// A random system prompt: nothing, one part, or two.
+/// A random system prompt: none, one part, or two.
 fn system_prompt(dice: &mut Seeded) -> SystemPrompt {
     let mut text = || *dice.pick(&["", "You are careful.", "  \n", "né 日本"]).unwrap_or(&"");
     SystemPrompt::of_sections(&[
@@ -81,13 +81,13 @@ fn system_prompt(dice: &mut Seeded) -> SystemPrompt {
 /// A random request to a random model of a protocol.
 pub(super) fn config(wire: Wire, messages: Window, dice: &mut Seeded) -> StreamConfig {
     let authors: Vec<&Author> = AUTHORS.iter().filter(|author| author.wire == wire).collect();
-    let fallback = thinks(wire, "somebody", "some-model");
+    let fallback = thinks(wire, "other", "some-model");
     let author = authors.get(dice.index(authors.len())).copied().unwrap_or(&fallback);
     let mut model = super::model_config(author);
     model.max_tokens = [None, Some(8_192), Some(64_000)].get(dice.index(3)).copied().flatten();
     let mut config = StreamConfig::new(Arc::new(model), messages);
     config.system_prompt = system_prompt(dice);
-    // A summary is asked for without tools, of histories that hold calls.
+    // Requests for a summary have no tools, although the history contains tool calls.
     config.tools = toolbox(if dice.chance(15) { 0 } else { 1 + dice.index(TOOLBOXES - 1) });
     let tools = config.tools.len();
     config.tool_choice = match (tools, dice.index(8)) {
@@ -127,10 +127,10 @@ fn cache(dice: &mut Seeded) -> CacheConfig {
     }
 }
 
-/// Sets of tools that requests offer; the first is empty.
+/// Number of tool sets; the first is empty.
 const TOOLBOXES: usize = 24;
 
-/// A set of tools. Made once, as an agent makes its own, so that builders may keep what they made of it.
+/// A tool set. Created once, like in an agent, so that request builders may cache what they made of it.
 fn toolbox(number: usize) -> Arc<[ToolDefinition]> {
     static MADE: LazyLock<Vec<Arc<[ToolDefinition]>>> = LazyLock::new(|| {
         let boxes = (0..TOOLBOXES).map(|number| {

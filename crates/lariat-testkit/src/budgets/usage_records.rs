@@ -1,7 +1,7 @@
-//! What was really used, kept beside the pools.
+//! An independent record of what was really used, to compare the budget pools with.
 //!
-//! Owns the rule that is proven: no call begins under a cap that is used up, and none ends after a cap was crossed. So
-//! at most the one call in flight goes beyond it.
+//! The rule: no model call begins when a limit is used up, and none ends after a limit was exceeded. So only
+//! the one call in progress can exceed a limit.
 
 use lariat_core::budget::{BudgetLimits, Spent};
 use lariat_core::event::LimitKind;
@@ -9,28 +9,28 @@ use lariat_core::id::SessionId;
 use lariat_core::usage::Usage;
 use lariat_runtime::budget::BudgetPool;
 
-/// The books of a tree.
+/// The records of a tree.
 #[derive(Default)]
-pub(super) struct Books {
-    pub(super) pages: Vec<Page>,
+pub(super) struct UsageRecords {
+    pub(super) pages: Vec<PoolRecord>,
     pub(super) sessions: Vec<SessionId>,
     pub(super) breaches: Vec<String>,
-    /// What all runs share as the budget of the day.
+    /// The daily budget that all runs share.
     pub(super) daily: BudgetLimits,
 }
 
-/// One pool.
-pub(super) struct Page {
+/// Record of one pool.
+pub(super) struct PoolRecord {
     pub(super) pool: BudgetPool,
     pub(super) parent: Option<usize>,
     pub(super) limits: BudgetLimits,
-    pub(super) kept: Spent,
+    pub(super) recorded: Spent,
 }
 
-impl Books {
-    /// Opens a page for a pool.
+impl UsageRecords {
+    /// Adds a record for a pool.
     pub(super) fn open(&mut self, pool: BudgetPool, parent: Option<usize>, limits: BudgetLimits) -> usize {
-        self.pages.push(Page { pool, parent, limits, kept: Spent::default() });
+        self.pages.push(PoolRecord { pool, parent, limits, recorded: Spent::default() });
         self.pages.len() - 1
     }
 
@@ -38,25 +38,30 @@ impl Books {
         std::iter::successors(Some(page), |at| self.pages.get(*at)?.parent).collect()
     }
 
-    /// A model call begins.
+    /// Records the start of a model call.
     pub(super) fn call_begins(&mut self, page: usize) {
-        self.note(page, "a call begins", [LimitKind::Tokens, LimitKind::Cost, LimitKind::Turns], |kept| {
-            kept.turns += 1;
-        });
+        self.note(
+            page,
+            "a call begins",
+            [LimitKind::Tokens, LimitKind::Cost, LimitKind::Turns],
+            |recorded| {
+                recorded.turns += 1;
+            },
+        );
     }
 
-    /// A model call ends.
+    /// Records the end of a model call.
     pub(super) fn call_ends(&mut self, page: usize, usage: &Usage) {
         let spent = Spent::usage(usage);
-        self.note(page, "a call ends", [LimitKind::Tokens, LimitKind::Cost], |kept| *kept += spent);
+        self.note(page, "a call ends", [LimitKind::Tokens, LimitKind::Cost], |recorded| *recorded += spent);
     }
 
-    /// A tool runs.
+    /// Records a tool call.
     pub(super) fn tool_runs(&mut self, page: usize) {
-        self.note(page, "a tool runs", [LimitKind::ToolCalls], |kept| kept.tool_calls += 1);
+        self.note(page, "a tool runs", [LimitKind::ToolCalls], |recorded| recorded.tool_calls += 1);
     }
 
-    /// Something happens that may not happen once one of these is used up.
+    /// Records something that must not happen once one of these limits is used up.
     fn note<const N: usize>(
         &mut self,
         page: usize,
@@ -70,14 +75,14 @@ impl Books {
             for kind in kinds {
                 let caps = [page.limits.cap(kind), daily.cap(kind).filter(|_| at == 0)];
                 for cap in caps.into_iter().flatten() {
-                    let used = page.kept.amount(kind);
+                    let used = page.recorded.amount(kind);
                     if used >= cap {
                         self.breaches
                             .push(format!("{what} under pool {at} with {used} of {cap} {kind:?} used"));
                     }
                 }
             }
-            change(&mut page.kept);
+            change(&mut page.recorded);
         }
     }
 }

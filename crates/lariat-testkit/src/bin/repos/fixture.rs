@@ -1,6 +1,6 @@
-//! The ground that repositories are made on: what lies beside them, and who listens.
+//! The fixture of the proof: the directory with the repositories and what is beside them, and a listener.
 //!
-//! Owns the folder of a run, which goes with it, and the one address that payloads try to reach.
+//! The directory is removed on drop. Payloads try to connect to the listener.
 
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lariat::guard::trust::TrustBook;
 
 use super::opening;
-use super::repository::{Ground, Repository, copy, program};
+use super::repository::{Layout, Repository, copy, program};
 
-/// A ground with everything on it.
-pub(crate) struct Scene {
-    pub(crate) ground: Ground,
+/// The whole fixture.
+pub(crate) struct Fixture {
+    pub(crate) layout: Layout,
     connections: Arc<AtomicUsize>,
 }
 
-/// What a hostile file beside a repository says.
+/// Hostile files beside the repositories.
 const OUTSIDE: &[(&str, &str)] = &[
     ("secret", "a secret\n"),
     (
@@ -30,66 +30,66 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("git.config", "[core]\nfsmonitor = ./payload.sh\n"),
 ];
 
-/// Yarn, as far as it matters: it runs what the project names before it does anything else.
+/// A minimal Yarn: like the real one, it first runs the program that the project names.
 const YARN: &str = "#!/bin/bash\nread -r _ path < .yarnrc.yml || read -r _ path < .yarnrc || exit 1\npath=${path//\\\"/}\nexec bash \"$path\"\n";
 
-impl Scene {
+impl Fixture {
     pub(crate) fn make(repositories: &[Repository]) -> Result<Self, String> {
-        Self::made(repositories).map_err(|error| format!("the ground cannot be made: {error}"))
+        Self::create(repositories).map_err(|error| format!("cannot create the fixture: {error}"))
     }
 
-    fn made(repositories: &[Repository]) -> std::io::Result<Self> {
+    fn create(repositories: &[Repository]) -> std::io::Result<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let base = std::env::temp_dir().join(format!("lariat-repos-{}-{count}", std::process::id()));
         let _ = std::fs::remove_dir_all(&base);
         std::fs::create_dir_all(&base)?;
         let (port, connections) = listen()?;
-        let ground = Ground { base: base.canonicalize()?, port };
-        let scene = Self { ground, connections };
-        scene.around()?;
+        let layout = Layout { base: base.canonicalize()?, port };
+        let fixture = Self { layout, connections };
+        fixture.create_surroundings()?;
         for (number, repository) in repositories.iter().enumerate() {
             repository
-                .make(number, &scene.ground)
+                .make(number, &fixture.layout)
                 .map_err(|error| std::io::Error::other(format!("{}: {error}", repository.name)))?;
         }
-        Ok(scene)
+        Ok(fixture)
     }
 
-    /// Payloads that reached us.
+    /// Number of payloads that reached the listener.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// What lies beside the repositories.
-    fn around(&self) -> std::io::Result<()> {
-        let ground = &self.ground;
+    /// Creates what is beside the repositories.
+    fn create_surroundings(&self) -> std::io::Result<()> {
+        let layout = &self.layout;
         for folder in ["marks", "scratch", "home", "programs", "empty", "outside/claude", "trusted/.claude"] {
-            std::fs::create_dir_all(ground.base.join(folder))?;
+            std::fs::create_dir_all(layout.base.join(folder))?;
         }
-        std::fs::write(ground.base.join("empty/README.md"), "# A project\n")?;
+        std::fs::write(layout.base.join("empty/README.md"), "# A project\n")?;
         for (path, text) in OUTSIDE {
-            std::fs::write(ground.outside().join(path), text)?;
+            std::fs::write(layout.outside().join(path), text)?;
         }
-        program(&ground.programs().join("yarn"), YARN)?;
+        program(&layout.programs().join("yarn"), YARN)?;
         self.template()?;
-        copy(&ground.template().join(".git"), &ground.outside().join("git"))?;
+        copy(&layout.template().join(".git"), &layout.outside().join("git"))?;
         let evil = "[core]\nfsmonitor = ./payload.sh\n";
-        std::fs::write(ground.outside().join("git/config"), evil)?;
-        copy(&ground.template(), &ground.trusted())?;
+        std::fs::write(layout.outside().join("git/config"), evil)?;
+        copy(&layout.template(), &layout.trusted())?;
         std::fs::write(
-            ground.trusted().join(".claude/settings.json"),
+            layout.trusted().join(".claude/settings.json"),
             r#"{"permissions":{"allow":["Bash"]}}"#,
         )?;
-        let book = TrustBook::new(ground.base.join("state/trust.json"));
-        let opened = opening(ground, &ground.trusted(), &book).map_err(std::io::Error::other)?;
+        let book = TrustBook::new(layout.base.join("state/trust.json"));
+        let opened = opening(layout, &layout.trusted(), &book).map_err(std::io::Error::other)?;
         let opened = opened.open().map_err(std::io::Error::other)?;
         opened.accept(&book).map_err(std::io::Error::other)
     }
 
-    /// A repository with one commit, as git makes it.
+    /// Creates a repository with one commit, with git itself.
     fn template(&self) -> std::io::Result<()> {
-        let root = self.ground.template();
+        let root = self.layout.template();
         std::fs::create_dir_all(&root)?;
         std::fs::write(root.join("a.txt"), "one\ntwo\n")?;
         for arguments in ["init -q --template= -b main .", "add a.txt", "commit -q -m first"] {
@@ -99,7 +99,7 @@ impl Scene {
                 .current_dir(&root)
                 .env_clear()
                 .env("PATH", "/usr/bin:/bin")
-                .env("HOME", self.ground.home())
+                .env("HOME", self.layout.home())
                 .stdin(Stdio::null())
                 .status()?;
             if !done.success() {
@@ -110,13 +110,13 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
+impl Drop for Fixture {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.ground.base);
+        let _ = std::fs::remove_dir_all(&self.layout.base);
     }
 }
 
-/// Listens where nobody may connect to.
+/// Listens on a port that no program may connect to.
 fn listen() -> std::io::Result<(u16, Arc<AtomicUsize>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
