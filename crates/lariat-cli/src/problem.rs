@@ -3,7 +3,7 @@
 use std::fmt;
 
 use lariat_core::store::StoreError;
-use lariat_guard::{KeptError, Origin, SettingsError, display};
+use lariat_guard::{Origin, SettingsError, StateFileError, display};
 use lariat_runtime::BuildError;
 use lariat_service::ServiceError;
 use lariat_service::config::explained;
@@ -159,11 +159,11 @@ impl From<StoreError> for Problem {
     }
 }
 
-impl From<KeptError> for Problem {
-    fn from(error: KeptError) -> Self {
+impl From<StateFileError> for Problem {
+    fn from(error: StateFileError) -> Self {
         let problem = Self::new(Exit::Setup, error.to_string());
         match error {
-            KeptError::Exposed { path, .. } => {
+            StateFileError::Exposed { path, .. } => {
                 problem.hint(format!("review its contents, then run `chmod 600 '{}'`", path.display()))
             }
             _ => problem,

@@ -6,11 +6,11 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use lariat_host::process::{Environment, Keeper};
+use lariat_host::process::{Environment, LaunchHelper};
 use lariat_model::http::ClientConfig;
 use lariat_service::config::Config;
 use lariat_service::models::Keys;
-use lariat_service::{Folders, LocalService, Place, ServiceError, Visit};
+use lariat_service::{LoadOptions, LocalService, Place, ServiceError, UserDirectories};
 use rustix::termios::tcgetwinsize;
 use serde_json::{Map, Value};
 
@@ -24,7 +24,7 @@ use crate::screen::theme::{TerminalFacts, Theme};
 pub(crate) struct ProcessEnv {
     variables: Arc<Vec<(OsString, OsString)>>,
     /// The user's home, settings and state directories.
-    pub(crate) folders: Folders,
+    pub(crate) folders: UserDirectories,
     /// The working directory.
     pub(crate) directory: PathBuf,
     /// Whether settings and sessions have a usable directory.
@@ -65,7 +65,7 @@ impl ProcessEnv {
         let config = config.unwrap_or_else(|| home.join(".config")).join("lariat");
         let state = state.unwrap_or_else(|| home.join(".local/state")).join("lariat");
         let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-        let folders = Folders { home, config, state };
+        let folders = UserDirectories { home, config, state };
         Self { folders, variables: Arc::new(variables), directory, has_home }
     }
 
@@ -110,14 +110,14 @@ impl ProcessEnv {
     }
 
     /// Prepares to load the settings of a directory, together with those in variables.
-    pub(crate) fn visit(&self, cwd: Option<&PathBuf>) -> Visit {
-        let mut visit = Visit::new(cwd.cloned().unwrap_or_else(|| self.directory.clone()));
+    pub(crate) fn visit(&self, cwd: Option<&PathBuf>) -> LoadOptions {
+        let mut visit = LoadOptions::new(cwd.cloned().unwrap_or_else(|| self.directory.clone()));
         visit.environment = self.settings();
         visit
     }
 
     /// Loads the effective settings of a directory.
-    pub(crate) fn place(&self, visit: &Visit) -> Result<Place, Problem> {
+    pub(crate) fn place(&self, visit: &LoadOptions) -> Result<Place, Problem> {
         Ok(Place::visit(visit, &self.folders)?)
     }
 
@@ -126,14 +126,14 @@ impl ProcessEnv {
         let path = place.config.text("store.path").map(PathBuf::from);
         let keys = Arc::new(self.keys());
         let service = LocalService::open(self.folders.clone(), path, self.environment(), keys).await?;
-        Ok(service.with_client(self.client(&place.config)?).with_keeper(Keeper::own()))
+        Ok(service.with_client(self.client(&place.config)?).with_keeper(LaunchHelper::own()))
     }
 
     /// Opens a service whose sessions end with the process.
     pub(crate) async fn ephemeral(&self, place: &Place) -> Result<LocalService, ServiceError> {
         let keys = Arc::new(self.keys());
         let service = LocalService::ephemeral(self.folders.clone(), self.environment(), keys).await?;
-        Ok(service.with_client(self.client(&place.config)?).with_keeper(Keeper::own()))
+        Ok(service.with_client(self.client(&place.config)?).with_keeper(LaunchHelper::own()))
     }
 
     /// HTTP settings: the proxy from the usual variables, and extra certificates from the settings. Loopback never uses a proxy.

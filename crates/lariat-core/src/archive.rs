@@ -295,7 +295,7 @@ pub enum DamageKind {
 /// Counts what garbage collection removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Freed {
+pub struct GarbageReport {
     /// Deleted sessions that were removed permanently.
     pub sessions: u64,
     /// Unreferenced blobs that were removed.
@@ -347,5 +347,6 @@ pub trait SessionArchive: SessionStore {
 
     /// Permanently removes deleted sessions that no fork shares, and unreferenced blobs that are older than
     /// `grace`.
-    fn collect_garbage(&self, grace: std::time::Duration) -> BoxFuture<'_, Result<Freed, StoreError>>;
+    fn collect_garbage(&self, grace: std::time::Duration)
+    -> BoxFuture<'_, Result<GarbageReport, StoreError>>;
 }

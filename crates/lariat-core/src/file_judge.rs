@@ -2,7 +2,7 @@
 //!
 //! The permission check of a tool call looks at the paths that the call names. Between that check and the
 //! opening of a file, another process can replace a directory with a symbolic link. So after the host opens a
-//! file for a tool call, it checks the real path of the open handle again with a [`FileJudge`]. The gate
+//! file for a tool call, it checks the real path of the open handle again with a [`FileAccessCheck`]. The gate
 //! implements it; the host calls it for every file it opens.
 
 use std::path::Path;
@@ -19,7 +19,7 @@ pub enum FileUse {
 }
 
 /// Decides whether a tool call may use a file that it opened.
-pub trait FileJudge: Send + Sync {
+pub trait FileAccessCheck: Send + Sync {
     /// Decides whether the tool call may use the file whose real path is `path`.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::message::AgentMessage;
 use crate::transcript::Window;
 use crate::usage::Usage;
 
-pub use session::{HookAnswer, Moment, MomentKind, SessionHooks, SessionSource};
+pub use session::{HookAnswer, LifecycleEvent, LifecycleEventKind, SessionHooks, SessionSource};
 
 /// Which callbacks an implementation wants. A callback that is not wanted costs nothing: it needs no durable
 /// barrier.

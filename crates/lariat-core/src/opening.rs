@@ -1,6 +1,6 @@
 //! Sandbox openings: what an approval allows a command beyond its sandbox, and what the sandbox blocked.
 //!
-//! A sandbox reports what it blocked as [`Blocked`], each entry with the [`Opening`] that would have allowed
+//! A sandbox reports what it blocked as [`BlockedAction`], each entry with the [`Opening`] that would have allowed
 //! it. A permission request lists the openings that an approval grants, and the gate passes the granted ones
 //! to the tool. Invariant: a command gets an opening only through an approval that showed it to the user.
 
@@ -81,7 +81,7 @@ pub enum BlockedBy {
 /// One action that the sandbox blocked while a command ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Blocked {
+pub struct BlockedAction {
     /// The blocked action, for example `writing .git/index.lock`.
     pub what: String,
     /// The restriction that blocked it.
@@ -91,7 +91,7 @@ pub struct Blocked {
     pub opening: Option<Opening>,
 }
 
-impl Blocked {
+impl BlockedAction {
     /// Describes one blocked action.
     pub fn new(what: impl Into<String>, by: BlockedBy, opening: Option<Opening>) -> Self {
         Self { what: what.into(), by, opening }
@@ -126,9 +126,10 @@ mod tests {
 
     #[test]
     fn blocked_actions_skip_unreadable_details() {
-        let blocked = Blocked::new("writing /w/.git/index.lock", BlockedBy::Protected, Some(Opening::Git));
+        let blocked =
+            BlockedAction::new("writing /w/.git/index.lock", BlockedBy::Protected, Some(Opening::Git));
         let details = json!({ "exit_code": 1, "blocked": [blocked, { "what": 7 }] });
-        assert_eq!(Blocked::of_details(&details), [blocked]);
-        assert_eq!(Blocked::of_details(&json!(null)), []);
+        assert_eq!(BlockedAction::of_details(&details), [blocked]);
+        assert_eq!(BlockedAction::of_details(&json!(null)), []);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::budget::{BudgetLimits, BudgetRequest};
 use crate::content::ToolCall;
-use crate::file_judge::FileJudge;
+use crate::file_judge::FileAccessCheck;
 use crate::hooks::SessionHooks;
 use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
 use crate::opening::Opening;
@@ -238,13 +238,13 @@ impl<'a> PolicyQuery<'a> {
 
 /// What a tool call may do while it runs, and what it holds until it ends.
 #[derive(Default)]
-pub struct Clearance {
+pub struct CallPermit {
     /// Whether the tool call may change anything.
     pub access: Access,
     /// Openings in the sandbox of its command.
     pub openings: Vec<Opening>,
     /// Checks the real paths of the files it opens.
-    pub files: Option<Arc<dyn FileJudge>>,
+    pub files: Option<Arc<dyn FileAccessCheck>>,
     /// Dropped when the tool call ends.
     pub held: Option<Box<dyn std::any::Any + Send>>,
 }
@@ -277,9 +277,9 @@ pub trait PermissionPolicy: Send + Sync {
     ///
     /// # Errors
     /// The reason why the tool call cannot run now, for the model. The call does not run.
-    fn starts(&self, query: PolicyQuery<'_>) -> Result<Clearance, String> {
+    fn starts(&self, query: PolicyQuery<'_>) -> Result<CallPermit, String> {
         let _ = query;
-        Ok(Clearance::default())
+        Ok(CallPermit::default())
     }
 
     /// Returns whether the model may see this tool. The model can still name a hidden tool; the permission check decides

@@ -11,8 +11,8 @@ mod compare;
 use std::sync::Arc;
 
 use crate::config::RetryConfig;
-use crate::event::{AgentEvent, Event, LoopStart, Recorded};
-use crate::hooks::MomentKind;
+use crate::event::{AgentEvent, Event, LoopStart, RecordedMessage};
+use crate::hooks::LifecycleEventKind;
 use crate::id::LoopId;
 use crate::message::{AgentMessage, AssistantMessage};
 use crate::run::{Effect, FallbackModel, Input, Run, RunConfig, ToolTraits};
@@ -50,7 +50,7 @@ pub struct Divergence {
 /// limits. Use the real configuration if you have it: a difference in limits appears as a divergence.
 pub fn config_of(records: &[Event]) -> RunConfig {
     // The journal does not record hooks that returned an empty answer, so enabling them changes nothing.
-    let moments = [MomentKind::Stop, MomentKind::PostCompact].into();
+    let moments = [LifecycleEventKind::Stop, LifecycleEventKind::PostCompact].into();
     let mut config = RunConfig { repetition: None, moments, has_notes: true, ..RunConfig::default() };
     let traits = ToolTraits { effects: ToolEffects::READS, parallel_safe: true };
     for record in records {
@@ -283,7 +283,7 @@ impl LoopReplayer<'_> {
             match &record.event {
                 AgentEvent::InputWarned { warning } => warnings.push(format!("[Warning: {warning}]")),
                 AgentEvent::TurnStart { .. } if !opened => opened = true,
-                AgentEvent::MessageEnd { message: Recorded::Full(message) }
+                AgentEvent::MessageEnd { message: RecordedMessage::Full(message) }
                     if opened
                         && message.as_assistant().is_none()
                         && message.as_tool_result().is_none()

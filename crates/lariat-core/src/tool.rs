@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::cancel::CancellationToken;
 use crate::content::Content;
-use crate::file_judge::FileJudge;
+use crate::file_judge::FileAccessCheck;
 use crate::id::{LoopId, SessionId, ToolCallId};
 use crate::opening::Opening;
 
@@ -172,7 +172,7 @@ pub struct ToolContext {
     /// Sandbox openings that the user approved for the command.
     pub openings: Vec<Opening>,
     /// Checks the real paths of files that the tool call opens; `None` without a gate.
-    pub files: Option<Arc<dyn FileJudge>>,
+    pub files: Option<Arc<dyn FileAccessCheck>>,
     /// Cancelled when the tool call should end early.
     pub cancel: CancellationToken,
     /// Receives partial results.
@@ -180,11 +180,11 @@ pub struct ToolContext {
     /// Receives status text.
     pub on_progress: Option<ProgressFn>,
     /// Access to earlier messages of the session.
-    pub earlier: Option<Arc<dyn Earlier>>,
+    pub earlier: Option<Arc<dyn EarlierMessages>>,
 }
 
 /// Access to earlier messages of a session, including those that the model no longer sees.
-pub trait Earlier: Send + Sync {
+pub trait EarlierMessages: Send + Sync {
     /// Returns the text of a message by its name (`m…`), of a range of messages (`m…..m…`), or of truncated
     /// output by its address. `None` if it does not exist.
     ///

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use lariat_core::opening::Opening;
 use serde::{Deserialize, Serialize};
 
-use crate::state_file::{KeptError, StateFile};
+use crate::state_file::{StateFile, StateFileError};
 
 /// The rules that a user added, for all projects, in one file.
 #[derive(Clone, Debug)]
-pub struct ApprovalBook(StateFile);
+pub struct ApprovalStore(StateFile);
 
 /// One stored rule, for one project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Approval {
     pub openings: Vec<Opening>,
 }
 
-impl ApprovalBook {
+impl ApprovalStore {
     /// Uses the book in `file`, which need not exist yet.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self(StateFile::new(file))
@@ -42,7 +42,7 @@ impl ApprovalBook {
         rules: &[String],
         asked: &str,
         openings: &[Opening],
-    ) -> Result<(), KeptError> {
+    ) -> Result<(), StateFileError> {
         self.0.update(|book: &mut Vec<Approval>| {
             for rule in rules {
                 let known = book.iter_mut().find(|known| known.project == project && known.rule == *rule);
@@ -59,17 +59,17 @@ impl ApprovalBook {
     }
 
     /// Returns the rules of one project.
-    pub fn of(&self, project: &str) -> Result<Vec<Approval>, KeptError> {
+    pub fn of(&self, project: &str) -> Result<Vec<Approval>, StateFileError> {
         Ok(self.list()?.into_iter().filter(|approval| approval.project == project).collect())
     }
 
     /// Returns the rules of all projects.
-    pub fn list(&self) -> Result<Vec<Approval>, KeptError> {
+    pub fn list(&self) -> Result<Vec<Approval>, StateFileError> {
         self.0.load()
     }
 
     /// Removes a rule of a project. Returns false if there is no such rule.
-    pub fn revoke(&self, project: &str, rule: &str) -> Result<bool, KeptError> {
+    pub fn revoke(&self, project: &str, rule: &str) -> Result<bool, StateFileError> {
         self.0.update(|book: &mut Vec<Approval>| {
             let before = book.len();
             book.retain(|approval| approval.project != project || approval.rule != rule);

@@ -5,12 +5,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::resolve::{Places, ResolvedPath, Resolver, expand_home, normalize};
+use crate::resolve::{ResolvedPath, Resolver, SessionDirectories, expand_home, normalize};
 use crate::settings::{Settings, Trust};
 
 /// The session facts that every permission check needs.
 pub(crate) struct CheckContext {
-    pub(crate) places: Places,
+    pub(crate) places: SessionDirectories,
     pub(crate) workspace: Vec<PathBuf>,
     /// The workspace, and the directories that may be read besides it.
     pub(crate) readable: Vec<PathBuf>,
@@ -19,7 +19,7 @@ pub(crate) struct CheckContext {
 }
 
 impl CheckContext {
-    pub(crate) fn new(settings: &Settings, places: Places, resolver: Arc<dyn Resolver>) -> Self {
+    pub(crate) fn new(settings: &Settings, places: SessionDirectories, resolver: Arc<dyn Resolver>) -> Self {
         let more = settings.additional_directories.iter().map(|directory| {
             let home = directory.to_str().and_then(|text| expand_home(text, &places.home));
             home.unwrap_or_else(|| places.directory.join(directory))

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::operand::{Operand, operands};
 use crate::program::{base, options_before_subcommand};
-use crate::resolve::{Places, ResolvedPath, Resolver};
+use crate::resolve::{ResolvedPath, Resolver, SessionDirectories};
 use crate::shell::{Command, Options, analyse};
 use crate::shell_rule::may_run_its_words;
 
@@ -50,7 +50,7 @@ const HARMLESS_DEVICES: &[&str] =
 
 /// Where a command runs and what surrounds it.
 pub(crate) struct Surroundings<'a> {
-    pub(crate) places: &'a Places,
+    pub(crate) places: &'a SessionDirectories,
     /// The directories that belong to the workspace.
     pub(crate) workspace: &'a [PathBuf],
     pub(crate) resolver: &'a dyn Resolver,

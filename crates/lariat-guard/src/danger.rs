@@ -16,7 +16,7 @@ use crate::part::{Access, Part, PartKind, TouchedFile};
 use crate::program::{Writes, base, is_editor, is_safe_variable, is_transparent, takes_words, writes};
 use crate::protected::{may_match_policy, mentions_policy, policy};
 use crate::read_only::{Depth, ReadOnlyCommand, obeys_repository, read_only};
-use crate::resolve::Places;
+use crate::resolve::SessionDirectories;
 use crate::settings::Trust;
 use crate::shell::{Command, OpenedFile, Options, Script, Word};
 
@@ -410,7 +410,7 @@ fn access(command: &Command, is_last: bool) -> Access {
 }
 
 /// Returns where `cd` or `pushd` goes: `None` for another command, `Some(None)` if the directory is unknown.
-fn entered(words: &[Word], places: &Places) -> Option<Option<String>> {
+fn entered(words: &[Word], places: &SessionDirectories) -> Option<Option<String>> {
     let (program, arguments) = words.split_first()?;
     if !matches!(program.text.as_str(), "cd" | "pushd") {
         return None;

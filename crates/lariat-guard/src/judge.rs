@@ -17,7 +17,7 @@ use crate::judgement::{Cause, Decision, JudgedFile, Judgement, Reason};
 use crate::mode::{Confinement, Mode, ModeDecision};
 use crate::origin::Origin;
 use crate::part::{Access, AnalyzedCall, Part};
-use crate::resolve::{Places, ResolvedPath, Resolver};
+use crate::resolve::{ResolvedPath, Resolver, SessionDirectories};
 use crate::rule::{Effect, Rule, Warning};
 use crate::rulebook::Rulebook;
 use crate::settings::{Layer, Settings, Trust};
@@ -69,7 +69,7 @@ pub struct Guard {
 
 impl Guard {
     /// Creates the guard of a session.
-    pub fn new(settings: Settings, places: Places, resolver: Arc<dyn Resolver>) -> Self {
+    pub fn new(settings: Settings, places: SessionDirectories, resolver: Arc<dyn Resolver>) -> Self {
         let context = CheckContext::new(&settings, places, resolver);
         let (rulebook, broken) = Rulebook::new(settings.rules.clone(), &context);
         let mut warnings = settings.warnings.clone();

@@ -10,7 +10,7 @@ use super::{Guard, Query};
 use crate::judgement::{Cause, Decision};
 use crate::mode::Mode;
 use crate::origin::{Level, Origin};
-use crate::resolve::{NoLinks, Places};
+use crate::resolve::{NoLinks, SessionDirectories};
 use crate::rule::Effect;
 use crate::settings::{Layer, Settings, Trust};
 
@@ -18,7 +18,7 @@ fn guard(rules: &[(Effect, &str)]) -> Guard {
     let origin = Origin::file(Level::Project, "/people/u/p/.claude/settings.json");
     let layer = rules.iter().fold(Layer::new(origin), |layer, (effect, text)| layer.with_rule(*effect, text));
     let settings = Settings::merge([layer], Trust::Trusted);
-    Guard::new(settings, Places::new("/people/u/p", "/people/u"), Arc::new(NoLinks))
+    Guard::new(settings, SessionDirectories::new("/people/u/p", "/people/u"), Arc::new(NoLinks))
 }
 
 #[test]

@@ -185,12 +185,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::resolve::{NoLinks, Places};
+    use crate::resolve::{NoLinks, SessionDirectories};
 
     fn guard() -> Guard {
         Guard::new(
             Settings::merge([], Trust::Trusted),
-            Places::new("/people/me/project", "/people/me"),
+            SessionDirectories::new("/people/me/project", "/people/me"),
             Arc::new(NoLinks),
         )
     }

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use crate::resolve::{Places, expand_home};
+use crate::resolve::{SessionDirectories, expand_home};
 use crate::shell::Word;
 
 /// Maximum words that a brace list may expand to; a longer one is unknown.
@@ -24,7 +24,7 @@ pub(crate) enum Operand {
 }
 
 /// Returns the operands of a command without its program: for each word that names files, which ones.
-pub(crate) fn operands(words: &[Word], places: &Places) -> Vec<Vec<Operand>> {
+pub(crate) fn operands(words: &[Word], places: &SessionDirectories) -> Vec<Vec<Operand>> {
     let end = words.iter().position(|word| word.is_known && word.text == "--").unwrap_or(words.len());
     let expansion_operands = |(at, word): (usize, &Word)| {
         if at > end { literal_operands(word, places) } else { possible_operands(word, places) }
@@ -34,7 +34,7 @@ pub(crate) fn operands(words: &[Word], places: &Places) -> Vec<Vec<Operand>> {
 }
 
 /// Returns what a word names for a command that opens it literally.
-pub(crate) fn literal_operands(word: &Word, places: &Places) -> Vec<Operand> {
+pub(crate) fn literal_operands(word: &Word, places: &SessionDirectories) -> Vec<Operand> {
     if word.is_known {
         return vec![Operand::Path(word.text.clone())];
     }
@@ -42,7 +42,7 @@ pub(crate) fn literal_operands(word: &Word, places: &Places) -> Vec<Operand> {
 }
 
 /// Returns what a word may name for an unknown command; nothing for an option without a value.
-pub(crate) fn possible_operands(word: &Word, places: &Places) -> Vec<Operand> {
+pub(crate) fn possible_operands(word: &Word, places: &SessionDirectories) -> Vec<Operand> {
     let mut texts: Vec<&str> = Vec::new();
     let text = word.text.as_str();
     if let Some(long) = text.strip_prefix("--") {
@@ -64,7 +64,7 @@ pub(crate) fn possible_operands(word: &Word, places: &Places) -> Vec<Operand> {
 }
 
 /// Returns what a text with shell expansions in it names.
-fn expansion_operands(text: &str, places: &Places) -> Vec<Operand> {
+fn expansion_operands(text: &str, places: &SessionDirectories) -> Vec<Operand> {
     if is_process_substitution(text) {
         return Vec::new();
     }
@@ -85,7 +85,7 @@ fn expansion_operands(text: &str, places: &Places) -> Vec<Operand> {
 }
 
 /// Interprets a text without braces. `is_complete` says that it contains nothing but, possibly, a pattern.
-fn pattern_operand(text: &str, places: &Places, is_complete: bool) -> Option<Operand> {
+fn pattern_operand(text: &str, places: &SessionDirectories, is_complete: bool) -> Option<Operand> {
     let known = expand_variable(text, places);
     let is_expanded = known.is_some() || is_complete;
     let text = known.unwrap_or_else(|| text.to_owned());
@@ -179,7 +179,7 @@ fn is_process_substitution(text: &str) -> bool {
 }
 
 /// Replaces `~`, `$HOME` or `$PWD` at the start of a text; `None` if it starts with none of them.
-fn expand_variable(text: &str, places: &Places) -> Option<String> {
+fn expand_variable(text: &str, places: &SessionDirectories) -> Option<String> {
     let quoted = text.strip_prefix('"').unwrap_or(text);
     if let Some(path) = expand_home(text, &places.home) {
         return Some(path.to_string_lossy().into_owned());
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn word_with_two_readings_names_both_files() {
-        let places = Places::new("/w", "/people/me");
+        let places = SessionDirectories::new("/w", "/people/me");
         let names = |text: &str| possible_operands(&Word { text: text.to_owned(), is_known: true }, &places);
         let path = |text: &str| Operand::Path(text.to_owned());
         assert_eq!(names("@out/x"), [path("@out/x"), path("out/x")]);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::origin::{Level, Origin};
-use crate::resolve::{Places, ResolvedPath, Resolver, expand_home, normalize};
+use crate::resolve::{ResolvedPath, Resolver, SessionDirectories, expand_home, normalize};
 use crate::rule::Effect;
 
 /// Maximum bytes of a pattern; longer ones are rejected, because the size of the compiled automaton has no other bound.
@@ -32,7 +32,7 @@ impl PathRules {
     pub(crate) fn new<'a>(
         effect: Effect,
         patterns: impl Iterator<Item = (usize, &'a str, &'a Origin)>,
-        places: &Places,
+        places: &SessionDirectories,
         resolver: &dyn Resolver,
     ) -> (Self, Vec<usize>) {
         let mut all: Vec<(usize, Glob)> = Vec::new();
@@ -147,7 +147,7 @@ struct Anchor<'a> {
     is_fixed: bool,
 }
 
-fn anchor<'a>(pattern: &'a str, origin: &Origin, places: &Places) -> Anchor<'a> {
+fn anchor<'a>(pattern: &'a str, origin: &Origin, places: &SessionDirectories) -> Anchor<'a> {
     let fixed =
         |base: PathBuf, body: &'a str| Anchor { base, body: body.trim_start_matches('/'), is_fixed: true };
     if pattern.starts_with("//") {
@@ -167,7 +167,7 @@ fn anchor<'a>(pattern: &'a str, origin: &Origin, places: &Places) -> Anchor<'a> 
 }
 
 /// Returns the directory that `/x` is relative to.
-fn source(origin: &Origin, places: &Places) -> PathBuf {
+fn source(origin: &Origin, places: &SessionDirectories) -> PathBuf {
     match origin.level {
         Level::Project | Level::Local => directory_of(origin).unwrap_or_else(|| places.project.clone()),
         Level::User => places.home.join(".claude"),
@@ -191,7 +191,7 @@ fn globs(
     pattern: &str,
     effect: Effect,
     origin: &Origin,
-    places: &Places,
+    places: &SessionDirectories,
     resolver: &dyn Resolver,
 ) -> Vec<String> {
     let Anchor { mut base, mut body, mut is_fixed } = anchor(pattern.trim(), origin, places);

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::PathRules;
 use crate::origin::{Level, Origin};
-use crate::resolve::{NoLinks, Places, ResolvedPath};
+use crate::resolve::{NoLinks, ResolvedPath, SessionDirectories};
 use crate::rule::Effect;
 
 fn target(path: &str) -> ResolvedPath {
@@ -12,7 +12,7 @@ fn target(path: &str) -> ResolvedPath {
 fn rules(patterns: &[String]) -> (PathRules, Vec<usize>) {
     let origin = Origin::file(Level::Project, "/people/u/p/.claude/settings.json");
     let numbered = patterns.iter().enumerate().map(|(number, pattern)| (number, pattern.as_str(), &origin));
-    PathRules::new(Effect::Deny, numbered, &Places::new("/people/u/p", "/people/u"), &NoLinks)
+    PathRules::new(Effect::Deny, numbered, &SessionDirectories::new("/people/u/p", "/people/u"), &NoLinks)
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::path::{Component, Path};
 
-use crate::resolve::{Places, ResolvedPath};
+use crate::resolve::{ResolvedPath, SessionDirectories};
 use crate::shell::Word;
 use crate::wildcard::Wildcard;
 
@@ -99,7 +99,7 @@ pub(crate) fn protected(target: &ResolvedPath) -> Option<String> {
 }
 
 /// Whether writing a path would change permissions: settings, hooks, servers that are started.
-pub(crate) fn policy(target: &ResolvedPath, places: &Places) -> bool {
+pub(crate) fn policy(target: &ResolvedPath, places: &SessionDirectories) -> bool {
     target.forms().any(|form| {
         let names = names(form);
         let ours = names.iter().enumerate().any(|(index, name)| {

@@ -68,7 +68,7 @@ impl Resolver for NoLinks {
 /// The directories of a session, all absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Places {
+pub struct SessionDirectories {
     /// The working directory of the session.
     pub directory: PathBuf,
     /// The root of the project, which contains its settings.
@@ -81,7 +81,7 @@ pub struct Places {
     pub readable: Vec<PathBuf>,
 }
 
-impl Places {
+impl SessionDirectories {
     /// A session that works in the root of its project.
     pub fn new(directory: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Self {
         let directory = directory.into();

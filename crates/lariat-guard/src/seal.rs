@@ -4,9 +4,9 @@ use std::fmt;
 
 /// A hash of several texts in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Seal([u8; 32]);
+pub struct ApprovalHash([u8; 32]);
 
-impl Seal {
+impl ApprovalHash {
     /// Hashes these texts. The boundaries between texts are part of the hash.
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -18,13 +18,13 @@ impl Seal {
     }
 }
 
-impl fmt::Display for Seal {
+impl fmt::Display for ApprovalHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Seal {
+impl fmt::Debug for ApprovalHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Seal({self})")
     }

@@ -24,7 +24,7 @@ pub(crate) struct StateFile {
 /// A file of the guard could not be used. The caller continues as if it were empty.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum KeptError {
+pub enum StateFileError {
     /// The file could not be read or written.
     #[error("{path}: {source}")]
     File {
@@ -57,7 +57,7 @@ impl StateFile {
     }
 
     /// Reads the value; the default if there is no file.
-    pub(crate) fn load<T: DeserializeOwned + Default>(&self) -> Result<T, KeptError> {
+    pub(crate) fn load<T: DeserializeOwned + Default>(&self) -> Result<T, StateFileError> {
         let mut text = Vec::new();
         match File::open(&self.path) {
             Ok(file) => {
@@ -67,17 +67,19 @@ impl StateFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::default()),
             Err(error) => return Err(self.error(error)),
         }
-        serde_json::from_slice(&text)
-            .map_err(|problem| KeptError::Damaged { path: self.path.clone(), problem: problem.to_string() })
+        serde_json::from_slice(&text).map_err(|problem| StateFileError::Damaged {
+            path: self.path.clone(),
+            problem: problem.to_string(),
+        })
     }
 
     /// Makes a file private that others can read; rejects one that others can write.
     #[cfg(unix)]
-    fn check(&self, file: &File) -> Result<(), KeptError> {
+    fn check(&self, file: &File) -> Result<(), StateFileError> {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = file.metadata().map_err(|source| self.error(source))?.permissions().mode() & 0o777;
         if mode & 0o022 != 0 {
-            return Err(KeptError::Exposed { path: self.path.clone(), mode });
+            return Err(StateFileError::Exposed { path: self.path.clone(), mode });
         }
         if mode & 0o077 != 0 {
             // If this fails, the file belongs to another user who keeps it readable; nothing in it is secret.
@@ -87,12 +89,12 @@ impl StateFile {
     }
 
     #[cfg(not(unix))]
-    fn check(&self, _: &File) -> Result<(), KeptError> {
+    fn check(&self, _: &File) -> Result<(), StateFileError> {
         Ok(())
     }
 
     /// Changes the value. Waits while another process changes it.
-    pub(crate) fn update<T, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, KeptError>
+    pub(crate) fn update<T, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, StateFileError>
     where
         T: DeserializeOwned + Serialize + Default,
     {
@@ -121,8 +123,8 @@ impl StateFile {
         File::open(folder)?.sync_all()
     }
 
-    fn error(&self, source: io::Error) -> KeptError {
-        KeptError::File { path: self.path.clone(), source }
+    fn error(&self, source: io::Error) -> StateFileError {
+        StateFileError::File { path: self.path.clone(), source }
     }
 }
 

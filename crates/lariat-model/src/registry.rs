@@ -74,9 +74,11 @@ impl ProviderRegistry {
 fn credentials(api: ApiProtocol, transport: &Arc<dyn Transport>) -> Arc<dyn CredentialSource> {
     match api {
         #[cfg(feature = "aws")]
-        ApiProtocol::BedrockConverse => Arc::new(crate::http::aws::StandardChain::new(Arc::clone(transport))),
+        ApiProtocol::BedrockConverse => {
+            Arc::new(crate::http::aws::AwsCredentialChain::new(Arc::clone(transport)))
+        }
         #[cfg(feature = "google")]
-        ApiProtocol::GoogleVertex => Arc::new(crate::http::google::ApplicationDefault::default()),
+        ApiProtocol::GoogleVertex => Arc::new(crate::http::google::GoogleDefaultCredentials::default()),
         _ => Arc::new(ConfiguredKey),
     }
 }

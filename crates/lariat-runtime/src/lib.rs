@@ -38,4 +38,4 @@ pub use gate::Gate;
 pub use memory::MemoryStore;
 pub use observe::Observer;
 #[cfg(feature = "typed")]
-pub use typed::{FunctionTool, Typed, TypedError};
+pub use typed::{FunctionTool, TypedAnswer, TypedError};

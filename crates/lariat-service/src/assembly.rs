@@ -12,16 +12,16 @@ use lariat_core::id::SessionId;
 use lariat_core::model::{ModelConfig, ThinkingLevel};
 use lariat_core::permission::PermissionPolicy;
 use lariat_core::store::SessionStore;
-use lariat_guard::{ApprovalBook, Mode};
+use lariat_guard::{ApprovalStore, Mode};
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::{Network, Policy, Sandbox, is_writable, machine_memory};
 use lariat_host::undo::{Undo, UndoError, UndoLimits};
 use lariat_model::ProviderRegistry;
 use lariat_model::http::ClientConfig;
 use lariat_runtime::prompt::{self, LearningsSection};
-use lariat_runtime::typed::Form;
+use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
-use lariat_tools::{Commands, DeniedReads, Egress, Workbench, default_tools};
+use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools};
 use serde_json::Value;
 
 use crate::config::Config;
@@ -31,14 +31,14 @@ use crate::local::{
 };
 use crate::models::{Keys, Models, Purpose};
 use crate::place::Place;
-use crate::session::{Driving, Session};
+use crate::session::{Session, SessionOptions};
 use crate::traces::Traces;
-use crate::{Folders, ServiceError, StoredLearnings, private, temporary, walls};
+use crate::{ServiceError, StoredLearnings, UserDirectories, private, temporary, walls};
 
 /// Everything that a session is built from.
 pub(crate) struct SessionParts<'a> {
     pub(crate) place: &'a Place,
-    pub(crate) folders: &'a Folders,
+    pub(crate) folders: &'a UserDirectories,
     pub(crate) keys: &'a dyn Keys,
     pub(crate) environment: Environment,
     pub(crate) store: Arc<dyn SessionStore>,
@@ -49,7 +49,7 @@ pub(crate) struct SessionParts<'a> {
     pub(crate) supervisor: Supervisor,
     pub(crate) session_id: SessionId,
     pub(crate) purpose: Purpose,
-    pub(crate) driving: Driving,
+    pub(crate) driving: SessionOptions,
 }
 
 impl Session {
@@ -60,7 +60,7 @@ impl Session {
         let models =
             Models::new(config, parts.keys).with_catalogue(&place.catalogue).with_purpose(parts.purpose);
         let model = with_region(models.chosen()?).await;
-        let form = driving.schema.clone().map(Form::given).transpose();
+        let form = driving.schema.clone().map(AnswerSchema::given).transpose();
         let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?;
         let mut notices = notices(place);
         notices.extend(memory(&parts).map(|files| files.check()).unwrap_or_default());
@@ -137,8 +137,8 @@ async fn with_region(model: ModelConfig) -> ModelConfig {
 }
 
 /// Gives `fetch` the same proxy and certificates as everything else.
-fn egress(client: &ClientConfig) -> Egress {
-    let mut egress = Egress::default();
+fn egress(client: &ClientConfig) -> OutgoingHttp {
+    let mut egress = OutgoingHttp::default();
     egress.proxy = client.proxy.clone();
     egress.http_proxy = client.http_proxy.clone();
     egress.no_proxy = client.no_proxy.clone();
@@ -269,7 +269,7 @@ fn gate(
         .with_project_hooks(of_project)
         .with_client(parts.client.clone());
     let gate = parts.place.opened.gate(Arc::new(runner), environment);
-    let gate = gate.with_approvals(ApprovalBook::new(parts.folders.approvals()))?;
+    let gate = gate.with_approvals(ApprovalStore::new(parts.folders.approvals()))?;
     let gate = match commands {
         // The sandbox does not restrict what a command reaches over the network.
         Commands::Confined(sandbox) if sandbox.policy().network == Network::On => {

@@ -1,7 +1,7 @@
 //! Errors of the service.
 
 use lariat_core::store::StoreError;
-use lariat_guard::KeptError;
+use lariat_guard::StateFileError;
 use lariat_runtime::{AgentError, BuildError};
 
 use crate::local::OpenError;
@@ -23,7 +23,7 @@ pub enum ServiceError {
     Open(#[from] OpenError),
     /// The record of trust or approvals could not be read or written.
     #[error(transparent)]
-    Book(#[from] KeptError),
+    Book(#[from] StateFileError),
     /// No model is set, and no API key suggests one.
     #[error("no model configured")]
     NoModel,

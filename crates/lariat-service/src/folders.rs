@@ -1,12 +1,12 @@
 //! The user's directories and files on this machine.
 //!
-//! Reads no environment: the caller creates [`Folders`] from it.
+//! Reads no environment: the caller creates [`UserDirectories`] from it.
 
 use std::path::{Path, PathBuf};
 
 /// The user's directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folders {
+pub struct UserDirectories {
     /// The home directory.
     pub home: PathBuf,
     /// Settings: `$XDG_CONFIG_HOME/lariat`.
@@ -15,7 +15,7 @@ pub struct Folders {
     pub state: PathBuf,
 }
 
-impl Folders {
+impl UserDirectories {
     /// The user's settings file.
     pub fn settings(&self) -> PathBuf {
         self.config.join("config.toml")

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lariat_core::BoxFuture;
-use lariat_runtime::prompt::{LearnedIn, Learnings};
+use lariat_runtime::prompt::{Learnings, StoredLearning};
 use lariat_store::sqlite::SqliteStore;
 
 /// Maximum number of learnings to read, newest first.
@@ -14,12 +14,12 @@ const MAX_LEARNINGS: usize = 1_000;
 pub struct StoredLearnings(pub Arc<SqliteStore>);
 
 impl Learnings for StoredLearnings {
-    fn learnings(&self) -> BoxFuture<'_, Vec<LearnedIn>> {
+    fn learnings(&self) -> BoxFuture<'_, Vec<StoredLearning>> {
         Box::pin(async move {
             let known = self.0.learnings(None, MAX_LEARNINGS).await.unwrap_or_default();
             known
                 .into_iter()
-                .map(|known| LearnedIn { session_id: known.session_id, learning: known.learning })
+                .map(|known| StoredLearning { session_id: known.session_id, learning: known.learning })
                 .collect()
         })
     }

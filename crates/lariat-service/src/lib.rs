@@ -43,14 +43,14 @@ pub mod walls;
 #[cfg(feature = "service")]
 pub use error::ServiceError;
 #[cfg(feature = "service")]
-pub use folders::Folders;
+pub use folders::UserDirectories;
 #[cfg(feature = "sqlite")]
 pub use learnings::StoredLearnings;
 #[cfg(feature = "service")]
-pub use place::{Place, Visit};
+pub use place::{LoadOptions, Place};
 #[cfg(feature = "service")]
-pub use service::{LocalService, Which, WindowLook};
+pub use service::{ContextWindowReport, LocalService, SessionSelector};
 #[cfg(feature = "service")]
-pub use session::{Driving, Prompt, Session};
+pub use session::{Prompt, Session, SessionOptions};
 #[cfg(feature = "service")]
 pub use tools::is_tool;

@@ -10,7 +10,7 @@ use lariat_core::id::{EventId, MessageId, SessionId};
 use lariat_core::store::{Append, SessionStore as _, StoreError};
 use lariat_core::time::{Minter, Stamp};
 use lariat_runtime::system::{SystemClock, SystemEntropy};
-use lariat_store::interchange::Imported;
+use lariat_store::interchange::ImportedSession;
 
 use crate::{LocalService, ServiceError, temporary};
 
@@ -87,7 +87,7 @@ impl LocalService {
     ///
     /// # Errors
     /// If a session with this id exists, or the store fails.
-    pub async fn bring_in(&self, imported: &Imported) -> Result<(), ServiceError> {
+    pub async fn bring_in(&self, imported: &ImportedSession) -> Result<(), ServiceError> {
         let there = self.store().head(&imported.session_id).await?;
         if there > 0 {
             return Err(StoreError::Conflict { expected: 0, actual: there }.into());

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use lariat_core::model::{ApiKey, ModelConfig, ModelCost};
-use lariat_model::catalogue::{Catalogue, ModelInfo, Unreadable};
+use lariat_model::catalogue::{Catalogue, CatalogueError, ModelInfo};
 use serde_json::{Map, Value};
 
 use crate::ServiceError;
@@ -174,22 +174,22 @@ pub(crate) enum Purpose {
 pub struct Models<'a> {
     config: &'a Config,
     keys: &'a dyn Keys,
-    catalogue: Option<&'a KnownModels>,
+    catalogue: Option<&'a ModelCatalogue>,
     purpose: Purpose,
 }
 
-/// The model catalogue: the built-in one, with corrections from the user's file ([`Folders::models`]).
+/// The model catalogue: the built-in one, with corrections from the user's file ([`UserDirectories::models`]).
 ///
-/// [`Folders::models`]: crate::Folders::models
+/// [`UserDirectories::models`]: crate::Folders::models
 #[derive(Clone, Debug, Default)]
-pub struct KnownModels(Option<Arc<Catalogue>>);
+pub struct ModelCatalogue(Option<Arc<Catalogue>>);
 
-impl KnownModels {
+impl ModelCatalogue {
     /// The built-in catalogue with corrections: JSON in the format of models.dev.
     ///
     /// # Errors
     /// If the corrections are not a JSON object.
-    pub fn corrected(json: &str) -> Result<Self, Unreadable> {
+    pub fn corrected(json: &str) -> Result<Self, CatalogueError> {
         let corrected = Catalogue::embedded().clone().with_override(json)?;
         Ok(Self(Some(Arc::new(corrected))))
     }
@@ -209,12 +209,12 @@ impl<'a> Models<'a> {
 
     /// Uses a corrected catalogue.
     #[must_use]
-    pub fn with_catalogue(self, catalogue: &'a KnownModels) -> Self {
+    pub fn with_catalogue(self, catalogue: &'a ModelCatalogue) -> Self {
         Self { catalogue: Some(catalogue), ..self }
     }
 
     fn catalogue(&self) -> &'a Catalogue {
-        self.catalogue.map_or_else(|| Catalogue::embedded(), KnownModels::catalogue)
+        self.catalogue.map_or_else(|| Catalogue::embedded(), ModelCatalogue::catalogue)
     }
 
     /// Sets why models are resolved.

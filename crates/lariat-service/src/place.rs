@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lariat_guard::trust::TrustBook;
+use lariat_guard::trust::TrustStore;
 use lariat_guard::{BrokenRestriction, Document, Effect, Format, Layer, Level, Origin, SettingsError};
 use lariat_host::files::{Access, Workspace};
 use lariat_host::git::Git;
@@ -17,13 +17,13 @@ use crate::config::{Config, Said};
 use crate::local::{
     Configured, ConfiguredKind, GitNotes, OpenError, Opened, Opening, read_own, skill_folders,
 };
-use crate::models::KnownModels;
-use crate::{Folders, ServiceError, tools, walls};
+use crate::models::ModelCatalogue;
+use crate::{ServiceError, UserDirectories, tools, walls};
 
 /// The directory to load, with settings for this run.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Visit {
+pub struct LoadOptions {
     /// The directory.
     pub directory: PathBuf,
     /// Settings from flags, by key.
@@ -44,7 +44,7 @@ pub struct Visit {
     pub distrusting: bool,
 }
 
-impl Visit {
+impl LoadOptions {
     /// Loads a directory without further settings.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into(), ..Self::default() }
@@ -62,7 +62,7 @@ pub struct Place {
     /// The merged settings.
     pub config: Config,
     /// The model catalogue, with the user's corrections.
-    pub catalogue: KnownModels,
+    pub catalogue: ModelCatalogue,
     /// The tools to offer; all if `None`.
     pub(crate) tools: Option<BTreeSet<String>>,
 }
@@ -76,13 +76,13 @@ impl Place {
     ///
     /// # Errors
     /// If it cannot be opened, settings are invalid, or a restriction cannot be enforced.
-    pub fn visit(visit: &Visit, folders: &Folders) -> Result<Self, ServiceError> {
+    pub fn visit(visit: &LoadOptions, folders: &UserDirectories) -> Result<Self, ServiceError> {
         let unusable = |error: &dyn std::fmt::Display| ServiceError::Directory {
             path: visit.directory.display().to_string(),
             reason: error.to_string(),
         };
         let workspace = Workspace::open(&visit.directory).map_err(|error| unusable(&error))?;
-        let mut opening = Opening::new(&workspace, &folders.home, TrustBook::new(folders.trust()));
+        let mut opening = Opening::new(&workspace, &folders.home, TrustStore::new(folders.trust()));
         for (path, format) in MANAGED {
             opening = opening.with_file(Level::Managed, format, path);
         }
@@ -120,7 +120,7 @@ impl Place {
 
     /// Starts a git status query if the directory is in a repository. Git works in the background, so call this early. Needs
     /// a Tokio runtime.
-    pub fn ask_git(&self, folders: &Folders, environment: &Environment) -> Option<Arc<GitNotes>> {
+    pub fn ask_git(&self, folders: &UserDirectories, environment: &Environment) -> Option<Arc<GitNotes>> {
         let scratch = folders.scratch();
         let _ = walls::make(&scratch);
         let environment = self.environment(environment);
@@ -161,20 +161,20 @@ impl Place {
 }
 
 /// The catalogue with the corrections from the user's file.
-fn known_models(folders: &Folders) -> Result<KnownModels, ServiceError> {
+fn known_models(folders: &UserDirectories) -> Result<ModelCatalogue, ServiceError> {
     let path = folders.models();
     let unusable = |reason: String| ServiceError::Folder { path: path.display().to_string(), reason };
     match read_own(&path).map_err(unusable)? {
-        None => Ok(KnownModels::default()),
+        None => Ok(ModelCatalogue::default()),
         Some(bytes) => {
             let text = String::from_utf8(bytes).map_err(|error| unusable(error.to_string()))?;
-            KnownModels::corrected(&text).map_err(|error| unusable(error.to_string()))
+            ModelCatalogue::corrected(&text).map_err(|error| unusable(error.to_string()))
         }
     }
 }
 
 /// The permission rules from flags.
-fn flag_rules(visit: &Visit) -> Vec<Layer> {
+fn flag_rules(visit: &LoadOptions) -> Vec<Layer> {
     let layer = |effect, flag: &str, rules: &[String]| {
         let layer = Layer::new(Origin::named(Level::Flags, flag));
         (!rules.is_empty()).then(|| rules.iter().fold(layer, |layer, rule| layer.with_rule(effect, rule)))
@@ -205,7 +205,7 @@ fn with_line(broken: BrokenRestriction) -> BrokenRestriction {
 }
 
 /// The settings of all layers. Claude Code's files contain many other keys, which are ignored.
-fn layers(visit: &Visit, opened: &Opened) -> Vec<Said> {
+fn layers(visit: &LoadOptions, opened: &Opened) -> Vec<Said> {
     let mut layers = vec![
         Said { origin: Origin::flags(), values: visit.flags.clone() },
         Said { origin: Origin::environment(), values: visit.environment.clone() },

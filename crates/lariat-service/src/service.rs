@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lariat_core::archive::{ListQuery, SessionArchive, SessionSummary};
 use lariat_core::id::SessionId;
 use lariat_core::store::SessionStore;
-use lariat_host::process::{Environment, Keeper, Supervisor};
+use lariat_host::process::{Environment, LaunchHelper, Supervisor};
 use lariat_model::ProviderRegistry;
 use lariat_model::http::{ClientConfig, HttpClient};
 use lariat_runtime::fresh_session;
@@ -17,13 +17,13 @@ use crate::assembly::SessionParts;
 use crate::models::{Keys, Purpose};
 use crate::place::Place;
 use crate::private::{self, PriorAccess};
-use crate::session::{Driving, Session};
-use crate::{Folders, ServiceError, StoredLearnings};
+use crate::session::{Session, SessionOptions};
+use crate::{ServiceError, StoredLearnings, UserDirectories};
 
 /// Which session to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Which {
+pub enum SessionSelector {
     /// A new session.
     #[default]
     New,
@@ -38,7 +38,7 @@ pub enum Which {
 /// The context window of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct WindowLook {
+pub struct ContextWindowReport {
     /// Its contents.
     pub report: ContextReport,
     /// The model; `None` if no model is configured, so that the size is the default.
@@ -48,13 +48,13 @@ pub struct WindowLook {
 /// The sessions of this machine.
 #[derive(Clone)]
 pub struct LocalService {
-    folders: Folders,
+    folders: UserDirectories,
     environment: Environment,
     keys: Arc<dyn Keys>,
     store: Arc<SqliteStore>,
     registry: ProviderRegistry,
     client: ClientConfig,
-    keeper: Option<Keeper>,
+    keeper: Option<LaunchHelper>,
     /// Notes for the user about the store.
     notices: Vec<String>,
 }
@@ -68,7 +68,7 @@ impl LocalService {
     /// # Errors
     /// If it cannot be opened.
     pub async fn open(
-        folders: Folders,
+        folders: UserDirectories,
         path: Option<std::path::PathBuf>,
         environment: Environment,
         keys: Arc<dyn Keys>,
@@ -100,7 +100,7 @@ impl LocalService {
     /// # Errors
     /// If the store cannot be created.
     pub async fn ephemeral(
-        folders: Folders,
+        folders: UserDirectories,
         environment: Environment,
         keys: Arc<dyn Keys>,
     ) -> Result<Self, ServiceError> {
@@ -108,7 +108,12 @@ impl LocalService {
         Ok(Self::on(folders, Arc::new(store), environment, keys))
     }
 
-    fn on(folders: Folders, store: Arc<SqliteStore>, environment: Environment, keys: Arc<dyn Keys>) -> Self {
+    fn on(
+        folders: UserDirectories,
+        store: Arc<SqliteStore>,
+        environment: Environment,
+        keys: Arc<dyn Keys>,
+    ) -> Self {
         let (registry, client) = (ProviderRegistry::default(), ClientConfig::default());
         let notices = Vec::new();
         Self { folders, environment, keys, store, registry, client, keeper: None, notices }
@@ -124,7 +129,7 @@ impl LocalService {
 
     /// Starts commands through a keeper process, which is cheaper for a program with much memory.
     #[must_use]
-    pub fn with_keeper(mut self, keeper: Keeper) -> Self {
+    pub fn with_keeper(mut self, keeper: LaunchHelper) -> Self {
         self.keeper = Some(keeper);
         self
     }
@@ -140,7 +145,7 @@ impl LocalService {
     }
 
     /// The user's directories.
-    pub fn folders(&self) -> &Folders {
+    pub fn folders(&self) -> &UserDirectories {
         &self.folders
     }
 
@@ -190,8 +195,8 @@ impl LocalService {
     pub async fn drive(
         &self,
         place: &Place,
-        which: &Which,
-        driving: Driving,
+        which: &SessionSelector,
+        driving: SessionOptions,
     ) -> Result<Session, ServiceError> {
         self.assemble(place, which, Purpose::Calling, driving).await
     }
@@ -200,24 +205,28 @@ impl LocalService {
     ///
     /// # Errors
     /// If the session is unknown, or the settings name an unknown model.
-    pub async fn window(&self, place: &Place, which: &Which) -> Result<WindowLook, ServiceError> {
-        let session = self.assemble(place, which, Purpose::Inspecting, Driving::default()).await?;
+    pub async fn window(
+        &self,
+        place: &Place,
+        which: &SessionSelector,
+    ) -> Result<ContextWindowReport, ServiceError> {
+        let session = self.assemble(place, which, Purpose::Inspecting, SessionOptions::default()).await?;
         let model = Some(session.model().id.clone()).filter(|id| !id.is_empty());
-        Ok(WindowLook { report: session.context().await?, model })
+        Ok(ContextWindowReport { report: session.context().await?, model })
     }
 
     async fn assemble(
         &self,
         place: &Place,
-        which: &Which,
+        which: &SessionSelector,
         purpose: Purpose,
-        driving: Driving,
+        driving: SessionOptions,
     ) -> Result<Session, ServiceError> {
         let session_id = match which {
-            Which::New => fresh_session(),
-            Which::Resume(id) => self.find(id).await?.session_id,
-            Which::Continue => self.newest(place.path()).await?.session_id,
-            Which::Fork(id) => {
+            SessionSelector::New => fresh_session(),
+            SessionSelector::Resume(id) => self.find(id).await?.session_id,
+            SessionSelector::Continue => self.newest(place.path()).await?.session_id,
+            SessionSelector::Fork(id) => {
                 let (from, to) = (self.find(id).await?, fresh_session());
                 self.store.fork(&from.session_id, from.events, &to).await?;
                 to

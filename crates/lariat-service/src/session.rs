@@ -10,9 +10,9 @@ use lariat_core::model::ModelConfig;
 use lariat_core::permission::PermissionDecision;
 use lariat_guard::Mode;
 use lariat_runtime::prompt::ContextReport;
-use lariat_runtime::typed::Form;
+use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, AgentOutput, Gate, Plan, PlanDecision, RunStream};
-use lariat_tools::Asker;
+use lariat_tools::UserPrompter;
 use serde_json::Value;
 
 use crate::ServiceError;
@@ -22,9 +22,9 @@ use crate::traces::Traces;
 /// Options of a session, besides the settings.
 #[derive(Clone, Default)]
 #[non_exhaustive]
-pub struct Driving {
+pub struct SessionOptions {
     /// Answers the model's questions; without it, the model has no tool to ask.
-    pub asker: Option<Arc<dyn Asker>>,
+    pub asker: Option<Arc<dyn UserPrompter>>,
     /// The JSON schema that answers must match.
     pub schema: Option<Value>,
     /// Text that precedes Lariat's system prompt.
@@ -38,7 +38,7 @@ pub struct Session {
     pub(crate) agent: Agent,
     pub(crate) gate: Arc<Gate>,
     pub(crate) model: ModelConfig,
-    pub(crate) form: Option<Form>,
+    pub(crate) form: Option<AnswerSchema>,
     pub(crate) tools: Vec<String>,
     pub(crate) traces: Traces,
     pub(crate) is_confined: bool,

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::folders::Folders;
+use crate::folders::UserDirectories;
 use crate::private;
 
 /// A directory that no process opened for this long is removed.
@@ -15,7 +15,7 @@ const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Creates the directory of a session, and removes directories that were not used for a month.
 #[expect(clippy::disallowed_methods, reason = "the age of Lariat's own directories")]
-pub(crate) fn directory(folders: &Folders, session: &str) -> io::Result<PathBuf> {
+pub(crate) fn directory(folders: &UserDirectories, session: &str) -> io::Result<PathBuf> {
     let own = folders.temporary(session);
     private::directory(&own)?;
     let now = SystemTime::now();
@@ -28,7 +28,7 @@ pub(crate) fn directory(folders: &Folders, session: &str) -> io::Result<PathBuf>
 
 /// Removes the directory of a session, if there is one.
 #[expect(clippy::disallowed_methods, reason = "Lariat's own directory")]
-pub(crate) fn remove(folders: &Folders, session: &str) -> io::Result<()> {
+pub(crate) fn remove(folders: &UserDirectories, session: &str) -> io::Result<()> {
     match std::fs::remove_dir_all(folders.temporary(session)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,

@@ -2,10 +2,10 @@
 
 use super::*;
 
-fn folders(name: &str) -> Folders {
+fn folders(name: &str) -> UserDirectories {
     let base = std::env::temp_dir().join(format!("lariat-temporary-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&base);
-    Folders { home: base.clone(), config: base.join("config"), state: base.join("state") }
+    UserDirectories { home: base.clone(), config: base.join("config"), state: base.join("state") }
 }
 
 #[test]

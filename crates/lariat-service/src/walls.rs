@@ -7,10 +7,10 @@
 use std::path::{Path, PathBuf};
 
 use lariat_host::process::Environment;
-use lariat_host::sandbox::{Backend, Found, probe};
+use lariat_host::sandbox::{Backend, ProbeResult, probe};
 use serde_json::{Value, json};
 
-use crate::Folders;
+use crate::UserDirectories;
 
 /// The kernel's id of the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -19,7 +19,10 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const PREFERENCE_VERSION: u64 = 2;
 
 /// The sandbox that works here, from the cache or by probing; the reasons if none does.
-pub async fn backend(folders: &Folders, environment: &Environment) -> Result<Backend, Vec<(String, String)>> {
+pub async fn backend(
+    folders: &UserDirectories,
+    environment: &Environment,
+) -> Result<Backend, Vec<(String, String)>> {
     let file = folders.sandbox();
     if let Some(known) = cached_backend(&file) {
         return Ok(known);
@@ -33,7 +36,7 @@ pub async fn backend(folders: &Folders, environment: &Environment) -> Result<Bac
 }
 
 /// Probes every sandbox and caches the one that works.
-pub async fn look(folders: &Folders, environment: &Environment) -> Found {
+pub async fn look(folders: &UserDirectories, environment: &Environment) -> ProbeResult {
     let scratch = folders.scratch();
     let _ = make(&scratch);
     let found = probe(&scratch, environment).await;

@@ -30,7 +30,7 @@ use lariat_core::store::{Append, BlobHash, Epoch, StoreError};
 
 use self::frame::{FrameReader, FrameWriter, Item};
 use crate::content;
-use crate::record::{Chain, Sealed, event_of};
+use crate::record::{Chain, SealedRecord, event_of};
 
 /// Number of events that are read or appended at once.
 const BATCH: usize = 64;
@@ -101,7 +101,7 @@ pub async fn export(
                     write_mentioned(store, &mut file, &hash).await?;
                 }
             }
-            let record = Sealed::new(seq, chain, packed.body);
+            let record = SealedRecord::new(seq, chain, packed.body);
             chain = record.chain;
             file.record(&record)?;
             seq += 1;
@@ -222,7 +222,7 @@ fn without_learning(event: Event) -> EventRecord {
 /// Returns the event of a record, with moved text restored.
 async fn unpack_event(
     store: &dyn SessionArchive,
-    record: &Sealed,
+    record: &SealedRecord,
     near: &HashMap<BlobHash, Vec<u8>>,
 ) -> Result<Event, StoreError> {
     let mut blobs = HashMap::new();

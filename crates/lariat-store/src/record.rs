@@ -68,7 +68,7 @@ impl fmt::Debug for Chain {
 
 /// An event in its stored form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sealed {
+pub struct SealedRecord {
     /// Position in the journal.
     pub seq: u64,
     /// The chain hash up to and including this record.
@@ -79,7 +79,7 @@ pub struct Sealed {
     pub body: Vec<u8>,
 }
 
-impl Sealed {
+impl SealedRecord {
     /// Seals a body that follows the chain `previous`.
     pub fn new(seq: u64, previous: Chain, body: Vec<u8>) -> Self {
         let chain = previous.then(&body);
@@ -123,10 +123,10 @@ pub fn event_of(seq: u64, body: &[u8]) -> Result<EventRecord, StoreError> {
 mod tests {
     use super::*;
 
-    fn sealed(bodies: &[&str]) -> Vec<Sealed> {
+    fn sealed(bodies: &[&str]) -> Vec<SealedRecord> {
         let mut chain = Chain::start(&SessionId::from("s"));
         let seal = |(seq, body): (usize, &&str)| {
-            let record = Sealed::new(seq as u64, chain, body.as_bytes().to_vec());
+            let record = SealedRecord::new(seq as u64, chain, body.as_bytes().to_vec());
             chain = record.chain;
             record
         };
@@ -152,7 +152,7 @@ mod tests {
             broken.body[bit / 8] ^= 1 << (bit % 8);
             assert!(!broken.is_whole());
         }
-        assert!(!Sealed { seq: 1, ..record.clone() }.is_whole());
+        assert!(!SealedRecord { seq: 1, ..record.clone() }.is_whole());
     }
 
     #[test]
@@ -160,10 +160,10 @@ mod tests {
         let records = sealed(&["a", "b", "c"]);
         assert!(!records[2].follows(records[0].chain), "removed");
         assert!(!records[1].follows(records[2].chain), "moved");
-        let forged = Sealed::new(1, records[0].chain, b"B".to_vec());
+        let forged = SealedRecord::new(1, records[0].chain, b"B".to_vec());
         assert!(forged.is_whole() && forged.follows(records[0].chain));
         assert!(!records[2].follows(forged.chain), "changed, with a new checksum");
-        let foreign = Sealed::new(0, Chain::start(&SessionId::from("other")), b"a".to_vec());
+        let foreign = SealedRecord::new(0, Chain::start(&SessionId::from("other")), b"a".to_vec());
         assert!(!foreign.follows(Chain::start(&SessionId::from("s"))), "from another journal");
     }
 

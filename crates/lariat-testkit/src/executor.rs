@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::clock::VirtualClock;
-use crate::random::Seeded;
+use crate::random::SeededRandom;
 
 /// Maximum number of steps of [`block_on`]: far more than any test needs, seconds of real time at most.
 pub const BLOCK_ON_STEPS: u64 = 10_000_000;
@@ -61,7 +61,7 @@ pub enum Halt {
 /// ```
 pub struct Executor<'a> {
     clock: VirtualClock,
-    order: Seeded,
+    order: SeededRandom,
     tasks: Vec<Option<Task<'a>>>,
     alive: usize,
     ready: Arc<Ready>,
@@ -107,7 +107,7 @@ impl Wake for Flag {
 
 impl<'a> Executor<'a> {
     /// Creates an executor without tasks.
-    pub fn new(clock: VirtualClock, order: Seeded) -> Self {
+    pub fn new(clock: VirtualClock, order: SeededRandom) -> Self {
         Self { clock, order, tasks: Vec::new(), alive: 0, ready: Arc::default(), steps: 0 }
     }
 
@@ -239,7 +239,7 @@ impl std::fmt::Debug for Executor<'_> {
 /// Fails if it stalls, or does not end within [`BLOCK_ON_STEPS`].
 pub fn block_on<T>(clock: &VirtualClock, future: impl Future<Output = T>) -> Result<T, Halt> {
     let mut output = None;
-    let mut executor = Executor::new(clock.clone(), Seeded::new(0));
+    let mut executor = Executor::new(clock.clone(), SeededRandom::new(0));
     executor.spawn(async { output = Some(future.await) });
     executor.run(BLOCK_ON_STEPS)?;
     drop(executor);

@@ -24,7 +24,7 @@ async fn yield_once() {
 
 fn order_of(seed: u64) -> Vec<(usize, usize)> {
     let order = RefCell::new(Vec::new());
-    let mut executor = Executor::new(VirtualClock::new(), Seeded::new(seed));
+    let mut executor = Executor::new(VirtualClock::new(), SeededRandom::new(seed));
     for task in 0..4 {
         let order = &order;
         executor.spawn(async move {
@@ -49,7 +49,7 @@ fn equal_seeds_give_equal_orders_and_other_seeds_differ() {
 #[test]
 fn when_nothing_is_woken_time_jumps_to_the_next_deadline() {
     let clock = VirtualClock::new();
-    let mut executor = Executor::new(clock.clone(), Seeded::new(1));
+    let mut executor = Executor::new(clock.clone(), SeededRandom::new(1));
     let log = Rc::new(RefCell::new(Vec::new()));
     for hours in [3, 1, 2] {
         let (clock, log) = (clock.clone(), Rc::clone(&log));
@@ -65,7 +65,7 @@ fn when_nothing_is_woken_time_jumps_to_the_next_deadline() {
 
 #[test]
 fn a_deadlock_is_reported_and_does_not_hang() {
-    let mut executor = Executor::new(VirtualClock::new(), Seeded::new(1));
+    let mut executor = Executor::new(VirtualClock::new(), SeededRandom::new(1));
     let stuck = executor.spawn(std::future::pending());
     executor.spawn(async {});
     assert_eq!(executor.run(100), Err(Halt::Stalled));
@@ -76,7 +76,7 @@ fn a_deadlock_is_reported_and_does_not_hang() {
 
 #[test]
 fn a_task_that_keeps_waking_itself_runs_out_of_steps() {
-    let mut executor = Executor::new(VirtualClock::new(), Seeded::new(1));
+    let mut executor = Executor::new(VirtualClock::new(), SeededRandom::new(1));
     executor.spawn(async {
         loop {
             yield_once().await;
@@ -89,7 +89,7 @@ fn a_task_that_keeps_waking_itself_runs_out_of_steps() {
 #[test]
 fn moving_the_clock_costs_a_step() {
     let clock = VirtualClock::new();
-    let mut executor = Executor::new(clock.clone(), Seeded::new(1));
+    let mut executor = Executor::new(clock.clone(), SeededRandom::new(1));
     executor.spawn(async move { clock.sleep_until(EPOCH.after(Duration::from_millis(1))).await });
     assert_eq!(executor.run(2), Err(Halt::OutOfSteps), "a poll and a movement");
     assert_eq!(executor.run(1), Ok(()));
@@ -105,7 +105,7 @@ fn a_killed_task_is_dropped_at_once_and_its_wakers_are_harmless() {
     }
     let dropped = Cell::new(0);
     let kept = RefCell::new(None);
-    let mut executor = Executor::new(VirtualClock::new(), Seeded::new(1));
+    let mut executor = Executor::new(VirtualClock::new(), SeededRandom::new(1));
     let task = executor.spawn(async {
         let _witness = Witness(&dropped);
         std::future::poll_fn::<(), _>(|context| {
@@ -127,7 +127,7 @@ fn a_killed_task_is_dropped_at_once_and_its_wakers_are_harmless() {
 fn a_task_woken_many_times_is_polled_once() {
     let polls = Cell::new(0);
     let kept = RefCell::new(None);
-    let mut executor = Executor::new(VirtualClock::new(), Seeded::new(1));
+    let mut executor = Executor::new(VirtualClock::new(), SeededRandom::new(1));
     executor.spawn(std::future::poll_fn(|context| {
         polls.set(polls.get() + 1);
         *kept.borrow_mut() = Some(context.waker().clone());
@@ -142,7 +142,7 @@ fn a_task_woken_many_times_is_polled_once() {
 #[test]
 fn one_task_can_be_run_while_the_others_wait() {
     let clock = VirtualClock::new();
-    let mut executor = Executor::new(clock.clone(), Seeded::new(1));
+    let mut executor = Executor::new(clock.clone(), SeededRandom::new(1));
     let daemon = executor.spawn(std::future::pending());
     let worker = executor.spawn(async move { clock.sleep_until(EPOCH.after(Duration::from_secs(1))).await });
     assert_eq!(executor.run_task(worker, 100), Ok(()));

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_core::BoxFuture;
 use lariat_core::clock::Clock;
-use lariat_core::hooks::{HookAnswer, Moment, MomentKind, SessionHooks};
+use lariat_core::hooks::{HookAnswer, LifecycleEvent, LifecycleEventKind, SessionHooks};
 use lariat_core::id::SessionId;
 
 use crate::policy::Answer;
 
-type HooksFn = Box<dyn FnMut(&Moment) -> Answer<HookAnswer> + Send>;
+type HooksFn = Box<dyn FnMut(&LifecycleEvent) -> Answer<HookAnswer> + Send>;
 
 /// Hooks driven by a function. They subscribe to every moment.
 ///
@@ -26,30 +26,30 @@ type HooksFn = Box<dyn FnMut(&Moment) -> Answer<HookAnswer> + Send>;
 /// ```
 pub struct ScriptedHooks {
     clock: Arc<dyn Clock>,
-    state: Mutex<(HooksFn, Vec<Moment>)>,
+    state: Mutex<(HooksFn, Vec<LifecycleEvent>)>,
 }
 
 impl ScriptedHooks {
     /// Creates hooks that call a function for each moment.
     pub fn new(
         clock: Arc<dyn Clock>,
-        script: impl FnMut(&Moment) -> Answer<HookAnswer> + Send + 'static,
+        script: impl FnMut(&LifecycleEvent) -> Answer<HookAnswer> + Send + 'static,
     ) -> Self {
         Self { clock, state: Mutex::new((Box::new(script), Vec::new())) }
     }
 
     /// The moments received so far, in order.
-    pub fn told(&self) -> Vec<Moment> {
+    pub fn told(&self) -> Vec<LifecycleEvent> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 }
 
 impl SessionHooks for ScriptedHooks {
-    fn wants(&self, _kind: MomentKind) -> bool {
+    fn wants(&self, _kind: LifecycleEventKind) -> bool {
         true
     }
 
-    fn told<'a>(&'a self, _session_id: &'a SessionId, moment: Moment) -> BoxFuture<'a, HookAnswer> {
+    fn told<'a>(&'a self, _session_id: &'a SessionId, moment: LifecycleEvent) -> BoxFuture<'a, HookAnswer> {
         Box::pin(async move {
             let answer = {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -21,14 +21,14 @@ use lariat_core::event::{Event, EventRecord};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, Snapshot, StoreError};
 
-pub use fault::{AppendInfo, AppendPlan, Fault, FaultRates, Operation, Trouble, TroublePlan};
+pub use fault::{AppendInfo, AppendPlan, Fault, FaultRates, Operation, OperationFault, TroublePlan};
 
-use crate::random::Seeded;
+use crate::random::SeededRandom;
 
 /// A violation of the contract by a writer, independent of what the store does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Misuse {
+pub enum ContractViolation {
     /// An event whose `seq` differs from the position it was sent to.
     Misplaced {
         /// The position.
@@ -76,7 +76,7 @@ struct State {
     trouble: Option<TroublePlan>,
     appends: u64,
     injected: Vec<(u64, Fault)>,
-    misuses: Vec<Misuse>,
+    misuses: Vec<ContractViolation>,
     crashed: bool,
     /// Increases with every crash: operations started in an earlier life never complete.
     life: u64,
@@ -117,12 +117,12 @@ impl FaultyStore {
     }
 
     /// Generates faults from a seed.
-    pub fn with_rates(self, mut random: Seeded, rates: FaultRates) -> Self {
+    pub fn with_rates(self, mut random: SeededRandom, rates: FaultRates) -> Self {
         self.with_plan(move |append| rates.draw(&mut random, append.events.len()))
     }
 
     /// Calls a function for every operation that is not an append.
-    pub fn with_trouble(self, plan: impl FnMut(Operation) -> Trouble + Send + 'static) -> Self {
+    pub fn with_trouble(self, plan: impl FnMut(Operation) -> OperationFault + Send + 'static) -> Self {
         self.lock().trouble = Some(Box::new(plan));
         self
     }
@@ -197,7 +197,7 @@ impl FaultyStore {
     }
 
     /// Contract violations by writers.
-    pub fn misuses(&self) -> Vec<Misuse> {
+    pub fn misuses(&self) -> Vec<ContractViolation> {
         self.lock().misuses.clone()
     }
 
@@ -229,10 +229,10 @@ impl FaultyStore {
         let life = self.enter().await;
         let trouble = self.lock().trouble.as_mut().map(|plan| plan(operation)).unwrap_or_default();
         match trouble {
-            Trouble::None => {}
-            Trouble::Unavailable => return Err(unavailable()),
-            Trouble::Delayed(duration) => self.wait(duration, life).await,
-            Trouble::Crash => {
+            OperationFault::None => {}
+            OperationFault::Unavailable => return Err(unavailable()),
+            OperationFault::Delayed(duration) => self.wait(duration, life).await,
+            OperationFault::Crash => {
                 self.crash();
                 std::future::pending::<()>().await;
             }
@@ -342,11 +342,11 @@ impl State {
         }
         for (event, position) in append.events.iter().zip(actual..) {
             if event.seq != position {
-                self.misuses.push(Misuse::Misplaced { position, seq: event.seq });
+                self.misuses.push(ContractViolation::Misplaced { position, seq: event.seq });
                 return Err(StoreError::Conflict { expected: event.seq, actual: position });
             }
             if !event.is_durable() {
-                self.misuses.push(Misuse::Live { position });
+                self.misuses.push(ContractViolation::Live { position });
                 return Err(StoreError::Damaged(format!("event {position} is live only")));
             }
         }

@@ -29,5 +29,5 @@ pub use hooks::ScriptedHooks;
 pub use journal::{Fault, FaultRates, FaultyStore};
 pub use model::{Reply, ScriptedModel, StrictChecker};
 pub use policy::{Answer, ScriptedApprover, ScriptedPolicy};
-pub use random::{Seeded, SeededEntropy};
+pub use random::{SeededEntropy, SeededRandom};
 pub use tools::{Act, Ledger, LedgerTool};

@@ -1,6 +1,6 @@
 //! Reproducible randomness: everything random in a simulation derives from one seed.
 //!
-//! [`Seeded`] is the generator; [`SeededEntropy`] implements the core's entropy trait with it. Neither reads
+//! [`SeededRandom`] is the generator; [`SeededEntropy`] implements the core's entropy trait with it. Neither reads
 //! system entropy. Invariant: the same seed and the same calls give the same bits, on every machine.
 
 use std::sync::Arc;
@@ -29,12 +29,12 @@ const fn mix(state: u64) -> u64 {
 /// assert_eq!(dice.below(6), same.below(6));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Seeded {
+pub struct SeededRandom {
     seed: u64,
     state: u64,
 }
 
-impl Seeded {
+impl SeededRandom {
     /// Creates a generator; the same seed gives the same sequence.
     pub const fn new(seed: u64) -> Self {
         // Mixed once, so that seeds 1, 2, 3 do not produce the same sequence shifted by a few steps.
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn equal_seeds_give_equal_sequences_and_neighbouring_seeds_differ() {
         let draw = |seed| {
-            let mut random = Seeded::new(seed);
+            let mut random = SeededRandom::new(seed);
             (0..100).map(|_| random.bits()).collect::<Vec<_>>()
         };
         assert_eq!(draw(1), draw(1));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn below_stays_below_and_reaches_everything() {
-        let mut random = Seeded::new(3);
+        let mut random = SeededRandom::new(3);
         let mut seen = [0u32; 7];
         for _ in 0..7_000 {
             seen[random.index(7)] += 1;
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn chance_follows_its_percentage() {
-        let mut random = Seeded::new(4);
+        let mut random = SeededRandom::new(4);
         let hits = (0..10_000).filter(|_| random.chance(25)).count();
         assert!((2_300..2_700).contains(&hits), "{hits}");
         assert!(!(0..1_000).any(|_| random.chance(0)));
@@ -145,12 +145,12 @@ mod tests {
 
     #[test]
     fn a_fork_depends_on_seed_and_label_and_not_on_earlier_draws() {
-        let mut random = Seeded::new(5);
+        let mut random = SeededRandom::new(5);
         let before = random.fork("model").bits();
         random.bits();
         assert_eq!(random.fork("model").bits(), before);
         assert_ne!(random.fork("store").bits(), before);
-        assert_ne!(Seeded::new(6).fork("model").bits(), before);
+        assert_ne!(SeededRandom::new(6).fork("model").bits(), before);
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
         let source = SeededEntropy::new(9);
         let clone = source.clone();
         let drawn = [source.bits(), clone.bits(), source.bits()];
-        let mut random = Seeded::new(9);
+        let mut random = SeededRandom::new(9);
         assert_eq!(drawn, [random.bits(), random.bits(), random.bits()]);
     }
 }

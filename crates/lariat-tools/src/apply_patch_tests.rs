@@ -73,14 +73,14 @@ fn removed_line_that_looks_like_a_file_header_is_a_line() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the test creates its own files")]
 fn does_not_move_a_file_that_changed_after_the_check() {
-    use lariat_host::files::{Known, Workspace};
+    use lariat_host::files::{FileVersion, Workspace};
 
     let folder = std::env::temp_dir().join(format!("lariat-move-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("a"), "one\n").unwrap();
     let bench = Workbench::new(Workspace::open(&folder).unwrap());
     let content = bench.workspace().read("a", 100).unwrap();
-    let known = Known::of(content.stamp, &content.bytes);
+    let known = FileVersion::of(content.stamp, &content.bytes);
     std::fs::write(folder.join("a"), "two and more\n").unwrap();
     let step = Step::Rename { from: "a".into(), to: "new/b".into(), known };
     let error = commit::commit(&bench, vec![step]).unwrap_err().to_string();

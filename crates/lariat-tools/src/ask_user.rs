@@ -1,6 +1,6 @@
 //! `ask_user`: asks the user a question.
 //!
-//! A front end implements [`Asker`]. Without one, the tool tells the model that no user is available.
+//! A front end implements [`UserPrompter`]. Without one, the tool tells the model that no user is available.
 
 use std::fmt;
 
@@ -25,13 +25,13 @@ pub struct Question {
 }
 
 /// Asks the user questions.
-pub trait Asker: Send + Sync {
+pub trait UserPrompter: Send + Sync {
     /// Asks and waits for the answer; `None` if the user declines to answer. Dropping the future withdraws the
     /// question.
     fn ask(&self, question: Question) -> BoxFuture<'_, Option<String>>;
 }
 
-impl fmt::Debug for dyn Asker {
+impl fmt::Debug for dyn UserPrompter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Asker")
     }

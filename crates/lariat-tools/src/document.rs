@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use lariat_core::tool::{ToolError, ToolResult};
 use lariat_host::files::text::Text;
-use lariat_host::files::{Expected, FileContent, FileError, Known, Standing};
+use lariat_host::files::{Expected, FileContent, FileError, FileVersion, Standing};
 use serde_json::{Value, json};
 
 use crate::Workbench;
@@ -22,14 +22,14 @@ pub(crate) const EDIT_LIMIT: u64 = 16 * 1024 * 1024;
 pub(crate) struct Document {
     pub(crate) path: String,
     pub(crate) text: Text,
-    pub(crate) known: Known,
+    pub(crate) known: FileVersion,
 }
 
 impl Document {
     /// Opens a file for editing.
     pub(crate) fn open(bench: &Workbench, path: &str) -> Result<Self, ToolError> {
         let FileContent { bytes, stamp } = bench.workspace().read(path, EDIT_LIMIT).map_err(failed)?;
-        let known = Known::of(stamp, &bytes);
+        let known = FileVersion::of(stamp, &bytes);
         if let Standing::Touched(before) = bench.memory().standing(path, &stamp)
             && before.hash != known.hash
         {
@@ -81,12 +81,12 @@ pub(crate) const DELETED: &str = "deleted";
 pub(crate) fn details(
     path: &str,
     change: &str,
-    before: Option<(&Text, &Known)>,
-    after: Option<(&Text, &Known)>,
+    before: Option<(&Text, &FileVersion)>,
+    after: Option<(&Text, &FileVersion)>,
 ) -> Value {
     let old = before.map_or("", |(text, _)| text.as_str());
     let new = after.map_or("", |(text, _)| text.as_str());
-    let hash = |side: Option<(&Text, &Known)>| {
+    let hash = |side: Option<(&Text, &FileVersion)>| {
         side.and_then(|(_, known)| known.hash).map(|hash| hash.to_hex().to_string())
     };
     let same = hash(before).is_some() && hash(before) == hash(after);

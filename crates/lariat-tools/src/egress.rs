@@ -5,7 +5,7 @@
 /// Proxies and certificates for outgoing requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Egress {
+pub struct OutgoingHttp {
     /// Proxy for all requests: `http://`, `https://` or `socks5://`.
     pub proxy: Option<String>,
     /// Proxy for `http://` addresses, if it differs.
@@ -17,7 +17,7 @@ pub struct Egress {
 }
 
 #[cfg(feature = "fetch")]
-impl Egress {
+impl OutgoingHttp {
     /// Whether requests may go through a proxy.
     pub(crate) fn has_proxy(&self) -> bool {
         self.proxy.is_some() || self.http_proxy.is_some()

@@ -48,8 +48,8 @@ use std::sync::Arc;
 
 use lariat_core::tool::AgentTool;
 
-pub use ask_user::{Asker, Question};
-pub use egress::Egress;
+pub use ask_user::{Question, UserPrompter};
+pub use egress::OutgoingHttp;
 pub use outputs::Outputs;
 pub use workbench::{Commands, DeniedReads, Workbench};
 

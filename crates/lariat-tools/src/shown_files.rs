@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lariat_core::id::SessionId;
 use lariat_core::tool::{ToolContext, ToolResult};
-use lariat_host::files::{Known, Stamp};
+use lariat_host::files::{FileVersion, Stamp};
 use serde_json::json;
 
 /// Maximum number of files of all sessions to remember.
@@ -48,7 +48,7 @@ pub(crate) struct ShownFiles {
 
 #[derive(Debug)]
 struct ShownFile {
-    known: Known,
+    known: FileVersion,
     /// Whether the stamp alone proves that nothing changed.
     settled: bool,
     /// Number of units of the whole file, if its end was seen.
@@ -75,7 +75,7 @@ impl ShownFiles {
         path: &str,
         stamp: &Stamp,
         requested: Part,
-    ) -> Option<(ToolResult, Known)> {
+    ) -> Option<(ToolResult, FileVersion)> {
         let files = self.lock();
         let shown = files.get(&key(context, path))?;
         let covered = (shown.settled && shown.known.stamp == *stamp).then(|| shown.covers(requested))??;
@@ -87,7 +87,7 @@ impl ShownFiles {
         &self,
         context: &ToolContext,
         path: &str,
-        known: &Known,
+        known: &FileVersion,
         requested: Part,
     ) -> Option<ToolResult> {
         let mut files = self.lock();
@@ -106,7 +106,7 @@ impl ShownFiles {
         &self,
         context: &ToolContext,
         path: &str,
-        known: &Known,
+        known: &FileVersion,
         part: Part,
         total: Option<u64>,
     ) {

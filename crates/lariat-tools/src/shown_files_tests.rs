@@ -18,13 +18,13 @@ fn context(session: &str) -> ToolContext {
 }
 
 /// Creates a file and returns its state.
-fn file(name: &str, content: &[u8]) -> Known {
+fn file(name: &str, content: &[u8]) -> FileVersion {
     let folder = std::env::temp_dir().join(format!("lariat-shown-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("a"), content).unwrap();
     let stamp = Workspace::open(&folder).unwrap().stamp("a").unwrap();
     std::fs::remove_dir_all(folder).unwrap();
-    Known::of(stamp, content)
+    FileVersion::of(stamp, content)
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn settled_file_is_recognised_by_its_stamp() {
     let here = Workspace::open(env!("CARGO_MANIFEST_DIR")).unwrap();
     let (stamp, other) = (here.stamp("Cargo.toml").unwrap(), here.stamp("src/lib.rs").unwrap());
     let shown = ShownFiles::default();
-    shown.remember(&context("s"), "a", &Known::in_part(stamp), lines(3, 9), None);
+    shown.remember(&context("s"), "a", &FileVersion::in_part(stamp), lines(3, 9), None);
     let is_shown =
         |stamp, first, last| shown.by_stamp(&context("s"), "a", stamp, lines(first, last)).is_some();
     assert!(is_shown(&stamp, 3, 9) && is_shown(&stamp, 4, 4));

@@ -10,9 +10,9 @@ use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::Sandbox;
 use lariat_host::undo::{Undo, UndoError};
 
-use crate::Asker;
-use crate::Egress;
+use crate::OutgoingHttp;
 use crate::Outputs;
+use crate::UserPrompter;
 use crate::bash::Background;
 #[cfg(feature = "map")]
 use crate::map::Outlines;
@@ -36,9 +36,9 @@ struct Shared {
     environment: Environment,
     background: Background,
     outputs: Outputs,
-    asker: Option<Arc<dyn Asker>>,
+    asker: Option<Arc<dyn UserPrompter>>,
     internal_hosts: Vec<String>,
-    egress: Egress,
+    egress: OutgoingHttp,
     hidden: HiddenReads,
     undo: Option<UndoStore>,
 }
@@ -118,7 +118,7 @@ impl Workbench {
                 outputs: Outputs::default(),
                 asker: None,
                 internal_hosts: Vec::new(),
-                egress: Egress::default(),
+                egress: OutgoingHttp::default(),
                 hidden: HiddenReads::default(),
                 undo: None,
             }),
@@ -151,7 +151,7 @@ impl Workbench {
 
     /// Sets who asks the user questions.
     #[must_use]
-    pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
+    pub fn with_asker(self, asker: Arc<dyn UserPrompter>) -> Self {
         self.with(|shared| shared.asker = Some(asker))
     }
 
@@ -163,7 +163,7 @@ impl Workbench {
 
     /// Sets the proxies and certificates of `fetch`.
     #[must_use]
-    pub fn with_egress(self, egress: Egress) -> Self {
+    pub fn with_egress(self, egress: OutgoingHttp) -> Self {
         self.with(|shared| shared.egress = egress)
     }
 
@@ -233,7 +233,7 @@ impl Workbench {
     }
 
     /// Who asks the user questions.
-    pub fn asker(&self) -> Option<&Arc<dyn Asker>> {
+    pub fn asker(&self) -> Option<&Arc<dyn UserPrompter>> {
         self.shared.asker.as_ref()
     }
 
@@ -243,7 +243,7 @@ impl Workbench {
     }
 
     /// The proxies and certificates of `fetch`.
-    pub fn egress(&self) -> &Egress {
+    pub fn egress(&self) -> &OutgoingHttp {
         &self.shared.egress
     }
 

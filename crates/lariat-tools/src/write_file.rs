@@ -5,7 +5,7 @@
 
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::text::Text;
-use lariat_host::files::{Expected, FileError, Known, Standing};
+use lariat_host::files::{Expected, FileError, FileVersion, Standing};
 use serde::Deserialize;
 
 use crate::Workbench;
@@ -81,7 +81,7 @@ fn versions(bench: &Workbench, arguments: &Arguments) -> Result<(Option<Existing
 }
 
 /// An existing file: its text, if it is text, and its state.
-type ExistingFile = (Option<Text>, Known);
+type ExistingFile = (Option<Text>, FileVersion);
 
 /// Reads an existing file that the agent has read before.
 fn read_before(bench: &Workbench, path: &str, standing: &Standing) -> Result<ExistingFile, ToolError> {

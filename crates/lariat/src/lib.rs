@@ -499,7 +499,9 @@ pub use schemars;
 pub use serde_json;
 
 pub use lariat_core::BoxFuture;
-pub use lariat_core::budget::{BudgetLimits, BudgetRequest, BudgetScope, Ledger, Source, SpendingLog, Spent};
+pub use lariat_core::budget::{
+    BudgetLimits, BudgetRequest, BudgetScope, Ledger, Source, SpendingLog, SpentAmounts,
+};
 pub use lariat_core::cancel::CancellationToken;
 pub use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
@@ -511,7 +513,7 @@ pub use lariat_core::event::{
     StreamDelta, TurnTrigger,
 };
 pub use lariat_core::hooks::{
-    FilterResult, HookAnswer, Hooks, InputFilter, Moment, MomentKind, SessionHooks,
+    FilterResult, HookAnswer, Hooks, InputFilter, LifecycleEvent, LifecycleEventKind, SessionHooks,
 };
 pub use lariat_core::id::{AgentId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
 pub use lariat_core::message::{
@@ -537,7 +539,7 @@ pub use lariat_model::{
     ProviderRegistry,
     catalogue::{FindModel, UnknownModel},
 };
-pub use lariat_runtime::observe::{Closed, Subscription};
+pub use lariat_runtime::observe::{Subscription, SubscriptionEnd};
 pub use lariat_runtime::trace::{LiveEvents, TraceLog, TraceSink};
 pub use lariat_runtime::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, ChangeKind,
@@ -546,7 +548,7 @@ pub use lariat_runtime::{
 };
 
 #[cfg(feature = "typed")]
-pub use lariat_runtime::{FunctionTool, Typed, TypedError};
+pub use lariat_runtime::{FunctionTool, TypedAnswer, TypedError};
 
 /// Runs the code in the README as tests.
 #[cfg(doctest)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lariat_service::Which;
+use lariat_service::SessionSelector;
 use serde_json::{Map, Value, json};
 
 use super::run::{Output, RunArgs};
@@ -22,7 +22,7 @@ pub(crate) struct Task {
     pub(crate) stream_options: StreamOptions,
     /// The JSON schema that the answer must match.
     pub(crate) schema: Option<Schema>,
-    pub(crate) which: Which,
+    pub(crate) which: SessionSelector,
     /// Whether to fork the session instead of resuming it.
     pub(crate) forks: bool,
     pub(crate) settings: Map<String, Value>,
@@ -111,12 +111,12 @@ impl Task {
     }
 }
 
-fn which(args: &RunArgs) -> Which {
+fn which(args: &RunArgs) -> SessionSelector {
     match (&args.resume, &args.fork, args.continue_last) {
-        (Some(id), _, _) => Which::Resume(id.clone()),
-        (_, Some(id), _) => Which::Fork(id.clone()),
-        (_, _, true) => Which::Continue,
-        _ => Which::New,
+        (Some(id), _, _) => SessionSelector::Resume(id.clone()),
+        (_, Some(id), _) => SessionSelector::Fork(id.clone()),
+        (_, _, true) => SessionSelector::Continue,
+        _ => SessionSelector::New,
     }
 }
 

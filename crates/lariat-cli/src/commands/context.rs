@@ -1,6 +1,6 @@
 //! `lariat context show`: shows what fills the context window. Works without a model or key.
 
-use lariat_service::Which;
+use lariat_service::SessionSelector;
 
 use super::CommandResult;
 use super::print::{self, Column};
@@ -22,10 +22,10 @@ pub(crate) async fn context(env: &ProcessEnv, args: ContextArgs) -> CommandResul
     let ContextCommand::Show(args) = args.command;
     let place = env.place(&env.visit(None))?;
     let (service, which) = match (args.id, args.continue_last) {
-        (Some(id), _) => (env.service(&place).await?, Which::Resume(id)),
-        (None, true) => (env.service(&place).await?, Which::Continue),
+        (Some(id), _) => (env.service(&place).await?, SessionSelector::Resume(id)),
+        (None, true) => (env.service(&place).await?, SessionSelector::Continue),
         // Saves nothing.
-        (None, false) => (env.ephemeral(&place).await?, Which::New),
+        (None, false) => (env.ephemeral(&place).await?, SessionSelector::New),
     };
     let window_report = service.window(&place, &which).await?;
     let report = window_report.report;

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use lariat_guard::instructions::CLAUDE;
-use lariat_guard::trust::{Difference, Standing, TrustBook};
+use lariat_guard::trust::{Difference, Standing, TrustStore};
 use lariat_service::{Place, ServiceError};
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ fn keep_trust(env: &ProcessEnv, before: &Place, written: &[(&str, String)]) -> R
         written.iter().any(|(name, ours)| path == before.path().join(name) && text == Some(ours))
     };
     if differences.iter().all(is_ours) {
-        now.opened.accept(&TrustBook::new(env.folders.trust())).map_err(ServiceError::from)?;
+        now.opened.accept(&TrustStore::new(env.folders.trust())).map_err(ServiceError::from)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lariat_core::nearest::nearest;
-use lariat_guard::{ApprovalBook, Cause, Confinement, Decision, Level, Mode, Reason};
+use lariat_guard::{ApprovalStore, Cause, Confinement, Decision, Level, Mode, Reason};
 use lariat_host::process::Supervisor;
 use lariat_runtime::Gate;
 use lariat_service::local::HookPrograms;
@@ -61,7 +61,7 @@ struct CommandDecision {
 
 pub(crate) async fn permissions(env: &ProcessEnv, args: PermissionsArgs) -> CommandResult {
     let place = env.place(&env.visit(None))?;
-    let book = ApprovalBook::new(env.folders.approvals());
+    let book = ApprovalStore::new(env.folders.approvals());
     match args.command {
         PermissionsCommand::List(args) => list(env, &place, &book, args.json),
         PermissionsCommand::Test(args) => judge(env, &place, book, &args, false).await,
@@ -71,7 +71,7 @@ pub(crate) async fn permissions(env: &ProcessEnv, args: PermissionsArgs) -> Comm
 }
 
 /// The permission gate of a session in this directory.
-fn gate(env: &ProcessEnv, place: &Place, book: ApprovalBook) -> Result<Gate, Problem> {
+fn gate(env: &ProcessEnv, place: &Place, book: ApprovalStore) -> Result<Gate, Problem> {
     let environment = place.environment(&env.environment());
     let hooks = HookPrograms::new(Supervisor::new(), place.path(), environment.clone());
     let gate = place.opened.gate(Arc::new(hooks), &environment).with_approvals(book)?;
@@ -81,7 +81,7 @@ fn gate(env: &ProcessEnv, place: &Place, book: ApprovalBook) -> Result<Gate, Pro
     Ok(gate)
 }
 
-fn list(env: &ProcessEnv, place: &Place, book: &ApprovalBook, json: bool) -> CommandResult {
+fn list(env: &ProcessEnv, place: &Place, book: &ApprovalStore, json: bool) -> CommandResult {
     let settings = place.opened.settings();
     let rules = settings.rules.iter().map(|rule| ListedRule {
         effect: rule.effect.to_string(),
@@ -126,7 +126,7 @@ fn list(env: &ProcessEnv, place: &Place, book: &ApprovalBook, json: bool) -> Com
 async fn judge(
     env: &ProcessEnv,
     place: &Place,
-    book: ApprovalBook,
+    book: ApprovalStore,
     args: &CallArgs,
     every: bool,
 ) -> CommandResult {
@@ -224,7 +224,7 @@ fn parts(gate: &Gate, tool: &str, command: &str, confinement: Confinement) -> Ve
     decisions.collect()
 }
 
-fn revoke(place: &Place, book: &ApprovalBook, args: &RevokeArgs) -> CommandResult {
+fn revoke(place: &Place, book: &ApprovalStore, args: &RevokeArgs) -> CommandResult {
     let (project, rule) = (place.path().display().to_string(), args.rule.as_str());
     if book.revoke(&project, rule)? {
         if args.json {

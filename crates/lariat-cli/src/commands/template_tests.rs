@@ -2,7 +2,9 @@ use super::*;
 
 /// The template with every setting and table uncommented.
 fn switched_on(template: &str) -> String {
-    let is_setting = |line: &str| line.starts_with('[') || line.contains(" = ");
+    let is_key = |text: &str| text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let is_setting =
+        |line: &str| line.starts_with('[') || line.split_once(" = ").is_some_and(|(key, _)| is_key(key));
     let lines = template.lines().map(|line| match line.strip_prefix("# ").filter(|rest| is_setting(rest)) {
         Some(rest) => rest.to_owned(),
         None => line.to_owned(),

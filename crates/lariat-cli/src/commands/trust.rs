@@ -1,7 +1,7 @@
 //! `lariat trust`: shows a project's configuration and records whether the user trusts it.
 
 use lariat_guard::display;
-use lariat_guard::trust::{BroughtKind, Difference, Standing, TrustBook};
+use lariat_guard::trust::{Difference, Standing, TrustStore, WorkspaceEffectKind};
 use lariat_service::{Place, ServiceError};
 use serde::Serialize;
 use similar::TextDiff;
@@ -38,7 +38,7 @@ struct ReportItem {
 
 /// Shows the project's configuration, and trusts it if the user confirms.
 pub(crate) fn trust(env: &ProcessEnv, args: &TrustArgs) -> CommandResult {
-    let book = TrustBook::new(env.folders.trust());
+    let book = TrustStore::new(env.folders.trust());
     if args.list {
         return list(&book, args.json);
     }
@@ -125,16 +125,16 @@ pub(crate) const fn standing_text(standing: &Standing) -> &'static str {
     }
 }
 
-const fn kind(kind: BroughtKind) -> &'static str {
+const fn kind(kind: WorkspaceEffectKind) -> &'static str {
     match kind {
-        BroughtKind::Hook => "hook",
-        BroughtKind::Server => "server",
-        BroughtKind::Variable => "variable",
-        BroughtKind::AllowRule => "allow",
-        BroughtKind::Setting => "setting",
-        BroughtKind::Git => "git",
-        BroughtKind::Instructions => "instructions",
-        BroughtKind::File => "file",
+        WorkspaceEffectKind::Hook => "hook",
+        WorkspaceEffectKind::Server => "server",
+        WorkspaceEffectKind::Variable => "variable",
+        WorkspaceEffectKind::AllowRule => "allow",
+        WorkspaceEffectKind::Setting => "setting",
+        WorkspaceEffectKind::Git => "git",
+        WorkspaceEffectKind::Instructions => "instructions",
+        WorkspaceEffectKind::File => "file",
         _ => "other",
     }
 }
@@ -156,7 +156,7 @@ fn file_diff(difference: &Difference, theme: &Theme) -> String {
     if theme.is_terminal { diff::exact(&diff, usize::MAX, theme) } else { display::block(&diff).into_owned() }
 }
 
-fn list(book: &TrustBook, json: bool) -> CommandResult {
+fn list(book: &TrustStore, json: bool) -> CommandResult {
     let trusted = book.list()?;
     if json {
         let paths: Vec<&str> = trusted.iter().map(|one| one.identity.path.as_str()).collect();
@@ -169,7 +169,7 @@ fn list(book: &TrustBook, json: bool) -> CommandResult {
     Ok(Exit::Done)
 }
 
-fn revoke(env: &ProcessEnv, book: &TrustBook, args: &TrustArgs) -> CommandResult {
+fn revoke(env: &ProcessEnv, book: &TrustStore, args: &TrustArgs) -> CommandResult {
     // Trust in a deleted directory can be revoked, too.
     let named = args.dir.clone().unwrap_or_else(|| env.directory.clone());
     let path = match env.place(&env.visit(Some(&named))) {

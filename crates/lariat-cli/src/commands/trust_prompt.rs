@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
 
-use lariat_guard::trust::{Brought, BroughtKind, Standing, TrustBook};
+use lariat_guard::trust::{Standing, TrustStore, WorkspaceEffect, WorkspaceEffectKind};
 use lariat_guard::{Trust, display};
-use lariat_service::{Place, ServiceError, Visit};
+use lariat_service::{LoadOptions, Place, ServiceError};
 
 use super::{print, trust};
 use crate::files;
@@ -19,7 +19,7 @@ use crate::process_env::ProcessEnv;
 const NAMED: usize = 3;
 
 /// Loads a directory. If its project is untrusted, asks whether to trust it, or notes what Lariat ignores.
-pub(crate) fn resolve_trust(env: &ProcessEnv, visit: &Visit, may_ask: bool) -> Result<Place, Problem> {
+pub(crate) fn resolve_trust(env: &ProcessEnv, visit: &LoadOptions, may_ask: bool) -> Result<Place, Problem> {
     let place = env.place(visit)?;
     let opened = &place.opened;
     if opened.trust == Trust::Trusted || visit.distrusting || opened.standing == Standing::Harmless {
@@ -37,7 +37,7 @@ pub(crate) fn resolve_trust(env: &ProcessEnv, visit: &Visit, may_ask: bool) -> R
         let read = std::io::stdin().lock().read_line(&mut answer);
         match answer.trim().to_lowercase().as_str() {
             "t" | "trust" | "y" | "yes" => {
-                opened.accept(&TrustBook::new(env.folders.trust())).map_err(ServiceError::from)?;
+                opened.accept(&TrustStore::new(env.folders.trust())).map_err(ServiceError::from)?;
                 // Loads again, to use what the user accepted and nothing that changed since.
                 return env.place(visit);
             }
@@ -82,21 +82,21 @@ pub(crate) fn advice(place: &Place) -> &'static str {
 }
 
 /// Summarizes a project's configuration by kind.
-fn summary(brought: &[Brought]) -> String {
-    let of = |kind: BroughtKind| brought.iter().filter(move |one| one.kind == kind);
+fn summary(brought: &[WorkspaceEffect]) -> String {
+    let of = |kind: WorkspaceEffectKind| brought.iter().filter(move |one| one.kind == kind);
     let mut parts = Vec::new();
-    let files: Vec<&str> = of(BroughtKind::Instructions).map(|one| one.file.as_str()).collect();
+    let files: Vec<&str> = of(WorkspaceEffectKind::Instructions).map(|one| one.file.as_str()).collect();
     if !files.is_empty() {
         parts.push(format!("instructions ({})", abbreviated(&files)));
     }
     for (kind, one, many) in [
-        (BroughtKind::Hook, "hook", "hooks"),
-        (BroughtKind::AllowRule, "allow rule", "allow rules"),
-        (BroughtKind::Server, "MCP server", "MCP servers"),
-        (BroughtKind::Variable, "variable", "variables"),
-        (BroughtKind::Setting, "setting", "settings"),
-        (BroughtKind::Git, "git setting", "git settings"),
-        (BroughtKind::File, "other file", "other files"),
+        (WorkspaceEffectKind::Hook, "hook", "hooks"),
+        (WorkspaceEffectKind::AllowRule, "allow rule", "allow rules"),
+        (WorkspaceEffectKind::Server, "MCP server", "MCP servers"),
+        (WorkspaceEffectKind::Variable, "variable", "variables"),
+        (WorkspaceEffectKind::Setting, "setting", "settings"),
+        (WorkspaceEffectKind::Git, "git setting", "git settings"),
+        (WorkspaceEffectKind::File, "other file", "other files"),
     ] {
         let count = of(kind).count();
         if count > 0 {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lariat_host::files::Workspace;
 use lariat_host::undo::{
-    By, Conflicts, Item, Preview, Reason, RelativePath, Rewound, Undo, UndoError, UndoLimits,
+    ChangeAuthor, Conflicts, Item, Preview, Reason, RelativePath, RewindResult, Undo, UndoError, UndoLimits,
 };
 use serde::Serialize;
 
@@ -66,7 +66,7 @@ pub(crate) async fn undo(env: &ProcessEnv, args: &UndoArgs) -> CommandResult {
 }
 
 impl UndoReport {
-    fn of(to: String, rewound: Rewound) -> Self {
+    fn of(to: String, rewound: RewindResult) -> Self {
         let kept = rewound
             .kept
             .iter()
@@ -121,7 +121,7 @@ pub(crate) fn stores(env: &ProcessEnv, directory: &Path) -> Result<Vec<Undo>, Pr
 fn calls(undo: &Undo) -> Vec<Call> {
     let made = undo.list().into_iter().filter(|summary| summary.paths > 0);
     let made = made.filter_map(|summary| match summary.by {
-        By::Call(call) => Some(call),
+        ChangeAuthor::Call(call) => Some(call),
         _ => None,
     });
     made.map(|id| call(undo, &id)).collect()
@@ -183,7 +183,7 @@ fn verb(item: &Item) -> &'static str {
     }
 }
 
-fn print_result(rewound: &Rewound) {
+fn print_result(rewound: &RewindResult) {
     print::note(&format!(
         "{} restored; run `lariat undo {}` to undo this",
         print::counted(rewound.restored.len(), "file", "files"),

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use lariat_core::opening::{Blocked, Opening};
+use lariat_core::opening::{BlockedAction, Opening};
 use serde_json::Value;
 
 use super::activity::{self, CallOutcome};
@@ -46,7 +46,7 @@ impl FinishedCall<'_> {
         let ended = failure.clone().map_or(CallOutcome::Done, CallOutcome::Failed);
         let mut shown = activity::ended(self.tool, self.arguments, &ended, self.took, &note, theme);
         shown.push('\n');
-        let blocked = Blocked::of_details(self.details);
+        let blocked = BlockedAction::of_details(self.details);
         for blocked in blocked.iter().take(BLOCKED) {
             let remedy = match &blocked.opening {
                 Some(Opening::Network) => " (`--network` allows it)",

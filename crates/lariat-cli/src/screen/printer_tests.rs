@@ -2,7 +2,7 @@ use lariat_core::event::{Event, RunOutcome};
 use lariat_core::permission::AllowAll;
 use lariat_core::tool::ToolEffects;
 use lariat_runtime::Agent;
-use lariat_testkit::{Act, Ledger, LedgerTool, Reply, ScriptedModel, Seeded, VirtualClock};
+use lariat_testkit::{Act, Ledger, LedgerTool, Reply, ScriptedModel, SeededRandom, VirtualClock};
 use serde_json::json;
 
 use super::*;
@@ -347,7 +347,7 @@ fn unstreamed_reply_is_printed_once() {
 #[test]
 fn output_has_no_control_characters() {
     for seed in 0..300 {
-        let mut dice = Seeded::new(seed);
+        let mut dice = SeededRandom::new(seed);
         let mut events = vec![loop_start(0)];
         for at in 0..12 {
             let (first, second) = (hostile(&mut dice), hostile(&mut dice));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lariat_core::content::{Content, ToolCall};
 use lariat_core::event::{
     AgentEvent, ArgsRef, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot, LoopStart, MessageRef,
-    Recorded, RunOutcome, StreamDelta, TurnTrigger,
+    RecordedMessage, RunOutcome, StreamDelta, TurnTrigger,
 };
 use lariat_core::id::{EventId, MessageId};
 use lariat_core::message::{
@@ -13,7 +13,7 @@ use lariat_core::message::{
 };
 use lariat_core::time::Timestamp;
 use lariat_core::usage::{Cost, Usage};
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 use serde_json::Value;
 
 /// The start time of the samples.
@@ -88,7 +88,7 @@ pub(crate) fn text_delta(millis: u64, text: &str) -> Event {
 }
 
 pub(crate) fn reply_end(millis: u64, text: &str) -> Event {
-    let message = Recorded::Full(reply(vec![Content::text(text)], usage()));
+    let message = RecordedMessage::Full(reply(vec![Content::text(text)], usage()));
     event(millis, AgentEvent::MessageEnd { message })
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn result(millis: u64, id: &str, name: &str, text: &str, is_error: bo
         is_error,
         timestamp: at(millis),
     };
-    let message = Recorded::Full(message(3, Message::ToolResult(result)));
+    let message = RecordedMessage::Full(message(3, Message::ToolResult(result)));
     event(millis, AgentEvent::MessageEnd { message })
 }
 
@@ -203,7 +203,7 @@ pub(crate) fn assert_harmless(output: &str, context: &str) {
 }
 
 /// Random text that is difficult for Markdown, terminals and readers.
-pub(crate) fn hostile(dice: &mut Seeded) -> String {
+pub(crate) fn hostile(dice: &mut SeededRandom) -> String {
     const PIECES: &[&str] = &[
         "\u{1b}[2J",
         "\u{1b}]0;title\u{7}",

@@ -4,7 +4,7 @@
 //! the run is refused. So is a run with an unknown flag, because that flag may restrict. Lariat's own commands start with a
 //! word and these start with a flag, so the two cannot be confused.
 
-use lariat_service::Which;
+use lariat_service::SessionSelector;
 use serde_json::Value;
 
 use crate::args::run::Output;
@@ -64,7 +64,7 @@ const FLAGS: &[(&str, Flag)] = &[
     ("allowed-tools", Flag::ListValued(|task, value| task.allow.extend(rules(value)))),
     ("disallowedTools", Flag::ListValued(|task, value| task.deny.extend(rules(value)))),
     ("disallowed-tools", Flag::ListValued(|task, value| task.deny.extend(rules(value)))),
-    ("continue", Flag::Bare(|task| task.which = Which::Continue)),
+    ("continue", Flag::Bare(|task| task.which = SessionSelector::Continue)),
     ("resume", Flag::Optional(resume)),
     ("fork-session", Flag::Bare(|task| task.forks = true)),
     ("no-session-persistence", Flag::Bare(|task| task.ephemeral = true)),
@@ -229,7 +229,7 @@ fn words(task: &mut Task, value: &str) {
 }
 
 fn resume(task: &mut Task, value: Option<&str>) {
-    task.which = value.map_or(Which::Continue, |id| Which::Resume(id.to_owned()));
+    task.which = value.map_or(SessionSelector::Continue, |id| SessionSelector::Resume(id.to_owned()));
 }
 
 /// Sets a limit. Validation of the settings refuses a value that is not a number.

@@ -1,4 +1,4 @@
-use lariat_service::Which;
+use lariat_service::SessionSelector;
 use serde_json::json;
 
 use super::{CompatCommand, parse};
@@ -61,7 +61,7 @@ fn parses_flags_of_the_python_sdk() {
         json!(task.settings),
         json!({ "limits": { "turns": 3, "cost": 0.5 }, "model": "test/x", "mode": "acceptEdits" })
     );
-    assert_eq!((task.which, task.forks), (Which::Resume("abc".to_owned()), true));
+    assert_eq!((task.which, task.forks), (SessionSelector::Resume("abc".to_owned()), true));
     assert!(task.controlled && task.answers_approvals);
     assert_eq!(task.schema, Some(Schema::Text("{}".to_owned())));
     assert!(task.stream_options.partial);
@@ -124,7 +124,7 @@ fn setting_sources_without_project_revoke_trust() {
 
 #[test]
 fn resume_without_id_continues_last_session() {
-    assert_eq!(task(&["-r", "-p", "x"]).which, Which::Continue);
-    assert_eq!(task(&["-r", "abc", "-p", "x"]).which, Which::Resume("abc".to_owned()));
-    assert_eq!(task(&["-c", "-p", "x"]).which, Which::Continue);
+    assert_eq!(task(&["-r", "-p", "x"]).which, SessionSelector::Continue);
+    assert_eq!(task(&["-r", "abc", "-p", "x"]).which, SessionSelector::Resume("abc".to_owned()));
+    assert_eq!(task(&["-c", "-p", "x"]).which, SessionSelector::Continue);
 }

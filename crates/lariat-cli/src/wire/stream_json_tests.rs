@@ -4,8 +4,8 @@ use std::time::Duration;
 use lariat_core::budget::BudgetScope;
 use lariat_core::content::Content;
 use lariat_core::event::{
-    AgentEvent, ArgsRef, CompactionCause, EventRecord, FORMAT_VERSION, LimitKind, MessageRef, Recorded,
-    RunOutcome, StreamDelta, TurnTrigger,
+    AgentEvent, ArgsRef, CompactionCause, EventRecord, FORMAT_VERSION, LimitKind, MessageRef,
+    RecordedMessage, RunOutcome, StreamDelta, TurnTrigger,
 };
 use lariat_core::id::{EventId, MessageId, RequestId};
 use lariat_core::message::{
@@ -46,7 +46,7 @@ impl EventLog {
     }
 
     fn add_message(self, message: SharedMessage) -> Self {
-        self.add(AgentEvent::MessageEnd { message: Recorded::Full(message) })
+        self.add(AgentEvent::MessageEnd { message: RecordedMessage::Full(message) })
     }
 
     fn lines(&self, stream: &mut StreamJson) -> String {

@@ -11,7 +11,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::SessionStore as _;
 use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
-use lariat_testkit::server::{Answer, Frame, RawAnswer, Request, Script, Server, Wire};
+use lariat_testkit::server::{Answer, Frame, RawResponse, Request, Script, Server, Wire};
 use serde_json::Value;
 
 /// How long a test waits for something that must happen.
@@ -196,7 +196,7 @@ pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
 
 /// A response that never comes.
 pub(crate) fn silence() -> Answer {
-    Answer::Raw(RawAnswer { status: 200, headers: Vec::new(), frames: vec![Frame::Stall] })
+    Answer::Raw(RawResponse { status: 200, headers: Vec::new(), frames: vec![Frame::Stall] })
 }
 
 /// The text of a block or a list of blocks.

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use lariat_core::event::{AgentEvent, RunOutcome};
-use lariat_testkit::random::Seeded;
+use lariat_testkit::random::SeededRandom;
 use lariat_testkit::server::{Answer, Request, Script, Turn};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -169,7 +169,7 @@ fn number(name: &str) -> Option<u64> {
 async fn repair_killed_at_any_moment_resumes_and_does_nothing_twice() {
     let kills = number("LARIAT_KILLS").unwrap_or(10);
     let seed = number("LARIAT_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    let mut random = Seeded::new(seed);
+    let mut random = SeededRandom::new(seed);
     let begun = Instant::now();
     let (mut killed, mut rounds) = (0, 0);
     let undisturbed = {
@@ -191,7 +191,13 @@ async fn repair_killed_at_any_moment_resumes_and_does_nothing_twice() {
 }
 
 /// Runs a repair with up to `kills` kills. Returns the actual number of kills.
-async fn round(fixture: &Fixture, random: &mut Seeded, kills: u64, undisturbed: Duration, name: &str) -> u64 {
+async fn round(
+    fixture: &Fixture,
+    random: &mut SeededRandom,
+    kills: u64,
+    undisturbed: Duration,
+    name: &str,
+) -> u64 {
     let mut killed = 0;
     let mut args: &[&str] = &["run", PROMPT];
     for _attempt in 0..200 {

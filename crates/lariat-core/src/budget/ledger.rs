@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Spent;
+use super::SpentAmounts;
 use crate::event::{AgentEvent, EventRecord};
 use crate::id::ToolCallId;
 use crate::time::Timestamp;
@@ -157,15 +157,15 @@ impl Ledger {
     }
 
     /// Returns the totals at `now`, while a loop is active.
-    pub fn spent_at(&self, now: Timestamp) -> Spent {
+    pub fn spent_at(&self, now: Timestamp) -> SpentAmounts {
         let mut spent = self.spent();
         spent.duration += self.last_seen.map_or(Duration::ZERO, |seen| now.since(seen));
         spent
     }
 
     /// Returns the totals at the last event.
-    pub fn spent(&self) -> Spent {
-        let mut spent = Spent::usage(&self.usage);
+    pub fn spent(&self) -> SpentAmounts {
+        let mut spent = SpentAmounts::usage(&self.usage);
         (spent.turns, spent.tool_calls, spent.duration) = (self.turns, self.tool_calls, self.active);
         spent
     }

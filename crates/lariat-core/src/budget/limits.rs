@@ -143,7 +143,7 @@ impl From<&ExecutionLimits> for BudgetLimits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct Spent {
+pub struct SpentAmounts {
     /// Input and output tokens.
     pub tokens: u64,
     /// Cost.
@@ -156,7 +156,7 @@ pub struct Spent {
     pub tool_calls: u64,
 }
 
-impl Spent {
+impl SpentAmounts {
     /// Returns the tokens and cost of a usage, without counting a call.
     pub const fn usage(usage: &Usage) -> Self {
         let (tokens, cost) = (usage.total(), usage.cost);
@@ -197,7 +197,7 @@ impl Spent {
     }
 }
 
-impl AddAssign for Spent {
+impl AddAssign for SpentAmounts {
     fn add_assign(&mut self, other: Self) {
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.cost += other.cost;

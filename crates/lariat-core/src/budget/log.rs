@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Spent;
+use super::SpentAmounts;
 use crate::BoxFuture;
 use crate::time::Timestamp;
 
@@ -63,8 +63,8 @@ pub struct SpendingLogError(pub String);
 /// Stores what is spent per day, for all sessions and across processes.
 pub trait SpendingLog: Send + Sync {
     /// Adds an amount to a day.
-    fn add(&self, day: Day, spent: Spent) -> BoxFuture<'_, Result<(), SpendingLogError>>;
+    fn add(&self, day: Day, spent: SpentAmounts) -> BoxFuture<'_, Result<(), SpendingLogError>>;
 
     /// Returns what was spent on a day.
-    fn total(&self, day: Day) -> BoxFuture<'_, Result<Spent, SpendingLogError>>;
+    fn total(&self, day: Day) -> BoxFuture<'_, Result<SpentAmounts, SpendingLogError>>;
 }

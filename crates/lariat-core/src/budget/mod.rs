@@ -14,7 +14,7 @@ mod status;
 mod tests;
 
 pub use ledger::{Entry, Ledger, Source};
-pub use limits::{BudgetLimits, Spent};
+pub use limits::{BudgetLimits, SpentAmounts};
 pub use log::{Day, DayStart, SpendingLog, SpendingLogError};
 pub use request::{BudgetConfig, BudgetRequest};
 pub(crate) use status::FINISH_NOW;

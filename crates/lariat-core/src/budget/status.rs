@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BudgetLimits, Spent};
+use super::{BudgetLimits, SpentAmounts};
 use crate::event::LimitKind;
 use crate::usage::Cost;
 
@@ -69,7 +69,7 @@ impl Standing {
     }
 
     /// Returns the usage of every limit.
-    pub fn all(scope: BudgetScope, limits: &BudgetLimits, spent: &Spent) -> Vec<Self> {
+    pub fn all(scope: BudgetScope, limits: &BudgetLimits, spent: &SpentAmounts) -> Vec<Self> {
         let standing = |kind| Some(Self::new(scope, kind, spent.amount(kind), limits.cap(kind)?));
         LimitKind::ALL.into_iter().filter_map(standing).collect()
     }

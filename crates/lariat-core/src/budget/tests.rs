@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LimitKind, Recorded};
+use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LimitKind, RecordedMessage};
 use crate::id::{EventId, MessageId};
 use crate::message::{AgentMessage, AssistantMessage, LlmMessage, Message, StopReason};
 use crate::time::Timestamp;
@@ -81,7 +81,7 @@ fn reply(model: &str, usage: Usage) -> AgentEvent {
     });
     let message =
         Arc::new(AgentMessage::Llm(LlmMessage { id: MessageId::default(), turn_id: None, message }));
-    AgentEvent::MessageEnd { message: Recorded::Full(message) }
+    AgentEvent::MessageEnd { message: RecordedMessage::Full(message) }
 }
 
 fn tool(at: u64, name: &str, ends: bool) -> EventRecord {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Compacted, ContextTracker, Verbatim};
+use super::{CompactionProposal, ContextTracker, VerbatimMessages};
 use crate::config::ContextConfig;
 use crate::id::MessageId;
 use crate::transcript::Transcript;
@@ -13,7 +13,7 @@ use crate::transcript::Transcript;
 /// Edits that passed the check, applied.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Accepted {
+pub struct AcceptedCompaction {
     /// The compacted conversation.
     pub transcript: Transcript,
     /// Estimated tokens before.
@@ -22,14 +22,14 @@ pub struct Accepted {
     pub tokens_after: u64,
 }
 
-impl Accepted {
+impl AcceptedCompaction {
     /// Creates the result of a passed check.
     pub const fn new(transcript: Transcript, tokens_before: u64, tokens_after: u64) -> Self {
         Self { transcript, tokens_before, tokens_after }
     }
 }
 
-impl Compacted {
+impl CompactionProposal {
     /// Checks the edits and applies them to the transcript.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Compacted {
         transcript: &Transcript,
         config: &ContextConfig,
         pins: &BTreeSet<MessageId>,
-    ) -> Result<Accepted, String> {
+    ) -> Result<AcceptedCompaction, String> {
         if let Some(reason) = &self.refused {
             return Err(reason.clone());
         }
@@ -47,7 +47,7 @@ impl Compacted {
             return Err("there is nothing left to compact".to_owned());
         }
         let window = transcript.window();
-        let verbatim = Verbatim::of(&window, config, pins);
+        let verbatim = VerbatimMessages::of(&window, config, pins);
         let overlaid = transcript.overlaid_keeping(&self.edits, |id| verbatim.contains(id));
         let overlaid = overlaid.map_err(|why| why.to_string())?;
         let tokens = |window| ContextTracker::of(window, Some(config)).used();
@@ -56,6 +56,6 @@ impl Compacted {
         if after.saturating_mul(5) > before.saturating_mul(4) {
             return Err(format!("it would shrink only from {before} to {after} tokens"));
         }
-        Ok(Accepted { transcript: overlaid, tokens_before: before, tokens_after: after })
+        Ok(AcceptedCompaction { transcript: overlaid, tokens_before: before, tokens_after: after })
     }
 }

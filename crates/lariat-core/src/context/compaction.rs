@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::plan::CompactionPlan;
-use super::verbatim::Verbatim;
+use super::verbatim::VerbatimMessages;
 use super::work::WorkLog;
 use crate::BoxFuture;
 use crate::cancel::CancellationToken;
@@ -22,7 +22,11 @@ use crate::usage::Usage;
 /// urgent.
 pub trait CompactionStrategy: Send + Sync {
     /// Returns the proposed edits and their cost.
-    fn compact<'a>(&'a self, query: CompactionQuery, cancel: CancellationToken) -> BoxFuture<'a, Compacted>;
+    fn compact<'a>(
+        &'a self,
+        query: CompactionQuery,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, CompactionProposal>;
 
     /// Returns the edits that the strategy would propose, as far as they are known without a model call.
     fn preview(&self, query: &CompactionQuery) -> Vec<CompactionEdit> {
@@ -76,14 +80,14 @@ impl CompactionQuery {
     }
 
     /// Returns the messages that must stay unchanged.
-    pub fn verbatim(&self) -> Verbatim {
-        Verbatim::of(&self.window, &self.config, &self.pins)
+    pub fn verbatim(&self) -> VerbatimMessages {
+        VerbatimMessages::of(&self.window, &self.config, &self.pins)
     }
 }
 
 /// Output of a compaction strategy.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Compacted {
+pub struct CompactionProposal {
     /// The edits; empty if compaction is not possible. Summaries without an id get one later.
     pub edits: Vec<CompactionEdit>,
     /// Tokens and cost of creating the edits.
@@ -92,7 +96,7 @@ pub struct Compacted {
     pub refused: Option<String>,
 }
 
-impl Compacted {
+impl CompactionProposal {
     /// Assigns ids to summaries that have none.
     pub fn name_summaries(&mut self, now: Timestamp, mut mint: impl FnMut() -> MessageId) {
         for edit in &mut self.edits {
@@ -114,9 +118,13 @@ impl Compacted {
 pub struct TieredCompaction;
 
 impl CompactionStrategy for TieredCompaction {
-    fn compact<'a>(&'a self, query: CompactionQuery, _cancel: CancellationToken) -> BoxFuture<'a, Compacted> {
+    fn compact<'a>(
+        &'a self,
+        query: CompactionQuery,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'a, CompactionProposal> {
         let edits = compact_messages(&query);
-        Box::pin(std::future::ready(Compacted { edits, ..Compacted::default() }))
+        Box::pin(std::future::ready(CompactionProposal { edits, ..CompactionProposal::default() }))
     }
 }
 

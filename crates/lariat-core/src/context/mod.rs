@@ -22,8 +22,10 @@ mod tracker;
 mod verbatim;
 mod work;
 
-pub use acceptance::Accepted;
-pub use compaction::{Compacted, CompactionQuery, CompactionStrategy, TieredCompaction, compact_messages};
+pub use acceptance::AcceptedCompaction;
+pub use compaction::{
+    CompactionProposal, CompactionQuery, CompactionStrategy, TieredCompaction, compact_messages,
+};
 pub use notes::{ContextSource, Note, NotesQuery, Told};
 pub use plan::CompactionPlan;
 pub use recall::{Recall, recalled_text};
@@ -31,6 +33,6 @@ pub use tokens::{
     CharacterClasses, ImageTokens, TokenCounter, count_message, estimate_tokens, message_tokens,
 };
 pub use tracker::{ContextTracker, TrackerState};
-pub use verbatim::Verbatim;
+pub use verbatim::VerbatimMessages;
 pub(crate) use work::FinishedCall;
 pub use work::{CommandRun, FileState, Task, TouchedFile, WorkLog};

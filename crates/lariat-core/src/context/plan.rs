@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::compaction::CompactionQuery;
-use super::verbatim::Verbatim;
+use super::verbatim::VerbatimMessages;
 use super::{message_tokens, summary};
 use crate::content::Content;
 use crate::event::{CompactionCause, CompactionEdit};
@@ -25,7 +25,7 @@ pub struct CompactionPlan<'a> {
     messages: Vec<&'a SharedMessage>,
     /// Estimated tokens of each message after the steps planned so far.
     sizes: Vec<u64>,
-    verbatim: Verbatim,
+    verbatim: VerbatimMessages,
     /// Estimated tokens before compaction.
     before: u64,
     goal: u64,

@@ -12,7 +12,7 @@ use crate::context::{ContextTracker, compact_messages};
 use crate::id::MessageId;
 use crate::message::{AssistantMessage, Message, StopReason, ToolResultMessage};
 use crate::time::Timestamp;
-use crate::transcript::{OverlayError, Transcript};
+use crate::transcript::{EditError, Transcript};
 use crate::usage::Usage;
 
 fn named(n: u128, message: Message) -> SharedMessage {
@@ -131,7 +131,7 @@ fn verbatim_messages_stay_and_edits_of_them_are_refused() {
     for id in [pinned, last, MessageId::new(Uuid::from_u128(1_003))] {
         let edits = [CompactionEdit::Drop { first: id, last: id }];
         let refused = transcript.overlaid_keeping(&edits, |id| kept.contains(id)).unwrap_err();
-        assert_eq!(refused, OverlayError::Verbatim(id));
+        assert_eq!(refused, EditError::Verbatim(id));
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::content::Content;
-use crate::event::{AgentEvent, CompactionEdit, Recorded};
+use crate::event::{AgentEvent, CompactionEdit, RecordedMessage};
 use crate::id::MessageId;
 use crate::message::{AgentMessage, Message, SharedMessage};
 
@@ -66,7 +66,7 @@ impl Recall {
             AgentEvent::MessageQueued { message, .. } => {
                 self.queued.insert(message.id(), Arc::clone(message));
             }
-            AgentEvent::MessageEnd { message: Recorded::Full(message) } => self.visit(message),
+            AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => self.visit(message),
             AgentEvent::MessageEnd { message } => {
                 let queued = self.queued.remove(&message.id());
                 if let Some(message) = queued.or_else(|| message.shared().cloned()) {

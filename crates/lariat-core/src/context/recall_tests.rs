@@ -12,14 +12,14 @@ fn named(n: u128, text: &str) -> SharedMessage {
 }
 
 fn journal() -> Vec<AgentEvent> {
-    let full = |n, text| AgentEvent::MessageEnd { message: Recorded::Full(named(n, text)) };
+    let full = |n, text| AgentEvent::MessageEnd { message: RecordedMessage::Full(named(n, text)) };
     let queued = named(3, "three");
     let mention = crate::event::MessageRef::unresolved(queued.id());
     vec![
         full(1, "one"),
         AgentEvent::MessageQueued { queue: QueueKind::Steering, message: queued },
         full(2, "two"),
-        AgentEvent::MessageEnd { message: Recorded::Earlier(mention) },
+        AgentEvent::MessageEnd { message: RecordedMessage::Earlier(mention) },
         full(4, "four"),
         full((1 << 64) + 4, "another four"),
     ]

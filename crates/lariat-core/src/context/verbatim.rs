@@ -18,11 +18,11 @@ const TAIL_PERCENT: u64 = 25;
 
 /// The messages that compaction must not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verbatim {
+pub struct VerbatimMessages {
     ids: HashSet<MessageId>,
 }
 
-impl Verbatim {
+impl VerbatimMessages {
     /// Determines the messages of a conversation.
     pub fn of(window: &Window, config: &ContextConfig, pins: &BTreeSet<MessageId>) -> Self {
         let tail = window.len() - tail_length(window, config);

@@ -52,7 +52,7 @@ fn talk(exchanges: u128, results: u128, tokens: usize) -> Transcript {
 fn kept(transcript: &Transcript, window: usize, recent: usize) -> Vec<usize> {
     let mut config = ContextConfig::with_window(window);
     (config.keep_first, config.keep_recent) = (0, recent);
-    let verbatim = Verbatim::of(&transcript.window(), &config, &BTreeSet::new());
+    let verbatim = VerbatimMessages::of(&transcript.window(), &config, &BTreeSet::new());
     // The first message is the user's.
     let messages = transcript.window();
     let kept = messages.iter().enumerate().skip(1).filter(|(_, message)| verbatim.contains(message.id()));

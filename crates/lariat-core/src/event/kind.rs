@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::compaction::{CompactionCause, CompactionEdit};
 use super::context_full::ContextFull;
 use super::loops::{LimitKind, LoopPattern, LoopStart, RunOutcome, TurnTrigger};
-use super::reference::{ArgsRef, MessageRef, Recorded};
+use super::reference::{ArgsRef, MessageRef, RecordedMessage};
 use super::session_data::{Description, Goal, Import, Learning};
 use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope};
 use crate::id::{EventId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
@@ -71,7 +71,7 @@ pub enum AgentEvent {
     /// A message is complete. This event contains its content.
     MessageEnd {
         /// The complete message.
-        message: Recorded,
+        message: RecordedMessage,
     },
     /// A tool is about to run. Durable before the tool runs, so a tool call without this event has had no
     /// effect.

@@ -26,7 +26,7 @@ pub use loops::{
     TurnTrigger,
 };
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
-pub use reference::{ArgsRef, MessageRef, Recorded};
+pub use reference::{ArgsRef, MessageRef, RecordedMessage};
 pub use resolve::Resolver;
 pub use session_data::{Description, Goal, GoalStatus, Import, Learning};
 

@@ -1,6 +1,6 @@
 //! References from events to content, so that the journal contains each message once.
 //!
-//! [`MessageRef`] and [`ArgsRef`] serialise as an id and carry the content in memory only; [`Recorded`]
+//! [`MessageRef`] and [`ArgsRef`] serialise as an id and carry the content in memory only; [`RecordedMessage`]
 //! contains the content the first time and the id later.
 
 use std::sync::Arc;
@@ -67,14 +67,14 @@ impl<'de> Deserialize<'de> for MessageRef {
 /// A message in the event that records it: in full, unless an earlier event contains its content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Recorded {
+pub enum RecordedMessage {
     /// An earlier [`super::AgentEvent::MessageQueued`] contains the content.
     Earlier(MessageRef),
     /// This event contains the content.
     Full(SharedMessage),
 }
 
-impl Recorded {
+impl RecordedMessage {
     /// Returns the id of the message.
     pub fn id(&self) -> MessageId {
         match self {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{AgentEvent, ArgsRef, Event, EventRecord, MessageRef, Recorded};
+use super::{AgentEvent, ArgsRef, Event, EventRecord, MessageRef, RecordedMessage};
 use crate::content::ToolCall;
 use crate::id::{LoopId, MessageId, ToolCallId};
 use crate::message::SharedMessage;
@@ -38,7 +38,7 @@ impl Resolver {
                 messages.iter_mut().for_each(|message| self.attach(message))
             }
             AgentEvent::ToolExecutionEnd { message, .. } => self.attach(message),
-            AgentEvent::MessageEnd { message: Recorded::Earlier(reference) } => self.attach(reference),
+            AgentEvent::MessageEnd { message: RecordedMessage::Earlier(reference) } => self.attach(reference),
             AgentEvent::ToolExecutionStart { tool_call_id, args, .. } if args.is_as_called() => {
                 if let Some((_, call)) = self.arguments.get(tool_call_id) {
                     *args = ArgsRef::Called(Arc::clone(call));
@@ -54,8 +54,8 @@ impl Resolver {
 
     fn learn(&mut self, event: &EventRecord) {
         let message = match &event.event {
-            AgentEvent::MessageEnd { message: Recorded::Full(message) } => message,
-            AgentEvent::MessageEnd { message: Recorded::Earlier(reference) } => {
+            AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => message,
+            AgentEvent::MessageEnd { message: RecordedMessage::Earlier(reference) } => {
                 if let Some((owner, _)) = self.messages.get_mut(&reference.id()) {
                     owner.clone_from(&event.loop_id);
                 }

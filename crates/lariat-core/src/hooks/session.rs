@@ -1,6 +1,6 @@
 //! The contract between a run and the hooks that the user configured for a session.
 //!
-//! A run calls hooks when a session starts, a prompt arrives, the model stops and so on ([`Moment`]). Hooks
+//! A run calls hooks when a session starts, a prompt arrives, the model stops and so on ([`LifecycleEvent`]). Hooks
 //! for tool calls are not included: the [permission policy](crate::permission::PermissionPolicy) calls those.
 //! The contract is asynchronous, because a hook may be a program or a URL.
 //!
@@ -14,7 +14,7 @@ use crate::id::{LoopId, SessionId};
 /// When a hook can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum MomentKind {
+pub enum LifecycleEventKind {
     /// A session starts or resumes.
     SessionStart,
     /// A session ends.
@@ -35,7 +35,7 @@ pub enum MomentKind {
     SubagentStop,
 }
 
-impl MomentKind {
+impl LifecycleEventKind {
     /// All kinds.
     pub const ALL: [Self; 9] = [
         Self::SessionStart,
@@ -84,7 +84,7 @@ impl SessionSource {
 /// A moment in a session at which hooks are called, with the data that they receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Moment {
+pub enum LifecycleEvent {
     /// A session starts or resumes.
     SessionStart {
         /// How the session starts.
@@ -146,19 +146,19 @@ pub enum Moment {
     },
 }
 
-impl Moment {
+impl LifecycleEvent {
     /// Returns the kind of this moment.
-    pub const fn kind(&self) -> MomentKind {
+    pub const fn kind(&self) -> LifecycleEventKind {
         match self {
-            Self::SessionStart { .. } => MomentKind::SessionStart,
-            Self::SessionEnd { .. } => MomentKind::SessionEnd,
-            Self::Prompt { .. } => MomentKind::Prompt,
-            Self::Stop { .. } => MomentKind::Stop,
-            Self::PreCompact { .. } => MomentKind::PreCompact,
-            Self::PostCompact { .. } => MomentKind::PostCompact,
-            Self::Notification { .. } => MomentKind::Notification,
-            Self::SubagentStart { .. } => MomentKind::SubagentStart,
-            Self::SubagentStop { .. } => MomentKind::SubagentStop,
+            Self::SessionStart { .. } => LifecycleEventKind::SessionStart,
+            Self::SessionEnd { .. } => LifecycleEventKind::SessionEnd,
+            Self::Prompt { .. } => LifecycleEventKind::Prompt,
+            Self::Stop { .. } => LifecycleEventKind::Stop,
+            Self::PreCompact { .. } => LifecycleEventKind::PreCompact,
+            Self::PostCompact { .. } => LifecycleEventKind::PostCompact,
+            Self::Notification { .. } => LifecycleEventKind::Notification,
+            Self::SubagentStart { .. } => LifecycleEventKind::SubagentStart,
+            Self::SubagentStop { .. } => LifecycleEventKind::SubagentStop,
         }
     }
 
@@ -180,7 +180,7 @@ impl Moment {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HookAnswer {
-    /// Block what is about to happen, for this reason. Ignored unless [`MomentKind::can_block`].
+    /// Block what is about to happen, for this reason. Ignored unless [`LifecycleEventKind::can_block`].
     pub block: Option<String>,
     /// Additional texts for the model.
     pub context: Vec<String>,
@@ -205,7 +205,7 @@ impl HookAnswer {
     }
 
     /// Returns the answer to use when a hook failed: block where that is possible.
-    pub fn failed(kind: MomentKind) -> Self {
+    pub fn failed(kind: LifecycleEventKind) -> Self {
         if kind.can_block() { Self::blocks("a hook failed") } else { Self::default() }
     }
 
@@ -218,10 +218,10 @@ impl HookAnswer {
 /// Calls the hooks of a session.
 pub trait SessionHooks: Send + Sync {
     /// Returns whether a hook wants moments of this kind. The answer does not change while a session runs.
-    fn wants(&self, kind: MomentKind) -> bool;
+    fn wants(&self, kind: LifecycleEventKind) -> bool;
 
     /// Calls the hooks of a moment and waits for their answer. The run drops the future if it ends first.
-    fn told<'a>(&'a self, session_id: &'a SessionId, moment: Moment) -> BoxFuture<'a, HookAnswer>;
+    fn told<'a>(&'a self, session_id: &'a SessionId, moment: LifecycleEvent) -> BoxFuture<'a, HookAnswer>;
 
     /// Returns the reason if a tool call hook wants this run to end. Returns it only once.
     fn take_stop(&self, loop_id: &LoopId) -> Option<String> {

@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::compare::IdMap;
 use crate::budget::{Admission, BudgetRequest, BudgetScope, Standing};
 use crate::content::{Content, ToolCall, joined_text};
-use crate::context::{Compacted, Note};
+use crate::context::{CompactionProposal, Note};
 use crate::event::{
-    AgentEvent, ArgsRef, CompactionCause, CompactionEdit, Event, LimitKind, Recorded, RunOutcome,
+    AgentEvent, ArgsRef, CompactionCause, CompactionEdit, Event, LimitKind, RecordedMessage, RunOutcome,
 };
 use crate::hooks::HookAnswer;
 use crate::id::{RequestId, ToolCallId};
@@ -20,8 +20,8 @@ use crate::message::{AgentMessage, AssistantMessage, StopReason, ToolResultMessa
 use crate::model::{ProviderError, StreamEvent};
 use crate::permission::{PermissionRequest, Verdict};
 use crate::run::{
-    BUDGET_SECTION, DENIED, Effect, FallbackModel, Filtered, Input, ModelSignal, NO_CALLS_LEFT, NOTE_PREFIX,
-    OpId, RunConfig, SKIPPED_BY_HOOK, hook_context,
+    BUDGET_SECTION, DENIED, Effect, FallbackModel, FilterOutcome, Input, ModelSignal, NO_CALLS_LEFT,
+    NOTE_PREFIX, OpId, RunConfig, SKIPPED_BY_HOOK, hook_context,
 };
 use crate::tool::{ToolError, ToolResult};
 use crate::usage::Usage;
@@ -174,7 +174,7 @@ impl RecordedAnswers {
             AgentEvent::ToolExecutionEnd { .. } | AgentEvent::RepetitionDetected { .. } => {
                 self.tool_ended(rest)
             }
-            AgentEvent::MessageEnd { message: Recorded::Full(message) } => self.message(message),
+            AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => self.message(message),
             AgentEvent::Compaction { cause: CompactionCause::Overflow, .. }
             | AgentEvent::CompactionRefused { cause: CompactionCause::Overflow, .. }
                 if self.compaction.is_none() =>
@@ -194,7 +194,7 @@ impl RecordedAnswers {
                 let op = self.compaction.take()?;
                 Some(vec![Input::Compacted {
                     op,
-                    compacted: Compacted { usage: *usage, ..Compacted::default() },
+                    compacted: CompactionProposal { usage: *usage, ..CompactionProposal::default() },
                 }])
             }
             _ => None,
@@ -230,10 +230,10 @@ impl RecordedAnswers {
             {
                 let (first, last) = Default::default();
                 let edits = vec![CompactionEdit::Drop { first, last }];
-                Compacted { edits, usage: *usage, refused: None }
+                CompactionProposal { edits, usage: *usage, refused: None }
             }
             AgentEvent::CompactionRefused { usage, .. } if at == 0 => {
-                Compacted { usage: *usage, ..Compacted::default() }
+                CompactionProposal { usage: *usage, ..CompactionProposal::default() }
             }
             _ => return None,
         };
@@ -346,9 +346,9 @@ fn was_refused_when_applied(reason: &str) -> bool {
 }
 
 /// Builds a compaction with the ids of the replay.
-fn with_replay_ids(edits: &[CompactionEdit], usage: Usage, ids: &IdMap) -> Compacted {
+fn with_replay_ids(edits: &[CompactionEdit], usage: Usage, ids: &IdMap) -> CompactionProposal {
     let edits = edits.iter().map(|edit| translated(edit, ids)).collect();
-    Compacted { edits, usage, refused: None }
+    CompactionProposal { edits, usage, refused: None }
 }
 
 fn is_by(model: &FallbackModel, reply: &AssistantMessage) -> bool {
@@ -367,24 +367,24 @@ fn translated(edit: &CompactionEdit, ids: &IdMap) -> CompactionEdit {
     edit
 }
 
-fn filtered(rest: &[Event]) -> Filtered {
+fn filtered(rest: &[Event]) -> FilterOutcome {
     let mut warnings = Vec::new();
     for record in rest {
         match &record.event {
             AgentEvent::InputWarned { warning } => warnings.push(warning.clone()),
-            AgentEvent::InputRejected { reason } => return Filtered::Reject { reason: reason.clone() },
+            AgentEvent::InputRejected { reason } => return FilterOutcome::Reject { reason: reason.clone() },
             _ => break,
         }
     }
     // The recorded prompt already contains what hooks added.
-    Filtered::Pass { context: Vec::new(), warnings }
+    FilterOutcome::Pass { context: Vec::new(), warnings }
 }
 
 /// Returns the hook answer that leads to the next recorded event.
 fn hook_answer(next: &AgentEvent) -> HookAnswer {
     match next {
         AgentEvent::StopBlocked { reason, .. } => HookAnswer::blocks(reason),
-        AgentEvent::MessageEnd { message: Recorded::Full(message) } => {
+        AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => {
             HookAnswer { context: hook_context(message), ..HookAnswer::default() }
         }
         _ => HookAnswer::default(),
@@ -394,7 +394,7 @@ fn hook_answer(next: &AgentEvent) -> HookAnswer {
 /// Returns the notes that lead to the next recorded events.
 fn notes(rest: &[Event]) -> Vec<Note> {
     let note = |record: &Event| match &record.event {
-        AgentEvent::MessageEnd { message: Recorded::Full(message) } => Some(Note::new(
+        AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => Some(Note::new(
             message.note_section().filter(|section| *section != BUDGET_SECTION)?,
             joined_text(message.as_llm()?.content()),
         )),

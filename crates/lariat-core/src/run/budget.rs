@@ -14,7 +14,7 @@ use super::effect::OpId;
 use super::flow::StepResult;
 use super::{Activity, Effect, Run};
 use crate::budget::{
-    Admission, BudgetLimits, BudgetRequest, BudgetScope, FINISH_NOW, Spent, Standing, WRAP_UP_AT,
+    Admission, BudgetLimits, BudgetRequest, BudgetScope, FINISH_NOW, SpentAmounts, Standing, WRAP_UP_AT,
 };
 use crate::event::{AgentEvent, LimitKind};
 use crate::id::RequestId;
@@ -105,8 +105,8 @@ impl Run {
     }
 
     /// Returns what this run spent. An open turn without a reply is not included.
-    pub(super) fn run_spent(&self) -> Spent {
-        let mut spent = Spent::usage(&self.state.usage);
+    pub(super) fn run_spent(&self) -> SpentAmounts {
+        let mut spent = SpentAmounts::usage(&self.state.usage);
         let open = self.state.turn.as_ref().is_some_and(|turn| turn.reply.is_none());
         spent.turns = u64::from(self.state.turns.saturating_sub(u32::from(open)));
         spent.duration = self.state.active(self.now);

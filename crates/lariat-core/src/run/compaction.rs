@@ -13,7 +13,9 @@ use super::flow::StepResult;
 use super::reply::ModelCall;
 use super::{Activity, Effect, Run};
 use crate::config::{ContextConfig, Fullness};
-use crate::context::{Accepted, Compacted, CompactionQuery, ContextTracker, message_tokens};
+use crate::context::{
+    AcceptedCompaction, CompactionProposal, CompactionQuery, ContextTracker, message_tokens,
+};
 use crate::event::{AgentEvent, CompactionCause, ContextFull, LargeMessage};
 use crate::id::MessageId;
 use crate::model::ProviderError;
@@ -31,7 +33,7 @@ const LARGEST_LISTED: usize = 5;
 #[derive(Debug)]
 pub(super) enum PreparedCompaction {
     Preparing(OpId),
-    Ready(Compacted),
+    Ready(CompactionProposal),
 }
 
 impl Run {
@@ -102,7 +104,7 @@ impl Run {
         op
     }
 
-    pub(super) fn on_compacted(&mut self, op: OpId, compacted: Compacted) {
+    pub(super) fn on_compacted(&mut self, op: OpId, compacted: CompactionProposal) {
         if matches!(self.prepared_compaction.as_deref(), Some(PreparedCompaction::Preparing(waiting)) if *waiting == op)
         {
             let is_refused = compacted.edits.is_empty() || compacted.refused.is_some();
@@ -138,7 +140,9 @@ impl Run {
     pub(super) fn abandon_prepared(&mut self) {
         match self.prepared_compaction.take().map(|prepared| *prepared) {
             Some(PreparedCompaction::Preparing(op)) => self.out.push_back(Effect::Abandon { op }),
-            Some(PreparedCompaction::Ready(Compacted { usage, .. })) if usage != Usage::default() => {
+            Some(PreparedCompaction::Ready(CompactionProposal { usage, .. }))
+                if usage != Usage::default() =>
+            {
                 let (cause, reason) = (CompactionCause::Threshold, "it was not needed any more".to_owned());
                 self.record(AgentEvent::CompactionRefused { cause, reason, usage });
             }
@@ -147,13 +151,13 @@ impl Run {
     }
 
     /// Applies proposed edits, or records why they are refused.
-    fn apply_or_refuse(&mut self, cause: CompactionCause, mut compacted: Compacted) {
+    fn apply_or_refuse(&mut self, cause: CompactionCause, mut compacted: CompactionProposal) {
         compacted.name_summaries(self.now, || MessageId::new(self.minter.uuid()));
         let usage = compacted.usage;
         let off = ContextConfig::default();
         let context = self.config.context.as_ref().unwrap_or(&off);
         match compacted.judged(&self.state.transcript, context, self.memory.pins()) {
-            Ok(Accepted { tokens_before, tokens_after, .. }) => {
+            Ok(AcceptedCompaction { tokens_before, tokens_after, .. }) => {
                 let edits = Arc::new(compacted.edits);
                 let applied = Arc::clone(&edits);
                 self.record(AgentEvent::Compaction { cause, edits, tokens_before, tokens_after, usage });

@@ -10,7 +10,7 @@ use crate::config::{
 };
 use crate::context::{CharacterClasses, ContextTracker, ImageTokens, TokenCounter};
 use crate::event::TurnTrigger;
-use crate::hooks::{HookInterest, MomentKind};
+use crate::hooks::{HookInterest, LifecycleEventKind};
 use crate::tool::{AgentTool, ToolDefinition, ToolEffects};
 
 /// Time without an event after which a model stream is treated as broken. Longer than the limits of the
@@ -57,7 +57,7 @@ pub struct RunConfig {
     /// Whether a context source provides notes between replies.
     pub has_notes: bool,
     /// Moments for which the session has hooks.
-    pub moments: BTreeSet<MomentKind>,
+    pub moments: BTreeSet<LifecycleEventKind>,
     /// Provider name for replies.
     pub provider: String,
     /// Model id for replies, until the provider reports one.

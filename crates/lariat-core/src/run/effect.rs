@@ -11,7 +11,7 @@ use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope};
 use crate::content::ToolCall;
 use crate::context::{CompactionQuery, Told};
 use crate::event::{EventRecord, RunOutcome};
-use crate::hooks::Moment;
+use crate::hooks::LifecycleEvent;
 use crate::id::{RequestId, ToolCallId};
 use crate::message::AgentMessage;
 use crate::permission::PermissionRequest;
@@ -33,7 +33,7 @@ pub enum Effect {
     Record(Box<EventRecord>),
     /// Call a callback. If [`HookCall::expects_answer`], answer with `HookAnswered`.
     Hook(HookCall),
-    /// Run the prompts through the input filters; answer with `Filtered`.
+    /// Run the prompts through the input filters; answer with `FilterOutcome`.
     Filter {
         /// Id of the operation.
         op: OpId,
@@ -108,7 +108,7 @@ pub enum Effect {
         /// The additional amounts.
         limits: BudgetLimits,
     },
-    /// Ask the compaction strategy for edits; answer with `Compacted`. The run continues meanwhile unless the
+    /// Ask the compaction strategy for edits; answer with `CompactionProposal`. The run continues meanwhile unless the
     /// cause is urgent.
     Compact {
         /// Id of the operation.
@@ -126,7 +126,7 @@ pub enum Effect {
         /// Id of the operation.
         op: OpId,
         /// The moment, with the data for the hooks.
-        moment: Moment,
+        moment: LifecycleEvent,
     },
     /// Run the permission check of a tool call; answer with `Authorized`.
     Authorize {

@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use super::state::LastTurn;
-use super::{Activity, Effect, Ending, Filtered, HookCall, Run, hook_note};
+use super::{Activity, Effect, Ending, FilterOutcome, HookCall, Run, hook_note};
 use crate::config::QueueMode;
 use crate::content::Content;
-use crate::event::{AgentEvent, ContinuationKind, MessageRef, QueueKind, Recorded, RunOutcome, TurnTrigger};
+use crate::event::{
+    AgentEvent, ContinuationKind, MessageRef, QueueKind, RecordedMessage, RunOutcome, TurnTrigger,
+};
 use crate::hooks::HookInterest;
 use crate::message::{AgentMessage, SharedMessage};
 use crate::planted::{Planted, planted};
@@ -78,15 +80,15 @@ impl Run {
         }
     }
 
-    pub(super) fn on_filtered(&mut self, filtered: Filtered) {
+    pub(super) fn on_filtered(&mut self, filtered: FilterOutcome) {
         if !matches!(self.activity, Activity::Filtering { .. }) {
             return;
         }
         self.activity = Activity::None;
         self.transient.filtered = true;
         match filtered {
-            Filtered::Reject { reason } => self.record(AgentEvent::InputRejected { reason }),
-            Filtered::Pass { context, warnings } => {
+            FilterOutcome::Reject { reason } => self.record(AgentEvent::InputRejected { reason }),
+            FilterOutcome::Pass { context, warnings } => {
                 context.iter().for_each(|context| self.append_to_prompt(hook_note(context)));
                 for warning in warnings {
                     self.append_to_prompt(format!("[Warning: {warning}]"));
@@ -196,7 +198,9 @@ impl Run {
     fn deliver(&mut self, messages: Vec<SharedMessage>) {
         for message in messages {
             self.record(AgentEvent::MessageStart { message: MessageRef::resolved(Arc::clone(&message)) });
-            self.record(AgentEvent::MessageEnd { message: Recorded::Earlier(MessageRef::resolved(message)) });
+            self.record(AgentEvent::MessageEnd {
+                message: RecordedMessage::Earlier(MessageRef::resolved(message)),
+            });
         }
     }
 

@@ -1,7 +1,7 @@
 //! Inputs: what can happen to a run.
 
 use crate::budget::{Admission, BudgetLimits, BudgetScope, Standing};
-use crate::context::{Compacted, Note};
+use crate::context::{CompactionProposal, Note};
 use crate::event::QueueKind;
 use crate::hooks::HookAnswer;
 use crate::id::{MessageId, RequestId, ToolCallId};
@@ -26,7 +26,7 @@ pub enum Input {
         proceed: bool,
     },
     /// The input filters checked the prompts.
-    Filtered(Filtered),
+    Filtered(FilterOutcome),
     /// A signal of a model call arrived.
     Model {
         /// Id of the model call.
@@ -44,7 +44,7 @@ pub enum Input {
         /// Id of the operation.
         op: OpId,
         /// The proposed edits.
-        compacted: Compacted,
+        compacted: CompactionProposal,
     },
     /// The context source answered.
     Consulted {
@@ -158,7 +158,7 @@ impl ModelSignal {
 
 /// The combined decision of input filters and hooks about the prompts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Filtered {
+pub enum FilterOutcome {
     /// Accept; context and warnings are appended to the last user message.
     Pass {
         /// Context that hooks add for the model.

@@ -34,14 +34,16 @@ use std::sync::Arc;
 
 pub use config::{FallbackModel, RunConfig, ToolTraits};
 pub use effect::{Effect, Ending, HookCall, OpId};
-pub use input::{Filtered, Input, ModelSignal};
+pub use input::{FilterOutcome, Input, ModelSignal};
 pub use recover::{RecoverError, RecoveredRun};
 pub use snapshot::LoopSnapshot;
 
 use crate::budget::{BudgetLimits, BudgetScope};
 use crate::content::Content;
-use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LoopStart, MessageRef, QueueKind, Recorded};
-use crate::hooks::MomentKind;
+use crate::event::{
+    AgentEvent, EventRecord, FORMAT_VERSION, LoopStart, MessageRef, QueueKind, RecordedMessage,
+};
+use crate::hooks::LifecycleEventKind;
 use crate::id::{EventId, LoopId, MessageId, TurnId};
 use crate::message::{AgentMessage, SharedMessage};
 use crate::planted::{Planted, planted};
@@ -99,7 +101,7 @@ enum Activity {
     },
     CallingHooks {
         op: OpId,
-        kind: MomentKind,
+        kind: LifecycleEventKind,
     },
     RequestingNotes {
         op: OpId,
@@ -393,7 +395,7 @@ impl Run {
     /// Announces and records a complete message.
     fn record_message(&mut self, message: SharedMessage) {
         self.record(AgentEvent::MessageStart { message: MessageRef::resolved(Arc::clone(&message)) });
-        self.record(AgentEvent::MessageEnd { message: Recorded::Full(message) });
+        self.record(AgentEvent::MessageEnd { message: RecordedMessage::Full(message) });
     }
 
     fn on_queued(&mut self, queue: QueueKind, mut message: AgentMessage) {

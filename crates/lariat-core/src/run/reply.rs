@@ -11,7 +11,7 @@ use super::input::ModelSignal;
 use super::retry::Attempts;
 use super::{Activity, Effect, HookCall, Run};
 use crate::content::{Content, ToolCall};
-use crate::event::{AgentEvent, MessageRef, Recorded, StreamDelta};
+use crate::event::{AgentEvent, MessageRef, RecordedMessage, StreamDelta};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage, LlmMessage, Message, StopReason};
 use crate::model::{ProviderError, StreamEvent};
@@ -205,7 +205,7 @@ impl Run {
             }),
         }));
         if announced.is_some() {
-            self.record(AgentEvent::MessageEnd { message: Recorded::Full(message) });
+            self.record(AgentEvent::MessageEnd { message: RecordedMessage::Full(message) });
         } else {
             self.record_message(message);
         }

@@ -9,7 +9,7 @@ use super::effect::OpId;
 use super::{Activity, Effect, Run};
 use crate::content::{Content, joined_text};
 use crate::event::{AgentEvent, CompactionCause, CompactionEdit, QueueKind};
-use crate::hooks::{HookAnswer, Moment, MomentKind};
+use crate::hooks::{HookAnswer, LifecycleEvent, LifecycleEventKind};
 use crate::message::AgentMessage;
 
 /// How often in a row hooks can keep a run from ending; then it ends. The same number as in Claude Code.
@@ -34,7 +34,7 @@ pub(crate) fn hook_context(message: &AgentMessage) -> Vec<String> {
 impl Run {
     /// Returns whether to call hooks before the run ends.
     pub(super) fn has_stop_hooks(&self) -> bool {
-        self.config.moments.contains(&MomentKind::Stop)
+        self.config.moments.contains(&LifecycleEventKind::Stop)
             && !self.transient.may_stop
             && self.state.blocked_stops.count < MOST_BLOCKED_STOPS
     }
@@ -43,12 +43,12 @@ impl Run {
         let window = self.state.transcript.window();
         let last = window.iter_back().find_map(|message| message.as_assistant());
         let last_message = last.map(|reply| joined_text(&reply.content)).unwrap_or_default();
-        self.call_hooks(Moment::Stop { continued: self.state.blocked_stops.count > 0, last_message });
+        self.call_hooks(LifecycleEvent::Stop { continued: self.state.blocked_stops.count > 0, last_message });
     }
 
     /// Returns whether hooks want to know about compaction.
     pub(super) fn has_compaction_hooks(&self) -> bool {
-        let wanted = [MomentKind::PostCompact, MomentKind::SessionStart];
+        let wanted = [LifecycleEventKind::PostCompact, LifecycleEventKind::SessionStart];
         wanted.iter().any(|kind| self.config.moments.contains(kind))
     }
 
@@ -61,10 +61,10 @@ impl Run {
             _ => None,
         };
         let summary = edits.iter().filter_map(summary).collect::<Vec<_>>().join("\n");
-        self.call_hooks(Moment::PostCompact { cause, summary });
+        self.call_hooks(LifecycleEvent::PostCompact { cause, summary });
     }
 
-    fn call_hooks(&mut self, moment: Moment) {
+    fn call_hooks(&mut self, moment: LifecycleEvent) {
         let op = self.op();
         self.activity = Activity::CallingHooks { op, kind: moment.kind() };
         self.out.push_back(Effect::Tell { op, moment });
@@ -78,8 +78,8 @@ impl Run {
         self.activity = Activity::None;
         match (kind, answer) {
             (_, HookAnswer { stop: Some(reason), .. }) => self.on_halt(reason),
-            (MomentKind::Stop, HookAnswer { block: Some(reason), .. }) => self.block_stop(reason),
-            (MomentKind::Stop, _) => self.transient.may_stop = true,
+            (LifecycleEventKind::Stop, HookAnswer { block: Some(reason), .. }) => self.block_stop(reason),
+            (LifecycleEventKind::Stop, _) => self.transient.may_stop = true,
             (_, HookAnswer { context, .. }) if !context.is_empty() => {
                 let message = self.hook_message(&context);
                 self.record_message(Arc::new(message));

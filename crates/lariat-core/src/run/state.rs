@@ -17,7 +17,7 @@ use crate::budget::BudgetScope;
 use crate::content::ToolCall;
 use crate::context::{ContextTracker, Told, message_tokens};
 use crate::event::{
-    AgentEvent, CompactionCause, ContextFull, EventRecord, LimitKind, MessageRef, QueueKind, Recorded,
+    AgentEvent, CompactionCause, ContextFull, EventRecord, LimitKind, MessageRef, QueueKind, RecordedMessage,
     RunOutcome,
 };
 use crate::id::{MessageId, RequestId, ToolCallId};
@@ -324,7 +324,7 @@ impl LoopState {
         };
     }
 
-    fn apply_message(&mut self, recorded: &Recorded) {
+    fn apply_message(&mut self, recorded: &RecordedMessage) {
         let id = recorded.id();
         let queued = [QueueKind::Steering, QueueKind::FollowUp].into_iter().find_map(|queue| {
             let queue = self.queue_mut(queue);

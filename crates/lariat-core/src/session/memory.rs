@@ -23,12 +23,12 @@ use crate::session::SessionBudget;
 use crate::session::failures::{Failure, Failures};
 
 /// A permission request with its decision.
-pub type Answered = (Arc<PermissionRequest>, PermissionDecision);
+pub type AnsweredRequest = (Arc<PermissionRequest>, PermissionDecision);
 
 /// Session state besides the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionMemory {
-    answers: Vec<Answered>,
+    answers: Vec<AnsweredRequest>,
     plan: Vec<QueuedChange>,
     ledger: Box<Ledger>,
     budget: SessionBudget,
@@ -125,7 +125,7 @@ impl SessionMemory {
                 let request = self.asked.remove(at);
                 let lasts = decision.scope().is_some_and(|scope| scope != ApprovalScope::Once);
                 let opened = decision.openings(&request);
-                let is_new = |(known, answer): &Answered| {
+                let is_new = |(known, answer): &AnsweredRequest| {
                     known.remember != request.remember || answer.openings(known) != opened
                 };
                 if lasts && self.answers.iter().all(is_new) {
@@ -290,7 +290,7 @@ impl SessionMemory {
     }
 
     /// Returns approvals that apply for longer than one tool call, with their requests.
-    pub fn answers(&self) -> &[Answered] {
+    pub fn answers(&self) -> &[AnsweredRequest] {
         &self.answers
     }
 

@@ -15,6 +15,6 @@ mod tests;
 pub use budget::SessionBudget;
 pub use failures::Failure;
 pub use fold::SessionFold;
-pub use memory::{Answered, QueuedChange, SessionMemory, TASK_LIST, carried};
+pub use memory::{AnsweredRequest, QueuedChange, SessionMemory, TASK_LIST, carried};
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};
 pub use snapshot::{LoopStartWithId, SessionSnapshot};

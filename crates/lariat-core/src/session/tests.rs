@@ -9,7 +9,7 @@ use crate::budget::{BudgetLimits, BudgetScope};
 use crate::content::Content;
 use crate::event::{
     AgentEvent, CompactionCause, CompactionEdit, ContinuationKind, Event, EventRecord, FORMAT_VERSION,
-    Import, LoopStart, MessageRef, QueueKind, Recorded, RunOutcome, SpawnRef,
+    Import, LoopStart, MessageRef, QueueKind, RecordedMessage, RunOutcome, SpawnRef,
 };
 use crate::id::{EventId, LoopId, MessageId};
 use crate::message::{
@@ -100,7 +100,7 @@ impl Journal {
     }
 
     fn message(&mut self, loop_id: &str, message: SharedMessage) -> &mut Self {
-        self.add(Some(loop_id), AgentEvent::MessageEnd { message: Recorded::Full(message) })
+        self.add(Some(loop_id), AgentEvent::MessageEnd { message: RecordedMessage::Full(message) })
     }
 
     fn queued(&mut self, loop_id: &str, queue: QueueKind, message: SharedMessage) -> &mut Self {
@@ -108,7 +108,7 @@ impl Journal {
     }
 
     fn injected(&mut self, loop_id: &str, message: u128) -> &mut Self {
-        let message = Recorded::Earlier(MessageRef::unresolved(id(message)));
+        let message = RecordedMessage::Earlier(MessageRef::unresolved(id(message)));
         self.add(Some(loop_id), AgentEvent::MessageEnd { message })
     }
 
@@ -445,7 +445,7 @@ fn decide(journal: &mut Journal) {
     let request = PermissionRequest::new(&call, "read").with_remember("Read");
     let (request_id, tool_call_id) = (request.id, call.id.clone());
     let limits = BudgetLimits { tokens: Some(5), ..BudgetLimits::none() };
-    journal.add(None, AgentEvent::MessageEnd { message: Recorded::Full(reply(1, &["a"])) });
+    journal.add(None, AgentEvent::MessageEnd { message: RecordedMessage::Full(reply(1, &["a"])) });
     journal.add(None, AgentEvent::PermissionRequired { request: Arc::new(request) });
     let decision = PermissionDecision::AllowSession;
     journal.add(None, AgentEvent::PermissionDecided { request_id, tool_call_id, decision });

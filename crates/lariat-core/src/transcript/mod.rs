@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use list::SharedList;
-pub use overlay::OverlayError;
+pub use overlay::EditError;
 pub(crate) use repair::{NO_OUTPUT, Repairer};
 pub use repair::{Repair, RepairKind};
 

@@ -14,7 +14,7 @@ use crate::id::MessageId;
 /// Why edits cannot be applied to a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum OverlayError {
+pub enum EditError {
     /// An edit names a message that is not in the conversation.
     #[error("message {0} is not in the conversation")]
     UnknownMessage(MessageId),
@@ -32,7 +32,7 @@ impl Transcript {
     ///
     /// # Errors
     /// Fails if an edit names an unknown message or the result would be invalid.
-    pub fn overlaid(&self, edits: &[CompactionEdit]) -> Result<Self, OverlayError> {
+    pub fn overlaid(&self, edits: &[CompactionEdit]) -> Result<Self, EditError> {
         self.overlaid_keeping(edits, |_| false)
     }
 
@@ -44,7 +44,7 @@ impl Transcript {
         &self,
         edits: &[CompactionEdit],
         stays: impl Fn(MessageId) -> bool,
-    ) -> Result<Self, OverlayError> {
+    ) -> Result<Self, EditError> {
         let mut messages: Vec<SharedMessage> = self.list.iter().cloned().collect();
         for edit in edits {
             apply(&mut messages, edit, &stays)?;
@@ -58,7 +58,7 @@ impl Transcript {
         if repairs.is_empty() && transcript.request().is_ok() == self.request().is_ok() {
             Ok(transcript)
         } else {
-            Err(OverlayError::Invalid)
+            Err(EditError::Invalid)
         }
     }
 }
@@ -70,22 +70,22 @@ fn apply(
     messages: &mut Vec<SharedMessage>,
     edit: &CompactionEdit,
     stays: IsVerbatim<'_>,
-) -> Result<(), OverlayError> {
+) -> Result<(), EditError> {
     match edit {
         CompactionEdit::ClearToolOutput { message } => {
             let named = |other: &&mut SharedMessage| other.id() == *message;
             let mut found = messages.iter_mut().filter(named).peekable();
             if found.peek().is_none() {
-                return Err(OverlayError::UnknownMessage(*message));
+                return Err(EditError::UnknownMessage(*message));
             }
             let result = found.find(|other| other.as_tool_result().is_some());
-            let slot = result.ok_or(OverlayError::Invalid)?;
+            let slot = result.ok_or(EditError::Invalid)?;
             check_changeable(slot, stays)?;
             *slot = with_content(slot, vec![Content::text(cleared_note(slot))]);
         }
         CompactionEdit::Summarise { first, last, summary } => {
             if summary.as_user().is_none() {
-                return Err(OverlayError::Invalid);
+                return Err(EditError::Invalid);
             }
             let range = range(messages, first, last, stays)?;
             messages.splice(range, [Arc::clone(summary)]);
@@ -105,19 +105,18 @@ fn range(
     first: &MessageId,
     last: &MessageId,
     stays: IsVerbatim<'_>,
-) -> Result<std::ops::RangeInclusive<usize>, OverlayError> {
+) -> Result<std::ops::RangeInclusive<usize>, EditError> {
     let from = messages.iter().position(|message| message.id() == *first);
     let to = messages.iter().rposition(|message| message.id() == *last);
-    let from = from.ok_or(OverlayError::UnknownMessage(*first))?;
-    let to = to.ok_or(OverlayError::UnknownMessage(*last))?;
-    let removed =
-        messages.get(from..=to).filter(|removed| !removed.is_empty()).ok_or(OverlayError::Invalid)?;
+    let from = from.ok_or(EditError::UnknownMessage(*first))?;
+    let to = to.ok_or(EditError::UnknownMessage(*last))?;
+    let removed = messages.get(from..=to).filter(|removed| !removed.is_empty()).ok_or(EditError::Invalid)?;
     removed.iter().try_for_each(|message| check_changeable(message, stays))?;
     Ok(from..=to)
 }
 
-fn check_changeable(message: &SharedMessage, stays: IsVerbatim<'_>) -> Result<(), OverlayError> {
-    if stays(message.id()) { Err(OverlayError::Verbatim(message.id())) } else { Ok(()) }
+fn check_changeable(message: &SharedMessage, stays: IsVerbatim<'_>) -> Result<(), EditError> {
+    if stays(message.id()) { Err(EditError::Verbatim(message.id())) } else { Ok(()) }
 }
 
 /// Returns the text that replaces the output of a tool.

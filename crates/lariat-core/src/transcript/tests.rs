@@ -521,17 +521,14 @@ fn edits_that_break_the_conversation_are_rejected() {
     for edit in invalid {
         assert_eq!(
             transcript.overlaid(std::slice::from_ref(&edit)).unwrap_err(),
-            OverlayError::Invalid,
+            EditError::Invalid,
             "{edit:?}"
         );
     }
-    let unknown = OverlayError::UnknownMessage(id(7));
+    let unknown = EditError::UnknownMessage(id(7));
     assert_eq!(transcript.overlaid(&[drop(7, 7)]).unwrap_err(), unknown);
     assert_eq!(transcript.overlaid(&[drop(1, 7)]).unwrap_err(), unknown);
-    assert_eq!(
-        transcript.overlaid(&[drop(2, 5), drop(2, 5)]).unwrap_err(),
-        OverlayError::UnknownMessage(id(2))
-    );
+    assert_eq!(transcript.overlaid(&[drop(2, 5), drop(2, 5)]).unwrap_err(), EditError::UnknownMessage(id(2)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::run::Ended;
+use super::run::HandlerResult;
 use super::{HookEvent, OnFailure};
 
 /// Maximum characters of a text from a handler; the rest is cut off.
@@ -63,16 +63,16 @@ pub struct Outcome {
 
 impl Answer {
     /// Interprets the exit code and output of a handler.
-    pub fn read(event: HookEvent, ended: &Ended, on_failure: OnFailure) -> Self {
+    pub fn read(event: HookEvent, ended: &HandlerResult, on_failure: OnFailure) -> Self {
         let failed = |why: String| match (event.can_block(), on_failure) {
             (true, OnFailure::Block) => Self::blocks(why),
             _ => Self { message: Some(why), ..Self::default() },
         };
         let (code, output, errors) = match ended {
-            Ended::Exited { code, output, errors } => (*code, output.trim(), errors.trim()),
-            Ended::TimedOut => return failed("a hook timed out".to_owned()),
-            Ended::Failed(why) => return failed(format!("a hook failed: {}", truncated(why))),
-            Ended::Refused(why) => {
+            HandlerResult::Exited { code, output, errors } => (*code, output.trim(), errors.trim()),
+            HandlerResult::TimedOut => return failed("a hook timed out".to_owned()),
+            HandlerResult::Failed(why) => return failed(format!("a hook failed: {}", truncated(why))),
+            HandlerResult::Refused(why) => {
                 return Self::refused(event, &format!("a hook was not run: {}", truncated(why)));
             }
         };

@@ -8,7 +8,7 @@ use super::{HookEvent, Matcher, Scripts};
 
 /// All configured hooks, in the order of the settings files.
 #[derive(Clone, Debug, Default)]
-pub struct HookBook {
+pub struct HookConfig {
     entries: Vec<(HookEvent, Matcher, Handler)>,
 }
 
@@ -17,7 +17,7 @@ pub struct HookBook {
 #[non_exhaustive]
 pub struct Handler {
     /// The command or the address.
-    pub way: Way,
+    pub way: Invocation,
     /// Run only for tool calls that this permission rule matches.
     pub condition: Option<String>,
     /// Time limit.
@@ -38,7 +38,7 @@ pub struct Handler {
 
 /// How a handler is invoked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Invocation {
     /// A shell command line.
     Shell(String),
     /// A program with arguments, started without a shell.
@@ -74,7 +74,7 @@ pub struct HookProblem {
     pub problem: String,
 }
 
-impl HookBook {
+impl HookConfig {
     /// Adds the `hooks` of one settings file. Returns what cannot be used.
     pub fn add(&mut self, origin: &str, hooks: &Value) -> Vec<HookProblem> {
         let mut problems = Vec::new();
@@ -172,15 +172,15 @@ impl Handler {
         let needed = |name: &str| text(name).ok_or_else(|| format!("`{name}` is missing"));
         let way = match text("type").as_deref() {
             Some("command") | None if entry.get("args").is_some() => {
-                Way::Program(needed("command")?, texts("args"))
+                Invocation::Program(needed("command")?, texts("args"))
             }
-            Some("command") | None => Way::Shell(needed("command")?),
+            Some("command") | None => Invocation::Shell(needed("command")?),
             Some("http") => {
                 let headers = entry.get("headers").and_then(Value::as_object).into_iter().flatten();
                 let header =
                     |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
                 let headers = headers.filter_map(header).collect();
-                Way::Post { url: needed("url")?, headers, variables: texts("allowedEnvVars") }
+                Invocation::Post { url: needed("url")?, headers, variables: texts("allowedEnvVars") }
             }
             Some(other) => return Err(format!("unsupported handler type `{other}`")),
         };
@@ -196,7 +196,7 @@ impl Handler {
         if flag("asyncRewake") {
             return Err("`asyncRewake` is not supported".to_owned());
         }
-        if flag("async") && matches!(way, Way::Post { .. }) {
+        if flag("async") && matches!(way, Invocation::Post { .. }) {
             return Err("only a command can be `async`".to_owned());
         }
         let seconds = entry.get("timeout").and_then(Value::as_f64).filter(|seconds| *seconds > 0.0);

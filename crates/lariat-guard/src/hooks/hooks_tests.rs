@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn exited(code: i32, output: &str, errors: &str) -> Ended {
-    Ended::Exited { code, output: output.to_owned(), errors: errors.to_owned() }
+fn exited(code: i32, output: &str, errors: &str) -> HandlerResult {
+    HandlerResult::Exited { code, output: output.to_owned(), errors: errors.to_owned() }
 }
 
-fn read(event: HookEvent, ended: &Ended) -> Answer {
+fn read(event: HookEvent, ended: &HandlerResult) -> Answer {
     Answer::read(event, ended, OnFailure::Block)
 }
 
-fn book(hooks: &Value) -> HookBook {
-    let mut book = HookBook::default();
+fn book(hooks: &Value) -> HookConfig {
+    let mut book = HookConfig::default();
     assert_eq!(book.add("settings.json", hooks), []);
     book
 }
@@ -42,8 +42,8 @@ fn exit_codes_follow_the_contract() {
 #[test]
 fn failing_handler_blocks_events_that_can_be_blocked() {
     for ended in [
-        Ended::TimedOut,
-        Ended::Failed("no such file".into()),
+        HandlerResult::TimedOut,
+        HandlerResult::Failed("no such file".into()),
         exited(1, "", "oops"),
         exited(0, "{ not json", ""),
     ] {
@@ -107,7 +107,7 @@ fn matcher_is_a_list_of_names_or_an_expression() {
 
 #[test]
 fn reports_unusable_configuration() {
-    let mut book = HookBook::default();
+    let mut book = HookConfig::default();
     let problems = book.add(
         "settings.json",
         &json!({
@@ -121,7 +121,7 @@ fn reports_unusable_configuration() {
     assert!(book.is_empty(HookEvent::PreToolUse));
 }
 
-fn matching<'a>(book: &'a HookBook, event: HookEvent, names: &[&str]) -> Vec<&'a Handler> {
+fn matching<'a>(book: &'a HookConfig, event: HookEvent, names: &[&str]) -> Vec<&'a Handler> {
     book.matching(event, names).into_iter().map(|(_, handler, _)| handler).collect()
 }
 
@@ -139,9 +139,9 @@ fn handlers_are_parsed_with_defaults() {
     assert_eq!(handlers.len(), 3);
     assert_eq!(
         (&handlers[0].way, handlers[0].timeout),
-        (&Way::Shell("check".into()), Duration::from_secs(5))
+        (&Invocation::Shell("check".into()), Duration::from_secs(5))
     );
-    assert_eq!(handlers[1].way, Way::Program("check".into(), vec!["-x".into()]));
+    assert_eq!(handlers[1].way, Invocation::Program("check".into(), vec!["-x".into()]));
     assert_eq!((handlers[1].timeout, handlers[2].on_failure), (Duration::from_secs(600), OnFailure::Proceed));
     assert_eq!(book.matching(HookEvent::PreToolUse, &["Read"]).len(), 0);
     assert_eq!(matching(&book, HookEvent::UserPromptSubmit, &[])[0].timeout, Duration::from_secs(30));
@@ -152,9 +152,11 @@ fn handlers_are_parsed_with_defaults() {
 struct Scripted(Mutex<Vec<String>>);
 
 impl HookRunner for Scripted {
-    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
+    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, HandlerResult> {
         self.0.lock().unwrap().push(input.to_owned());
-        let Way::Shell(command) = &handler.way else { return Box::pin(async { Ended::TimedOut }) };
+        let Invocation::Shell(command) = &handler.way else {
+            return Box::pin(async { HandlerResult::TimedOut });
+        };
         let ended = match command.as_str() {
             "deny" => exited(2, "", "no"),
             "rewrite" => exited(
@@ -179,10 +181,11 @@ fn runs_each_matching_handler_once_and_combines_the_answers() {
         .with("tool_input", json!({"command": "rm x"}))
         .with("session_id", "forged");
     let runner = Scripted::default();
-    let spent = Spent::default();
+    let spent = OnceHandlers::default();
     let fired = |condition: bool| {
         let round =
-            Round::of(&book, &spent, &hook_input, &["bash", "Bash"], None, move |_| condition).unwrap();
+            EventHandlers::of(&book, &spent, &hook_input, &["bash", "Bash"], None, move |_| condition)
+                .unwrap();
         futures_util::FutureExt::now_or_never(round.outcome(&runner)).unwrap()
     };
     let outcome = fired(false);
@@ -201,10 +204,10 @@ fn runs_each_matching_handler_once_and_combines_the_answers() {
 }
 
 /// Returns how many handlers of an event decided something, and how many run in the background.
-fn counted(book: &HookBook, spent: &Spent, session: &str, event: HookEvent) -> (usize, usize) {
+fn counted(book: &HookConfig, spent: &OnceHandlers, session: &str, event: HookEvent) -> (usize, usize) {
     let hook_input = Told::new(event, session, "/w");
     let runner: Arc<dyn HookRunner> = Arc::new(Scripted::default());
-    Round::of(book, spent, &hook_input, &["startup"], None, |_| true).map_or((0, 0), |round| {
+    EventHandlers::of(book, spent, &hook_input, &["startup"], None, |_| true).map_or((0, 0), |round| {
         let unwaited = round.unwaited(&runner);
         let outcome = futures_util::FutureExt::now_or_never(round.outcome(&*runner)).unwrap();
         (usize::from(outcome.decision.is_some()), unwaited.len())
@@ -214,12 +217,12 @@ fn counted(book: &HookBook, spent: &Spent, session: &str, event: HookEvent) -> (
 #[test]
 fn background_handler_decides_nothing() {
     let book = book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "async": true}]}]}));
-    assert_eq!(counted(&book, &Spent::default(), "s", HookEvent::PreToolUse), (0, 1));
+    assert_eq!(counted(&book, &OnceHandlers::default(), "s", HookEvent::PreToolUse), (0, 1));
     // It still runs once it is polled.
     let hook_input = Told::new(HookEvent::PreToolUse, "s", "/w");
     let runner = Arc::new(Scripted::default());
     let dynamic: Arc<dyn HookRunner> = runner.clone();
-    let round = Round::of(&book, &Spent::default(), &hook_input, &[], None, |_| true).unwrap();
+    let round = EventHandlers::of(&book, &OnceHandlers::default(), &hook_input, &[], None, |_| true).unwrap();
     for unwaited in round.unwaited(&dynamic) {
         futures_util::FutureExt::now_or_never(unwaited).unwrap();
     }
@@ -229,7 +232,7 @@ fn background_handler_decides_nothing() {
 #[test]
 fn once_handler_runs_once_per_session() {
     let book = book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true}]}]}));
-    let spent = Spent::default();
+    let spent = OnceHandlers::default();
     let counts = |session| counted(&book, &spent, session, HookEvent::PreToolUse).0;
     assert_eq!([counts("a"), counts("a"), counts("b"), counts("a")], [1, 0, 1, 0]);
     spent.forget("a");
@@ -240,10 +243,10 @@ fn once_handler_runs_once_per_session() {
 fn unmet_condition_does_not_use_up_a_once_handler() {
     let book =
         book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true, "if": "Bash(git *)"}]}]}));
-    let (spent, hook_input) = (Spent::default(), Told::new(HookEvent::PreToolUse, "s", "/w"));
-    assert!(Round::of(&book, &spent, &hook_input, &[], None, |_| false).is_none());
-    assert!(Round::of(&book, &spent, &hook_input, &[], None, |_| true).is_some());
-    assert!(Round::of(&book, &spent, &hook_input, &[], None, |_| true).is_none());
+    let (spent, hook_input) = (OnceHandlers::default(), Told::new(HookEvent::PreToolUse, "s", "/w"));
+    assert!(EventHandlers::of(&book, &spent, &hook_input, &[], None, |_| false).is_none());
+    assert!(EventHandlers::of(&book, &spent, &hook_input, &[], None, |_| true).is_some());
+    assert!(EventHandlers::of(&book, &spent, &hook_input, &[], None, |_| true).is_none());
 }
 
 #[test]
@@ -261,7 +264,7 @@ fn events_without_a_name_ignore_matchers() {
 
 #[test]
 fn reports_unsupported_handler_options() {
-    let mut book = HookBook::default();
+    let mut book = HookConfig::default();
     let hooks = json!({"Stop": [{"hooks": [
         {"command": "x", "asyncRewake": true}, {"command": "x", "if": "Bash(git *)"},
         {"type": "http", "url": "http://localhost", "async": true}

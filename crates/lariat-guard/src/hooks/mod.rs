@@ -1,7 +1,7 @@
 //! Runs the hooks of a user's configuration, by Claude Code's contract: programs and addresses that receive an event and
 //! may answer it.
 //!
-//! [`HookBook`] is the configuration, [`Told`] the input of a handler, [`Answer`] what its output means, [`Outcome`] what
+//! [`HookConfig`] is the configuration, [`Told`] the input of a handler, [`Answer`] what its output means, [`Outcome`] what
 //! several answers mean together. This module starts no processes and no requests: a [`HookRunner`] does.
 //!
 //! A hook's allow never overrides a permission rule that denies or asks; it only replaces the question that is asked
@@ -17,10 +17,10 @@ pub(crate) mod scripts;
 mod subject;
 
 pub use answer::{Answer, Decision, Outcome};
-pub use book::{Handler, HookBook, HookProblem, OnFailure, Way};
+pub use book::{Handler, HookConfig, HookProblem, Invocation, OnFailure};
 pub use hook_input::Told;
 pub use matcher::Matcher;
-pub use run::{Ended, HookRunner, Round, Spent};
+pub use run::{EventHandlers, HandlerResult, HookRunner, OnceHandlers};
 pub use scripts::{Pin, Scripts};
 pub use subject::{Subject, claude_input, claude_name};
 

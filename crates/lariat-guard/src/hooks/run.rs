@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::join_all;
 use lariat_core::BoxFuture;
 
-use super::{Answer, Handler, HookBook, Outcome, Subject, Told};
+use super::{Answer, Handler, HookConfig, Outcome, Subject, Told};
 
 /// How a handler ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum HandlerResult {
     /// It finished. A successful HTTP response has code 0 and its body as output.
     Exited {
         /// The exit code.
@@ -36,14 +36,14 @@ pub enum Ended {
 /// Starts programs and sends requests for hooks. Enforces each handler's timeout and kills what exceeds it.
 pub trait HookRunner: Send + Sync {
     /// Runs one handler with this JSON input.
-    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended>;
+    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, HandlerResult>;
 }
 
 /// Records which `once` handlers have run, by session.
 #[derive(Debug, Default)]
-pub struct Spent(Mutex<BTreeSet<(String, usize)>>);
+pub struct OnceHandlers(Mutex<BTreeSet<(String, usize)>>);
 
-impl Spent {
+impl OnceHandlers {
     /// Marks a handler as run. Returns true the first time in a session.
     fn spend(&self, session: &str, handler: usize) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((session.to_owned(), handler))
@@ -57,7 +57,7 @@ impl Spent {
 
 /// The handlers to run for one event.
 #[derive(Debug)]
-pub struct Round<'a> {
+pub struct EventHandlers<'a> {
     hook_input: &'a Told,
     subject: Option<&'a Subject<'a>>,
     waited: Vec<HandlerRun<'a>>,
@@ -74,14 +74,14 @@ struct HandlerRun<'a> {
     inputs: Result<Vec<Arc<str>>, String>,
 }
 
-impl<'a> Round<'a> {
+impl<'a> EventHandlers<'a> {
     /// Selects the handlers of `book` for an event; `None` if there are none.
     ///
     /// `names` are the names of what the event is about. With a `subject`, the event is about that tool call, and its names
     /// are used instead; `condition` says whether a permission rule matches the tool call.
     pub fn of(
-        book: &'a HookBook,
-        spent: &Spent,
+        book: &'a HookConfig,
+        spent: &OnceHandlers,
         hook_input: &'a Told,
         names: &[&'a str],
         subject: Option<&'a Subject<'a>>,
@@ -127,7 +127,7 @@ impl<'a> Round<'a> {
         let (event, on_failure) = (self.hook_input.event, handler_run.handler.on_failure);
         let inputs = match &handler_run.inputs {
             Ok(inputs) => inputs,
-            Err(why) => return Answer::read(event, &Ended::Refused(why.clone()), on_failure),
+            Err(why) => return Answer::read(event, &HandlerResult::Refused(why.clone()), on_failure),
         };
         let mut answers = Vec::with_capacity(inputs.len());
         for input in inputs {

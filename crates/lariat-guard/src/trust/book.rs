@@ -5,31 +5,31 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{Identity, Manifest, Standing};
-use crate::state_file::{KeptError, StateFile};
+use crate::state_file::{StateFile, StateFileError};
 
 /// The trusted workspaces of a user, in one file.
 #[derive(Clone, Debug)]
-pub struct TrustBook(StateFile);
+pub struct TrustStore(StateFile);
 
 /// A workspace that the user trusts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Trusted {
+pub struct TrustedWorkspace {
     /// The directory.
     pub identity: Identity,
     /// What it contained when the user trusted it.
     pub manifest: Manifest,
 }
 
-impl TrustBook {
+impl TrustStore {
     /// Uses the book in `file`, which must lie outside every workspace.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self(StateFile::new(file))
     }
 
     /// Returns whether the user's trust still applies to a workspace with this manifest.
-    pub fn standing(&self, identity: &Identity, manifest: &Manifest) -> Result<Standing, KeptError> {
-        let book: Vec<Trusted> = self.0.load()?;
+    pub fn standing(&self, identity: &Identity, manifest: &Manifest) -> Result<Standing, StateFileError> {
+        let book: Vec<TrustedWorkspace> = self.0.load()?;
         let Some(trusted) = book.into_iter().find(|trusted| trusted.identity == *identity) else {
             return Ok(if manifest.is_empty() { Standing::Harmless } else { Standing::Unknown });
         };
@@ -38,7 +38,7 @@ impl TrustBook {
     }
 
     /// Records that the user trusts a workspace with exactly this manifest.
-    pub fn trust(&self, identity: &Identity, manifest: &Manifest) -> Result<(), KeptError> {
+    pub fn trust(&self, identity: &Identity, manifest: &Manifest) -> Result<(), StateFileError> {
         self.trust_all([(identity, manifest)])
     }
 
@@ -49,19 +49,19 @@ impl TrustBook {
     pub fn trust_all<'a>(
         &self,
         directories: impl IntoIterator<Item = (&'a Identity, &'a Manifest)>,
-    ) -> Result<(), KeptError> {
-        self.0.update(|book: &mut Vec<Trusted>| {
+    ) -> Result<(), StateFileError> {
+        self.0.update(|book: &mut Vec<TrustedWorkspace>| {
             for (identity, manifest) in directories {
                 // One entry per path: a directory that was there before is gone.
                 book.retain(|trusted| trusted.identity.path != identity.path);
-                book.push(Trusted { identity: identity.clone(), manifest: manifest.clone() });
+                book.push(TrustedWorkspace { identity: identity.clone(), manifest: manifest.clone() });
             }
         })
     }
 
     /// Removes a workspace. Returns false if it was not trusted.
-    pub fn revoke(&self, path: &str) -> Result<bool, KeptError> {
-        self.0.update(|book: &mut Vec<Trusted>| {
+    pub fn revoke(&self, path: &str) -> Result<bool, StateFileError> {
+        self.0.update(|book: &mut Vec<TrustedWorkspace>| {
             let before = book.len();
             book.retain(|trusted| trusted.identity.path != path);
             book.len() < before
@@ -69,7 +69,7 @@ impl TrustBook {
     }
 
     /// Returns all trusted workspaces.
-    pub fn list(&self) -> Result<Vec<Trusted>, KeptError> {
+    pub fn list(&self) -> Result<Vec<TrustedWorkspace>, StateFileError> {
         self.0.load()
     }
 }

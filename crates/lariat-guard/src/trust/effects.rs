@@ -13,11 +13,11 @@ use crate::instructions;
 /// One thing that would take effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Brought {
+pub struct WorkspaceEffect {
     /// The file that contains it.
     pub file: String,
     /// Its kind.
-    pub kind: BroughtKind,
+    pub kind: WorkspaceEffectKind,
     /// The exact command, rule or name.
     pub what: String,
 }
@@ -25,7 +25,7 @@ pub struct Brought {
 /// Kinds of things that take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum BroughtKind {
+pub enum WorkspaceEffectKind {
     /// A command that runs on an event.
     Hook,
     /// A tool server that is started or contacted.
@@ -44,13 +44,16 @@ pub enum BroughtKind {
     File,
 }
 
-impl Brought {
+impl WorkspaceEffect {
     /// Returns the workspace files that a command seems to name.
     pub(super) fn paths(&self, root: &Path) -> Vec<String> {
-        if matches!(self.kind, BroughtKind::AllowRule | BroughtKind::Instructions | BroughtKind::File) {
+        if matches!(
+            self.kind,
+            WorkspaceEffectKind::AllowRule | WorkspaceEffectKind::Instructions | WorkspaceEffectKind::File
+        ) {
             return Vec::new();
         }
-        if self.kind == BroughtKind::Hook {
+        if self.kind == WorkspaceEffectKind::Hook {
             // The files that are checked again before each run.
             let named = scripts::named(&self.what, root, Path::new("/nonexistent"));
             return named.into_iter().map(|name| name.path).collect();
@@ -74,46 +77,52 @@ impl Brought {
 }
 
 /// Returns what one file would do; `name` is its path relative to the directory it belongs to.
-pub(super) fn of(path: &str, name: &str, text: &str) -> Vec<Brought> {
-    let brought = |kind, what: String| Brought { file: path.to_owned(), kind, what };
+pub(super) fn of(path: &str, name: &str, text: &str) -> Vec<WorkspaceEffect> {
+    let brought = |kind, what: String| WorkspaceEffect { file: path.to_owned(), kind, what };
     if scripts::is_package(path) {
-        return vec![brought(BroughtKind::File, format!("{path} (its scripts)"))];
+        return vec![brought(WorkspaceEffectKind::File, format!("{path} (its scripts)"))];
     }
     if instructions::is_instruction(name) {
-        return vec![brought(BroughtKind::Instructions, path.to_owned())];
+        return vec![brought(WorkspaceEffectKind::Instructions, path.to_owned())];
     }
     let value = Format::of(path).and_then(|format| document::value(text, format).ok());
     let Some(Value::Object(fields)) = value else {
-        return vec![brought(BroughtKind::File, path.to_owned())];
+        return vec![brought(WorkspaceEffectKind::File, path.to_owned())];
     };
     let mut found = Vec::new();
     for (name, value) in &fields {
         match name.as_str() {
-            "hooks" => {
-                commands(value, "command", &mut |command| found.push(brought(BroughtKind::Hook, command)))
-            }
+            "hooks" => commands(value, "command", &mut |command| {
+                found.push(brought(WorkspaceEffectKind::Hook, command))
+            }),
             "mcpServers" | "mcp_servers" => {
                 for (server, entry) in value.as_object().into_iter().flatten() {
-                    found.push(brought(BroughtKind::Server, format!("{server}: {}", server_line(entry))));
+                    found.push(brought(
+                        WorkspaceEffectKind::Server,
+                        format!("{server}: {}", server_line(entry)),
+                    ));
                 }
             }
             "env" => {
                 for (variable, value) in value.as_object().into_iter().flatten() {
-                    found.push(brought(BroughtKind::Variable, format!("{variable}={}", bare(value))));
+                    found.push(brought(WorkspaceEffectKind::Variable, format!("{variable}={}", bare(value))));
                 }
             }
             "permissions" => {
                 for rule in value.get("allow").and_then(Value::as_array).into_iter().flatten() {
-                    found.push(brought(BroughtKind::AllowRule, bare(rule)));
+                    found.push(brought(WorkspaceEffectKind::AllowRule, bare(rule)));
                 }
                 for (name, value) in value.as_object().into_iter().flatten() {
                     // Deny and ask rules apply without trust.
                     if !matches!(name.as_str(), "allow" | "deny" | "ask") {
-                        found.push(brought(BroughtKind::Setting, format!("permissions.{name} = {value}")));
+                        found.push(brought(
+                            WorkspaceEffectKind::Setting,
+                            format!("permissions.{name} = {value}"),
+                        ));
                     }
                 }
             }
-            _ => found.push(brought(BroughtKind::Setting, format!("{name} = {value}"))),
+            _ => found.push(brought(WorkspaceEffectKind::Setting, format!("{name} = {value}"))),
         }
     }
     found

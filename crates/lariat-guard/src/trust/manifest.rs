@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::effects::{self, Brought, BroughtKind};
+use super::effects::{self, WorkspaceEffect, WorkspaceEffectKind};
 use super::git;
 use crate::document;
 use crate::hooks::scripts::significant;
@@ -60,16 +60,16 @@ const MAX_SHOWN_CHARS: usize = 16 * 1024;
 /// What a workspace contains that is relevant to trust.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    files: BTreeMap<String, Brings>,
+    files: BTreeMap<String, ManifestFile>,
     /// Derived from whole files, so it is missing in a manifest that was loaded.
     #[serde(skip)]
-    brought: Vec<Brought>,
+    brought: Vec<WorkspaceEffect>,
 }
 
 /// One file, by its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Brings {
+pub struct ManifestFile {
     /// Hash of the whole file.
     pub hash: String,
     /// The beginning of the file, to show what changed.
@@ -126,7 +126,7 @@ impl Manifest {
         // directories of scripts.
         let brought = walk.manifest.brought.clone();
         let top = walk.look.top().unwrap_or(Path::new("/nonexistent")).to_owned();
-        for one in brought.iter().filter(|one| one.kind != BroughtKind::Git) {
+        for one in brought.iter().filter(|one| one.kind != WorkspaceEffectKind::Git) {
             for path in one.paths(&top) {
                 walk.file(&path)?;
                 walk.file(&walk.path(&path))?;
@@ -149,7 +149,7 @@ impl Manifest {
     }
 
     /// Whether a file in the manifest has exactly these bytes or, for a settings file, the same settings.
-    pub fn holds(&self, path: &str, bytes: &[u8]) -> bool {
+    pub fn contains_exactly(&self, path: &str, bytes: &[u8]) -> bool {
         self.files.get(path).is_some_and(|file| file.hash == hash(path, bytes))
     }
 
@@ -159,12 +159,12 @@ impl Manifest {
     }
 
     /// Its files, by their paths in the workspace.
-    pub fn files(&self) -> impl Iterator<Item = (&str, &Brings)> {
+    pub fn files(&self) -> impl Iterator<Item = (&str, &ManifestFile)> {
         self.files.iter().map(|(path, brings)| (path.as_str(), brings))
     }
 
     /// What would take effect, in words for the user.
-    pub fn brought(&self) -> &[Brought] {
+    pub fn brought(&self) -> &[WorkspaceEffect] {
         &self.brought
     }
 
@@ -229,7 +229,7 @@ impl ManifestWalk<'_> {
         for file in instructions::CLAUDE.iter().chain(&instructions::AGENTS) {
             self.file(&self.path(file))?;
         }
-        let found = self.manifest.brought.iter().filter(|one| one.kind == BroughtKind::Instructions);
+        let found = self.manifest.brought.iter().filter(|one| one.kind == WorkspaceEffectKind::Instructions);
         let mut ahead: Vec<(String, usize)> = found.map(|one| (one.file.clone(), 0)).collect();
         while let Some((file, hops)) = ahead.pop() {
             if hops == instructions::MOST_HOPS {
@@ -249,8 +249,8 @@ impl ManifestWalk<'_> {
                 let Ok(Some(bytes)) = self.look.read(&target, self.room()) else { continue };
                 self.record(target.clone(), &bytes)?;
                 let what = format!("{target}, imported by {file}");
-                let kind = BroughtKind::Instructions;
-                self.manifest.brought.push(Brought { file: target.clone(), kind, what });
+                let kind = WorkspaceEffectKind::Instructions;
+                self.manifest.brought.push(WorkspaceEffect { file: target.clone(), kind, what });
                 ahead.push((target, hops + 1));
             }
         }
@@ -281,7 +281,12 @@ impl ManifestWalk<'_> {
             self.git_file(".git".to_owned(), text)?;
         }
         self.file(&format!("{folder}/info/attributes"))?;
-        if self.manifest.brought.iter().any(|one| one.kind == BroughtKind::Git && git::is_driver(&one.what)) {
+        if self
+            .manifest
+            .brought
+            .iter()
+            .any(|one| one.kind == WorkspaceEffectKind::Git && git::is_driver(&one.what))
+        {
             self.file(".gitattributes")?;
         }
         self.submodules(&format!("{folder}/modules"), 0)?;
@@ -338,8 +343,8 @@ impl ManifestWalk<'_> {
 
     /// Adds the files that git's configuration names and, if those are configuration, the files they name in turn.
     fn named_by_git(&mut self) -> Result<(), ManifestError> {
-        let lines = self.manifest.brought.iter().filter(|one| one.kind == BroughtKind::Git);
-        let mut ahead: Vec<Brought> = lines.cloned().collect();
+        let lines = self.manifest.brought.iter().filter(|one| one.kind == WorkspaceEffectKind::Git);
+        let mut ahead: Vec<WorkspaceEffect> = lines.cloned().collect();
         while let Some(one) = ahead.pop() {
             for path in git::named(&one.file, &one.what, self.look.top()) {
                 if self.manifest.files.contains_key(&path) {
@@ -353,9 +358,12 @@ impl ManifestWalk<'_> {
                 if git::includes(&one.what) {
                     let relevant_lines = git::relevant_lines(&text);
                     let lines = relevant_lines.lines().map(|line| line.trim().to_owned());
-                    let lines =
-                        lines.map(|what| Brought { file: path.clone(), kind: BroughtKind::Git, what });
-                    let lines: Vec<Brought> = lines.collect();
+                    let lines = lines.map(|what| WorkspaceEffect {
+                        file: path.clone(),
+                        kind: WorkspaceEffectKind::Git,
+                        what,
+                    });
+                    let lines: Vec<WorkspaceEffect> = lines.collect();
                     self.manifest.brought.extend(lines.iter().cloned());
                     ahead.extend(lines);
                 }
@@ -371,7 +379,8 @@ impl ManifestWalk<'_> {
 
     fn git_file(&mut self, path: String, text: &str) -> Result<(), ManifestError> {
         let lines = text.lines().map(|line| line.trim().to_owned());
-        let brought = lines.map(|what| Brought { file: path.clone(), kind: BroughtKind::Git, what });
+        let brought =
+            lines.map(|what| WorkspaceEffect { file: path.clone(), kind: WorkspaceEffectKind::Git, what });
         self.manifest.brought.extend(brought);
         self.record(path, text.as_bytes())
     }
@@ -407,7 +416,7 @@ impl ManifestWalk<'_> {
         }
         let text = String::from_utf8_lossy(bytes).chars().take(MAX_SHOWN_CHARS).collect();
         let hash = hash(&path, bytes);
-        self.manifest.files.insert(path, Brings { hash, text });
+        self.manifest.files.insert(path, ManifestFile { hash, text });
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Until the user trusts a workspace, nothing in it executes or raises privileges: hooks, servers, variables, allow rules,
 //! addresses, scripts of skills, agents, configuration. [`Manifest`] lists what a workspace contains, [`Identity`] says
-//! which directory it is, and [`TrustBook`] stores which ones the user trusts.
+//! which directory it is, and [`TrustStore`] stores which ones the user trusts.
 //! Trust applies to one directory and its exact bytes (of a settings file, its exact settings). It does not extend to a
 //! link, a worktree or a copy, and a change requires the user's consent again.
 
@@ -11,9 +11,9 @@ mod effects;
 mod git;
 mod manifest;
 
-pub use book::{TrustBook, Trusted};
-pub use effects::{Brought, BroughtKind};
-pub use manifest::{Brings, Entry, Look, Manifest, ManifestError};
+pub use book::{TrustStore, TrustedWorkspace};
+pub use effects::{WorkspaceEffect, WorkspaceEffectKind};
+pub use manifest::{Entry, Look, Manifest, ManifestError, ManifestFile};
 
 use serde::{Deserialize, Serialize};
 

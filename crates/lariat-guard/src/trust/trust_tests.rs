@@ -45,9 +45,9 @@ fn identity() -> Identity {
     Identity { path: "/people/repo".into(), device: 1, inode: 2 }
 }
 
-fn book() -> (tempdir::Folder, TrustBook) {
+fn book() -> (tempdir::Folder, TrustStore) {
     let folder = tempdir::Folder::new();
-    let book = TrustBook::new(folder.0.join("state/trust.json"));
+    let book = TrustStore::new(folder.0.join("state/trust.json"));
     (folder, book)
 }
 
@@ -110,7 +110,7 @@ fn lists_instructions_and_imports_and_detects_their_changes() {
     let listed: Vec<_> = manifest
         .brought()
         .iter()
-        .map(|one| (one.kind == BroughtKind::Instructions, one.file.as_str()))
+        .map(|one| (one.kind == WorkspaceEffectKind::Instructions, one.file.as_str()))
         .collect();
     let expected =
         [(true, ".claude/rules/a.md"), (true, "CLAUDE.md"), (true, "docs/style.md"), (true, "docs/more.md")];
@@ -204,7 +204,10 @@ fn lists_what_git_would_start_and_ignores_other_configuration() {
     let listed: Vec<_> = manifest.brought().iter().map(|one| (one.kind, one.what.as_str())).collect();
     assert_eq!(
         listed,
-        [(BroughtKind::Git, "[diff] external = ./x.sh"), (BroughtKind::File, ".git/hooks/post-index-change")]
+        [
+            (WorkspaceEffectKind::Git, "[diff] external = ./x.sh"),
+            (WorkspaceEffectKind::File, ".git/hooks/post-index-change")
+        ]
     );
     let (_folder, book) = book();
     book.trust(&identity(), &manifest).unwrap();
@@ -216,9 +219,9 @@ fn lists_what_git_would_start_and_ignores_other_configuration() {
 #[test]
 fn compares_whole_bytes() {
     let manifest = Manifest::of(&repository()).unwrap();
-    assert!(manifest.holds("tools/check.sh", b"exit 0"));
-    assert!(!manifest.holds("tools/check.sh", b"exit 1"));
-    assert!(!manifest.holds("README.md", b"hello"));
+    assert!(manifest.contains_exactly("tools/check.sh", b"exit 0"));
+    assert!(!manifest.contains_exactly("tools/check.sh", b"exit 1"));
+    assert!(!manifest.contains_exactly("README.md", b"hello"));
 }
 
 #[test]
@@ -239,10 +242,10 @@ fn lists_what_would_take_effect() {
     let brought = manifest.brought();
     let listed: Vec<_> = brought.iter().map(|brought| (brought.kind, brought.what.as_str())).collect();
     for expected in [
-        (BroughtKind::Hook, "bash tools/check.sh -x"),
-        (BroughtKind::Server, "db: node server/db.js"),
-        (BroughtKind::AllowRule, "Bash(npm *)"),
-        (BroughtKind::Variable, "A=1"),
+        (WorkspaceEffectKind::Hook, "bash tools/check.sh -x"),
+        (WorkspaceEffectKind::Server, "db: node server/db.js"),
+        (WorkspaceEffectKind::AllowRule, "Bash(npm *)"),
+        (WorkspaceEffectKind::Variable, "A=1"),
     ] {
         assert!(listed.contains(&expected), "{expected:?} in {listed:?}");
     }
@@ -362,14 +365,14 @@ fn concurrent_trust_updates_are_not_lost() {
     let manifest = Manifest::of(&repository()).unwrap();
     std::thread::scope(|scope| {
         for number in 0..16 {
-            let (book, manifest) = (TrustBook::new(folder.0.join("state/trust.json")), &manifest);
+            let (book, manifest) = (TrustStore::new(folder.0.join("state/trust.json")), &manifest);
             scope.spawn(move || {
                 book.trust(&Identity { path: format!("/w/{number}"), device: 1, inode: number }, manifest)
                     .unwrap()
             });
         }
     });
-    assert_eq!(TrustBook::new(folder.0.join("state/trust.json")).list().unwrap().len(), 16);
+    assert_eq!(TrustStore::new(folder.0.join("state/trust.json")).list().unwrap().len(), 16);
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test's own directory")]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lariat_core::tool::ToolEffects;
-use lariat_guard::{Decision, Effect, Guard, Layer, Level, NoLinks, Origin, Places, Query, Settings, Trust};
+use lariat_guard::{
+    Decision, Effect, Guard, Layer, Level, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
+};
 use serde_json::json;
 
 /// A guard with as many rules as a busy project has.
@@ -19,7 +21,7 @@ fn guard() -> Guard {
     }
     let layer = layer.with_rule(Effect::Allow, "Bash(cargo test *)").with_rule(Effect::Allow, "Edit(src/**)");
     let settings = Settings::merge([layer], Trust::Trusted);
-    Guard::new(settings, Places::new("/people/u/p", "/people/u"), Arc::new(NoLinks))
+    Guard::new(settings, SessionDirectories::new("/people/u/p", "/people/u"), Arc::new(NoLinks))
 }
 
 fn median(mut run: impl FnMut()) -> Duration {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use lariat_core::tool::ToolEffects;
 use lariat_guard::{
-    Confinement, Decision, Effect, Guard, Layer, Level, Mode, NoLinks, Origin, Places, Query, Settings, Trust,
+    Confinement, Decision, Effect, Guard, Layer, Level, Mode, NoLinks, Origin, Query, SessionDirectories,
+    Settings, Trust,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -12,7 +13,11 @@ use serde_json::json;
 fn guard(rules: &[(Effect, String)], trust: Trust) -> Guard {
     let origin = Origin::file(Level::Project, "/people/u/p/.claude/settings.json");
     let layer = rules.iter().fold(Layer::new(origin), |layer, (effect, text)| layer.with_rule(*effect, text));
-    Guard::new(Settings::merge([layer], trust), Places::new("/people/u/p", "/people/u"), Arc::new(NoLinks))
+    Guard::new(
+        Settings::merge([layer], trust),
+        SessionDirectories::new("/people/u/p", "/people/u"),
+        Arc::new(NoLinks),
+    )
 }
 
 fn verdict(guard: &Guard, command: &str, mode: Mode) -> Decision {

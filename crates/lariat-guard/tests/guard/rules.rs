@@ -26,8 +26,8 @@ use std::sync::Arc;
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
 use lariat_guard::{
-    Confinement, Decision, Effect, Guard, Layer, Level, Mode, Origin, Places, Query, Resolver, Settings,
-    Trust,
+    Confinement, Decision, Effect, Guard, Layer, Level, Mode, Origin, Query, Resolver, SessionDirectories,
+    Settings, Trust,
 };
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ struct Block {
     mode: Option<Mode>,
     confinement: Confinement,
     trust: Trust,
-    places: Places,
+    places: SessionDirectories,
     links: Links,
     effects: ToolEffects,
     guard: Option<Guard>,
@@ -103,7 +103,7 @@ impl Block {
             mode: None,
             confinement: Confinement::Open,
             trust: Trust::Trusted,
-            places: Places::new("/people/u/p", "/people/u"),
+            places: SessionDirectories::new("/people/u/p", "/people/u"),
             links: Links::default(),
             effects: ToolEffects::ALL,
             guard: None,
@@ -154,7 +154,7 @@ impl Block {
             "mode" => self.mode = Some(Mode::parse(value).unwrap()),
             "sandbox" => self.confinement = Confinement::Sandboxed,
             "untrusted" => self.trust = Trust::Untrusted,
-            "cwd" => self.places = Places::new(value, "/people/u").with_project("/people/u/p"),
+            "cwd" => self.places = SessionDirectories::new(value, "/people/u").with_project("/people/u/p"),
             "link" => {
                 let (link, target) = value.split_once(" -> ").unwrap();
                 self.links.0.push((link.into(), target.into()));

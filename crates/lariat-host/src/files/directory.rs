@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::error::FileError;
 use super::judge::DirectoryCheck;
-use super::memory::Known;
+use super::memory::FileVersion;
 use super::path::MappedPath;
 use super::resolve::{LinkHandling, MissingDirectories, ResolvedPath, has_type, open_beneath};
 use super::stamp::Stamp;
@@ -36,7 +36,7 @@ pub struct Entry {
 /// A file that was renamed to a random name in its directory, to be removed, moved or put back.
 #[derive(Debug)]
 #[must_use = "otherwise the file stays under its random name"]
-pub struct SetAside {
+pub struct AsideFile {
     path: String,
     place: ResolvedPath,
     aside: OsString,
@@ -118,21 +118,21 @@ impl Workspace {
     ///
     /// # Errors
     /// If it does not exist, is a directory, or is not the expected file.
-    pub fn set_aside(&self, path: &str, known: &Known) -> Result<SetAside, FileError> {
+    pub fn set_aside(&self, path: &str, known: &FileVersion) -> Result<AsideFile, FileError> {
         let place =
             self.resolve_for_change(path, MissingDirectories::Refuse, LinkHandling::Keep, FileUse::Write)?;
         let aside = self.rename_aside(path, &place, known)?;
         let stat = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW);
         let stamp = Stamp::of(&stat.map_err(|errno| FileError::of(path, errno))?);
-        Ok(SetAside { path: path.to_owned(), place, aside, stamp })
+        Ok(AsideFile { path: path.to_owned(), place, aside, stamp })
     }
 
     /// Removes a file that [`set_aside`](Self::set_aside) renamed.
     ///
     /// # Errors
     /// If another program that has it open changed it meanwhile; then it stays under its random name.
-    pub fn discard(&self, file: SetAside) -> Result<(), FileError> {
-        let SetAside { path, place, aside, stamp } = file;
+    pub fn discard(&self, file: AsideFile) -> Result<(), FileError> {
+        let AsideFile { path, place, aside, stamp } = file;
         let stat = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW);
         let stat = stat.map_err(|errno| FileError::of(&path, errno))?;
         if !stamp.same_content(&Stamp::of(&stat)) {
@@ -147,8 +147,8 @@ impl Workspace {
     ///
     /// # Errors
     /// If another file has that name by now.
-    pub fn put_back(&self, file: SetAside) -> Result<(), FileError> {
-        let SetAside { path, place, aside, .. } = &file;
+    pub fn put_back(&self, file: AsideFile) -> Result<(), FileError> {
+        let AsideFile { path, place, aside, .. } = &file;
         rename_within(&place.directory, aside, &place.name).map_err(|errno| FileError::of(path, errno))?;
         self.sync_directory(path, &place.directory)
     }
@@ -158,7 +158,7 @@ impl Workspace {
     ///
     /// # Errors
     /// If the new path exists, or the old name could not be restored.
-    pub fn move_aside(&self, file: SetAside, to: &str) -> Result<(), FileError> {
+    pub fn move_aside(&self, file: AsideFile, to: &str) -> Result<(), FileError> {
         let moved = self
             .resolve_for_change(to, MissingDirectories::Create, LinkHandling::Keep, FileUse::Write)
             .and_then(|target| {
@@ -170,7 +170,12 @@ impl Workspace {
     }
 
     /// Renames a file to a random name; restores its name if it is not the expected file.
-    fn rename_aside(&self, path: &str, place: &ResolvedPath, known: &Known) -> Result<OsString, FileError> {
+    fn rename_aside(
+        &self,
+        path: &str,
+        place: &ResolvedPath,
+        known: &FileVersion,
+    ) -> Result<OsString, FileError> {
         let refused = |errno| FileError::of(path, errno);
         let stat = self.stat_of(path, place)?;
         let aside = temporary::aside_name().map_err(refused)?;

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lariat_core::file_judge::{FileJudge, FileUse};
+use lariat_core::file_judge::{FileAccessCheck, FileUse};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{fstat, stat};
 
@@ -19,14 +19,14 @@ use super::stamp::FileId;
 
 /// Checks opened files; allows everything by default.
 #[derive(Clone, Default)]
-pub(super) struct Judge(Option<Arc<dyn FileJudge>>);
+pub(super) struct Judge(Option<Arc<dyn FileAccessCheck>>);
 
 /// An open directory and the check for its entries. `None` if every entry may be read.
 #[derive(Debug)]
 pub(super) struct DirectoryCheck(Option<(Judge, PathBuf)>);
 
 impl Judge {
-    pub(super) fn by(judge: Arc<dyn FileJudge>) -> Self {
+    pub(super) fn by(judge: Arc<dyn FileAccessCheck>) -> Self {
         Self(Some(judge))
     }
 

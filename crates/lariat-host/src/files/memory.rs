@@ -16,7 +16,7 @@ const MAX_FILES: usize = 20_000;
 
 /// The state of a file when it was last read or written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct FileVersion {
     /// Identity, size and times at that moment.
     pub stamp: Stamp,
     /// Hash of the whole content; `None` if only a part was read.
@@ -29,9 +29,9 @@ pub enum Standing {
     /// The file was never read.
     Unread,
     /// The file has the same state as when it was read.
-    Unchanged(Known),
+    Unchanged(FileVersion),
     /// The state differs; only the hash shows whether the content does.
-    Touched(Known),
+    Touched(FileVersion),
 }
 
 /// The files that an agent has read. Clones share the same memory.
@@ -42,12 +42,12 @@ pub struct FileMemory {
 
 #[derive(Debug, Default)]
 struct MemoryState {
-    files: HashMap<FileId, (u64, Known)>,
-    paths: HashMap<String, (u64, Known)>,
+    files: HashMap<FileId, (u64, FileVersion)>,
+    paths: HashMap<String, (u64, FileVersion)>,
     clock: u64,
 }
 
-impl Known {
+impl FileVersion {
     /// For a file whose whole content was read or written.
     pub fn of(stamp: Stamp, content: &[u8]) -> Self {
         Self { stamp, hash: Some(blake3::hash(content)) }
@@ -61,7 +61,7 @@ impl Known {
 
 impl FileMemory {
     /// Records a file that was read or written.
-    pub fn remember(&self, path: &str, known: Known) {
+    pub fn remember(&self, path: &str, known: FileVersion) {
         let mut state = self.lock();
         state.clock += 1;
         let now = state.clock;

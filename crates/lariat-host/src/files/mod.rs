@@ -42,17 +42,17 @@ pub mod text;
 mod workspace;
 mod write;
 
-pub use directory::{Entry, Kind, SetAside};
+pub use directory::{AsideFile, Entry, Kind};
 pub use error::FileError;
 pub use folder::Folder;
 #[cfg(feature = "planted")]
 pub use hole::Hole;
-pub use memory::{FileMemory, Known, Standing};
+pub use memory::{FileMemory, FileVersion, Standing};
 pub use read::{FileContent, LineRange};
 pub use stamp::{FileId, Stamp};
 pub use workspace::{Access, Root, Sync, Workspace};
 pub(crate) use write::PLAIN_MODE;
-pub use write::{Expected, Written};
+pub use write::{Expected, WriteResult};
 
 #[cfg(test)]
 mod tests;

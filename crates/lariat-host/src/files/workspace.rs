@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lariat_core::file_judge::FileJudge;
+use lariat_core::file_judge::FileAccessCheck;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, fstat};
 
@@ -115,9 +115,9 @@ impl Workspace {
     }
 
     /// Restricts the workspace to what one tool call may use: after every open, the judge checks the real path of the
-    /// handle and may deny access. See [`FileJudge`].
+    /// handle and may deny access. See [`FileAccessCheck`].
     #[must_use]
-    pub fn judged_by(mut self, judge: Arc<dyn FileJudge>) -> Self {
+    pub fn judged_by(mut self, judge: Arc<dyn FileAccessCheck>) -> Self {
         self.judge = Judge::by(judge);
         self
     }

@@ -22,7 +22,7 @@ use rustix::io::Errno;
 
 use super::directory::reopen;
 use super::error::FileError;
-use super::memory::Known;
+use super::memory::FileVersion;
 use super::read::{CONTENT, system_error};
 use super::resolve::{LinkHandling, MissingDirectories, ResolvedPath, has_type, open_name};
 use super::stamp::{FileId, Stamp, size};
@@ -36,16 +36,16 @@ pub enum Expected {
     /// The path must not exist.
     Absent,
     /// The file must still have this state.
-    Unchanged(Known),
+    Unchanged(FileVersion),
     /// Anything; an existing file is replaced without a check.
     Any,
 }
 
 /// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteResult {
     /// The new state of the file.
-    pub known: Known,
+    pub known: FileVersion,
 }
 
 impl Workspace {
@@ -53,7 +53,7 @@ impl Workspace {
     ///
     /// # Errors
     /// If the existing file is not the expected one or not a regular file; then nothing was changed.
-    pub fn write(&self, path: &str, bytes: &[u8], expected: &Expected) -> Result<Written, FileError> {
+    pub fn write(&self, path: &str, bytes: &[u8], expected: &Expected) -> Result<WriteResult, FileError> {
         let refused = |errno| FileError::of(path, errno);
         let missing = match expected {
             Expected::Unchanged(_) => MissingDirectories::Refuse,
@@ -84,7 +84,7 @@ impl Workspace {
             let mut file = File::from(handle);
             file.write_all(bytes).map_err(|error| system_error(path, &error))?;
             let stamp = Stamp::of(&fstat(&file).map_err(refused)?);
-            return Ok(Written { known: Known::of(stamp, bytes) });
+            return Ok(WriteResult { known: FileVersion::of(stamp, bytes) });
         }
         let mut temporary = Temporary::create(&place, old.as_ref()).map_err(refused)?;
         temporary.file.write_all(bytes).map_err(|error| system_error(path, &error))?;
@@ -97,7 +97,7 @@ impl Workspace {
         temporary.put_in_place(path, &place, &change)?;
         self.sync_directory(path, &place.directory)?;
         let stamp = Stamp::of(&fstat(&temporary.file).map_err(refused)?);
-        Ok(Written { known: Known::of(stamp, bytes) })
+        Ok(WriteResult { known: FileVersion::of(stamp, bytes) })
     }
 
     /// Updates the known state to the current state if the content is still the same; fails if it changed.
@@ -106,8 +106,8 @@ impl Workspace {
         path: &str,
         place: &ResolvedPath,
         stat: &Stat,
-        known: &Known,
-    ) -> Result<Known, FileError> {
+        known: &FileVersion,
+    ) -> Result<FileVersion, FileError> {
         let stamp = Stamp::of(stat);
         if stamp == known.stamp {
             return Ok(known.clone());
@@ -115,7 +115,7 @@ impl Workspace {
         let changed = || FileError::Changed(path.to_owned());
         let hash = known.hash.filter(|_| stamp.size() == known.stamp.size()).ok_or_else(changed)?;
         match hash_of(&place.directory, &place.name) {
-            Ok((now, found)) if found == hash => Ok(Known { stamp: now, hash: Some(hash) }),
+            Ok((now, found)) if found == hash => Ok(FileVersion { stamp: now, hash: Some(hash) }),
             Ok(_) => Err(changed()),
             Err(error) => Err(system_error(path, &error)),
         }
@@ -139,7 +139,7 @@ impl Workspace {
 enum Placement {
     Add,
     Replace,
-    Exchange(Known),
+    Exchange(FileVersion),
 }
 
 /// Maximum size of an extended attribute in bytes; the kernel's limit.
@@ -274,7 +274,12 @@ impl<'a> Temporary<'a> {
 
     /// After the exchange the old file has the temporary name. Removes it if it is the expected file, else exchanges
     /// back.
-    fn finish_exchange(&mut self, path: &str, place: &ResolvedPath, known: &Known) -> Result<(), FileError> {
+    fn finish_exchange(
+        &mut self,
+        path: &str,
+        place: &ResolvedPath,
+        known: &FileVersion,
+    ) -> Result<(), FileError> {
         let name = self.name.take().unwrap_or_default();
         if self.is_expected(&name, known) {
             return unlinkat(self.directory, &name, AtFlags::empty())
@@ -290,7 +295,7 @@ impl<'a> Temporary<'a> {
         Err(FileError::Kept { path: path.to_owned(), kept: name.to_string_lossy().into_owned() })
     }
 
-    fn is_expected(&self, name: &OsStr, known: &Known) -> bool {
+    fn is_expected(&self, name: &OsStr, known: &FileVersion) -> bool {
         let (Ok(stat), Ok(own)) =
             (statat(self.directory, name, AtFlags::SYMLINK_NOFOLLOW), fstat(&self.file))
         else {

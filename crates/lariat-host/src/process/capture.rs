@@ -29,7 +29,7 @@ impl Default for CaptureLimits {
 /// The captured output of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Captured {
+pub struct CapturedOutput {
     /// The first bytes.
     pub head: Vec<u8>,
     /// The last bytes, after those of the head.
@@ -42,7 +42,7 @@ pub struct Captured {
     pub spilled: u64,
 }
 
-impl Captured {
+impl CapturedOutput {
     /// Number of bytes between head and tail that were dropped from memory.
     pub fn missing(&self) -> u64 {
         self.total - (self.head.len() + self.tail.len()) as u64
@@ -118,13 +118,13 @@ impl Capture {
         (bytes, gap)
     }
 
-    pub(super) fn captured(&self) -> Captured {
+    pub(super) fn captured(&self) -> CapturedOutput {
         let tail = self.tail.len().saturating_sub(self.limits.tail);
         let (spill, spilled) = match &self.spill {
             Spill::File(_, bytes) => (self.limits.spill.clone(), *bytes),
             Spill::None | Spill::Off => (None, 0),
         };
-        Captured {
+        CapturedOutput {
             head: self.head.clone(),
             tail: self.tail.get(tail..).unwrap_or_default().to_vec(),
             total: self.total,

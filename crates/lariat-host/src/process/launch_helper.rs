@@ -39,19 +39,19 @@ const DESCRIPTORS: usize = 16;
 
 /// A launch helper, started when it is first needed. Clones share the same process.
 #[derive(Clone, Debug)]
-pub struct Keeper {
+pub struct LaunchHelper {
     program: PathBuf,
     arguments: Vec<OsString>,
     connection: Arc<Mutex<Option<HelperConnection>>>,
 }
 
-impl Keeper {
-    /// Uses this executable. It must call [`Keeper::serve_if_asked`] before anything else.
+impl LaunchHelper {
+    /// Uses this executable. It must call [`LaunchHelper::serve_if_asked`] before anything else.
     pub fn own() -> Self {
         Self::new("/proc/self/exe", [] as [&str; 0])
     }
 
-    /// Uses another program, which must call [`Keeper::serve`] when started with these arguments.
+    /// Uses another program, which must call [`LaunchHelper::serve`] when started with these arguments.
     pub fn new<T: Into<OsString>>(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = T>,
@@ -108,7 +108,7 @@ struct HelperConnection {
 
 impl HelperConnection {
     #[expect(clippy::disallowed_methods, reason = "lariat-host may access the operating system")]
-    fn open(keeper: &Keeper) -> io::Result<Self> {
+    fn open(keeper: &LaunchHelper) -> io::Result<Self> {
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         // Its own process group, so that it gets no signals from the terminal. No variables: ours may contain secrets.

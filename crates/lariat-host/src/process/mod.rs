@@ -3,8 +3,8 @@
 //! - [`Launch`]: what to start, where, with which environment and time limit.
 //! - [`Supervisor`]: starts programs and owns their process trees.
 //! - [`Process`]: a program that runs or ran: its output, its input, how it ended.
-//! - [`Keeper`]: the launch helper, a small process that starts programs on behalf of a large one.
-//! - [`Captured`]: the start and the end of an output; the whole output may be in a file.
+//! - [`LaunchHelper`]: the launch helper, a small process that starts programs on behalf of a large one.
+//! - [`CapturedOutput`]: the start and the end of an output; the whole output may be in a file.
 //!
 //! Every program runs beneath a supervisor process (see `sys`) that ends its process tree when we ask, or when this
 //! process dies. Invariant: two seconds after a program ended, was stopped, timed out, or lost its [`Supervisor`],
@@ -20,10 +20,10 @@ mod running;
 mod supervisor;
 mod terminal;
 
-pub use capture::{CaptureLimits, Captured};
+pub use capture::{CaptureLimits, CapturedOutput};
 pub use launch::{Environment, Input, Launch, Output, Size};
-pub use launch_helper::Keeper;
-pub use running::{End, Exit, Finished, Process, ProcessId, Reading};
+pub use launch_helper::LaunchHelper;
+pub use running::{End, Exit, Process, ProcessId, ProcessResult, Reading};
 /// Prevents other processes of the same user from tracing this process and from reading its memory and environment.
 /// Does not affect programs that are started later.
 pub fn keep_memory_private() {

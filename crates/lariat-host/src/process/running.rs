@@ -12,7 +12,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
-use super::capture::{Capture, Captured};
+use super::capture::{Capture, CapturedOutput};
 use super::control::ControlSocket;
 use crate::sandbox::Denial;
 
@@ -79,15 +79,15 @@ pub enum End {
 /// The result of a program that ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Finished {
+pub struct ProcessResult {
     /// How it ended.
     pub exit: Exit,
     /// Why it ended.
     pub end: End,
     /// Standard output, including standard error if they were merged.
-    pub output: Captured,
+    pub output: CapturedOutput,
     /// Standard error, if it was separate.
-    pub errors: Captured,
+    pub errors: CapturedOutput,
     /// How long it ran.
     pub elapsed: Duration,
     /// What the sandbox denied.
@@ -188,17 +188,17 @@ impl Process {
     }
 
     /// Ends the program and everything it started, and waits until they have ended.
-    pub async fn stop(&self) -> Finished {
+    pub async fn stop(&self) -> ProcessResult {
         self.shared.request_end(End::Stopped);
         self.wait().await
     }
 
     /// Waits until the program and everything it started have ended.
-    pub async fn wait(&self) -> Finished {
+    pub async fn wait(&self) -> ProcessResult {
         let mut exit = self.shared.exit.subscribe();
         let ended = exit.wait_for(Option::is_some).await.ok().and_then(|ended| *ended);
         let (exit, elapsed) = ended.unwrap_or((Exit::Unknown, self.shared.started.elapsed()));
-        Finished {
+        ProcessResult {
             exit,
             end: *lock(&self.shared.end),
             output: lock(&self.shared.output).captured(),

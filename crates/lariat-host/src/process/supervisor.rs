@@ -21,9 +21,9 @@ use tokio::task::JoinHandle;
 use super::capture::Capture;
 use super::control::{ControlSocket, Message};
 use super::launch::{Input, Launch, Output};
-use super::launch_helper::Keeper;
+use super::launch_helper::LaunchHelper;
 use super::order::{Descriptors, LaunchContext, LaunchOrder};
-use super::running::{End, Exit, Finished, Process, ProcessId, ProcessShared, lock};
+use super::running::{End, Exit, Process, ProcessId, ProcessResult, ProcessShared, lock};
 use super::terminal;
 use crate::sandbox::ConfinementGuard;
 use crate::sys::child::{HeldDescriptors, Stage};
@@ -73,7 +73,7 @@ pub struct Supervisor {
 }
 
 struct ProcessTable {
-    keeper: Option<Keeper>,
+    keeper: Option<LaunchHelper>,
     next: AtomicU64,
     processes: Mutex<BTreeMap<ProcessId, Process>>,
 }
@@ -119,11 +119,11 @@ impl Supervisor {
     }
 
     /// Creates a supervisor that uses `keeper` from the second program on.
-    pub fn with_keeper(keeper: Keeper) -> Self {
+    pub fn with_keeper(keeper: LaunchHelper) -> Self {
         Self::with(Some(keeper))
     }
 
-    fn with(keeper: Option<Keeper>) -> Self {
+    fn with(keeper: Option<LaunchHelper>) -> Self {
         let table = ProcessTable { keeper, next: AtomicU64::new(FIRST.0), processes: Mutex::default() };
         Self { table: Arc::new(table) }
     }
@@ -132,7 +132,11 @@ impl Supervisor {
     ///
     /// # Errors
     /// [`ProcessError`] if it could not be started. A program that fails is not an error.
-    pub async fn run(&self, launch: Launch, cancel: &CancellationToken) -> Result<Finished, ProcessError> {
+    pub async fn run(
+        &self,
+        launch: Launch,
+        cancel: &CancellationToken,
+    ) -> Result<ProcessResult, ProcessError> {
         self.run_observed(launch, cancel, |_| std::future::ready(())).await
     }
 
@@ -145,7 +149,7 @@ impl Supervisor {
         launch: Launch,
         cancel: &CancellationToken,
         observe: impl FnOnce(Process) -> F,
-    ) -> Result<Finished, ProcessError> {
+    ) -> Result<ProcessResult, ProcessError> {
         let process = self.start(launch).await?;
         let owned = EndOnDrop(&process);
         let observed = async {
@@ -296,7 +300,7 @@ fn set_nonblocking(fd: OwnedFd) -> io::Result<OwnedFd> {
 async fn launch_process(
     id: ProcessId,
     launch: Launch,
-    keeper: Option<&Keeper>,
+    keeper: Option<&LaunchHelper>,
 ) -> Result<Option<Process>, ProcessError> {
     let program = launch.program.to_string_lossy().into_owned();
     let failed = |source| ProcessError::Start { program: program.clone(), stage: "preparing", source };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use lariat_core::opening::{Blocked, BlockedBy, Opening};
+use lariat_core::opening::{BlockedAction, BlockedBy, Opening};
 
 /// Maximum number of denials to keep per command.
 const KEPT: usize = 32;
@@ -47,7 +47,7 @@ impl Denial {
     }
 
     /// What was blocked, and the opening that would have allowed it.
-    pub fn blocked(&self) -> Blocked {
+    pub fn blocked(&self) -> BlockedAction {
         let (by, opening) = match &self.rule {
             Rule::NotWritable => {
                 let folder = self.path.as_deref().and_then(Path::parent).and_then(Path::to_str);
@@ -61,7 +61,7 @@ impl Denial {
             Rule::InternalAddress | Rule::LocalSockets => (BlockedBy::LocalService, None),
             Rule::KernelCall => (BlockedBy::SystemCall, None),
         };
-        Blocked::new(self.to_string(), by, opening)
+        BlockedAction::new(self.to_string(), by, opening)
     }
 
     /// Adds a denial to a list, unless it is already there.

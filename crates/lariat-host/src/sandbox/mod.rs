@@ -35,4 +35,4 @@ pub use denial::{Denial, Rule};
 pub(crate) use judge::SyscallJudge;
 pub use machine::{is_writable, machine_memory};
 pub use policy::{Destination, LocalSockets, Network, Policy, is_internal};
-pub use probe::{Found, NoSandbox, probe};
+pub use probe::{NoSandbox, ProbeResult, probe};

@@ -18,7 +18,7 @@ const BUBBLEWRAP: &[&str] = &["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bw
 /// The result of probing a machine.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Found {
+pub struct ProbeResult {
     /// The backends that passed the trial, in order of preference.
     pub backends: Vec<Backend>,
     /// The names of the others, with the reason.
@@ -46,8 +46,8 @@ impl Sandbox {
 }
 
 /// Tries every backend in a directory that we may use; leaves the directory as it was.
-pub async fn probe(directory: &Path, environment: &Environment) -> Found {
-    let mut found = Found { backends: Vec::new(), refused: Vec::new() };
+pub async fn probe(directory: &Path, environment: &Environment) -> ProbeResult {
+    let mut found = ProbeResult { backends: Vec::new(), refused: Vec::new() };
     attempt(Backend::Landlock, directory, environment, &mut found).await;
     match BUBBLEWRAP.iter().map(PathBuf::from).find(|path| path.exists()) {
         Some(path) => attempt(Backend::Bubblewrap(path), directory, environment, &mut found).await,
@@ -56,7 +56,7 @@ pub async fn probe(directory: &Path, environment: &Environment) -> Found {
     found
 }
 
-async fn attempt(backend: Backend, directory: &Path, environment: &Environment, found: &mut Found) {
+async fn attempt(backend: Backend, directory: &Path, environment: &Environment, found: &mut ProbeResult) {
     match trial(&backend, directory, environment).await {
         Ok(()) => found.backends.push(backend),
         Err(reason) => found.refused.push((backend.name(), reason)),

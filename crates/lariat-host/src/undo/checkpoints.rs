@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::entry::RelativePath;
 use super::error::UndoError;
 use super::handle::WorkspaceHandle;
-use super::history::{By, Change, Difference, History, Summary};
-use super::plan::{Conflicts, Plan, Preview, Reason, Rewound};
+use super::history::{Change, ChangeAuthor, Difference, History, Summary};
+use super::plan::{Conflicts, Plan, Preview, Reason, RewindResult};
 use super::scan::{ScanResult, Scanner};
 use super::steps;
 use crate::files::Workspace;
@@ -147,7 +147,7 @@ impl Undo {
         if is_new {
             let mut state = undo.lock();
             let found = undo.scan_all(&mut state)?;
-            state.history.add(By::Base, true, found)?;
+            state.history.add(ChangeAuthor::Base, true, found)?;
         }
         Ok(undo)
     }
@@ -194,7 +194,7 @@ impl Undo {
         let found = self.scan(state, paths)?;
         let whole = paths.is_none();
         state.history.add(state.author(), whole, found)?;
-        state.history.add(By::Begin(call.to_owned()), whole, Vec::new())?;
+        state.history.add(ChangeAuthor::Begin(call.to_owned()), whole, Vec::new())?;
         state.running.push(call.to_owned());
         Ok(())
     }
@@ -219,7 +219,7 @@ impl Undo {
         let state = &mut *self.lock();
         state.running.retain(|name| name != call);
         let found = self.scan(state, paths)?;
-        state.history.add(By::Call(call.to_owned()), paths.is_none(), found)
+        state.history.add(ChangeAuthor::Call(call.to_owned()), paths.is_none(), found)
     }
 
     /// Forgets a running tool call whose end will never be reported. Its changes are treated as the user's.
@@ -245,7 +245,8 @@ impl Undo {
         let state = self.lock();
         state.history.begin(call).ok_or_else(|| UndoError::Unknown(call.to_owned()))?;
         let of_call = state.history.checkpoints.iter();
-        let of_call = of_call.filter(|checkpoint| matches!(&checkpoint.by, By::Call(name) if name == call));
+        let of_call =
+            of_call.filter(|checkpoint| matches!(&checkpoint.by, ChangeAuthor::Call(name) if name == call));
         let shown = |entry: &Option<super::entry::Entry>| {
             entry.as_ref().map(|entry| (entry.look.clone(), entry.mode))
         };
@@ -274,11 +275,11 @@ impl Undo {
     }
 
     /// Restores the state that a preview showed. Records the current state first, so that the rewind can itself be
-    /// undone by rewinding to before [`Rewound::id`]. Paths that changed since the preview are always kept.
+    /// undone by rewinding to before [`RewindResult::id`]. Paths that changed since the preview are always kept.
     ///
     /// # Errors
     /// If the tool call has no checkpoint, or the current state cannot be saved; then nothing was changed.
-    pub fn rewind(&self, preview: &Preview, conflicts: Conflicts) -> Result<Rewound, UndoError> {
+    pub fn rewind(&self, preview: &Preview, conflicts: Conflicts) -> Result<RewindResult, UndoError> {
         let state = &mut *self.lock();
         let plan = self.plan(state, &preview.to)?;
         let now = plan.preview(&preview.to);
@@ -294,15 +295,15 @@ impl Undo {
             }
         }
         let id = format!("rewind-{}", state.rewinds() + 1);
-        state.history.add(By::Begin(id.clone()), true, Vec::new())?;
+        state.history.add(ChangeAuthor::Begin(id.clone()), true, Vec::new())?;
         let manifest = &state.history.manifest;
         let mode_of = |path: &RelativePath| manifest.get(path).map(|slot| slot.entry.mode);
         let done = steps::perform(&self.scanner.workspace, &state.history.store, &wanted, &mode_of);
         kept.extend(done.kept);
         let touched: Vec<_> = wanted.into_iter().map(|step| step.path).collect();
         let found = self.scan(state, Some(&touched))?;
-        state.history.add(By::Call(id.clone()), false, found)?;
-        Ok(Rewound { id, restored: done.restored, kept, not_restorable: plan.not_restorable })
+        state.history.add(ChangeAuthor::Call(id.clone()), false, found)?;
+        Ok(RewindResult { id, restored: done.restored, kept, not_restorable: plan.not_restorable })
     }
 
     /// Records the current state and plans the rewind.
@@ -353,13 +354,13 @@ impl Undo {
 
 impl State {
     /// Who is responsible for a change that is found between the begin and end of other tool calls.
-    fn author(&self) -> By {
-        self.running.last().map_or(By::User, |call| By::Call(call.clone()))
+    fn author(&self) -> ChangeAuthor {
+        self.running.last().map_or(ChangeAuthor::User, |call| ChangeAuthor::Call(call.clone()))
     }
 
     fn rewinds(&self) -> u64 {
-        let number = |by: &By| match by {
-            By::Begin(call) => call.strip_prefix("rewind-")?.parse().ok(),
+        let number = |by: &ChangeAuthor| match by {
+            ChangeAuthor::Begin(call) => call.strip_prefix("rewind-")?.parse().ok(),
             _ => None,
         };
         self.history

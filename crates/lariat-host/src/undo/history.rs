@@ -28,7 +28,7 @@ pub(super) struct Slot {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum By {
+pub enum ChangeAuthor {
     /// The initial state when recording began.
     Base,
     /// The user, or any program that is not a tool call.
@@ -42,7 +42,7 @@ pub enum By {
 /// A set of changes and who made them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Checkpoint {
-    pub(super) by: By,
+    pub(super) by: ChangeAuthor,
     /// Whether the whole workspace was scanned.
     pub(super) whole: bool,
     pub(super) changes: Vec<Difference>,
@@ -73,7 +73,7 @@ pub struct Change {
 #[non_exhaustive]
 pub struct Summary {
     /// Who made the changes.
-    pub by: By,
+    pub by: ChangeAuthor,
     /// Number of changed paths.
     pub paths: usize,
 }
@@ -102,7 +102,7 @@ impl History {
                 }
                 apply(&mut manifest, change);
             }
-            if checkpoint.by != By::Base {
+            if checkpoint.by != ChangeAuthor::Base {
                 checkpoints.push_back(checkpoint);
             }
         }
@@ -129,7 +129,12 @@ impl History {
     }
 
     /// Adds a checkpoint: compares what a scan found with the recorded state.
-    pub(super) fn add(&mut self, by: By, whole: bool, mut found: ScanResult) -> Result<(), UndoError> {
+    pub(super) fn add(
+        &mut self,
+        by: ChangeAuthor,
+        whole: bool,
+        mut found: ScanResult,
+    ) -> Result<(), UndoError> {
         found.sort_by(|one, other| one.0.cmp(&other.0));
         let mut changes = Vec::new();
         for (path, after) in found {
@@ -144,7 +149,7 @@ impl History {
             }
             changes.push(Difference { path, before, after });
         }
-        if changes.is_empty() && matches!(by, By::User) {
+        if changes.is_empty() && matches!(by, ChangeAuthor::User) {
             return Ok(());
         }
         let checkpoint = Checkpoint { by, whole, changes };
@@ -155,7 +160,7 @@ impl History {
             }
             apply(&mut self.manifest, change);
         }
-        if checkpoint.by != By::Base {
+        if checkpoint.by != ChangeAuthor::Base {
             self.checkpoints.push_back(checkpoint);
         }
         if self.checkpoints.len() > self.limits.checkpoints {
@@ -187,7 +192,7 @@ impl History {
         }
         let changes =
             base.into_iter().map(|(path, entry)| Difference { path, before: None, after: Some(entry) });
-        let base = Checkpoint { by: By::Base, whole: true, changes: changes.collect() };
+        let base = Checkpoint { by: ChangeAuthor::Base, whole: true, changes: changes.collect() };
         self.log.rewrite(std::iter::once(&base).chain(&self.checkpoints))?;
         for change in dropped.iter().flat_map(|checkpoint| &checkpoint.changes) {
             if let Some(hash) = change.before.as_ref().and_then(Entry::content) {
@@ -199,7 +204,8 @@ impl History {
 
     /// Position of the checkpoint at which a tool call begins.
     pub(super) fn begin(&self, call: &str) -> Option<usize> {
-        let begins = |checkpoint: &Checkpoint| matches!(&checkpoint.by, By::Begin(name) if name == call);
+        let begins =
+            |checkpoint: &Checkpoint| matches!(&checkpoint.by, ChangeAuthor::Begin(name) if name == call);
         self.checkpoints.iter().position(begins)
     }
 }

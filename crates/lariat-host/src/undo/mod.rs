@@ -31,8 +31,8 @@ pub use entry::{Look, RelativePath};
 pub use error::UndoError;
 #[cfg(feature = "planted")]
 pub use flaw::Flaw;
-pub use history::{By, Change, Summary};
-pub use plan::{Conflicts, Item, Preview, Reason, Rewound};
+pub use history::{Change, ChangeAuthor, Summary};
+pub use plan::{Conflicts, Item, Preview, Reason, RewindResult};
 
 #[cfg(test)]
 #[path = "undo_tests.rs"]

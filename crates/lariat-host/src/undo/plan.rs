@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::{Entry, Look, RelativePath, same};
 use super::error::UndoError;
-use super::history::{By, Difference, History};
+use super::history::{ChangeAuthor, Difference, History};
 
 /// What to do with conflicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Preview {
 /// What a rewind did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Rewound {
+pub struct RewindResult {
     /// Rewinding to before this id undoes the rewind.
     pub id: String,
     /// Paths that were restored.
@@ -199,7 +199,7 @@ fn state_before(history: &History, begin: usize) -> PastState<'_> {
     let mut whole = false;
     for checkpoint in history.checkpoints.range(begin..) {
         for change in &checkpoint.changes {
-            let user = checkpoint.by == By::User;
+            let user = checkpoint.by == ChangeAuthor::User;
             if user && !whole && may_be_older(&then, change) {
                 continue;
             }

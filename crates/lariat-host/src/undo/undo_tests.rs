@@ -61,7 +61,7 @@ impl Drop for Fixture {
     }
 }
 
-fn back(undo: &Undo, call: &str, conflicts: Conflicts) -> Rewound {
+fn back(undo: &Undo, call: &str, conflicts: Conflicts) -> RewindResult {
     undo.rewind(&undo.preview(call).unwrap(), conflicts).unwrap()
 }
 
@@ -136,7 +136,7 @@ fn checkpoints_survive_a_restart_and_a_damaged_line() {
     assert_eq!(fixture.text("a").as_deref(), Some("one"));
     drop(undo);
     // Checkpoints that were added after the damaged line are there, too.
-    assert!(fixture.open().list().iter().any(|line| line.by == By::Call("rewind-1".to_owned())));
+    assert!(fixture.open().list().iter().any(|line| line.by == ChangeAuthor::Call("rewind-1".to_owned())));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use lariat_host::files::{Expected, Known, Workspace};
+use lariat_host::files::{Expected, FileVersion, Workspace};
 use lariat_host::undo::{Conflicts, Undo, UndoLimits};
 
 use crate::temp_directory::TempDirectory;
@@ -32,7 +32,7 @@ fn run_as_writer() {
         "replace" => write("file", &Expected::Any),
         "exchange" => {
             let content = workspace.read("file", 1_000).unwrap();
-            write("file", &Expected::Unchanged(Known::of(content.stamp, &content.bytes)));
+            write("file", &Expected::Unchanged(FileVersion::of(content.stamp, &content.bytes)));
         }
         "undo" => {
             let undo = undo(&folder, &workspace);

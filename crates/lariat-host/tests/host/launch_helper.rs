@@ -5,19 +5,19 @@
 use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
-use lariat_host::process::{End, Exit, Keeper, Launch, Supervisor};
+use lariat_host::process::{End, Exit, Launch, LaunchHelper, Supervisor};
 
 use crate::temp_directory::{TempDirectory, environment};
 
 #[test]
 #[ignore = "runs as the launch helper of other tests"]
 fn serve_as_launch_helper() {
-    Keeper::serve()
+    LaunchHelper::serve()
 }
 
-fn launch_helper() -> Keeper {
+fn launch_helper() -> LaunchHelper {
     let program = std::env::current_exe().unwrap();
-    Keeper::new(
+    LaunchHelper::new(
         program,
         ["--exact", "launch_helper::serve_as_launch_helper", "--ignored", "--nocapture", "--test-threads=1"],
     )
@@ -29,7 +29,7 @@ pub(crate) async fn supervisors() -> [Supervisor; 2] {
 }
 
 /// Runs one program first, because the first program does not use the launch helper.
-async fn with_helper(keeper: Keeper) -> Supervisor {
+async fn with_helper(keeper: LaunchHelper) -> Supervisor {
     let supervisor = Supervisor::with_keeper(keeper);
     let first = Launch::new("true", "/").with_environment(environment());
     supervisor.run(first, &CancellationToken::new()).await.unwrap();
@@ -85,13 +85,13 @@ async fn killed_launch_helper_is_replaced_and_its_programs_continue() {
 
 #[tokio::test]
 async fn works_without_a_launch_helper_that_cannot_start() {
-    let supervisor = with_helper(Keeper::new("/nowhere/keeper", [] as [&str; 0])).await;
+    let supervisor = with_helper(LaunchHelper::new("/nowhere/keeper", [] as [&str; 0])).await;
     assert_eq!(says(&supervisor, GRANDPARENT).await.trim(), std::process::id().to_string());
 }
 
 #[tokio::test]
 async fn works_without_a_launch_helper_that_ends_with_an_order() {
-    let supervisor = with_helper(Keeper::new("/bin/true", [] as [&str; 0])).await;
+    let supervisor = with_helper(LaunchHelper::new("/bin/true", [] as [&str; 0])).await;
     let launch = Launch::shell("echo done", "/").with_environment(environment());
     let cancel = CancellationToken::new();
     let started = tokio::time::timeout(Duration::from_secs(5), supervisor.run(launch, &cancel));

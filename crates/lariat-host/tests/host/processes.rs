@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use lariat_core::cancel::CancellationToken;
-use lariat_host::process::{CaptureLimits, End, Exit, Finished, Input, Launch, Output, Size, Supervisor};
+use lariat_host::process::{
+    CaptureLimits, End, Exit, Input, Launch, Output, ProcessResult, Size, Supervisor,
+};
 
 use crate::launch_helper::supervisors;
 use crate::temp_directory::{TempDirectory, environment};
@@ -12,7 +14,7 @@ fn shell(folder: &TempDirectory, command: &str) -> Launch {
     Launch::shell(command, folder.path()).with_environment(environment())
 }
 
-async fn run(supervisor: &Supervisor, launch: Launch) -> Finished {
+async fn run(supervisor: &Supervisor, launch: Launch) -> ProcessResult {
     supervisor.run(launch, &CancellationToken::new()).await.unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! Commands stay inside their sandbox, on every backend that this machine supports.
 
 use lariat_core::cancel::CancellationToken;
-use lariat_host::process::{Exit, Finished, Launch, Supervisor};
+use lariat_host::process::{Exit, Launch, ProcessResult, Supervisor};
 use lariat_host::sandbox::{Backend, Policy, Rule, Sandbox, probe};
 
 use crate::launch_helper::supervisors;
@@ -28,7 +28,7 @@ async fn run(
     (backend, supervisor): (&Backend, &Supervisor),
     policy: Policy,
     command: &str,
-) -> Finished {
+) -> ProcessResult {
     let launch = Launch::shell(command, folder.path())
         .with_environment(environment())
         .with_sandbox(Sandbox::new(policy, backend.clone()));

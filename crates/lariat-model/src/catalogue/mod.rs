@@ -40,7 +40,7 @@ pub struct Catalogue {
 /// The catalogue is not a JSON object.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the model catalogue: {0}")]
-pub struct Unreadable(#[from] serde_json::Error);
+pub struct CatalogueError(#[from] serde_json::Error);
 
 impl Catalogue {
     /// Returns the snapshot embedded in the program, which is parsed once.
@@ -55,7 +55,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// Returns an error if `json` is not a JSON object.
-    pub fn from_json(json: &str) -> Result<Self, Unreadable> {
+    pub fn from_json(json: &str) -> Result<Self, CatalogueError> {
         Self::default().with_override(json)
     }
 
@@ -64,7 +64,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// Returns an error if `json` is not a JSON object.
-    pub fn with_override(mut self, json: &str) -> Result<Self, Unreadable> {
+    pub fn with_override(mut self, json: &str) -> Result<Self, CatalogueError> {
         let entries: BTreeMap<String, serde_json::Value> = serde_json::from_str(json)?;
         for (id, entry) in entries {
             // The header, and whatever a newer format adds, is not a provider.

@@ -39,18 +39,18 @@ pub async fn region() -> Option<String> {
 }
 
 /// Credentials from the standard AWS chain, cached until shortly before they expire.
-pub struct StandardChain {
+pub struct AwsCredentialChain {
     transport: Arc<dyn Transport>,
     cache: Mutex<Option<Credentials>>,
 }
 
-impl fmt::Debug for StandardChain {
+impl fmt::Debug for AwsCredentialChain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("StandardChain")
     }
 }
 
-impl StandardChain {
+impl AwsCredentialChain {
     /// Creates a chain that reaches AWS through `transport`.
     pub fn new(transport: Arc<dyn Transport>) -> Self {
         Self { transport, cache: Mutex::new(None) }
@@ -118,7 +118,7 @@ fn with_causes(error: &CredentialsError) -> String {
     text
 }
 
-impl CredentialSource for StandardChain {
+impl CredentialSource for AwsCredentialChain {
     #[expect(clippy::disallowed_methods, reason = "AWS keys expire by wall time")]
     fn secret<'a>(&'a self, model: &'a ModelConfig) -> BoxFuture<'a, Result<Secret, ProviderError>> {
         Box::pin(async move {

@@ -13,7 +13,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use http::Request;
 use lariat_core::BoxFuture;
 
-use super::transport::{Incoming, Transport, TransportError};
+use super::transport::{HttpResponse, Transport, TransportError};
 
 /// How long idle connections stay open: less than the minute after which load balancers silently drop them.
 const POOL_IDLE: Duration = Duration::from_secs(50);
@@ -90,7 +90,7 @@ impl HttpClient {
 }
 
 impl Transport for HttpClient {
-    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>> {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<HttpResponse, TransportError>> {
         let client = self.client(&request);
         Box::pin(async move {
             let request =
@@ -99,7 +99,7 @@ impl Transport for HttpClient {
                 client?.execute(request).await.map_err(|error| convert_error(error, Stage::Sending))?;
             let (status, headers) = (response.status().as_u16(), response.headers().clone());
             let body = response.bytes_stream().map_err(|error| convert_error(error, Stage::Reading)).boxed();
-            Ok(Incoming { status, headers, body })
+            Ok(HttpResponse { status, headers, body })
         })
     }
 }

@@ -14,7 +14,7 @@ use lariat_core::time::Timestamp;
 
 use super::redact::Redactor;
 use super::sign;
-use crate::wire::{Auth, Outgoing};
+use crate::wire::{Auth, OutgoingRequest};
 
 /// Authenticates requests to a provider.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ fn without_user(url: &str) -> String {
 
 /// Builds the HTTP request with its secret attached, and registers the secret with `redactor`.
 pub(crate) fn attach(
-    outgoing: Outgoing,
+    outgoing: OutgoingRequest,
     secret: &Secret,
     model: &ModelConfig,
     now: Timestamp,
@@ -88,7 +88,7 @@ pub(crate) fn attach(
     for value in model.headers.values().map(String::as_str).chain(model.address_secrets()) {
         redactor.add(value);
     }
-    let Outgoing { method, url, headers, body, auth } = outgoing;
+    let OutgoingRequest { method, url, headers, body, auth } = outgoing;
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = without_user(&url)

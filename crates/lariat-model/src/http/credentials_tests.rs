@@ -7,7 +7,7 @@ use super::*;
 const KEY: &str = "sk-secret-123";
 
 fn attach_to_get(auth: Auth, secret: &Secret, model: &ModelConfig) -> Result<Request<Bytes>, ProviderError> {
-    let outgoing = Outgoing::get("https://host/v1?a=b".into(), auth).with_headers_of(model)?;
+    let outgoing = OutgoingRequest::get("https://host/v1?a=b".into(), auth).with_headers_of(model)?;
     attach(outgoing, secret, model, Timestamp::default(), &mut Redactor::default())
 }
 

@@ -23,9 +23,9 @@ use super::credentials::attach;
 use super::deadlines::DeadlineTracker;
 use super::provider::HttpProvider;
 use super::redact::Redactor;
-use super::transport::{BodyStream, Incoming};
+use super::transport::{BodyStream, HttpResponse};
 use crate::protocol::Protocol;
-use crate::wire::{Decoder, Failure, ListedModel, Outgoing};
+use crate::wire::{Decoder, Failure, ListedModel, OutgoingRequest};
 
 /// Maximum number of bytes to read of a response that is not a stream.
 const ERROR_BODY_LIMIT: usize = 64 * 1024;
@@ -181,7 +181,7 @@ impl Stream for Exchange {
 
 async fn open(
     provider: HttpProvider,
-    built: Result<Outgoing, ProviderError>,
+    built: Result<OutgoingRequest, ProviderError>,
     model: Arc<ModelConfig>,
 ) -> OpenResult {
     let mut redactor = Redactor::default();
@@ -199,7 +199,7 @@ async fn open(
 
 async fn authorize(
     provider: &HttpProvider,
-    outgoing: Outgoing,
+    outgoing: OutgoingRequest,
     model: &ModelConfig,
     redactor: &mut Redactor,
 ) -> Result<Request<Bytes>, ProviderError> {
@@ -209,7 +209,7 @@ async fn authorize(
 
 /// Whether the response may be an event stream. Providers send `text/event-stream` or AWS's equivalent, but
 /// small servers send another type or none. Only types that are certainly not a stream are rejected.
-fn may_be_stream(incoming: &Incoming) -> bool {
+fn may_be_stream(incoming: &HttpResponse) -> bool {
     let stated = incoming.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let stated = stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     !matches!(
@@ -218,8 +218,8 @@ fn may_be_stream(incoming: &Incoming) -> bool {
     )
 }
 
-async fn read_error(protocol: &dyn Protocol, incoming: Incoming, clock: &dyn Clock) -> ProviderError {
-    let Incoming { status, headers, body } = incoming;
+async fn read_error(protocol: &dyn Protocol, incoming: HttpResponse, clock: &dyn Clock) -> ProviderError {
+    let HttpResponse { status, headers, body } = incoming;
     // What arrived before the connection broke says more than that it broke.
     let mut error_body = BytesMut::new();
     let timeout = clock.sleep_until(clock.now().after(ERROR_BODY_TIMEOUT));
@@ -262,7 +262,7 @@ pub(crate) async fn count(
 /// Sends a request whose response is not a stream, with the deadline that a stream has for its first byte.
 async fn fetch(
     provider: &HttpProvider,
-    outgoing: Outgoing,
+    outgoing: OutgoingRequest,
     model: &ModelConfig,
     what: &str,
 ) -> Result<BytesMut, ProviderError> {

@@ -15,10 +15,10 @@ use crate::ApiProtocol;
 use crate::http::{Deadlines, Transport, TransportError};
 
 /// Responds to one request.
-struct SingleResponse(Mutex<Option<Incoming>>);
+struct SingleResponse(Mutex<Option<HttpResponse>>);
 
 impl Transport for SingleResponse {
-    fn send(&self, _request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>> {
+    fn send(&self, _request: Request<Bytes>) -> BoxFuture<'static, Result<HttpResponse, TransportError>> {
         let answer = self.0.lock().unwrap().take().expect("one request is sent");
         Box::pin(std::future::ready(Ok(answer)))
     }
@@ -32,7 +32,7 @@ fn run_exchange(
     body: impl Stream<Item = Chunk> + Send + 'static,
     clock: &VirtualClock,
 ) -> Vec<Result<StreamEvent, ProviderError>> {
-    let incoming = Incoming { status, headers: HeaderMap::new(), body: Box::pin(body) };
+    let incoming = HttpResponse { status, headers: HeaderMap::new(), body: Box::pin(body) };
     let transport = Arc::new(SingleResponse(Mutex::new(Some(incoming))));
     let provider =
         HttpProvider::new(ApiProtocol::OpenAiChat.implementation(), transport).with_clock(clock.shared());

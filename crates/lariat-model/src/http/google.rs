@@ -14,11 +14,11 @@ use super::credentials::{CredentialSource, Secret};
 
 /// Tokens from Google's application default credentials.
 #[derive(Debug, Default)]
-pub struct ApplicationDefault {
+pub struct GoogleDefaultCredentials {
     credentials: OnceLock<Result<AccessTokenCredentials, String>>,
 }
 
-impl CredentialSource for ApplicationDefault {
+impl CredentialSource for GoogleDefaultCredentials {
     fn secret<'a>(&'a self, model: &'a ModelConfig) -> BoxFuture<'a, Result<Secret, ProviderError>> {
         Box::pin(async move {
             if model.api_key.expose().is_some() {

@@ -25,4 +25,4 @@ pub use credentials::{AwsKeys, ConfiguredKey, CredentialSource, Secret};
 pub use deadlines::Deadlines;
 pub use json_post::{Post, PostError, post};
 pub use provider::HttpProvider;
-pub use transport::{BodyStream, Incoming, Transport, TransportError};
+pub use transport::{BodyStream, HttpResponse, Transport, TransportError};

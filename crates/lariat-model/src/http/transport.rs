@@ -16,11 +16,11 @@ pub type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> +
 /// Sends HTTP requests.
 pub trait Transport: Send + Sync {
     /// Sends a request. Dropping the future or the body aborts the exchange.
-    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>>;
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<HttpResponse, TransportError>>;
 }
 
 /// A response whose body is still arriving.
-pub struct Incoming {
+pub struct HttpResponse {
     /// HTTP status code.
     pub status: u16,
     /// Response headers.
@@ -29,7 +29,7 @@ pub struct Incoming {
     pub body: BodyStream,
 }
 
-impl fmt::Debug for Incoming {
+impl fmt::Debug for HttpResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Incoming")
             .field("status", &self.status)

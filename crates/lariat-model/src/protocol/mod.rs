@@ -16,7 +16,7 @@ use std::str::FromStr;
 
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
-use crate::wire::{Decoder, Failure, ListedModel, Outgoing};
+use crate::wire::{Decoder, Failure, ListedModel, OutgoingRequest};
 
 /// A wire protocol of a model provider.
 pub trait Protocol: Send + Sync + 'static {
@@ -24,11 +24,11 @@ pub trait Protocol: Send + Sync + 'static {
     fn api(&self) -> ApiProtocol;
 
     /// Builds the HTTP request for a model request and checks that the provider will accept it. The key is
-    /// not included: [`Outgoing::auth`] says how the driver attaches it.
+    /// not included: [`OutgoingRequest::auth`] says how the driver attaches it.
     ///
     /// # Errors
     /// Returns an error if the configuration is incomplete or the provider would reject the request.
-    fn request(&self, request: &StreamConfig) -> Result<Outgoing, ProviderError>;
+    fn request(&self, request: &StreamConfig) -> Result<OutgoingRequest, ProviderError>;
 
     /// Creates the decoder for the body of a successful response to `request`.
     fn decoder(&self, request: &StreamConfig) -> Decoder;
@@ -37,7 +37,7 @@ pub trait Protocol: Send + Sync + 'static {
     fn classify(&self, failure: &Failure<'_>) -> ProviderError;
 
     /// Builds the HTTP request that lists the provider's models; `None` if the protocol cannot list models.
-    fn list_request(&self, model: &ModelConfig) -> Option<Outgoing>;
+    fn list_request(&self, model: &ModelConfig) -> Option<OutgoingRequest>;
 
     /// Parses the response to [`Protocol::list_request`].
     ///
@@ -50,7 +50,7 @@ pub trait Protocol: Send + Sync + 'static {
     ///
     /// # Errors
     /// As for [`Protocol::request`].
-    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<OutgoingRequest>, ProviderError> {
         let _ = request;
         Ok(None)
     }

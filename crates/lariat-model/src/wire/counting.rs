@@ -9,10 +9,13 @@ use http::header::ACCEPT;
 use lariat_core::model::ProviderError;
 use serde_json::{Map, Value};
 
-use super::Outgoing;
+use super::OutgoingRequest;
 
 /// Returns the fields of the request body that the counting endpoint accepts.
-pub(crate) fn pick_fields(outgoing: &Outgoing, fields: &[&str]) -> Result<Map<String, Value>, ProviderError> {
+pub(crate) fn pick_fields(
+    outgoing: &OutgoingRequest,
+    fields: &[&str],
+) -> Result<Map<String, Value>, ProviderError> {
     let body: Map<String, Value> = serde_json::from_slice(&outgoing.body).map_err(|error| {
         ProviderError::Other(format!("cannot build the token count request: {error}").into())
     })?;
@@ -20,7 +23,11 @@ pub(crate) fn pick_fields(outgoing: &Outgoing, fields: &[&str]) -> Result<Map<St
 }
 
 /// Replaces address and body of the request. The response is JSON instead of a stream.
-pub(crate) fn redirect(mut outgoing: Outgoing, url: String, body: impl Into<Value>) -> Outgoing {
+pub(crate) fn redirect(
+    mut outgoing: OutgoingRequest,
+    url: String,
+    body: impl Into<Value>,
+) -> OutgoingRequest {
     outgoing.url = url;
     outgoing.body = Bytes::from(body.into().to_string());
     outgoing.headers.remove(ACCEPT);

@@ -7,9 +7,9 @@
 use aws_smithy_types::event_stream::Message;
 use lariat_core::model::{ProviderError, StreamEvent};
 
-use super::frames::{self, BadFrame};
+use super::frames::{self, FrameError};
 use super::reply::Reply;
-use super::sse::{self, TooLarge};
+use super::sse::{self, EventTooLarge};
 
 /// How a body is split into frames.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub enum FrameKind {
 }
 
 /// The protocol-specific part of a decoder.
-pub trait Interpret: Send {
+pub trait StreamInterpreter: Send {
     /// Reads one frame. Calls [`Reply::finish`] on the frame that ends the reply.
     ///
     /// # Errors
@@ -81,13 +81,13 @@ pub trait Interpret: Send {
 /// Decodes a response body into events.
 pub struct Decoder {
     framing: Framing,
-    interpret: Box<dyn Interpret>,
+    interpret: Box<dyn StreamInterpreter>,
     reply: Reply,
 }
 
 impl Decoder {
     /// Creates a decoder for a new body.
-    pub fn new(framing: Framing, interpret: impl Interpret + 'static) -> Self {
+    pub fn new(framing: Framing, interpret: impl StreamInterpreter + 'static) -> Self {
         Self { framing, interpret: Box::new(interpret), reply: Reply::default() }
     }
 
@@ -163,14 +163,14 @@ impl From<ProviderError> for FeedError {
     }
 }
 
-impl From<TooLarge> for FeedError {
-    fn from(error: TooLarge) -> Self {
+impl From<EventTooLarge> for FeedError {
+    fn from(error: EventTooLarge) -> Self {
         Self(ProviderError::InvalidReply(error.to_string().into()))
     }
 }
 
-impl From<BadFrame> for FeedError {
-    fn from(error: BadFrame) -> Self {
+impl From<FrameError> for FeedError {
+    fn from(error: FrameError) -> Self {
         Self(ProviderError::InvalidReply(error.to_string().into()))
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 /// Emits the data of every frame as text; `end` ends the reply, `bad` breaks it.
 struct Echo;
 
-impl Interpret for Echo {
+impl StreamInterpreter for Echo {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         match frame.data {
             "end" => {

@@ -14,7 +14,7 @@ const FRAME_MINIMUM: usize = 16;
 /// A frame that cannot be read. The rest of the stream cannot be read either.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadFrame {
+pub enum FrameError {
     /// The stated length is outside the limits.
     #[error("a frame states an invalid length of {0} bytes")]
     Length(usize),
@@ -59,7 +59,7 @@ impl Parser {
     ///
     /// # Errors
     /// Returns an error if a frame is damaged or `sink` fails.
-    pub fn feed<E: From<BadFrame>>(
+    pub fn feed<E: From<FrameError>>(
         &mut self,
         bytes: &[u8],
         mut sink: impl FnMut(Message) -> Result<(), E>,
@@ -81,14 +81,14 @@ impl Parser {
                 },
             };
             if !(FRAME_MINIMUM..=FRAME_LIMIT).contains(&expected) {
-                result = Err(BadFrame::Length(expected).into());
+                result = Err(FrameError::Length(expected).into());
                 break;
             }
             let Some(frame) = rest.get(..expected) else {
                 self.expected = Some(expected);
                 break;
             };
-            let read = read_message_from(frame).map_err(|error| BadFrame::Damaged(error.to_string()));
+            let read = read_message_from(frame).map_err(|error| FrameError::Damaged(error.to_string()));
             result = read.map_err(E::from).and_then(&mut sink);
             if result.is_err() {
                 break;

@@ -24,13 +24,15 @@ fn stream() -> Vec<u8> {
 type ParsedFrame = (usize, Vec<u8>);
 
 /// Parses all chunks; returns every frame and the final result.
-fn parse_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<ParsedFrame>, Result<(), BadFrame>) {
+fn parse_chunks<'a>(
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<ParsedFrame>, Result<(), FrameError>) {
     let mut parser = Parser::new();
     let mut frames = Vec::new();
     for chunk in chunks {
         let fed = parser.feed(chunk, |message| {
             frames.push((message.headers().len(), message.payload().to_vec()));
-            Ok::<(), BadFrame>(())
+            Ok::<(), FrameError>(())
         });
         if fed.is_err() {
             return (frames, fed);
@@ -46,7 +48,7 @@ fn reads_frames_with_headers_and_payload() {
         names.extend(
             message.headers().first().map(|header| header.value().as_string().unwrap().as_str().to_owned()),
         );
-        Ok::<(), BadFrame>(())
+        Ok::<(), FrameError>(())
     });
     assert_eq!(
         (fed, names.as_slice()),
@@ -73,7 +75,7 @@ fn reports_whether_the_parser_is_between_frames() {
     let bytes = stream();
     let mut parser = Parser::new();
     let mut feed =
-        |bytes: &[u8]| parser.feed(bytes, |_| Ok::<(), BadFrame>(())).map(|()| parser.is_between_frames());
+        |bytes: &[u8]| parser.feed(bytes, |_| Ok::<(), FrameError>(())).map(|()| parser.is_between_frames());
     assert_eq!([feed(&bytes[..10]), feed(&bytes[10..])], [Ok(false), Ok(true)]);
 }
 
@@ -98,7 +100,7 @@ fn yields_frames_before_a_damaged_one() {
     bytes[last] ^= 1;
     let (frames, ended) = parse_chunks([bytes.as_slice()]);
     assert_eq!(frames.len(), 2);
-    assert!(matches!(ended, Err(BadFrame::Damaged(_))));
+    assert!(matches!(ended, Err(FrameError::Damaged(_))));
 }
 
 #[test]
@@ -112,7 +114,7 @@ fn rejects_absurd_length_immediately() {
         u32::from_be_bytes(*b"<htm"),
     ] {
         let (_, ended) = parse_chunks([&length.to_be_bytes()[..]]);
-        assert_eq!(ended, Err(BadFrame::Length(length as usize)));
+        assert_eq!(ended, Err(FrameError::Length(length as usize)));
     }
 }
 
@@ -121,7 +123,7 @@ fn sink_error_stops_feeding() {
     let mut seen = 0;
     let fed = Parser::new().feed(&stream(), |_| {
         seen += 1;
-        Err(BadFrame::Damaged("no".into()))
+        Err(FrameError::Damaged("no".into()))
     });
-    assert_eq!((fed, seen), (Err(BadFrame::Damaged("no".into())), 1));
+    assert_eq!((fed, seen), (Err(FrameError::Damaged("no".into())), 1));
 }

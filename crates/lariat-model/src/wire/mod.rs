@@ -1,8 +1,8 @@
 //! Code that all protocols share: building requests, decoding streams and classifying failures.
 //!
-//! [`Outgoing`] is an HTTP request and [`Failure`] a response that is not a stream. A [`Decoder`] turns a
+//! [`OutgoingRequest`] is an HTTP request and [`Failure`] a response that is not a stream. A [`Decoder`] turns a
 //! body into events: a framing ([`sse`] or the binary [`frames`] of AWS) splits it into frames, a protocol's
-//! [`Interpret`] reads each frame and adds what it read to a [`Reply`]. [`Body`] builds a request by
+//! [`StreamInterpreter`] reads each frame and adds what it read to a [`Reply`]. [`Body`] builds a request by
 //! appending to the previous one. [`CallIds`] converts tool call ids to the form that a provider accepts.
 //! Invariant: everything here has bounded memory and runs in linear time.
 
@@ -19,8 +19,8 @@ pub mod sse;
 
 pub use body::{Body, Conversation, ItemWriter, own_reply};
 pub use call_ids::{CallIds, IdRule};
-pub use decoder::{Decoder, Frame, FrameKind, Framing, Interpret};
+pub use decoder::{Decoder, Frame, FrameKind, Framing, StreamInterpreter};
 pub use failure::{Failure, error_message, retry_after};
-pub use outgoing::{Auth, ListedModel, Outgoing};
+pub use outgoing::{Auth, ListedModel, OutgoingRequest};
 pub use overflow::is_overflow;
 pub use reply::Reply;

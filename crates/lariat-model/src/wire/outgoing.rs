@@ -10,7 +10,7 @@ use lariat_core::model::{ModelConfig, ProviderError};
 
 /// An HTTP request without its key.
 #[derive(Clone)]
-pub struct Outgoing {
+pub struct OutgoingRequest {
     /// `POST` for requests to a model, `GET` for model lists.
     pub method: Method,
     /// Complete address. Never contains a key.
@@ -42,7 +42,7 @@ pub enum Auth {
     None,
 }
 
-impl Outgoing {
+impl OutgoingRequest {
     /// Creates a `POST` request with a JSON body.
     pub fn post(url: String, auth: Auth, body: impl Into<Bytes>) -> Self {
         let mut headers = HeaderMap::new();
@@ -80,7 +80,7 @@ impl Outgoing {
     }
 }
 
-impl fmt::Debug for Outgoing {
+impl fmt::Debug for OutgoingRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outgoing")
             .field("method", &self.method)

@@ -18,7 +18,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// An event exceeds [`EVENT_LIMIT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event in the stream is larger than {} MB", EVENT_LIMIT / (1024 * 1024))]
-pub struct TooLarge;
+pub struct EventTooLarge;
 
 /// Splits bytes into events.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl Parser {
     ///
     /// # Errors
     /// Returns an error if an event is too large or `sink` fails.
-    pub fn feed<E: From<TooLarge>>(
+    pub fn feed<E: From<EventTooLarge>>(
         &mut self,
         bytes: &[u8],
         mut sink: impl FnMut(&str, &str) -> Result<(), E>,
@@ -103,15 +103,15 @@ impl Parser {
         Ok(())
     }
 
-    fn grow(&mut self, part: &[u8]) -> Result<(), TooLarge> {
+    fn grow(&mut self, part: &[u8]) -> Result<(), EventTooLarge> {
         if self.line.len() + self.data.len() + part.len() > EVENT_LIMIT {
-            return Err(TooLarge);
+            return Err(EventTooLarge);
         }
         self.line.extend_from_slice(part);
         Ok(())
     }
 
-    fn take_line<E: From<TooLarge>>(
+    fn take_line<E: From<EventTooLarge>>(
         &mut self,
         line: &[u8],
         sink: &mut impl FnMut(&str, &str) -> Result<(), E>,
@@ -133,7 +133,7 @@ impl Parser {
         match field {
             b"data" => {
                 if self.data.len() + value.len() >= EVENT_LIMIT {
-                    return Err(TooLarge.into());
+                    return Err(EventTooLarge.into());
                 }
                 self.data.extend_from_slice(value);
                 self.data.push(b'\n');

@@ -8,13 +8,13 @@ use super::*;
 type Events = Vec<(String, String)>;
 
 /// Parses the chunks into events.
-fn feed_chunks(chunks: &[&[u8]]) -> Result<Events, TooLarge> {
+fn feed_chunks(chunks: &[&[u8]]) -> Result<Events, EventTooLarge> {
     let mut parser = Parser::new();
     let mut events = Vec::new();
     for chunk in chunks {
         parser.feed(chunk, |name, data| {
             events.push((name.to_owned(), data.to_owned()));
-            Ok::<(), TooLarge>(())
+            Ok::<(), EventTooLarge>(())
         })?;
     }
     Ok(events)
@@ -146,17 +146,17 @@ fn invalid_utf8_becomes_the_replacement_character() {
 fn too_large_event_is_an_error_in_one_line_or_many() {
     let line = vec![b'x'; 1024 * 1024];
     let mut parser = Parser::new();
-    let mut feed = |bytes: &[u8]| parser.feed(bytes, |_, _| Ok::<(), TooLarge>(()));
+    let mut feed = |bytes: &[u8]| parser.feed(bytes, |_, _| Ok::<(), EventTooLarge>(()));
     feed(b"data: ").unwrap();
     let fed = (0..=EVENT_LIMIT / line.len()).try_for_each(|_| feed(&line));
-    assert_eq!(fed, Err(TooLarge), "one long line");
+    assert_eq!(fed, Err(EventTooLarge), "one long line");
 
     let mut parser = Parser::new();
-    let mut feed = |bytes: &[u8]| parser.feed(bytes, |_, _| Ok::<(), TooLarge>(()));
+    let mut feed = |bytes: &[u8]| parser.feed(bytes, |_, _| Ok::<(), EventTooLarge>(()));
     let line = [b"data: ", line.as_slice(), b"\n"].concat();
     let fed = (0..=EVENT_LIMIT / line.len()).try_for_each(|_| feed(&line));
-    assert_eq!(fed, Err(TooLarge), "many lines");
-    assert!(TooLarge.to_string().contains("32 MB"));
+    assert_eq!(fed, Err(EventTooLarge), "many lines");
+    assert!(EventTooLarge.to_string().contains("32 MB"));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn many_events_below_the_size_limit_are_accepted() {
     for _ in 0..4 {
         let counted = parser.feed(&event, |_, _| {
             count += 1;
-            Ok::<(), TooLarge>(())
+            Ok::<(), EventTooLarge>(())
         });
         counted.unwrap();
     }
@@ -178,8 +178,8 @@ fn many_events_below_the_size_limit_are_accepted() {
 fn sink_error_is_returned_and_earlier_events_remain() {
     #[derive(Debug, PartialEq)]
     struct Stop;
-    impl From<TooLarge> for Stop {
-        fn from(_: TooLarge) -> Self {
+    impl From<EventTooLarge> for Stop {
+        fn from(_: EventTooLarge) -> Self {
             Self
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::Request;
-use lariat_model::http::{ClientConfig, HttpClient, Incoming, Transport, TransportError};
+use lariat_model::http::{ClientConfig, HttpClient, HttpResponse, Transport, TransportError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -148,12 +148,12 @@ pub(crate) fn client() -> HttpClient {
     HttpClient::new(ClientConfig::default())
 }
 
-pub(crate) async fn post(client: &HttpClient, url: &str) -> Result<Incoming, TransportError> {
+pub(crate) async fn post(client: &HttpClient, url: &str) -> Result<HttpResponse, TransportError> {
     client.send(Request::post(url).body(Bytes::from_static(b"{}")).unwrap()).await
 }
 
 /// Reads the whole body; returns it with the error that ended it, if any.
-pub(crate) async fn drain(incoming: Incoming) -> (Vec<u8>, Option<TransportError>) {
+pub(crate) async fn drain(incoming: HttpResponse) -> (Vec<u8>, Option<TransportError>) {
     let (mut body, mut read) = (incoming.body, Vec::new());
     while let Some(next) = body.next().await {
         match next {

@@ -23,7 +23,7 @@ use lariat_core::model::{
 };
 use lariat_core::tool::ToolDefinition;
 use lariat_core::transcript::Transcript;
-use lariat_model::wire::Outgoing;
+use lariat_model::wire::OutgoingRequest;
 use lariat_model::{ApiProtocol, Protocol};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ fn part(cassette: &Path, suffix: &str) -> PathBuf {
 }
 
 /// The HTTP request in a readable form.
-fn readable(outgoing: &Outgoing) -> Value {
+fn readable(outgoing: &OutgoingRequest) -> Value {
     let headers: BTreeMap<&str, &str> = outgoing
         .headers
         .iter()

@@ -26,13 +26,13 @@ use super::error::BuildError;
 use super::handle::{Agent, Parts};
 use super::launch::Watchers;
 use crate::budget::{BudgetPool, DailyBudget, SharedBudget};
-use crate::compaction::{Recall, Summarising};
+use crate::compaction::{Recall, SummarisingCompaction};
 use crate::drive::{JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use crate::gate::plan::ProposeChange;
 use crate::memory::MemoryStore;
 use crate::observe::Observer;
 use crate::prompt::{
-    BaseSection, FailureEvidence, ModeNotes, Notes, Place, Recitation, Section, SectionSource, Sections,
+    BaseSection, FailureNotes, ModeNotes, Notes, OpenTaskNotes, Place, Section, SectionSource, Sections,
 };
 use crate::system::{SystemClock, SystemEntropy};
 
@@ -169,7 +169,7 @@ impl AgentBuilder {
     pub fn standard_context(mut self) -> Self {
         self.sections.add(BaseSection);
         self.standard = true;
-        self.context_source(Recitation::default()).context_source(FailureEvidence::default())
+        self.context_source(OpenTaskNotes::default()).context_source(FailureNotes::default())
     }
 
     /// Sets how much the model thinks before it answers.
@@ -490,7 +490,7 @@ impl AgentBuilder {
         let compaction = self.compaction.unwrap_or_else(|| {
             let summariser =
                 self.compaction_model.map_or_else(|| Arc::clone(&self.request.model_config), Arc::new);
-            Arc::new(Summarising::new(Arc::clone(&model), summariser))
+            Arc::new(SummarisingCompaction::new(Arc::clone(&model), summariser))
         });
         let ports = Ports {
             model,

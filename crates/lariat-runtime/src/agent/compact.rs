@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use lariat_core::cancel::CancellationToken;
-use lariat_core::context::{Accepted, Compacted, CompactionQuery, ContextTracker};
+use lariat_core::context::{AcceptedCompaction, CompactionProposal, CompactionQuery, ContextTracker};
 use lariat_core::event::{AgentEvent, CompactionCause, CompactionEdit};
-use lariat_core::hooks::{Moment, SessionSource};
+use lariat_core::hooks::{LifecycleEvent, SessionSource};
 use lariat_core::id::MessageId;
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
@@ -47,11 +47,15 @@ impl AgentContext {
             .with_focus(focus))
     }
 
-    fn validate(&self, query: &CompactionQuery, compacted: &Compacted) -> Result<Accepted, String> {
+    fn validate(
+        &self,
+        query: &CompactionQuery,
+        compacted: &CompactionProposal,
+    ) -> Result<AcceptedCompaction, String> {
         compacted.judged(&self.transcript, &query.config, &query.pins)
     }
 
-    fn report(&self, accepted: &Accepted, compacted: Compacted) -> CompactionReport {
+    fn report(&self, accepted: &AcceptedCompaction, compacted: CompactionProposal) -> CompactionReport {
         let after: std::collections::HashMap<MessageId, SharedMessage> =
             accepted.transcript.window().iter().map(|message| (message.id(), Arc::clone(message))).collect();
         let same = |message: &&SharedMessage| after.get(&message.id()).is_some_and(|kept| kept == *message);
@@ -74,7 +78,7 @@ impl AgentContext {
         self.refresh().await?;
         let query = self.query(config, focus)?;
         let edits = config.ports.compaction.preview(&query);
-        let compacted = Compacted { edits, ..Compacted::default() };
+        let compacted = CompactionProposal { edits, ..CompactionProposal::default() };
         let accepted = self.validate(&query, &compacted).map_err(AgentError::NotCompacted)?;
         Ok(self.report(&accepted, compacted))
     }
@@ -89,9 +93,10 @@ impl AgentContext {
         let query = self.query(config, focus)?;
         self.record_imports(config).await?;
         let (ports, cause) = (&config.ports, CompactionCause::Manual);
-        let hook_answer = session_hooks::notify(ports, self.session_id(), Moment::PreCompact { cause }).await;
+        let hook_answer =
+            session_hooks::notify(ports, self.session_id(), LifecycleEvent::PreCompact { cause }).await;
         let mut compacted = match hook_answer.block {
-            Some(reason) => Compacted { refused: Some(reason), ..Compacted::default() },
+            Some(reason) => CompactionProposal { refused: Some(reason), ..CompactionProposal::default() },
             None => ports.compaction.compact(query.clone(), cancel).await,
         };
         let (stamp, mut minter) = (ports.stamp(), Minter::default());
@@ -107,7 +112,7 @@ impl AgentContext {
             }
         };
         let report = self.report(&accepted, compacted);
-        let Accepted { transcript, tokens_before, tokens_after, .. } = accepted;
+        let AcceptedCompaction { transcript, tokens_before, tokens_after, .. } = accepted;
         let edits = Arc::clone(&report.edits);
         let event = AgentEvent::Compaction { cause, edits, tokens_before, tokens_after, usage };
         self.record(config, event).await?;
@@ -123,8 +128,8 @@ impl AgentContext {
         };
         let summary = report.edits.iter().filter_map(words).collect::<Vec<_>>().join("\n");
         let moments = [
-            Moment::PostCompact { cause: CompactionCause::Manual, summary },
-            Moment::SessionStart { source: SessionSource::Compact },
+            LifecycleEvent::PostCompact { cause: CompactionCause::Manual, summary },
+            LifecycleEvent::SessionStart { source: SessionSource::Compact },
         ];
         for moment in moments {
             let answer = session_hooks::notify(&config.ports, self.session_id(), moment).await;

@@ -15,7 +15,7 @@ use lariat_core::event::{
     AgentEvent, ContinuationKind, Description, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot,
     LoopStart, QueueKind, SpawnRef,
 };
-use lariat_core::hooks::{Moment, MomentKind, SessionSource};
+use lariat_core::hooks::{LifecycleEvent, LifecycleEventKind, SessionSource};
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionPolicy;
@@ -228,7 +228,7 @@ impl AgentContext {
         cancel: &CancellationToken,
     ) -> SessionStartAnswer {
         let mut stop = None;
-        if !self.session_start.notified && session_hooks::is_wanted(ports, MomentKind::SessionStart) {
+        if !self.session_start.notified && session_hooks::is_wanted(ports, LifecycleEventKind::SessionStart) {
             let source = match self.journal.next_seq() {
                 0 if self.session_start.replaces_session => SessionSource::Clear,
                 0 => SessionSource::Startup,
@@ -238,7 +238,7 @@ impl AgentContext {
             let notifying = Box::pin(session_hooks::notify(
                 ports,
                 self.journal.session_id(),
-                Moment::SessionStart { source },
+                LifecycleEvent::SessionStart { source },
             ));
             if let Either::Left((answer, _)) = select(notifying, cancel.cancelled()).await {
                 self.session_start.notified = true;

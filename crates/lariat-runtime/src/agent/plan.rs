@@ -17,7 +17,7 @@ use lariat_core::message::{AgentMessage, StopReason};
 use lariat_core::model::{ModelStream, StreamConfig, StreamEvent, StreamProvider};
 use lariat_core::session::{QueuedChange, carried};
 use lariat_core::usage::Usage;
-use lariat_guard::{Seal, display};
+use lariat_guard::{ApprovalHash, display};
 use serde_json::Value;
 
 use super::context::{AgentContext, AgentLoopConfig};
@@ -52,13 +52,13 @@ pub struct PlannedChange {
     pub preview: Preview,
     /// True if it was approved earlier, but the process ended before it started.
     pub approved: bool,
-    seal: Seal,
+    seal: ApprovalHash,
 }
 
 /// The user's decision about a plan. Changes that it does not name stay queued.
 #[derive(Clone, Debug, Default)]
 pub struct PlanDecision {
-    approved: Vec<(ToolCallId, Seal)>,
+    approved: Vec<(ToolCallId, ApprovalHash)>,
     rejected: Vec<ToolCallId>,
 }
 
@@ -93,7 +93,7 @@ impl Plan {
             let call = proposed(&change.call).unwrap_or_else(|| ToolCall::clone(&change.call));
             let preview = Preview::of(&call.name, &call.arguments, ports).await;
             let arguments = call.arguments.to_string();
-            let seal = Seal::of([change.call.id.as_str(), &call.name, &arguments, preview.text()]);
+            let seal = ApprovalHash::of([change.call.id.as_str(), &call.name, &arguments, preview.text()]);
             changes.push(PlannedChange {
                 id: change.call.id.clone(),
                 tool_name: call.name,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::select;
-use lariat_core::hooks::{Moment, MomentKind};
+use lariat_core::hooks::{LifecycleEvent, LifecycleEventKind};
 use lariat_core::id::SessionId;
 
 use crate::drive::{Ports, session_hooks};
@@ -25,14 +25,14 @@ pub(super) struct SessionEndNotice {
 impl SessionEndNotice {
     /// Returns `None` if no hook wants the notification.
     pub(super) fn new(ports: &Arc<Ports>, session_id: &SessionId, reason: &'static str) -> Option<Self> {
-        let is_wanted = session_hooks::is_wanted(ports, MomentKind::SessionEnd);
+        let is_wanted = session_hooks::is_wanted(ports, LifecycleEventKind::SessionEnd);
         is_wanted.then(|| Self { ports: Arc::clone(ports), session_id: session_id.clone(), reason })
     }
 
     /// Notifies the hooks and waits for them, up to the timeout.
     pub(super) async fn send(self) {
         let Self { ports, session_id, reason } = self;
-        let moment = Moment::SessionEnd { reason: reason.to_owned() };
+        let moment = LifecycleEvent::SessionEnd { reason: reason.to_owned() };
         let timeout = ports.clock.sleep_until(ports.clock.now().after(SESSION_END_TIMEOUT));
         let _ = select(std::pin::pin!(session_hooks::notify(&ports, &session_id, moment)), timeout).await;
     }

@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lariat_core::BoxFuture;
-use lariat_core::budget::{BudgetLimits, BudgetScope, Day, DayStart, SpendingLog, Spent, Standing};
+use lariat_core::budget::{BudgetLimits, BudgetScope, Day, DayStart, SpendingLog, SpentAmounts, Standing};
 use lariat_core::event::LimitKind;
 use lariat_core::time::Timestamp;
 
@@ -30,9 +30,9 @@ struct Today {
     pool: BudgetPool,
     /// What this process passed to the log. Updated before the write, so that it is never mistaken for
     /// spending of others.
-    logged: Spent,
+    logged: SpentAmounts,
     /// What others spent, as far as the pool includes it.
-    others: Spent,
+    others: SpentAmounts,
 }
 
 impl DailyBudget {
@@ -65,7 +65,7 @@ impl DailyBudget {
     async fn pool(&self, day: Day) -> Result<BudgetPool, Standing> {
         let logged = self.logged(day);
         let total = match self.0.limits.is_none() {
-            true => Spent::default(),
+            true => SpentAmounts::default(),
             false => self.0.log.total(day).await.map_err(|_| self.exhausted())?,
         };
         let mut today = self.today();
@@ -73,7 +73,7 @@ impl DailyBudget {
         let today = match today.as_mut().filter(|today| today.day == day) {
             Some(today) => today,
             None => {
-                let (pool, zero) = (BudgetPool::new(self.0.limits), Spent::default());
+                let (pool, zero) = (BudgetPool::new(self.0.limits), SpentAmounts::default());
                 today.insert(Today { day, pool, logged: zero, others: zero })
             }
         };
@@ -83,13 +83,13 @@ impl DailyBudget {
         Ok(today.pool.clone())
     }
 
-    fn logged(&self, day: Day) -> Spent {
+    fn logged(&self, day: Day) -> SpentAmounts {
         let today = self.today();
         today.as_ref().filter(|today| today.day == day).map(|today| today.logged).unwrap_or_default()
     }
 
     /// Updates what this process passed to the log: before a write, or after a failed one.
-    fn update_logged(&self, day: Day, change: impl FnOnce(&mut Spent)) {
+    fn update_logged(&self, day: Day, change: impl FnOnce(&mut SpentAmounts)) {
         if let Some(today) = self.today().as_mut().filter(|today| today.day == day) {
             change(&mut today.logged);
         }
@@ -102,7 +102,11 @@ impl DailyBudget {
         Standing::new(BudgetScope::Day, kind, cap, cap)
     }
 
-    pub(super) async fn admit(&self, estimate: Spent, now: Timestamp) -> Result<DayReservation, Standing> {
+    pub(super) async fn admit(
+        &self,
+        estimate: SpentAmounts,
+        now: Timestamp,
+    ) -> Result<DayReservation, Standing> {
         let day = self.0.days.day(now);
         let pool = self.pool(day).await?;
         let reservation = pool.admit(estimate).await.map_err(with_day_scope)?;
@@ -136,7 +140,7 @@ pub(super) struct DayReservation {
 
 impl DayReservation {
     /// Records what was used, and returns the future that writes it to the log.
-    pub(super) fn settle(self, spent: Spent) -> BoxFuture<'static, ()> {
+    pub(super) fn settle(self, spent: SpentAmounts) -> BoxFuture<'static, ()> {
         self.reservation.settle(spent);
         let (budget, day) = (self.budget, self.day);
         Box::pin(async move {

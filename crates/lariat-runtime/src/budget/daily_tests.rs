@@ -4,8 +4,8 @@ use lariat_core::usage::Usage;
 use super::super::MemorySpending;
 use super::*;
 
-fn tokens(amount: u64) -> Spent {
-    Spent::reply(&Usage::new(amount, 0))
+fn tokens(amount: u64) -> SpentAmounts {
+    SpentAmounts::reply(&Usage::new(amount, 0))
 }
 
 fn budget(log: &Arc<MemorySpending>) -> DailyBudget {
@@ -35,11 +35,11 @@ async fn spending_of_another_process_is_included_before_the_next_call() {
 struct ReadOnlyLog(MemorySpending);
 
 impl SpendingLog for ReadOnlyLog {
-    fn add(&self, _: Day, _: Spent) -> BoxFuture<'_, Result<(), SpendingLogError>> {
+    fn add(&self, _: Day, _: SpentAmounts) -> BoxFuture<'_, Result<(), SpendingLogError>> {
         Box::pin(std::future::ready(Err(SpendingLogError("full".to_owned()))))
     }
 
-    fn total(&self, day: Day) -> BoxFuture<'_, Result<Spent, SpendingLogError>> {
+    fn total(&self, day: Day) -> BoxFuture<'_, Result<SpentAmounts, SpendingLogError>> {
         self.0.total(day)
     }
 }

@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use lariat_core::budget::{BudgetLimits, BudgetScope, Spent, Standing};
+use lariat_core::budget::{BudgetLimits, BudgetScope, SpentAmounts, Standing};
 use lariat_core::event::LimitKind;
 use lariat_core::planted::{Planted, planted};
 
@@ -36,7 +36,7 @@ struct Tree {
 struct Node {
     parent: Option<usize>,
     limits: BudgetLimits,
-    spent: Spent,
+    spent: SpentAmounts,
     /// Reserved for active calls, in the units of [`LimitKind::ALL`].
     held: Amounts,
     /// Set aside for this pool in the pools above.
@@ -62,18 +62,18 @@ enum PoolDecision {
 #[must_use = "dropping a reservation returns it to the pool"]
 pub struct Reservation {
     pool: BudgetPool,
-    estimate: Spent,
+    estimate: SpentAmounts,
     open: bool,
 }
 
 impl BudgetPool {
     /// Creates a pool with these limits.
     pub fn new(limits: BudgetLimits) -> Self {
-        Self::with_spent(limits, Spent::default())
+        Self::with_spent(limits, SpentAmounts::default())
     }
 
     /// Creates a pool of which something was already spent.
-    pub(crate) fn with_spent(limits: BudgetLimits, spent: Spent) -> Self {
+    pub(crate) fn with_spent(limits: BudgetLimits, spent: SpentAmounts) -> Self {
         let tree = Tree { nodes: vec![Node { spent, ..Node::new(None, limits) }], ..Tree::default() };
         Self(Arc::new(PoolHandle { tree: Arc::new(Mutex::new(tree)), node: 0, _parent: None }))
     }
@@ -87,7 +87,7 @@ impl BudgetPool {
     }
 
     /// Returns what this pool and all pools below it spent.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> SpentAmounts {
         self.lock().nodes.get(self.0.node).map(|node| node.spent).unwrap_or_default()
     }
 
@@ -103,7 +103,7 @@ impl BudgetPool {
     }
 
     /// Adds what another process spent.
-    pub(crate) fn spend(&self, spent: Spent) {
+    pub(crate) fn spend(&self, spent: SpentAmounts) {
         self.0.change(|node| node.spent += spent);
     }
 
@@ -127,7 +127,7 @@ impl BudgetPool {
     ///
     /// # Errors
     /// The limit that is used up.
-    pub async fn admit(&self, estimate: Spent) -> Result<Reservation, Standing> {
+    pub async fn admit(&self, estimate: SpentAmounts) -> Result<Reservation, Standing> {
         poll_fn(|context| self.poll_admit(estimate, context)).await
     }
 
@@ -135,7 +135,7 @@ impl BudgetPool {
     ///
     /// # Errors
     /// The limit that is used up, or would be if the active calls use what they reserved.
-    pub fn try_admit(&self, estimate: Spent) -> Result<Reservation, Standing> {
+    pub fn try_admit(&self, estimate: SpentAmounts) -> Result<Reservation, Standing> {
         let mut tree = self.lock();
         match tree.check(self.0.node, &estimate) {
             PoolDecision::Fits => Ok(self.reserve(&mut tree, estimate)),
@@ -148,7 +148,11 @@ impl BudgetPool {
         }
     }
 
-    fn poll_admit(&self, estimate: Spent, context: &Context<'_>) -> Poll<Result<Reservation, Standing>> {
+    fn poll_admit(
+        &self,
+        estimate: SpentAmounts,
+        context: &Context<'_>,
+    ) -> Poll<Result<Reservation, Standing>> {
         let mut tree = self.lock();
         match tree.check(self.0.node, &estimate) {
             PoolDecision::Fits => Poll::Ready(Ok(self.reserve(&mut tree, estimate))),
@@ -162,7 +166,7 @@ impl BudgetPool {
         }
     }
 
-    fn reserve(&self, tree: &mut Tree, estimate: Spent) -> Reservation {
+    fn reserve(&self, tree: &mut Tree, estimate: SpentAmounts) -> Reservation {
         tree.change(self.0.node, |node| node.hold(&estimate, u64::saturating_add));
         Reservation { pool: self.clone(), estimate, open: true }
     }
@@ -190,7 +194,7 @@ impl Tree {
         })
     }
 
-    fn check(&self, node: usize, estimate: &Spent) -> PoolDecision {
+    fn check(&self, node: usize, estimate: &SpentAmounts) -> PoolDecision {
         let mut decision = PoolDecision::Fits;
         for (node, others) in self.path(node) {
             match node.check(estimate, &others) {
@@ -252,7 +256,7 @@ impl Tree {
     }
 }
 
-fn amounts(spent: &Spent) -> Amounts {
+fn amounts(spent: &SpentAmounts) -> Amounts {
     LimitKind::ALL.map(|kind| spent.amount(kind))
 }
 
@@ -264,7 +268,7 @@ fn each(left: &Amounts, right: &Amounts, of: fn(u64, u64) -> u64) -> Amounts {
 
 impl Node {
     fn new(parent: Option<usize>, limits: BudgetLimits) -> Self {
-        let (spent, none) = (Spent::default(), [0; 5]);
+        let (spent, none) = (SpentAmounts::default(), [0; 5]);
         Self { parent, limits, spent, held: none, reserved: none, set_aside: none, claim: none }
     }
 
@@ -280,7 +284,7 @@ impl Node {
         Some(cap.saturating_sub(used).saturating_sub(held?.1).saturating_sub(others))
     }
 
-    fn check(&self, estimate: &Spent, others: &Amounts) -> PoolDecision {
+    fn check(&self, estimate: &SpentAmounts, others: &Amounts) -> PoolDecision {
         let mut decision = PoolDecision::Fits;
         for ((kind, held), others) in LimitKind::ALL.into_iter().zip(self.held).zip(others) {
             let Some(mut standing) = self.standing(kind) else { continue };
@@ -303,7 +307,7 @@ impl Node {
         decision
     }
 
-    fn hold(&mut self, estimate: &Spent, change: fn(u64, u64) -> u64) {
+    fn hold(&mut self, estimate: &SpentAmounts, change: fn(u64, u64) -> u64) {
         self.held = each(&self.held, &amounts(estimate), change);
     }
 }
@@ -332,11 +336,11 @@ impl Drop for PoolHandle {
 
 impl Reservation {
     /// Ends the reservation with what the call used.
-    pub fn settle(mut self, spent: Spent) {
+    pub fn settle(mut self, spent: SpentAmounts) {
         self.close(Some(spent));
     }
 
-    fn close(&mut self, spent: Option<Spent>) {
+    fn close(&mut self, spent: Option<SpentAmounts>) {
         if !std::mem::replace(&mut self.open, false) {
             return;
         }

@@ -5,11 +5,11 @@ use lariat_core::usage::Usage;
 
 use super::*;
 
-fn tokens(amount: u64) -> Spent {
-    Spent::reply(&Usage::new(amount, 0))
+fn tokens(amount: u64) -> SpentAmounts {
+    SpentAmounts::reply(&Usage::new(amount, 0))
 }
 
-fn poll_admit(pool: &BudgetPool, estimate: Spent) -> Poll<Result<Reservation, Standing>> {
+fn poll_admit(pool: &BudgetPool, estimate: SpentAmounts) -> Poll<Result<Reservation, Standing>> {
     let waker = noop_waker();
     pool.poll_admit(estimate, &Context::from_waker(&waker))
 }
@@ -52,7 +52,7 @@ fn dropped_reservation_is_returned() {
     let pool = pool(100);
     drop(pool.try_admit(tokens(100)).unwrap());
     assert!(pool.is_idle());
-    assert_eq!(pool.spent(), Spent::default());
+    assert_eq!(pool.spent(), SpentAmounts::default());
     assert!(pool.try_admit(tokens(100)).is_ok());
 }
 
@@ -74,11 +74,11 @@ fn child_stays_within_its_own_and_its_parents_limit() {
 fn tool_calls_over_the_limit_are_refused_without_waiting() {
     let pool = BudgetPool::new(BudgetLimits::none().with_tool_calls(2).with_tokens(10));
     pool.try_admit(tokens(10)).unwrap().settle(tokens(10));
-    let one = pool.try_admit(Spent::tool_call()).unwrap();
-    let two = pool.try_admit(Spent::tool_call()).unwrap();
-    assert!(matches!(poll_admit(&pool, Spent::tool_call()), Poll::Ready(Err(_))));
-    one.settle(Spent::tool_call());
-    two.settle(Spent::tool_call());
+    let one = pool.try_admit(SpentAmounts::tool_call()).unwrap();
+    let two = pool.try_admit(SpentAmounts::tool_call()).unwrap();
+    assert!(matches!(poll_admit(&pool, SpentAmounts::tool_call()), Poll::Ready(Err(_))));
+    one.settle(SpentAmounts::tool_call());
+    two.settle(SpentAmounts::tool_call());
     assert_eq!(pool.spent().tool_calls, 2);
 }
 

@@ -3,7 +3,7 @@
 //! Reserves in a fixed order, the pool before the day, so that runs never deadlock.
 
 use lariat_core::BoxFuture;
-use lariat_core::budget::{BudgetLimits, BudgetScope, DayStart, Spent, Standing};
+use lariat_core::budget::{BudgetLimits, BudgetScope, DayStart, SpentAmounts, Standing};
 use lariat_core::model::ModelConfig;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
@@ -40,7 +40,11 @@ impl SharedBudget {
     }
 
     /// Reserves what a call may use, in every budget or in none.
-    pub(crate) async fn admit(&self, estimate: Spent, now: Timestamp) -> Result<BudgetReservation, Standing> {
+    pub(crate) async fn admit(
+        &self,
+        estimate: SpentAmounts,
+        now: Timestamp,
+    ) -> Result<BudgetReservation, Standing> {
         let pool = match &self.pool {
             Some(pool) => Some(pool.admit(estimate).await?),
             None => None,
@@ -82,7 +86,7 @@ impl BudgetReservation {
     }
 
     /// Records what was used, and returns the future that writes it to the log of the day, if there is one.
-    pub(crate) fn settle(self, spent: Spent) -> Option<BoxFuture<'static, ()>> {
+    pub(crate) fn settle(self, spent: SpentAmounts) -> Option<BoxFuture<'static, ()>> {
         if let Some(pool) = self.pool {
             pool.settle(spent);
         }
@@ -92,9 +96,9 @@ impl BudgetReservation {
 
 /// Estimates what a model call may use: the tokens of the request plus a quarter for estimation errors, and
 /// the longest reply.
-pub(crate) fn estimate(tokens: u64, max_tokens: Option<u32>, model: &ModelConfig) -> Spent {
+pub(crate) fn estimate(tokens: u64, max_tokens: Option<u32>, model: &ModelConfig) -> SpentAmounts {
     let reply = max_tokens.or(model.max_tokens).map_or(REPLY_TOKENS, u64::from);
     let mut usage = Usage::new(tokens.saturating_add(tokens / 4).max(1), reply);
     usage.cost = model.cost.as_ref().map(|price| price.of(&usage)).unwrap_or_default();
-    Spent::reply(&usage)
+    SpentAmounts::reply(&usage)
 }

@@ -1,6 +1,6 @@
 //! Compacts conversations with the help of a model, and lets the model read what was left out.
 //!
-//! [`Summarising`] is the default strategy: the tiers of `lariat-core` in order of cost, with a model's
+//! [`SummarisingCompaction`] is the default strategy: the tiers of `lariat-core` in order of cost, with a model's
 //! summary by topic before anything is dropped. `Recall` is the tool with which a model reads what it no
 //! longer sees; it is added if no other tool has that name. The strategy only proposes edits; the state
 //! machine validates them.
@@ -11,4 +11,4 @@ mod summarise;
 mod summary_text;
 
 pub(crate) use recall::Recall;
-pub use summarise::Summarising;
+pub use summarise::SummarisingCompaction;

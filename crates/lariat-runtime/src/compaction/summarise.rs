@@ -11,7 +11,9 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
-use lariat_core::context::{Compacted, CompactionPlan, CompactionQuery, CompactionStrategy, estimate_tokens};
+use lariat_core::context::{
+    CompactionPlan, CompactionProposal, CompactionQuery, CompactionStrategy, estimate_tokens,
+};
 use lariat_core::message::{AgentMessage, SharedMessage, StopReason};
 use lariat_core::model::{ModelConfig, StreamConfig, StreamEvent, StreamProvider};
 use lariat_core::transcript::Transcript;
@@ -48,12 +50,12 @@ const TOKEN_BYTES: u64 = 4;
 const MAX_CHUNKS: usize = 16;
 
 /// Clears, summarises or drops old turns: whichever is the cheapest that frees enough space.
-pub struct Summarising {
+pub struct SummarisingCompaction {
     provider: Arc<dyn StreamProvider>,
     model: Arc<ModelConfig>,
 }
 
-impl Summarising {
+impl SummarisingCompaction {
     /// Creates a strategy that summarises with this model.
     pub const fn new(provider: Arc<dyn StreamProvider>, model: Arc<ModelConfig>) -> Self {
         Self { provider, model }
@@ -131,8 +133,12 @@ impl Summarising {
     }
 }
 
-impl CompactionStrategy for Summarising {
-    fn compact<'a>(&'a self, query: CompactionQuery, cancel: CancellationToken) -> BoxFuture<'a, Compacted> {
+impl CompactionStrategy for SummarisingCompaction {
+    fn compact<'a>(
+        &'a self,
+        query: CompactionQuery,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, CompactionProposal> {
         Box::pin(async move {
             let mut plan = CompactionPlan::new(&query);
             // A user who sets a focus wants a summary.
@@ -150,12 +156,12 @@ impl CompactionStrategy for Summarising {
             } else {
                 self.summarise(&query, &middle, room, &cancel).await
             };
-            Compacted { edits: plan.edits(summary.as_deref()), usage, refused: None }
+            CompactionProposal { edits: plan.edits(summary.as_deref()), usage, refused: None }
         })
     }
 }
 
-impl std::fmt::Debug for Summarising {
+impl std::fmt::Debug for SummarisingCompaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Summarising").field("model", &self.model.id).finish_non_exhaustive()
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lariat_core::event::AgentEvent;
 use lariat_core::permission::{PermissionPolicy, PermissionRequest};
-use lariat_core::session::Answered;
+use lariat_core::session::AnsweredRequest;
 
 /// Recorded approval requests without an answer.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl PendingApprovals {
     }
 
     /// Updates the list from a recorded event. Returns the request that the event answers.
-    pub(crate) fn observe(&mut self, event: &AgentEvent) -> Option<Answered> {
+    pub(crate) fn observe(&mut self, event: &AgentEvent) -> Option<AnsweredRequest> {
         match event {
             AgentEvent::PermissionRequired { request } => {
                 self.add(request);
@@ -48,6 +48,6 @@ impl PendingApprovals {
 }
 
 /// Passes an answer to the policy.
-pub(crate) fn deliver(policy: &dyn PermissionPolicy, (request, decision): &Answered) {
+pub(crate) fn deliver(policy: &dyn PermissionPolicy, (request, decision): &AnsweredRequest) {
     let _ = catch_unwind(AssertUnwindSafe(|| policy.answered(request, decision)));
 }

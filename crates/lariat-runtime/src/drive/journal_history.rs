@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lariat_core::BoxFuture;
 use lariat_core::context::Recall;
 use lariat_core::store::{BlobHash, StoreError};
-use lariat_core::tool::{Earlier, ToolError};
+use lariat_core::tool::{EarlierMessages, ToolError};
 
 use super::journal::Journal;
 
@@ -52,7 +52,7 @@ impl JournalHistory {
     }
 }
 
-impl Earlier for JournalHistory {
+impl EarlierMessages for JournalHistory {
     fn text<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
         Box::pin(async move {
             let mut text = String::new();

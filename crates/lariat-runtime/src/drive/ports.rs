@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::context::{CompactionStrategy, ContextSource, ImageTokens};
-use lariat_core::hooks::{Hooks, InputFilter, MomentKind};
+use lariat_core::hooks::{Hooks, InputFilter, LifecycleEventKind};
 use lariat_core::model::{
     CacheConfig, ModelConfig, OutputSchema, RequestMemo, StreamConfig, StreamProvider, SystemPrompt,
     ThinkingLevel, ToolChoice,
@@ -87,9 +87,9 @@ impl Ports {
         let mut config = base;
         config.tools = self.tools.traits();
         config.hooks = self.hooks.interest();
-        let wants = |kind: &MomentKind| super::session_hooks::is_wanted(self, *kind);
-        config.moments = MomentKind::ALL.into_iter().filter(wants).collect();
-        let before_prompts = [MomentKind::Prompt, MomentKind::SessionStart];
+        let wants = |kind: &LifecycleEventKind| super::session_hooks::is_wanted(self, *kind);
+        config.moments = LifecycleEventKind::ALL.into_iter().filter(wants).collect();
+        let before_prompts = [LifecycleEventKind::Prompt, LifecycleEventKind::SessionStart];
         let hooked = before_prompts.iter().any(|kind| config.moments.contains(kind));
         config.has_filters = hooked || !self.filters.is_empty();
         config.has_notes = self.notes.is_some() || self.sections.is_some();

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use lariat_core::content::Content;
 use lariat_core::message::AgentMessage;
 use lariat_core::model::{PromptSection, ProviderError};
-use lariat_core::run::{Filtered, Input, ModelSignal};
+use lariat_core::run::{FilterOutcome, Input, ModelSignal};
 use lariat_core::tool::{ToolError, ToolResult};
 use lariat_guard::redact::Redactor;
 
@@ -18,8 +18,8 @@ pub(super) fn input(redactor: &Redactor, input: &mut Input) {
         Input::ToolFinished { result, .. } => outcome(redactor, result),
         Input::Queued { message: queued, .. } => message(redactor, queued),
         Input::Told { answer, .. } => answer.texts_mut().for_each(|words| text(redactor, words)),
-        Input::Halt { reason } | Input::Filtered(Filtered::Reject { reason }) => text(redactor, reason),
-        Input::Filtered(Filtered::Pass { context, warnings }) => {
+        Input::Halt { reason } | Input::Filtered(FilterOutcome::Reject { reason }) => text(redactor, reason),
+        Input::Filtered(FilterOutcome::Pass { context, warnings }) => {
             context.iter_mut().chain(warnings).for_each(|words| text(redactor, words));
         }
         Input::Consulted { notes, .. } => notes.iter_mut().for_each(|note| text(redactor, &mut note.text)),

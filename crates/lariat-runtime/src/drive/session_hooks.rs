@@ -6,7 +6,7 @@
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
-use lariat_core::hooks::{HookAnswer, Moment, MomentKind, SessionHooks};
+use lariat_core::hooks::{HookAnswer, LifecycleEvent, LifecycleEventKind, SessionHooks};
 use lariat_core::id::{LoopId, SessionId};
 
 use super::ports::Ports;
@@ -22,16 +22,16 @@ pub(crate) struct SessionStartAnswer {
 }
 
 /// Whether a hook wants events of this kind.
-pub(crate) fn is_wanted(ports: &Ports, kind: MomentKind) -> bool {
+pub(crate) fn is_wanted(ports: &Ports, kind: LifecycleEventKind) -> bool {
     hooks(ports, kind).is_some()
 }
 
-fn hooks(ports: &Ports, kind: MomentKind) -> Option<&dyn SessionHooks> {
+fn hooks(ports: &Ports, kind: LifecycleEventKind) -> Option<&dyn SessionHooks> {
     ports.policy.session_hooks().filter(|hooks| hooks.wants(kind))
 }
 
 /// Notifies the hooks and waits for their answer.
-pub(crate) async fn notify(ports: &Ports, session_id: &SessionId, mut moment: Moment) -> HookAnswer {
+pub(crate) async fn notify(ports: &Ports, session_id: &SessionId, mut moment: LifecycleEvent) -> HookAnswer {
     let kind = moment.kind();
     let Some(hooks) = hooks(ports, kind) else { return HookAnswer::default() };
     moment.texts_mut().for_each(|text| redaction::text(&ports.redactor, text));

@@ -12,7 +12,7 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::ToolCall;
 use lariat_core::id::{LoopId, ToolCallId};
-use lariat_core::permission::{Clearance, PermissionPolicy, PolicyQuery};
+use lariat_core::permission::{CallPermit, PermissionPolicy, PolicyQuery};
 use lariat_core::run::Input;
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use serde_json::Value;
@@ -133,7 +133,7 @@ async fn matches_approved_preview(shown: Option<String>, call: &ToolCall, ports:
 
 /// Asks the policy whether a tool call may run now, and with which access. If the policy panics, the tool
 /// call does not run.
-fn check_start(policy: &dyn PermissionPolicy, query: PolicyQuery<'_>) -> Result<Clearance, String> {
+fn check_start(policy: &dyn PermissionPolicy, query: PolicyQuery<'_>) -> Result<CallPermit, String> {
     let starting = std::panic::catch_unwind(AssertUnwindSafe(|| policy.starts(query)));
     starting.unwrap_or_else(|_| Err("Not run: the permission check failed.".to_owned()))
 }

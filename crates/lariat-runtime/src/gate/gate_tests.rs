@@ -4,11 +4,11 @@ use std::sync::Mutex;
 use futures_util::FutureExt;
 use lariat_core::content::ToolCall;
 use lariat_core::event::CompactionCause;
-use lariat_core::hooks::{HookAnswer, Moment, MomentKind, SessionSource};
+use lariat_core::hooks::{HookAnswer, LifecycleEvent, LifecycleEventKind, SessionSource};
 use lariat_core::id::{LoopId, SessionId};
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
-use lariat_guard::hooks::{Ended, Handler, HookEvent, Way};
+use lariat_guard::hooks::{Handler, HandlerResult, HookEvent, Invocation};
 use lariat_guard::{Level, NoLinks, Origin};
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use super::*;
 fn gate(settings: &str) -> Gate {
     let layer =
         Layer::claude(settings, Origin::file(Level::User, "/people/me/.claude/settings.json")).unwrap();
-    Gate::new(vec![layer], Trust::Trusted, Places::new("/w", "/people/me"), Arc::new(NoLinks))
+    Gate::new(vec![layer], Trust::Trusted, SessionDirectories::new("/w", "/people/me"), Arc::new(NoLinks))
 }
 
 /// Returns what its command says: `exit 2` with a reason, or JSON.
@@ -25,20 +25,24 @@ fn gate(settings: &str) -> Gate {
 struct ScriptedRunner(Mutex<Vec<Value>>);
 
 impl HookRunner for ScriptedRunner {
-    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
+    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, HandlerResult> {
         self.0.lock().unwrap().push(serde_json::from_str(input).unwrap());
-        let Way::Shell(command) = &handler.way else { return Box::pin(async { Ended::TimedOut }) };
+        let Invocation::Shell(command) = &handler.way else {
+            return Box::pin(async { HandlerResult::TimedOut });
+        };
         let ended = match command.strip_prefix("exit 2 ") {
-            Some(reason) => Ended::Exited { code: 2, output: String::new(), errors: reason.to_owned() },
-            None if command == "hang" => Ended::TimedOut,
-            None => Ended::Exited { code: 0, output: command.clone(), errors: String::new() },
+            Some(reason) => {
+                HandlerResult::Exited { code: 2, output: String::new(), errors: reason.to_owned() }
+            }
+            None if command == "hang" => HandlerResult::TimedOut,
+            None => HandlerResult::Exited { code: 0, output: command.clone(), errors: String::new() },
         };
         Box::pin(async move { ended })
     }
 }
 
 fn gate_with_hooks(settings: &str, hooks: Value) -> (Gate, Arc<ScriptedRunner>) {
-    let mut book = HookBook::default();
+    let mut book = HookConfig::default();
     assert_eq!(book.add("settings.json", &hooks), []);
     let runner = Arc::new(ScriptedRunner::default());
     (gate(settings).with_hooks(book, runner.clone()), runner)
@@ -202,7 +206,7 @@ fn critical_commands_require_approval_in_every_mode_and_are_never_remembered() {
 #[test]
 fn allow_always_is_stored_for_the_project_and_can_be_revoked() {
     let file = std::env::temp_dir().join(format!("lariat-gate-{}/approvals.json", std::process::id()));
-    let book = ApprovalBook::new(PathBuf::from(&file));
+    let book = ApprovalStore::new(PathBuf::from(&file));
     let first = gate("{}").with_approvals(book.clone()).unwrap();
     let request = expect_approval(bash(&first, "cargo test --all"));
     first.answered(&request, &PermissionDecision::AllowAlways);
@@ -241,7 +245,7 @@ fn hooks_receive_the_result_and_may_add_to_it() {
     assert_eq!(runner.0.lock().unwrap()[1]["tool_response"], "a b");
 }
 
-fn notify(gate: &Gate, moment: Moment) -> HookAnswer {
+fn notify(gate: &Gate, moment: LifecycleEvent) -> HookAnswer {
     gate.told(&SessionId::from("s"), moment).now_or_never().unwrap()
 }
 
@@ -250,32 +254,40 @@ fn every_session_event_reaches_hooks_with_its_fields() {
     let all = HookEvent::ALL.map(|event| (event.name().to_owned(), json!([{"hooks": [{"command": "{}"}]}])));
     let (gate, runner) = gate_with_hooks("{}", Value::Object(all.into_iter().collect()));
     let (id, kind) = ("a1".to_owned(), "explorer".to_owned());
-    let subagent = Moment::SubagentStart { agent_id: id.clone(), agent_type: kind.clone() };
+    let subagent = LifecycleEvent::SubagentStart { agent_id: id.clone(), agent_type: kind.clone() };
     let (continued, last_message) = (true, "bye".to_owned());
     let cause = CompactionCause::Threshold;
     for (moment, event, fields) in [
-        (Moment::SessionStart { source: SessionSource::Clear }, "SessionStart", json!({"source": "clear"})),
-        (Moment::SessionEnd { reason: "other".into() }, "SessionEnd", json!({"reason": "other"})),
-        (Moment::Prompt { prompt: "go".into() }, "UserPromptSubmit", json!({"prompt": "go"})),
         (
-            Moment::Stop { continued, last_message: last_message.clone() },
+            LifecycleEvent::SessionStart { source: SessionSource::Clear },
+            "SessionStart",
+            json!({"source": "clear"}),
+        ),
+        (LifecycleEvent::SessionEnd { reason: "other".into() }, "SessionEnd", json!({"reason": "other"})),
+        (LifecycleEvent::Prompt { prompt: "go".into() }, "UserPromptSubmit", json!({"prompt": "go"})),
+        (
+            LifecycleEvent::Stop { continued, last_message: last_message.clone() },
             "Stop",
             json!({"stop_hook_active": true, "last_assistant_message": "bye"}),
         ),
-        (Moment::PreCompact { cause }, "PreCompact", json!({"trigger": "auto", "custom_instructions": ""})),
         (
-            Moment::PostCompact { cause: CompactionCause::Manual, summary: "short".into() },
+            LifecycleEvent::PreCompact { cause },
+            "PreCompact",
+            json!({"trigger": "auto", "custom_instructions": ""}),
+        ),
+        (
+            LifecycleEvent::PostCompact { cause: CompactionCause::Manual, summary: "short".into() },
             "PostCompact",
             json!({"trigger": "manual", "compact_summary": "short"}),
         ),
         (
-            Moment::Notification { kind: "idle".into(), message: "hello?".into() },
+            LifecycleEvent::Notification { kind: "idle".into(), message: "hello?".into() },
             "Notification",
             json!({"notification_type": "idle", "message": "hello?"}),
         ),
         (subagent, "SubagentStart", json!({"agent_id": "a1", "agent_type": "explorer"})),
         (
-            Moment::SubagentStop { agent_id: id, agent_type: kind, continued, last_message },
+            LifecycleEvent::SubagentStop { agent_id: id, agent_type: kind, continued, last_message },
             "SubagentStop",
             json!({"agent_id": "a1", "agent_type": "explorer", "stop_hook_active": true, "last_assistant_message": "bye"}),
         ),
@@ -301,20 +313,21 @@ fn matchers_select_by_source_trigger_kind_and_reason() {
             "SessionEnd": hooks("clear"), "Notification": hooks("permission_.*"), "Stop": hooks("never")
         }),
     );
-    let subagent = |kind: &str| Moment::SubagentStart { agent_id: "a".into(), agent_type: kind.into() };
-    let notification = |kind: &str| Moment::Notification { kind: kind.into(), message: "?".into() };
+    let subagent =
+        |kind: &str| LifecycleEvent::SubagentStart { agent_id: "a".into(), agent_type: kind.into() };
+    let notification = |kind: &str| LifecycleEvent::Notification { kind: kind.into(), message: "?".into() };
     for (moment, expected) in [
-        (Moment::SessionStart { source: SessionSource::Startup }, 0),
-        (Moment::SessionStart { source: SessionSource::Resume }, 1),
-        (Moment::PreCompact { cause: CompactionCause::Overflow }, 0),
-        (Moment::PreCompact { cause: CompactionCause::Manual }, 1),
+        (LifecycleEvent::SessionStart { source: SessionSource::Startup }, 0),
+        (LifecycleEvent::SessionStart { source: SessionSource::Resume }, 1),
+        (LifecycleEvent::PreCompact { cause: CompactionCause::Overflow }, 0),
+        (LifecycleEvent::PreCompact { cause: CompactionCause::Manual }, 1),
         (subagent("builder"), 0),
         (subagent("explorer"), 1),
-        (Moment::SessionEnd { reason: "other".into() }, 0),
-        (Moment::SessionEnd { reason: "clear".into() }, 1),
+        (LifecycleEvent::SessionEnd { reason: "other".into() }, 0),
+        (LifecycleEvent::SessionEnd { reason: "clear".into() }, 1),
         (notification("idle"), 0),
         (notification("permission_prompt"), 1),
-        (Moment::Stop { continued: false, last_message: String::new() }, 1),
+        (LifecycleEvent::Stop { continued: false, last_message: String::new() }, 1),
     ] {
         notify(&gate, moment.clone());
         assert_eq!(std::mem::take(&mut *runner.0.lock().unwrap()).len(), expected, "{moment:?}");
@@ -324,12 +337,12 @@ fn matchers_select_by_source_trigger_kind_and_reason() {
 #[test]
 fn hook_blocks_only_events_that_can_be_blocked() {
     let moments = [
-        (Moment::Prompt { prompt: "go".into() }, true),
-        (Moment::Stop { continued: false, last_message: String::new() }, true),
-        (Moment::PreCompact { cause: CompactionCause::Threshold }, true),
-        (Moment::SessionStart { source: SessionSource::Startup }, false),
-        (Moment::SessionEnd { reason: "other".into() }, false),
-        (Moment::Notification { kind: "idle".into(), message: "?".into() }, false),
+        (LifecycleEvent::Prompt { prompt: "go".into() }, true),
+        (LifecycleEvent::Stop { continued: false, last_message: String::new() }, true),
+        (LifecycleEvent::PreCompact { cause: CompactionCause::Threshold }, true),
+        (LifecycleEvent::SessionStart { source: SessionSource::Startup }, false),
+        (LifecycleEvent::SessionEnd { reason: "other".into() }, false),
+        (LifecycleEvent::Notification { kind: "idle".into(), message: "?".into() }, false),
     ];
     for command in [r#"{"decision": "block", "reason": "no"}"#, "exit 2 no", "hang"] {
         let all =
@@ -356,8 +369,8 @@ fn stop_request_of_a_tool_hook_is_returned_once() {
 #[test]
 fn gate_without_hooks_wants_no_session_events() {
     let gate = gate("{}");
-    assert!(MomentKind::ALL.into_iter().all(|kind| !gate.wants(kind)));
-    assert_eq!(notify(&gate, Moment::Prompt { prompt: "go".into() }), HookAnswer::default());
+    assert!(LifecycleEventKind::ALL.into_iter().all(|kind| !gate.wants(kind)));
+    assert_eq!(notify(&gate, LifecycleEvent::Prompt { prompt: "go".into() }), HookAnswer::default());
 }
 
 /// Rules and protected paths apply to what a hook rewrote, for every tool that writes.
@@ -394,17 +407,17 @@ fn rewritten_paths_are_checked_as_rewritten() {
 fn hook_that_allows_one_file_of_two_allows_nothing() {
     struct OneFile;
     impl HookRunner for OneFile {
-        fn run<'a>(&'a self, _: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
+        fn run<'a>(&'a self, _: &'a Handler, input: &'a str) -> BoxFuture<'a, HandlerResult> {
             let allows = input.contains("\"file_path\":\"/w/a.txt\"");
             let output = if allows {
                 json!({"hookSpecificOutput": {"permissionDecision": "allow"}}).to_string()
             } else {
                 String::new()
             };
-            Box::pin(async move { Ended::Exited { code: 0, output, errors: String::new() } })
+            Box::pin(async move { HandlerResult::Exited { code: 0, output, errors: String::new() } })
         }
     }
-    let mut book = HookBook::default();
+    let mut book = HookConfig::default();
     book.add("settings.json", &json!({"PreToolUse": [{"matcher": "Edit", "hooks": [{"command": "x"}]}]}));
     let gate = gate("{}").with_hooks(book, Arc::new(OneFile));
     let patch = |names: &[&str]| {

@@ -24,17 +24,17 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
-use lariat_core::file_judge::FileJudge;
+use lariat_core::file_judge::FileAccessCheck;
 use lariat_core::hooks::SessionHooks;
 use lariat_core::opening::Opening;
 use lariat_core::permission::{
-    Clearance, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
+    CallPermit, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
 };
 use lariat_core::tool::{Access, ToolEffects, ToolError, ToolResult};
-use lariat_guard::hooks::{HookBook, HookRunner};
+use lariat_guard::hooks::{HookConfig, HookRunner};
 use lariat_guard::{
-    ApprovalBook, Claims, Confinement, Guard, Judgement, Layer, Mode, Places, Query, Resolver, Settings,
-    Trust,
+    ApprovalStore, Claims, Confinement, Guard, Judgement, Layer, Mode, Query, Resolver, SessionDirectories,
+    Settings, Trust,
 };
 
 use opened_files::CheckedCalls;
@@ -50,7 +50,7 @@ const UNTRUSTED: &str = "this directory is not trusted; run `lariat trust` to al
 pub struct Gate {
     layers: Vec<Layer>,
     trust: Trust,
-    places: Places,
+    places: SessionDirectories,
     resolver: Arc<dyn Resolver>,
     confinement: Confinement,
     /// Whether commands run in a sandbox to which single exceptions can be granted.
@@ -73,7 +73,12 @@ struct CurrentPolicy {
 
 impl Gate {
     /// Creates a gate with these settings. The layers of an untrusted workspace can only add restrictions.
-    pub fn new(layers: Vec<Layer>, trust: Trust, places: Places, resolver: Arc<dyn Resolver>) -> Self {
+    pub fn new(
+        layers: Vec<Layer>,
+        trust: Trust,
+        places: SessionDirectories,
+        resolver: Arc<dyn Resolver>,
+    ) -> Self {
         let settings = Settings::merge(layers.clone(), trust);
         let mode = settings.mode;
         let guard = Arc::new(Guard::new(settings, places.clone(), Arc::clone(&resolver)));
@@ -114,7 +119,7 @@ impl Gate {
 
     /// Adds hooks and their runner. The book must not contain hooks of an untrusted workspace.
     #[must_use]
-    pub fn with_hooks(mut self, book: HookBook, runner: Arc<dyn HookRunner>) -> Self {
+    pub fn with_hooks(mut self, book: HookConfig, runner: Arc<dyn HookRunner>) -> Self {
         self.hooks = ToolHooks::new(book, runner, self.places.directory.display().to_string());
         self
     }
@@ -123,7 +128,7 @@ impl Gate {
     ///
     /// # Errors
     /// If the book cannot be read.
-    pub fn with_approvals(mut self, book: ApprovalBook) -> Result<Self, lariat_guard::KeptError> {
+    pub fn with_approvals(mut self, book: ApprovalStore) -> Result<Self, lariat_guard::StateFileError> {
         self.remembered_rules = self.remembered_rules.with_book(book)?;
         self.rebuild_guard();
         Ok(self)
@@ -157,7 +162,7 @@ impl Gate {
 
     /// Returns the check for files that the session reads on its own: files that a rule denies or requires
     /// approval for are not read.
-    pub fn reading(&self) -> Arc<dyn FileJudge> {
+    pub fn reading(&self) -> Arc<dyn FileAccessCheck> {
         opened_files::reading(self.guard())
     }
 
@@ -332,14 +337,14 @@ impl PermissionPolicy for Gate {
         self.approved.add(call);
     }
 
-    fn starts(&self, query: PolicyQuery<'_>) -> Result<Clearance, String> {
+    fn starts(&self, query: PolicyQuery<'_>) -> Result<CallPermit, String> {
         let CurrentPolicy { mode, guard } = self.current();
         let approved = self.approved.covers(query.call, &query.call.arguments);
         let access = if mode == Mode::Plan && !approved { Access::Reads } else { Access::Full };
         let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };
         let guard_query = self.guard_query(&query, &query.call.arguments, mode);
         let files = Some(self.checked.judge(&query, &guard_query, Arc::clone(&guard)));
-        let mut clearance = Clearance { access, files, ..Clearance::default() };
+        let mut clearance = CallPermit { access, files, ..CallPermit::default() };
         if self.has_sandbox && access == Access::Full {
             clearance.openings =
                 self.grants.for_call(&query.call.id, &guard_query, &guard, &self.remembered_rules, approved);

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lariat_core::file_judge::{FileJudge, FileUse};
+use lariat_core::file_judge::{FileAccessCheck, FileUse};
 use lariat_core::permission::PolicyQuery;
 use lariat_core::tool::ToolEffects;
 use lariat_guard::{Confinement, Decision, Guard, JudgedFile, Judgement, Mode, Query};
@@ -57,7 +57,7 @@ impl CheckedCalls {
         query: &PolicyQuery<'_>,
         question: &Query<'_>,
         guard: Arc<Guard>,
-    ) -> Arc<dyn FileJudge> {
+    ) -> Arc<dyn FileAccessCheck> {
         let files = self.take(query);
         let files = files.unwrap_or_else(|| CallFiles { named: guard.named(question), approved: true });
         Arc::new(OpenedFileCheck {
@@ -76,7 +76,7 @@ fn key(query: &PolicyQuery<'_>) -> String {
 }
 
 /// Returns the check for files that a session reads on its own, such as the map of a repository.
-pub(super) fn reading(guard: Arc<Guard>) -> Arc<dyn FileJudge> {
+pub(super) fn reading(guard: Arc<Guard>) -> Arc<dyn FileAccessCheck> {
     Arc::new(OpenedFileCheck {
         guard,
         tool: "read_file".to_owned(),
@@ -115,7 +115,7 @@ impl OpenedFileCheck {
     }
 }
 
-impl FileJudge for OpenedFileCheck {
+impl FileAccessCheck for OpenedFileCheck {
     fn judge(&self, path: &Path, used: FileUse) -> Result<(), String> {
         if self.is_covered(path, used) {
             return Ok(());

@@ -11,7 +11,7 @@ use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
 use lariat_core::id::ToolCallId;
 use lariat_core::tool::{Access, AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
-use lariat_guard::Seal;
+use lariat_guard::ApprovalHash;
 use serde_json::{Value, json};
 
 /// The name of the tool that proposes changes.
@@ -75,7 +75,7 @@ pub(crate) fn proposed(call: &ToolCall) -> Option<ToolCall> {
 
 /// Tool calls that the user approved from a plan and that have not ended yet.
 #[derive(Default)]
-pub(super) struct ApprovedCalls(Mutex<BTreeMap<ToolCallId, Seal>>);
+pub(super) struct ApprovedCalls(Mutex<BTreeMap<ToolCallId, ApprovalHash>>);
 
 impl ApprovedCalls {
     pub(super) fn add(&self, call: &ToolCall) {
@@ -91,11 +91,11 @@ impl ApprovedCalls {
         self.calls().remove(id);
     }
 
-    fn calls(&self) -> MutexGuard<'_, BTreeMap<ToolCallId, Seal>> {
+    fn calls(&self) -> MutexGuard<'_, BTreeMap<ToolCallId, ApprovalHash>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-pub(super) fn seal(tool: &str, arguments: &Value) -> Seal {
-    Seal::of([tool, &arguments.to_string()])
+pub(super) fn seal(tool: &str, arguments: &Value) -> ApprovalHash {
+    ApprovalHash::of([tool, &arguments.to_string()])
 }

@@ -7,11 +7,11 @@ use std::sync::{Mutex, PoisonError};
 
 use lariat_core::opening::Opening;
 use lariat_core::permission::{ApprovalScope, PermissionDecision, PermissionRequest};
-use lariat_guard::{ApprovalBook, Effect, Guard, KeptError, Layer, Origin, Query};
+use lariat_guard::{ApprovalStore, Effect, Guard, Layer, Origin, Query, StateFileError};
 
 pub(super) struct RememberedRules {
     project: String,
-    book: Option<ApprovalBook>,
+    book: Option<ApprovalStore>,
     rules: Mutex<Vec<RememberedRule>>,
 }
 
@@ -26,7 +26,7 @@ impl RememberedRules {
         Self { project, book: None, rules: Mutex::default() }
     }
 
-    pub(super) fn with_book(mut self, book: ApprovalBook) -> Result<Self, KeptError> {
+    pub(super) fn with_book(mut self, book: ApprovalStore) -> Result<Self, StateFileError> {
         let stored = book.of(&self.project)?.into_iter();
         let stored = stored.map(|stored| RememberedRule { rule: stored.rule, openings: stored.openings });
         self.rules.get_mut().unwrap_or_else(PoisonError::into_inner).extend(stored);

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lariat_core::id::ToolCallId;
 use lariat_core::opening::Opening;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::{Decision, Guard, Mode, Query, Seal};
+use lariat_guard::{ApprovalHash, Decision, Guard, Mode, Query};
 use serde_json::json;
 
 use super::plan::seal;
@@ -27,7 +27,7 @@ const MAX_GRANTS: usize = 256;
 pub(super) struct SandboxGrants(Mutex<BTreeMap<ToolCallId, CallGrant>>);
 
 struct CallGrant {
-    seal: Seal,
+    seal: ApprovalHash,
     /// `None` until the approval request is answered.
     openings: Option<Vec<Opening>>,
 }

@@ -5,23 +5,23 @@
 
 use lariat_core::BoxFuture;
 use lariat_core::event::CompactionCause;
-use lariat_core::hooks::{HookAnswer, Moment, MomentKind, SessionHooks};
+use lariat_core::hooks::{HookAnswer, LifecycleEvent, LifecycleEventKind, SessionHooks};
 use lariat_core::id::{LoopId, SessionId};
 use lariat_guard::hooks::{Decision, HookEvent, Outcome, Told};
 
 use super::Gate;
 
-const fn event(kind: MomentKind) -> Option<HookEvent> {
+const fn event(kind: LifecycleEventKind) -> Option<HookEvent> {
     Some(match kind {
-        MomentKind::SessionStart => HookEvent::SessionStart,
-        MomentKind::SessionEnd => HookEvent::SessionEnd,
-        MomentKind::Prompt => HookEvent::UserPromptSubmit,
-        MomentKind::Stop => HookEvent::Stop,
-        MomentKind::PreCompact => HookEvent::PreCompact,
-        MomentKind::PostCompact => HookEvent::PostCompact,
-        MomentKind::Notification => HookEvent::Notification,
-        MomentKind::SubagentStart => HookEvent::SubagentStart,
-        MomentKind::SubagentStop => HookEvent::SubagentStop,
+        LifecycleEventKind::SessionStart => HookEvent::SessionStart,
+        LifecycleEventKind::SessionEnd => HookEvent::SessionEnd,
+        LifecycleEventKind::Prompt => HookEvent::UserPromptSubmit,
+        LifecycleEventKind::Stop => HookEvent::Stop,
+        LifecycleEventKind::PreCompact => HookEvent::PreCompact,
+        LifecycleEventKind::PostCompact => HookEvent::PostCompact,
+        LifecycleEventKind::Notification => HookEvent::Notification,
+        LifecycleEventKind::SubagentStart => HookEvent::SubagentStart,
+        LifecycleEventKind::SubagentStop => HookEvent::SubagentStop,
         _ => return None,
     })
 }
@@ -34,29 +34,31 @@ const fn trigger(cause: CompactionCause) -> &'static str {
 }
 
 /// Adds the fields of an event, and returns the name that matchers match.
-fn with_fields(input: Told, moment: Moment) -> (Told, Option<String>) {
+fn with_fields(input: Told, moment: LifecycleEvent) -> (Told, Option<String>) {
     match moment {
-        Moment::SessionStart { source } => {
+        LifecycleEvent::SessionStart { source } => {
             (input.with("source", source.name()), Some(source.name().to_owned()))
         }
-        Moment::SessionEnd { reason } => (input.with("reason", reason.clone()), Some(reason)),
-        Moment::Prompt { prompt } => (input.with("prompt", prompt), None),
-        Moment::Stop { continued, last_message } => (with_stop_fields(input, continued, last_message), None),
-        Moment::PreCompact { cause } => {
+        LifecycleEvent::SessionEnd { reason } => (input.with("reason", reason.clone()), Some(reason)),
+        LifecycleEvent::Prompt { prompt } => (input.with("prompt", prompt), None),
+        LifecycleEvent::Stop { continued, last_message } => {
+            (with_stop_fields(input, continued, last_message), None)
+        }
+        LifecycleEvent::PreCompact { cause } => {
             let trigger = trigger(cause);
             (input.with("trigger", trigger).with("custom_instructions", ""), Some(trigger.to_owned()))
         }
-        Moment::PostCompact { cause, summary } => {
+        LifecycleEvent::PostCompact { cause, summary } => {
             let trigger = trigger(cause);
             (input.with("trigger", trigger).with("compact_summary", summary), Some(trigger.to_owned()))
         }
-        Moment::Notification { kind, message } => {
+        LifecycleEvent::Notification { kind, message } => {
             (input.with("message", message).with("notification_type", kind.clone()), Some(kind))
         }
-        Moment::SubagentStart { agent_id, agent_type } => {
+        LifecycleEvent::SubagentStart { agent_id, agent_type } => {
             (input.with("agent_id", agent_id).with("agent_type", agent_type.clone()), Some(agent_type))
         }
-        Moment::SubagentStop { agent_id, agent_type, continued, last_message } => {
+        LifecycleEvent::SubagentStop { agent_id, agent_type, continued, last_message } => {
             let input = with_stop_fields(input, continued, last_message);
             (input.with("agent_id", agent_id).with("agent_type", agent_type.clone()), Some(agent_type))
         }
@@ -82,11 +84,11 @@ fn hook_answer(event: HookEvent, outcome: Outcome) -> HookAnswer {
 }
 
 impl SessionHooks for Gate {
-    fn wants(&self, kind: MomentKind) -> bool {
+    fn wants(&self, kind: LifecycleEventKind) -> bool {
         event(kind).is_some_and(|event| self.hooks.wants(event))
     }
 
-    fn told<'a>(&'a self, session_id: &'a SessionId, moment: Moment) -> BoxFuture<'a, HookAnswer> {
+    fn told<'a>(&'a self, session_id: &'a SessionId, moment: LifecycleEvent) -> BoxFuture<'a, HookAnswer> {
         let kind = moment.kind();
         let Some(event) = event(kind).filter(|event| self.hooks.wants(*event)) else {
             return Box::pin(std::future::ready(HookAnswer::default()));
@@ -95,7 +97,7 @@ impl SessionHooks for Gate {
             let (input, name) = with_fields(self.hooks.input_for(event, session_id, self.mode()), moment);
             let names: Vec<&str> = name.as_deref().into_iter().collect();
             let outcome = self.hooks.run_event(&input, &names, None, |_| false).await;
-            if kind == MomentKind::SessionEnd {
+            if kind == LifecycleEventKind::SessionEnd {
                 self.hooks.forget(session_id);
             }
             hook_answer(event, outcome)

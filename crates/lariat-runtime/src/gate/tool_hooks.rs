@@ -8,7 +8,9 @@ use lariat_core::content::{Content, joined_text};
 use lariat_core::id::{LoopId, SessionId, ToolCallId};
 use lariat_core::permission::{PermissionRequest, PolicyQuery, Verdict};
 use lariat_core::tool::{ToolError, ToolResult};
-use lariat_guard::hooks::{Decision, HookBook, HookEvent, HookRunner, Outcome, Round, Spent, Subject, Told};
+use lariat_guard::hooks::{
+    Decision, EventHandlers, HookConfig, HookEvent, HookRunner, OnceHandlers, Outcome, Subject, Told,
+};
 use lariat_guard::{Guard, Judgement, Mode};
 
 use serde_json::Value;
@@ -21,22 +23,22 @@ const MAX_ENTRIES: usize = 256;
 /// The configured hooks, and their notes for the model about tool calls that still run.
 #[derive(Default)]
 pub(super) struct ToolHooks {
-    configured: Option<(HookBook, Arc<dyn HookRunner>)>,
+    configured: Option<(HookConfig, Arc<dyn HookRunner>)>,
     cwd: String,
     notes: Mutex<BTreeMap<ToolCallId, Vec<String>>>,
     /// Why hooks of tool calls want loops to end, until the driver asks.
     stops: Mutex<BTreeMap<LoopId, String>>,
-    spent: Spent,
+    spent: OnceHandlers,
 }
 
 impl ToolHooks {
-    pub(super) fn new(book: HookBook, runner: Arc<dyn HookRunner>, cwd: String) -> Self {
+    pub(super) fn new(book: HookConfig, runner: Arc<dyn HookRunner>, cwd: String) -> Self {
         Self { configured: Some((book, runner)), cwd, ..Self::default() }
     }
 
     /// Whether no hook runs before a tool call.
     pub(super) fn runs_no_hooks_before_calls(&self) -> bool {
-        let has_none = |book: &HookBook| {
+        let has_none = |book: &HookConfig| {
             [HookEvent::PreToolUse, HookEvent::PermissionRequest].iter().all(|event| book.is_empty(*event))
         };
         self.configured.as_ref().is_none_or(|(book, _)| has_none(book))
@@ -163,7 +165,7 @@ impl ToolHooks {
         fits: impl Fn(&str) -> bool,
     ) -> Outcome {
         let Some((book, runner)) = &self.configured else { return Outcome::default() };
-        let Some(round) = Round::of(book, &self.spent, input, names, subject, fits) else {
+        let Some(round) = EventHandlers::of(book, &self.spent, input, names, subject, fits) else {
             return Outcome::default();
         };
         for unwaited in round.unwaited(runner) {

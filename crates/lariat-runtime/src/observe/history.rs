@@ -3,7 +3,7 @@
 //! Holds the messages of open loops as shared pointers, and knows for which loops the beginning is missing.
 //! Drops the messages of a loop at its `AgentEnd`.
 
-use lariat_core::event::{AgentEvent, Event, MessageRef, Recorded, Resolver};
+use lariat_core::event::{AgentEvent, Event, MessageRef, RecordedMessage, Resolver};
 use lariat_core::id::LoopId;
 
 #[derive(Default)]
@@ -72,7 +72,7 @@ fn has_unresolved_references(event: &AgentEvent) -> bool {
         AgentEvent::AgentEnd { messages, .. } => messages.iter().any(is_unresolved),
         AgentEvent::ToolExecutionEnd { message, .. } => is_unresolved(message),
         AgentEvent::ToolExecutionStart { args, .. } => args.get().is_none(),
-        AgentEvent::MessageEnd { message: Recorded::Earlier(reference) } => is_unresolved(reference),
+        AgentEvent::MessageEnd { message: RecordedMessage::Earlier(reference) } => is_unresolved(reference),
         _ => false,
     }
 }

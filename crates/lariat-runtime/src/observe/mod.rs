@@ -19,4 +19,4 @@ mod tests;
 
 pub use hub::EventHub;
 pub use observer::Observer;
-pub use subscription::{Closed, DEFAULT_CAPACITY, Subscription};
+pub use subscription::{DEFAULT_CAPACITY, Subscription, SubscriptionEnd};

@@ -25,7 +25,7 @@ pub const DEFAULT_CAPACITY: usize = 256;
 /// Why a subscription delivers no more events.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Closed {
+pub enum SubscriptionEnd {
     /// The hub was closed and everything was delivered.
     #[error("the stream of events has ended")]
     Ended,
@@ -34,7 +34,7 @@ pub enum Closed {
     Failed(#[source] StoreError),
 }
 
-impl Closed {
+impl SubscriptionEnd {
     /// Whether subscribing again from [`Subscription::position`] can help.
     pub const fn is_retryable(&self) -> bool {
         matches!(self, Self::Failed(error) if error.is_retryable())
@@ -50,7 +50,7 @@ pub struct Subscription {
     replay: Replay,
     history: History,
     position: Option<u64>,
-    closed: Option<Closed>,
+    closed: Option<SubscriptionEnd>,
 }
 
 impl Subscription {
@@ -62,7 +62,7 @@ impl Subscription {
     ///
     /// # Errors
     /// If there will be no more events; the same error every time from then on.
-    pub async fn recv(&mut self) -> Result<Event, Closed> {
+    pub async fn recv(&mut self) -> Result<Event, SubscriptionEnd> {
         poll_fn(|context| self.poll_event(context)).await
     }
 
@@ -73,7 +73,7 @@ impl Subscription {
     }
 
     /// Returns why it ended, once it has.
-    pub const fn closed(&self) -> Option<&Closed> {
+    pub const fn closed(&self) -> Option<&SubscriptionEnd> {
         self.closed.as_ref()
     }
 
@@ -82,7 +82,7 @@ impl Subscription {
         &self.queue
     }
 
-    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Closed>> {
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, SubscriptionEnd>> {
         if let Some(closed) = &self.closed {
             return Poll::Ready(Err(closed.clone()));
         }
@@ -105,19 +105,19 @@ impl Subscription {
                             return Poll::Ready(Ok(event));
                         }
                         Ok(None) => self.queue.journal_ended(),
-                        Err(error) => return self.end(Closed::Failed(error)),
+                        Err(error) => return self.end(SubscriptionEnd::Failed(error)),
                     }
                 }
                 NextStep::Wait => {
                     self.replay.go_live();
                     return Poll::Pending;
                 }
-                NextStep::Ended => return self.end(Closed::Ended),
+                NextStep::Ended => return self.end(SubscriptionEnd::Ended),
             }
         }
     }
 
-    fn end(&mut self, closed: Closed) -> Poll<Result<Event, Closed>> {
+    fn end(&mut self, closed: SubscriptionEnd) -> Poll<Result<Event, SubscriptionEnd>> {
         self.unsubscribe();
         self.replay.go_live();
         self.history = History::default();

@@ -4,14 +4,14 @@ use lariat_core::BoxFuture;
 use lariat_core::context::{ContextSource, Note, NotesQuery};
 use lariat_core::time::Timestamp;
 
-use super::Teller;
+use super::NoteWriter;
 
 /// Facts about where an agent works. The model receives them at the beginning, and when the date or a fact
 /// changes.
 #[derive(Debug, Default)]
 pub struct Environment {
     facts: Vec<(String, String)>,
-    teller: Teller,
+    teller: NoteWriter,
 }
 
 impl Environment {

@@ -9,7 +9,7 @@ use lariat_core::context::{ContextSource, Note, NotesQuery};
 use lariat_core::session::Failure;
 use lariat_core::transcript::Window;
 
-use super::Teller;
+use super::NoteWriter;
 
 const SECTION: &str = "failures";
 /// Number of failures of one attempt after which the model receives a note.
@@ -17,11 +17,11 @@ const MIN_FAILURES: u32 = 2;
 
 /// Tells the model what it tried and what failed.
 #[derive(Debug, Default)]
-pub struct FailureEvidence {
-    teller: Teller,
+pub struct FailureNotes {
+    teller: NoteWriter,
 }
 
-impl ContextSource for FailureEvidence {
+impl ContextSource for FailureNotes {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
         let (failures, window) = (query.memory.failures(), &query.window);
         let is_noted = |failure: &&Failure| failure.count >= MIN_FAILURES || !is_visible(window, failure);

@@ -23,7 +23,7 @@ const MIN_WORD_CHARS: usize = 4;
 
 /// A learning, and the session it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LearnedIn {
+pub struct StoredLearning {
     /// The session that recorded the learning.
     pub session_id: SessionId,
     /// The learning.
@@ -33,7 +33,7 @@ pub struct LearnedIn {
 /// Provides the learnings of earlier sessions, for example from a store.
 pub trait Learnings: Send + Sync {
     /// Returns all learnings that were not removed, newest first. Returns none if the store fails.
-    fn learnings(&self) -> BoxFuture<'_, Vec<LearnedIn>>;
+    fn learnings(&self) -> BoxFuture<'_, Vec<StoredLearning>>;
 }
 
 /// A section of the system prompt with learnings.
@@ -60,9 +60,9 @@ impl<L: Learnings> SectionSource for LearningsSection<L> {
 
 /// Returns the learnings that share the most words with the task; newer ones first if they share equally
 /// many.
-fn relevant<'a>(known: &'a [LearnedIn], prompt: &str) -> Vec<&'a LearnedIn> {
+fn relevant<'a>(known: &'a [StoredLearning], prompt: &str) -> Vec<&'a StoredLearning> {
     let prompt_words = words(prompt);
-    let score = |learned: &LearnedIn| {
+    let score = |learned: &StoredLearning| {
         let learning = &learned.learning;
         let texts = std::iter::once(&learning.text).chain(&learning.evidence).chain(&learning.tags);
         let learning_words: BTreeSet<String> = texts.flat_map(|text| words(text)).collect();
@@ -80,7 +80,7 @@ fn words(text: &str) -> BTreeSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-fn line(learned: &LearnedIn) -> String {
+fn line(learned: &StoredLearning) -> String {
     let text: String = learned.learning.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text: String = text.chars().take(MAX_CHARS).collect();
     format!("- {text} (learning {} of session {})\n", learned.learning.learning_id, learned.session_id)

@@ -2,9 +2,9 @@ use serde_json::json;
 
 use super::*;
 
-fn learned(id: &str, text: &str) -> LearnedIn {
+fn learned(id: &str, text: &str) -> StoredLearning {
     let learning = serde_json::from_value(json!({"learning_id": id, "text": text})).unwrap();
-    LearnedIn { session_id: "s1".into(), learning }
+    StoredLearning { session_id: "s1".into(), learning }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use lariat_core::context::{ContextSource, Note, NotesQuery};
 use lariat_core::permission::PermissionPolicy;
 use lariat_core::tool::Access;
 
-use super::Teller;
+use super::NoteWriter;
 
 const PLAN: &str = "\
 Plan mode: nothing may be changed now. Read and think, then propose every change of the plan with `plan_change`, in the order in which \
@@ -18,13 +18,13 @@ few sentences.";
 /// Tells the model when plan mode starts and ends.
 pub struct ModeNotes {
     policy: Arc<dyn PermissionPolicy>,
-    teller: Teller,
+    teller: NoteWriter,
 }
 
 impl ModeNotes {
     /// Creates notes about the mode of a policy.
     pub fn new(policy: Arc<dyn PermissionPolicy>) -> Self {
-        Self { policy, teller: Teller::default() }
+        Self { policy, teller: NoteWriter::default() }
     }
 }
 

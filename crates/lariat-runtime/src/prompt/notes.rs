@@ -20,12 +20,12 @@ const WITHDRAWN: &str = "none";
 
 /// Turns the text of a section into a note if it is new or has changed.
 #[derive(Debug, Default)]
-pub struct Teller {
+pub struct NoteWriter {
     /// The text last sent of each section, as far as this process knows it: the base for differences.
     last: Mutex<BTreeMap<String, String>>,
 }
 
-impl Teller {
+impl NoteWriter {
     /// Returns a note for the current text of a section; `None` if the conversation already has it. An empty
     /// text withdraws the section.
     pub fn tell(&self, section: &str, text: &str, sent_notes: &Told) -> Option<Note> {

@@ -10,7 +10,7 @@ use lariat_core::message::AgentMessage;
 use lariat_core::session::{SessionMemory, TASK_LIST};
 use lariat_core::transcript::Window;
 
-use super::Teller;
+use super::NoteWriter;
 
 /// The section of goals and queued changes.
 const GOALS: &str = "goals";
@@ -23,11 +23,11 @@ const MAX_ITEMS: usize = 20;
 
 /// Repeats goals, tasks and queued changes to the model.
 #[derive(Debug, Default)]
-pub struct Recitation {
-    teller: Teller,
+pub struct OpenTaskNotes {
+    teller: NoteWriter,
 }
 
-impl ContextSource for Recitation {
+impl ContextSource for OpenTaskNotes {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
         let recent = RecentMessages::of(&query.window);
         let notes = [self.goals(&query, &recent), self.tasks(&query, &recent)];
@@ -39,7 +39,7 @@ impl ContextSource for Recitation {
     }
 }
 
-impl Recitation {
+impl OpenTaskNotes {
     fn goals(&self, query: &NotesQuery, recent: &RecentMessages) -> Option<Note> {
         let text = open_items(&query.memory);
         let forgotten =

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use lariat_core::content::{Content, ToolCall};
-use lariat_core::event::{AgentEvent, Goal, GoalStatus, Recorded};
+use lariat_core::event::{AgentEvent, Goal, GoalStatus, RecordedMessage};
 use lariat_core::message::{
     AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage,
 };
@@ -17,7 +17,7 @@ use super::*;
 struct Conversation {
     messages: Vec<SharedMessage>,
     memory: SessionMemory,
-    recitation: Recitation,
+    recitation: OpenTaskNotes,
     calls: usize,
 }
 
@@ -32,7 +32,7 @@ impl Conversation {
         let n = self.messages.len() as u128 + 1;
         message.assign_id(|| lariat_core::id::MessageId::new(uuid::Uuid::from_u128(n)));
         let message = Arc::new(message);
-        let event = AgentEvent::MessageEnd { message: Recorded::Full(Arc::clone(&message)) };
+        let event = AgentEvent::MessageEnd { message: RecordedMessage::Full(Arc::clone(&message)) };
         self.memory.apply(&recorded(event));
         self.messages.push(message);
     }

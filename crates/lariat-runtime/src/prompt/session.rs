@@ -6,7 +6,7 @@ use lariat_core::context::{Note, Told};
 use lariat_core::model::{PromptSection, SystemPrompt};
 use lariat_core::run::RunConfig;
 
-use super::Teller;
+use super::NoteWriter;
 
 /// The slot for a session's prompt, filled once it is assembled. Shared by the session's context, its runs
 /// and the agent. Boxed, because every agent has one and most have no sections.
@@ -20,14 +20,14 @@ pub(crate) struct SessionPrompt {
     system: SystemPrompt,
     /// As the sources provide it now.
     current: Vec<PromptSection>,
-    teller: Teller,
+    teller: NoteWriter,
     /// The configuration of runs, which includes the size of the prompt.
     run: Arc<RunConfig>,
 }
 
 impl SessionPrompt {
     pub(crate) fn new(sent: Arc<[PromptSection]>, current: Vec<PromptSection>, run: Arc<RunConfig>) -> Self {
-        Self { system: SystemPrompt::of_sections(&sent), sent, current, teller: Teller::default(), run }
+        Self { system: SystemPrompt::of_sections(&sent), sent, current, teller: NoteWriter::default(), run }
     }
 
     /// The configuration of the session's runs.

@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::form::{Form, SchemaError};
+use super::form::{AnswerSchema, SchemaError};
 use crate::agent::{Agent, AgentError, AgentOutput};
 
 /// A typed answer, and the run that produced it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Typed<T> {
+pub struct TypedAnswer<T> {
     /// The answer.
     pub value: T,
     /// The output of the last run, with the usage of all attempts.
@@ -74,8 +74,8 @@ impl Agent {
     pub async fn run_typed<T: DeserializeOwned + JsonSchema>(
         &self,
         prompt: impl Into<AgentMessage>,
-    ) -> Result<Typed<T>, TypedError> {
-        let form = Form::of::<T>()?;
+    ) -> Result<TypedAnswer<T>, TypedError> {
+        let form = AnswerSchema::of::<T>()?;
         let parse = |value: &Value| {
             serde_path_to_error::deserialize(value)
                 .map_err(|error| format!("at `{}`: {}", error.path(), error.inner()))
@@ -91,17 +91,17 @@ impl Agent {
         &self,
         prompt: impl Into<AgentMessage>,
         schema: Value,
-    ) -> Result<Typed<Value>, TypedError> {
-        let form = Form::given(schema)?;
+    ) -> Result<TypedAnswer<Value>, TypedError> {
+        let form = AnswerSchema::given(schema)?;
         Box::pin(self.answer(prompt.into(), &form, |value| Ok(value.clone()))).await
     }
 
     async fn answer<T>(
         &self,
         mut prompt: AgentMessage,
-        form: &Form,
+        form: &AnswerSchema,
         parse: impl Fn(&Value) -> Result<T, String>,
-    ) -> Result<Typed<T>, TypedError> {
+    ) -> Result<TypedAnswer<T>, TypedError> {
         let mut earlier: Option<AgentOutput> = None;
         let mut tries = 0;
         loop {
@@ -122,7 +122,7 @@ impl Agent {
             match read {
                 Ok((value, structured)) => {
                     output.structured = Some(structured);
-                    return Ok(Typed { value, output, tries });
+                    return Ok(TypedAnswer { value, output, tries });
                 }
                 Err(problem) if tries > self.answer_retries() => {
                     return Err(TypedError::Invalid { problem, tries, output: Box::new(output) });

@@ -27,7 +27,7 @@ const MAX_MISTAKES: usize = 5;
 /// The schema that an answer must match. [`Agent::run_with_schema`](crate::Agent::run_with_schema) asks until
 /// the answer matches. To drive runs yourself, send [`sent`](Self::sent), read the answer with
 /// [`read`](Self::read), and report mistakes with [`again`](Self::again).
-pub struct Form {
+pub struct AnswerSchema {
     pub(super) sent: Arc<OutputSchema>,
     check: jsonschema::Validator,
     is_wrapped: bool,
@@ -38,13 +38,13 @@ pub struct Form {
 #[error("invalid schema for an answer: {0}")]
 pub struct SchemaError(String);
 
-impl std::fmt::Debug for Form {
+impl std::fmt::Debug for AnswerSchema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Form").field("sent", &self.sent).finish_non_exhaustive()
     }
 }
 
-impl Form {
+impl AnswerSchema {
     /// Creates the schema of a type.
     pub(super) fn of<T: JsonSchema>() -> Result<Self, SchemaError> {
         let schema = schema_of::<T>();

@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Form, name};
+use super::{AnswerSchema, name};
 
 #[derive(Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -14,7 +14,7 @@ struct Pair {
 
 #[test]
 fn validates_what_providers_do_not_enforce() {
-    let form = Form::of::<Pair>().unwrap();
+    let form = AnswerSchema::of::<Pair>().unwrap();
     assert_eq!(
         form.read(r#"{"left": "abc"}"#).unwrap(),
         json!({"left": "abc"}),

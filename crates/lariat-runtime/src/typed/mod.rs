@@ -15,8 +15,8 @@ mod form;
 mod function;
 mod wire;
 
-pub use answer::{Typed, TypedError};
-pub use form::{Form, SchemaError};
+pub use answer::{TypedAnswer, TypedError};
+pub use form::{AnswerSchema, SchemaError};
 pub use function::FunctionTool;
 
 /// Default number of retries for an answer that does not match its schema.

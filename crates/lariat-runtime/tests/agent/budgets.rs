@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lariat_core::BoxFuture;
-use lariat_core::budget::{BudgetLimits, BudgetRequest, BudgetScope, Source, Spent};
+use lariat_core::budget::{BudgetLimits, BudgetRequest, BudgetScope, Source, SpentAmounts};
 use lariat_core::event::{AgentEvent, LimitKind, RunOutcome};
 use lariat_core::permission::{Approver, PermissionDecision, PermissionRequest};
 use lariat_core::usage::Usage;
@@ -127,5 +127,5 @@ async fn ledger_lists_spending_by_source() {
     assert_eq!(sources.len(), 2);
     assert_eq!((sources[0].1, sources[0].2), (3, 110));
     assert_eq!((sources[1].0, sources[1].1), (&Source::Tool("write".into()), 2));
-    assert_eq!(Spent::usage(ledger.usage()).tokens, 110);
+    assert_eq!(SpentAmounts::usage(ledger.usage()).tokens, 110);
 }

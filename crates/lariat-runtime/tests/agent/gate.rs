@@ -7,8 +7,8 @@ use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
 use lariat_core::permission::PermissionDecision;
 use lariat_core::store::SessionStore;
-use lariat_guard::hooks::{Ended, Handler, HookBook, HookRunner};
-use lariat_guard::{Mode, NoLinks, Places, Trust};
+use lariat_guard::hooks::{Handler, HandlerResult, HookConfig, HookRunner};
+use lariat_guard::{Mode, NoLinks, SessionDirectories, Trust};
 use lariat_runtime::drive::JournalConfig;
 use lariat_runtime::{Agent, Gate, RunStream};
 use lariat_testkit::{Act, FaultyStore, Reply};
@@ -22,7 +22,12 @@ fn agent(fixture: &Fixture, gate: Arc<Gate>, session: &str) -> Agent {
 }
 
 fn gate() -> Arc<Gate> {
-    Arc::new(Gate::new(Vec::new(), Trust::Untrusted, Places::new("/w", "/people/me"), Arc::new(NoLinks)))
+    Arc::new(Gate::new(
+        Vec::new(),
+        Trust::Untrusted,
+        SessionDirectories::new("/w", "/people/me"),
+        Arc::new(NoLinks),
+    ))
 }
 
 fn command(id: &str, command: &str) -> Reply {
@@ -109,20 +114,20 @@ async fn session_approval_applies_in_that_session_and_after_resuming() {
 struct RecordedInputs(Mutex<Vec<String>>);
 
 impl HookRunner for RecordedInputs {
-    fn run<'a>(&'a self, _handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
+    fn run<'a>(&'a self, _handler: &'a Handler, input: &'a str) -> BoxFuture<'a, HandlerResult> {
         self.0.lock().unwrap().push(input.to_owned());
-        Box::pin(async { Ended::Exited { code: 0, output: String::new(), errors: String::new() } })
+        Box::pin(async { HandlerResult::Exited { code: 0, output: String::new(), errors: String::new() } })
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn hooks_receive_no_secret_from_a_tool_result() {
     let fixture = Fixture::new([command("c1", "git status"), Reply::text("done")]);
-    let mut book = HookBook::default();
+    let mut book = HookConfig::default();
     let entry = json!([{ "hooks": [{ "command": "look" }] }]);
     assert_eq!(book.add("settings.json", &json!({ "PostToolUse": entry })), []);
     let recorded = Arc::new(RecordedInputs::default());
-    let places = Places::new("/w", "/people/me");
+    let places = SessionDirectories::new("/w", "/people/me");
     let gate = Gate::new(Vec::new(), Trust::Trusted, places, Arc::new(NoLinks));
     let tool = fixture.tool("bash", || Act::text("the key is hunter2-canary"));
     let agent = fixture.agent().permission_policy(gate.with_hooks(book, recorded.clone()));

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::config::ContextConfig;
-use lariat_core::context::{Compacted, CompactionQuery, CompactionStrategy};
+use lariat_core::context::{CompactionProposal, CompactionQuery, CompactionStrategy};
 use lariat_core::event::RunOutcome;
 use lariat_core::hooks::{FilterResult, Hooks, InputFilter};
 use lariat_core::id::ToolCallId;
@@ -137,7 +137,7 @@ impl CompactionStrategy for PanickingCompaction {
         &'a self,
         _query: CompactionQuery,
         _cancel: CancellationToken,
-    ) -> BoxFuture<'a, Compacted> {
+    ) -> BoxFuture<'a, CompactionProposal> {
         resume_unwind(Box::new("compaction"))
     }
 }

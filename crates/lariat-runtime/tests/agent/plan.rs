@@ -8,7 +8,7 @@ use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
 use lariat_core::permission::PermissionDecision;
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
-use lariat_guard::{Claims, Effect, Layer, Mode, NoLinks, Origin, Places, Trust};
+use lariat_guard::{Claims, Effect, Layer, Mode, NoLinks, Origin, SessionDirectories, Trust};
 use lariat_runtime::{Agent, AgentError, Gate, Preview};
 use lariat_testkit::{Act, Reply};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ impl AgentTool for SharedText {
 
 fn gate() -> Gate {
     let layer = Layer::new(Origin::flags()).with_rule(Effect::Deny, "Edit(secret)");
-    Gate::new(vec![layer], Trust::Untrusted, Places::new("/w", "/people/me"), Arc::new(NoLinks))
+    Gate::new(vec![layer], Trust::Untrusted, SessionDirectories::new("/w", "/people/me"), Arc::new(NoLinks))
 }
 
 fn agent(fixture: &Fixture, gate: &Arc<Gate>, shared_text: &SharedText) -> Agent {
@@ -188,7 +188,12 @@ async fn deny_rule_wins_over_an_approved_plan() {
     planning.run("plan it").await.unwrap();
     let plan = planning.plan().await.unwrap();
     let layer = Layer::new(Origin::flags()).with_rule(Effect::Deny, "Edit(b)");
-    let strict = Gate::new(vec![layer], Trust::Untrusted, Places::new("/w", "/people/me"), Arc::new(NoLinks));
+    let strict = Gate::new(
+        vec![layer],
+        Trust::Untrusted,
+        SessionDirectories::new("/w", "/people/me"),
+        Arc::new(NoLinks),
+    );
     let agent = agent(&fixture, &Arc::new(strict), &shared_text);
     agent.carry_out(plan.approve_all()).await.unwrap();
     assert_eq!(shared_text.lines(), [""; 0]);

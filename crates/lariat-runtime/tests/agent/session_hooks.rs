@@ -8,9 +8,9 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::config::ContextConfig;
 use lariat_core::content::Content;
-use lariat_core::context::{Compacted, CompactionQuery, CompactionStrategy};
+use lariat_core::context::{CompactionProposal, CompactionQuery, CompactionStrategy};
 use lariat_core::event::{AgentEvent, CompactionEdit, Description, RunOutcome};
-use lariat_core::hooks::{FilterResult, HookAnswer, Hooks, InputFilter, MomentKind};
+use lariat_core::hooks::{FilterResult, HookAnswer, Hooks, InputFilter, LifecycleEventKind};
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::{Approver, PermissionDecision, PermissionRequest, Verdict};
@@ -19,8 +19,8 @@ use lariat_core::run::ToolTraits;
 use lariat_core::tool::ToolEffects;
 use lariat_core::transcript::Window;
 use lariat_core::usage::Usage;
-use lariat_guard::hooks::{Ended, Handler, HookBook, HookRunner, Way};
-use lariat_guard::{NoLinks, Places, Trust};
+use lariat_guard::hooks::{Handler, HandlerResult, HookConfig, HookRunner, Invocation};
+use lariat_guard::{NoLinks, SessionDirectories, Trust};
 use lariat_runtime::prompt::{Place, Section};
 use lariat_runtime::{Agent, Gate};
 use lariat_testkit::{Act, Answer, Reply, ScriptedHooks, ScriptedPolicy};
@@ -50,13 +50,13 @@ impl Drop for Hanging<'_> {
 }
 
 impl HookRunner for ScriptedCommands {
-    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
+    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, HandlerResult> {
         let inputs: Value = serde_json::from_str(input).unwrap();
         self.log.lock().unwrap().push(inputs["hook_event_name"].as_str().unwrap().to_owned());
         self.inputs.lock().unwrap().push(inputs);
-        let Way::Shell(command) = &handler.way else { panic!() };
+        let Invocation::Shell(command) = &handler.way else { panic!() };
         let exited = |code, output: &str, errors: &str| {
-            let ended = Ended::Exited { code, output: output.to_owned(), errors: errors.to_owned() };
+            let ended = HandlerResult::Exited { code, output: output.to_owned(), errors: errors.to_owned() };
             Box::pin(std::future::ready(ended))
         };
         match command.split_once("exit 2 ") {
@@ -68,7 +68,7 @@ impl HookRunner for ScriptedCommands {
             }),
             None if command == "late" => Box::pin(async {
                 tokio::time::sleep(handler.timeout).await;
-                Ended::TimedOut
+                HandlerResult::TimedOut
             }),
             None if command == "ok" => exited(0, "", ""),
             None => exited(0, command, ""),
@@ -85,10 +85,11 @@ impl ScriptedCommands {
 }
 
 fn hooked(hooks: &Value) -> (Arc<Gate>, Arc<ScriptedCommands>) {
-    let mut book = HookBook::default();
+    let mut book = HookConfig::default();
     assert_eq!(book.add("settings.json", hooks), []);
     let commands = Arc::new(ScriptedCommands::default());
-    let gate = Gate::new(Vec::new(), Trust::Trusted, Places::new("/w", "/people/me"), Arc::new(NoLinks));
+    let gate =
+        Gate::new(Vec::new(), Trust::Trusted, SessionDirectories::new("/w", "/people/me"), Arc::new(NoLinks));
     (Arc::new(gate.with_hooks(book, commands.clone())), commands)
 }
 
@@ -387,7 +388,7 @@ async fn prompt_hook_that_times_out_blocks_the_prompt() {
 
 #[tokio::test(start_paused = true)]
 async fn panicking_hooks_block_only_what_can_be_blocked() {
-    for kind in MomentKind::ALL {
+    for kind in LifecycleEventKind::ALL {
         let fixture = Fixture::new((0..9).map(|_| Reply::text("done")));
         let hooks = ScriptedHooks::new(Arc::clone(&fixture.clock), move |moment| {
             if moment.kind() == kind { Answer::Panic } else { HookAnswer::default().into() }
@@ -395,10 +396,10 @@ async fn panicking_hooks_block_only_what_can_be_blocked() {
         let policy = ScriptedPolicy::new(Arc::clone(&fixture.clock), |_| Verdict::Allow.into());
         let agent = fixture.agent().permission_policy(policy.with_hooks(hooks)).build().unwrap();
         let outcome = agent.run("go").await.unwrap().outcome;
-        let rejected = kind == MomentKind::Prompt;
+        let rejected = kind == LifecycleEventKind::Prompt;
         assert_eq!(outcome == RunOutcome::Rejected, rejected, "{kind:?}: {outcome:?}");
         // The hook blocks the end as often as allowed, then the run ends.
-        let requests = if kind == MomentKind::Stop { 9 } else { usize::from(!rejected) };
+        let requests = if kind == LifecycleEventKind::Stop { 9 } else { usize::from(!rejected) };
         assert_eq!(fixture.model.requests(), requests, "{kind:?}");
     }
 }
@@ -407,14 +408,18 @@ async fn panicking_hooks_block_only_what_can_be_blocked() {
 struct KeepUserMessages;
 
 impl CompactionStrategy for KeepUserMessages {
-    fn compact<'a>(&'a self, query: CompactionQuery, _: CancellationToken) -> BoxFuture<'a, Compacted> {
+    fn compact<'a>(
+        &'a self,
+        query: CompactionQuery,
+        _: CancellationToken,
+    ) -> BoxFuture<'a, CompactionProposal> {
         let going = query
             .window
             .iter()
             .filter(|message| message.as_user().is_none_or(|user| !user.origin.is_person()));
         let drop = |id| CompactionEdit::Drop { first: id, last: id };
         let edits = going.map(|message| drop(message.id())).collect();
-        Box::pin(std::future::ready(Compacted { edits, ..Compacted::default() }))
+        Box::pin(std::future::ready(CompactionProposal { edits, ..CompactionProposal::default() }))
     }
 }
 

@@ -7,7 +7,7 @@ use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::store::StoreError;
 use lariat_runtime::drive::{DriveError, JournalConfig};
 use lariat_runtime::{Agent, AgentError};
-use lariat_testkit::journal::{Operation, Trouble};
+use lariat_testkit::journal::{Operation, OperationFault};
 use lariat_testkit::{Act, Fault, FaultyStore, Reply};
 
 use super::fixture::{Fixture, call, durable, idle, kinds, rest, until};
@@ -69,8 +69,8 @@ async fn run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
             FaultyStore::new(fixture.clock.clone())
                 .with_plan(move |append| if append.index == 1 { planned.clone() } else { Fault::None })
                 .with_trouble(|operation| match operation {
-                    Operation::Read => Trouble::Unavailable,
-                    _ => Trouble::None,
+                    Operation::Read => OperationFault::Unavailable,
+                    _ => OperationFault::None,
                 }),
         );
         let agent = on(&fixture, &store);
@@ -122,9 +122,9 @@ async fn next_prompt_reads_a_session_that_could_not_be_read() {
     let mut failing = true;
     let store = Arc::new(Arc::into_inner(store).unwrap().with_trouble(move |operation| {
         if operation == Operation::Read && std::mem::take(&mut failing) {
-            Trouble::Unavailable
+            OperationFault::Unavailable
         } else {
-            Trouble::None
+            OperationFault::None
         }
     }));
     let agent = on(&fixture, &store);
@@ -162,8 +162,8 @@ async fn message_is_delivered_once_wherever_the_store_fails() {
             FaultyStore::new(fixture.clock.clone())
                 .with_plan(move |append| if append.index == index { planned.clone() } else { Fault::None })
                 .with_trouble(move |operation| match operation {
-                    Operation::Read => Trouble::Unavailable,
-                    _ => Trouble::None,
+                    Operation::Read => OperationFault::Unavailable,
+                    _ => OperationFault::None,
                 }),
         );
         let impatient = JournalConfig { patience: Duration::ZERO, ..JournalConfig::default() };
@@ -204,8 +204,8 @@ async fn slow_observers_on_a_slow_store_still_receive_every_event() {
     let calls = (0..80).map(|n| call(&format!("c{n}"), "write"));
     let fixture = Fixture::new(calls.chain([Reply::text("done")]));
     let slow = |operation| match operation {
-        Operation::Read => Trouble::Delayed(Duration::from_secs(1)),
-        _ => Trouble::None,
+        Operation::Read => OperationFault::Delayed(Duration::from_secs(1)),
+        _ => OperationFault::None,
     };
     let store = Arc::new(FaultyStore::new(fixture.clock.clone()).with_trouble(slow));
     let tool = fixture.tool("write", || Act::text("ok"));

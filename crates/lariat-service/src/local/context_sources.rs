@@ -5,12 +5,12 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::joined_text;
 use lariat_core::context::{ContextSource, Note, NotesQuery};
-use lariat_core::file_judge::FileJudge;
+use lariat_core::file_judge::FileAccessCheck;
 use lariat_core::tool::ToolContext;
 use lariat_guard::Trust;
 use lariat_host::files::Workspace;
 use lariat_host::git::{Git, GitError};
-use lariat_runtime::prompt::{Place, Section, SectionQuery, SectionSource, Teller};
+use lariat_runtime::prompt::{NoteWriter, Place, Section, SectionQuery, SectionSource};
 use lariat_tools::Workbench;
 use serde_json::json;
 use std::path::Path;
@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::{Owner, Territory};
+use super::{FileOwnership, Owner};
 
 /// The skill directories in a home and in a workspace; the later one wins.
 const SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
@@ -42,7 +42,7 @@ const MAX_STATUS_AGE: Duration = Duration::from_secs(1);
 
 /// Loads the user's skills and, if the project is trusted, the project's, which take precedence.
 pub fn skills(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> SkillSet {
-    let territory = Territory::of(workspace.path(), home);
+    let territory = FileOwnership::of(workspace.path(), home);
     let mut set = SkillSet::default();
     if let Some(home) = home.and_then(|home| Workspace::open(home).ok()).map(Workspace::without_hints) {
         SKILLS.iter().for_each(|folder| set.merge(SkillSet::load_in(&home, folder, "user")));
@@ -90,7 +90,7 @@ pub fn skills_section(skills: &SkillSet) -> Section {
 pub struct MapSection {
     bench: Workbench,
     tokens: u64,
-    files: Option<Arc<dyn FileJudge>>,
+    files: Option<Arc<dyn FileAccessCheck>>,
 }
 
 impl std::fmt::Debug for MapSection {
@@ -107,7 +107,7 @@ impl MapSection {
 
     /// Omits files that may not be read.
     #[must_use]
-    pub fn judged_by(mut self, files: Arc<dyn FileJudge>) -> Self {
+    pub fn judged_by(mut self, files: Arc<dyn FileAccessCheck>) -> Self {
         self.files = Some(files);
         self
     }
@@ -147,7 +147,7 @@ impl SectionSource for MapSection {
 #[derive(Debug)]
 pub struct GitNotes {
     git: Arc<Git>,
-    teller: Teller,
+    teller: NoteWriter,
     query: Mutex<Option<StatusQuery>>,
 }
 
@@ -161,7 +161,7 @@ struct StatusQuery {
 impl GitNotes {
     /// Reports the state of this repository.
     pub fn new(git: Git) -> Self {
-        Self { git: Arc::new(git), teller: Teller::default(), query: Mutex::new(None) }
+        Self { git: Arc::new(git), teller: NoteWriter::default(), query: Mutex::new(None) }
     }
 
     /// Starts the status query now, so that git works while the session is built. Needs a Tokio runtime.

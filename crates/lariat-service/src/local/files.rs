@@ -7,7 +7,7 @@ use std::path::Path;
 use lariat_guard::trust::{Entry, Identity, Look};
 use lariat_host::files::{FileError, Kind, Workspace};
 
-use super::{Owner, Territory};
+use super::{FileOwnership, Owner};
 
 /// Maximum entries of a directory; the guard refuses fewer already.
 const MAX_ENTRIES: usize = 10_000;
@@ -33,7 +33,7 @@ impl WorkspaceFiles<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProjectFiles<'a> {
     pub(super) files: WorkspaceFiles<'a>,
-    pub(super) territory: &'a Territory,
+    pub(super) territory: &'a FileOwnership,
 }
 
 impl ProjectFiles<'_> {

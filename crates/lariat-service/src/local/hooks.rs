@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
-use lariat_guard::hooks::{Ended, Handler, HookRunner, Way};
+use lariat_guard::hooks::{Handler, HandlerResult, HookRunner, Invocation};
 use lariat_host::files::Workspace;
 use lariat_host::process::{CaptureLimits, End, Environment, Exit, Input, Launch, Output, Supervisor};
 use lariat_host::sandbox::Sandbox;
@@ -138,23 +138,23 @@ impl HookPrograms {
 }
 
 impl HookRunner for HookPrograms {
-    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, Ended> {
+    fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, HandlerResult> {
         let sandbox = match self.confinement(handler) {
             Ok(sandbox) => sandbox,
-            Err(_) if matches!(handler.way, Way::Post { .. }) => None,
-            Err(why) => return Box::pin(async move { Ended::Refused(why) }),
+            Err(_) if matches!(handler.way, Invocation::Post { .. }) => None,
+            Err(why) => return Box::pin(async move { HandlerResult::Refused(why) }),
         };
         let launch = match &handler.way {
-            Way::Shell(command) => Launch::shell(command, &self.directory),
-            Way::Program(program, arguments) => {
+            Invocation::Shell(command) => Launch::shell(command, &self.directory),
+            Invocation::Program(program, arguments) => {
                 Launch::new(program, &self.directory).with_arguments(arguments)
             }
             #[cfg(feature = "models")]
-            Way::Post { .. } => return Box::pin(self.http_hooks.send(handler, input, KEPT)),
+            Invocation::Post { .. } => return Box::pin(self.http_hooks.send(handler, input, KEPT)),
             #[cfg(not(feature = "models"))]
-            Way::Post { .. } => {
+            Invocation::Post { .. } => {
                 let why = "HTTP hooks need the feature `models` of lariat";
-                return Box::pin(async move { Ended::Failed(why.to_owned()) });
+                return Box::pin(async move { HandlerResult::Failed(why.to_owned()) });
             }
         };
         let mut launch = launch
@@ -168,14 +168,14 @@ impl HookRunner for HookPrograms {
         }
         Box::pin(async move {
             match self.supervisor.run(launch, &CancellationToken::new()).await {
-                Ok(done) if done.end == End::TimedOut => Ended::TimedOut,
+                Ok(done) if done.end == End::TimedOut => HandlerResult::TimedOut,
                 Ok(done) => match done.exit {
                     Exit::Code(code) => {
-                        Ended::Exited { code, output: done.output.text(), errors: done.errors.text() }
+                        HandlerResult::Exited { code, output: done.output.text(), errors: done.errors.text() }
                     }
-                    other => Ended::Failed(format!("it ended with {other:?}")),
+                    other => HandlerResult::Failed(format!("it ended with {other:?}")),
                 },
-                Err(error) => Ended::Failed(error.to_string()),
+                Err(error) => HandlerResult::Failed(error.to_string()),
             }
         })
     }

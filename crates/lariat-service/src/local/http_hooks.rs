@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use lariat_guard::hooks::{Ended, Handler, Way};
+use lariat_guard::hooks::{Handler, HandlerResult, Invocation};
 use lariat_model::http::{ClientConfig, HttpClient, Post, PostError, post};
 
 /// Sends requests for hooks. Does not follow redirects.
@@ -26,9 +26,9 @@ impl HttpHooks {
     }
 
     /// Sends one request. A 2xx response is exit code 0; everything else is a failure.
-    pub(super) async fn send(&self, handler: &Handler, input: &str, limit: usize) -> Ended {
-        let Way::Post { url, headers, variables } = &handler.way else {
-            return Ended::Failed("not a URL".to_owned());
+    pub(super) async fn send(&self, handler: &Handler, input: &str, limit: usize) -> HandlerResult {
+        let Invocation::Post { url, headers, variables } = &handler.way else {
+            return HandlerResult::Failed("not a URL".to_owned());
         };
         let value = |name: &str| {
             let allowed = variables.iter().any(|allowed| allowed == name);
@@ -43,9 +43,9 @@ impl HttpHooks {
             limit,
         };
         match post(&*self.client, request).await {
-            Ok(output) => Ended::Exited { code: 0, output, errors: String::new() },
-            Err(PostError::TimedOut(_)) => Ended::TimedOut,
-            Err(error) => Ended::Failed(error.to_string()),
+            Ok(output) => HandlerResult::Exited { code: 0, output, errors: String::new() },
+            Err(PostError::TimedOut(_)) => HandlerResult::TimedOut,
+            Err(error) => HandlerResult::Failed(error.to_string()),
         }
     }
 }

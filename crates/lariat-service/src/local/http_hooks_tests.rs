@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use lariat_guard::hooks::{HookBook, HookEvent, HookRunner};
+use lariat_guard::hooks::{HookConfig, HookEvent, HookRunner};
 use lariat_host::process::{Environment, Supervisor};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -64,7 +64,7 @@ fn answer(status: &str, headers: &str, body: &str) -> Option<String> {
 }
 
 fn handler(entry: Value) -> Handler {
-    let mut book = HookBook::default();
+    let mut book = HookConfig::default();
     assert_eq!(book.add("settings.json", &json!({"PreToolUse": [{"hooks": [entry]}]})), []);
     book.matching(HookEvent::PreToolUse, &[])[0].1.clone()
 }
@@ -75,14 +75,14 @@ fn programs() -> HookPrograms {
         .with_header_variables([("TOKEN", "sesame"), ("OTHER", "secret")])
 }
 
-async fn send(url: &str, input: &str) -> Ended {
+async fn send(url: &str, input: &str) -> HandlerResult {
     let handler = handler(json!({"type": "http", "url": url, "timeout": 20}));
     programs().run(&handler, input).await
 }
 
-fn failed(ended: Ended) -> String {
+fn failed(ended: HandlerResult) -> String {
     match ended {
-        Ended::Failed(why) => why,
+        HandlerResult::Failed(why) => why,
         other => panic!("expected a failure: {other:?}"),
     }
 }
@@ -92,13 +92,13 @@ async fn posts_json_and_returns_response_body() {
     let server = Server::new(answer("200 OK", "", r#"{"decision": "block"}"#)).await;
     let ended = send(&server.url, r#"{"prompt": "go"}"#).await;
     let output = r#"{"decision": "block"}"#.to_owned();
-    assert_eq!(ended, Ended::Exited { code: 0, output, errors: String::new() });
+    assert_eq!(ended, HandlerResult::Exited { code: 0, output, errors: String::new() });
     let requests = server.requests();
     assert!(requests[0].starts_with("POST /hook HTTP/1.1\r\n"), "{requests:?}");
     assert!(requests[0].contains("content-type: application/json\r\n"), "{requests:?}");
     assert!(requests[0].ends_with("\r\n\r\n{\"prompt\": \"go\"}"), "{requests:?}");
     let empty = Server::new(answer("204 No Content", "", "")).await;
-    let nothing = Ended::Exited { code: 0, output: String::new(), errors: String::new() };
+    let nothing = HandlerResult::Exited { code: 0, output: String::new(), errors: String::new() };
     assert_eq!(send(&empty.url, "{}").await, nothing);
 }
 
@@ -138,7 +138,7 @@ async fn missing_response_times_out() {
     let server = Server::new(None).await;
     let handler = handler(json!({"type": "http", "url": server.url, "timeout": 0.3}));
     let before = Instant::now();
-    assert_eq!(programs().run(&handler, "{}").await, Ended::TimedOut);
+    assert_eq!(programs().run(&handler, "{}").await, HandlerResult::TimedOut);
     assert!(before.elapsed() >= Duration::from_millis(300) && before.elapsed() < Duration::from_secs(10));
     assert_eq!(server.requests().len(), 1);
 }
@@ -148,7 +148,7 @@ async fn limits_response_to_a_megabyte() {
     let most = "x".repeat(1024 * 1024);
     let server = Server::new(answer("200 OK", "", &most)).await;
     assert!(
-        matches!(send(&server.url, "{}").await, Ended::Exited { output, .. } if output.len() == most.len())
+        matches!(send(&server.url, "{}").await, HandlerResult::Exited { output, .. } if output.len() == most.len())
     );
     let server = Server::new(answer("200 OK", "", &format!("{most}x"))).await;
     assert!(failed(send(&server.url, "{}").await).contains("larger"));

@@ -41,6 +41,6 @@ pub use programs::RealPrograms;
 #[cfg(feature = "service")]
 pub(crate) use settings_files::read_own;
 pub use spending::SpendingFiles;
-pub use territory::{Owner, Territory};
+pub use territory::{FileOwnership, Owner};
 pub use trace_file::TraceFile;
 pub use unsupported::RESTRICTING;

@@ -7,22 +7,24 @@
 
 use std::path::PathBuf;
 
-use lariat_guard::trust::TrustBook;
-use lariat_guard::{Document, Format, KeptError, Level, Origin, Places, SettingsError, Trust};
+use lariat_guard::trust::TrustStore;
+use lariat_guard::{
+    Document, Format, Level, Origin, SessionDirectories, SettingsError, StateFileError, Trust,
+};
 use lariat_host::files::Workspace;
 
 use super::files::ProjectFiles;
 use super::opened::Opened;
 use super::project_directories::{self, ProjectDirectory};
 use super::settings_files::{SettingsFile, UserFile, WORKSPACE_FILES};
-use super::{Problem, Territory, WorkspaceFiles};
+use super::{FileOwnership, Problem, WorkspaceFiles};
 
 /// A workspace that is about to be opened.
 #[derive(Debug)]
 pub struct Opening {
     workspace: Workspace,
     home: PathBuf,
-    book: TrustBook,
+    book: TrustStore,
     own: Vec<UserFile>,
     own_folders: Vec<PathBuf>,
     given: Vec<(Origin, Format, String)>,
@@ -63,7 +65,7 @@ pub enum OpenError {
     Untellable(String),
     /// The record of trusted workspaces could not be changed.
     #[error(transparent)]
-    Book(#[from] KeptError),
+    Book(#[from] StateFileError),
 }
 
 /// A file of the project, as it was read.
@@ -77,7 +79,7 @@ struct ReadFile {
 
 impl Opening {
     /// Prepares to open a workspace with the recorded trust. `home` is the user's home directory.
-    pub fn new(workspace: &Workspace, home: impl Into<PathBuf>, book: TrustBook) -> Self {
+    pub fn new(workspace: &Workspace, home: impl Into<PathBuf>, book: TrustStore) -> Self {
         Self {
             workspace: workspace.clone().without_hints(),
             home: home.into(),
@@ -130,7 +132,7 @@ impl Opening {
     /// If the directory or a settings file cannot be read, or a restriction cannot be enforced.
     pub fn open(&self) -> Result<Opened, OpenError> {
         let mut problems = Vec::new();
-        let territory = Territory::of(self.workspace.path(), Some(&self.home));
+        let territory = FileOwnership::of(self.workspace.path(), Some(&self.home));
         let territory = self.own_folders.iter().fold(territory, |territory, own| territory.with_own(own));
         let project = match territory.root() == self.workspace.path() {
             true => self.workspace.clone(),
@@ -140,7 +142,8 @@ impl Opening {
         let directories = project_directories::gather(&files, &self.book, &mut problems)?;
         let found = found(&files, &directories);
         let trust = self.trust(&directories, &found, &territory, &mut problems);
-        let places = Places::new(self.workspace.path(), &self.home).with_project(territory.root());
+        let places =
+            SessionDirectories::new(self.workspace.path(), &self.home).with_project(territory.root());
         let mut opened = Opened::new(places, territory, directories, trust, problems);
         for own in &self.own {
             if let Some(document) = document(own)? {
@@ -164,7 +167,7 @@ impl Opening {
         &self,
         directories: &[ProjectDirectory],
         found: &[ReadFile],
-        territory: &Territory,
+        territory: &FileOwnership,
         problems: &mut Vec<Problem>,
     ) -> Trust {
         let said = match self.consent {
@@ -180,7 +183,7 @@ impl Opening {
                 return true;
             };
             match &found.read {
-                Ok(Some(bytes)) => !manifest.holds(&found.path, bytes),
+                Ok(Some(bytes)) => !manifest.contains_exactly(&found.path, bytes),
                 Ok(None) => manifest.files().any(|(path, _)| path == found.path),
                 Err(_) => false,
             }

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use lariat_guard::hooks::{HookBook, HookRunner, Scripts, Way};
-use lariat_guard::trust::{Brought, Identity, Look, Manifest, Standing, TrustBook};
+use lariat_guard::hooks::{HookConfig, HookRunner, Invocation, Scripts};
+use lariat_guard::trust::{Identity, Look, Manifest, Standing, TrustStore, WorkspaceEffect};
 use lariat_guard::{
-    BrokenRestriction, Document, Layer, Level, Origin, Places, Seal, Settings, SettingsError, Trust,
+    ApprovalHash, BrokenRestriction, Document, Layer, Level, Origin, SessionDirectories, Settings,
+    SettingsError, Trust,
 };
 use lariat_host::process::Environment;
 use lariat_runtime::Gate;
@@ -17,16 +18,16 @@ use super::RealPrograms;
 use super::open::OpenError;
 use super::project_directories::{self, ProjectDirectory};
 use super::settings_files::{Role, SettingsFile};
-use super::{Territory, unsupported};
+use super::{FileOwnership, unsupported};
 
 /// An open workspace.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Opened {
     /// The directories of the session.
-    pub places: Places,
+    pub places: SessionDirectories,
     /// The owners of files, and the root of the project.
-    pub territory: Territory,
+    pub territory: FileOwnership,
     /// The identity of the project's root.
     pub identity: Identity,
     /// The configuration of the root; `None` if the project's configuration could not be listed, so that it cannot be trusted.
@@ -39,7 +40,7 @@ pub struct Opened {
     /// Permission layers. Those of an untrusted workspace only restrict.
     pub layers: Vec<Layer>,
     /// Hooks.
-    pub hooks: HookBook,
+    pub hooks: HookConfig,
     /// All other configured values.
     pub values: Vec<Configured>,
     /// Configuration that could not be used. Every front end must show these problems.
@@ -96,8 +97,8 @@ const FOLDERS: &[&str] =
 
 impl Opened {
     pub(super) fn new(
-        places: Places,
-        territory: Territory,
+        places: SessionDirectories,
+        territory: FileOwnership,
         directories: Vec<ProjectDirectory>,
         trust: Trust,
         problems: Vec<Problem>,
@@ -114,7 +115,7 @@ impl Opened {
             directories,
             trust,
             layers: Vec::new(),
-            hooks: HookBook::default(),
+            hooks: HookConfig::default(),
             values: Vec::new(),
             problems,
         }
@@ -136,7 +137,7 @@ impl Opened {
     ///
     /// # Errors
     /// If its configuration could not be listed, or the record cannot be changed.
-    pub fn accept(&self, book: &TrustBook) -> Result<(), OpenError> {
+    pub fn accept(&self, book: &TrustStore) -> Result<(), OpenError> {
         if self.manifest.is_none() {
             let why = self.problems.first().map(ToString::to_string).unwrap_or_default();
             return Err(OpenError::Untellable(why));
@@ -157,14 +158,14 @@ impl Opened {
             let files = files.flat_map(|(path, file)| [path, file.hash.as_str()]);
             std::iter::once(directory.identity.path.as_str()).chain(files).collect::<Vec<_>>()
         });
-        Seal::of(each).to_string()
+        ApprovalHash::of(each).to_string()
     }
 
     /// Everything in the project's configuration that takes effect with trust, with display paths.
-    pub fn brings(&self) -> Vec<Brought> {
+    pub fn brings(&self) -> Vec<WorkspaceEffect> {
         let each = |directory: &ProjectDirectory| {
             let manifest = directory.manifest.iter().flat_map(Manifest::brought).cloned();
-            let shown = |mut one: Brought| {
+            let shown = |mut one: WorkspaceEffect| {
                 one.file = directory.shown(&one.file);
                 one
             };
@@ -242,9 +243,9 @@ impl Opened {
         let mut scripts = Vec::new();
         for handler in self.hooks.handlers_mut() {
             let command = match &handler.way {
-                Way::Shell(command) => command.clone(),
-                Way::Program(program, arguments) => format!("{program} {}", arguments.join(" ")),
-                Way::Post { .. } => continue,
+                Invocation::Shell(command) => command.clone(),
+                Invocation::Program(program, arguments) => format!("{program} {}", arguments.join(" ")),
+                Invocation::Post { .. } => continue,
             };
             match Scripts::of(&command, &self.places.project, &self.places.home, look) {
                 Ok(pins) => handler.scripts.pins = pins,

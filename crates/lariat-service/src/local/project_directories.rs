@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use lariat_guard::trust::{Difference, Identity, Look as _, Manifest, Standing, TrustBook};
+use lariat_guard::trust::{Difference, Identity, Look as _, Manifest, Standing, TrustStore};
 use lariat_guard::{Level, Origin};
 use lariat_host::files::Workspace;
 
@@ -58,7 +58,7 @@ impl ProjectDirectory {
 /// Collects every directory that may have configuration, the root first.
 pub(super) fn gather(
     files: &ProjectFiles<'_>,
-    book: &TrustBook,
+    book: &TrustStore,
     problems: &mut Vec<Problem>,
 ) -> Result<Vec<ProjectDirectory>, OpenError> {
     let territory = files.territory;
@@ -106,7 +106,7 @@ fn load_directory(
     identity: Identity,
     manifest: Result<Manifest, String>,
     place: DirectoryLocation,
-    book: &TrustBook,
+    book: &TrustStore,
     problems: &mut Vec<Problem>,
 ) -> ProjectDirectory {
     let mut tell = |problem: String| {

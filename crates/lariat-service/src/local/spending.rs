@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use lariat_core::BoxFuture;
-use lariat_core::budget::{Day, SpendingLog, SpendingLogError, Spent};
+use lariat_core::budget::{Day, SpendingLog, SpendingLogError, SpentAmounts};
 
 /// A spending log in a directory that only its owner can read. Pass it to a
 /// [`DailyBudget`](lariat_runtime::budget::DailyBudget).
@@ -26,7 +26,7 @@ pub struct SpendingFiles {
 struct ReadPosition {
     day: Day,
     bytes: u64,
-    total: Spent,
+    total: SpentAmounts,
 }
 
 impl SpendingFiles {
@@ -44,7 +44,7 @@ impl SpendingFiles {
         self.folder.join(format!("{day}.jsonl"))
     }
 
-    fn append(&self, day: Day, spent: Spent) -> io::Result<()> {
+    fn append(&self, day: Day, spent: SpentAmounts) -> io::Result<()> {
         let line = format!("\n{}\n", serde_json::to_string(&spent)?);
         self.open_for_append(day)?.write_all(line.as_bytes())
     }
@@ -62,7 +62,7 @@ impl SpendingFiles {
         }
     }
 
-    fn sum(&self, day: Day) -> io::Result<Spent> {
+    fn sum(&self, day: Day) -> io::Result<SpentAmounts> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.day != day {
             *read = ReadPosition { day, ..ReadPosition::default() };
@@ -82,11 +82,11 @@ impl SpendingFiles {
 }
 
 impl SpendingLog for SpendingFiles {
-    fn add(&self, day: Day, spent: Spent) -> BoxFuture<'_, Result<(), SpendingLogError>> {
+    fn add(&self, day: Day, spent: SpentAmounts) -> BoxFuture<'_, Result<(), SpendingLogError>> {
         Box::pin(std::future::ready(self.append(day, spent).map_err(failed)))
     }
 
-    fn total(&self, day: Day) -> BoxFuture<'_, Result<Spent, SpendingLogError>> {
+    fn total(&self, day: Day) -> BoxFuture<'_, Result<SpentAmounts, SpendingLogError>> {
         Box::pin(std::future::ready(self.sum(day).map_err(failed)))
     }
 }

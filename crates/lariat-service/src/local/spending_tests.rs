@@ -17,15 +17,15 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-fn call(tokens: u64) -> Spent {
-    Spent::reply(&Usage::new(tokens, 0))
+fn call(tokens: u64) -> SpentAmounts {
+    SpentAmounts::reply(&Usage::new(tokens, 0))
 }
 
 #[test]
 fn spending_survives_its_writer() {
     let folder = folder("outlives");
     let log = SpendingFiles::open(&folder).unwrap();
-    assert_eq!(log.sum(TODAY).unwrap(), Spent::default(), "the log is empty");
+    assert_eq!(log.sum(TODAY).unwrap(), SpentAmounts::default(), "the log is empty");
     log.append(TODAY, call(10)).unwrap();
     log.append(Day(TODAY.0 + 1), call(7)).unwrap();
     drop(log);

@@ -21,7 +21,7 @@ pub enum Owner {
 
 /// The directories of a session, by owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Territory {
+pub struct FileOwnership {
     directory: PathBuf,
     root: PathBuf,
     home: Option<PathBuf>,
@@ -48,7 +48,7 @@ const MARKERS: [&str; 8] = [
 /// Maximum number of ancestor directories to examine.
 const HIGHEST: usize = 64;
 
-impl Territory {
+impl FileOwnership {
     /// Determines the owners for a session in a directory. Both paths must be canonical.
     pub fn of(directory: &Path, home: Option<&Path>) -> Self {
         let home = home.filter(|home| home.parent().is_some());

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use lariat_core::archive::ListQuery;
 use lariat_host::process::Environment;
 use lariat_service::models::Keys;
-use lariat_service::{Driving, Folders, LocalService, Place, Prompt, ServiceError, Visit, Which};
+use lariat_service::{
+    LoadOptions, LocalService, Place, Prompt, ServiceError, SessionOptions, SessionSelector, UserDirectories,
+};
 use lariat_testkit::server::{Script, Server, Turn, Wire};
 use serde_json::json;
 
@@ -46,9 +48,9 @@ impl Fixture {
         Self(path)
     }
 
-    fn folders(&self) -> Folders {
+    fn folders(&self) -> UserDirectories {
         let home = self.0.join("home");
-        Folders { config: home.join("config"), state: home.join("state"), home }
+        UserDirectories { config: home.join("config"), state: home.join("state"), home }
     }
 
     fn project(&self) -> PathBuf {
@@ -61,7 +63,7 @@ impl Fixture {
     }
 
     fn place(&self, server: &Server) -> Place {
-        let mut visit = Visit::new(self.project());
+        let mut visit = LoadOptions::new(self.project());
         let provider = json!({ "api": "openai-chat", "base_url": server.base_url(Wire::OpenAiChat) });
         visit.flags = json!({
             "model": "test/model",
@@ -81,8 +83,13 @@ impl Drop for Fixture {
     }
 }
 
-async fn say(service: &LocalService, place: &Place, which: &Which, words: &str) -> (String, String) {
-    let session = service.drive(place, which, Driving::default()).await.unwrap();
+async fn say(
+    service: &LocalService,
+    place: &Place,
+    which: &SessionSelector,
+    words: &str,
+) -> (String, String) {
+    let session = service.drive(place, which, SessionOptions::default()).await.unwrap();
     let output = session.prompt(Prompt::text(words)).unwrap().finish().await.unwrap();
     session.close().await;
     (session.id().to_string(), output.text)
@@ -94,11 +101,11 @@ async fn session_is_saved_with_its_directory_and_continued() {
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
     let place = fixture.place(&server);
-    let (first, text) = say(&fixture.service().await, &place, &Which::New, "Begin.").await;
+    let (first, text) = say(&fixture.service().await, &place, &SessionSelector::New, "Begin.").await;
     assert_eq!(text, "one");
     // Another process would open the store anew.
     let service = fixture.service().await;
-    let (second, text) = say(&service, &place, &Which::Continue, "Go on.").await;
+    let (second, text) = say(&service, &place, &SessionSelector::Continue, "Go on.").await;
     assert_eq!((second.as_str(), text.as_str()), (first.as_str(), "two"));
     let listed = service.archive().list(&ListQuery::default()).await.unwrap();
     assert_eq!(listed.len(), 1);
@@ -112,9 +119,9 @@ async fn fork_leaves_the_original_unchanged() {
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
     let (service, place) = (fixture.service().await, fixture.place(&server));
-    let (first, _) = say(&service, &place, &Which::New, "Begin.").await;
+    let (first, _) = say(&service, &place, &SessionSelector::New, "Begin.").await;
     let before = service.find(&first).await.unwrap().events;
-    let (fork, _) = say(&service, &place, &Which::Fork(first.clone()), "Go elsewhere.").await;
+    let (fork, _) = say(&service, &place, &SessionSelector::Fork(first.clone()), "Go elsewhere.").await;
     assert_ne!(fork, first);
     assert_eq!(service.find(&first).await.unwrap().events, before);
     assert!(service.find(&fork).await.unwrap().events > before);
@@ -126,8 +133,8 @@ async fn finds_session_by_unique_prefix() {
     let server =
         Server::start(Script::queue([Turn::new().text("one"), Turn::new().text("two")])).await.unwrap();
     let (service, place) = (fixture.service().await, fixture.place(&server));
-    let (first, _) = say(&service, &place, &Which::New, "Begin.").await;
-    say(&service, &place, &Which::New, "Begin another.").await;
+    let (first, _) = say(&service, &place, &SessionSelector::New, "Begin.").await;
+    say(&service, &place, &SessionSelector::New, "Begin another.").await;
     assert_eq!(service.find(&first[..12]).await.unwrap().session_id.as_str(), first);
     assert!(matches!(service.find("").await, Err(ServiceError::AmbiguousSession { .. })));
     assert!(matches!(service.find("no-such").await, Err(ServiceError::UnknownSession(_))));
@@ -142,7 +149,7 @@ async fn rewound_session_continues_from_the_kept_message() {
         .await
         .unwrap();
     let (service, place) = (fixture.service().await, fixture.place(&server));
-    let session = service.drive(&place, &Which::New, Driving::default()).await.unwrap();
+    let session = service.drive(&place, &SessionSelector::New, SessionOptions::default()).await.unwrap();
     session.prompt(Prompt::text("First.")).unwrap().finish().await.unwrap();
     let kept = session.messages();
     session.prompt(Prompt::text("Second.")).unwrap().finish().await.unwrap();

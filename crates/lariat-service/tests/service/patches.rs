@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::joined_text;
 use lariat_core::tool::{ToolContext, ToolEffects};
-use lariat_guard::{Guard, Places, Query, Settings, Trust};
+use lariat_guard::{Guard, Query, SessionDirectories, Settings, Trust};
 use lariat_host::files::{Sync, Workspace};
 use lariat_service::local::RealPaths;
 use lariat_tools::{Workbench, default_tools};
@@ -103,7 +103,7 @@ async fn guard_judges_exactly_the_files_that_a_patch_touches() {
     let project = fixture.project();
     let guard = Guard::new(
         Settings::merge([], Trust::Trusted),
-        Places::new(&project, fixture.0.join("home")),
+        SessionDirectories::new(&project, fixture.0.join("home")),
         Arc::new(RealPaths),
     );
     let mut numbers = Numbers(7);

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use lariat_core::tool::ToolEffects;
 use lariat_guard::hooks::{Matcher, Subject};
-use lariat_guard::{Decision, Effect, Guard, Layer, Mode, NoLinks, Origin, Places, Query, Settings, Trust};
+use lariat_guard::{
+    Decision, Effect, Guard, Layer, Mode, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
+};
 use lariat_host::files::Workspace;
 use lariat_tools::{Workbench, default_tools};
 use serde_json::{Value, json};
@@ -17,7 +19,7 @@ const AFTERWARDS: &[&str] = &["bash_output", "bash_stop", "recall"];
 
 fn guard(layer: Layer) -> Guard {
     let settings = Settings::merge([layer], Trust::Trusted);
-    Guard::new(settings, Places::new("/w", "/people/me"), Arc::new(NoLinks))
+    Guard::new(settings, SessionDirectories::new("/w", "/people/me"), Arc::new(NoLinks))
 }
 
 fn arguments(tool: &str) -> Value {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ArchiveFileError, Contents};
 use crate::content;
-use crate::record::{Chain, Sealed};
+use crate::record::{Chain, SealedRecord};
 
 /// The first line of a file.
 const MAGIC: &[u8] = b"LARIAT SESSION 1\n";
@@ -56,7 +56,7 @@ impl<W: Write> FrameWriter<W> {
         }
     }
 
-    pub(super) fn record(&mut self, record: &Sealed) -> io::Result<()> {
+    pub(super) fn record(&mut self, record: &SealedRecord) -> io::Result<()> {
         let (seq, check) = (record.seq.to_le_bytes(), record.check.to_le_bytes());
         self.frame(RECORD, &[&seq, record.chain.as_bytes(), &check, &record.body])
     }
@@ -88,7 +88,7 @@ impl<W: Write> FrameWriter<W> {
 /// One element of a session file, in file order.
 pub(super) enum Item {
     Blob(BlobHash, Vec<u8>),
-    Record(Sealed),
+    Record(SealedRecord),
 }
 
 /// Reads a session file and verifies it: each item must continue those before it, and the file must be complete.
@@ -170,7 +170,7 @@ impl<R: Read> FrameReader<R> {
         let (seq, rest) = head.split_first_chunk::<8>().ok_or_else(short)?;
         let (chain, check) = rest.split_first_chunk::<16>().ok_or_else(short)?;
         let (check, _) = check.split_first_chunk::<4>().ok_or_else(short)?;
-        let record = Sealed {
+        let record = SealedRecord {
             seq: u64::from_le_bytes(*seq),
             chain: Chain::from_bytes(*chain),
             check: u32::from_le_bytes(*check),

@@ -4,11 +4,11 @@ fn session() -> SessionId {
     SessionId::from("s")
 }
 
-fn records(bodies: &[&str]) -> Vec<Sealed> {
+fn records(bodies: &[&str]) -> Vec<SealedRecord> {
     let mut chain = Chain::start(&session());
     let mut records = Vec::new();
     for (body, seq) in bodies.iter().zip(0..) {
-        let record = Sealed::new(seq, chain, body.as_bytes().to_vec());
+        let record = SealedRecord::new(seq, chain, body.as_bytes().to_vec());
         chain = record.chain;
         records.push(record);
     }
@@ -16,7 +16,7 @@ fn records(bodies: &[&str]) -> Vec<Sealed> {
 }
 
 /// A file whose frames are valid.
-fn file(events: u64, blobs: &[&[u8]], records: &[&Sealed]) -> Vec<u8> {
+fn file(events: u64, blobs: &[&[u8]], records: &[&SealedRecord]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut file = FrameWriter::begin(&mut bytes, &session(), events).unwrap();
     blobs.iter().for_each(|blob| file.blob(&content::address(blob), blob).unwrap());
@@ -38,7 +38,7 @@ fn rejects_missing_moved_or_forged_records_in_valid_frames() {
             refused(&file(others.len() as u64, &[], others)).contains("is missing, changed or out of order")
         );
     }
-    let forged = Sealed::new(1, Chain::start(&session()), b"{}".to_vec());
+    let forged = SealedRecord::new(1, Chain::start(&session()), b"{}".to_vec());
     assert!(forged.is_whole());
     assert!(refused(&file(3, &[], &[a, &forged, c])).contains("event 1 is missing, changed or out of order"));
     assert!(

@@ -17,7 +17,9 @@ use lariat_core::usage::Usage;
 use serde_json::{Map, Value};
 
 use super::lines::{self, JsonLine, text, timestamp};
-use super::{Imported, ImportedEvent, InterchangeError, Note, Segment, SessionInfo, derive_id, title_of};
+use super::{
+    ImportedEvent, ImportedSession, InterchangeError, Note, Segment, SessionInfo, derive_id, title_of,
+};
 
 /// Prefix of the kind of extension messages that contain a line.
 const KIND: &str = "codeloops/";
@@ -35,7 +37,7 @@ const NO_FEEDBACK: &str = "Continue.";
 ///
 /// # Errors
 /// When the file has no line of such a session. All other problems become notes.
-pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
+pub fn import(bytes: &[u8]) -> Result<ImportedSession, InterchangeError> {
     let (objects, notes) = lines::read(bytes);
     let found = objects.len() + notes.len();
     let mut session = SessionImport { notes, ..SessionImport::default() };
@@ -52,7 +54,7 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     let mut events = vec![session.about.event(session.begun.unwrap_or_default())];
     events.extend(Segment { base: None, messages }.events());
     events.push(ImportedEvent { at: session.now, event: AgentEvent::Rewound { tip } });
-    Ok(Imported::new("codeloops", SessionId::from(session.name), events, session.notes))
+    Ok(ImportedSession::new("codeloops", SessionId::from(session.name), events, session.notes))
 }
 
 #[derive(Default)]

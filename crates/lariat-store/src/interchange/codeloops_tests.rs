@@ -10,7 +10,7 @@ const SEED: &str = r#"{"type":"session_start","timestamp":"2025-01-27T15:30:45Z"
 {"type":"session_end","outcome":"success","iterations":3,"summary":"All good","confidence":0.95,"duration_secs":89.4,"timestamp":"2025-01-27T15:32:14Z"}
 "#;
 
-fn short_form(imported: &Imported) -> Vec<String> {
+fn short_form(imported: &ImportedSession) -> Vec<String> {
     let fold = SessionFold::of(&imported.records(0));
     let (transcript, repairs) = fold.conversation(fold.tip());
     assert!(repairs.is_empty(), "{repairs:?}");

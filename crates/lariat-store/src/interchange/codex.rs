@@ -19,7 +19,9 @@ use lariat_core::usage::Usage;
 use serde_json::{Map, Value, json};
 
 use super::lines::{self, JsonLine, count, object, text, timestamp};
-use super::{Imported, ImportedEvent, InterchangeError, Note, Segment, SessionInfo, derive_id, title_of};
+use super::{
+    ImportedEvent, ImportedSession, InterchangeError, Note, Segment, SessionInfo, derive_id, title_of,
+};
 
 /// Prefix of the kind of extension messages that contain an item without a counterpart.
 const KIND: &str = "codex/";
@@ -47,7 +49,7 @@ const CONTEXT: &[&str] = &[
 ///
 /// # Errors
 /// When the file has no item. All other problems become notes.
-pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
+pub fn import(bytes: &[u8]) -> Result<ImportedSession, InterchangeError> {
     let (objects, notes) = lines::read(bytes);
     let found = objects.len() + notes.len();
     let mut rollout = Rollout { notes, ..Rollout::default() };
@@ -318,14 +320,14 @@ impl Rollout {
         self.base = base;
     }
 
-    fn finish(self, tip: Option<MessageId>, bytes: &[u8]) -> Imported {
+    fn finish(self, tip: Option<MessageId>, bytes: &[u8]) -> ImportedSession {
         let session_id = self
             .session_id
             .unwrap_or_else(|| derive_id("session", &[blake3::hash(bytes).to_hex().as_str()]).to_string());
         let mut events = vec![self.about.event(self.begun.unwrap_or_default())];
         events.extend(self.segments.into_iter().flat_map(Segment::events));
         events.push(ImportedEvent { at: self.now, event: AgentEvent::Rewound { tip } });
-        Imported::new("codex", SessionId::from(session_id), events, self.notes)
+        ImportedSession::new("codex", SessionId::from(session_id), events, self.notes)
     }
 }
 

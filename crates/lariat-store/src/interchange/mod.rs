@@ -2,7 +2,7 @@
 //!
 //! All formats are lines of JSON that may be broken. The functions work on bytes and events and never touch a file. Ids are
 //! derived from the content, so importing the same file again gives the same ids.
-//! Invariant: no input makes an import panic or loop. [`Imported::notes`] names everything that could not be used.
+//! Invariant: no input makes an import panic or loop. [`ImportedSession::notes`] names everything that could not be used.
 
 pub mod claude;
 pub mod codeloops;
@@ -26,7 +26,7 @@ const TITLE: usize = 200;
 /// A session of another program, as events to append to a journal.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Imported {
+pub struct ImportedSession {
     /// The session's id in the other program.
     pub session_id: SessionId,
     /// The format of the file.
@@ -75,7 +75,7 @@ impl fmt::Display for Note {
     }
 }
 
-impl Imported {
+impl ImportedSession {
     fn new(
         format: &'static str,
         session_id: SessionId,

@@ -18,7 +18,7 @@ use super::writer::JournalWriter;
 use super::{checksummed, not_found, unavailable};
 use crate::content::pack;
 use crate::files::{self, Lock, LockError};
-use crate::record::Sealed;
+use crate::record::SealedRecord;
 
 impl JsonlStoreInner {
     /// Makes this store the writer of a session.
@@ -168,7 +168,7 @@ impl JsonlStoreInner {
             for (_, blob) in &packed.blobs {
                 self.blobs.put(blob)?;
             }
-            let record = Sealed::new(event.seq, chain, packed.body);
+            let record = SealedRecord::new(event.seq, chain, packed.body);
             let before = bytes.len();
             line::write(&mut bytes, &record, batch);
             (chain, batch) = (record.chain, Batch::Continues);
@@ -264,7 +264,7 @@ impl Drop for JsonlStoreInner {
 }
 
 /// The bytes of a batch, and each record with the length of its line.
-type SealedBatch = (Vec<u8>, Vec<(Sealed, u64)>);
+type SealedBatch = (Vec<u8>, Vec<(SealedRecord, u64)>);
 
 /// When to write an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

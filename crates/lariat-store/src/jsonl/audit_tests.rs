@@ -1,6 +1,6 @@
 use super::super::line::{Batch, write};
 use super::*;
-use crate::record::Sealed;
+use crate::record::SealedRecord;
 use lariat_core::id::SessionId;
 
 fn header() -> Header {
@@ -10,7 +10,7 @@ fn header() -> Header {
 fn lines(count: u64) -> Vec<Vec<u8>> {
     let mut chain = header().chain();
     let line = |seq: u64| {
-        let record = Sealed::new(seq, chain, format!("{{\"v\":1,\"seq\":{seq}}}").into_bytes());
+        let record = SealedRecord::new(seq, chain, format!("{{\"v\":1,\"seq\":{seq}}}").into_bytes());
         chain = record.chain;
         let mut line = Vec::new();
         write(&mut line, &record, Batch::Begins);
@@ -49,8 +49,11 @@ fn reports_kind_and_position_of_each_damage() {
 #[test]
 fn detects_a_forged_whole_record() {
     let lines = lines(3);
-    let forged =
-        Sealed::new(1, Chain::start(&SessionId::from("elsewhere")), b"{\"v\":1,\"seq\":1,\"x\":0}".to_vec());
+    let forged = SealedRecord::new(
+        1,
+        Chain::start(&SessionId::from("elsewhere")),
+        b"{\"v\":1,\"seq\":1,\"x\":0}".to_vec(),
+    );
     let mut line = Vec::new();
     write(&mut line, &forged, Batch::Begins);
     assert_eq!(
@@ -61,7 +64,7 @@ fn detects_a_forged_whole_record() {
 
 #[test]
 fn positions_behave_like_a_set() {
-    let mut dice = lariat_testkit::Seeded::new(5);
+    let mut dice = lariat_testkit::SeededRandom::new(5);
     for _ in 0..200 {
         let (mut set, mut model) = (Positions::default(), BTreeSet::new());
         for _ in 0..dice.below(30) {

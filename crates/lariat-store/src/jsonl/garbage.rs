@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use lariat_core::archive::Freed;
+use lariat_core::archive::GarbageReport;
 use lariat_core::store::StoreError;
 
 use super::inner::{ClaimRecord, JsonlStoreInner, locked};
@@ -29,12 +29,12 @@ const OVERLAP: usize = 128;
 
 impl JsonlStoreInner {
     /// Removes unreferenced sessions and blobs older than `grace`.
-    pub(super) fn collect_garbage(&self, grace: Duration) -> Result<Freed, StoreError> {
+    pub(super) fn collect_garbage(&self, grace: Duration) -> Result<GarbageReport, StoreError> {
         let failed = |error: io::Error| unavailable(&self.root, &error);
         // List the blobs before reading the journals, so that blobs stored later are not candidates.
         let blobs = self.blobs.list().map_err(failed)?;
         let blobs: Vec<_> = blobs.into_iter().filter(|(_, path)| files::age(path) >= grace).collect();
-        let mut freed = Freed::default();
+        let mut freed = GarbageReport::default();
         self.collect_sessions(&mut freed).map_err(failed)?;
         let mentioned = self.mentioned().map_err(failed)?;
         for (hash, path) in blobs {
@@ -62,7 +62,7 @@ impl JsonlStoreInner {
     }
 
     /// Removes deleted sessions that no fork needs.
-    fn collect_sessions(&self, freed: &mut Freed) -> io::Result<()> {
+    fn collect_sessions(&self, freed: &mut GarbageReport) -> io::Result<()> {
         let (mut parents, mut deleted, mut needed) = (HashMap::new(), Vec::new(), Vec::new());
         for path in files::list(&paths::sessions_dir(&self.root))? {
             let Some(name) = SessionPaths::of_journal(&self.root, &path) else { continue };

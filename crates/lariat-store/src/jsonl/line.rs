@@ -14,7 +14,7 @@ use lariat_core::id::SessionId;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Chain, Sealed, checksum};
+use crate::record::{Chain, SealedRecord, checksum};
 
 /// The first bytes of every record.
 pub(super) const OPENING: &[u8] = b"{\"#\":\"";
@@ -69,7 +69,7 @@ pub(super) struct RecordLine {
 }
 
 /// Writes a record as a line.
-pub(super) fn write(line: &mut Vec<u8>, record: &Sealed, batch: Batch) {
+pub(super) fn write(line: &mut Vec<u8>, record: &SealedRecord, batch: Batch) {
     let body = escape_openings(&record.body);
     let check = match batch {
         Batch::Begins => record.check,

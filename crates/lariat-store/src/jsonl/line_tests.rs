@@ -1,7 +1,7 @@
 use super::*;
 
-fn sealed(body: &str) -> Sealed {
-    Sealed::new(7, Chain::start(&SessionId::from("s")), body.as_bytes().to_vec())
+fn sealed(body: &str) -> SealedRecord {
+    SealedRecord::new(7, Chain::start(&SessionId::from("s")), body.as_bytes().to_vec())
 }
 
 fn write_line(body: &str, batch: Batch) -> Vec<u8> {

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::BoxFuture;
-use lariat_core::archive::{Freed, ListQuery, SessionArchive, SessionSummary, Verdict};
+use lariat_core::archive::{GarbageReport, ListQuery, SessionArchive, SessionSummary, Verdict};
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
@@ -251,7 +251,7 @@ impl SessionArchive for JsonlStore {
         self.with(move |inner| inner.repair(&id))
     }
 
-    fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<Freed, StoreError>> {
+    fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<GarbageReport, StoreError>> {
         self.with(move |inner| inner.collect_garbage(grace))
     }
 }

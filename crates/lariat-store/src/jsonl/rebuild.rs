@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::audit::{ExpectedJournal, Survey, survey};
 use super::line::{Batch, Header, SEAL, seal_of, write};
 use super::scan::{Newline, PieceKind};
-use crate::record::{Chain, Sealed};
+use crate::record::{Chain, SealedRecord};
 
 /// Maximum number of consecutive lost events. A larger gap means that the record belongs to another journal.
 const MAX_LOST: u64 = 1_000_000;
@@ -201,7 +201,7 @@ impl<'a, W: Write> JournalBuilder<'a, W> {
     }
 
     fn add(&mut self, body: Vec<u8>) -> io::Result<()> {
-        let record = Sealed::new(self.next, self.chain, body);
+        let record = SealedRecord::new(self.next, self.chain, body);
         self.line.clear();
         // Each record is a batch of its own: the whole file is synced before it replaces the journal.
         write(&mut self.line, &record, Batch::Begins);

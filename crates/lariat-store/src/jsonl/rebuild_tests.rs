@@ -9,16 +9,16 @@ fn header() -> Header {
     Header::new(SessionId::from("s"), None)
 }
 
-fn record(seq: u64, chain: Chain, text: &str) -> Sealed {
+fn record(seq: u64, chain: Chain, text: &str) -> SealedRecord {
     let id = uuid::Uuid::nil();
     let body = format!(
         "{{\"v\":1,\"seq\":{seq},\"id\":\"{id}\",\"timestamp\":{},\"type\":\"X\",\"text\":\"{text}\"}}",
         serde_json::to_string(&Timestamp::from_millis(1_000 + seq % 1_000)).unwrap()
     );
-    Sealed::new(seq, chain, body.into_bytes())
+    SealedRecord::new(seq, chain, body.into_bytes())
 }
 
-fn chain_of(count: u64) -> Vec<Sealed> {
+fn chain_of(count: u64) -> Vec<SealedRecord> {
     let mut chain = header().chain();
     let next = |seq| {
         let record = record(seq, chain, "right");
@@ -28,7 +28,7 @@ fn chain_of(count: u64) -> Vec<Sealed> {
     (0..count).map(next).collect()
 }
 
-fn rebuilt(records: &[&Sealed], events: u64) -> Result<Vec<EventRecord>, RebuildError> {
+fn rebuilt(records: &[&SealedRecord], events: u64) -> Result<Vec<EventRecord>, RebuildError> {
     let mut bytes = header().line();
     records.iter().for_each(|record| write(&mut bytes, record, Batch::Begins));
     let expected = ExpectedJournal::new(header(), events);
@@ -39,7 +39,7 @@ fn rebuilt(records: &[&Sealed], events: u64) -> Result<Vec<EventRecord>, Rebuild
     Ok(lines.map(|line| EventRecord::from_json(line).unwrap()).collect())
 }
 
-fn texts(records: &[&Sealed], events: u64) -> String {
+fn texts(records: &[&SealedRecord], events: u64) -> String {
     let letter = |event: &EventRecord| match &event.event {
         AgentEvent::EventLost { .. } => '.',
         AgentEvent::Unknown(fields) if fields["text"] == "right" => 'r',

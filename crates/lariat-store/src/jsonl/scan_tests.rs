@@ -1,6 +1,6 @@
 use super::super::line::{Batch, write};
 use super::*;
-use crate::record::{Chain, Sealed};
+use crate::record::{Chain, SealedRecord};
 use lariat_core::id::SessionId;
 
 /// Returns a few bytes at a time, like a slow disk.
@@ -21,7 +21,7 @@ fn journal(texts: &[&str]) -> Vec<u8> {
     let mut chain = Chain::start(&SessionId::from("s"));
     for (seq, text) in texts.iter().enumerate() {
         let body = format!("{{\"v\":1,\"seq\":{seq},\"text\":\"{text}\"}}").into_bytes();
-        let record = Sealed::new(seq as u64, chain, body);
+        let record = SealedRecord::new(seq as u64, chain, body);
         chain = record.chain;
         write(&mut bytes, &record, Batch::Begins);
     }

@@ -21,7 +21,7 @@ use super::paths::SessionPaths;
 use super::scan::{JournalScanner, Newline, Piece, PieceKind};
 use super::section::Section;
 use crate::files;
-use crate::record::{Chain, Sealed};
+use crate::record::{Chain, SealedRecord};
 
 /// Number of records between two offsets stored in the index.
 const STRIDE: u64 = 256;
@@ -132,7 +132,7 @@ impl JournalTip {
     }
 
     /// Adds a record that was written at the end.
-    pub(super) fn add(&mut self, record: &Sealed, length: u64, event: &EventRecord) {
+    pub(super) fn add(&mut self, record: &SealedRecord, length: u64, event: &EventRecord) {
         self.accept(record.seq, record.chain, self.end, self.end + length);
         self.fold(Some(event));
     }

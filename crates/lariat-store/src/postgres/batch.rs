@@ -19,7 +19,7 @@ use super::session_row::{SessionRow, key, summary_json};
 use super::{blobs, connection};
 use crate::SUMMARY_INTERVAL;
 use crate::content;
-use crate::record::{Chain, Sealed};
+use crate::record::{Chain, SealedRecord};
 
 /// Number of events from which `COPY` is worth its two additional round trips.
 const BULK: usize = 1_000;
@@ -66,7 +66,7 @@ pub(super) enum AppendOutcome {
 
 /// Events that are ready to be written after a given session state.
 pub(super) struct Batch {
-    records: Vec<Sealed>,
+    records: Vec<SealedRecord>,
     blobs: BTreeMap<[u8; 32], Vec<u8>>,
     mentions: BTreeSet<[u8; 32]>,
     projected: ProjectionRows,
@@ -95,7 +95,7 @@ impl Batch {
             batch.mentions.extend(content::mentions(&packed.body).iter().filter_map(content::hash_of));
             let moved = packed.blobs.into_iter();
             batch.blobs.extend(moved.filter_map(|(hash, bytes)| Some((content::hash_of(&hash)?, bytes))));
-            let record = Sealed::new(event.seq, batch.chain, packed.body);
+            let record = SealedRecord::new(event.seq, batch.chain, packed.body);
             batch.chain = record.chain;
             batch.records.push(record);
             batch.has_text |= searchable(event).is_some();
@@ -178,7 +178,7 @@ impl Batch {
 }
 
 /// Converts records to the arrays that `unnest` takes.
-pub(super) fn columns(records: &[Sealed]) -> (Vec<i32>, Vec<&[u8]>, Vec<&[u8]>) {
+pub(super) fn columns(records: &[SealedRecord]) -> (Vec<i32>, Vec<&[u8]>, Vec<&[u8]>) {
     let crcs = records.iter().map(|record| record.check.cast_signed()).collect();
     let chains = records.iter().map(|record| record.chain.as_bytes().as_slice()).collect();
     let bodies = records.iter().map(|record| record.body.as_slice()).collect();

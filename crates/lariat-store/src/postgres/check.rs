@@ -17,7 +17,7 @@ use super::connection::{column, failed, number, query, query_opt};
 use super::read::{self, Segment};
 use super::session_row::{self, SessionRow};
 use crate::content;
-use crate::record::{Chain, Sealed};
+use crate::record::{Chain, SealedRecord};
 
 /// Number of records to read at once.
 pub(super) const PAGE: i64 = 500;
@@ -125,7 +125,7 @@ impl JournalCheck {
         }
     }
 
-    fn record(&mut self, record: &Sealed, judged: RecordState) {
+    fn record(&mut self, record: &SealedRecord, judged: RecordState) {
         let follows = self.chain.is_none_or(|chain| record.follows(chain));
         self.chain = Some(record.chain);
         match judged {
@@ -151,13 +151,13 @@ impl JournalCheck {
 /// Checks records, each by itself.
 pub(super) async fn check_records(
     client: &impl GenericClient,
-    records: &[Sealed],
+    records: &[SealedRecord],
 ) -> Result<Vec<RecordState>, StoreError> {
     let mentioned = records.iter().flat_map(|record| content::mentions(&record.body));
     let mentioned: Vec<[u8; 32]> = mentioned.filter_map(|hash| content::hash_of(&hash)).collect();
     let changed =
         if mentioned.is_empty() { HashSet::new() } else { blobs::find_damaged(client, &mentioned).await? };
-    let judge = |(record, event): (&Sealed, Result<Event, StoreError>)| match event {
+    let judge = |(record, event): (&SealedRecord, Result<Event, StoreError>)| match event {
         _ if !record.is_whole() => {
             RecordState::Lost(DamageKind::Checksum, "the checksum does not match".to_owned())
         }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use deadpool_postgres::{Client, Transaction};
-use lariat_core::archive::Freed;
+use lariat_core::archive::GarbageReport;
 use lariat_core::store::StoreError;
 
 use super::connection::{column, execute, failed, query};
@@ -48,8 +48,8 @@ const BLOBS: &str = "WITH gone AS (DELETE FROM lariat.blobs b \
     SELECT count(*), coalesce(sum(n), 0)::bigint FROM gone";
 
 /// Removes unreferenced sessions, and unreferenced blobs that are older than `grace`.
-pub(super) async fn collect(client: &mut Client, grace: Duration) -> Result<Freed, StoreError> {
-    let mut freed = Freed::default();
+pub(super) async fn collect(client: &mut Client, grace: Duration) -> Result<GarbageReport, StoreError> {
+    let mut freed = GarbageReport::default();
     loop {
         let transaction = client.transaction().await.map_err(failed)?;
         let (sessions, bytes) = purge(&transaction).await?;

@@ -132,7 +132,7 @@ pub(super) async fn rebuild_session(transaction: &Transaction<'_>, session: i64)
             rows.iter().map(|row| read::record_from_row(row, 0)).collect::<Result<Vec<_>, _>>()?;
         let Some(last) = records.last() else { return Ok(()) };
         next = number(last.seq + 1);
-        records.retain(crate::record::Sealed::is_whole);
+        records.retain(crate::record::SealedRecord::is_whole);
         let mut projected = ProjectionRows::default();
         for event in read::unpack_all(transaction, &records).await?.into_iter().flatten() {
             projected.take(&event);

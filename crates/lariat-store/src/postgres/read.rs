@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use super::connection::{column, number, position, query};
 use super::{blobs, session_row};
 use crate::content;
-use crate::record::{self, Chain, Sealed};
+use crate::record::{self, Chain, SealedRecord};
 
 /// The sessions whose events make up a session, newest first, each with its range of positions.
 macro_rules! line {
@@ -93,7 +93,7 @@ pub(super) async fn records(
     session_id: &SessionId,
     from: u64,
     to: u64,
-) -> Result<(u64, Vec<Sealed>), StoreError> {
+) -> Result<(u64, Vec<SealedRecord>), StoreError> {
     let rows = query(client, READ, &[&session_row::id(session_id), &number(from), &number(to)]).await?;
     let Some(first) = rows.first() else { return Ok((0, Vec::new())) };
     let head = position(column(first, 0)?);
@@ -104,21 +104,21 @@ pub(super) async fn records(
 }
 
 /// Reads a record from position, checksum, chain and body, in this order. A malformed record fails its checksum.
-pub(super) fn record_from_row(row: &Row, first: usize) -> Result<Sealed, StoreError> {
+pub(super) fn record_from_row(row: &Row, first: usize) -> Result<SealedRecord, StoreError> {
     let seq = position(column(row, first)?);
     let crc: i32 = column(row, first + 1)?;
     let body: Vec<u8> = column(row, first + 3)?;
     let Ok(chain) = <[u8; 16]>::try_from(column::<&[u8]>(row, first + 2)?).map(Chain::from_bytes) else {
         let chain = Chain::from_bytes([0; 16]);
-        return Ok(Sealed { seq, chain, check: !record::checksum(seq, chain, &body), body });
+        return Ok(SealedRecord { seq, chain, check: !record::checksum(seq, chain, &body), body });
     };
-    Ok(Sealed { seq, chain, check: crc.cast_unsigned(), body })
+    Ok(SealedRecord { seq, chain, check: crc.cast_unsigned(), body })
 }
 
 /// Returns the events of records, with moved text restored.
 pub(super) async fn unpack_all(
     client: &impl GenericClient,
-    records: &[Sealed],
+    records: &[SealedRecord],
 ) -> Result<Vec<Result<Event, StoreError>>, StoreError> {
     let hashes = records.iter().flat_map(|record| content::moved_out(&record.body));
     let hashes: Vec<[u8; 32]> = hashes.filter_map(|hash| content::hash_of(&hash)).collect();
@@ -126,7 +126,7 @@ pub(super) async fn unpack_all(
     Ok(records.iter().map(|record| unpack(record, &found).map(Arc::new)).collect())
 }
 
-fn unpack(record: &Sealed, found: &HashMap<[u8; 32], Vec<u8>>) -> Result<EventRecord, StoreError> {
+fn unpack(record: &SealedRecord, found: &HashMap<[u8; 32], Vec<u8>>) -> Result<EventRecord, StoreError> {
     let whole = content::unpack(&record.body, |address| {
         let bytes = content::hash_of(address).and_then(|hash| found.get(&hash)).cloned();
         let damaged =

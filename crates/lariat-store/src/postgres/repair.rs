@@ -17,7 +17,7 @@ use super::check::{self, PAGE, RANGE, RecordState};
 use super::connection::{Values, column, execute, failed, number, position, query, query_opt};
 use super::{fork, projections, read, session_row};
 use crate::content;
-use crate::record::{Chain, Sealed};
+use crate::record::{Chain, SealedRecord};
 
 /// Maximum number of consecutive lost events. A larger gap means a wrong number, not damage.
 const MOST_LOST: u64 = 1_000_000;
@@ -73,7 +73,7 @@ struct SessionRewrite<'a> {
     chain: Chain,
     next: u64,
     now: Timestamp,
-    changed: Vec<Sealed>,
+    changed: Vec<SealedRecord>,
 }
 
 impl<'a> SessionRewrite<'a> {
@@ -110,7 +110,7 @@ impl<'a> SessionRewrite<'a> {
         self.summarise(head).await
     }
 
-    async fn page(&mut self, records: Vec<Sealed>) -> Result<(), StoreError> {
+    async fn page(&mut self, records: Vec<SealedRecord>) -> Result<(), StoreError> {
         let judged = check::check_records(self.transaction, &records).await?;
         let mut aside = Vec::new();
         for (record, judged) in records.into_iter().zip(judged) {
@@ -119,7 +119,7 @@ impl<'a> SessionRewrite<'a> {
                 RecordState::Sound(event) | RecordState::BrokenMention(event, _) => {
                     self.now = event.timestamp;
                     self.next += 1;
-                    let again = Sealed::new(record.seq, self.chain, record.body.clone());
+                    let again = SealedRecord::new(record.seq, self.chain, record.body.clone());
                     self.chain = again.chain;
                     if again != record {
                         self.changed.push(again);
@@ -161,7 +161,7 @@ impl<'a> SessionRewrite<'a> {
             loop_id: None,
             event: AgentEvent::EventLost { note },
         };
-        let record = Sealed::new(self.next, self.chain, content::pack(&event)?.body);
+        let record = SealedRecord::new(self.next, self.chain, content::pack(&event)?.body);
         self.chain = record.chain;
         self.next += 1;
         self.changed.push(record);

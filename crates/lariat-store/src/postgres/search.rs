@@ -70,7 +70,7 @@ async fn take_in(
     let (mut words, mut size, mut next) = (BTreeSet::new(), 0, searched);
     loop {
         let (head, mut records) = read::records(&transaction, session_id, next, next + PAGE).await?;
-        records.retain(crate::record::Sealed::is_whole);
+        records.retain(crate::record::SealedRecord::is_whole);
         for event in read::unpack_all(&transaction, &records).await?.into_iter().flatten() {
             for word in words_of(searchable(&event)) {
                 size += word.len();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::BoxFuture;
-use lariat_core::archive::{Freed, ListQuery, SessionArchive, SessionSummary, Verdict};
+use lariat_core::archive::{GarbageReport, ListQuery, SessionArchive, SessionSummary, Verdict};
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, Snapshot, StoreError};
@@ -295,7 +295,7 @@ impl SessionArchive for PostgresStore {
         Box::pin(async move { repair::repair(&mut self.shared.pool.client().await?, session_id).await })
     }
 
-    fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<Freed, StoreError>> {
+    fn collect_garbage(&self, grace: Duration) -> BoxFuture<'_, Result<GarbageReport, StoreError>> {
         Box::pin(async move { garbage::collect(&mut self.shared.pool.client().await?, grace).await })
     }
 }

@@ -1,5 +1,5 @@
 use lariat_core::event::{
-    EventRecord, FORMAT_VERSION, LoopStart, MessageRef, Recorded, RunOutcome, SpawnRef, StreamDelta,
+    EventRecord, FORMAT_VERSION, LoopStart, MessageRef, RecordedMessage, RunOutcome, SpawnRef, StreamDelta,
     TurnTrigger,
 };
 use lariat_core::id::{EventId, MessageId};
@@ -51,7 +51,7 @@ fn start(session: &str, loop_id: &str) -> AgentEvent {
 fn said(text: &str) -> AgentEvent {
     let mut message = AgentMessage::user(text);
     message.assign_id(|| MessageId::new(uuid::Uuid::new_v4()));
-    AgentEvent::MessageEnd { message: Recorded::Full(Arc::new(message)) }
+    AgentEvent::MessageEnd { message: RecordedMessage::Full(Arc::new(message)) }
 }
 
 fn ended() -> AgentEvent {

@@ -14,7 +14,7 @@ use super::rows::int;
 use super::settle::{self, SETTLE_INTERVAL, SettleMode};
 use super::transaction::WriteTransaction;
 use crate::content::{self, PackedEvent};
-use crate::record::Sealed;
+use crate::record::SealedRecord;
 
 /// SQLite's default limit for one value (10^9 bytes), less room for the rest of a row.
 const LARGEST_BYTES: usize = 999_000_000;
@@ -72,7 +72,7 @@ impl Batch {
                     connection.prepare_cached("INSERT INTO runs (no, seq, place) VALUES (?, ?, ?)")?;
                 run.execute([session.no, int(event.seq), place])?;
             }
-            let record = Sealed::new(event.seq, session.chain, packed.body.clone());
+            let record = SealedRecord::new(event.seq, session.chain, packed.body.clone());
             insert(connection, place, session.no, &record)?;
             mention(connection, session.no, event.seq, mentions)?;
             projection::project(connection, session.no, event)?;
@@ -110,7 +110,12 @@ impl Batch {
 }
 
 /// Writes a record.
-pub(super) fn insert(connection: &Connection, place: i64, no: i64, record: &Sealed) -> Result<(), Fault> {
+pub(super) fn insert(
+    connection: &Connection,
+    place: i64,
+    no: i64,
+    record: &SealedRecord,
+) -> Result<(), Fault> {
     let mut statement = connection
         .prepare_cached("INSERT INTO events (place, no, seq, chain, crc, body) VALUES (?, ?, ?, ?, ?, ?)")?;
     statement.execute(params![

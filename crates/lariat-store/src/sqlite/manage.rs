@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use lariat_core::archive::{Freed, SessionSummary};
+use lariat_core::archive::{GarbageReport, SessionSummary};
 use lariat_core::id::SessionId;
 use lariat_core::store::{Snapshot, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -73,7 +73,7 @@ fn owner_and_chain(
     let segments = rows::segments(connection, session, seq + 1)?;
     let mut chain = None;
     rows::walk(connection, &segments, &(seq..seq + 1), |found| {
-        chain = found.record.filter(crate::record::Sealed::is_whole).map(|record| record.chain);
+        chain = found.record.filter(crate::record::SealedRecord::is_whole).map(|record| record.chain);
         Ok(())
     })?;
     let damaged = || StoreError::Damaged(format!("event {seq} is missing or damaged"));
@@ -129,9 +129,9 @@ fn needed(connection: &Connection, no: i64) -> Result<u64, Fault> {
 pub(super) fn collect_garbage(
     transaction: &mut WriteTransaction<'_>,
     grace: Duration,
-) -> Result<Freed, Fault> {
+) -> Result<GarbageReport, Fault> {
     let connection = transaction.connection;
-    let mut freed = Freed::default();
+    let mut freed = GarbageReport::default();
     let mut statement = connection
         .prepare_cached("SELECT no FROM sessions WHERE kept IS NOT NULL AND head > kept ORDER BY no")?;
     let deleted: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;

@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 
 use super::fault::{Fault, no_session};
 use super::rows::{self, JournalEnd, RecordSlot, SessionRow, int, uint};
-use crate::record::{Chain, Sealed};
+use crate::record::{Chain, SealedRecord};
 
 /// A named point of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), Fault> {
         }
         let (no, seq): (i64, u64) = (row.get(0)?, uint(row.get(1)?));
         let (Ok(chain), Ok(check)) = (row.get(2), row.get(3)) else { continue };
-        let record = Sealed { seq, chain: Chain::from_bytes(chain), check, body: body.to_vec() };
+        let record = SealedRecord { seq, chain: Chain::from_bytes(chain), check, body: body.to_vec() };
         if let Ok(event) = rows::event(connection, RecordSlot { seq, place: None, record: Some(record) }) {
             project(connection, no, &event)?;
         }

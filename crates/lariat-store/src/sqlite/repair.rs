@@ -21,7 +21,7 @@ use super::rows::{self, JournalEnd, RecordSlot, SessionRow, int, uint};
 use super::settle;
 use super::transaction::WriteTransaction;
 use crate::content;
-use crate::record::{Chain, Sealed};
+use crate::record::{Chain, SealedRecord};
 
 /// Whether SQLite can read all of its pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ fn reseal(
                 lost_event(seq, at)?
             }
         };
-        let record = Sealed::new(seq, chain, body);
+        let record = SealedRecord::new(seq, chain, body);
         (chain, at) = (record.chain, at.max(event.timestamp));
         forks.iter_mut().filter(|fork| fork.from == seq + 1).for_each(|fork| fork.before = chain);
         let place = transaction.next_place()?;

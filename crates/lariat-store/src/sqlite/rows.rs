@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::{Fault, is_damage};
 use crate::content;
-use crate::record::{self, Chain, Sealed};
+use crate::record::{self, Chain, SealedRecord};
 
 /// Converts a number for SQLite. Positions never come near the limit.
 pub(super) fn int(number: u64) -> i64 {
@@ -168,7 +168,7 @@ pub(super) struct RecordSlot {
     /// `None` if no run covers the position.
     pub(super) place: Option<i64>,
     /// `None` if the record is missing.
-    pub(super) record: Option<Sealed>,
+    pub(super) record: Option<SealedRecord>,
 }
 
 /// Calls `take` for every position of a range of a journal, in order.
@@ -265,7 +265,7 @@ fn walk_run(
 }
 
 /// Returns one record, if its page can be read.
-fn single(connection: &Connection, no: i64, place: i64, seq: u64) -> Result<Option<Sealed>, Fault> {
+fn single(connection: &Connection, no: i64, place: i64, seq: u64) -> Result<Option<SealedRecord>, Fault> {
     let mut statement =
         connection.prepare_cached("SELECT place, no, seq, chain, crc, body FROM events WHERE place = ?")?;
     match statement.query_row([place], |row| record_from_row(row, no, seq)) {
@@ -278,7 +278,7 @@ fn single(connection: &Connection, no: i64, place: i64, seq: u64) -> Result<Opti
 
 /// Returns the record in a row if it belongs to this session and position. Columns with unexpected content make its
 /// checksum fail.
-fn record_from_row(row: &Row<'_>, no: i64, seq: u64) -> rusqlite::Result<Option<Sealed>> {
+fn record_from_row(row: &Row<'_>, no: i64, seq: u64) -> rusqlite::Result<Option<SealedRecord>> {
     if integer(row, 1)? != Some(no) || integer(row, 2)? != Some(int(seq)) {
         return Ok(None);
     }
@@ -287,7 +287,7 @@ fn record_from_row(row: &Row<'_>, no: i64, seq: u64) -> rusqlite::Result<Option<
     let body = bytes(row, 5)?.to_vec();
     // A checksum that is not a number must fail like a wrong one.
     let check = check.unwrap_or_else(|| !record::checksum(seq, chain, &body));
-    Ok(Some(Sealed { seq, chain, check, body }))
+    Ok(Some(SealedRecord { seq, chain, check, body }))
 }
 
 fn integer(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {

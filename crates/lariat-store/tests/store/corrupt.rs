@@ -13,8 +13,8 @@ use lariat_core::event::{AgentEvent, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::time::Timestamp;
 use lariat_store::jsonl::{ExpectedJournal, Header, examine, rebuild};
-use lariat_store::record::{Chain, Sealed};
-use lariat_testkit::Seeded;
+use lariat_store::record::{Chain, SealedRecord};
+use lariat_testkit::SeededRandom;
 use memchr::memmem;
 
 /// Number of mutants per run in CI: about ten seconds unoptimised.
@@ -47,21 +47,21 @@ fn hide(body: &str) -> String {
 }
 
 /// Seals lines according to the format, independently of the code under test.
-fn line(record: &Sealed, continues: bool) -> Vec<u8> {
+fn line(record: &SealedRecord, continues: bool) -> Vec<u8> {
     let body = String::from_utf8(record.body.clone()).unwrap();
     let body = hide(&body);
     let check = if continues { !record.check } else { record.check };
     format!("{{\"#\":\"{:08x} {check:08x} {}\",{}", body.len(), record.chain, &body[1..]).into_bytes()
 }
 
-fn event(seq: u64, dice: &mut Seeded) -> Vec<u8> {
+fn event(seq: u64, dice: &mut SeededRandom) -> Vec<u8> {
     let length = [3, 20, 60, 200, 700][dice.index(5)];
     let text: String =
         (0..length).map(|_| ['a', '"', '\\', '{', '#', 'ß', '\n', '0', '}', ','][dice.index(10)]).collect();
     let event = match dice.below(4) {
         0 => {
             // A record inside a record, as a hostile tool may return.
-            let inner = Sealed::new(
+            let inner = SealedRecord::new(
                 seq,
                 Chain::start(&SessionId::from("s")),
                 format!("{{\"seq\":{seq}}}").into_bytes(),
@@ -79,14 +79,14 @@ fn event(seq: u64, dice: &mut Seeded) -> Vec<u8> {
 }
 
 fn original(seed: u64) -> Original {
-    let mut dice = Seeded::new(seed).fork("original");
+    let mut dice = SeededRandom::new(seed).fork("original");
     let header = Header::new(SessionId::from("s"), None);
     let mut chain = header.chain();
     let mut lines = vec![header.line().strip_suffix(b"\n").unwrap().to_vec()];
     let mut bodies = Vec::new();
     for seq in 0..2 + dice.below(24) {
         let body = event(seq, &mut dice);
-        let record = Sealed::new(seq, chain, body.clone());
+        let record = SealedRecord::new(seq, chain, body.clone());
         chain = record.chain;
         lines.push(line(&record, dice.chance(50)));
         bodies.push(body);
@@ -99,7 +99,7 @@ fn original(seed: u64) -> Original {
 
 /// Returns a mutant of a journal, and a description of the changes.
 fn mutate(bytes: &[u8], seed: u64) -> (Vec<u8>, String) {
-    let mut dice = Seeded::new(seed).fork("mutant");
+    let mut dice = SeededRandom::new(seed).fork("mutant");
     let mut mutant = bytes.to_vec();
     let mut done = Vec::new();
     for _ in 0..1 + dice.below(3) {
@@ -108,7 +108,7 @@ fn mutate(bytes: &[u8], seed: u64) -> (Vec<u8>, String) {
     (mutant, done.join(", "))
 }
 
-fn mutate_once(bytes: &mut Vec<u8>, dice: &mut Seeded) -> String {
+fn mutate_once(bytes: &mut Vec<u8>, dice: &mut SeededRandom) -> String {
     let at = dice.index(bytes.len().max(1)).min(bytes.len());
     let most = [4, 60, 600, 4096][dice.index(4)];
     let length = 1 + dice.index(most);
@@ -183,9 +183,9 @@ fn mutate_once(bytes: &mut Vec<u8>, dice: &mut Seeded) -> String {
 
 fn by_lines(
     bytes: &mut Vec<u8>,
-    dice: &mut Seeded,
+    dice: &mut SeededRandom,
     what: &str,
-    change: impl FnOnce(&mut Vec<Vec<u8>>, &mut Seeded),
+    change: impl FnOnce(&mut Vec<Vec<u8>>, &mut SeededRandom),
 ) -> String {
     let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
     if !lines.is_empty() {

@@ -19,7 +19,7 @@ use lariat_core::store::SessionStore;
 use lariat_core::usage::Usage;
 
 use crate::executor::{Executor, block_on};
-use crate::random::Seeded;
+use crate::random::SeededRandom;
 use tree::World;
 
 /// Steps after which a tree is considered endless.
@@ -76,7 +76,7 @@ impl fmt::Display for Failure {
 /// Returns the first violation.
 pub fn prove(seed: u64) -> Result<Report, Failure> {
     let failed = |what: String| Failure { seed, what };
-    let random = Seeded::new(seed);
+    let random = SeededRandom::new(seed);
     let world = World::new(&random);
     let mut executor = Executor::new(world.clock.clone(), random.fork("order"));
     for run in tree::roots(&world) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use lariat_core::BoxFuture;
-use lariat_core::budget::{BudgetLimits, DayStart, SpendingLog, Spent};
+use lariat_core::budget::{BudgetLimits, DayStart, SpendingLog, SpentAmounts};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::clock::Clock;
 use lariat_core::config::ExecutionLimits;
@@ -33,7 +33,7 @@ use super::usage_records::UsageRecords;
 use crate::clock::VirtualClock;
 use crate::executor::block_on;
 use crate::model::{Reply, ScriptedModel};
-use crate::random::{Seeded, SeededEntropy};
+use crate::random::{SeededEntropy, SeededRandom};
 
 /// The longest reply in tokens: reserved for each model call in addition to its request.
 const LONGEST_REPLY: u64 = 1_000;
@@ -46,7 +46,7 @@ const DEEPEST: u32 = 3;
 pub(super) struct World {
     pub(super) clock: VirtualClock,
     pub(super) store: Arc<MemoryStore>,
-    seed: Seeded,
+    seed: SeededRandom,
     usage_records: Mutex<UsageRecords>,
     log: Arc<MemorySpending>,
     daily: Option<DailyBudget>,
@@ -54,7 +54,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(seed: &Seeded) -> Arc<Self> {
+    pub(super) fn new(seed: &SeededRandom) -> Arc<Self> {
         let mut random = seed.fork("world");
         let log = Arc::new(MemorySpending::default());
         let limits = some_limits(&mut random, 30);
@@ -82,7 +82,7 @@ impl World {
     }
 
     /// Contents of the daily log, if there is a daily budget.
-    pub(super) fn logged(&self) -> Result<Option<Spent>, String> {
+    pub(super) fn logged(&self) -> Result<Option<SpentAmounts>, String> {
         if self.daily.is_none() {
             return Ok(None);
         }
@@ -91,7 +91,7 @@ impl World {
     }
 }
 
-fn some_limits(random: &mut Seeded, percent: u8) -> BudgetLimits {
+fn some_limits(random: &mut SeededRandom, percent: u8) -> BudgetLimits {
     let mut limits = BudgetLimits::none();
     if random.chance(percent) {
         limits.tokens = Some(100 + random.below(15_000));
@@ -210,7 +210,7 @@ fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) ->
 }
 
 /// A model that makes new tool calls for some turns and then finishes.
-fn script(world: &Arc<World>, random: &mut Seeded, depth: u32) -> ScriptedModel {
+fn script(world: &Arc<World>, random: &mut SeededRandom, depth: u32) -> ScriptedModel {
     let mut random = random.fork("model");
     let turns = random.index(6);
     let script = move |n: usize, _: &StreamConfig| {
@@ -260,7 +260,7 @@ struct Tool {
     world: Arc<World>,
     page: usize,
     depth: u32,
-    random: Mutex<Seeded>,
+    random: Mutex<SeededRandom>,
     spawns: bool,
 }
 

@@ -3,7 +3,7 @@
 //! The rule: no model call begins when a limit is used up, and none ends after a limit was exceeded. So only
 //! the one call in progress can exceed a limit.
 
-use lariat_core::budget::{BudgetLimits, Spent};
+use lariat_core::budget::{BudgetLimits, SpentAmounts};
 use lariat_core::event::LimitKind;
 use lariat_core::id::SessionId;
 use lariat_core::usage::Usage;
@@ -24,13 +24,13 @@ pub(super) struct PoolRecord {
     pub(super) pool: BudgetPool,
     pub(super) parent: Option<usize>,
     pub(super) limits: BudgetLimits,
-    pub(super) recorded: Spent,
+    pub(super) recorded: SpentAmounts,
 }
 
 impl UsageRecords {
     /// Adds a record for a pool.
     pub(super) fn open(&mut self, pool: BudgetPool, parent: Option<usize>, limits: BudgetLimits) -> usize {
-        self.pages.push(PoolRecord { pool, parent, limits, recorded: Spent::default() });
+        self.pages.push(PoolRecord { pool, parent, limits, recorded: SpentAmounts::default() });
         self.pages.len() - 1
     }
 
@@ -52,7 +52,7 @@ impl UsageRecords {
 
     /// Records the end of a model call.
     pub(super) fn call_ends(&mut self, page: usize, usage: &Usage) {
-        let spent = Spent::usage(usage);
+        let spent = SpentAmounts::usage(usage);
         self.note(page, "a call ends", [LimitKind::Tokens, LimitKind::Cost], |recorded| *recorded += spent);
     }
 
@@ -67,7 +67,7 @@ impl UsageRecords {
         page: usize,
         what: &str,
         kinds: [LimitKind; N],
-        change: impl Fn(&mut Spent),
+        change: impl Fn(&mut SpentAmounts),
     ) {
         for at in self.above(page) {
             let Some(page) = self.pages.get_mut(at) else { continue };

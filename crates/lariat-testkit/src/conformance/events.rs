@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::archive::SessionArchive;
-use lariat_core::event::{AgentEvent, Description, Event, EventRecord, FORMAT_VERSION, Recorded};
+use lariat_core::event::{AgentEvent, Description, Event, EventRecord, FORMAT_VERSION, RecordedMessage};
 use lariat_core::id::{EventId, MessageId, SessionId};
 use lariat_core::message::AgentMessage;
 use lariat_core::store::{Append, Epoch};
@@ -46,10 +46,12 @@ impl Script {
         let number = |(event, seq): (AgentEvent, u64)| {
             self.now = self.now.after(Duration::from_secs(1));
             let event = match event {
-                AgentEvent::MessageEnd { message: Recorded::Full(message) } if message.id().is_nil() => {
+                AgentEvent::MessageEnd { message: RecordedMessage::Full(message) }
+                    if message.id().is_nil() =>
+                {
                     let mut named = AgentMessage::clone(&message);
                     named.assign_id(|| MessageId::new(self.minter.uuid()));
-                    AgentEvent::MessageEnd { message: Recorded::Full(Arc::new(named)) }
+                    AgentEvent::MessageEnd { message: RecordedMessage::Full(Arc::new(named)) }
                 }
                 other => other,
             };
@@ -81,7 +83,7 @@ impl Script {
 
 /// An event in which the user says this.
 pub fn said(text: &str) -> AgentEvent {
-    AgentEvent::MessageEnd { message: Recorded::Full(Arc::new(AgentMessage::user(text))) }
+    AgentEvent::MessageEnd { message: RecordedMessage::Full(Arc::new(AgentMessage::user(text))) }
 }
 
 /// An event that sets title, directory and tags of the session.

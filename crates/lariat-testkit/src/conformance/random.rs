@@ -9,7 +9,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, StoreError};
 
 use super::{Place, Script, described, said};
-use crate::Seeded;
+use crate::SeededRandom;
 
 const SEEDS: u64 = 6;
 const STEPS: usize = 60;
@@ -27,7 +27,7 @@ pub async fn random_operations_agree_with_a_model(place: &dyn Place) {
     let mut store = place.open().await;
     for seed in 0..SEEDS {
         println!("seed {seed}");
-        let mut dice = Seeded::new(seed).fork("conformance");
+        let mut dice = SeededRandom::new(seed).fork("conformance");
         let mut model = Model::default();
         for step in 0..STEPS {
             let name = format!("{seed}-{}", dice.below(5));
@@ -78,7 +78,7 @@ impl Model {
         self.writers.insert(name.to_owned(), script);
     }
 
-    async fn append(&mut self, store: &dyn SessionArchive, name: &str, dice: &mut Seeded) {
+    async fn append(&mut self, store: &dyn SessionArchive, name: &str, dice: &mut SeededRandom) {
         if !self.is_alive(name) {
             return;
         }
@@ -107,7 +107,14 @@ impl Model {
         assert_eq!(fenced, Err(StoreError::Fenced { current: epoch }));
     }
 
-    async fn fork(&mut self, store: &dyn SessionArchive, from: &str, to: &str, at: u64, dice: &mut Seeded) {
+    async fn fork(
+        &mut self,
+        store: &dyn SessionArchive,
+        from: &str,
+        to: &str,
+        at: u64,
+        dice: &mut SeededRandom,
+    ) {
         let shared: Vec<Event> = match self.writers.get(from) {
             Some(script) if self.is_alive(from) => {
                 let at_seq = dice.index(script.written.len() + 1);

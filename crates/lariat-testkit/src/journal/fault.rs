@@ -6,7 +6,7 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::Epoch;
 
-use crate::random::Seeded;
+use crate::random::SeededRandom;
 
 /// What happens to one append.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub enum Fault {
 /// What happens to an operation that is not an append.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum OperationFault {
     /// It succeeds.
     #[default]
     None,
@@ -90,7 +90,7 @@ pub struct AppendInfo<'a> {
 /// Decides the fault of every append.
 pub type AppendPlan = Box<dyn FnMut(&AppendInfo<'_>) -> Fault + Send>;
 /// Decides the trouble of every other operation.
-pub type TroublePlan = Box<dyn FnMut(Operation) -> Trouble + Send>;
+pub type TroublePlan = Box<dyn FnMut(Operation) -> OperationFault + Send>;
 
 /// Frequency of each fault, in percent of all appends. The rest succeeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub struct FaultRates {
 
 impl FaultRates {
     /// Draws the fault of one append.
-    pub fn draw(&self, random: &mut Seeded, batch: usize) -> Fault {
+    pub fn draw(&self, random: &mut SeededRandom, batch: usize) -> Fault {
         // Always three draws, so that changing one rate does not reshuffle everything after it.
         let (mut roll, place) = (random.below(100), random.index(batch + 1));
         let longest = u64::try_from(self.max_delay.as_millis()).unwrap_or(u64::MAX);

@@ -123,7 +123,7 @@ fn operations_pending_at_a_crash_never_complete() {
     let session = session();
     let (late, delayed) = (events(2, 1), events(3, 1));
     let answers = std::cell::Cell::new(0);
-    let mut executor = Executor::new(bench.clock.clone(), Seeded::new(1));
+    let mut executor = Executor::new(bench.clock.clone(), SeededRandom::new(1));
     for (at, batch) in [(2, &late), (3, &delayed)] {
         let append = bench.store.append(Append::new(&session, bench.epoch, at, batch));
         let answers = &answers;
@@ -167,7 +167,7 @@ fn a_stale_writer_writes_nothing() {
 fn a_writer_that_is_fenced_while_its_append_is_delayed_writes_nothing() {
     let bench = bench([Fault::Delayed(Duration::from_secs(1), Box::default())]);
     let (session, batch) = (session(), events(2, 1));
-    let mut executor = Executor::new(bench.clock.clone(), Seeded::new(1));
+    let mut executor = Executor::new(bench.clock.clone(), SeededRandom::new(1));
     executor.spawn(async {
         let answer = bench.store.append(Append::new(&session, bench.epoch, 2, &batch)).await;
         assert!(matches!(answer, Err(StoreError::Fenced { .. })));
@@ -203,7 +203,7 @@ fn misplaced_and_live_events_are_rejected_and_recorded() {
     assert!(block_on(&bench.clock, bench.store.append(append)).unwrap().is_err());
     assert_eq!(
         bench.store.misuses(),
-        [Misuse::Misplaced { position: 2, seq: 7 }, Misuse::Live { position: 2 }]
+        [ContractViolation::Misplaced { position: 2, seq: 7 }, ContractViolation::Live { position: 2 }]
     );
     assert_eq!(bench.lengths(), (2, 2));
 }
@@ -246,7 +246,11 @@ fn through_json_an_event_that_changes_is_reported_as_damage() {
 #[test]
 fn other_operations_fail_wait_or_crash_as_planned() {
     let clock = VirtualClock::new();
-    let mut troubles = vec![Trouble::Crash, Trouble::Delayed(Duration::from_secs(3)), Trouble::Unavailable];
+    let mut troubles = vec![
+        OperationFault::Crash,
+        OperationFault::Delayed(Duration::from_secs(3)),
+        OperationFault::Unavailable,
+    ];
     let store = FaultyStore::new(clock.shared()).with_trouble(move |_| troubles.pop().unwrap_or_default());
     assert!(matches!(block_on(&clock, store.head(&session())).unwrap(), Err(StoreError::Unavailable(_))));
     assert_eq!(block_on(&clock, store.head(&session())).unwrap(), Ok(0));
@@ -266,7 +270,7 @@ fn equal_seeds_give_equal_faults_and_rates_are_met() {
         ..Default::default()
     };
     let draw = |seed| {
-        let mut random = Seeded::new(seed);
+        let mut random = SeededRandom::new(seed);
         (0..1_000).map(|_| rates.draw(&mut random, 4)).collect::<Vec<_>>()
     };
     assert_eq!(draw(1), draw(1));

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::strict::{ViolationKind, validate};
-use crate::random::Seeded;
+use crate::random::SeededRandom;
 
 fn shared(message: Message) -> SharedMessage {
     Arc::new(message.into())
@@ -122,7 +122,7 @@ fn tools_are_validated_again_when_they_change() {
 #[test]
 fn results_equal_those_of_the_validator_for_any_history() {
     for seed in 0..200 {
-        let mut random = Seeded::new(seed);
+        let mut random = SeededRandom::new(seed);
         let mut checker = StrictChecker::new();
         let mut branches = vec![started()];
         for turn in 0..60 {

@@ -11,5 +11,5 @@ pub mod strict;
 
 pub use checker::StrictChecker;
 pub use reply::{DEFAULT_USAGE, Reply};
-pub use scripted::{Breach, ScriptedModel};
+pub use scripted::{RequestViolation, ScriptedModel};
 pub use strict::{Violation, ViolationKind, validate, validate_messages, validate_tools};

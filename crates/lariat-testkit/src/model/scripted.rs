@@ -22,7 +22,7 @@ const FINAL_WORDS: &str = "done";
 
 /// A violation and the request it was found in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Breach {
+pub struct RequestViolation {
     /// Index of the request, from 0.
     pub request: usize,
     /// What was wrong.
@@ -61,7 +61,7 @@ struct State {
     script: Script,
     requests: usize,
     checker: StrictChecker,
-    breaches: Vec<Breach>,
+    breaches: Vec<RequestViolation>,
     /// The requests themselves, if recording is enabled.
     recorded: Option<Vec<StreamConfig>>,
 }
@@ -136,7 +136,7 @@ impl ScriptedModel {
     }
 
     /// Everything that a real API would have rejected.
-    pub fn violations(&self) -> Vec<Breach> {
+    pub fn violations(&self) -> Vec<RequestViolation> {
         self.lock().breaches.clone()
     }
 
@@ -164,9 +164,9 @@ impl ScriptedModel {
         } else {
             let reasons: Vec<String> = violations.iter().map(Violation::to_string).collect();
             let message = format!("HTTP 400: invalid_request_error: {}", reasons.join("; "));
-            state
-                .breaches
-                .extend(violations.into_iter().map(|violation| Breach { request: index, violation }));
+            state.breaches.extend(
+                violations.into_iter().map(|violation| RequestViolation { request: index, violation }),
+            );
             Reply::error(ProviderError::Api(message.into()))
         };
         if let Some(recorded) = &mut state.recorded {

@@ -167,7 +167,7 @@ fn cancelling_wakes_and_ends_a_stalled_reply() {
         ScriptedModel::new([Reply::stall_forever(), Reply::text("a"), Reply::text("a").ignoring_cancel()]);
     let cancel = CancellationToken::new();
     let mut stream = model.stream(request(), cancel.clone());
-    let mut executor = crate::executor::Executor::new(clock, crate::random::Seeded::new(1));
+    let mut executor = crate::executor::Executor::new(clock, crate::random::SeededRandom::new(1));
     executor.spawn(async move {
         assert_eq!(stream.next().await, Some(Err(ProviderError::Cancelled)));
         assert_eq!(stream.next().await, None);
@@ -225,7 +225,7 @@ fn an_invalid_request_fails_like_http_400_and_consumes_no_reply() {
         matches!(items.as_slice(), [Err(ProviderError::Api(detail))] if detail.message.contains("HTTP 400"))
     );
     let kind = ViolationKind::EndsInReply;
-    assert_eq!(model.violations(), [Breach { request: 0, violation: Violation { at: 1, kind } }]);
+    assert_eq!(model.violations(), [RequestViolation { request: 0, violation: Violation { at: 1, kind } }]);
     assert_eq!(play(&model)[1], text(0, "one"));
     assert_eq!((model.requests(), model.recorded().len()), (2, 2));
     assert_eq!(model.recorded()[0].messages.len(), 2);

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use super::recording::{Change, NodeId, Op, ROOT, Recording};
-use crate::random::Seeded;
+use crate::random::SeededRandom;
 
 /// Bytes that a disk writes as a unit.
 const SECTOR: u64 = 512;
@@ -56,7 +56,7 @@ enum Fate {
 }
 
 impl Luck {
-    fn drawn(dice: &mut Seeded) -> Self {
+    fn drawn(dice: &mut SeededRandom) -> Self {
         match dice.below(8) {
             0 => Self::Nothing,
             1 => Self::Everything,
@@ -64,7 +64,7 @@ impl Luck {
         }
     }
 
-    fn fate(self, dice: &mut Seeded) -> Fate {
+    fn fate(self, dice: &mut SeededRandom) -> Fate {
         match self {
             Self::Nothing => Fate::Gone,
             Self::Everything => Fate::There,
@@ -123,16 +123,16 @@ impl<'a> Disk<'a> {
 
     /// All changes, as if the power had never been lost.
     pub fn whole(&self) -> Image {
-        self.cut(usize::MAX, Luck::Everything, &mut Seeded::new(0))
+        self.cut(usize::MAX, Luck::Everything, &mut SeededRandom::new(0))
     }
 
     /// A possible image when the power is lost at a moment.
-    pub fn image(&self, moment: usize, dice: &mut Seeded) -> Image {
+    pub fn image(&self, moment: usize, dice: &mut SeededRandom) -> Image {
         let luck = Luck::drawn(dice);
         self.cut(moment, luck, dice)
     }
 
-    fn cut(&self, moment: usize, luck: Luck, dice: &mut Seeded) -> Image {
+    fn cut(&self, moment: usize, luck: Luck, dice: &mut SeededRandom) -> Image {
         let folders = self.folders(moment, luck, dice);
         let mut image = Image::default();
         let mut open = vec![(ROOT, String::new())];
@@ -159,7 +159,7 @@ impl<'a> Disk<'a> {
         &self,
         moment: usize,
         luck: Luck,
-        dice: &mut Seeded,
+        dice: &mut SeededRandom,
     ) -> BTreeMap<NodeId, BTreeMap<String, (NodeId, bool)>> {
         let done: Vec<(&Op, bool)> = self
             .names
@@ -214,7 +214,7 @@ impl<'a> Disk<'a> {
     }
 
     /// The bytes of a file.
-    fn content(&self, node: NodeId, moment: usize, luck: Luck, dice: &mut Seeded) -> Vec<u8> {
+    fn content(&self, node: NodeId, moment: usize, luck: Luck, dice: &mut SeededRandom) -> Vec<u8> {
         let (mut bytes, mut longest) = (Vec::new(), 0);
         let changes = self.contents.get(&node).map(Vec::as_slice).unwrap_or_default();
         let begun: Vec<_> =
@@ -251,7 +251,7 @@ impl<'a> Disk<'a> {
 }
 
 /// The parts of a write that are present: the beginning, or any sectors.
-fn torn<'a>(offset: u64, bytes: &'a [u8], last: bool, dice: &mut Seeded) -> Vec<(u64, &'a [u8])> {
+fn torn<'a>(offset: u64, bytes: &'a [u8], last: bool, dice: &mut SeededRandom) -> Vec<(u64, &'a [u8])> {
     if last && dice.chance(50) {
         return vec![(offset, bytes.get(..dice.index(bytes.len() + 1)).unwrap_or_default())];
     }

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::recording::{Change, Op, ROOT, Recording};
 use super::{Disk, Image};
-use crate::random::Seeded;
+use crate::random::SeededRandom;
 
 /// Calls one after another, each on its own line.
 fn recording(changes: &[Change]) -> Recording {
@@ -22,7 +22,7 @@ fn write(offset: u64, byte: u8, count: usize) -> Change {
 fn images(changes: &[Change]) -> BTreeSet<BTreeMap<String, Vec<u8>>> {
     let recording = recording(changes);
     let disk = Disk::new(&recording);
-    (0..1_000).map(|seed| disk.image(usize::MAX, &mut Seeded::new(seed)).files).collect()
+    (0..1_000).map(|seed| disk.image(usize::MAX, &mut SeededRandom::new(seed)).files).collect()
 }
 
 fn one(name: &str, bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
@@ -61,7 +61,7 @@ fn a_sync_keeps_only_what_was_done_when_it_began() {
     let mut recording = recording(&[file("a", 1), Change::Sync(1), write(0, b'x', 1)]);
     recording.ops.push(Op { begun: 1, ended: 5, change: Change::Sync(1) });
     let disk = Disk::new(&recording);
-    assert!((0..100).any(|seed| disk.image(9, &mut Seeded::new(seed)).files == one("a", b"")));
+    assert!((0..100).any(|seed| disk.image(9, &mut SeededRandom::new(seed)).files == one("a", b"")));
 }
 
 #[test]

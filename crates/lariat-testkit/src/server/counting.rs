@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Frame, RawAnswer, Wire};
+use super::{Answer, Frame, RawResponse, Wire};
 
 /// The fields that a counting request accepts.
 const fn fields(wire: Wire) -> &'static [&'static str] {
@@ -97,5 +97,5 @@ pub(super) fn answer(wire: Wire, tokens: u64) -> Answer {
     };
     let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
     let frames = vec![Frame::Bytes(body.to_string().into_bytes())];
-    Answer::Raw(RawAnswer { status: 200, headers, frames })
+    Answer::Raw(RawResponse { status: 200, headers, frames })
 }

@@ -23,7 +23,7 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::script::{self, Answer, Frame, RawAnswer, Request, Script};
+use super::script::{self, Answer, Frame, RawResponse, Request, Script};
 use super::{Operation, Wire, counting, render, validate};
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -139,7 +139,7 @@ impl State {
             let body = br#"{"error":{"message":"no such path"}}"#.to_vec();
             return reply(
                 None,
-                RawAnswer { status: 404, headers: Vec::new(), frames: vec![Frame::Bytes(body)] },
+                RawResponse { status: 404, headers: Vec::new(), frames: vec![Frame::Bytes(body)] },
             );
         };
         let (request, answer) = self.decide(wire, operation, &parts.method, path, headers, &bytes);
@@ -240,10 +240,10 @@ impl State {
 fn listing(wire: Wire, path: &str) -> Answer {
     let query = path.split_once('?').map_or("", |(_, query)| query);
     let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-    Answer::Raw(RawAnswer { status: 200, headers, frames: vec![Frame::Bytes(render::models(wire, query))] })
+    Answer::Raw(RawResponse { status: 200, headers, frames: vec![Frame::Bytes(render::models(wire, query))] })
 }
 
-fn reply(wire: Option<Wire>, raw: RawAnswer) -> Response<Body> {
+fn reply(wire: Option<Wire>, raw: RawResponse) -> Response<Body> {
     let mut response = Response::new(body(raw.frames));
     *response.status_mut() = StatusCode::from_u16(raw.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();

@@ -21,7 +21,7 @@ mod wire;
 
 pub use host::Server;
 pub use render::ApiError;
-pub use script::{Answer, Frame, RawAnswer, Request, Script};
+pub use script::{Answer, Frame, RawResponse, Request, Script};
 pub use turn::{Stop, Turn, TurnBlock, TurnUsage, signature, signature_fits};
 pub use wire::{Operation, Wire};
 

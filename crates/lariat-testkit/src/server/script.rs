@@ -44,12 +44,12 @@ pub enum Answer {
     /// A failed reply.
     Error(ApiError),
     /// Any bytes.
-    Raw(RawAnswer),
+    Raw(RawResponse),
 }
 
 /// A response in bytes.
 #[derive(Debug, Clone)]
-pub struct RawAnswer {
+pub struct RawResponse {
     /// The HTTP status.
     pub status: u16,
     /// The headers; the content type defaults to that of the protocol.
@@ -76,7 +76,7 @@ impl Answer {
     #[must_use]
     pub fn frames(frames: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let frames = frames.into_iter().map(Frame::Bytes).collect();
-        Self::Raw(RawAnswer { status: 200, headers: Vec::new(), frames })
+        Self::Raw(RawResponse { status: 200, headers: Vec::new(), frames })
     }
 
     /// An error in the API's own wording for a status.
@@ -239,22 +239,22 @@ pub(super) fn adapt_to_request(mut turn: Turn, request: &Request) -> Turn {
 }
 
 /// Any response as raw bytes.
-pub(super) fn raw(answer: Answer, request: &Request) -> RawAnswer {
+pub(super) fn raw(answer: Answer, request: &Request) -> RawResponse {
     let json = || vec![("content-type".to_owned(), "application/json".to_owned())];
     match answer {
         Answer::Raw(raw) => raw,
         Answer::Error(error) => {
             let headers = json().into_iter().chain(error.headers).collect();
-            RawAnswer { status: error.status, headers, frames: vec![Frame::Bytes(error.body)] }
+            RawResponse { status: error.status, headers, frames: vec![Frame::Bytes(error.body)] }
         }
         Answer::Turn(turn) => {
             let turn = adapt_to_request(turn, request);
             if request.streaming {
                 let frames = render::stream(request.wire, &turn).into_iter().map(Frame::Bytes).collect();
-                RawAnswer { status: 200, headers: Vec::new(), frames }
+                RawResponse { status: 200, headers: Vec::new(), frames }
             } else {
                 let body = render::whole(request.wire, &turn);
-                RawAnswer { status: 200, headers: json(), frames: vec![Frame::Bytes(body)] }
+                RawResponse { status: 200, headers: json(), frames: vec![Frame::Bytes(body)] }
             }
         }
     }

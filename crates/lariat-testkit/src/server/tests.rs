@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Answer, Frame, RawAnswer, Script, Server, Turn, Wire, render};
+use super::{Answer, Frame, RawResponse, Script, Server, Turn, Wire, render};
 
 /// Path and body of a prompt with two tools, for every protocol.
 fn prompt(wire: Wire, streaming: bool) -> (String, Value) {
@@ -183,7 +183,7 @@ async fn an_unchecked_script_sees_everything() {
 async fn a_reset_aborts_the_body() {
     let frames =
         vec![Frame::Bytes(b"data: 1\n\n".to_vec()), Frame::Pause(std::time::Duration::ZERO), Frame::Reset];
-    let raw = RawAnswer { status: 200, headers: Vec::new(), frames };
+    let raw = RawResponse { status: 200, headers: Vec::new(), frames };
     let server = Server::start(Script::queue([Answer::Raw(raw)])).await.unwrap();
     let (path, body) = prompt(Wire::OpenAiChat, true);
     let (_, reply) = post(&server, &path, "secret", &body).await;
@@ -215,7 +215,7 @@ async fn http_2_with_prior_knowledge_works_on_the_same_port() {
 
 #[tokio::test]
 async fn a_dropped_server_closes_its_connections() {
-    let raw = RawAnswer {
+    let raw = RawResponse {
         status: 200,
         headers: Vec::new(),
         frames: vec![Frame::Bytes(b"x".to_vec()), Frame::Stall],

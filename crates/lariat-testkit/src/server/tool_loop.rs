@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::camel::camel;
 use super::request_summary::{self, Latest};
-use super::script::{self, Answer, Frame, RawAnswer, Request};
+use super::script::{self, Answer, Frame, RawResponse, Request};
 use super::{Stop, Turn, TurnBlock, TurnUsage, Wire, json as look, render};
 
 /// Number of parallel tool calls.
@@ -44,7 +44,7 @@ pub(super) fn answer(request: &Request) -> Answer {
             Answer::Turn(turn.stop(stop))
         }
         ["silence", ..] => {
-            Answer::Raw(RawAnswer { status: 200, headers: Vec::new(), frames: vec![Frame::Stall] })
+            Answer::Raw(RawResponse { status: 200, headers: Vec::new(), frames: vec![Frame::Stall] })
         }
         ["say", ..] => Answer::Turn(Turn::new().id(turn.id).text(match value(&order, 1) {
             Value::String(text) => text,

@@ -25,7 +25,7 @@ use super::world::World;
 use crate::clock::EPOCH;
 use crate::executor::{Executor, Step};
 use crate::journal::Fault;
-use crate::random::Seeded;
+use crate::random::SeededRandom;
 use lariat_core::clock::{Clock, EntropySource};
 
 /// Events between two snapshots: few, so that most recoveries use one.
@@ -44,7 +44,7 @@ const OBSERVER_CAPACITY: usize = 100_000;
 pub(super) struct Session {
     pub(super) seed: u64,
     pub(super) world: World,
-    random: Seeded,
+    random: SeededRandom,
     lives: u64,
     spoken: Vec<SentMessage>,
     chatty: bool,
@@ -78,7 +78,7 @@ impl ProcessLink {
 }
 
 impl Session {
-    pub(super) fn new(seed: &Seeded) -> Self {
+    pub(super) fn new(seed: &SeededRandom) -> Self {
         let mut random = seed.fork("fate");
         let (chatty, impatient) = (random.chance(50), random.chance(30));
         Self {

@@ -18,7 +18,7 @@ use std::fmt;
 
 pub use violation::Violation;
 
-use crate::random::Seeded;
+use crate::random::SeededRandom;
 
 /// Totals of one seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl fmt::Display for Failure {
 /// # Errors
 /// Fails if an invariant is broken.
 pub fn simulate(seed: u64) -> Result<Report, Box<Failure>> {
-    let mut session = life::Session::new(&Seeded::new(seed));
+    let mut session = life::Session::new(&SeededRandom::new(seed));
     let outcome = session.play().and_then(|()| check::finished(&session));
     match outcome {
         Ok(prefixes) => Ok(session.report(prefixes)),

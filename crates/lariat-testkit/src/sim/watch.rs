@@ -19,7 +19,7 @@ use super::entry::{Entry, HookEntry};
 use super::order::Order;
 use super::violation::Violation;
 use crate::journal::FaultyStore;
-use crate::random::Seeded;
+use crate::random::SeededRandom;
 
 /// The observer of a simulated session.
 pub(super) struct Watch {
@@ -34,7 +34,7 @@ struct State {
     events: Option<Subscription>,
     order: Order,
     violations: VecDeque<Violation>,
-    random: Seeded,
+    random: SeededRandom,
 }
 
 impl Watch {
@@ -42,7 +42,7 @@ impl Watch {
         interest: HookInterest,
         store: Arc<FaultyStore>,
         session_id: SessionId,
-        random: Seeded,
+        random: SeededRandom,
     ) -> Arc<Self> {
         let order = Order::new(interest);
         let state = State { log: Vec::new(), events: None, order, violations: VecDeque::new(), random };

@@ -12,7 +12,7 @@ use lariat_core::config::{
 };
 use lariat_core::context::TieredCompaction;
 use lariat_core::event::AgentEvent;
-use lariat_core::hooks::{FilterResult, HookAnswer, HookInterest, InputFilter, MomentKind};
+use lariat_core::hooks::{FilterResult, HookAnswer, HookInterest, InputFilter, LifecycleEventKind};
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_core::message::{AgentMessage, StopReason};
 use lariat_core::model::{ErrorDetail, ModelConfig, ProviderError, StreamConfig};
@@ -31,7 +31,7 @@ use crate::hooks::ScriptedHooks;
 use crate::journal::{FaultRates, FaultyStore};
 use crate::model::{Reply, ScriptedModel};
 use crate::policy::{Answer, ScriptedApprover, ScriptedPolicy};
-use crate::random::{Seeded, SeededEntropy};
+use crate::random::{SeededEntropy, SeededRandom};
 use crate::tools::{Act, Ledger, LedgerTool};
 
 /// Everything around the process.
@@ -48,7 +48,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(seed: &Seeded) -> Self {
+    pub(super) fn new(seed: &SeededRandom) -> Self {
         let mut random = seed.fork("world");
         let clock = VirtualClock::new();
         let session_id = SessionId::from("sim");
@@ -81,7 +81,7 @@ impl World {
     }
 }
 
-fn store(random: &mut Seeded, seed: &Seeded, clock: &VirtualClock) -> FaultyStore {
+fn store(random: &mut SeededRandom, seed: &SeededRandom, clock: &VirtualClock) -> FaultyStore {
     let mut store = FaultyStore::new(clock.shared());
     if random.chance(25) {
         store = store.through_json();
@@ -102,7 +102,7 @@ fn store(random: &mut Seeded, seed: &Seeded, clock: &VirtualClock) -> FaultyStor
     store
 }
 
-fn run_config(random: &mut Seeded) -> RunConfig {
+fn run_config(random: &mut SeededRandom) -> RunConfig {
     let mut config = RunConfig::default();
     if random.chance(70) {
         let limits = ExecutionLimits::default()
@@ -125,7 +125,8 @@ fn run_config(random: &mut Seeded) -> RunConfig {
         1 => ToolExecutionStrategy::Sequential,
         _ => ToolExecutionStrategy::Batched { size: 2 },
     };
-    let mode = |random: &mut Seeded| if random.chance(50) { QueueMode::All } else { QueueMode::OneAtATime };
+    let mode =
+        |random: &mut SeededRandom| if random.chance(50) { QueueMode::All } else { QueueMode::OneAtATime };
     config.steering_mode = mode(random);
     config.follow_up_mode = mode(random);
     config.repetition = if random.chance(80) { Some(RepetitionConfig::new(2, 4)) } else { None };
@@ -134,7 +135,7 @@ fn run_config(random: &mut Seeded) -> RunConfig {
 
 /// The model: mostly valid, sometimes broken in every way that real ones are.
 fn model(
-    seed: &Seeded,
+    seed: &SeededRandom,
     clock: &VirtualClock,
     watch: &Arc<Watch>,
     store: &Arc<FaultyStore>,
@@ -169,7 +170,7 @@ fn check_request(request: &StreamConfig, watch: &Watch, store: &FaultyStore, ses
     }
 }
 
-fn reply(random: &mut Seeded, index: usize) -> Reply {
+fn reply(random: &mut SeededRandom, index: usize) -> Reply {
     let usage =
         if random.chance(20) { Usage::default() } else { Usage::new(random.below(2_000), random.below(400)) };
     let network = || ProviderError::Network("connection reset".into());
@@ -208,10 +209,10 @@ fn reply(random: &mut Seeded, index: usize) -> Reply {
     reply.with_usage(usage)
 }
 
-fn calls(random: &mut Seeded, index: usize) -> Reply {
+fn calls(random: &mut SeededRandom, index: usize) -> Reply {
     let count = 1 + random.index(4);
     let repeated = random.chance(25);
-    let one = |at: usize, random: &mut Seeded| {
+    let one = |at: usize, random: &mut SeededRandom| {
         let name = *random.pick(&["read", "read", "read", "write", "exec", "unknown"]).unwrap_or(&"read");
         let id = if random.chance(3) { "reused".to_owned() } else { format!("c{index}.{at}") };
         let args = match random.below(40) {
@@ -228,7 +229,7 @@ fn calls(random: &mut Seeded, index: usize) -> Reply {
 
 /// Tools: `read` may run concurrently with others, `write` and `exec` may not.
 fn tools(
-    seed: &Seeded,
+    seed: &SeededRandom,
     clock: &VirtualClock,
     ledger: &Ledger,
     watch: &Arc<Watch>,
@@ -259,7 +260,7 @@ fn check_dispatch(call: &ToolCallId, watch: &Watch, store: &FaultyStore, session
     }
 }
 
-fn act(random: &mut Seeded) -> Act {
+fn act(random: &mut SeededRandom) -> Act {
     let moment = Duration::from_millis(random.below(30_000));
     match random.below(100) {
         0..=39 => Act::text(format!("result {}", random.below(50))),
@@ -289,7 +290,7 @@ pub(super) fn verdict_roll(seed: u64, call: &ToolCallId) -> u64 {
 /// Numbers for which the policy denies a tool call.
 pub(super) const FORBIDDEN: std::ops::Range<u64> = 70..82;
 
-fn policy(seed: &Seeded, clock: &VirtualClock) -> ScriptedPolicy {
+fn policy(seed: &SeededRandom, clock: &VirtualClock) -> ScriptedPolicy {
     let hooks = hooks(seed, clock);
     let judges = seed.fork("judges").chance(50);
     let seed = seed.seed();
@@ -315,14 +316,14 @@ fn policy(seed: &Seeded, clock: &VirtualClock) -> ScriptedPolicy {
 }
 
 /// Hooks of the session, in some worlds: mostly permissive, sometimes blocking, sometimes unresponsive.
-fn hooks(seed: &Seeded, clock: &VirtualClock) -> Option<ScriptedHooks> {
+fn hooks(seed: &SeededRandom, clock: &VirtualClock) -> Option<ScriptedHooks> {
     let mut random = seed.fork("moments");
     if !random.chance(30) {
         return None;
     }
     let busy = random.chance(10);
     Some(ScriptedHooks::new(clock.shared(), move |moment| {
-        let blocks = if busy && moment.kind() == MomentKind::Stop { 90 } else { 15 };
+        let blocks = if busy && moment.kind() == LifecycleEventKind::Stop { 90 } else { 15 };
         let answer = match random.below(100) {
             roll if roll < blocks => HookAnswer::blocks(format!("not yet {roll}")),
             roll if roll < blocks + 5 => HookAnswer::tells(format!("by the way {roll}")),
@@ -338,7 +339,7 @@ fn hooks(seed: &Seeded, clock: &VirtualClock) -> Option<ScriptedHooks> {
     }))
 }
 
-fn approver(seed: &Seeded, clock: &VirtualClock) -> ScriptedApprover {
+fn approver(seed: &SeededRandom, clock: &VirtualClock) -> ScriptedApprover {
     let mut random = seed.fork("approver");
     ScriptedApprover::new(clock.shared(), move |_| {
         let decision = match random.below(10) {

@@ -10,7 +10,7 @@ use lariat_core::content::Content;
 use super::*;
 use crate::clock::{EPOCH, VirtualClock};
 use crate::executor::{Executor, Halt, block_on};
-use crate::random::Seeded;
+use crate::random::SeededRandom;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -126,7 +126,7 @@ fn cancelling_ends_a_tool_that_waits_unless_it_ignores_that() {
         let clock = VirtualClock::new();
         let (tool, ledger) = tool(&clock, move |_| act.clone());
         let cancel = CancellationToken::new();
-        let mut executor = Executor::new(clock.clone(), Seeded::new(1));
+        let mut executor = Executor::new(clock.clone(), SeededRandom::new(1));
         executor.spawn(async {
             let _ = tool.execute(json!({}), context("a", &cancel)).await;
         });

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::Seeded;
+use crate::SeededRandom;
 use crate::server::{Stop, Turn, Wire, render};
 
 /// The line format of a stream.
@@ -60,7 +60,7 @@ const PIECES: &[&str] = &[
 
 /// The turn of a seed: thinking, text and tool calls, at least one of the last two.
 pub fn turn(seed: u64) -> Turn {
-    let mut dice = Seeded::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let mut turn = Turn::new().id(format!("{seed:x}")).model("m-1").piece(1 + dice.index(12));
     if dice.chance(40) {
         turn = turn.thinking(words(&mut dice, 6));
@@ -84,11 +84,11 @@ pub fn turn(seed: u64) -> Turn {
     if dice.chance(10) { turn.without_usage() } else { turn }
 }
 
-pub(super) fn words(dice: &mut Seeded, most: usize) -> String {
+pub(super) fn words(dice: &mut SeededRandom, most: usize) -> String {
     (0..1 + dice.index(most)).filter_map(|_| dice.pick(PIECES)).copied().collect()
 }
 
-fn arguments(dice: &mut Seeded) -> Value {
+fn arguments(dice: &mut SeededRandom) -> Value {
     match dice.index(4) {
         0 => json!({}),
         1 => json!({"path": words(dice, 3)}),
@@ -110,7 +110,7 @@ pub fn stream(wire: Wire, seed: u64, variant: Variant) -> Vec<u8> {
         Variant::CrLf => with_line_ends(&frames.concat(), b"\r\n"),
         Variant::Cr => with_line_ends(&frames.concat(), b"\r"),
         Variant::Bom => [b"\xEF\xBB\xBF".as_slice(), &frames.concat()].concat(),
-        Variant::Comments => with_comments(&frames, &mut Seeded::new(seed).fork("comments")),
+        Variant::Comments => with_comments(&frames, &mut SeededRandom::new(seed).fork("comments")),
     }
 }
 
@@ -119,7 +119,7 @@ fn with_line_ends(body: &[u8], end: &[u8]) -> Vec<u8> {
     body.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(end)
 }
 
-fn with_comments(frames: &[Vec<u8>], dice: &mut Seeded) -> Vec<u8> {
+fn with_comments(frames: &[Vec<u8>], dice: &mut SeededRandom) -> Vec<u8> {
     const NOISE: &[&[u8]] = &[
         b":\n\n",
         b": ping\n",

@@ -78,7 +78,7 @@ pub fn events(input: &[u8]) {
     let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let (mut parser, mut found) = (sse::Parser::new(), Vec::new());
         for piece in pieces {
-            let fed: Result<(), sse::TooLarge> = parser.feed(piece, |name, data| {
+            let fed: Result<(), sse::EventTooLarge> = parser.feed(piece, |name, data| {
                 found.push((name.to_owned(), data.to_owned()));
                 Ok(())
             });
@@ -143,7 +143,7 @@ pub fn aws_frames(input: &[u8]) {
     let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let (mut parser, mut found) = (frames::Parser::new(), Vec::new());
         for piece in pieces {
-            let fed: Result<(), frames::BadFrame> = parser.feed(piece, |message| {
+            let fed: Result<(), frames::FrameError> = parser.feed(piece, |message| {
                 found.push(message);
                 Ok(())
             });
@@ -256,7 +256,7 @@ fn textual(frames: &[Vec<u8>]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Seeded;
+    use crate::SeededRandom;
 
     #[test]
     fn every_seed_of_every_target_passes() {
@@ -269,7 +269,7 @@ mod tests {
     fn randomly_damaged_seeds_pass() {
         for (_, target) in TARGETS {
             for seed in 0..60 {
-                let (mut dice, mut input) = (Seeded::new(seed), target.seed(seed % 20));
+                let (mut dice, mut input) = (SeededRandom::new(seed), target.seed(seed % 20));
                 for _ in 0..1 + dice.index(6) {
                     let at = dice.index(input.len());
                     match dice.index(3) {
@@ -289,7 +289,7 @@ mod tests {
         let again = binary(&textual(&frames));
         let names = |bytes: &[u8]| {
             let mut found = Vec::new();
-            let fed: Result<(), frames::BadFrame> = frames::Parser::new().feed(bytes, |message| {
+            let fed: Result<(), frames::FrameError> = frames::Parser::new().feed(bytes, |message| {
                 found.push(message.payload().clone());
                 Ok(())
             });

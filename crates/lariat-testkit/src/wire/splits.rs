@@ -7,7 +7,7 @@ use lariat_model::wire::Decoder;
 
 use super::corpus::{Variant, stream};
 use super::{protocol, request};
-use crate::Seeded;
+use crate::SeededRandom;
 use crate::server::Wire;
 
 /// What a decoder made of a stream: its events, then the failure that ended it, if any.
@@ -51,7 +51,7 @@ pub fn check(wire: Wire, seed: u64, variant: Variant, random: usize) -> Result<T
             return Err(differs(vec![at]));
         }
     }
-    let mut dice = Seeded::new(seed).fork("cuts");
+    let mut dice = SeededRandom::new(seed).fork("cuts");
     for _ in 0..random {
         let mut cuts: Vec<usize> = (0..2 + dice.index(30)).map(|_| dice.index(body.len() + 1)).collect();
         cuts.sort_unstable();

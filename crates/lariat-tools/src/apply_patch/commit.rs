@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use lariat_core::tool::ToolError;
-use lariat_host::files::{Expected, FileError, Known, SetAside};
+use lariat_host::files::{AsideFile, Expected, FileError, FileVersion};
 use serde_json::Value;
 
 use crate::Workbench;
@@ -16,17 +16,17 @@ use crate::file_tool::failed;
 /// One step of a patch.
 #[derive(Debug)]
 pub(super) enum Step {
-    Write { path: String, bytes: Vec<u8>, before: Option<(Vec<u8>, Known)>, details: Value },
-    Remove { path: String, known: Known, details: Value },
-    Rename { from: String, to: String, known: Known },
+    Write { path: String, bytes: Vec<u8>, before: Option<(Vec<u8>, FileVersion)>, details: Value },
+    Remove { path: String, known: FileVersion, details: Value },
+    Rename { from: String, to: String, known: FileVersion },
 }
 
 /// One step that was performed.
 enum PerformedStep {
-    Added { path: String, known: Known },
-    Replaced { path: String, before: Vec<u8>, known: Known },
-    Aside { path: String, aside: SetAside },
-    Renamed { from: String, to: String, known: Known },
+    Added { path: String, known: FileVersion },
+    Replaced { path: String, before: Vec<u8>, known: FileVersion },
+    Aside { path: String, aside: AsideFile },
+    Renamed { from: String, to: String, known: FileVersion },
 }
 
 impl Step {

@@ -154,7 +154,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
 
 fn delete_binary(bench: &Workbench, path: String) -> Result<(Vec<Step>, String), ToolError> {
     let content = bench.workspace().read(&path, crate::document::EDIT_LIMIT).map_err(failed)?;
-    let known = lariat_host::files::Known::of(content.stamp, &content.bytes);
+    let known = lariat_host::files::FileVersion::of(content.stamp, &content.bytes);
     let (line, details) = (format!("D {path}"), json!({ "path": path, "change": DELETED, "bytes": 0 }));
     Ok((vec![Step::Remove { path, known, details }], line))
 }

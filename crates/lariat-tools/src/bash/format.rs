@@ -2,9 +2,9 @@
 //!
 //! A nonzero exit code is a result, not an error of the tool.
 
-use lariat_core::opening::{Blocked, Opening};
+use lariat_core::opening::{BlockedAction, Opening};
 use lariat_core::tool::ToolResult;
-use lariat_host::process::{Captured, End, Exit, Finished};
+use lariat_host::process::{CapturedOutput, End, Exit, ProcessResult};
 use lariat_host::sandbox::Denial;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::output;
 use crate::outputs::Outputs;
 
 /// The result of a command that ended. `seconds` is its time limit.
-pub(super) fn finished(outputs: &Outputs, finished: &Finished, seconds: u64) -> ToolResult {
+pub(super) fn finished(outputs: &Outputs, finished: &ProcessResult, seconds: u64) -> ToolResult {
     let (mut text, id) = cut_output(outputs, &finished.output);
     end_line(&mut text);
     if text.is_empty() {
@@ -30,7 +30,12 @@ pub(super) fn finished(outputs: &Outputs, finished: &Finished, seconds: u64) -> 
 }
 
 /// The new output and state of a background command.
-pub(super) fn new_output(outputs: &Outputs, new: &str, gap: bool, finished: Option<&Finished>) -> ToolResult {
+pub(super) fn new_output(
+    outputs: &Outputs,
+    new: &str,
+    gap: bool,
+    finished: Option<&ProcessResult>,
+) -> ToolResult {
     let mut text = String::new();
     if gap {
         text.push_str("[Some output before this was lost. Call `bash_output` more often.]\n");
@@ -70,7 +75,7 @@ fn how(id: &str) -> String {
 }
 
 /// The output within its limit, and the id of the whole output if it was cut.
-fn cut_output(outputs: &Outputs, captured: &Captured) -> (String, Option<String>) {
+fn cut_output(outputs: &Outputs, captured: &CapturedOutput) -> (String, Option<String>) {
     if captured.missing() == 0 {
         let bytes = [captured.head.as_slice(), captured.tail.as_slice()].concat();
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -99,7 +104,7 @@ fn cut_output(outputs: &Outputs, captured: &Captured) -> (String, Option<String>
 }
 
 /// How a command ended; empty for exit code 0.
-fn exit_note(finished: &Finished) -> String {
+fn exit_note(finished: &ProcessResult) -> String {
     match (finished.end, finished.exit) {
         (End::TimedOut, _) => "[Timed out. The command and everything it started were ended.]\n".to_owned(),
         (End::Cancelled, _) => "[Cancelled. The command and everything it started were ended.]\n".to_owned(),
@@ -122,7 +127,7 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-fn denials(finished: &Finished) -> String {
+fn denials(finished: &ProcessResult) -> String {
     let mut text: String = finished.denials.iter().map(|denial| format!("[Blocked: {denial}.]\n")).collect();
     let mut openings: Vec<Opening> =
         finished.denials.iter().filter_map(|denial| denial.blocked().opening).collect();
@@ -139,7 +144,7 @@ fn denials(finished: &Finished) -> String {
 /// Maximum number of openings to suggest.
 const MAX_SUGGESTED: usize = 4;
 
-fn details(finished: &Finished, id: Option<String>) -> Value {
+fn details(finished: &ProcessResult, id: Option<String>) -> Value {
     let (code, signal) = match finished.exit {
         Exit::Code(code) => (Some(code), None),
         Exit::Signal(signal) => (None, Some(signal)),
@@ -161,7 +166,7 @@ fn details(finished: &Finished, id: Option<String>) -> Value {
         "output_bytes": finished.output.total,
         "output_id": id,
         "denials": denials,
-        (Blocked::DETAIL): blocked,
+        (BlockedAction::DETAIL): blocked,
     })
 }
 

@@ -12,7 +12,7 @@ use lariat_host::sandbox::is_internal;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::Egress;
+use crate::OutgoingHttp;
 
 /// Which hosts may be reached. Clones share the lists.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct AddressPolicy {
 }
 
 impl AddressPolicy {
-    pub(super) fn new(internal: &[String], egress: &Egress) -> Self {
+    pub(super) fn new(internal: &[String], egress: &OutgoingHttp) -> Self {
         Self {
             internal: internal.iter().map(|host| host.to_ascii_lowercase()).collect(),
             proxies: egress.proxy_hosts().collect(),

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lariat_host::files::Known;
+use lariat_host::files::FileVersion;
 
 use super::language::{self, Grammars};
 use super::outline::Outline;
@@ -32,7 +32,7 @@ pub(crate) struct Outlines {
 
 #[derive(Clone, Debug)]
 struct CachedOutline {
-    known: Known,
+    known: FileVersion,
     settled: bool,
     /// `None` for a file that is not source code.
     outline: Option<Arc<Outline>>,
@@ -64,7 +64,7 @@ impl Outlines {
         }
         let mut bytes = Vec::with_capacity(usize::try_from(stamp.size()).unwrap_or_default());
         opened.take(limit).read_to_end(&mut bytes).ok()?;
-        let known = Known::of(stamp, &bytes);
+        let known = FileVersion::of(stamp, &bytes);
         let outline = match before {
             Some(before) if before.known.hash == known.hash => before.outline,
             _ if !is_source(&bytes) => None,

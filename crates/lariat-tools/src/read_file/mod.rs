@@ -12,7 +12,7 @@ mod pages;
 use lariat_core::content::Content;
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::text::Text;
-use lariat_host::files::{FileError, Known, Stamp};
+use lariat_host::files::{FileError, FileVersion, Stamp};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -120,7 +120,7 @@ impl FileTool for ReadFile {
             return large(bench, &arguments, size, context);
         }
         let content = workspace.read(path, TEXT_LIMIT).map_err(failed)?;
-        let known = Known::of(content.stamp, &content.bytes);
+        let known = FileVersion::of(content.stamp, &content.bytes);
         if let Some(mime_type) = image::kind(&content.bytes) {
             return Ok(image_result(bench, &arguments, context, &content.bytes, known, mime_type));
         }
@@ -173,7 +173,7 @@ fn shown_before(
     arguments: &Arguments,
     stamp: &Stamp,
     context: &ToolContext,
-) -> Option<(ToolResult, Known)> {
+) -> Option<(ToolResult, FileVersion)> {
     let shown = |requested| bench.shown().by_stamp(context, &arguments.path, stamp, requested);
     arguments.parts().into_iter().find_map(shown)
 }
@@ -190,12 +190,12 @@ fn large(
     let start = workspace.read_lines(path, 0, MAGIC as u64, MAGIC).map_err(failed)?;
     if let Some(mime_type) = image::kind(&start.bytes) {
         let content = workspace.read(path, IMAGE_LIMIT).map_err(failed)?;
-        let known = Known::of(content.stamp, &content.bytes);
+        let known = FileVersion::of(content.stamp, &content.bytes);
         return Ok(image_result(bench, arguments, context, &content.bytes, known, mime_type));
     }
     if start.bytes.starts_with(PDF) {
         let content = workspace.read(path, pages::LIMIT).map_err(failed)?;
-        let known = Known::of(content.stamp, &content.bytes);
+        let known = FileVersion::of(content.stamp, &content.bytes);
         return pages::read(bench, arguments, content.bytes, known, context);
     }
     pages::reject_pages(arguments)?;
@@ -211,7 +211,7 @@ fn large(
         return Err(past_the_end(path, skip + 1, range.skipped));
     }
     let text = readable(path, whole_characters(&range.bytes).to_vec(), size)?;
-    let known = Known::in_part(range.stamp);
+    let known = FileVersion::in_part(range.stamp);
     bench.memory().remember(path, known.clone());
     let mut page = NumberedLines::new(skip, text.as_str().len());
     text.as_str().lines().for_each(|line| page.put(line));
@@ -284,7 +284,7 @@ fn image_result(
     arguments: &Arguments,
     context: &ToolContext,
     bytes: &[u8],
-    known: Known,
+    known: FileVersion,
     mime_type: &str,
 ) -> ToolResult {
     let path = &arguments.path;

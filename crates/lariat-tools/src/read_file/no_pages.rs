@@ -1,7 +1,7 @@
 //! Rejects PDFs in `read_file` if the feature `pdf` is disabled.
 
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
-use lariat_host::files::Known;
+use lariat_host::files::FileVersion;
 
 use super::Arguments;
 use crate::Workbench;
@@ -29,7 +29,7 @@ pub(super) fn read(
     _: &Workbench,
     arguments: &Arguments,
     bytes: Vec<u8>,
-    _: Known,
+    _: FileVersion,
     _: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     Err(ToolError::Failed(format!(

@@ -1,7 +1,7 @@
 //! Reads PDFs in `read_file`: the text of each page under its number.
 
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
-use lariat_host::files::Known;
+use lariat_host::files::FileVersion;
 use serde_json::json;
 
 use super::{Arguments, LINES, MAGIC, PDF, TEXT_LIMIT};
@@ -37,7 +37,7 @@ pub(super) fn read(
     bench: &Workbench,
     arguments: &Arguments,
     bytes: Vec<u8>,
-    known: Known,
+    known: FileVersion,
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     let path = &arguments.path;

@@ -248,7 +248,7 @@ fn alive(marker: &str) -> bool {
 /// A session with one message.
 struct OneMessage;
 
-impl lariat_core::tool::Earlier for OneMessage {
+impl lariat_core::tool::EarlierMessages for OneMessage {
     fn text<'a>(
         &'a self,
         name: &'a str,

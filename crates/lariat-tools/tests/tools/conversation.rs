@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::tool::ToolError;
-use lariat_tools::{Asker, Question};
+use lariat_tools::{Question, UserPrompter};
 use serde_json::json;
 
 use crate::fixture::{Fixture, context};
@@ -34,7 +34,7 @@ async fn todo_returns_the_list_and_allows_one_item_in_progress() {
 
 struct ScriptedUser;
 
-impl Asker for ScriptedUser {
+impl UserPrompter for ScriptedUser {
     fn ask(&self, question: Question) -> BoxFuture<'_, Option<String>> {
         Box::pin(async move {
             match question.text.as_str() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use lariat_core::cancel::CancellationToken;
-use lariat_core::file_judge::{FileJudge, FileUse};
+use lariat_core::file_judge::{FileAccessCheck, FileUse};
 use lariat_core::tool::{ToolEffects, ToolError};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ struct DenyingJudge<F> {
     asked: Mutex<Vec<(PathBuf, FileUse)>>,
 }
 
-impl<F: Fn(&Path, FileUse) -> bool + Send + Sync> FileJudge for DenyingJudge<F> {
+impl<F: Fn(&Path, FileUse) -> bool + Send + Sync> FileAccessCheck for DenyingJudge<F> {
     fn judge(&self, path: &Path, used: FileUse) -> Result<(), String> {
         self.asked.lock().unwrap().push((path.to_owned(), used));
         if (self.denies)(path, used) { Err("access is denied".to_owned()) } else { Ok(()) }
@@ -29,7 +29,7 @@ fn denying<F: Fn(&Path, FileUse) -> bool + Send + Sync>(denies: F) -> Arc<Denyin
     Arc::new(DenyingJudge { denies, asked: Mutex::default() })
 }
 
-async fn call(fixture: &Fixture, judge: Arc<dyn FileJudge>, tool: &str, arguments: Value) -> String {
+async fn call(fixture: &Fixture, judge: Arc<dyn FileAccessCheck>, tool: &str, arguments: Value) -> String {
     let mut context = context(tool, CancellationToken::new());
     context.files = Some(judge);
     match fixture.tool(tool).execute(arguments, context).await {

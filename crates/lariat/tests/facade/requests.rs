@@ -13,7 +13,9 @@ use std::time::Duration;
 use lariat::core::event::{Goal, Learning};
 use lariat::guard::Trust;
 use lariat::local::{Instructions, skills, skills_section};
-use lariat::runtime::prompt::{Environment, LearnedIn, Learnings, LearningsSection, Place as Where, Section};
+use lariat::runtime::prompt::{
+    Environment, Learnings, LearningsSection, Place as Where, Section, StoredLearning,
+};
 use lariat::serde_json::{self, json};
 use lariat::{AgentEvent, BoxFuture, ContextConfig, Usage};
 use lariat_testkit::Reply;
@@ -223,11 +225,11 @@ async fn skills_of_an_untrusted_workspace_are_not_listed() {
 struct FixedLearnings;
 
 impl Learnings for FixedLearnings {
-    fn learnings(&self) -> BoxFuture<'_, Vec<LearnedIn>> {
-        let learned = |id: &str, text: &str| -> LearnedIn {
+    fn learnings(&self) -> BoxFuture<'_, Vec<StoredLearning>> {
+        let learned = |id: &str, text: &str| -> StoredLearning {
             let learning: Learning =
                 serde_json::from_value(json!({"learning_id": id, "text": text})).unwrap();
-            LearnedIn { session_id: "earlier".into(), learning }
+            StoredLearning { session_id: "earlier".into(), learning }
         };
         let known = vec![
             learned("l1", "The parser tests need `make fixtures` first."),
@@ -294,7 +296,7 @@ async fn end_of_plan_mode_is_announced() {
 async fn goal_is_sent() {
     snapshot("goal", async |scenario: &Scenario| {
         let agent =
-            scenario.agent([ok(), ok()]).context_source(lariat::runtime::prompt::Recitation::default());
+            scenario.agent([ok(), ok()]).context_source(lariat::runtime::prompt::OpenTaskNotes::default());
         let agent = agent.build().unwrap();
         agent.set_goal(goal("active")).await.unwrap();
         agent.run("Hello.").await.unwrap();
@@ -307,7 +309,7 @@ async fn goal_is_sent() {
 async fn reached_goal_is_withdrawn() {
     snapshot("goal_reached", async |scenario: &Scenario| {
         let agent =
-            scenario.agent([ok(), ok()]).context_source(lariat::runtime::prompt::Recitation::default());
+            scenario.agent([ok(), ok()]).context_source(lariat::runtime::prompt::OpenTaskNotes::default());
         let agent = agent.build().unwrap();
         agent.set_goal(goal("active")).await.unwrap();
         agent.run("Hello.").await.unwrap();
@@ -323,7 +325,7 @@ async fn old_task_list_is_repeated() {
         let todo = Reply::tool_call("t", "todo", json!({"say": "[>] read\n[ ] fix\n"}));
         let prompts: Vec<String> = (0..42).map(|n| format!("Step {n}.")).collect();
         let replies = std::iter::once(todo).chain((0..50).map(|_| Reply::text("k")));
-        let recitation = lariat::runtime::prompt::Recitation::default();
+        let recitation = lariat::runtime::prompt::OpenTaskNotes::default();
         let agent = scenario.agent(replies).tool(tool("todo")).context_source(recitation).limits(None);
         run(agent, &prompts.iter().map(|prompt| &**prompt).collect::<Vec<_>>()).await;
     })
@@ -336,7 +338,7 @@ async fn command_that_failed_twice_is_noted() {
         let fail = |id: &str| {
             Reply::tool_call(id, "bash", json!({"command": "make", "fail": format!("no rule {id}")}))
         };
-        let evidence = lariat::runtime::prompt::FailureEvidence::default();
+        let evidence = lariat::runtime::prompt::FailureNotes::default();
         let agent =
             scenario.agent([fail("c1"), fail("c2"), ok()]).tool(tool("bash")).context_source(evidence);
         run(agent, &["Build it."]).await;

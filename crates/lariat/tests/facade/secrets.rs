@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lariat::core::model::{ModelStream, StreamProvider};
-use lariat::guard::hooks::HookBook;
-use lariat::guard::{Effect, Layer, Origin, Places, Trust};
+use lariat::guard::hooks::HookConfig;
+use lariat::guard::{Effect, Layer, Origin, SessionDirectories, Trust};
 use lariat::host::files::Workspace;
 use lariat::host::process::{Environment, Supervisor};
 use lariat::local::{HookPrograms, RealPaths};
@@ -273,14 +273,18 @@ fn agent(workspace: &Path, spilled: &Path, mistake: Option<Mistake>) -> lariat::
         .with_environment(environment.clone())
         .with_outputs(Outputs::in_directory(Workspace::open(spilled).unwrap()));
     let hook = json!([{"hooks": [{"type": "command", "command": "cat >> hooks.txt; env >> hooks.txt"}]}]);
-    let mut book = HookBook::default();
+    let mut book = HookConfig::default();
     let hooks = json!({"PreToolUse": hook, "PostToolUse": hook, "PostToolUseFailure": hook});
     assert_eq!(book.add("settings.json", &hooks), []);
     let layer = Layer::new(Origin::flags()).with_rule(Effect::Allow, "Bash");
     let programs = HookPrograms::new(Supervisor::new(), workspace, environment);
-    let gate =
-        Gate::new(vec![layer], Trust::Trusted, Places::new(workspace, "/nonexistent"), Arc::new(RealPaths))
-            .with_hooks(book, Arc::new(programs));
+    let gate = Gate::new(
+        vec![layer],
+        Trust::Trusted,
+        SessionDirectories::new(workspace, "/nonexistent"),
+        Arc::new(RealPaths),
+    )
+    .with_hooks(book, Arc::new(programs));
     gate.set_mode(lariat::guard::Mode::Bypass);
     let mut agent = Agent::builder()
         .tool(LeakyTool(mistake))

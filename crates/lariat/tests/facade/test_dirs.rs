@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lariat::guard::trust::TrustBook;
+use lariat::guard::trust::TrustStore;
 use lariat::guard::{Format, Level};
 use lariat::host::files::Workspace;
 use lariat::local::Opening;
@@ -53,8 +53,8 @@ impl TestDirs {
         assert!(made.success());
     }
 
-    pub(crate) fn book(&self) -> TrustBook {
-        TrustBook::new(self.0.join("state/trust.json"))
+    pub(crate) fn book(&self) -> TrustStore {
+        TrustStore::new(self.0.join("state/trust.json"))
     }
 
     /// Opens the project with the user's usual settings files.

@@ -12,7 +12,7 @@ use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_guard::Mode;
 use lariat_runtime::{AgentError, RunStream};
 use lariat_service::models::Models;
-use lariat_service::{Driving, LocalService, Place, Prompt, Session, Which};
+use lariat_service::{LocalService, Place, Prompt, Session, SessionOptions, SessionSelector};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -39,7 +39,7 @@ pub(super) struct SessionSource<'a> {
     pub(super) env: &'a ProcessEnv,
     pub(super) service: &'a LocalService,
     pub(super) task: Task,
-    pub(super) driving: Driving,
+    pub(super) driving: SessionOptions,
 }
 
 /// A queued unit of work.
@@ -164,7 +164,7 @@ impl Host<'_> {
     async fn rebuild(&mut self) -> Result<(), Problem> {
         let SessionSource { env, service, task, driving } = &self.source;
         self.place = env.place(&visit(env, task)?)?;
-        let which = Which::Resume(self.session.id().to_string());
+        let which = SessionSelector::Resume(self.session.id().to_string());
         let mode = self.session.mode();
         self.session = service.drive(&self.place, &which, driving.clone()).await?;
         self.session.set_mode(mode);

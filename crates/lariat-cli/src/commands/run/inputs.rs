@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lariat_core::event::Event;
 use lariat_runtime::RunStream;
-use lariat_tools::Asker;
+use lariat_tools::UserPrompter;
 use rustix::process::{Signal as Number, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -110,7 +110,7 @@ struct TerminalInputs {
 
 impl Inputs {
     /// Installs the signal handlers. With a terminal, also reads keys and accepts questions from tools.
-    pub(super) fn new(terminal: Option<Terminal>) -> Result<(Self, Option<Arc<dyn Asker>>), Problem> {
+    pub(super) fn new(terminal: Option<Terminal>) -> Result<(Self, Option<Arc<dyn UserPrompter>>), Problem> {
         let listen = |kind| signal(kind).map_err(|error| Problem::new(Exit::Failed, error.to_string()));
         let number = |signal: Number| SignalKind::from_raw(signal.as_raw());
         let (asker, questions) = terminal.is_some().then(tool_questions::terminal_asker).unzip();

@@ -29,7 +29,9 @@ use lariat_core::archive::SessionSummary;
 use lariat_core::clock::Clock as _;
 use lariat_guard::{Mode, display};
 use lariat_runtime::system::SystemClock;
-use lariat_service::{Driving, LocalService, Place, Prompt, ServiceError, Session, Visit, Which};
+use lariat_service::{
+    LoadOptions, LocalService, Place, Prompt, ServiceError, Session, SessionOptions, SessionSelector,
+};
 
 use super::{CommandResult, trust_prompt};
 use crate::args::run::RunArgs;
@@ -65,7 +67,7 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
         report("warning", warning);
     }
     let prompt = if task.controlled { None } else { files::prompt(&task)? };
-    if prompt.is_none() && !task.controlled && task.which == Which::New {
+    if prompt.is_none() && !task.controlled && task.which == SessionSelector::New {
         return Err(Problem::new(Exit::Usage, "no prompt given")
             .hint("describe the task: `lariat run \"find out why the tests fail\"`"));
     }
@@ -82,7 +84,7 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
         if std::io::stderr().is_terminal() { (terminal, None) } else { (None, terminal) };
     let interactive = terminal.is_some();
     let (inputs, asker) = Inputs::new(terminal)?;
-    let mut driving = Driving::default();
+    let mut driving = SessionOptions::default();
     driving.asker = asker;
     driving.schema = schema(&task)?;
     driving.system_prompt.clone_from(&task.system_prompt);
@@ -93,7 +95,7 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
     }
     if task.controlled {
         let source = host::SessionSource { env, service: &service, task, driving };
-        return host::serve(source, place, session, which != Which::New, inputs).await;
+        return host::serve(source, place, session, which != SessionSelector::New, inputs).await;
     }
     if let Some(moved) = earlier.as_ref().and_then(|earlier| moved_note(earlier, &place)) {
         write_stderr(&moved);
@@ -118,11 +120,11 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
 async fn earlier(
     service: &LocalService,
     place: &Place,
-    which: &Which,
+    which: &SessionSelector,
 ) -> Result<Option<SessionSummary>, ServiceError> {
     Ok(match which {
-        Which::Resume(id) => Some(service.find(id).await?),
-        Which::Continue => Some(service.newest(place.path()).await?),
+        SessionSelector::Resume(id) => Some(service.find(id).await?),
+        SessionSelector::Continue => Some(service.newest(place.path()).await?),
         _ => None,
     })
 }
@@ -166,7 +168,7 @@ fn opening_line(
     format!("{}\n\n", theme.paint(Style::Dim, &text::cut(&line, theme.width, theme)))
 }
 
-fn visit(env: &ProcessEnv, task: &Task) -> Result<Visit, Problem> {
+fn visit(env: &ProcessEnv, task: &Task) -> Result<LoadOptions, Problem> {
     let mut visit = env.visit(task.cwd.as_ref());
     visit.flags.clone_from(&task.settings);
     visit.allow.clone_from(&task.allow);
@@ -187,10 +189,12 @@ fn visit(env: &ProcessEnv, task: &Task) -> Result<Visit, Problem> {
 }
 
 /// The session to use; resuming with `forks` set becomes a fork.
-async fn which(service: &LocalService, place: &Place, task: &Task) -> Result<Which, ServiceError> {
+async fn which(service: &LocalService, place: &Place, task: &Task) -> Result<SessionSelector, ServiceError> {
     Ok(match (&task.which, task.forks) {
-        (Which::Resume(id), true) => Which::Fork(id.clone()),
-        (Which::Continue, true) => Which::Fork(service.newest(place.path()).await?.session_id.to_string()),
+        (SessionSelector::Resume(id), true) => SessionSelector::Fork(id.clone()),
+        (SessionSelector::Continue, true) => {
+            SessionSelector::Fork(service.newest(place.path()).await?.session_id.to_string())
+        }
         (which, _) => which.clone(),
     })
 }
@@ -213,12 +217,12 @@ async fn run_task(
     watch: &mut RunWatcher<'_>,
     session: &Session,
     task: &Task,
-    which: &Which,
+    which: &SessionSelector,
     prompt: Option<Prompt>,
 ) -> Result<Option<Ending>, Problem> {
     let mut last = None;
     let mut ending: Option<Ending> = None;
-    if *which != Which::New {
+    if *which != SessionSelector::New {
         loop {
             match watch.follow(session.recover()?).await? {
                 FollowResult::Quit => return Ok(None),
@@ -235,7 +239,7 @@ async fn run_task(
     }
     let approval = if task.approves_plan { PlanApproval::ByFlag } else { PlanApproval::Ask };
     let has_plan = match which {
-        Which::New => false,
+        SessionSelector::New => false,
         _ => !session.plan().await?.is_empty(),
     };
     // A session without a prompt continues with its queued plan, if any.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use lariat_core::BoxFuture;
-use lariat_tools::{Asker, Question};
+use lariat_tools::{Question, UserPrompter};
 use tokio::sync::{mpsc, oneshot};
 
 /// Maximum number of queued questions. Tools that ask run one at a time, so there is rarely more than one.
@@ -20,12 +20,12 @@ pub(super) struct ToolQuestion {
 struct TerminalAsker(mpsc::Sender<ToolQuestion>);
 
 /// An asker for tools, and the receiver of their questions.
-pub(super) fn terminal_asker() -> (Arc<dyn Asker>, mpsc::Receiver<ToolQuestion>) {
+pub(super) fn terminal_asker() -> (Arc<dyn UserPrompter>, mpsc::Receiver<ToolQuestion>) {
     let (sender, receiver) = mpsc::channel(MAX_QUEUED);
     (Arc::new(TerminalAsker(sender)), receiver)
 }
 
-impl Asker for TerminalAsker {
+impl UserPrompter for TerminalAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Option<String>> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();

@@ -8,7 +8,7 @@ use lariat_core::store::StoreError;
 use lariat_guard::display;
 use lariat_service::{LocalService, ServiceError};
 use lariat_store::archive_file::{self, ArchiveFileError};
-use lariat_store::interchange::{Imported, InterchangeError, Note, claude, codeloops, codex};
+use lariat_store::interchange::{ImportedSession, InterchangeError, Note, claude, codeloops, codex};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -122,7 +122,7 @@ async fn import_archive(service: &LocalService, path: &Path) -> Result<SessionId
 async fn import_foreign(
     service: &LocalService,
     path: &Path,
-    read: fn(&[u8]) -> Result<Imported, InterchangeError>,
+    read: fn(&[u8]) -> Result<ImportedSession, InterchangeError>,
 ) -> Result<(SessionId, Vec<Note>), Problem> {
     let place = || path.display().to_string();
     let imported = read(&files::read(path)?).map_err(|error| {

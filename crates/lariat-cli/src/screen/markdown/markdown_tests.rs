@@ -1,4 +1,4 @@
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 
 use super::*;
 use crate::screen::test_data::{assert_harmless, hostile, without_sequences};
@@ -270,7 +270,7 @@ fn link_with_misleading_text_shows_its_target() {
 #[test]
 fn output_does_not_depend_on_chunking() {
     for seed in 0..SEEDS {
-        let mut dice = Seeded::new(seed);
+        let mut dice = SeededRandom::new(seed);
         let source = hostile(&mut dice);
         let theme = [Theme::plain(30), Theme::full(50), Theme::piped()][dice.below(3) as usize];
         let whole = Markdown::whole(&source, theme);
@@ -291,7 +291,7 @@ fn output_does_not_depend_on_chunking() {
 #[test]
 fn output_has_no_control_characters() {
     for seed in 0..SEEDS {
-        let mut dice = Seeded::new(seed ^ 0xBAD);
+        let mut dice = SeededRandom::new(seed ^ 0xBAD);
         let source = hostile(&mut dice);
         for theme in [Theme::plain(1 + dice.below(60) as usize), Theme::full(40)] {
             assert_harmless(&Markdown::whole(&source, theme), &format!("seed {seed}: {source:?}"));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lariat_core::event::AgentEvent;
-use lariat_testkit::server::{Answer, Frame, RawAnswer, Request, Script, Turn, TurnUsage};
+use lariat_testkit::server::{Answer, Frame, RawResponse, Request, Script, Turn, TurnUsage};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, last_result};
@@ -33,7 +33,7 @@ fn broken_stream() -> Answer {
         Frame::Reset,
     ];
     let headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
-    Answer::Raw(RawAnswer { status: 200, headers, frames })
+    Answer::Raw(RawResponse { status: 200, headers, frames })
 }
 
 /// A model that sends this response a number of times, and then replies.
@@ -146,7 +146,7 @@ async fn retry_after_beyond_patience_ends_at_once_and_says_what_to_set() {
         ];
         let body =
             json!({ "type": "error", "error": { "type": "rate_limit_error", "message": "slow down" } });
-        Answer::Raw(RawAnswer {
+        Answer::Raw(RawResponse {
             status: 429,
             headers,
             frames: vec![Frame::Bytes(body.to_string().into_bytes())],

@@ -125,7 +125,7 @@ async fn deny_edit_covers_apply_patch_and_reads_cover_the_map() {
 async fn denial_has_one_prefix() {
     let fixture = calling(vec![("bash", json!({ "command": "touch made" }))]).await;
     let ran = fixture.run(&["run", "make it", "--deny", "Bash(touch *)"]).expect(0);
-    assert!(ran.stdout.starts_with("done: Denied: `touch made`: the rule"), "{ran:?}");
+    assert!(ran.stdout.starts_with("done: Denied: `touch made`: matches the deny rule"), "{ran:?}");
     assert_eq!(ran.stdout.matches("Denied").count(), 1, "{ran:?}");
 }
 

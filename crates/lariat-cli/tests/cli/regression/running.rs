@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lariat_testkit::server::{Answer, Frame, RawAnswer, Request, Script, Turn};
+use lariat_testkit::server::{Answer, Frame, RawResponse, Request, Script, Turn};
 use rustix::process::{Pid, Signal};
 use serde_json::json;
 
@@ -337,7 +337,7 @@ fn begun(words: &str) -> Answer {
         frame("content_block_delta", &delta.to_string()),
         Frame::Stall,
     ];
-    Answer::Raw(RawAnswer { status: 200, headers: Vec::new(), frames })
+    Answer::Raw(RawResponse { status: 200, headers: Vec::new(), frames })
 }
 
 /// Text appears before its paragraph is complete.

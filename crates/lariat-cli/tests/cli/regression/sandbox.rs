@@ -219,7 +219,7 @@ async fn blocked_commit_names_needed_access_and_does_not_get_it_unasked() {
     let events = fixture.journal().await;
     let blocked = events.iter().find_map(|event| match &event.event {
         AgentEvent::ToolExecutionEnd { details, .. } => {
-            Some(lariat_core::opening::Blocked::of_details(details))
+            Some(lariat_core::opening::BlockedAction::of_details(details))
         }
         _ => None,
     });

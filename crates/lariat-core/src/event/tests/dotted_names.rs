@@ -78,9 +78,10 @@ fn events_map_only_to_matching_dotted_names() {
             assert!(NAMES.contains(&name), "{name}");
         }
     }
-    let of_a_user = AgentEvent::MessageEnd { message: Recorded::Full(user(1, "hi")) };
+    let of_a_user = AgentEvent::MessageEnd { message: RecordedMessage::Full(user(1, "hi")) };
     assert_eq!(seed_name(&of_a_user), None);
-    let of_a_model = AgentEvent::MessageEnd { message: Recorded::Full(assistant(2, vec!["hi".into()])) };
+    let of_a_model =
+        AgentEvent::MessageEnd { message: RecordedMessage::Full(assistant(2, vec!["hi".into()])) };
     assert_eq!(seed_name(&of_a_model), Some("llm.complete"));
     let manual = AgentEvent::Compaction {
         cause: CompactionCause::Manual,

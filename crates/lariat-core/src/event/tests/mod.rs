@@ -131,7 +131,7 @@ fn samples() -> Vec<AgentEvent> {
             message: MessageRef::unresolved(message_id(2)),
             delta: StreamDelta::Thinking { delta: "hm".into() },
         },
-        AgentEvent::MessageEnd { message: Recorded::Full(assistant(2, vec!["hello".into()])) },
+        AgentEvent::MessageEnd { message: RecordedMessage::Full(assistant(2, vec!["hello".into()])) },
         AgentEvent::ToolExecutionStart {
             tool_call_id: call.clone(),
             tool_name: tool_name(),

@@ -11,8 +11,8 @@ fn journal_from_json() -> Vec<Event> {
         AgentEvent::AgentStart(Box::new(LoopStart::new("agent".into(), "s".into(), "s.c.1".into()))),
         AgentEvent::MessageQueued { queue: QueueKind::Steering, message: user(1, "hi") },
         AgentEvent::TurnStart { turn_index: 0, triggered_by: TurnTrigger::User },
-        AgentEvent::MessageEnd { message: Recorded::Earlier(MessageRef::unresolved(message_id(1))) },
-        AgentEvent::MessageEnd { message: Recorded::Full(assistant(2, vec![call])) },
+        AgentEvent::MessageEnd { message: RecordedMessage::Earlier(MessageRef::unresolved(message_id(1))) },
+        AgentEvent::MessageEnd { message: RecordedMessage::Full(assistant(2, vec![call])) },
         AgentEvent::ToolExecutionStart {
             tool_call_id: "call".into(),
             tool_name: "read".into(),
@@ -26,7 +26,7 @@ fn journal_from_json() -> Vec<Event> {
             is_error: false,
             child_loop_id: None,
         },
-        AgentEvent::MessageEnd { message: Recorded::Full(tool_result(3, "call", "out")) },
+        AgentEvent::MessageEnd { message: RecordedMessage::Full(tool_result(3, "call", "out")) },
         AgentEvent::TurnEnd {
             message: MessageRef::unresolved(message_id(2)),
             usage: Usage::default(),
@@ -51,7 +51,7 @@ fn resolver_attaches_messages_and_arguments() {
     let mut seen = 0;
     for event in &resolved {
         match &event.event {
-            AgentEvent::MessageEnd { message: Recorded::Earlier(message) } => {
+            AgentEvent::MessageEnd { message: RecordedMessage::Earlier(message) } => {
                 assert_eq!(text(message).as_deref(), Some("hi"));
             }
             AgentEvent::ToolExecutionStart { args, .. } => {
@@ -92,7 +92,7 @@ fn resolver_keeps_a_queued_message_for_a_later_loop() {
         AgentEvent::MessageQueued { queue: QueueKind::FollowUp, message: user(1, "later") },
     ));
     resolver.resolve(&of("s.c.0", end));
-    let earlier = Recorded::Earlier(MessageRef::unresolved(message_id(1)));
+    let earlier = RecordedMessage::Earlier(MessageRef::unresolved(message_id(1)));
     let taken_up = resolver.resolve(&of("s.c.1", AgentEvent::MessageEnd { message: earlier }));
     let AgentEvent::MessageEnd { message } = &taken_up.event else { panic!("unexpected event") };
     assert_eq!(message.shared().map(|m| m.id()), Some(message_id(1)));

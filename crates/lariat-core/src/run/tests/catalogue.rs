@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::super::{FallbackModel, Filtered, ModelSignal};
+use super::super::{FallbackModel, FilterOutcome, ModelSignal};
 use super::harness::Harness;
 use super::invariants;
 use super::scenario::*;
@@ -15,7 +15,7 @@ use crate::config::{
 };
 use crate::context::Note;
 use crate::event::{AgentEvent, ContinuationKind, LimitKind, QueueKind, RunOutcome};
-use crate::hooks::{HookAnswer, MomentKind};
+use crate::hooks::{HookAnswer, LifecycleEventKind};
 use crate::message::StopReason;
 use crate::model::{ErrorDetail, ProviderError, StreamEvent};
 use crate::permission::{PermissionDecision, Verdict};
@@ -236,28 +236,32 @@ fn stopped_before_second_turn() -> Scenario {
 }
 
 fn filter_warns() -> Scenario {
-    text_reply().filtered(Filtered::Pass {
+    text_reply().filtered(FilterOutcome::Pass {
         context: vec!["today is Monday".into()],
         warnings: vec!["odd".into(), "very".into()],
     })
 }
 
 fn filter_rejects() -> Scenario {
-    text_reply().filtered(Filtered::Reject { reason: "no".into() })
+    text_reply().filtered(FilterOutcome::Reject { reason: "no".into() })
 }
 
 /// Hooks block the end twice.
 pub(super) fn stop_blocked() -> Scenario {
     let answers = ["the tests fail", "the docs are missing"].map(HookAnswer::blocks);
-    text_reply().reply(calls(&["a"])).reply(text("fixed")).with_session_hooks(MomentKind::Stop, answers)
+    text_reply()
+        .reply(calls(&["a"]))
+        .reply(text("fixed"))
+        .with_session_hooks(LifecycleEventKind::Stop, answers)
 }
 
 pub(super) fn stop_blocked_for_ever() -> Scenario {
-    text_reply().with_session_hooks(MomentKind::Stop, (0..20).map(|_| HookAnswer::blocks("never enough")))
+    text_reply()
+        .with_session_hooks(LifecycleEventKind::Stop, (0..20).map(|_| HookAnswer::blocks("never enough")))
 }
 
 pub(super) fn halted_at_its_end() -> Scenario {
-    text_reply().with_session_hooks(MomentKind::Stop, [HookAnswer::stops("enough")])
+    text_reply().with_session_hooks(LifecycleEventKind::Stop, [HookAnswer::stops("enough")])
 }
 
 pub(super) fn halted() -> Scenario {
@@ -265,7 +269,7 @@ pub(super) fn halted() -> Scenario {
 }
 
 pub(super) fn hook_after_compaction() -> Scenario {
-    overflowed().with_session_hooks(MomentKind::PostCompact, [HookAnswer::tells("use tabs")])
+    overflowed().with_session_hooks(LifecycleEventKind::PostCompact, [HookAnswer::tells("use tabs")])
 }
 
 pub(super) fn notes_sent() -> Scenario {

@@ -7,13 +7,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::super::{
-    Effect, Ending, Filtered, HookCall, Input, ModelSignal, OpId, RecoveredRun, Run, RunConfig,
+    Effect, Ending, FilterOutcome, HookCall, Input, ModelSignal, OpId, RecoveredRun, Run, RunConfig,
 };
 use super::scenario::{Compactor, LOOP, Scenario, Script, TestAction, text};
 use crate::content::ToolCall;
-use crate::context::{Compacted, Note};
-use crate::event::{AgentEvent, Event, EventRecord, QueueKind, Recorded, RunOutcome};
-use crate::hooks::Moment;
+use crate::context::{CompactionProposal, Note};
+use crate::event::{AgentEvent, Event, EventRecord, QueueKind, RecordedMessage, RunOutcome};
+use crate::hooks::LifecycleEvent;
 use crate::id::{LoopId, RequestId, ToolCallId};
 use crate::message::{AgentMessage, Message};
 use crate::permission::{PermissionDecision, Verdict};
@@ -40,7 +40,7 @@ pub(super) struct Harness {
     /// The conversation sent in each model call.
     pub(super) sent: Vec<Window>,
     /// The moments for which the session's hooks were called.
-    pub(super) moments: Vec<Moment>,
+    pub(super) moments: Vec<LifecycleEvent>,
     pub(super) ending: Option<Ending>,
     /// Number of inputs given so far.
     pub(super) inputs: usize,
@@ -216,7 +216,7 @@ impl Harness {
             Effect::Filter { .. } => {
                 self.log("effect Filter");
                 let filtered = self.script.filtered.take();
-                let pass = || Filtered::Pass { context: Vec::new(), warnings: Vec::new() };
+                let pass = || FilterOutcome::Pass { context: Vec::new(), warnings: Vec::new() };
                 self.pending.push_back(Input::Filtered(filtered.unwrap_or_else(pass)));
             }
             Effect::CallModel { op, window, .. } => {
@@ -260,7 +260,7 @@ impl Harness {
                     self.script.compactor = compactor;
                 }
                 let refused = self.script.compaction_forbidden.then(|| "not now".to_owned());
-                let compacted = Compacted { edits, usage: Usage::new(3, 1), refused };
+                let compacted = CompactionProposal { edits, usage: Usage::new(3, 1), refused };
                 let compacted = Input::Compacted { op, compacted };
                 if self.script.slow_compaction {
                     self.late.push((0, compacted));
@@ -416,7 +416,9 @@ impl Harness {
     /// Returns the text of a call's result.
     pub(super) fn result_of(&self, call: &str) -> String {
         let results = self.journal.iter().filter_map(|event| match &event.event {
-            AgentEvent::MessageEnd { message: Recorded::Full(message) } => message.as_tool_result().cloned(),
+            AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => {
+                message.as_tool_result().cloned()
+            }
             _ => None,
         });
         let mut of_call = results.filter(|result| result.tool_call_id.as_str() == call);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::harness::Harness;
 use super::scenario::LOOP;
-use crate::event::{AgentEvent, Event, EventRecord, MessageRef, Recorded, Resolver};
+use crate::event::{AgentEvent, Event, EventRecord, MessageRef, RecordedMessage, Resolver};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::SharedMessage;
 use crate::session::SessionFold;
@@ -65,8 +65,8 @@ pub(super) fn check(harness: &Harness) {
                 assert!(!messages.contains(&message.id()), "a message recorded twice:\n{}", log());
                 messages.push(message.id());
                 let full = match message {
-                    Recorded::Full(message) => Some(Arc::clone(message)),
-                    Recorded::Earlier(_) => queued.remove(&message.id()),
+                    RecordedMessage::Full(message) => Some(Arc::clone(message)),
+                    RecordedMessage::Earlier(_) => queued.remove(&message.id()),
                 };
                 content.extend(full.map(|message| (message.id(), message)));
             }

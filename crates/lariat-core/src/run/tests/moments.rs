@@ -1,16 +1,16 @@
 //! Tests of the session's hooks: before the end, after a compaction, at a prompt.
 
-use super::super::Filtered;
+use super::super::FilterOutcome;
 use super::catalogue;
 use super::harness::Harness;
 use super::invariants::{self, own};
 use super::scenario::*;
 use crate::event::{AgentEvent, RunOutcome};
-use crate::hooks::{HookAnswer, Moment, MomentKind};
+use crate::hooks::{HookAnswer, LifecycleEvent, LifecycleEventKind};
 
 fn stops(harness: &Harness) -> Vec<(bool, &str)> {
     let stop = |moment| match moment {
-        &Moment::Stop { continued, ref last_message } => Some((continued, last_message.as_str())),
+        &LifecycleEvent::Stop { continued, ref last_message } => Some((continued, last_message.as_str())),
         _ => None,
     };
     harness.moments.iter().filter_map(stop).collect()
@@ -40,7 +40,8 @@ fn hook_that_blocks_the_end_continues_with_its_reason() {
 
 #[test]
 fn hooks_are_called_before_the_end_only_if_wanted() {
-    let mut asked = Scenario::new("hi").reply(text("hello")).with_session_hooks(MomentKind::Stop, []).play();
+    let mut asked =
+        Scenario::new("hi").reply(text("hello")).with_session_hooks(LifecycleEventKind::Stop, []).play();
     let alone = Scenario::new("hi").reply(text("hello")).play();
     assert_eq!((asked.moments.len(), alone.moments.len()), (1, 0));
     let line = asked.log.iter().position(|line| line == "effect Tell Stop").unwrap();
@@ -114,7 +115,7 @@ fn hook_text_after_a_compaction_is_in_the_next_request() {
 #[test]
 fn compaction_forbidden_by_a_hook_is_refused() {
     let scenario = catalogue::overflowed().scripted(|script| script.compaction_forbidden = true);
-    let harness = scenario.with_session_hooks(MomentKind::PostCompact, []).play();
+    let harness = scenario.with_session_hooks(LifecycleEventKind::PostCompact, []).play();
     assert!(harness.moments.is_empty(), "nothing was compacted");
     assert!(matches!(harness.outcome(), RunOutcome::ContextFull(full) if full.reason == "not now"));
     invariants::check(&harness);
@@ -122,7 +123,7 @@ fn compaction_forbidden_by_a_hook_is_refused() {
 
 #[test]
 fn hook_text_about_a_prompt_is_marked_and_appended() {
-    let pass = Filtered::Pass { context: vec!["it rains".into()], warnings: vec!["odd".into()] };
+    let pass = FilterOutcome::Pass { context: vec!["it rains".into()], warnings: vec!["odd".into()] };
     let harness = Scenario::new("hi").filtered(pass).reply(text("hello")).play();
     assert_eq!(harness.conversation()[0], "user: hi\n[Hook: it rains]\n[Warning: odd]");
     assert_eq!(harness.count("event InputWarned"), 1);
@@ -132,11 +133,12 @@ fn hook_text_about_a_prompt_is_marked_and_appended() {
 fn run_can_be_cancelled_while_hooks_hang() {
     for moment in ["effect Filter", "effect Tell Stop", "effect Tell PostCompact"] {
         let mut scenario = catalogue::hook_after_compaction()
-            .with_session_hooks(MomentKind::Stop, [HookAnswer::blocks("no")]);
-        scenario =
-            scenario.filtered(Filtered::Reject { reason: "late".into() }).when(moment, TestAction::Cancel);
+            .with_session_hooks(LifecycleEventKind::Stop, [HookAnswer::blocks("no")]);
+        scenario = scenario
+            .filtered(FilterOutcome::Reject { reason: "late".into() })
+            .when(moment, TestAction::Cancel);
         if moment != "effect Filter" {
-            scenario = scenario.filtered(Filtered::Pass { context: Vec::new(), warnings: Vec::new() });
+            scenario = scenario.filtered(FilterOutcome::Pass { context: Vec::new(), warnings: Vec::new() });
         }
         let harness = scenario.play();
         assert_eq!(harness.outcome(), &RunOutcome::Aborted, "{moment}");

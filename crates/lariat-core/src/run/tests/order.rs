@@ -1,6 +1,6 @@
 //! Tests of the order of callbacks and events, and of callbacks or filters that refuse.
 
-use super::super::{Filtered, Run, StartError};
+use super::super::{FilterOutcome, Run, StartError};
 use super::invariants::{self, own};
 use super::scenario::*;
 use crate::content::Content;
@@ -126,7 +126,7 @@ fn before_turn_is_called_before_every_turn() {
 #[test]
 fn passing_filters_leave_the_prompt_unchanged() {
     let scenario =
-        Scenario::new("hi").with_hooks().filtered(Filtered::Pass { context: vec![], warnings: vec![] });
+        Scenario::new("hi").with_hooks().filtered(FilterOutcome::Pass { context: vec![], warnings: vec![] });
     let harness = scenario.play();
     assert!(harness.is_before("event AgentStart", "effect Filter"));
     assert!(harness.is_before("effect Filter", "hook before_turn"));
@@ -137,7 +137,7 @@ fn passing_filters_leave_the_prompt_unchanged() {
 #[test]
 fn filter_warnings_are_appended_to_the_last_user_message() {
     let mut scenario = Scenario::new("hi")
-        .filtered(Filtered::Pass { context: vec![], warnings: vec!["odd".into(), "very".into()] });
+        .filtered(FilterOutcome::Pass { context: vec![], warnings: vec!["odd".into(), "very".into()] });
     scenario.prompts.push("there".into());
     scenario.prompts.push(ExtensionMessage::new("ui", serde_json::json!(1)).into());
     let harness = scenario.play();
@@ -148,7 +148,7 @@ fn filter_warnings_are_appended_to_the_last_user_message() {
 
 #[test]
 fn rejected_prompt_ends_the_loop_and_is_not_kept() {
-    let scenario = Scenario::new("hi").with_hooks().filtered(Filtered::Reject { reason: "rude".into() });
+    let scenario = Scenario::new("hi").with_hooks().filtered(FilterOutcome::Reject { reason: "rude".into() });
     let harness = scenario.play();
     assert_eq!(
         harness.log,

@@ -8,14 +8,14 @@ use super::invariants::{self, own};
 use super::scenario::*;
 use crate::config::RetryConfig;
 use crate::content::Content;
-use crate::event::{AgentEvent, Recorded, RunOutcome, StreamDelta};
+use crate::event::{AgentEvent, RecordedMessage, RunOutcome, StreamDelta};
 use crate::message::{AssistantMessage, StopReason};
 use crate::model::{ErrorDetail, ProviderError, StreamEvent};
 use crate::usage::Usage;
 
 fn replies(harness: &Harness) -> Vec<AssistantMessage> {
     let reply = |event: &AgentEvent| match event {
-        AgentEvent::MessageEnd { message: Recorded::Full(message) } => message.as_assistant().cloned(),
+        AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => message.as_assistant().cloned(),
         _ => None,
     };
     own(&harness.journal).filter_map(reply).collect()

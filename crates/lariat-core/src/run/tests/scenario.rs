@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::{Filtered, ModelSignal, RunConfig, ToolTraits};
+use super::super::{FilterOutcome, ModelSignal, RunConfig, ToolTraits};
 use super::harness::Harness;
 use crate::budget::{Admission, BudgetLimits, BudgetScope, Standing};
 use crate::config::ExecutionLimits;
 use crate::content::{Content, ToolCall};
 use crate::context::Note;
 use crate::event::{AgentEvent, CompactionEdit, Event, EventRecord, FORMAT_VERSION, LoopStart, QueueKind};
-use crate::hooks::{HookAnswer, HookInterest, MomentKind};
+use crate::hooks::{HookAnswer, HookInterest, LifecycleEventKind};
 use crate::id::{EventId, LoopId, MessageId};
 use crate::message::{
     AgentMessage, AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, UserMessage,
@@ -77,7 +77,7 @@ pub(super) struct Scenario {
 #[derive(Default)]
 pub(super) struct Script {
     pub(super) replies: VecDeque<Reply>,
-    pub(super) filtered: Option<Filtered>,
+    pub(super) filtered: Option<FilterOutcome>,
     /// Answers of the session's hooks, in order.
     pub(super) hook_answers: VecDeque<HookAnswer>,
     pub(super) before_loop: VecDeque<bool>,
@@ -169,7 +169,7 @@ impl Scenario {
     /// Registers hooks for this moment with these answers, followed by empty ones.
     pub(super) fn with_session_hooks(
         self,
-        moment: MomentKind,
+        moment: LifecycleEventKind,
         answers: impl IntoIterator<Item = HookAnswer>,
     ) -> Self {
         self.configured(|config| config.moments.extend([moment]))
@@ -229,7 +229,7 @@ impl Scenario {
         self.scripted(|script| script.cues.push((line, say)))
     }
 
-    pub(super) fn filtered(self, filtered: Filtered) -> Self {
+    pub(super) fn filtered(self, filtered: FilterOutcome) -> Self {
         self.configured(|config| config.has_filters = true)
             .scripted(|script| script.filtered = Some(filtered))
     }

@@ -44,9 +44,9 @@ impl Fixture {
         self.workspace.read(path, 1 << 20).map(|content| String::from_utf8(content.bytes).unwrap())
     }
 
-    fn known(&self, path: &str) -> Known {
+    fn known(&self, path: &str) -> FileVersion {
         let content = self.workspace.read(path, 1 << 20).unwrap();
-        Known::of(content.stamp, &content.bytes)
+        FileVersion::of(content.stamp, &content.bytes)
     }
 
     /// Names in the workspace that begin like temporary files.

@@ -4,7 +4,7 @@ use lariat_core::model::{ModelConfig, ProviderError};
 use serde::Deserialize;
 
 use super::request::{address, auth};
-use crate::wire::{ListedModel, Outgoing};
+use crate::wire::{ListedModel, OutgoingRequest};
 
 /// Page size: the maximum, which is more models than the provider has.
 const PAGE: &str = "/v1/models?limit=1000";
@@ -22,8 +22,8 @@ struct Entry {
     max_tokens: Option<u32>,
 }
 
-pub(super) fn request(model: &ModelConfig) -> Option<Outgoing> {
-    let outgoing = Outgoing::get(address(model, PAGE), auth(model));
+pub(super) fn request(model: &ModelConfig) -> Option<OutgoingRequest> {
+    let outgoing = OutgoingRequest::get(address(model, PAGE), auth(model));
     outgoing.header("anthropic-version", super::request::VERSION).with_headers_of(model).ok()
 }
 

@@ -21,7 +21,7 @@ pub(crate) mod history_tests;
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing, counting};
+use crate::wire::{Decoder, Failure, Framing, ListedModel, OutgoingRequest, counting};
 
 /// Fields of a request that the counting endpoint accepts.
 const COUNT_FIELDS: [&str; 7] =
@@ -36,7 +36,7 @@ impl Protocol for Anthropic {
         ApiProtocol::AnthropicMessages
     }
 
-    fn request(&self, request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+    fn request(&self, request: &StreamConfig) -> Result<OutgoingRequest, ProviderError> {
         request::build(request)
     }
 
@@ -48,7 +48,7 @@ impl Protocol for Anthropic {
         error::classify(failure)
     }
 
-    fn list_request(&self, model: &ModelConfig) -> Option<Outgoing> {
+    fn list_request(&self, model: &ModelConfig) -> Option<OutgoingRequest> {
         listing::request(model)
     }
 
@@ -56,7 +56,7 @@ impl Protocol for Anthropic {
         listing::models(body)
     }
 
-    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<OutgoingRequest>, ProviderError> {
         let outgoing = self.request(request)?;
         let body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
         let url = request::address(&request.model_config, "/v1/messages/count_tokens");

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::thinking::{self, ClaudeProvider, ConversationEnd, ThinkingPlan};
 use super::validate::{self, IMAGES, RequestValidator};
-use crate::wire::{Auth, Body, CallIds, Conversation, IdRule, ItemWriter, Outgoing, own_reply};
+use crate::wire::{Auth, Body, CallIds, Conversation, IdRule, ItemWriter, OutgoingRequest, own_reply};
 
 /// Default base URL.
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
@@ -35,7 +35,7 @@ const NO_OUTPUT: &str = "(no output)";
 /// resume it.
 const CONTINUE: &str = "(The reply above was interrupted. Continue.)";
 
-pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+pub(super) fn build(request: &StreamConfig) -> Result<OutgoingRequest, ProviderError> {
     let model = &request.model_config;
     let (mark_system, mark_tools, mark_messages) = request.cache_config.breakpoints();
     let mark_tools = mark_tools && !(mark_system && covers_tools(&request.system_prompt));
@@ -57,7 +57,7 @@ pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
     };
     let mark = format!(",\"cache_control\":{mark}");
     let bytes = body.finish(request, &head, Some("tools"), "messages", (&mark, &places));
-    Outgoing::post(address(model, "/v1/messages"), auth(model), bytes)
+    OutgoingRequest::post(address(model, "/v1/messages"), auth(model), bytes)
         .header("anthropic-version", VERSION)
         .with_headers_of(model)
 }

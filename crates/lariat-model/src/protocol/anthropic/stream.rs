@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::error;
-use crate::wire::{Frame, Interpret, Reply};
+use crate::wire::{Frame, Reply, StreamInterpreter};
 
 /// Maximum number of blocks in one reply, so that a stream that loops cannot exhaust the memory.
 const BLOCK_LIMIT: usize = 16 * 1024;
@@ -113,7 +113,7 @@ enum BlockKind {
     Closed,
 }
 
-impl Interpret for MessagesInterpreter {
+impl StreamInterpreter for MessagesInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         if frame.name == "error" {
             return Err(error::in_stream(frame.data));

@@ -9,7 +9,7 @@ use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 use super::chat::{error, listing};
 use super::responses;
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Auth, Decoder, Failure, ListedModel, Outgoing};
+use crate::wire::{Auth, Decoder, Failure, ListedModel, OutgoingRequest};
 
 /// The Azure variant of the Responses protocol.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,7 +42,7 @@ impl Protocol for Azure {
         ApiProtocol::AzureResponses
     }
 
-    fn request(&self, request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+    fn request(&self, request: &StreamConfig) -> Result<OutgoingRequest, ProviderError> {
         responses::post(request, self.api(), address(&request.model_config, "responses")?, KEY)
     }
 
@@ -54,8 +54,8 @@ impl Protocol for Azure {
         error::classify(failure)
     }
 
-    fn list_request(&self, model: &ModelConfig) -> Option<Outgoing> {
-        Outgoing::get(address(model, "models").ok()?, KEY).with_headers_of(model).ok()
+    fn list_request(&self, model: &ModelConfig) -> Option<OutgoingRequest> {
+        OutgoingRequest::get(address(model, "models").ok()?, KEY).with_headers_of(model).ok()
     }
 
     fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {

@@ -4,7 +4,7 @@ use lariat_core::model::{ModelConfig, ProviderError};
 use serde::Deserialize;
 
 use super::address;
-use crate::wire::{ListedModel, Outgoing};
+use crate::wire::{ListedModel, OutgoingRequest};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -29,8 +29,8 @@ impl Entry {
     }
 }
 
-pub(super) fn request(model: &ModelConfig) -> Option<Outgoing> {
-    Outgoing::get(address::list(model), address::auth(model)).with_headers_of(model).ok()
+pub(super) fn request(model: &ModelConfig) -> Option<OutgoingRequest> {
+    OutgoingRequest::get(address::list(model), address::auth(model)).with_headers_of(model).ok()
 }
 
 pub(super) fn models(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {

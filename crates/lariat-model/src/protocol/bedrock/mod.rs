@@ -21,7 +21,7 @@ use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 use serde_json::json;
 
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Decoder, Failure, Framing, ListedModel, Outgoing, counting};
+use crate::wire::{Decoder, Failure, Framing, ListedModel, OutgoingRequest, counting};
 
 /// Fields of a request that the counting endpoint accepts.
 const COUNT_FIELDS: [&str; 4] = ["additionalModelRequestFields", "messages", "system", "toolConfig"];
@@ -35,7 +35,7 @@ impl Protocol for Bedrock {
         ApiProtocol::BedrockConverse
     }
 
-    fn request(&self, request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+    fn request(&self, request: &StreamConfig) -> Result<OutgoingRequest, ProviderError> {
         request::build(request)
     }
 
@@ -47,7 +47,7 @@ impl Protocol for Bedrock {
         error::classify(failure)
     }
 
-    fn list_request(&self, model: &ModelConfig) -> Option<Outgoing> {
+    fn list_request(&self, model: &ModelConfig) -> Option<OutgoingRequest> {
         listing::request(model)
     }
 
@@ -55,7 +55,7 @@ impl Protocol for Bedrock {
         listing::models(body)
     }
 
-    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<OutgoingRequest>, ProviderError> {
         let outgoing = self.request(request)?;
         let body = json!({"input": {"converse": counting::pick_fields(&outgoing, &COUNT_FIELDS)?}});
         Ok(Some(counting::redirect(outgoing, address::count(&request.model_config), body)))

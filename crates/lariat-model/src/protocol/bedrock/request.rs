@@ -17,7 +17,7 @@ use super::address;
 use super::validate::{self, IMAGES, OPAQUE, RequestValidator};
 use crate::protocol::anthropic::request::{covers_tools, input_schema, valid_name};
 use crate::protocol::anthropic::thinking::{self, ClaudeProvider, ConversationEnd, ThinkingPlan};
-use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, Outgoing, own_reply};
+use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, OutgoingRequest, own_reply};
 
 /// Output limit of Claude models if neither the request nor the model sets one.
 const MAX_TOKENS: u32 = 8192;
@@ -34,7 +34,7 @@ const CONTINUE: &str = "(The reply above was interrupted. Continue.)";
 /// definition.
 const REMOVED_TOOL: &str = "This tool is no longer available. Do not call it.";
 
-pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+pub(super) fn build(request: &StreamConfig) -> Result<OutgoingRequest, ProviderError> {
     let model = &request.model_config;
     let cached = CachePoints::of(request);
     let claude = thinking::is_claude(&model.id) || model.compat.get("thinking").is_some();
@@ -73,7 +73,7 @@ pub(super) fn build(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
     let point = cached.point.to_string();
     let mark = format!("}},{}", point.strip_suffix('}').unwrap_or(&point));
     let bytes = body.finish(request, &head, offered.then_some("toolConfig"), "messages", (&mark, &places));
-    Outgoing::post(address::converse(model), address::auth(model), bytes)
+    OutgoingRequest::post(address::converse(model), address::auth(model), bytes)
         .header("accept", "application/vnd.amazon.eventstream")
         .with_headers_of(model)
 }

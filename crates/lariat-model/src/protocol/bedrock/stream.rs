@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::error;
-use crate::wire::{Frame, FrameKind, Interpret, Reply};
+use crate::wire::{Frame, FrameKind, Reply, StreamInterpreter};
 
 /// Maximum number of blocks in one reply, so that a stream that loops cannot exhaust the memory.
 const BLOCK_LIMIT: usize = 16 * 1024;
@@ -97,7 +97,7 @@ struct Block {
     other: Option<(&'static str, Map<String, Value>, String)>,
 }
 
-impl Interpret for ConverseInterpreter {
+impl StreamInterpreter for ConverseInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         if frame.kind == FrameKind::Exception {
             return Err(error::in_stream(frame.name, frame.data));

@@ -24,7 +24,7 @@ use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
 use self::dialect::KeyNeed;
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing};
+use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, OutgoingRequest};
 
 /// The OpenAI Chat Completions protocol.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,12 +59,12 @@ impl Protocol for Chat {
         ApiProtocol::OpenAiChat
     }
 
-    fn request(&self, request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+    fn request(&self, request: &StreamConfig) -> Result<OutgoingRequest, ProviderError> {
         let model = &request.model_config;
         let dialect = backend::dialect(model)?;
         let url = address(base_url(model)?, "chat/completions");
         let body = request::body(request, &dialect)?;
-        Outgoing::post(url, auth(model, dialect.key), body)
+        OutgoingRequest::post(url, auth(model, dialect.key), body)
             .header("accept", "text/event-stream")
             .with_headers_of(model)
     }
@@ -78,10 +78,10 @@ impl Protocol for Chat {
         error::classify(failure)
     }
 
-    fn list_request(&self, model: &ModelConfig) -> Option<Outgoing> {
+    fn list_request(&self, model: &ModelConfig) -> Option<OutgoingRequest> {
         let dialect = backend::dialect(model).ok()?;
         let url = address(base_url(model).ok()?, "models");
-        Outgoing::get(url, auth(model, dialect.key)).with_headers_of(model).ok()
+        OutgoingRequest::get(url, auth(model, dialect.key)).with_headers_of(model).ok()
     }
 
     fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {

@@ -16,7 +16,7 @@ use super::call_matcher::{CallKey, CallMatcher};
 use super::dialect::{Dialect, ReasoningField};
 use super::fields::{ArgumentsField, Count, Parts, Text};
 use super::{error, finish_reason};
-use crate::wire::{Frame, Interpret, Reply};
+use crate::wire::{Frame, Reply, StreamInterpreter};
 
 const REASONING: usize = 0;
 const TEXT: usize = 1;
@@ -233,7 +233,7 @@ impl ChunkInterpreter {
     }
 }
 
-impl Interpret for ChunkInterpreter {
+impl StreamInterpreter for ChunkInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         let data = frame.data.trim();
         if data == "[DONE]" {

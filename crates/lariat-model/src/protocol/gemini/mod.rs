@@ -25,7 +25,7 @@ pub(super) use error::classify;
 pub(super) use request::body;
 
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing, counting};
+use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, OutgoingRequest, counting};
 
 /// Google Gemini through the public API of AI Studio.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,10 +44,10 @@ impl Protocol for Gemini {
         ApiProtocol::GoogleGemini
     }
 
-    fn request(&self, request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+    fn request(&self, request: &StreamConfig) -> Result<OutgoingRequest, ProviderError> {
         let url = address::generate(&request.model_config);
         let body = body(request, self.api())?;
-        Outgoing::post(url, Auth::Header(KEY_HEADER), body).with_headers_of(&request.model_config)
+        OutgoingRequest::post(url, Auth::Header(KEY_HEADER), body).with_headers_of(&request.model_config)
     }
 
     fn decoder(&self, _request: &StreamConfig) -> Decoder {
@@ -58,8 +58,8 @@ impl Protocol for Gemini {
         classify(failure)
     }
 
-    fn list_request(&self, model: &ModelConfig) -> Option<Outgoing> {
-        let request = Outgoing::get(address::list(model), Auth::Header(KEY_HEADER));
+    fn list_request(&self, model: &ModelConfig) -> Option<OutgoingRequest> {
+        let request = OutgoingRequest::get(address::list(model), Auth::Header(KEY_HEADER));
         request.with_headers_of(model).ok()
     }
 
@@ -67,7 +67,7 @@ impl Protocol for Gemini {
         parse_models(body)
     }
 
-    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<OutgoingRequest>, ProviderError> {
         let (model, outgoing) = (&request.model_config, self.request(request)?);
         let mut body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
         body.insert("model".to_owned(), address::named(model).into());

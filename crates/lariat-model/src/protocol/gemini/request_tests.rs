@@ -10,7 +10,7 @@ use super::super::fixtures::*;
 use super::*;
 use crate::protocol::Protocol;
 use crate::protocol::vertex::Vertex;
-use crate::wire::{Auth, Outgoing};
+use crate::wire::{Auth, OutgoingRequest};
 
 #[test]
 fn request_address_names_the_model_and_contains_no_key() {
@@ -436,7 +436,7 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
 }
 
 /// The same request to Vertex.
-fn vertex(request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+fn vertex(request: &StreamConfig) -> Result<OutgoingRequest, ProviderError> {
     let mut request = request.clone();
     let mut model = ModelConfig::clone(&request.model_config);
     model.compat = json!({"project": "p"});

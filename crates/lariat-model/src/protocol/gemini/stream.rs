@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::error;
 use super::partial::PartialCall;
 use super::validate::is_opaque_part;
-use crate::wire::{Frame, Interpret, Reply};
+use crate::wire::{Frame, Reply, StreamInterpreter};
 
 /// Decodes a stream of responses.
 #[derive(Debug, Default)]
@@ -164,7 +164,7 @@ impl Counts {
     }
 }
 
-impl Interpret for ResponseInterpreter {
+impl StreamInterpreter for ResponseInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         // OpenAI-style proxies close every stream with this.
         if frame.data == "[DONE]" {

@@ -14,7 +14,7 @@ use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
 use super::chat::{address, error, listing};
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, Outgoing, counting};
+use crate::wire::{Auth, Decoder, Failure, Framing, ListedModel, OutgoingRequest, counting};
 
 /// Default base URL.
 const BASE_URL: &str = "https://api.openai.com/v1";
@@ -64,9 +64,9 @@ pub(crate) fn post(
     api: ApiProtocol,
     url: String,
     auth: Auth,
-) -> Result<Outgoing, ProviderError> {
+) -> Result<OutgoingRequest, ProviderError> {
     let body = request::body(request, api.as_str())?;
-    Outgoing::post(url, auth, body)
+    OutgoingRequest::post(url, auth, body)
         .header("accept", "text/event-stream")
         .with_headers_of(&request.model_config)
 }
@@ -91,7 +91,7 @@ impl Protocol for Responses {
         ApiProtocol::OpenAiResponses
     }
 
-    fn request(&self, request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+    fn request(&self, request: &StreamConfig) -> Result<OutgoingRequest, ProviderError> {
         let model = &request.model_config;
         post(request, self.api(), address(base_url(model), "responses"), auth(model))
     }
@@ -104,15 +104,15 @@ impl Protocol for Responses {
         error::classify(failure)
     }
 
-    fn list_request(&self, model: &ModelConfig) -> Option<Outgoing> {
-        Outgoing::get(address(base_url(model), "models"), auth(model)).with_headers_of(model).ok()
+    fn list_request(&self, model: &ModelConfig) -> Option<OutgoingRequest> {
+        OutgoingRequest::get(address(base_url(model), "models"), auth(model)).with_headers_of(model).ok()
     }
 
     fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
         listing::parse_models(body)
     }
 
-    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<OutgoingRequest>, ProviderError> {
         let outgoing = self.request(request)?;
         let body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
         let url = address(base_url(&request.model_config), "responses/input_tokens");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::PHASE_BLOCK;
 use crate::protocol::chat::error;
 use crate::protocol::chat::fields::{Count, Text};
-use crate::wire::{Frame, Interpret, Reply};
+use crate::wire::{Frame, Reply, StreamInterpreter};
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -291,7 +291,7 @@ impl EventInterpreter {
     }
 }
 
-impl Interpret for EventInterpreter {
+impl StreamInterpreter for EventInterpreter {
     fn frame(&mut self, frame: Frame<'_>, reply: &mut Reply) -> Result<(), ProviderError> {
         let data = frame.data.trim();
         // Sent by proxies that follow another protocol's conventions.

@@ -11,7 +11,7 @@ use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
 use super::gemini;
 use crate::protocol::{ApiProtocol, Protocol};
-use crate::wire::{Auth, Decoder, Failure, ListedModel, Outgoing, counting};
+use crate::wire::{Auth, Decoder, Failure, ListedModel, OutgoingRequest, counting};
 
 /// Fields of a request that the counting endpoint accepts.
 const COUNT_FIELDS: [&str; 4] = ["contents", "generationConfig", "systemInstruction", "tools"];
@@ -25,10 +25,10 @@ impl Protocol for Vertex {
         ApiProtocol::GoogleVertex
     }
 
-    fn request(&self, request: &StreamConfig) -> Result<Outgoing, ProviderError> {
+    fn request(&self, request: &StreamConfig) -> Result<OutgoingRequest, ProviderError> {
         let url = address::generate(&request.model_config)?;
         let body = gemini::body(request, self.api())?;
-        Outgoing::post(url, Auth::Bearer, body).with_headers_of(&request.model_config)
+        OutgoingRequest::post(url, Auth::Bearer, body).with_headers_of(&request.model_config)
     }
 
     fn decoder(&self, _request: &StreamConfig) -> Decoder {
@@ -39,15 +39,15 @@ impl Protocol for Vertex {
         gemini::classify(failure)
     }
 
-    fn list_request(&self, model: &ModelConfig) -> Option<Outgoing> {
-        Outgoing::get(address::list(model), Auth::Bearer).with_headers_of(model).ok()
+    fn list_request(&self, model: &ModelConfig) -> Option<OutgoingRequest> {
+        OutgoingRequest::get(address::list(model), Auth::Bearer).with_headers_of(model).ok()
     }
 
     fn parse_models(&self, body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
         gemini::parse_models(body)
     }
 
-    fn count_request(&self, request: &StreamConfig) -> Result<Option<Outgoing>, ProviderError> {
+    fn count_request(&self, request: &StreamConfig) -> Result<Option<OutgoingRequest>, ProviderError> {
         let outgoing = self.request(request)?;
         let body = counting::pick_fields(&outgoing, &COUNT_FIELDS)?;
         Ok(Some(counting::redirect(outgoing, address::count(&request.model_config)?, body)))

@@ -7,13 +7,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use lariat_core::budget::Spent;
+use lariat_core::budget::SpentAmounts;
 use lariat_core::content::joined_text;
-use lariat_core::context::{Compacted, CompactionQuery, NotesQuery};
-use lariat_core::hooks::{Moment, MomentKind, SessionSource};
+use lariat_core::context::{CompactionProposal, CompactionQuery, NotesQuery};
+use lariat_core::hooks::{LifecycleEvent, LifecycleEventKind, SessionSource};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionRequest;
-use lariat_core::run::{Filtered, Input, OpId};
+use lariat_core::run::{FilterOutcome, Input, OpId};
 
 use super::super::session_hooks;
 use super::{Driver, JobKey, JobResult};
@@ -24,23 +24,23 @@ impl Driver {
     pub(super) fn check_prompts(&mut self, op: OpId, prompts: &[AgentMessage]) {
         let warnings = match self.filter(prompts) {
             Ok(warnings) => warnings,
-            Err(reason) => return self.feed(Input::Filtered(Filtered::Reject { reason })),
+            Err(reason) => return self.feed(Input::Filtered(FilterOutcome::Reject { reason })),
         };
         let mut context = self.session_start.context.clone();
         self.hook_context_sent = true;
-        if !session_hooks::is_wanted(&self.ports, MomentKind::Prompt) {
-            return self.feed(Input::Filtered(Filtered::Pass { context, warnings }));
+        if !session_hooks::is_wanted(&self.ports, LifecycleEventKind::Prompt) {
+            return self.feed(Input::Filtered(FilterOutcome::Pass { context, warnings }));
         }
         let texts = prompts.iter().filter_map(AgentMessage::as_user).map(|user| joined_text(&user.content));
-        let moment = Moment::Prompt { prompt: texts.collect::<Vec<_>>().join("\n\n") };
+        let moment = LifecycleEvent::Prompt { prompt: texts.collect::<Vec<_>>().join("\n\n") };
         let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
         let job = Box::pin(async move {
             let answer = session_hooks::notify(&ports, &session_id, moment).await;
             let filtered = match answer.block {
-                Some(reason) => Filtered::Reject { reason },
+                Some(reason) => FilterOutcome::Reject { reason },
                 None => {
                     context.extend(answer.context);
-                    Filtered::Pass { context, warnings }
+                    FilterOutcome::Pass { context, warnings }
                 }
             };
             JobResult { halt: answer.stop, input: Some(Input::Filtered(filtered)) }
@@ -64,13 +64,13 @@ impl Driver {
     }
 
     /// Notifies hooks of an event, on behalf of the state machine.
-    pub(super) fn notify_hooks(&mut self, op: OpId, moment: Moment) {
+    pub(super) fn notify_hooks(&mut self, op: OpId, moment: LifecycleEvent) {
         let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
         let job = Box::pin(async move {
-            let compacted = moment.kind() == MomentKind::PostCompact;
+            let compacted = moment.kind() == LifecycleEventKind::PostCompact;
             let mut answer = session_hooks::notify(&ports, &session_id, moment).await;
             if compacted {
-                let again = Moment::SessionStart { source: SessionSource::Compact };
+                let again = LifecycleEvent::SessionStart { source: SessionSource::Compact };
                 let more = session_hooks::notify(&ports, &session_id, again).await;
                 answer.context.extend(more.context);
                 answer.stop = answer.stop.or(more.stop);
@@ -85,9 +85,10 @@ impl Driver {
         let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
         let cancel = self.handle.cancel.child_token();
         let job = Box::pin(async move {
-            let moment = Moment::PreCompact { cause: query.cause };
+            let moment = LifecycleEvent::PreCompact { cause: query.cause };
             let answer = session_hooks::notify(&ports, &session_id, moment).await;
-            let refused = |reason| Compacted { refused: Some(reason), ..Compacted::default() };
+            let refused =
+                |reason| CompactionProposal { refused: Some(reason), ..CompactionProposal::default() };
             // A summary is a model call like any other; compaction without one costs nothing.
             let mut estimate = estimate(query.tokens, None, &ports.request.model_config);
             estimate.turns = 0;
@@ -100,7 +101,7 @@ impl Driver {
                     let compacting =
                         AssertUnwindSafe(async { ports.compaction.compact(query, cancel).await });
                     let compacted = compacting.catch_unwind().await.unwrap_or_default();
-                    if let Some(settling) = hold.settle(Spent::usage(&compacted.usage)) {
+                    if let Some(settling) = hold.settle(SpentAmounts::usage(&compacted.usage)) {
                         settling.await;
                     }
                     compacted
@@ -113,10 +114,10 @@ impl Driver {
 
     /// Notifies hooks that an approval request waits for the user.
     pub(super) fn notify_pending_approval(&mut self, request: &PermissionRequest) {
-        if !session_hooks::is_wanted(&self.ports, MomentKind::Notification) {
+        if !session_hooks::is_wanted(&self.ports, LifecycleEventKind::Notification) {
             return;
         }
-        let moment = Moment::Notification {
+        let moment = LifecycleEvent::Notification {
             kind: "permission_prompt".to_owned(),
             message: format!("A tool call waits for approval: {}", request.summary),
         };

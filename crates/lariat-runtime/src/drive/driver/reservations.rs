@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use lariat_core::BoxFuture;
-use lariat_core::budget::{Admission, BudgetLimits, BudgetRequest, BudgetScope, Spent};
+use lariat_core::budget::{Admission, BudgetLimits, BudgetRequest, BudgetScope, SpentAmounts};
 use lariat_core::content::ToolCall;
 use lariat_core::id::ToolCallId;
 use lariat_core::run::{Input, OpId};
@@ -86,7 +86,7 @@ impl Driver {
         let (ports, holds) = (Arc::clone(&self.ports), Arc::clone(&self.reservations().holds));
         let call = call.id.clone();
         let job = Box::pin(async move {
-            let refused = match ports.budget.admit(Spent::tool_call(), ports.clock.now()).await {
+            let refused = match ports.budget.admit(SpentAmounts::tool_call(), ports.clock.now()).await {
                 Ok(hold) => {
                     let key = ReservationKey::Tool(call.clone());
                     holds.lock().unwrap_or_else(PoisonError::into_inner).push((key, hold));
@@ -104,7 +104,7 @@ impl Driver {
         let now = self.ports.clock.now();
         let Some(hold) = self.reservations().take(&ReservationKey::Model(op)) else { return };
         let Some(usage) = usage else { return };
-        let mut spent = Spent::reply(&usage);
+        let mut spent = SpentAmounts::reply(&usage);
         spent.duration = hold.elapsed(now);
         let settling = hold.settle(spent);
         self.reservations().settling.extend(settling);
@@ -120,7 +120,7 @@ impl Driver {
         else {
             return;
         };
-        let mut spent = Spent::tool_call();
+        let mut spent = SpentAmounts::tool_call();
         // The calls of a sub-agent count their own time.
         if result.as_ref().is_ok_and(|result| result.child_loop_id.is_none()) {
             spent.duration = hold.elapsed(now);

@@ -65,9 +65,9 @@ fn subscribers_receive_queued_events_after_close_and_then_the_end() {
     for seq in 0..5 {
         assert_eq!(poll(&mut subscription).unwrap().unwrap().seq, seq);
     }
-    assert_eq!(poll(&mut subscription), Some(Err(Closed::Ended)));
-    assert_eq!(poll(&mut subscription), Some(Err(Closed::Ended)));
-    assert_eq!(subscription.closed(), Some(&Closed::Ended));
+    assert_eq!(poll(&mut subscription), Some(Err(SubscriptionEnd::Ended)));
+    assert_eq!(poll(&mut subscription), Some(Err(SubscriptionEnd::Ended)));
+    assert_eq!(subscription.closed(), Some(&SubscriptionEnd::Ended));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn slow_consumer_of_a_closed_hub_still_receives_everything() {
     (0..600).for_each(|_| session.durable(turn()));
     session.hub.close();
     assert_eq!(durable_seqs(&drain(&mut subscription)), (0..600).collect::<Vec<_>>());
-    assert_eq!(poll(&mut subscription), Some(Err(Closed::Ended)));
+    assert_eq!(poll(&mut subscription), Some(Err(SubscriptionEnd::Ended)));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn closed_hub_still_replays_the_journal_to_late_subscribers() {
     (0..5).for_each(|_| session.durable(turn()));
     session.hub.close();
     assert_eq!(durable_seqs(&drain(&mut session.hub.subscribe_from(8, 2))), [2, 3, 4]);
-    assert_eq!(poll(&mut session.hub.subscribe(8)), Some(Err(Closed::Ended)));
+    assert_eq!(poll(&mut session.hub.subscribe(8)), Some(Err(SubscriptionEnd::Ended)));
     assert!(!session.hub.has_subscribers());
 }
 
@@ -96,7 +96,7 @@ fn dropping_the_hub_ends_its_subscriptions() {
     let mut subscription = hub.subscribe(8);
     assert_eq!(poll(&mut subscription), None);
     drop(hub);
-    assert_eq!(poll(&mut subscription), Some(Err(Closed::Ended)));
+    assert_eq!(poll(&mut subscription), Some(Err(SubscriptionEnd::Ended)));
 }
 
 #[derive(Default)]
@@ -153,7 +153,7 @@ fn waker_may_call_the_hub_that_wakes_it() {
     assert!(waiting.poll_next_unpin(&mut Context::from_waker(&waker)).is_pending());
     hub.publish(Session::new().record(0, turn()));
     assert_eq!(poll(&mut waiting).unwrap().unwrap().seq, 0);
-    assert_eq!(poll(&mut waiting), Some(Err(Closed::Ended)));
+    assert_eq!(poll(&mut waiting), Some(Err(SubscriptionEnd::Ended)));
 }
 
 #[test]
@@ -191,7 +191,7 @@ async fn consumers_on_other_threads_receive_every_durable_event_with_any_capacit
     session.hub.close();
     for consumer in consumers {
         let (seqs, closed) = consumer.await.unwrap();
-        assert_eq!(closed, Some(Closed::Ended));
+        assert_eq!(closed, Some(SubscriptionEnd::Ended));
         assert!(seqs.iter().copied().eq(0..20_000));
     }
 }

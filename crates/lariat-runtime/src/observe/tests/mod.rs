@@ -17,7 +17,7 @@ use lariat_core::id::{EventId, LoopId, MessageId, SessionId};
 use lariat_core::store::{Ack, Append, BlobHash, Epoch, SessionStore, StoreError};
 use lariat_core::time::Timestamp;
 
-use super::{Closed, EventHub, Subscription};
+use super::{EventHub, Subscription, SubscriptionEnd};
 use crate::memory::MemoryStore;
 
 /// A journal, the hub in front of it, and the position of both.
@@ -105,7 +105,7 @@ fn progress(call: &str, text: &str) -> AgentEvent {
 }
 
 /// Polls once, with a waker that does nothing.
-fn poll(subscription: &mut Subscription) -> Option<Result<Event, Closed>> {
+fn poll(subscription: &mut Subscription) -> Option<Result<Event, SubscriptionEnd>> {
     subscription.recv().now_or_never()
 }
 

@@ -1,13 +1,13 @@
 //! A consumer that falls behind.
 
-use lariat_core::event::Recorded;
+use lariat_core::event::RecordedMessage;
 use lariat_core::message::{AgentMessage, LlmMessage, Message};
 
 use super::*;
 
 fn message_end(message: u128) -> AgentEvent {
     let message = LlmMessage { id: message_id(message), turn_id: None, message: Message::user("x") };
-    AgentEvent::MessageEnd { message: Recorded::Full(Arc::new(AgentMessage::Llm(message))) }
+    AgentEvent::MessageEnd { message: RecordedMessage::Full(Arc::new(AgentMessage::Llm(message))) }
 }
 
 fn thinking(message: u128, delta: &str) -> AgentEvent {

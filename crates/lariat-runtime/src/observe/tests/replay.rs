@@ -1,7 +1,7 @@
 //! Re-reading durable events: from a position, after falling behind, with references, and when the store
 //! fails.
 
-use lariat_core::event::{LoopStart, QueueKind, Recorded, RunOutcome};
+use lariat_core::event::{LoopStart, QueueKind, RecordedMessage, RunOutcome};
 use lariat_core::message::{AgentMessage, LlmMessage, Message, SharedMessage};
 
 use super::super::replay::{PAGE, READ_RETRIES};
@@ -22,7 +22,7 @@ fn loop_start(session: &Session) -> AgentEvent {
 }
 
 fn message_end(n: u128) -> AgentEvent {
-    AgentEvent::MessageEnd { message: Recorded::Full(message(n)) }
+    AgentEvent::MessageEnd { message: RecordedMessage::Full(message(n)) }
 }
 
 fn turn_end(n: u128) -> AgentEvent {
@@ -193,7 +193,7 @@ fn messages_of_a_loop_are_dropped_at_its_end() {
     session.durable(message_end(0));
     session.durable(loop_end(0..0));
     drain(&mut subscription);
-    let AgentEvent::MessageEnd { message: Recorded::Full(kept) } = &session.journal[1].event else {
+    let AgentEvent::MessageEnd { message: RecordedMessage::Full(kept) } = &session.journal[1].event else {
         panic!()
     };
     assert_eq!(Arc::strong_count(kept), 1, "only the journal holds the message");
@@ -216,7 +216,7 @@ fn persistent_store_failure_ends_the_subscription_with_error_and_position() {
     (0..9).for_each(|_| session.durable(turn()));
     session.store.reads().failures = vec![unavailable(); READ_RETRIES as usize + 1];
     assert_eq!(durable_seqs(&drain(&mut subscription)), [0, 1, 2, 3]);
-    let failed = Closed::Failed(unavailable());
+    let failed = SubscriptionEnd::Failed(unavailable());
     assert!(failed.is_retryable());
     assert_eq!(poll(&mut subscription), Some(Err(failed.clone())));
     assert_eq!(subscription.closed(), Some(&failed));
@@ -232,7 +232,7 @@ fn damaged_store_is_not_retried() {
     let damaged = StoreError::Damaged("planted".into());
     session.store.reads().failures.push(damaged.clone());
     let mut subscription = session.hub.subscribe_from(4, 0);
-    assert_eq!(poll(&mut subscription), Some(Err(Closed::Failed(damaged))));
+    assert_eq!(poll(&mut subscription), Some(Err(SubscriptionEnd::Failed(damaged))));
     assert_eq!(session.store.reads().count, 1);
 }
 
@@ -243,7 +243,7 @@ fn store_that_returns_events_out_of_sequence_ends_the_subscription() {
     session.store.reads().reversed = true;
     let mut subscription = session.hub.subscribe_from(4, 0);
     assert_eq!(drain(&mut subscription), []);
-    assert!(matches!(subscription.closed(), Some(Closed::Failed(StoreError::Damaged(_)))));
+    assert!(matches!(subscription.closed(), Some(SubscriptionEnd::Failed(StoreError::Damaged(_)))));
 }
 
 #[test]
@@ -253,5 +253,5 @@ fn missing_acknowledged_events_end_the_subscription_instead_of_being_skipped() {
     session.durable(turn());
     session.hub.publish(session.record(1, turn()));
     assert_eq!(durable_seqs(&drain(&mut subscription)), [0]);
-    assert!(matches!(subscription.closed(), Some(Closed::Failed(StoreError::Unavailable(_)))));
+    assert!(matches!(subscription.closed(), Some(SubscriptionEnd::Failed(StoreError::Unavailable(_)))));
 }

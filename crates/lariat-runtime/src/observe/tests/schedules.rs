@@ -4,7 +4,7 @@
 //! position on; each live event is delivered exactly between the durable ones it was published between; the
 //! chunks of a message have no gap.
 
-use lariat_core::event::Recorded;
+use lariat_core::event::RecordedMessage;
 use lariat_core::message::{AgentMessage, LlmMessage, Message};
 
 use super::*;
@@ -103,7 +103,7 @@ impl Schedule {
         }
         let message =
             LlmMessage { id: message_id(self.message.into()), turn_id: None, message: Message::user("x") };
-        let message = Recorded::Full(Arc::new(AgentMessage::Llm(message)));
+        let message = RecordedMessage::Full(Arc::new(AgentMessage::Llm(message)));
         self.session.append(AgentEvent::MessageEnd { message });
         (self.message, self.chunks) = (self.message + 1, 0);
     }
@@ -146,7 +146,7 @@ impl Schedule {
         let head = self.session.next_seq();
         for observer in &mut self.observers {
             drain(&mut observer.subscription).iter().for_each(|event| observer.take(event, self.seed));
-            assert_eq!(observer.subscription.closed(), Some(&Closed::Ended), "seed {}", self.seed);
+            assert_eq!(observer.subscription.closed(), Some(&SubscriptionEnd::Ended), "seed {}", self.seed);
             assert!(observer.next >= head, "seed {}: all delivered", self.seed);
         }
     }

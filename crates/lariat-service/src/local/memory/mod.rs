@@ -24,13 +24,13 @@ use lariat_core::BoxFuture;
 use lariat_core::context::{ContextSource, Note, NotesQuery};
 use lariat_guard::Trust;
 use lariat_host::files::{FileError, Workspace};
-use lariat_runtime::prompt::{Place, Section, SectionQuery, SectionSource, Teller};
+use lariat_runtime::prompt::{NoteWriter, Place, Section, SectionQuery, SectionSource};
 use serde_json::Value;
 
 use lookup::Location;
 use rules::Rule;
 
-use super::{Owner, Territory};
+use super::{FileOwnership, Owner};
 
 /// Maximum bytes of a memory file.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
@@ -60,13 +60,13 @@ pub struct MemoryFiles {
     workspace: Workspace,
     /// The root of the project; `None` if it cannot be opened, so that the project has no files.
     project: Option<Workspace>,
-    territory: Territory,
+    territory: FileOwnership,
     /// The user's home, for their own files.
     home: Option<Workspace>,
     trust: Trust,
     directory: String,
     instructions: Instructions,
-    teller: Teller,
+    teller: NoteWriter,
     /// The files found in directories that tool calls used.
     nested: Mutex<BTreeMap<String, Vec<MemoryFile>>>,
     rules: Mutex<Option<Vec<Rule>>>,
@@ -83,7 +83,7 @@ struct MemoryFile {
 
 impl MemoryFile {
     /// The path as the model can use it: relative to the working directory, or absolute.
-    fn shown(&self, territory: &Territory) -> String {
+    fn shown(&self, territory: &FileOwnership) -> String {
         match self.location {
             Location::Above | Location::User => format!("~/{}", self.path),
             Location::Project => {
@@ -100,7 +100,7 @@ impl MemoryFile {
         }
     }
 
-    fn section(&self, territory: &Territory) -> Section {
+    fn section(&self, territory: &FileOwnership) -> Section {
         let shown = self.shown(territory);
         let whose = if self.location == Location::User { "the user" } else { "the project" };
         let text = format!("# Instructions from {whose} ({shown})\n{}", self.text);
@@ -113,7 +113,7 @@ impl MemoryFile {
 impl MemoryFiles {
     /// Finds the files of a workspace and its project, subject to `trust`. Without a home, the user has none.
     pub fn new(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> Self {
-        let territory = Territory::of(workspace.path(), home);
+        let territory = FileOwnership::of(workspace.path(), home);
         let project = match territory.root() == workspace.path() {
             true => Some(workspace.clone()),
             false => Workspace::open(territory.root()).ok(),
@@ -126,7 +126,7 @@ impl MemoryFiles {
             trust,
             directory: String::new(),
             instructions: Instructions::default(),
-            teller: Teller::default(),
+            teller: NoteWriter::default(),
             nested: Mutex::default(),
             rules: Mutex::default(),
             problems: Mutex::default(),
@@ -273,7 +273,7 @@ impl MemoryFiles {
 }
 
 /// The paths in tool calls, relative to the root of the project.
-fn touched_paths(query: &NotesQuery, territory: &Territory) -> BTreeSet<String> {
+fn touched_paths(query: &NotesQuery, territory: &FileOwnership) -> BTreeSet<String> {
     let directory = territory.root().join(territory.directory());
     let replies = query.window.iter().filter_map(|message| message.as_assistant());
     let calls = replies.flat_map(|reply| reply.tool_calls());

@@ -3,14 +3,14 @@ use std::sync::Arc;
 use lariat_core::content::Content;
 use lariat_core::event::{
     AgentEvent, CompactionCause, CompactionEdit, Description, EventRecord, FORMAT_VERSION, LoopStart,
-    QueueKind, Recorded,
+    QueueKind, RecordedMessage,
 };
 use lariat_core::id::{EventId, LoopId};
 use lariat_core::message::{
     AgentMessage, AssistantMessage, ExtensionMessage, Message, StopReason, ToolResultMessage, UserMessage,
 };
 use lariat_core::usage::Usage;
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 
 use super::super::testing::{assert_same, fold_conversation, shown_conversation};
 use super::super::{import, read_conversation};
@@ -51,7 +51,7 @@ impl Script {
     fn add(&mut self, message: Message) -> MessageId {
         let message = self.with_id(message.into());
         let id = message.id();
-        self.event(AgentEvent::MessageEnd { message: Recorded::Full(message) });
+        self.event(AgentEvent::MessageEnd { message: RecordedMessage::Full(message) });
         id
     }
 
@@ -166,14 +166,14 @@ fn exports_a_session_with_every_kind_of_message() {
     script.result("t1", vec![Content::text("one")]);
     script.result("t2", vec![Content::text("two"), image]);
     let extension = script.with_id(ExtensionMessage::new("ui/banner", json!({"text": "hello"})).into());
-    script.event(AgentEvent::MessageEnd { message: Recorded::Full(extension) });
+    script.event(AgentEvent::MessageEnd { message: RecordedMessage::Full(extension) });
     let said = json!({"type": "user", "message": {"role": "user", "content": "never said"}});
     let extension = script.with_id(ExtensionMessage::new("claude-code/user", said).into());
-    script.event(AgentEvent::MessageEnd { message: Recorded::Full(extension) });
+    script.event(AgentEvent::MessageEnd { message: RecordedMessage::Full(extension) });
     let queued = script.with_id(AgentMessage::user("and quickly"));
     script.event(AgentEvent::MessageQueued { queue: QueueKind::Steering, message: Arc::clone(&queued) });
     let earlier = lariat_core::event::MessageRef::unresolved(queued.id());
-    script.event(AgentEvent::MessageEnd { message: Recorded::Earlier(earlier) });
+    script.event(AgentEvent::MessageEnd { message: RecordedMessage::Earlier(earlier) });
     let end = script.say("done");
 
     let file = script.check_export("everything");
@@ -310,12 +310,12 @@ fn exports_an_empty_journal_as_an_empty_file() {
 #[test]
 fn random_journals_export_to_the_conversation_of_their_fold() {
     for seed in (0..400).chain([2186]) {
-        let mut dice = Seeded::new(seed);
+        let mut dice = SeededRandom::new(seed);
         let mut script = Script::default();
         let mut ids: Vec<MessageId> = Vec::new();
         script.begin(None);
         for step in 0..3 + dice.below(25) {
-            let any = |dice: &mut Seeded, ids: &[MessageId]| {
+            let any = |dice: &mut SeededRandom, ids: &[MessageId]| {
                 (!ids.is_empty()).then(|| ids[dice.below(ids.len() as u64) as usize])
             };
             match dice.below(12) {

@@ -8,7 +8,9 @@ use super::line::{ChainLine, LineKind, ParsedLine};
 use super::message_builder::{MessageBuilder, answered_calls};
 use super::tree::Tree;
 use crate::interchange::lines::{self, text};
-use crate::interchange::{Imported, ImportedEvent, InterchangeError, Note, SessionInfo, derive_id, title_of};
+use crate::interchange::{
+    ImportedEvent, ImportedSession, InterchangeError, Note, SessionInfo, derive_id, title_of,
+};
 
 /// Imports a session file. The events describe the session, contain its whole tree of messages, and end at the end of the
 /// newest conversation.
@@ -25,7 +27,7 @@ use crate::interchange::{Imported, ImportedEvent, InterchangeError, Note, Sessio
 ///
 /// # Errors
 /// When the file has no chain line. All other problems become notes.
-pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
+pub fn import(bytes: &[u8]) -> Result<ImportedSession, InterchangeError> {
     let (objects, mut notes) = lines::read(bytes);
     let found = objects.len() + notes.len();
     let (mut chain, mut metadata) = (Vec::new(), Vec::new());
@@ -56,7 +58,7 @@ pub fn import(bytes: &[u8]) -> Result<Imported, InterchangeError> {
     let at = events.iter().map(|event| event.at).max().unwrap_or_default();
     let tip = leaf.and_then(|leaf| writer.anchor(leaf));
     events.push(ImportedEvent { at, event: AgentEvent::Rewound { tip } });
-    Ok(Imported::new("claude", session_id(&tree, leaf, bytes), events, notes))
+    Ok(ImportedSession::new("claude", session_id(&tree, leaf, bytes), events, notes))
 }
 
 /// Returns the session id of the conversation's last line: a file can begin with lines of the session it was forked from.

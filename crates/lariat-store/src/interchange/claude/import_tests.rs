@@ -14,7 +14,7 @@ use serde_json::json;
 /// Number of seeds for the round trip.
 const SESSIONS: u64 = 300;
 
-fn round_trip(name: &str, file: &[u8]) -> Imported {
+fn round_trip(name: &str, file: &[u8]) -> ImportedSession {
     let first = import(file).unwrap_or_else(|error| panic!("{name}: {error}"));
     let records = first.records(0);
     let (said, ids, repairs) = fold_conversation(&records);
@@ -39,7 +39,7 @@ fn round_trip(name: &str, file: &[u8]) -> Imported {
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "{name}: no id twice");
     let lost = all.iter().filter(|id| !kept.contains(id)).count();
     assert!(lost <= repairs, "{name}: {lost} messages lost, {repairs} repairs");
-    let about = |imported: &Imported| imported.events[0].event.clone();
+    let about = |imported: &ImportedSession| imported.events[0].event.clone();
     assert_eq!(about(&second), about(&first), "{name}: description");
     first
 }
@@ -101,13 +101,13 @@ fn with(mut line: Value, name: &str, value: Value) -> Value {
 }
 
 /// Returns the newest conversation, with extensions.
-fn conversation(imported: &Imported) -> Vec<SharedMessage> {
+fn conversation(imported: &ImportedSession) -> Vec<SharedMessage> {
     let fold = SessionFold::of(&imported.records(0));
     fold.conversation(fold.tip()).0.window().iter().cloned().collect()
 }
 
 /// Returns a short form of the newest conversation: `u:` user text, `a:` a reply, `r:` a result, `x:` an extension.
-fn short_form(imported: &Imported) -> Vec<String> {
+fn short_form(imported: &ImportedSession) -> Vec<String> {
     let short = |message: &SharedMessage| {
         let text = message.as_llm().map(lariat_core::message::Message::text).unwrap_or_default();
         let calls = |message: &SharedMessage| {
@@ -124,7 +124,7 @@ fn short_form(imported: &Imported) -> Vec<String> {
     conversation(imported).iter().map(short).collect()
 }
 
-fn notes(imported: &Imported) -> Vec<usize> {
+fn notes(imported: &ImportedSession) -> Vec<usize> {
     imported.notes.iter().map(|note| note.line).collect()
 }
 
@@ -340,7 +340,7 @@ fn splits_long_imports_into_events_between_exchanges() {
 fn damaged_files_never_make_the_import_panic_or_loop() {
     for seed in 0..20 {
         let (file, _) = generate(seed);
-        let mut dice = lariat_testkit::Seeded::new(seed);
+        let mut dice = lariat_testkit::SeededRandom::new(seed);
         for _ in 0..40 {
             let mut damaged = file.clone();
             for _ in 0..=dice.below(8) {

@@ -11,7 +11,7 @@ use lariat_core::content::ToolCall;
 use lariat_core::id::{LoopId, SessionId};
 use lariat_core::permission::{PermissionPolicy, PolicyQuery, Verdict};
 use lariat_core::tool::ToolEffects;
-use lariat_guard::{Claims, Effect, Layer, Origin, Places, Resolver, Trust};
+use lariat_guard::{Claims, Effect, Layer, Origin, Resolver, SessionDirectories, Trust};
 use lariat_runtime::Gate;
 use serde_json::json;
 
@@ -84,6 +84,6 @@ fn gate(place: &Path) -> Gate {
             .with_rule(Effect::Allow, &format!("Bash(program{index} *)"));
     }
     let layer = layer.with_rule(Effect::Allow, "Bash(cargo test *)").with_rule(Effect::Allow, "Edit(src/**)");
-    Gate::new(vec![layer], Trust::Trusted, Places::new(place, "/people/me"), Arc::new(Links))
+    Gate::new(vec![layer], Trust::Trusted, SessionDirectories::new(place, "/people/me"), Arc::new(Links))
         .with_claims(Claims::default())
 }

@@ -32,9 +32,6 @@ const WARM_UP_TURNS: usize = 50;
 const GOAL_GROWTH: f64 = 1.5;
 const GOAL_TURN_US: f64 = 50.0;
 const GOAL_IDLE_KB: f64 = 20.0;
-/// Limit for the short form until the goal is met again: 21.7 KB were measured, and the cause is not yet
-/// known.
-const SHORT_IDLE_KB: f64 = 24.0;
 
 pub(crate) fn measure(size: Size) -> bool {
     // Measured first, before there is freed memory to reuse: only then does the process grow by what the runs
@@ -50,8 +47,7 @@ pub(crate) fn measure(size: Size) -> bool {
     let flat = goal("cost per step, 100,000 messages against 10", growth, "×", GOAL_GROWTH);
     let turn =
         goal("one turn with one tool through the driver, CPU (median)", turn_us(size), "µs", GOAL_TURN_US);
-    let most = if size == Size::Full { GOAL_IDLE_KB } else { SHORT_IDLE_KB };
-    let idle = goal("memory per idle live run", idle_kb, "KB", most);
+    let idle = goal("memory per idle live run", idle_kb, "KB", GOAL_IDLE_KB);
     flat && turn && idle
 }
 

@@ -29,7 +29,7 @@ use std::time::Instant;
 
 use lariat_host::process::Environment;
 use lariat_host::sandbox::probe;
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 use lariat_testkit::proof::{ended, number, option};
 
 use channel::Channel;
@@ -91,7 +91,7 @@ fn outside(options: &[&str], what: &str) -> Result<bool, String> {
                 command.args([name, value]);
             }
         }
-        command.env("SERVICE_TOKEN", format!("canaryv{:016x}", Seeded::new(seed + part as u64).bits()));
+        command.env("SERVICE_TOKEN", format!("canaryv{:016x}", SeededRandom::new(seed + part as u64).bits()));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         children.push((place, child.map_err(|error| error.to_string())?));
     }
@@ -196,7 +196,7 @@ async fn bench(place: &Path, listeners: Listeners) -> Result<Bench, String> {
 /// Each attack in each posture, shuffled by the seed; the channel and the earlier approvals are random.
 fn select_scenarios(count: usize, seed: u64) -> Result<Vec<Scenario>, String> {
     let attacks = attack::all()?;
-    let mut dice = Seeded::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let mut all = Vec::new();
     for attack in &attacks {
         for posture in Posture::ALL {
@@ -224,7 +224,7 @@ fn select_scenarios(count: usize, seed: u64) -> Result<Vec<Scenario>, String> {
 async fn planted(bench: &Bench, part: usize, parts: usize, seed: u64) -> Result<bool, String> {
     let mut good = true;
     for (at, flaw) in Flaw::ALL.into_iter().enumerate() {
-        let mut dice = Seeded::new(seed);
+        let mut dice = SeededRandom::new(seed);
         let attacks: Vec<_> = attack::all()?.into_iter().filter(|attack| attack.bare).collect();
         let is_control = flaw == Flaw::NoGate;
         if !is_control && at % parts != part {

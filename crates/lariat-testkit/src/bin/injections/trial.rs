@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::permission::AllowAll;
-use lariat_guard::{Effect, Layer, Mode, Origin, Places, Trust};
+use lariat_guard::{Effect, Layer, Mode, Origin, SessionDirectories, Trust};
 use lariat_host::files::Workspace;
 use lariat_host::process::Environment;
 use lariat_host::sandbox::{Backend, Network, Policy, Sandbox};
@@ -260,7 +260,7 @@ impl Bench {
         }
         let rule = flaw.and_then(Flaw::rule);
         let layers = rule.map(|rule| Layer::new(Origin::flags()).with_rule(Effect::Allow, rule));
-        let places = Places::new(&scene.workspace, &scene.home);
+        let places = SessionDirectories::new(&scene.workspace, &scene.home);
         let gate = Gate::new(layers.into_iter().collect(), Trust::Trusted, places, Arc::new(RealPaths));
         let gate = if posture.is_sandboxed { gate.sandboxed() } else { gate };
         gate.set_mode(posture.mode);

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lariat::guard::trust::TrustBook;
+use lariat::guard::trust::TrustStore;
 
 use super::opening;
 use super::repository::{Layout, Repository, copy, program};
@@ -81,7 +81,7 @@ impl Fixture {
             layout.trusted().join(".claude/settings.json"),
             r#"{"permissions":{"allow":["Bash"]}}"#,
         )?;
-        let book = TrustBook::new(layout.base.join("state/trust.json"));
+        let book = TrustStore::new(layout.base.join("state/trust.json"));
         let opened = opening(layout, &layout.trusted(), &book).map_err(std::io::Error::other)?;
         let opened = opened.open().map_err(std::io::Error::other)?;
         opened.accept(&book).map_err(std::io::Error::other)

@@ -23,7 +23,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use lariat::guard::trust::TrustBook;
+use lariat::guard::trust::TrustStore;
 use lariat::guard::{Format, Level};
 use lariat::host::files::Workspace;
 use lariat::local::Opening;
@@ -74,7 +74,7 @@ fn select(options: &[&str]) -> Result<Vec<Repository>, String> {
 }
 
 /// Opens the workspace of a repository as a user without settings does.
-fn opening(layout: &Layout, path: &Path, book: &TrustBook) -> Result<Opening, String> {
+fn opening(layout: &Layout, path: &Path, book: &TrustStore) -> Result<Opening, String> {
     let workspace = Workspace::open(path).map_err(|error| error.to_string())?;
     let home = layout.home();
     Ok(Opening::new(&workspace, &home, book.clone())

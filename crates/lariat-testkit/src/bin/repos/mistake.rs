@@ -3,7 +3,7 @@
 //! They wrap the product: its results are changed before they are used.
 
 use lariat::guard::Trust;
-use lariat::guard::trust::{Identity, Standing, TrustBook};
+use lariat::guard::trust::{Identity, Standing, TrustStore};
 use lariat::local::{Opened, Opening};
 
 /// A planted mistake.
@@ -86,10 +86,10 @@ pub(crate) fn open(opening: Opening, mistake: Option<Mistake>) -> Result<Opened,
 /// The trust standing of a workspace, with a planted mistake if given.
 pub(crate) fn standing(
     opened: &Opened,
-    book: &TrustBook,
+    book: &TrustStore,
     mistake: Option<Mistake>,
 ) -> Result<Standing, String> {
-    let words = |error: lariat::guard::KeptError| error.to_string();
+    let words = |error: lariat::guard::StateFileError| error.to_string();
     match (mistake, &opened.standing) {
         (Some(Mistake::TrustsByName), _) => {
             let name = |identity: &Identity| identity.path.rsplit('/').next().map(str::to_owned);

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use lariat::guard::Trust;
-use lariat::guard::trust::{Standing, TrustBook};
+use lariat::guard::trust::{Standing, TrustStore};
 use lariat::local::Opened;
 
 use super::mistake::{self, Mistake};
@@ -31,13 +31,13 @@ pub(crate) struct TrustReport {
 struct Case<'a> {
     layout: &'a Layout,
     root: PathBuf,
-    book: TrustBook,
+    book: TrustStore,
     mistake: Option<Mistake>,
 }
 
 pub(crate) fn run(layout: &Layout, number: usize, mistake: Option<Mistake>) -> Result<TrustReport, String> {
     let root = layout.repository(number);
-    let book = TrustBook::new(layout.base.join(format!("books/{number}/trust.json")));
+    let book = TrustStore::new(layout.base.join(format!("books/{number}/trust.json")));
     let case = Case { layout, root, book, mistake };
     let mut done = TrustReport::default();
     // A repository that cannot be opened cannot be trusted, either.

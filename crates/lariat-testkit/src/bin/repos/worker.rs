@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lariat::guard::Decision;
-use lariat::guard::trust::TrustBook;
+use lariat::guard::trust::TrustStore;
 use lariat::host::files::Workspace;
 use lariat::host::git::Git;
 use lariat::host::process::{Environment, Supervisor};
@@ -204,8 +204,8 @@ async fn agent(
     Ok(ran.load(Ordering::Relaxed))
 }
 
-fn book(layout: &Layout) -> TrustBook {
-    TrustBook::new(layout.base.join("state/trust.json"))
+fn book(layout: &Layout) -> TrustStore {
+    TrustStore::new(layout.base.join("state/trust.json"))
 }
 
 /// Leaves a mark in the trace.

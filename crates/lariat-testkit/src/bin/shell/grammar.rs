@@ -2,7 +2,7 @@
 //!
 //! Most commands are valid; some are damaged afterwards. Invariant: the same seed generates the same command.
 
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 
 use super::vocabulary::{
     ARITHMETIC, ASSIGNMENTS, BUILTINS, DAMAGE, DUPLICATES, ENDS, EXPANSIONS, FILES, GLOBS, ODD, PLAIN,
@@ -13,7 +13,7 @@ use super::vocabulary::{
 const DEEP: u8 = 3;
 
 /// Generates a command.
-pub(crate) fn command(random: &mut Seeded) -> String {
+pub(crate) fn command(random: &mut SeededRandom) -> String {
     let mut maker = Generator { random, documents: Vec::new() };
     let mut text = maker.list(DEEP);
     text.push_str(&maker.documents_text());
@@ -34,7 +34,7 @@ pub(crate) fn command(random: &mut Seeded) -> String {
 }
 
 struct Generator<'a> {
-    random: &'a mut Seeded,
+    random: &'a mut SeededRandom,
     /// Here-documents whose bodies follow the current line.
     documents: Vec<String>,
 }
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn equal_seeds_generate_equal_commands_and_other_seeds_differ() {
-        let make = |seed| command(&mut Seeded::new(seed));
+        let make = |seed| command(&mut SeededRandom::new(seed));
         assert_eq!(make(1), make(1));
         let all: std::collections::HashSet<String> = (0..1_000).map(make).collect();
         assert!(all.len() > 900, "{}", all.len());

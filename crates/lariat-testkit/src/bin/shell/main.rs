@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use lariat_guard::shell::{Command, Script};
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 use lariat_testkit::proof::{ended, number, option};
 
 use oracle::Verdict;
@@ -127,7 +127,7 @@ fn listed(texts: &[(String, String)]) -> impl Fn(usize) -> (String, String) + Sy
 /// Generates the command of a seed. An uncertain command proves little, so most are generated again until the
 /// analysis is certain.
 fn generated(seed: u64, analyse: &Analyse) -> (String, String) {
-    let mut random = Seeded::new(seed);
+    let mut random = SeededRandom::new(seed);
     let must_be_sure = random.chance(SURE);
     let mut text = grammar::command(&mut random);
     for _ in 0..ATTEMPTS {

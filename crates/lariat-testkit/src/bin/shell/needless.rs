@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
-use lariat_guard::{Cause, Decision, Effect, Guard, Layer, NoLinks, Origin, Places, Query, Settings, Trust};
+use lariat_guard::{
+    Cause, Decision, Effect, Guard, Layer, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
+};
 use serde_json::json;
 
 /// Prints the figures. Returns whether few enough questions are needless.
@@ -16,7 +18,7 @@ pub(crate) fn print_figures(everyday: &[String], most_percent: f64) -> bool {
         let layer = Layer::new(Origin::flags());
         let layer = rules.iter().fold(layer, |layer, rule| layer.with_rule(Effect::Allow, rule));
         let settings = Settings::merge([layer], Trust::Trusted);
-        Guard::new(settings, Places::new("/work", "/people/me"), Arc::new(NoLinks))
+        Guard::new(settings, SessionDirectories::new("/work", "/people/me"), Arc::new(NoLinks))
     };
     let plain = guard(&[]);
     let (mut unasked, mut once, mut grave, mut needless) = (0, 0, 0, Vec::new());

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lariat_core::tool::ToolEffects;
-use lariat_guard::{Decision, Effect, Guard, Layer, NoLinks, Origin, Places, Query, Settings, Trust};
-use lariat_testkit::Seeded;
+use lariat_guard::{
+    Decision, Effect, Guard, Layer, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
+};
+use lariat_testkit::SeededRandom;
 use serde_json::json;
 
 use super::jail::Jail;
@@ -115,7 +117,7 @@ const JOINTS: &[&str] = &[";", "\n", " ; ", ";;", "\n\n", " "];
 const PROGRAMS: &[&str] = &["awk", "git", "sed", "sort", "split", "tar"];
 
 /// Generates a command and returns its program.
-fn command(random: &mut Seeded) -> (&'static str, String) {
+fn command(random: &mut SeededRandom) -> (&'static str, String) {
     if random.chance(35) {
         return ("sed", sed(random));
     }
@@ -149,7 +151,7 @@ fn command(random: &mut Seeded) -> (&'static str, String) {
     (case.program, format!("{} {} {}", case.program, words.join(" "), case.after))
 }
 
-fn sed(random: &mut Seeded) -> String {
+fn sed(random: &mut SeededRandom) -> String {
     let mut one = |items: &[&'static str]| random.pick(items).copied().unwrap_or_default();
     let mut script = format!("{}{}", one(ADDRESSES), one(COMMANDS));
     if one(&["", "", "x"]) == "x" {
@@ -187,7 +189,7 @@ pub(crate) fn print_figures(count: usize, seed: u64) -> Result<bool, String> {
     let (mut fired, mut allowed, mut faults) = (BTreeMap::<&str, usize>::new(), 0, Vec::new());
     for first in (0..count).step_by(BATCH) {
         let seeds = (first..count.min(first + BATCH)).map(|index| seed + index as u64);
-        let batch: Vec<(&str, String)> = seeds.map(|seed| command(&mut Seeded::new(seed))).collect();
+        let batch: Vec<(&str, String)> = seeds.map(|seed| command(&mut SeededRandom::new(seed))).collect();
         let seen = jail.run(batch.iter().map(|(_, text)| text.as_str()))?;
         for ((program, text), seen) in batch.iter().zip(&seen) {
             let is_payload = |path: &str| matches!(path.rsplit('/').next(), Some("payload" | "written"));
@@ -222,7 +224,8 @@ pub(crate) fn print_figures(count: usize, seed: u64) -> Result<bool, String> {
 fn verdict(program: &str, text: &str) -> Decision {
     let layer = Layer::new(Origin::flags()).with_rule(Effect::Allow, &format!("Bash({program} *)"));
     let settings = Settings::merge([layer], Trust::Trusted);
-    let guard = Guard::new(settings, Places::new("/ground/place", "/ground/home"), Arc::new(NoLinks));
+    let guard =
+        Guard::new(settings, SessionDirectories::new("/ground/place", "/ground/home"), Arc::new(NoLinks));
     let arguments = json!({ "command": text });
     guard.judge(&Query::new("bash", &arguments, ToolEffects::ALL)).verdict
 }

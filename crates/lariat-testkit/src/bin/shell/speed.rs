@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use lariat_core::tool::ToolEffects;
 use lariat_guard::shell::{Doubt, analyse};
-use lariat_guard::{Decision, Effect, Guard, Layer, NoLinks, Origin, Places, Query, Settings, Trust};
+use lariat_guard::{
+    Decision, Effect, Guard, Layer, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
+};
 
 /// Parts of the long chains.
 const PARTS: usize = 10_000;
@@ -29,7 +31,7 @@ fn judged(text: &str) -> (Duration, bool) {
         .with_rule(Effect::Deny, "Read(.env)")
         .with_rule(Effect::Deny, "Bash(rm -rf /)");
     let settings = Settings::merge([layer], Trust::Trusted);
-    let guard = Guard::new(settings, Places::new("/work", "/people/me"), Arc::new(NoLinks));
+    let guard = Guard::new(settings, SessionDirectories::new("/work", "/people/me"), Arc::new(NoLinks));
     let arguments = serde_json::json!({ "command": text });
     let query = Query::new("bash", &arguments, ToolEffects::ALL);
     let mut best = Duration::MAX;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 use lariat_testkit::postgres::Server;
 
 use super::check::Trial;
@@ -182,7 +182,7 @@ impl Bench {
                 if at >= count {
                     return Ok(());
                 }
-                let mut dice = Seeded::new(seed).fork(&format!("kill {at}"));
+                let mut dice = SeededRandom::new(seed).fork(&format!("kill {at}"));
                 let (mut trial, _folder) = self.trial()?;
                 for _ in 0..1 + dice.below(3) {
                     let mut child = trial.start(&[])?;
@@ -212,7 +212,7 @@ impl Bench {
         wrong: &mut Vec<String>,
     ) -> Result<u64, String> {
         let Some((server, _)) = &self.server else { return Ok(0) };
-        let mut dice = Seeded::new(seed).fork("server");
+        let mut dice = SeededRandom::new(seed).fork("server");
         for at in 0..count {
             let (mut trial, _folder) = self.trial()?;
             let child = trial.start(&[])?;

@@ -14,7 +14,7 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::store::{Append, StoreError};
 use lariat_core::time::{Minter, Stamp, Timestamp};
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 use lariat_testkit::power_loss::{Change, Disk, Image, Recording, SYSTEM_CALLS};
 
 use super::check::{PROMPTS, Trial};
@@ -207,7 +207,7 @@ impl Bench {
                 if at >= end || enough.load(Ordering::SeqCst) {
                     return Ok(());
                 }
-                let mut dice = Seeded::new(seed).fork(&format!("image {at}"));
+                let mut dice = SeededRandom::new(seed).fork(&format!("image {at}"));
                 let cut = moment(&cuts, at, images, &mut dice);
                 let mut image = disk.image(cut, &mut dice);
                 image.files.retain(|path, _| survives(path));
@@ -333,7 +333,7 @@ fn forget(recording: &mut Recording, mistake: &str) {
 
 /// The moment of an image: first each moment in order, or evenly distributed if there are fewer images; then
 /// random ones.
-fn moment(cuts: &[usize], at: u64, images: u64, dice: &mut Seeded) -> usize {
+fn moment(cuts: &[usize], at: u64, images: u64, dice: &mut SeededRandom) -> usize {
     let moments = cuts.len() as u64;
     let walked = if images < moments { at * moments / images.max(1) } else { at };
     let chosen = usize::try_from(walked).ok().and_then(|walked| cuts.get(walked));

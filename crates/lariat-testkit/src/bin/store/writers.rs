@@ -13,7 +13,7 @@ use lariat_core::event::{AgentEvent, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::store::{Append, StoreError};
 use lariat_core::time::{Minter, Stamp, Timestamp};
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 
 use super::open::{Kind, TempDirectory};
 use super::{number, option};
@@ -99,7 +99,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let mistake = options.contains(&"--planted").then_some("acknowledges-early");
     let folder = TempDirectory::new()?;
     let started = Instant::now();
-    let mut dice = Seeded::new(seed).fork("writers");
+    let mut dice = SeededRandom::new(seed).fork("writers");
     let acks = Arc::new(AtomicU64::new(0));
     let owner = Arc::new(AtomicU64::new(u64::MAX));
     let mut seats = Vec::new();

@@ -3,7 +3,7 @@
 //!
 //! The same seed generates the same texts.
 
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 
 /// A kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Kind {
     }
 
     /// A text of about this many bytes.
-    pub(crate) fn text(self, bytes: usize, random: &mut Seeded) -> String {
+    pub(crate) fn text(self, bytes: usize, random: &mut SeededRandom) -> String {
         let mut text = String::with_capacity(bytes + 1_024);
         while text.len() < bytes {
             let kind = match self {
@@ -79,7 +79,7 @@ impl Kind {
 }
 
 /// Replaces each `⟨kind⟩` by random words.
-fn fill(template: &str, random: &mut Seeded, text: &mut String) {
+fn fill(template: &str, random: &mut SeededRandom, text: &mut String) {
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('⟨') {
         text.push_str(before);
@@ -90,7 +90,7 @@ fn fill(template: &str, random: &mut Seeded, text: &mut String) {
     text.push_str(rest);
 }
 
-fn word(kind: &str, random: &mut Seeded, text: &mut String) {
+fn word(kind: &str, random: &mut SeededRandom, text: &mut String) {
     let mut one = |words: &'static str| -> &'static str {
         let words: Vec<&str> = words.split(' ').collect();
         words.get(random.index(words.len())).copied().unwrap_or_default()

@@ -24,7 +24,7 @@ use lariat_core::tool::{AgentTool, ToolContext, ToolDefinition, ToolEffects, Too
 use lariat_model::ProviderRegistry;
 use lariat_model::tokenizer::O200k;
 use lariat_runtime::Agent;
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 use lariat_testkit::server::{Server, Wire};
 use serde_json::{Value, json};
 use service::ProviderTokenizer;
@@ -148,7 +148,7 @@ async fn talk(
     counting: ProviderTokenizer,
     estimate: Estimate,
 ) -> Result<Vec<(u64, u64)>, String> {
-    let mut random = Seeded::new(SEED).fork(kind.name());
+    let mut random = SeededRandom::new(SEED).fork(kind.name());
     let part = BYTES / TURNS;
     // The model produces a fifth of the text, the tool the rest.
     let replies = (0..TURNS).map(|_| kind.text(part / 5, &mut random)).collect();
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn texts_are_reproducible_and_about_300_kb_in_total() {
-        let all = || Kind::ALL.map(|kind| kind.text(BYTES, &mut Seeded::new(SEED).fork(kind.name())));
+        let all = || Kind::ALL.map(|kind| kind.text(BYTES, &mut SeededRandom::new(SEED).fork(kind.name())));
         assert_eq!(all(), all());
         let bytes: usize = all().iter().map(String::len).sum();
         assert!((300_000..330_000).contains(&bytes), "{bytes}");

@@ -5,7 +5,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -22,15 +22,15 @@ pub(crate) struct Call {
     pub(crate) reads: Option<String>,
 }
 
-fn folder(random: &mut Seeded) -> &'static str {
+fn folder(random: &mut SeededRandom) -> &'static str {
     random.pick(FOLDERS).copied().unwrap_or("a")
 }
 
-fn word(random: &mut Seeded) -> &'static str {
+fn word(random: &mut SeededRandom) -> &'static str {
     random.pick(WORDS).copied().unwrap_or("alpha")
 }
 
-fn file(random: &mut Seeded) -> String {
+fn file(random: &mut SeededRandom) -> String {
     if random.chance(8) {
         return "x.env".to_owned();
     }
@@ -38,7 +38,7 @@ fn file(random: &mut Seeded) -> String {
 }
 
 /// A path that is a file, if one is found within a few attempts.
-fn existing(random: &mut Seeded, world: &World) -> String {
+fn existing(random: &mut SeededRandom, world: &World) -> String {
     let mut path = file(random);
     for _ in 0..8 {
         if world.at(&path).is_file() {
@@ -49,13 +49,13 @@ fn existing(random: &mut Seeded, world: &World) -> String {
     path
 }
 
-fn content(random: &mut Seeded) -> String {
+fn content(random: &mut SeededRandom) -> String {
     let lines = random.below(6);
     (0..lines).map(|_| format!("{} {}\n", word(random), random.below(1_000))).collect()
 }
 
 /// A random tool call.
-pub(crate) fn call(random: &mut Seeded, world: &World) -> Call {
+pub(crate) fn call(random: &mut SeededRandom, world: &World) -> Call {
     let plain = |tool, arguments| Call { tool, arguments, reads: None };
     match random.below(10) {
         0 => {
@@ -78,7 +78,7 @@ pub(crate) fn call(random: &mut Seeded, world: &World) -> Call {
     }
 }
 
-fn patch(random: &mut Seeded, world: &World) -> String {
+fn patch(random: &mut SeededRandom, world: &World) -> String {
     let path = existing(random, world);
     let body = match random.below(4) {
         0 => format!("*** Add File: {}\n+{}\n", file(random), word(random)),
@@ -93,7 +93,7 @@ fn patch(random: &mut Seeded, world: &World) -> String {
     format!("*** Begin Patch\n{body}*** End Patch\n")
 }
 
-fn command(random: &mut Seeded, world: &World) -> String {
+fn command(random: &mut SeededRandom, world: &World) -> String {
     let (from, to) = (existing(random, world), file(random));
     let (here, there) = (folder(random), folder(random));
     let (old, new, number) = (word(random), word(random), random.below(1_000));
@@ -132,7 +132,7 @@ fn command(random: &mut Seeded, world: &World) -> String {
 }
 
 /// A random change by the user.
-pub(crate) fn user(random: &mut Seeded, world: &World) {
+pub(crate) fn user(random: &mut SeededRandom, world: &World) {
     let path = if random.chance(60) { existing(random, world) } else { file(random) };
     let place = world.at(&path);
     // Some of these fail, as they would for a real user.

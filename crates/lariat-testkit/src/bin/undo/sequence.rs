@@ -15,7 +15,7 @@ use lariat_core::id::{LoopId, SessionId};
 use lariat_core::tool::{AgentTool, ToolContext};
 use lariat_host::files::{Sync, Workspace};
 use lariat_host::undo::{Conflicts, Undo, UndoError, UndoLimits};
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 use lariat_tools::{Commands, Workbench};
 use serde_json::json;
 
@@ -73,7 +73,7 @@ const SMALL: u64 = 24_000;
 
 /// Runs one sequence.
 pub(crate) async fn run(template: &Path, seed: u64, open: OpenUndo, tally: &mut Tally) -> Result<(), String> {
-    let mut random = Seeded::new(seed);
+    let mut random = SeededRandom::new(seed);
     let world = World::new(template, &seed.to_string())?;
     let small = seed % 8 == 7;
     let limits = UndoLimits::default().with_total(if small { SMALL } else { 50_000_000 });
@@ -137,7 +137,7 @@ impl Run<'_> {
         Ok(Self { world, open, limits, undo, tools, points, looks, touched })
     }
 
-    fn user(&mut self, random: &mut Seeded) -> Result<(), String> {
+    fn user(&mut self, random: &mut SeededRandom) -> Result<(), String> {
         let before = self.world.copy()?;
         actions::user(random, self.world);
         let after = self.world.copy()?;
@@ -178,7 +178,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn call(&mut self, random: &mut Seeded, number: u64) -> Result<(), String> {
+    async fn call(&mut self, random: &mut SeededRandom, number: u64) -> Result<(), String> {
         let action = actions::call(random, self.world);
         if let Some(path) = action.reads {
             let _ = self.execute("read_file", json!({ "path": path }), "read").await;
@@ -203,7 +203,7 @@ impl Run<'_> {
     }
 
     /// Rewinds to a random point, and sometimes undoes the rewind.
-    fn rewind(&mut self, random: &mut Seeded, tally: &mut Tally) -> Result<(), String> {
+    fn rewind(&mut self, random: &mut SeededRandom, tally: &mut Tally) -> Result<(), String> {
         self.look()?;
         let Some(point) = self.points.get(random.index(self.points.len())) else { return Ok(()) };
         let mode = if random.chance(60) { Conflicts::Keep } else { Conflicts::Overwrite };

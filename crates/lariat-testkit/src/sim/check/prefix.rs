@@ -6,14 +6,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use lariat_core::context::Compacted;
+use lariat_core::context::CompactionProposal;
 use lariat_core::event::{AgentEvent, Event, EventRecord};
 use lariat_core::hooks::HookAnswer;
 use lariat_core::id::{LoopId, ToolCallId};
 use lariat_core::message::StopReason;
 use lariat_core::model::StreamEvent;
 use lariat_core::permission::{PermissionDecision, Verdict};
-use lariat_core::run::{Effect, Filtered, Input, ModelSignal, OpId, Run, RunConfig};
+use lariat_core::run::{Effect, FilterOutcome, Input, ModelSignal, OpId, Run, RunConfig};
 use lariat_core::session::SessionFold;
 use lariat_core::time::Stamp;
 use lariat_core::tool::ToolResult;
@@ -113,11 +113,11 @@ fn good_answer(effect: Effect) -> Option<Input> {
     Some(match effect {
         Effect::Hook(hook) if hook.expects_answer() => Input::HookAnswered { proceed: true },
         Effect::Filter { .. } => {
-            Input::Filtered(Filtered::Pass { context: Vec::new(), warnings: Vec::new() })
+            Input::Filtered(FilterOutcome::Pass { context: Vec::new(), warnings: Vec::new() })
         }
         Effect::Tell { op, .. } => Input::Told { op, answer: HookAnswer::default() },
         Effect::Consult { op, .. } => Input::Consulted { op, notes: Vec::new() },
-        Effect::Compact { op, .. } => Input::Compacted { op, compacted: Compacted::default() },
+        Effect::Compact { op, .. } => Input::Compacted { op, compacted: CompactionProposal::default() },
         Effect::Authorize { call } => Input::Authorized { call: call.id.clone(), verdict: Verdict::Allow },
         Effect::Ask { request } => {
             Input::PermissionAnswered { request: request.id, decision: PermissionDecision::Allow }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lariat_core::content::Content;
-use lariat_core::context::{Accepted, Compacted};
+use lariat_core::context::{AcceptedCompaction, CompactionProposal};
 use lariat_core::event::CompactionEdit;
 use lariat_core::message::{AgentMessage, Message, Origin, SharedMessage};
 use lariat_core::transcript::Transcript;
@@ -52,7 +52,7 @@ impl Mistake {
         matches!(self, Self::DropsWords | Self::CutsPair | Self::LosesSignature | Self::AppliesAnything)
     }
 
-    pub(super) fn propose(self, scene: &Scene, compacted: &mut Compacted) {
+    pub(super) fn propose(self, scene: &Scene, compacted: &mut CompactionProposal) {
         if !matches!(self, Self::DropsWords | Self::ProposesWords) || compacted.edits.is_empty() {
             return;
         }
@@ -65,7 +65,11 @@ impl Mistake {
     }
 
     /// Applies the proposal, with the mistake and without the check.
-    pub(super) fn apply(self, scene: &Scene, compacted: &Compacted) -> Result<Accepted, String> {
+    pub(super) fn apply(
+        self,
+        scene: &Scene,
+        compacted: &CompactionProposal,
+    ) -> Result<AcceptedCompaction, String> {
         let nothing = || "there is nothing left to compact".to_owned();
         if self == Self::AppliesAnything {
             return Ok(accepted(scene.transcript.clone()));
@@ -103,6 +107,6 @@ fn without_signature(message: &SharedMessage) -> Option<SharedMessage> {
     Some(Arc::new(changed))
 }
 
-fn accepted(transcript: Transcript) -> Accepted {
-    Accepted::new(transcript, 0, 0)
+fn accepted(transcript: Transcript) -> AcceptedCompaction {
+    AcceptedCompaction::new(transcript, 0, 0)
 }

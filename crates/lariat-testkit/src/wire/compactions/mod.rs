@@ -15,7 +15,7 @@ mod strategy;
 
 use std::fmt;
 
-use lariat_core::context::Accepted;
+use lariat_core::context::AcceptedCompaction;
 use lariat_core::event::CompactionEdit;
 
 pub use mistake::Mistake;
@@ -24,7 +24,7 @@ pub use strategy::Strategy;
 use self::rules::AppliedCompaction;
 use self::scene::Scene;
 use super::histories::Histories;
-use crate::Seeded;
+use crate::SeededRandom;
 
 /// A violated rule.
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ impl Compactions {
         let mut tally = Tally { messages: scene.transcript.len() as u64, ..Tally::default() };
         let mut problems = Vec::new();
         for strategy in Strategy::ALL {
-            let mut dice = Seeded::new(seed).fork(strategy.name());
+            let mut dice = SeededRandom::new(seed).fork(strategy.name());
             let checked = self.compact_twice(&scene, strategy, mistake, &mut dice, &mut tally);
             problems.extend(checked.err().map(|what| Problem { seed, strategy, what }));
         }
@@ -99,7 +99,7 @@ impl Compactions {
         scene: &Scene,
         strategy: Strategy,
         mistake: Option<Mistake>,
-        dice: &mut Seeded,
+        dice: &mut SeededRandom,
         tally: &mut Tally,
     ) -> Result<(), String> {
         let Some(edits) = self.compact(scene, strategy, mistake, dice, tally)? else { return Ok(()) };
@@ -117,7 +117,7 @@ impl Compactions {
         scene: &Scene,
         strategy: Strategy,
         mistake: Option<Mistake>,
-        dice: &mut Seeded,
+        dice: &mut SeededRandom,
         tally: &mut Tally,
     ) -> Result<Option<Vec<CompactionEdit>>, String> {
         let query = scene.query(strategy.cause(), dice);
@@ -130,7 +130,7 @@ impl Compactions {
             Some(mistake) => mistake.apply(scene, &compacted),
             None => compacted.judged(&scene.transcript, &query.config, &query.pins),
         };
-        let Accepted { transcript, .. } = match judged {
+        let AcceptedCompaction { transcript, .. } = match judged {
             Ok(accepted) => accepted,
             Err(reason) => {
                 tally.refused += 1;

@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use lariat_core::config::ContextConfig;
-use lariat_core::context::{Compacted, CompactionQuery, message_tokens};
+use lariat_core::context::{CompactionProposal, CompactionQuery, message_tokens};
 use lariat_core::event::{
     AgentEvent, ArgsRef, CompactionCause, CompactionEdit, Event, EventRecord, FORMAT_VERSION, LoopStart,
-    MessageRef, Recorded, RunOutcome,
+    MessageRef, RecordedMessage, RunOutcome,
 };
 use lariat_core::id::{EventId, LoopId, MessageId};
 use lariat_core::message::{AgentMessage, Message, Origin, SharedMessage};
@@ -17,7 +17,7 @@ use lariat_core::transcript::Transcript;
 use lariat_core::usage::Usage;
 use serde_json::json;
 
-use crate::Seeded;
+use crate::SeededRandom;
 use crate::wire::histories::Histories;
 
 /// A conversation and its journal.
@@ -40,7 +40,7 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn new(histories: &Histories, seed: u64) -> Self {
-        let mut dice = Seeded::new(seed).fork("scene");
+        let mut dice = SeededRandom::new(seed).fork("scene");
         let mut minter = minter(&mut dice);
         let parts = 1 + dice.index(5);
         let messages: Vec<SharedMessage> = (0..parts)
@@ -65,7 +65,12 @@ impl Scene {
     }
 
     /// The conversation with a compaction and further messages.
-    pub(super) fn again(&self, histories: &Histories, edits: &[CompactionEdit], dice: &mut Seeded) -> Self {
+    pub(super) fn again(
+        &self,
+        histories: &Histories,
+        edits: &[CompactionEdit],
+        dice: &mut SeededRandom,
+    ) -> Self {
         let (mut events, compaction) = self.journal(edits);
         events.extend_from_slice(&self.later);
         let mut seen: HashSet<MessageId> = self.originals.iter().map(|message| message.id()).collect();
@@ -85,7 +90,7 @@ impl Scene {
         Self { seed, transcript, originals, config, pins, events, later, before, bare, loops }
     }
 
-    pub(super) fn query(&self, cause: CompactionCause, dice: &mut Seeded) -> CompactionQuery {
+    pub(super) fn query(&self, cause: CompactionCause, dice: &mut SeededRandom) -> CompactionQuery {
         let window = self.transcript.window();
         let fold = SessionFold::of(&self.events);
         let tokens: u64 = window.iter().map(|message| message_tokens(message)).sum();
@@ -97,14 +102,15 @@ impl Scene {
     }
 
     /// Gives summaries their ids, like the machine does.
-    pub(super) fn name(&self, compacted: &mut Compacted, dice: &mut Seeded) {
+    pub(super) fn name(&self, compacted: &mut CompactionProposal, dice: &mut SeededRandom) {
         let mut minter = minter(dice);
         compacted.name_summaries(Timestamp::from_millis(1), || MessageId::new(minter.uuid()));
     }
 
     /// The journal with a compaction between the two runs, or at the end of the first.
     pub(super) fn journal(&self, edits: &[CompactionEdit]) -> (Vec<Event>, EventId) {
-        let mut minter = minter(&mut Seeded::new(self.seed).fork(&format!("compaction {}", self.loops)));
+        let mut minter =
+            minter(&mut SeededRandom::new(self.seed).fork(&format!("compaction {}", self.loops)));
         let id = EventId::new(minter.uuid());
         let inside = self.seed.is_multiple_of(2);
         let event = AgentEvent::Compaction {
@@ -155,7 +161,7 @@ pub(super) fn conversation(events: &[Event]) -> Vec<SharedMessage> {
 }
 
 /// The messages of a random history, and sometimes a note.
-fn random_messages(histories: &Histories, seed: u64, dice: &mut Seeded) -> Vec<SharedMessage> {
+fn random_messages(histories: &Histories, seed: u64, dice: &mut SeededRandom) -> Vec<SharedMessage> {
     let part = histories.transcript(seed);
     // Summaries of content outside this journal are excluded, because they could not be recalled.
     let summary =
@@ -169,7 +175,7 @@ fn random_messages(histories: &Histories, seed: u64, dice: &mut Seeded) -> Vec<S
 }
 
 /// A context window that the conversation fills once to three times.
-fn config(transcript: &Transcript, dice: &mut Seeded) -> ContextConfig {
+fn config(transcript: &Transcript, dice: &mut SeededRandom) -> ContextConfig {
     let total: u64 = transcript.window().iter().map(|message| message_tokens(message)).sum();
     let window = 1 + usize::try_from(total).unwrap_or_default() / (1 + dice.index(3));
     let mut config = ContextConfig::with_window(window);
@@ -184,7 +190,7 @@ fn loop_id(number: u32) -> LoopId {
     LoopId::from(format!("s.c.{number}"))
 }
 
-fn minter(dice: &mut Seeded) -> Minter {
+fn minter(dice: &mut SeededRandom) -> Minter {
     let mut minter = Minter::default();
     minter.stamp(Stamp { now: Timestamp::from_millis(1_770_000_000_000), entropy: dice.bits() });
     minter
@@ -244,7 +250,10 @@ impl Writer {
                 };
                 self.write(loop_id, end);
             }
-            self.write(loop_id, AgentEvent::MessageEnd { message: Recorded::Full(Arc::clone(message)) });
+            self.write(
+                loop_id,
+                AgentEvent::MessageEnd { message: RecordedMessage::Full(Arc::clone(message)) },
+            );
         }
         let end = AgentEvent::AgentEnd {
             messages: Vec::new(),

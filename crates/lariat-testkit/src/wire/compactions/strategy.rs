@@ -5,14 +5,14 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::context::{
-    Compacted, CompactionPlan, CompactionQuery, CompactionStrategy, TieredCompaction,
+    CompactionPlan, CompactionProposal, CompactionQuery, CompactionStrategy, TieredCompaction,
 };
 use lariat_core::event::CompactionCause;
 use lariat_core::model::{ModelConfig, ProviderError};
-use lariat_runtime::compaction::Summarising;
+use lariat_runtime::compaction::SummarisingCompaction;
 
 use crate::model::{Reply, ScriptedModel};
-use crate::{Seeded, wire::corpus::words};
+use crate::{SeededRandom, wire::corpus::words};
 
 /// A compaction strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,17 +56,20 @@ impl Strategy {
         }
     }
 
-    pub(super) fn propose(self, query: &CompactionQuery, dice: &mut Seeded) -> Compacted {
+    pub(super) fn propose(self, query: &CompactionQuery, dice: &mut SeededRandom) -> CompactionProposal {
         let mut plan = CompactionPlan::new(query);
         let strategy: Arc<dyn CompactionStrategy> = match self {
             Self::Clearing => {
                 plan.clear_outputs();
-                return Compacted { edits: plan.edits(None), ..Compacted::default() };
+                return CompactionProposal { edits: plan.edits(None), ..CompactionProposal::default() };
             }
             Self::Dropping => {
                 plan.take_middle();
                 let said = dice.chance(50).then(|| words(dice, 30));
-                return Compacted { edits: plan.edits(said.as_deref()), ..Compacted::default() };
+                return CompactionProposal {
+                    edits: plan.edits(said.as_deref()),
+                    ..CompactionProposal::default()
+                };
             }
             Self::Tiered | Self::Emergency | Self::Overflow => Arc::new(TieredCompaction),
             Self::Summarising => Arc::new(summariser(dice)),
@@ -77,7 +80,7 @@ impl Strategy {
 }
 
 /// A model that writes summaries, or fails to.
-fn summariser(dice: &mut Seeded) -> Summarising {
+fn summariser(dice: &mut SeededRandom) -> SummarisingCompaction {
     let reply = match dice.index(6) {
         0 => Reply::text(" "),
         1 => Reply::error(ProviderError::Api("overloaded".into())),
@@ -87,5 +90,5 @@ fn summariser(dice: &mut Seeded) -> Summarising {
     };
     let mut model = ModelConfig::default();
     model.context_window = 2_000 + dice.below(100_000);
-    Summarising::new(Arc::new(ScriptedModel::new([]).with_finale(reply)), Arc::new(model))
+    SummarisingCompaction::new(Arc::new(ScriptedModel::new([]).with_finale(reply)), Arc::new(model))
 }

@@ -180,7 +180,7 @@ pub fn observe(wire: Wire, plan: Plan) -> Observation {
     }
 
     let (mut events, mut output) = (Vec::new(), None);
-    let mut executor = Executor::new(virtual_clock.clone(), crate::Seeded::new(0));
+    let mut executor = Executor::new(virtual_clock.clone(), crate::SeededRandom::new(0));
     executor.spawn(async {
         let prompts = vec![AgentMessage::user("What do you see?")];
         let sender = |event: Event| events.push(event);

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use lariat_core::BoxFuture;
 use lariat_core::clock::Clock;
 use lariat_core::time::Timestamp;
-use lariat_model::http::{BodyStream, Incoming, Transport, TransportError};
+use lariat_model::http::{BodyStream, HttpResponse, Transport, TransportError};
 
 use super::cell::{FINAL_TEXT, TOOL_OUTPUT, well_answered};
 use super::plan::{Answer, BodyStep, Head, Plan, Repetition};
@@ -64,7 +64,7 @@ impl ScriptedTransport {
 }
 
 impl Transport for ScriptedTransport {
-    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>> {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<HttpResponse, TransportError>> {
         let Answer { delay, head, body } = self.answer(&request);
         let clock = Arc::clone(&self.clock);
         Box::pin(async move {
@@ -73,7 +73,7 @@ impl Transport for ScriptedTransport {
                 Head::Never => std::future::pending().await,
                 Head::Fails(error) => Err(error),
                 Head::Status { status, headers } => {
-                    Ok(Incoming { status, headers: header_map(&headers), body: play(body, clock) })
+                    Ok(HttpResponse { status, headers: header_map(&headers), body: play(body, clock) })
                 }
             }
         })

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use lariat_core::message::SharedMessage;
 use lariat_core::model::{ModelConfig, RequestMemo, StreamConfig};
 use lariat_core::transcript::{Transcript, Window};
-use lariat_model::wire::Outgoing;
+use lariat_model::wire::OutgoingRequest;
 
 use super::protocol;
-use crate::Seeded;
+use crate::SeededRandom;
 use crate::server::{Wire, validate};
 
 /// A request that its provider would reject, or whose body depends on how it was built.
@@ -70,12 +70,12 @@ impl Default for Histories {
 impl Histories {
     /// The history of a seed.
     pub fn transcript(&self, seed: u64) -> Transcript {
-        story::transcript(&self.replies, &mut Seeded::new(seed))
+        story::transcript(&self.replies, &mut SeededRandom::new(seed))
     }
 
     /// The problem of the request that a protocol builds from a conversation for a random model, if any.
     pub fn rejection(&self, wire: Wire, window: Window, seed: u64) -> Option<Rejection> {
-        let config = requests::config(wire, window, &mut Seeded::new(seed).fork(wire.name()));
+        let config = requests::config(wire, window, &mut SeededRandom::new(seed).fork(wire.name()));
         let (problem, body) = fresh(wire, &config).err()?;
         Some(Rejection { seed, wire, model: config.model_config.id.clone(), problem, body })
     }
@@ -86,7 +86,7 @@ impl Histories {
         let mut tally = Tally { messages: transcript.len() as u64, ..Tally::default() };
         let mut rejections = Vec::new();
         for wire in Wire::ALL {
-            let mut dice = Seeded::new(seed).fork(wire.name());
+            let mut dice = SeededRandom::new(seed).fork(wire.name());
             let config = requests::config(wire, transcript.window(), &mut dice);
             match ask(wire, &config, &mut dice) {
                 Ok((requests, bytes)) => {
@@ -104,7 +104,7 @@ impl Histories {
 }
 
 /// Number of requests built and bytes checked; or the problem and the body.
-fn ask(wire: Wire, config: &StreamConfig, dice: &mut Seeded) -> Result<(u64, u64), (String, String)> {
+fn ask(wire: Wire, config: &StreamConfig, dice: &mut SeededRandom) -> Result<(u64, u64), (String, String)> {
     let fresh = fresh(wire, config)?;
     let (built, grown) = grow(wire, config, dice).map_err(refused)?;
     if grown.body != fresh.body {
@@ -119,7 +119,7 @@ fn refused(error: lariat_core::model::ProviderError) -> (String, String) {
 }
 
 /// The request, if its provider accepts it; or the problem and the body.
-fn fresh(wire: Wire, config: &StreamConfig) -> Result<Outgoing, (String, String)> {
+fn fresh(wire: Wire, config: &StreamConfig) -> Result<OutgoingRequest, (String, String)> {
     let fresh = protocol(wire).request(config).map_err(refused)?;
     let body = serde_json::from_slice(&fresh.body).map_err(|error| (error.to_string(), shown(&fresh)))?;
     match validate::body(wire, &config.model_config.id, &body).first() {
@@ -128,7 +128,7 @@ fn fresh(wire: Wire, config: &StreamConfig) -> Result<Outgoing, (String, String)
     }
 }
 
-fn shown(outgoing: &Outgoing) -> String {
+fn shown(outgoing: &OutgoingRequest) -> String {
     String::from_utf8_lossy(&outgoing.body).into_owned()
 }
 
@@ -136,12 +136,12 @@ fn shown(outgoing: &Outgoing) -> String {
 fn grow(
     wire: Wire,
     config: &StreamConfig,
-    dice: &mut Seeded,
-) -> Result<(u64, Outgoing), lariat_core::model::ProviderError> {
+    dice: &mut SeededRandom,
+) -> Result<(u64, OutgoingRequest), lariat_core::model::ProviderError> {
     let memo = RequestMemo::default();
     let mut growing = Transcript::new();
     let mut built = 0;
-    let ask = |window: Window, dice: &mut Seeded| {
+    let ask = |window: Window, dice: &mut SeededRandom| {
         let mut earlier = requests::config(wire, window, dice);
         if dice.chance(80) {
             // Usually the same model, so that the memo is used.

@@ -9,7 +9,7 @@ use lariat_core::transcript::Window;
 
 use super::model_config;
 use super::requests::{AUTHORS, Author};
-use crate::Seeded;
+use crate::SeededRandom;
 use crate::server::render;
 use crate::wire::corpus::turn;
 use crate::wire::protocol;
@@ -38,7 +38,7 @@ impl Replies {
     }
 
     /// A random reply of a model.
-    pub(super) fn pick(&self, author: &Author, dice: &mut Seeded) -> Vec<Content> {
+    pub(super) fn pick(&self, author: &Author, dice: &mut SeededRandom) -> Vec<Content> {
         let of = self.0.iter().find(|(of, _)| of.provider == author.provider && of.id == author.id);
         of.and_then(|(_, replies)| dice.pick(replies)).cloned().unwrap_or_default()
     }

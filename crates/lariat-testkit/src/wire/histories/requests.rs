@@ -10,7 +10,7 @@ use lariat_core::tool::ToolDefinition;
 use lariat_core::transcript::Window;
 use serde_json::json;
 
-use crate::Seeded;
+use crate::SeededRandom;
 use crate::server::Wire;
 
 /// A model of a provider.
@@ -70,7 +70,7 @@ pub(super) const AUTHORS: &[Author] = &[
 pub(super) const TOOLS: &[&str] = &["read", "write", "search", "mcp__files__list-all", "run_shell"];
 
 /// A random system prompt: none, one part, or two.
-fn system_prompt(dice: &mut Seeded) -> SystemPrompt {
+fn system_prompt(dice: &mut SeededRandom) -> SystemPrompt {
     let mut text = || *dice.pick(&["", "You are careful.", "  \n", "né 日本"]).unwrap_or(&"");
     SystemPrompt::of_sections(&[
         PromptSection::new("base", Place::Static, text()),
@@ -79,7 +79,7 @@ fn system_prompt(dice: &mut Seeded) -> SystemPrompt {
 }
 
 /// A random request to a random model of a protocol.
-pub(super) fn config(wire: Wire, messages: Window, dice: &mut Seeded) -> StreamConfig {
+pub(super) fn config(wire: Wire, messages: Window, dice: &mut SeededRandom) -> StreamConfig {
     let authors: Vec<&Author> = AUTHORS.iter().filter(|author| author.wire == wire).collect();
     let fallback = thinks(wire, "other", "some-model");
     let author = authors.get(dice.index(authors.len())).copied().unwrap_or(&fallback);
@@ -113,7 +113,7 @@ pub(super) fn config(wire: Wire, messages: Window, dice: &mut Seeded) -> StreamC
     config
 }
 
-fn cache(dice: &mut Seeded) -> CacheConfig {
+fn cache(dice: &mut SeededRandom) -> CacheConfig {
     let manual = CacheStrategy::Manual {
         cache_system: dice.chance(50),
         cache_tools: dice.chance(50),
@@ -134,7 +134,7 @@ const TOOLBOXES: usize = 24;
 fn toolbox(number: usize) -> Arc<[ToolDefinition]> {
     static MADE: LazyLock<Vec<Arc<[ToolDefinition]>>> = LazyLock::new(|| {
         let boxes = (0..TOOLBOXES).map(|number| {
-            let mut dice = Seeded::new(number as u64);
+            let mut dice = SeededRandom::new(number as u64);
             let count = if number == 0 { 0 } else { 1 + dice.index(TOOLS.len()) };
             TOOLS.iter().take(count).map(|name| tool(name, &mut dice)).collect()
         });
@@ -143,7 +143,7 @@ fn toolbox(number: usize) -> Arc<[ToolDefinition]> {
     MADE.get(number).cloned().unwrap_or_default()
 }
 
-fn tool(name: &str, dice: &mut Seeded) -> ToolDefinition {
+fn tool(name: &str, dice: &mut SeededRandom) -> ToolDefinition {
     let parameters = match dice.index(3) {
         0 => json!({"type": "object", "properties": {}}),
         1 => json!({

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::replies::Replies;
 use super::requests::{AUTHORS, Author};
-use crate::Seeded;
+use crate::SeededRandom;
 use crate::wire::corpus::words;
 
 /// An image of one pixel.
@@ -44,7 +44,7 @@ const ODD_IDS: &[&str] = &[
 /// Names of tools that do not exist, as models make them up.
 const ODD_NAMES: &[&str] = &["functions.read", "read file", "läsen", "$read", "a.b:c"];
 
-pub(super) fn transcript(replies: &Replies, dice: &mut Seeded) -> Transcript {
+pub(super) fn transcript(replies: &Replies, dice: &mut SeededRandom) -> Transcript {
     let mut generator = HistoryGenerator::new(replies, dice);
     let messages = generator.cut_messages();
     let (mut transcript, _) = Transcript::repaired(messages);
@@ -68,13 +68,13 @@ pub(super) fn transcript(replies: &Replies, dice: &mut Seeded) -> Transcript {
 
 struct HistoryGenerator<'a> {
     replies: &'a Replies,
-    dice: &'a mut Seeded,
+    dice: &'a mut SeededRandom,
     minter: Minter,
     calls: u64,
 }
 
 impl<'a> HistoryGenerator<'a> {
-    fn new(replies: &'a Replies, dice: &'a mut Seeded) -> Self {
+    fn new(replies: &'a Replies, dice: &'a mut SeededRandom) -> Self {
         let mut minter = Minter::default();
         minter.stamp(Stamp { now: Timestamp::from_millis(1_760_000_000_000), entropy: dice.seed() });
         Self { replies, dice, minter, calls: 0 }
@@ -312,7 +312,7 @@ impl<'a> HistoryGenerator<'a> {
     }
 }
 
-fn truncate(text: &mut String, dice: &mut Seeded) {
+fn truncate(text: &mut String, dice: &mut SeededRandom) {
     let at = dice.index(text.len() + 1);
     let at = (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
     text.truncate(at);

@@ -14,13 +14,13 @@ use lariat_core::permission::AllowAll;
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_core::usage::Usage;
 use lariat_runtime::Agent;
-use lariat_runtime::prompt::{Environment, Place, Section, Teller};
+use lariat_runtime::prompt::{Environment, NoteWriter, Place, Section};
 use serde_json::{Value, json};
 
 use super::{PrefixCache, Report, Turn, blocks};
 use crate::server::Wire;
 use crate::wire::{model, protocol};
-use crate::{Reply, ScriptedModel, Seeded, VirtualClock};
+use crate::{Reply, ScriptedModel, SeededRandom, VirtualClock};
 
 /// Tokens of the context window: small enough for several compactions.
 const WINDOW: usize = 100_000;
@@ -58,7 +58,7 @@ pub async fn play(seed: u64, requests: usize, mistake: Option<Mistake>) -> Resul
     let (edits, compacted) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let (handle, seen, time, made) =
         (Arc::clone(&agent), Arc::clone(&watch), clock.clone(), Arc::clone(&compacted));
-    let mut dice = Seeded::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let script = ScriptedModel::from_fn(move |n, request| {
         time.advance(if n == PAUSE_AT { PAUSE } else { TURN });
         // Compaction may request a summary outside the conversation, without its tools.
@@ -89,7 +89,7 @@ pub async fn play(seed: u64, requests: usize, mistake: Option<Mistake>) -> Resul
         .section(Section::new("memory", Place::SemiStatic, "Use tabs, and never push.\n".repeat(150)))
         .section(Section::new("map", Place::SemiStatic, "src/lib.rs: pub fn work()\n".repeat(300)))
         .context_source(Environment::new().with("system", "Linux").with("directory", "/work"))
-        .context_source(Status { edits: Arc::clone(&edits), teller: Teller::default() })
+        .context_source(Status { edits: Arc::clone(&edits), teller: NoteWriter::default() })
         .on_event(move |event| {
             if matches!(event, AgentEvent::Compaction { .. }) {
                 compacted.store(true, Ordering::Relaxed);
@@ -124,7 +124,7 @@ fn lock(watch: &Mutex<Watch>) -> std::sync::MutexGuard<'_, Watch> {
 }
 
 /// The model's reply to a request: mostly tool calls, sometimes many at once, sometimes the end of a task.
-fn reply(n: usize, dice: &mut Seeded) -> Reply {
+fn reply(n: usize, dice: &mut SeededRandom) -> Reply {
     let id = |k: usize| format!("call-{n}-{k}");
     let size = 500 + dice.index(6_000);
     match n {
@@ -223,7 +223,7 @@ fn shared(before: &str, now: &str) -> u64 {
 /// A git status, which changes with every edit.
 struct Status {
     edits: Arc<AtomicU64>,
-    teller: Teller,
+    teller: NoteWriter,
 }
 
 impl ContextSource for Status {

@@ -1,6 +1,6 @@
 //! Generates session files as Claude Code writes them and as crashes leave them.
 
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 use serde_json::{Map, Value, json};
 
 /// Everything that a generated file can contain. A test checks that all of it occurs.
@@ -36,7 +36,7 @@ pub(in crate::interchange::claude) const LINE_KINDS: &[&str] = &[
 /// Returns a file, and what it contains.
 pub(in crate::interchange::claude) fn generate(seed: u64) -> (Vec<u8>, Vec<&'static str>) {
     let mut file = GeneratedFile {
-        dice: Seeded::new(seed),
+        dice: SeededRandom::new(seed),
         lines: Vec::new(),
         spoken: Vec::new(),
         tip: None,
@@ -59,7 +59,7 @@ pub(in crate::interchange::claude) fn generate(seed: u64) -> (Vec<u8>, Vec<&'sta
 }
 
 struct GeneratedFile {
-    dice: Seeded,
+    dice: SeededRandom,
     lines: Vec<String>,
     /// Uuids that a fork can return to.
     spoken: Vec<String>,

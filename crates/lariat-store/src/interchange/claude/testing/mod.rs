@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 pub(super) use generator::{LINE_KINDS, generate};
 
 use super::read_conversation;
-use crate::interchange::Imported;
+use crate::interchange::ImportedSession;
 
 /// A conversation as roles and blocks of the Messages API.
 pub(super) type Conversation = Vec<(&'static str, Value)>;
@@ -45,7 +45,7 @@ pub(super) fn fold_conversation(events: &[Event]) -> (Conversation, Vec<MessageI
 }
 
 /// Returns the ids of all messages of an import.
-pub(super) fn all_ids(imported: &Imported) -> Vec<MessageId> {
+pub(super) fn all_ids(imported: &ImportedSession) -> Vec<MessageId> {
     let messages = imported.events.iter().filter_map(|event| match &event.event {
         AgentEvent::MessagesImported { messages, .. } => Some(messages),
         _ => None,

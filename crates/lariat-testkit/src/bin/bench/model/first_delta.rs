@@ -10,7 +10,7 @@ use http::Request;
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::model::{StreamEvent, StreamProvider};
-use lariat_model::http::{HttpClient, HttpProvider, Incoming, Transport, TransportError};
+use lariat_model::http::{HttpClient, HttpProvider, HttpResponse, Transport, TransportError};
 use lariat_testkit::server::{Turn, Wire, render};
 use lariat_testkit::wire::{protocol, request};
 
@@ -83,7 +83,7 @@ struct TimestampedClient {
 }
 
 impl Transport for TimestampedClient {
-    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Incoming, TransportError>> {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<HttpResponse, TransportError>> {
         let (sent, first) = (self.client.send(request), Arc::clone(&self.first));
         Box::pin(async move {
             let mut incoming = sent.await?;

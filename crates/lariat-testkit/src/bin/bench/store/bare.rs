@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use lariat_core::id::SessionId;
 use lariat_core::store::Durability;
-use lariat_store::record::Sealed;
+use lariat_store::record::SealedRecord;
 use lariat_testkit::postgres::Server;
 use rusqlite::{Connection, params};
 
@@ -88,7 +88,7 @@ impl<'a> BareEngine<'a> {
         let made = events::events(self.next_seq, appends * self.load.batch);
         self.next_seq += made.len() as u64;
         let rows = events::records(&SessionId::from("s0"), &made)?;
-        let batches: Vec<&[Sealed]> = rows.chunks(self.load.batch).collect();
+        let batches: Vec<&[SealedRecord]> = rows.chunks(self.load.batch).collect();
         let batched = self.load.level == Durability::Batched;
         let meter = Meter::start(&self.place, self.server)?;
         let seconds = match &mut self.engine {
@@ -174,7 +174,7 @@ fn nothing_said(error: rusqlite::Error) -> rusqlite::Result<()> {
     if error == rusqlite::Error::QueryReturnedNoRows { Ok(()) } else { Err(error) }
 }
 
-fn insert(connection: &Connection, no: usize, batches: &[&[Sealed]]) -> Outcome<()> {
+fn insert(connection: &Connection, no: usize, batches: &[&[SealedRecord]]) -> Outcome<()> {
     let execute = |sql| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
     for batch in batches {
         execute("BEGIN IMMEDIATE").map_err(text)?;
@@ -191,7 +191,7 @@ fn insert(connection: &Connection, no: usize, batches: &[&[Sealed]]) -> Outcome<
 }
 
 /// Lines with as many bytes as ours have.
-fn lines(batch: &[Sealed]) -> Vec<u8> {
+fn lines(batch: &[SealedRecord]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for row in batch {
         bytes.resize(bytes.len() + SEAL_BYTES, b' ');

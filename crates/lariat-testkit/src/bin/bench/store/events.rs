@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use lariat_core::content::Content;
-use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION, Recorded};
+use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION, RecordedMessage};
 use lariat_core::id::{EventId, MessageId, SessionId};
 use lariat_core::message::{AgentMessage, Message, ToolResultMessage};
 use lariat_core::time::{Minter, Stamp, Timestamp};
 use lariat_store::content;
-use lariat_store::record::{Chain, Sealed};
+use lariat_store::record::{Chain, SealedRecord};
 
 use super::{Outcome, text};
 
@@ -53,16 +53,16 @@ fn event(seq: u64, later_ms: u64) -> Event {
         id: EventId::new(minter.uuid()),
         timestamp: now,
         loop_id: Some("session.scripted-model-off.0".into()),
-        event: AgentEvent::MessageEnd { message: Recorded::Full(Arc::new(message)) },
+        event: AgentEvent::MessageEnd { message: RecordedMessage::Full(Arc::new(message)) },
     })
 }
 
 /// What a store writes for these events.
-pub(super) fn records(session: &SessionId, events: &[Event]) -> Outcome<Vec<Sealed>> {
+pub(super) fn records(session: &SessionId, events: &[Event]) -> Outcome<Vec<SealedRecord>> {
     let mut chain = Chain::start(session);
     let mut records = Vec::with_capacity(events.len());
     for event in events {
-        let record = Sealed::new(event.seq, chain, content::pack(event).map_err(text)?.body);
+        let record = SealedRecord::new(event.seq, chain, content::pack(event).map_err(text)?.body);
         chain = record.chain;
         records.push(record);
     }

@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lariat_core::cancel::CancellationToken;
-use lariat_host::process::{Environment, Keeper, Launch, Supervisor};
-use lariat_testkit::Seeded;
+use lariat_host::process::{Environment, Launch, LaunchHelper, Supervisor};
+use lariat_testkit::SeededRandom;
 
 use super::sandbox::carriers;
 use super::{number, option, runtime, words_of};
@@ -85,7 +85,7 @@ struct Report {
 /// Runs every program with every ending in turn, and looks two seconds after each end for processes that are
 /// left.
 async fn run_all(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, String> {
-    let mut random = Seeded::new(seed);
+    let mut random = SeededRandom::new(seed);
     let mut report = Report::default();
     let mut waiting: std::collections::VecDeque<(Instant, String, String)> = Default::default();
     let supervisors = [Supervisor::new(), with_helper_process().await?];
@@ -237,7 +237,7 @@ pub(crate) fn supervise(options: &[&str]) -> Result<bool, String> {
 
 /// A supervisor whose programs are started by a helper process, even the first one.
 async fn with_helper_process() -> Result<Supervisor, String> {
-    let supervisor = Supervisor::with_keeper(Keeper::own());
+    let supervisor = Supervisor::with_keeper(LaunchHelper::own());
     let first = Launch::new("true", "/").with_environment(Environment::inherited(std::env::vars_os()));
     supervisor.run(first, &CancellationToken::new()).await.map(|_| supervisor).map_err(words_of)
 }

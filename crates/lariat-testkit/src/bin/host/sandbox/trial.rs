@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
-use lariat_host::process::{Environment, Finished, Keeper, Launch, Output, Size, Supervisor};
+use lariat_host::process::{Environment, Launch, LaunchHelper, Output, ProcessResult, Size, Supervisor};
 use lariat_host::sandbox::{Backend, Destination, LocalSockets, Network, Policy, Rule, Sandbox};
 
 use super::case::{Case, Language};
@@ -71,7 +71,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(backend: Backend, plant: Option<Plant>) -> Self {
-        Self { backend, plant, supervisor: Supervisor::with_keeper(Keeper::own()) }
+        Self { backend, plant, supervisor: Supervisor::with_keeper(LaunchHelper::own()) }
     }
 
     pub(super) async fn judge(&self, scene: &mut Scene, case: &Case) -> Result<Verdict, String> {
@@ -116,7 +116,7 @@ impl Bench {
         program: &str,
         stage: &CaseDirectories,
         variables: &[(String, String)],
-    ) -> Result<Finished, String> {
+    ) -> Result<ProcessResult, String> {
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         let directory = match &case.directory {
             Some(directory) => variables.iter().fold(directory.clone(), |text, (name, value)| {
@@ -187,7 +187,7 @@ impl Bench {
 }
 
 /// Denials that a case must cause and that were not reported.
-fn missing_denials(case: &Case, finished: &Finished) -> Vec<String> {
+fn missing_denials(case: &Case, finished: &ProcessResult) -> Vec<String> {
     let is_reported = |rule: &str, what: &str| {
         finished.denials.iter().any(|denial| name(&denial.rule) == rule && denial.what.contains(what))
     };

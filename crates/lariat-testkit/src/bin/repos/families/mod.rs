@@ -10,7 +10,7 @@ mod git;
 mod odd;
 mod settings;
 
-use lariat_testkit::Seeded;
+use lariat_testkit::SeededRandom;
 
 use super::repository::{Item, Repository};
 
@@ -27,7 +27,7 @@ pub(crate) fn all() -> Vec<Repository> {
 pub(crate) fn sample(count: usize, seed: u64) -> Vec<Repository> {
     let singles = all();
     let mut chosen: Vec<Repository> = singles.iter().take(count).cloned().collect();
-    let mut random = Seeded::new(seed);
+    let mut random = SeededRandom::new(seed);
     while chosen.len() < count && !singles.is_empty() {
         let parts: Vec<&Repository> =
             (0..2 + random.index(3)).filter_map(|_| random.pick(&singles)).collect();
