@@ -1,4 +1,5 @@
 //! Tests of the private `/tmp` directories.
+#![expect(clippy::disallowed_methods, reason = "the tests use real directories")]
 
 use super::*;
 
