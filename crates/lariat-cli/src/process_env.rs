@@ -10,7 +10,7 @@ use lariat_host::process::{Environment, LaunchHelper};
 use lariat_model::http::ClientConfig;
 use lariat_service::config::Config;
 use lariat_service::models::Keys;
-use lariat_service::{LoadOptions, LocalService, Place, ServiceError, UserDirectories};
+use lariat_service::{LoadOptions, LoadedProject, LocalService, ServiceError, UserDirectories};
 use rustix::termios::tcgetwinsize;
 use serde_json::{Map, Value};
 
@@ -117,12 +117,12 @@ impl ProcessEnv {
     }
 
     /// Loads the effective settings of a directory.
-    pub(crate) fn place(&self, visit: &LoadOptions) -> Result<Place, Problem> {
-        Ok(Place::visit(visit, &self.folders)?)
+    pub(crate) fn place(&self, visit: &LoadOptions) -> Result<LoadedProject, Problem> {
+        Ok(LoadedProject::visit(visit, &self.folders)?)
     }
 
     /// Opens the service with the session store.
-    pub(crate) async fn service(&self, place: &Place) -> Result<LocalService, ServiceError> {
+    pub(crate) async fn service(&self, place: &LoadedProject) -> Result<LocalService, ServiceError> {
         let path = place.config.text("store.path").map(PathBuf::from);
         let keys = Arc::new(self.keys());
         let service = LocalService::open(self.folders.clone(), path, self.environment(), keys).await?;
@@ -130,7 +130,7 @@ impl ProcessEnv {
     }
 
     /// Opens a service whose sessions end with the process.
-    pub(crate) async fn ephemeral(&self, place: &Place) -> Result<LocalService, ServiceError> {
+    pub(crate) async fn ephemeral(&self, place: &LoadedProject) -> Result<LocalService, ServiceError> {
         let keys = Arc::new(self.keys());
         let service = LocalService::ephemeral(self.folders.clone(), self.environment(), keys).await?;
         Ok(service.with_client(self.client(&place.config)?).with_keeper(LaunchHelper::own()))

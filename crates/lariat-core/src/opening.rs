@@ -1,6 +1,6 @@
 //! Sandbox openings: what an approval allows a command beyond its sandbox, and what the sandbox blocked.
 //!
-//! A sandbox reports what it blocked as [`BlockedAction`], each entry with the [`Opening`] that would have allowed
+//! A sandbox reports what it blocked as [`BlockedAction`], each entry with the [`SandboxOpening`] that would have allowed
 //! it. A permission request lists the openings that an approval grants, and the gate passes the granted ones
 //! to the tool. Invariant: a command gets an opening only through an approval that showed it to the user.
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum Opening {
+pub enum SandboxOpening {
     /// The repository data (`.git`) is writable, so that git can commit. Its configuration, hooks, attributes
     /// and submodules stay protected.
     Git,
@@ -25,7 +25,7 @@ pub enum Opening {
     Outside,
 }
 
-impl Opening {
+impl SandboxOpening {
     /// Parses an opening as the model writes it: `git`, `network`, `outside`, or an absolute path to write
     /// to.
     pub fn parse(text: &str) -> Option<Self> {
@@ -50,7 +50,7 @@ impl Opening {
 }
 
 /// Describes to the user what the command may do.
-impl fmt::Display for Opening {
+impl fmt::Display for SandboxOpening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Git => f.write_str("write to the repository (.git, without its configuration and hooks)"),
@@ -88,12 +88,12 @@ pub struct BlockedAction {
     pub by: BlockedBy,
     /// The opening that would have allowed it; none if only running unsandboxed would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opening: Option<Opening>,
+    pub opening: Option<SandboxOpening>,
 }
 
 impl BlockedAction {
     /// Describes one blocked action.
-    pub fn new(what: impl Into<String>, by: BlockedBy, opening: Option<Opening>) -> Self {
+    pub fn new(what: impl Into<String>, by: BlockedBy, opening: Option<SandboxOpening>) -> Self {
         Self { what: what.into(), by, opening }
     }
 
@@ -114,20 +114,25 @@ mod tests {
 
     #[test]
     fn every_opening_round_trips_through_its_name_and_json() {
-        let all = [Opening::Git, Opening::Network, Opening::Outside, Opening::Write("/var/cache".to_owned())];
+        let all = [
+            SandboxOpening::Git,
+            SandboxOpening::Network,
+            SandboxOpening::Outside,
+            SandboxOpening::Write("/var/cache".to_owned()),
+        ];
         for opening in all {
-            assert_eq!(Opening::parse(opening.name()), Some(opening.clone()));
+            assert_eq!(SandboxOpening::parse(opening.name()), Some(opening.clone()));
             let text = serde_json::to_string(&opening).unwrap();
-            assert_eq!(serde_json::from_str::<Opening>(&text).unwrap(), opening, "{text}");
+            assert_eq!(serde_json::from_str::<SandboxOpening>(&text).unwrap(), opening, "{text}");
         }
-        assert_eq!(Opening::parse("relative/path"), None);
-        assert_eq!(Opening::parse("everything"), None);
+        assert_eq!(SandboxOpening::parse("relative/path"), None);
+        assert_eq!(SandboxOpening::parse("everything"), None);
     }
 
     #[test]
     fn blocked_actions_skip_unreadable_details() {
         let blocked =
-            BlockedAction::new("writing /w/.git/index.lock", BlockedBy::Protected, Some(Opening::Git));
+            BlockedAction::new("writing /w/.git/index.lock", BlockedBy::Protected, Some(SandboxOpening::Git));
         let details = json!({ "exit_code": 1, "blocked": [blocked, { "what": 7 }] });
         assert_eq!(BlockedAction::of_details(&details), [blocked]);
         assert_eq!(BlockedAction::of_details(&json!(null)), []);

@@ -14,7 +14,7 @@ use crate::content::ToolCall;
 use crate::file_judge::FileAccessCheck;
 use crate::hooks::SessionHooks;
 use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
-use crate::opening::Opening;
+use crate::opening::SandboxOpening;
 use crate::tool::{Access, ToolEffects, ToolError, ToolResult};
 
 /// How much damage a tool call could do.
@@ -76,7 +76,7 @@ pub struct PermissionRequest {
     pub args: Option<Arc<Value>>,
     /// Sandbox openings that the request shows to the user and that an approval grants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub openings: Vec<Opening>,
+    pub openings: Vec<SandboxOpening>,
 }
 
 impl PermissionRequest {
@@ -121,7 +121,7 @@ impl PermissionRequest {
     }
 
     /// Sets the sandbox openings that an approval grants.
-    pub fn with_openings(mut self, openings: Vec<Opening>) -> Self {
+    pub fn with_openings(mut self, openings: Vec<SandboxOpening>) -> Self {
         self.openings = openings;
         self
     }
@@ -150,7 +150,7 @@ pub enum PermissionDecision {
         scope: ApprovalScope,
         /// Sandbox openings that the approval grants.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        openings: Vec<Opening>,
+        openings: Vec<SandboxOpening>,
     },
     /// Denied.
     Deny {
@@ -180,7 +180,7 @@ impl PermissionDecision {
     }
 
     /// Returns the openings that the answer grants: those of the request, unless the answer names its own.
-    pub fn openings<'a>(&'a self, request: &'a PermissionRequest) -> &'a [Opening] {
+    pub fn openings<'a>(&'a self, request: &'a PermissionRequest) -> &'a [SandboxOpening] {
         match self {
             Self::Allow | Self::AllowSession | Self::AllowAlways => &request.openings,
             Self::AllowWith { openings, .. } => openings,
@@ -242,7 +242,7 @@ pub struct CallPermit {
     /// Whether the tool call may change anything.
     pub access: Access,
     /// Openings in the sandbox of its command.
-    pub openings: Vec<Opening>,
+    pub openings: Vec<SandboxOpening>,
     /// Checks the real paths of the files it opens.
     pub files: Option<Arc<dyn FileAccessCheck>>,
     /// Dropped when the tool call ends.

@@ -13,7 +13,7 @@ use crate::cancel::CancellationToken;
 use crate::content::Content;
 use crate::file_judge::FileAccessCheck;
 use crate::id::{LoopId, SessionId, ToolCallId};
-use crate::opening::Opening;
+use crate::opening::SandboxOpening;
 
 /// A tool that the model can call.
 pub trait AgentTool: Send + Sync {
@@ -170,7 +170,7 @@ pub struct ToolContext {
     /// Whether the tool call may change anything.
     pub access: Access,
     /// Sandbox openings that the user approved for the command.
-    pub openings: Vec<Opening>,
+    pub openings: Vec<SandboxOpening>,
     /// Checks the real paths of files that the tool call opens; `None` without a gate.
     pub files: Option<Arc<dyn FileAccessCheck>>,
     /// Cancelled when the tool call should end early.

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use lariat_core::opening::Opening;
+use lariat_core::opening::SandboxOpening;
 use serde::{Deserialize, Serialize};
 
 use crate::state_file::{StateFile, StateFileError};
@@ -26,7 +26,7 @@ pub struct Approval {
     pub asked: String,
     /// What the rule opens in the sandbox of the commands it allows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub openings: Vec<Opening>,
+    pub openings: Vec<SandboxOpening>,
 }
 
 impl ApprovalStore {
@@ -41,7 +41,7 @@ impl ApprovalStore {
         project: &str,
         rules: &[String],
         asked: &str,
-        openings: &[Opening],
+        openings: &[SandboxOpening],
     ) -> Result<(), StateFileError> {
         self.0.update(|book: &mut Vec<Approval>| {
             for rule in rules {

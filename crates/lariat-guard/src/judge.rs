@@ -13,7 +13,7 @@ use lariat_core::tool::ToolEffects;
 use serde_json::{Value, json};
 
 use crate::check_context::CheckContext;
-use crate::judgement::{Cause, Decision, JudgedFile, Judgement, Reason};
+use crate::judgement::{Cause, GuardDecision, JudgedFile, Judgement, Reason};
 use crate::mode::{Confinement, Mode, ModeDecision};
 use crate::origin::Origin;
 use crate::part::{Access, AnalyzedCall, Part};
@@ -161,16 +161,16 @@ impl Guard {
         let danger = danger(call);
         let decide = |verdict, because| Judgement::new(verdict, danger, because);
         let mode = self.settings.permitted(query.mode);
-        let asked = if mode == Mode::DontAsk { Decision::Deny } else { Decision::Ask };
+        let asked = if mode == Mode::DontAsk { GuardDecision::Deny } else { GuardDecision::Ask };
 
         let denied = restricting(&self.rulebook, Effect::Deny, query, call);
         if !denied.is_empty() {
-            return decide(Decision::Deny, denied);
+            return decide(GuardDecision::Deny, denied);
         }
         if mode == Mode::Plan {
             let denied_by_plan = denied_by_plan(call, query);
             if !denied_by_plan.is_empty() {
-                return decide(Decision::Deny, denied_by_plan);
+                return decide(GuardDecision::Deny, denied_by_plan);
             }
         }
         let ask = restricting(&self.rulebook, Effect::Ask, query, call);
@@ -189,7 +189,7 @@ impl Guard {
                 Err(reason) => open.push(reason),
             }
         }
-        if open.is_empty() { decide(Decision::Allow, passed) } else { decide(asked, open) }
+        if open.is_empty() { decide(GuardDecision::Allow, passed) } else { decide(asked, open) }
     }
 
     /// Whether a rule matches a tool call or a part of it. Returns true if the rule or the command cannot be parsed.

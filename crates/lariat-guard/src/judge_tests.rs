@@ -7,7 +7,7 @@ use lariat_core::tool::ToolEffects;
 use serde_json::json;
 
 use super::{Guard, Query};
-use crate::judgement::{Cause, Decision};
+use crate::judgement::{Cause, GuardDecision};
 use crate::mode::Mode;
 use crate::origin::{Level, Origin};
 use crate::resolve::{NoLinks, SessionDirectories};
@@ -49,7 +49,7 @@ fn each_cause_has_its_own_explanation() {
         ("Bash($X y)", "its effect is uncertain"),
     ] {
         let judgement = guard.dry_run(text, Mode::Default).unwrap();
-        assert_eq!(judgement.verdict, Decision::Ask, "{text}");
+        assert_eq!(judgement.verdict, GuardDecision::Ask, "{text}");
         assert!(judgement.explain().contains(words), "{}", judgement.explain());
     }
 }
@@ -72,7 +72,7 @@ fn dry_run_decides_what_a_rule_would_name() {
         "mcp__a__b",
     ] {
         let judgement = guard.dry_run(text, Mode::Bypass).unwrap();
-        assert_eq!(judgement.verdict, Decision::Deny, "{text}");
+        assert_eq!(judgement.verdict, GuardDecision::Deny, "{text}");
     }
     assert!(guard.dry_run("Bash(git push", Mode::Default).is_none());
 }
@@ -84,11 +84,11 @@ fn command_over_10_000_characters_always_asks_and_can_be_denied() {
     for mode in [Mode::Default, Mode::AcceptEdits, Mode::Auto, Mode::Bypass] {
         let arguments = json!({ "command": long });
         let judgement = guard.judge(&Query::new("bash", &arguments, ToolEffects::ALL).with_mode(mode));
-        assert_eq!(judgement.verdict, Decision::Ask, "{mode}");
+        assert_eq!(judgement.verdict, GuardDecision::Ask, "{mode}");
         assert!(judgement.because.iter().any(|reason| matches!(reason.cause, Cause::Doubt(_))));
         let arguments = json!({ "command": format!("{long}; rm x") });
         let judgement = guard.judge(&Query::new("bash", &arguments, ToolEffects::ALL).with_mode(mode));
-        assert_eq!(judgement.verdict, Decision::Deny, "{mode}");
+        assert_eq!(judgement.verdict, GuardDecision::Deny, "{mode}");
     }
 }
 
@@ -107,7 +107,7 @@ fn invalid_arguments_are_never_allowed_to_write_or_run() {
     for arguments in [json!({}), json!(null), json!({ "command": 3 }), json!({ "path": [] })] {
         for tool in ["bash", "write_file", "edit_file", "apply_patch", "fetch"] {
             let judgement = guard.judge(&Query::new(tool, &arguments, ToolEffects::ALL));
-            assert_eq!(judgement.verdict, Decision::Ask, "{tool} {arguments}");
+            assert_eq!(judgement.verdict, GuardDecision::Ask, "{tool} {arguments}");
             assert_eq!(judgement.danger, DangerLevel::Dangerous, "{tool} {arguments}");
         }
     }
@@ -130,23 +130,27 @@ fn opened_file_is_decided_by_its_real_path() {
         guard.judge_opened(&query, Path::new(path), used).verdict
     };
     let edit = |mode, path| judged("edit_file", mode, path, FileUse::Write);
-    assert_eq!(edit(Mode::Auto, "/people/u/p/a"), Decision::Allow);
-    assert_eq!(edit(Mode::Default, "/people/u/p/a"), Decision::Ask);
-    assert_eq!(edit(Mode::Auto, "/people/u/p/.git/config"), Decision::Ask);
-    assert_eq!(edit(Mode::Auto, "/people/u/p/kept/a"), Decision::Ask);
-    assert_eq!(edit(Mode::Auto, "/elsewhere/a"), Decision::Ask);
-    assert_eq!(edit(Mode::Bypass, "/people/u/p/secrets/a"), Decision::Deny);
-    assert_eq!(edit(Mode::Bypass, "/people/u/p/.lariat/x"), Decision::Ask);
+    assert_eq!(edit(Mode::Auto, "/people/u/p/a"), GuardDecision::Allow);
+    assert_eq!(edit(Mode::Default, "/people/u/p/a"), GuardDecision::Ask);
+    assert_eq!(edit(Mode::Auto, "/people/u/p/.git/config"), GuardDecision::Ask);
+    assert_eq!(edit(Mode::Auto, "/people/u/p/kept/a"), GuardDecision::Ask);
+    assert_eq!(edit(Mode::Auto, "/elsewhere/a"), GuardDecision::Ask);
+    assert_eq!(edit(Mode::Bypass, "/people/u/p/secrets/a"), GuardDecision::Deny);
+    assert_eq!(edit(Mode::Bypass, "/people/u/p/.lariat/x"), GuardDecision::Ask);
     for tool in ["read_file", "search", "glob", "list_files", "repo_map", "edit_file", "apply_patch"] {
-        assert_eq!(judged(tool, Mode::Default, "/people/u/p/a", FileUse::Read), Decision::Allow, "{tool}");
+        assert_eq!(
+            judged(tool, Mode::Default, "/people/u/p/a", FileUse::Read),
+            GuardDecision::Allow,
+            "{tool}"
+        );
         assert_eq!(
             judged(tool, Mode::Bypass, "/people/u/p/secrets/a", FileUse::Read),
-            Decision::Deny,
+            GuardDecision::Deny,
             "{tool}"
         );
         assert_eq!(
             judged(tool, Mode::Bypass, "/people/u/p/x/secrets/a", FileUse::Read),
-            Decision::Deny,
+            GuardDecision::Deny,
             "{tool}"
         );
     }

@@ -20,7 +20,7 @@ const MAX_REASONS: usize = 16;
 
 /// What to do with a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Decision {
+pub enum GuardDecision {
     /// Run it.
     Allow,
     /// Ask the user.
@@ -100,7 +100,7 @@ impl fmt::Display for Reason {
 #[non_exhaustive]
 pub struct Judgement {
     /// What to do.
-    pub verdict: Decision,
+    pub verdict: GuardDecision,
     /// How dangerous the tool call is.
     pub danger: DangerLevel,
     /// The reasons, the decisive one first; at most 16.
@@ -120,7 +120,7 @@ pub struct JudgedFile {
 }
 
 impl Judgement {
-    pub(crate) fn new(verdict: Decision, danger: DangerLevel, mut because: Vec<Reason>) -> Self {
+    pub(crate) fn new(verdict: GuardDecision, danger: DangerLevel, mut because: Vec<Reason>) -> Self {
         because.truncate(MAX_REASONS);
         Self { verdict, danger, because, files: Vec::new() }
     }
@@ -141,9 +141,9 @@ impl Judgement {
     /// Returns the decision and its reasons, one per line.
     pub fn explain(&self) -> String {
         let head = match self.verdict {
-            Decision::Allow => "Allowed",
-            Decision::Ask => "Asked",
-            Decision::Deny => "Denied",
+            GuardDecision::Allow => "Allowed",
+            GuardDecision::Ask => "Asked",
+            GuardDecision::Deny => "Denied",
         };
         let lines: Vec<String> = self.because.iter().map(|reason| format!("- {reason}.")).collect();
         format!("{head}:\n{}", lines.join("\n"))

@@ -64,7 +64,7 @@ pub use approvals::{Approval, ApprovalStore};
 pub use claims::{ClaimGuard, Claims, FileClaimed};
 pub use document::{Document, Format};
 pub use judge::{Guard, Query};
-pub use judgement::{Cause, Decision, JudgedFile, Judgement, Reason};
+pub use judgement::{Cause, GuardDecision, JudgedFile, Judgement, Reason};
 pub use mode::{Confinement, Mode};
 pub use origin::{Level, Origin};
 pub use resolve::{Entry, EntryKind, NoLinks, Resolver, SessionDirectories};

@@ -3,11 +3,11 @@
 //! Two tables list the git subcommands that write the repository and the programs that use the network. The result is shown
 //! to the user with the approval question and granted with the approval; it never allows anything by itself.
 
-use lariat_core::opening::Opening;
+use lariat_core::opening::SandboxOpening;
 use serde_json::Value;
 
 use crate::judge::{Guard, Query};
-use crate::judgement::{Cause, Decision};
+use crate::judgement::{Cause, GuardDecision};
 use crate::mode::{Confinement, Mode};
 use crate::origin::Origin;
 use crate::part::AnalyzedCall;
@@ -97,7 +97,7 @@ impl Guard {
     ///
     /// # Errors
     /// The entry that cannot be parsed, in words for the model.
-    pub fn requested(query: &Query<'_>) -> Result<Vec<Opening>, String> {
+    pub fn requested(query: &Query<'_>) -> Result<Vec<SandboxOpening>, String> {
         let listed = match query.arguments.get(ARGUMENT) {
             None | Some(Value::Null) => return Ok(Vec::new()),
             Some(_) if call_subject(query.tool) != CallSubject::Command => return Ok(Vec::new()),
@@ -106,7 +106,7 @@ impl Guard {
         };
         let mut openings = Vec::new();
         for entry in listed {
-            let opening = entry.as_str().and_then(Opening::parse).ok_or_else(|| {
+            let opening = entry.as_str().and_then(SandboxOpening::parse).ok_or_else(|| {
                 format!("invalid entry {entry} in `{ARGUMENT}`: expected `git`, `network`, `outside` or an absolute path")
             })?;
             if !openings.contains(&opening) {
@@ -117,17 +117,17 @@ impl Guard {
     }
 
     /// Returns what a command is known to need: the repository to commit, the network to install packages.
-    pub fn needs(&self, query: &Query<'_>) -> Vec<Opening> {
+    pub fn needs(&self, query: &Query<'_>) -> Vec<SandboxOpening> {
         if call_subject(query.tool) != CallSubject::Command {
             return Vec::new();
         }
         let call = AnalyzedCall::new(query.tool, query.arguments, query.effects, self.context());
         let mut openings = Vec::new();
         if call.script.commands.iter().any(writes_repository) {
-            openings.push(Opening::Git);
+            openings.push(SandboxOpening::Git);
         }
         if call.script.commands.iter().any(reaches_network) {
-            openings.push(Opening::Network);
+            openings.push(SandboxOpening::Network);
         }
         openings
     }
@@ -147,7 +147,8 @@ impl Guard {
         let query = query.with_mode(Mode::Default).with_confinement(Confinement::Open);
         let judgement = self.judge(&query);
         let by_rule = |cause: &Cause| matches!(cause, Cause::Rule { .. });
-        judgement.verdict == Decision::Allow && judgement.because.iter().any(|reason| by_rule(&reason.cause))
+        judgement.verdict == GuardDecision::Allow
+            && judgement.because.iter().any(|reason| by_rule(&reason.cause))
     }
 }
 
@@ -195,7 +196,7 @@ mod tests {
         )
     }
 
-    fn needs(command: &str) -> Vec<Opening> {
+    fn needs(command: &str) -> Vec<SandboxOpening> {
         let arguments = json!({ "command": command });
         guard().needs(&Query::new("bash", &arguments, ToolEffects::ALL))
     }
@@ -205,7 +206,7 @@ mod tests {
         for command in
             ["git commit -m x", "git add a && git commit -qm x", "git -C sub add .", "timeout 5 git tag v1"]
         {
-            assert_eq!(needs(command), [Opening::Git], "{command}");
+            assert_eq!(needs(command), [SandboxOpening::Git], "{command}");
         }
         for command in [
             "npm install",
@@ -215,9 +216,9 @@ mod tests {
             "curl x",
             "yarn",
         ] {
-            assert_eq!(needs(command), [Opening::Network], "{command}");
+            assert_eq!(needs(command), [SandboxOpening::Network], "{command}");
         }
-        assert_eq!(needs("git push"), [Opening::Git, Opening::Network]);
+        assert_eq!(needs("git push"), [SandboxOpening::Git, SandboxOpening::Network]);
         for command in ["git status", "npm test", "cargo build", "ls", "echo git commit", "yarn test"] {
             assert_eq!(needs(command), [], "{command}");
         }
@@ -229,7 +230,7 @@ mod tests {
             let arguments = json!({ "command": "x", "needs": needs });
             Guard::requested(&Query::new("bash", &arguments, ToolEffects::ALL))
         };
-        let both = vec![Opening::Network, Opening::Write("/opt/x".to_owned())];
+        let both = vec![SandboxOpening::Network, SandboxOpening::Write("/opt/x".to_owned())];
         assert_eq!(requested(json!(["network", "/opt/x", "network"])), Ok(both));
         assert_eq!(requested(json!(null)), Ok(vec![]));
         for wrong in [json!("network"), json!(["everything"]), json!([7]), json!(["../x"])] {

@@ -9,7 +9,7 @@ use std::path::Path;
 use lariat_core::permission::DangerLevel;
 
 use crate::judge::{Guard, Query};
-use crate::judgement::Decision;
+use crate::judgement::GuardDecision;
 use crate::origin::Level;
 use crate::part::{Access, AnalyzedCall, Part, PartKind};
 use crate::program::{base, is_broad, is_editor, subcommands};
@@ -66,7 +66,7 @@ impl Guard {
         settings.rules.extend(added);
         let context = self.context();
         let guard = Self::new(settings, context.places.clone(), context.resolver.clone());
-        guard.judge(query).verdict == Decision::Allow
+        guard.judge(query).verdict == GuardDecision::Allow
     }
 
     fn rule_for(&self, part: &Part, call: &AnalyzedCall, tool: &str) -> Option<String> {

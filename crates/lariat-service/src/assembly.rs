@@ -1,4 +1,4 @@
-//! Builds an agent for a [`Place`]: tools and sandbox, permission gate, prompt sections, budgets, traces.
+//! Builds an agent for a [`LoadedProject`]: tools and sandbox, permission gate, prompt sections, budgets, traces.
 //!
 //! [`Session::assemble`] lists the steps; each step is a function below it.
 
@@ -30,14 +30,14 @@ use crate::local::{
     nested_repositories, skills, skills_section,
 };
 use crate::models::{Keys, Models, Purpose};
-use crate::place::Place;
+use crate::place::LoadedProject;
 use crate::session::{Session, SessionOptions};
 use crate::traces::Traces;
 use crate::{ServiceError, StoredLearnings, UserDirectories, private, temporary, walls};
 
 /// Everything that a session is built from.
 pub(crate) struct SessionParts<'a> {
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a LoadedProject,
     pub(crate) folders: &'a UserDirectories,
     pub(crate) keys: &'a dyn Keys,
     pub(crate) environment: Environment,
@@ -147,7 +147,7 @@ fn egress(client: &ClientConfig) -> OutgoingHttp {
 }
 
 /// Notes for the user before the session starts.
-fn notices(place: &Place) -> Vec<String> {
+fn notices(place: &LoadedProject) -> Vec<String> {
     let mut notices: Vec<String> = place.opened.problems.iter().map(ToString::to_string).collect();
     notices.extend(place.config.warnings.iter().map(ToString::to_string));
     let servers = place.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Server);

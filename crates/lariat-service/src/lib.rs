@@ -47,7 +47,7 @@ pub use folders::UserDirectories;
 #[cfg(feature = "sqlite")]
 pub use learnings::StoredLearnings;
 #[cfg(feature = "service")]
-pub use place::{LoadOptions, Place};
+pub use place::{LoadOptions, LoadedProject};
 #[cfg(feature = "service")]
 pub use service::{ContextWindowReport, LocalService, SessionSelector};
 #[cfg(feature = "service")]

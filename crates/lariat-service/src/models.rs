@@ -24,7 +24,7 @@ pub trait Keys: Send + Sync {
 /// A known provider.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Known {
+pub struct KnownProvider {
     /// Its name.
     pub name: &'static str,
     /// Variables that may hold its key, the usual one first.
@@ -57,11 +57,11 @@ impl Chain {
     }
 }
 
-const fn known(name: &'static str, variables: &'static [&'static str], model: &'static str) -> Known {
-    Known { name, variables, addresses: &[], chain: None, model }
+const fn known(name: &'static str, variables: &'static [&'static str], model: &'static str) -> KnownProvider {
+    KnownProvider { name, variables, addresses: &[], chain: None, model }
 }
 
-impl Known {
+impl KnownProvider {
     const fn at(mut self, addresses: &'static [&'static str]) -> Self {
         self.addresses = addresses;
         self
@@ -74,7 +74,7 @@ impl Known {
 }
 
 /// The known providers. Without a `model` setting, the first one with a key is used.
-pub const KNOWN: &[Known] = &[
+pub const KNOWN: &[KnownProvider] = &[
     known("anthropic", &["ANTHROPIC_API_KEY", AUTH_TOKEN], "claude-sonnet-5-5").at(&["ANTHROPIC_BASE_URL"]),
     known("openai", &["OPENAI_API_KEY"], "gpt-5.5").at(&["OPENAI_BASE_URL", "OPENAI_API_BASE"]),
     known(
@@ -156,7 +156,7 @@ pub const LOCAL_SERVERS: &[LocalServer] = &[
 ];
 
 /// Finds a known provider.
-pub fn known_provider(name: &str) -> Option<&'static Known> {
+pub fn known_provider(name: &str) -> Option<&'static KnownProvider> {
     KNOWN.iter().find(|known| known.name == name)
 }
 

@@ -2,7 +2,7 @@ use lariat_guard::Origin;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::config::Said;
+use crate::config::SettingsLayer;
 
 /// The variables and stored keys of a test.
 struct TestKeys(&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)]);
@@ -21,7 +21,7 @@ const NOTHING: TestKeys = TestKeys(&[], &[]);
 
 fn config(values: Value) -> Config {
     let values = values.as_object().cloned().unwrap();
-    let config = Config::merge([Said { origin: Origin::flags(), values }]);
+    let config = Config::merge([SettingsLayer { origin: Origin::flags(), values }]);
     assert_eq!(config.warnings, []);
     config
 }

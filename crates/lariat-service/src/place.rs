@@ -13,9 +13,10 @@ use lariat_host::git::Git;
 use lariat_host::process::{Environment, Supervisor};
 use serde_json::{Map, Value};
 
-use crate::config::{Config, Said};
+use crate::config::{Config, SettingsLayer};
 use crate::local::{
-    Configured, ConfiguredKind, GitNotes, OpenError, Opened, Opening, read_own, skill_folders,
+    Configured, ConfiguredKind, GitNotes, LoadedWorkspace, OpenError, WorkspaceLoader, read_own,
+    skill_folders,
 };
 use crate::models::ModelCatalogue;
 use crate::{ServiceError, UserDirectories, tools, walls};
@@ -54,11 +55,11 @@ impl LoadOptions {
 /// A directory with everything that applies in it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Place {
+pub struct LoadedProject {
     /// Access to its files.
     pub workspace: Workspace,
     /// Its configuration and trust.
-    pub opened: Opened,
+    pub opened: LoadedWorkspace,
     /// The merged settings.
     pub config: Config,
     /// The model catalogue, with the user's corrections.
@@ -71,7 +72,7 @@ pub struct Place {
 const MANAGED: [(&str, Format); 2] =
     [("/etc/lariat/config.toml", Format::Toml), ("/etc/claude-code/managed-settings.json", Format::Json)];
 
-impl Place {
+impl LoadedProject {
     /// Loads a directory.
     ///
     /// # Errors
@@ -82,7 +83,7 @@ impl Place {
             reason: error.to_string(),
         };
         let workspace = Workspace::open(&visit.directory).map_err(|error| unusable(&error))?;
-        let mut opening = Opening::new(&workspace, &folders.home, TrustStore::new(folders.trust()));
+        let mut opening = WorkspaceLoader::new(&workspace, &folders.home, TrustStore::new(folders.trust()));
         for (path, format) in MANAGED {
             opening = opening.with_file(Level::Managed, format, path);
         }
@@ -205,10 +206,10 @@ fn with_line(broken: BrokenRestriction) -> BrokenRestriction {
 }
 
 /// The settings of all layers. Claude Code's files contain many other keys, which are ignored.
-fn layers(visit: &LoadOptions, opened: &Opened) -> Vec<Said> {
+fn layers(visit: &LoadOptions, opened: &LoadedWorkspace) -> Vec<SettingsLayer> {
     let mut layers = vec![
-        Said { origin: Origin::flags(), values: visit.flags.clone() },
-        Said { origin: Origin::environment(), values: visit.environment.clone() },
+        SettingsLayer { origin: Origin::flags(), values: visit.flags.clone() },
+        SettingsLayer { origin: Origin::environment(), values: visit.environment.clone() },
     ];
     let is_ours = |origin: &Origin| {
         origin.file.as_ref().and_then(|file| file.extension()).is_some_and(|extension| extension == "toml")
@@ -220,7 +221,7 @@ fn layers(visit: &LoadOptions, opened: &Opened) -> Vec<Said> {
         let of_origin = layers.iter_mut().find(|layer| layer.origin == value.origin);
         match of_origin {
             Some(layer) => drop(layer.values.insert(value.name.clone(), value.value.clone())),
-            None => layers.push(Said {
+            None => layers.push(SettingsLayer {
                 origin: value.origin.clone(),
                 values: Map::from_iter([(value.name.clone(), value.value.clone())]),
             }),

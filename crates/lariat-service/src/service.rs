@@ -15,7 +15,7 @@ use lariat_store::sqlite::SqliteStore;
 
 use crate::assembly::SessionParts;
 use crate::models::{Keys, Purpose};
-use crate::place::Place;
+use crate::place::LoadedProject;
 use crate::private::{self, PriorAccess};
 use crate::session::{Session, SessionOptions};
 use crate::{ServiceError, StoredLearnings, UserDirectories};
@@ -194,7 +194,7 @@ impl LocalService {
     /// If the session or model is unknown, or the session cannot be built.
     pub async fn drive(
         &self,
-        place: &Place,
+        place: &LoadedProject,
         which: &SessionSelector,
         driving: SessionOptions,
     ) -> Result<Session, ServiceError> {
@@ -207,7 +207,7 @@ impl LocalService {
     /// If the session is unknown, or the settings name an unknown model.
     pub async fn window(
         &self,
-        place: &Place,
+        place: &LoadedProject,
         which: &SessionSelector,
     ) -> Result<ContextWindowReport, ServiceError> {
         let session = self.assemble(place, which, Purpose::Inspecting, SessionOptions::default()).await?;
@@ -217,7 +217,7 @@ impl LocalService {
 
     async fn assemble(
         &self,
-        place: &Place,
+        place: &LoadedProject,
         which: &SessionSelector,
         purpose: Purpose,
         driving: SessionOptions,

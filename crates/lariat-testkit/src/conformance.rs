@@ -22,7 +22,7 @@ pub use random::random_operations_agree_with_a_model;
 pub use writing::*;
 
 /// A location where a store keeps its data.
-pub trait Place: Send + Sync {
+pub trait StoreFixture: Send + Sync {
     /// Opens the store at this location; the first time, it is empty. Handles opened before have been
     /// dropped.
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>>;
@@ -33,7 +33,7 @@ pub trait Place: Send + Sync {
     }
 }
 
-/// Turns each check into a test. The argument is an expression that creates a new [`Place`].
+/// Turns each check into a test. The argument is an expression that creates a new [`StoreFixture`].
 #[macro_export]
 macro_rules! store_conformance {
     ($place:expr) => {

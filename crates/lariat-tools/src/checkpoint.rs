@@ -4,7 +4,7 @@
 //! fails, or the tool call is dropped, its changes are treated as the user's and are never undone without asking.
 
 use lariat_core::tool::{ToolContext, ToolError};
-use lariat_host::undo::{Change, Look, Undo, UndoError};
+use lariat_host::undo::{Change, RecordedKind, Undo, UndoError};
 use serde_json::{Value, json};
 
 use crate::Workbench;
@@ -63,7 +63,9 @@ impl CheckpointGuard {
             let _ = self.undo.after(&self.call);
             Ok(self.undo.changes(&self.call).unwrap_or_default())
         });
-        let is_file = |side: &Option<(Look, u32)>| matches!(side, Some((Look::File(_) | Look::Link(_), _)));
+        let is_file = |side: &Option<(RecordedKind, u32)>| {
+            matches!(side, Some((RecordedKind::File(_) | RecordedKind::Link(_), _)))
+        };
         let file_entry = |change: Change| {
             let word = match (is_file(&change.before), is_file(&change.after)) {
                 (false, true) => "added",

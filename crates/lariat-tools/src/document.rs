@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use lariat_core::tool::{ToolError, ToolResult};
 use lariat_host::files::text::Text;
-use lariat_host::files::{Expected, FileContent, FileError, FileVersion, Standing};
+use lariat_host::files::{Expected, FileContent, FileError, FileVersion, ReadState};
 use serde_json::{Value, json};
 
 use crate::Workbench;
@@ -30,7 +30,7 @@ impl Document {
     pub(crate) fn open(bench: &Workbench, path: &str) -> Result<Self, ToolError> {
         let FileContent { bytes, stamp } = bench.workspace().read(path, EDIT_LIMIT).map_err(failed)?;
         let known = FileVersion::of(stamp, &bytes);
-        if let Standing::Touched(before) = bench.memory().standing(path, &stamp)
+        if let ReadState::Touched(before) = bench.memory().standing(path, &stamp)
             && before.hash != known.hash
         {
             return Err(failed(FileError::Changed(path.to_owned())));

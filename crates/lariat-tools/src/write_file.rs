@@ -5,7 +5,7 @@
 
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::text::Text;
-use lariat_host::files::{Expected, FileError, FileVersion, Standing};
+use lariat_host::files::{Expected, FileError, FileVersion, ReadState};
 use serde::Deserialize;
 
 use crate::Workbench;
@@ -84,10 +84,10 @@ fn versions(bench: &Workbench, arguments: &Arguments) -> Result<(Option<Existing
 type ExistingFile = (Option<Text>, FileVersion);
 
 /// Reads an existing file that the agent has read before.
-fn read_before(bench: &Workbench, path: &str, standing: &Standing) -> Result<ExistingFile, ToolError> {
+fn read_before(bench: &Workbench, path: &str, standing: &ReadState) -> Result<ExistingFile, ToolError> {
     let known = match standing {
-        Standing::Unread => return Err(failed(FileError::Unread(path.to_owned()))),
-        Standing::Unchanged(known) | Standing::Touched(known) => known.clone(),
+        ReadState::Unread => return Err(failed(FileError::Unread(path.to_owned()))),
+        ReadState::Unchanged(known) | ReadState::Touched(known) => known.clone(),
     };
     match bench.workspace().read(path, EDIT_LIMIT) {
         Ok(content) => Ok((Text::decode(&content.bytes), known)),

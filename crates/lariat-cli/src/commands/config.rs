@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lariat_service::config::{Config, Set, schema};
+use lariat_service::config::{Config, SettingValue, schema};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub(crate) fn config(env: &ProcessEnv, args: ConfigArgs) -> CommandResult {
 }
 
 fn show(config: &Config, args: &ConfigShowArgs) -> CommandResult {
-    let setting = |(key, set): (String, Set)| Setting {
+    let setting = |(key, set): (String, SettingValue)| Setting {
         key,
         value: set.value,
         origin: set.origin.map(|origin| origin.to_string()),

@@ -3,7 +3,7 @@
 //! The table of settings decides which values are valid, so a value that loading would only warn about is not written either.
 
 use lariat_guard::{Level, Origin};
-use lariat_service::config::{Config, Said, explained};
+use lariat_service::config::{Config, SettingsLayer, explained};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table};
 
@@ -64,7 +64,7 @@ fn parse_value(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Pr
     candidates.extend([Value::from(joined.as_str()), list()]);
     let mut problem = None;
     for value in candidates {
-        let config = Config::merge([Said { origin: origin.clone(), values: nested(key, value) }]);
+        let config = Config::merge([SettingsLayer { origin: origin.clone(), values: nested(key, value) }]);
         if let Some(set) = config.get(key).filter(|set| set.origin.is_some()) {
             return Ok(set.value);
         }

@@ -7,10 +7,10 @@
 use std::io::IsTerminal as _;
 
 use lariat_core::archive::ListQuery;
-use lariat_guard::trust::Standing;
+use lariat_guard::trust::TrustStatus;
 use lariat_guard::{Trust, display};
 use lariat_service::models::Models;
-use lariat_service::{Place, ServiceError, walls};
+use lariat_service::{LoadedProject, ServiceError, walls};
 use serde::Serialize;
 
 use super::{CommandResult, print, trust, trust_prompt};
@@ -89,7 +89,7 @@ fn print_finding(finding: &Finding) {
     }
 }
 
-fn settings(place: &Place) -> Vec<Finding> {
+fn settings(place: &LoadedProject) -> Vec<Finding> {
     let mut findings: Vec<Finding> = place
         .config
         .warnings
@@ -105,10 +105,10 @@ fn settings(place: &Place) -> Vec<Finding> {
     findings
 }
 
-fn project_trust(place: &Place) -> Finding {
+fn project_trust(place: &LoadedProject) -> Finding {
     let root = place.opened.territory.root();
     match (&place.opened.standing, place.opened.trust) {
-        (Standing::Harmless, _) | (_, Trust::Trusted) => {
+        (TrustStatus::Harmless, _) | (_, Trust::Trusted) => {
             ok("trust", format!("{}: {}", root.display(), trust::standing_text(&place.opened.standing)))
         }
         _ => warning(
@@ -119,7 +119,7 @@ fn project_trust(place: &Place) -> Finding {
     }
 }
 
-async fn sandbox(env: &ProcessEnv, place: &Place) -> Finding {
+async fn sandbox(env: &ProcessEnv, place: &LoadedProject) -> Finding {
     if !place.config.flag("sandbox.enabled") {
         return warning(
             "sandbox",
@@ -152,7 +152,7 @@ async fn sandbox(env: &ProcessEnv, place: &Place) -> Finding {
     }
 }
 
-async fn store(env: &ProcessEnv, place: &Place) -> Vec<Finding> {
+async fn store(env: &ProcessEnv, place: &LoadedProject) -> Vec<Finding> {
     let service = match env.service(place).await {
         Ok(service) => service,
         Err(error) => {
@@ -193,7 +193,7 @@ async fn store(env: &ProcessEnv, place: &Place) -> Vec<Finding> {
 }
 
 /// Checks whether the keyring can store keys and read the stored ones. The check of the keys reports problems with the key file.
-fn keyring(env: &ProcessEnv, place: &Place) -> Finding {
+fn keyring(env: &ProcessEnv, place: &LoadedProject) -> Finding {
     let stored = KeyFile::new(env.folders.keys()).load().unwrap_or_default();
     let in_keyring = stored.iter().filter(|(_, stored)| **stored == StoredKey::IN_KEYRING);
     let in_keyring: Vec<&str> = in_keyring.map(|(provider, _)| provider.as_str()).collect();
@@ -218,7 +218,7 @@ fn keyring(env: &ProcessEnv, place: &Place) -> Finding {
     }
 }
 
-async fn models(env: &ProcessEnv, place: &Place) -> Vec<Finding> {
+async fn models(env: &ProcessEnv, place: &LoadedProject) -> Vec<Finding> {
     let mut findings = Vec::new();
     match detect::keys(env, &place.config) {
         Ok(keys) if keys.is_empty() => findings.push(ok("keys", "no API keys found")),

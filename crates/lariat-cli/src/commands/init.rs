@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use lariat_guard::instructions::CLAUDE;
-use lariat_guard::trust::{Difference, Standing, TrustStore};
-use lariat_service::{Place, ServiceError};
+use lariat_guard::trust::{Difference, TrustStatus, TrustStore};
+use lariat_service::{LoadedProject, ServiceError};
 use serde_json::Value;
 
 use super::{CommandResult, confirm, print, template};
@@ -56,13 +56,13 @@ pub(crate) fn init(env: &ProcessEnv, args: &InitArgs) -> CommandResult {
 }
 
 /// Extends the trust in a trusted project to the files just written, if nothing else changed.
-fn keep_trust(env: &ProcessEnv, before: &Place, written: &[(&str, String)]) -> Result<(), Problem> {
+fn keep_trust(env: &ProcessEnv, before: &LoadedProject, written: &[(&str, String)]) -> Result<(), Problem> {
     if !before.opened.standing.is_trusted() {
         print::note("note: Lariat uses these files once you trust the project: run `lariat trust`");
         return Ok(());
     }
     let now = env.place(&env.visit(None))?;
-    let Standing::Changed(differences) = &now.opened.standing else { return Ok(()) };
+    let TrustStatus::Changed(differences) = &now.opened.standing else { return Ok(()) };
     let root = now.opened.territory.root();
     let is_ours = |one: &Difference| {
         let (path, text) = (root.join(&one.path), one.now.as_deref());

@@ -4,7 +4,7 @@ use lariat_core::model::ModelCost;
 use lariat_model::catalogue::{Catalogue, ModelInfo};
 use lariat_service::config::Config;
 use lariat_service::models::{Models, known_provider};
-use lariat_service::{Place, ServiceError};
+use lariat_service::{LoadedProject, ServiceError};
 use serde::Serialize;
 
 use super::CommandResult;
@@ -118,7 +118,7 @@ fn configured_models(config: &Config) -> impl Iterator<Item = ModelDetails> + '_
     })
 }
 
-fn list(place: &Place, args: &ModelsListArgs) -> CommandResult {
+fn list(place: &LoadedProject, args: &ModelsListArgs) -> CommandResult {
     let (config, catalogue) = (&place.config, place.catalogue.catalogue());
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
     let of_provider = |details: &ModelDetails| {
@@ -162,7 +162,7 @@ fn no_match(config: &Config, catalogue: &Catalogue, args: &ModelsListArgs) -> Pr
 }
 
 /// Finds a model by name: in the settings, in the catalogue, or as a run would resolve it.
-fn find_model(env: &ProcessEnv, place: &Place, name: &str) -> Result<ModelDetails, ServiceError> {
+fn find_model(env: &ProcessEnv, place: &LoadedProject, name: &str) -> Result<ModelDetails, ServiceError> {
     let config = &place.config;
     if let Some(details) = configured_models(config).find(|details| details.model == name) {
         return Ok(details);
@@ -188,7 +188,7 @@ fn find_model(env: &ProcessEnv, place: &Place, name: &str) -> Result<ModelDetail
     Ok(details)
 }
 
-fn show(env: &ProcessEnv, place: &Place, args: &ModelsShowArgs) -> CommandResult {
+fn show(env: &ProcessEnv, place: &LoadedProject, args: &ModelsShowArgs) -> CommandResult {
     let name = match &args.name {
         Some(name) => name.clone(),
         None => {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use lariat_core::nearest::nearest;
-use lariat_guard::{ApprovalStore, Cause, Confinement, Decision, Level, Mode, Reason};
+use lariat_guard::{ApprovalStore, Cause, Confinement, GuardDecision, Level, Mode, Reason};
 use lariat_host::process::Supervisor;
 use lariat_runtime::Gate;
 use lariat_service::local::HookPrograms;
-use lariat_service::{Place, is_tool, walls};
+use lariat_service::{LoadedProject, is_tool, walls};
 use serde::Serialize;
 
 use super::CommandResult;
@@ -71,7 +71,7 @@ pub(crate) async fn permissions(env: &ProcessEnv, args: PermissionsArgs) -> Comm
 }
 
 /// The permission gate of a session in this directory.
-fn gate(env: &ProcessEnv, place: &Place, book: ApprovalStore) -> Result<Gate, Problem> {
+fn gate(env: &ProcessEnv, place: &LoadedProject, book: ApprovalStore) -> Result<Gate, Problem> {
     let environment = place.environment(&env.environment());
     let hooks = HookPrograms::new(Supervisor::new(), place.path(), environment.clone());
     let gate = place.opened.gate(Arc::new(hooks), &environment).with_approvals(book)?;
@@ -81,7 +81,7 @@ fn gate(env: &ProcessEnv, place: &Place, book: ApprovalStore) -> Result<Gate, Pr
     Ok(gate)
 }
 
-fn list(env: &ProcessEnv, place: &Place, book: &ApprovalStore, json: bool) -> CommandResult {
+fn list(env: &ProcessEnv, place: &LoadedProject, book: &ApprovalStore, json: bool) -> CommandResult {
     let settings = place.opened.settings();
     let rules = settings.rules.iter().map(|rule| ListedRule {
         effect: rule.effect.to_string(),
@@ -125,7 +125,7 @@ fn list(env: &ProcessEnv, place: &Place, book: &ApprovalStore, json: bool) -> Co
 /// Prints the decision for a tool call. Exits with 0 if it would run without asking.
 async fn judge(
     env: &ProcessEnv,
-    place: &Place,
+    place: &LoadedProject,
     book: ApprovalStore,
     args: &CallArgs,
     every: bool,
@@ -165,7 +165,7 @@ async fn judge(
             print::line(&format!("  risk level: {}, permission mode: {}", decision.danger, decision.mode));
         }
     }
-    Ok(if judgement.verdict == Decision::Allow { Exit::Done } else { Exit::VerificationFailed })
+    Ok(if judgement.verdict == GuardDecision::Allow { Exit::Done } else { Exit::VerificationFailed })
 }
 
 /// Splits the words into tool and argument. Words that do not start with a tool name are a shell command.
@@ -181,17 +181,17 @@ fn parse_call(args: &CallArgs) -> (String, String) {
 }
 
 /// Whether a run in this directory would sandbox its commands.
-async fn confinement(env: &ProcessEnv, place: &Place) -> Confinement {
+async fn confinement(env: &ProcessEnv, place: &LoadedProject) -> Confinement {
     let is_confined = place.config.flag("sandbox.enabled")
         && walls::backend(&env.folders, &env.environment()).await.is_ok();
     if is_confined { Confinement::Sandboxed } else { Confinement::Open }
 }
 
-const fn decision_name(decision: Decision) -> &'static str {
+const fn decision_name(decision: GuardDecision) -> &'static str {
     match decision {
-        Decision::Allow => "allow",
-        Decision::Ask => "ask",
-        Decision::Deny => "deny",
+        GuardDecision::Allow => "allow",
+        GuardDecision::Ask => "ask",
+        GuardDecision::Deny => "deny",
     }
 }
 
@@ -224,7 +224,7 @@ fn parts(gate: &Gate, tool: &str, command: &str, confinement: Confinement) -> Ve
     decisions.collect()
 }
 
-fn revoke(place: &Place, book: &ApprovalStore, args: &RevokeArgs) -> CommandResult {
+fn revoke(place: &LoadedProject, book: &ApprovalStore, args: &RevokeArgs) -> CommandResult {
     let (project, rule) = (place.path().display().to_string(), args.rule.as_str());
     if book.revoke(&project, rule)? {
         if args.json {

@@ -1,8 +1,8 @@
 //! `lariat trust`: shows a project's configuration and records whether the user trusts it.
 
 use lariat_guard::display;
-use lariat_guard::trust::{Difference, Standing, TrustStore, WorkspaceEffectKind};
-use lariat_service::{Place, ServiceError};
+use lariat_guard::trust::{Difference, TrustStatus, TrustStore, WorkspaceEffectKind};
+use lariat_service::{LoadedProject, ServiceError};
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -50,7 +50,7 @@ pub(crate) fn trust(env: &ProcessEnv, args: &TrustArgs) -> CommandResult {
     if args.json {
         if args.yes {
             place.opened.accept(&book).map_err(ServiceError::from)?;
-            report.standing = standing(&Standing::Trusted);
+            report.standing = standing(&TrustStatus::Trusted);
             report.changed.clear();
         }
         return print::json(&report);
@@ -68,7 +68,7 @@ pub(crate) fn trust(env: &ProcessEnv, args: &TrustArgs) -> CommandResult {
 }
 
 /// Shows the project's configuration, and what changed since the user trusted it.
-pub(crate) fn show(env: &ProcessEnv, place: &Place) {
+pub(crate) fn show(env: &ProcessEnv, place: &LoadedProject) {
     let report = report(place);
     print::line(&format!("{}: {}", report.directory, standing_text(&place.opened.standing)));
     place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
@@ -83,19 +83,19 @@ pub(crate) fn show(env: &ProcessEnv, place: &Place) {
         let columns = [Column::whole("KIND"), Column::whole("FILE"), Column::whole("WHAT")];
         print::out(&print::table(&columns, &rows));
     }
-    if let Standing::Changed(differences) = &place.opened.standing {
+    if let TrustStatus::Changed(differences) = &place.opened.standing {
         print::line("\nchanged since you trusted it:");
         let theme = env.terminal(&place.config, Stream::Output);
         differences.iter().for_each(|difference| print::out(&file_diff(difference, &theme)));
     }
 }
 
-fn report(place: &Place) -> TrustReport {
+fn report(place: &LoadedProject) -> TrustReport {
     let opened = &place.opened;
     let brings = opened.brings().into_iter();
     let brings = brings.map(|one| ReportItem { kind: kind(one.kind), file: one.file, what: one.what });
     let changed = match &opened.standing {
-        Standing::Changed(differences) => differences.iter().map(|found| found.path.clone()).collect(),
+        TrustStatus::Changed(differences) => differences.iter().map(|found| found.path.clone()).collect(),
         _ => Vec::new(),
     };
     TrustReport {
@@ -107,21 +107,21 @@ fn report(place: &Place) -> TrustReport {
 }
 
 /// The trust state as a JSON value.
-pub(crate) const fn standing(standing: &Standing) -> &'static str {
+pub(crate) const fn standing(standing: &TrustStatus) -> &'static str {
     match standing {
-        Standing::Harmless => "brings nothing",
-        Standing::Trusted => "trusted",
-        Standing::Unknown => "not trusted",
-        Standing::Changed(_) => "not trusted any more",
+        TrustStatus::Harmless => "brings nothing",
+        TrustStatus::Trusted => "trusted",
+        TrustStatus::Unknown => "not trusted",
+        TrustStatus::Changed(_) => "not trusted any more",
     }
 }
 /// The trust state for the user.
-pub(crate) const fn standing_text(standing: &Standing) -> &'static str {
+pub(crate) const fn standing_text(standing: &TrustStatus) -> &'static str {
     match standing {
-        Standing::Harmless => "nothing to trust",
-        Standing::Trusted => "trusted",
-        Standing::Unknown => "not trusted",
-        Standing::Changed(_) => "changed since you trusted it",
+        TrustStatus::Harmless => "nothing to trust",
+        TrustStatus::Trusted => "trusted",
+        TrustStatus::Unknown => "not trusted",
+        TrustStatus::Changed(_) => "changed since you trusted it",
     }
 }
 

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
 
-use lariat_guard::trust::{Standing, TrustStore, WorkspaceEffect, WorkspaceEffectKind};
+use lariat_guard::trust::{TrustStatus, TrustStore, WorkspaceEffect, WorkspaceEffectKind};
 use lariat_guard::{Trust, display};
-use lariat_service::{LoadOptions, Place, ServiceError};
+use lariat_service::{LoadOptions, LoadedProject, ServiceError};
 
 use super::{print, trust};
 use crate::files;
@@ -19,10 +19,14 @@ use crate::process_env::ProcessEnv;
 const NAMED: usize = 3;
 
 /// Loads a directory. If its project is untrusted, asks whether to trust it, or notes what Lariat ignores.
-pub(crate) fn resolve_trust(env: &ProcessEnv, visit: &LoadOptions, may_ask: bool) -> Result<Place, Problem> {
+pub(crate) fn resolve_trust(
+    env: &ProcessEnv,
+    visit: &LoadOptions,
+    may_ask: bool,
+) -> Result<LoadedProject, Problem> {
     let place = env.place(visit)?;
     let opened = &place.opened;
-    if opened.trust == Trust::Trusted || visit.distrusting || opened.standing == Standing::Harmless {
+    if opened.trust == Trust::Trusted || visit.distrusting || opened.standing == TrustStatus::Harmless {
         return Ok(place);
     }
     let asked_projects = AskedProjects::new(env);
@@ -54,10 +58,10 @@ pub(crate) fn resolve_trust(env: &ProcessEnv, visit: &LoadOptions, may_ask: bool
 }
 
 /// Says in one line why a project is untrusted and what Lariat ignores.
-pub(crate) fn situation(place: &Place) -> String {
+pub(crate) fn situation(place: &LoadedProject) -> String {
     let summary = summary(&place.opened.brings());
     match &place.opened.standing {
-        Standing::Changed(differences) => {
+        TrustStatus::Changed(differences) => {
             let paths: Vec<&str> = differences.iter().map(|one| one.path.as_str()).collect();
             format!(
                 "this project changed since you trusted it ({}), so Lariat ignores its {summary}",
@@ -73,10 +77,10 @@ pub(crate) fn situation(place: &Place) -> String {
 }
 
 /// The next step for an untrusted project.
-pub(crate) fn advice(place: &Place) -> &'static str {
+pub(crate) fn advice(place: &LoadedProject) -> &'static str {
     match &place.opened.standing {
         _ if place.opened.manifest.is_none() => "run `lariat trust` to see why",
-        Standing::Changed(_) => "run `lariat trust` to review the changes",
+        TrustStatus::Changed(_) => "run `lariat trust` to review the changes",
         _ => "run `lariat trust` to review and trust it",
     }
 }
@@ -137,11 +141,11 @@ impl AskedProjects {
         Self { file, asked }
     }
 
-    fn was_asked(&self, place: &Place) -> bool {
+    fn was_asked(&self, place: &LoadedProject) -> bool {
         self.asked.get(&place.opened.identity.path) == Some(&place.opened.fingerprint())
     }
 
-    fn remember(mut self, place: &Place) -> Result<(), Problem> {
+    fn remember(mut self, place: &LoadedProject) -> Result<(), Problem> {
         self.asked.insert(place.opened.identity.path.clone(), place.opened.fingerprint());
         files::write_private(&self.file, &serde_json::to_string_pretty(&self.asked).unwrap_or_default())
     }

@@ -10,8 +10,8 @@ use lariat_core::content::joined_text;
 use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
-use lariat_host::undo::{Look, Undo};
-use lariat_service::{LocalService, Place};
+use lariat_host::undo::{RecordedKind, Undo};
+use lariat_service::{LoadedProject, LocalService};
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
@@ -50,7 +50,7 @@ struct CallOrigin {
 /// Lists the tool calls, oldest first.
 pub(super) async fn list(
     env: &ProcessEnv,
-    place: &Place,
+    place: &LoadedProject,
     calls: &[(&Undo, Vec<Call>)],
     json: bool,
 ) -> CommandResult {
@@ -99,7 +99,7 @@ pub(super) async fn list(
 /// Finds these tool calls in the journals of the directory's sessions. A newer session wins.
 async fn find_calls(
     service: &LocalService,
-    place: &Place,
+    place: &LoadedProject,
     ids: &HashSet<&str>,
 ) -> HashMap<String, CallOrigin> {
     let mut query = ListQuery::default();
@@ -137,8 +137,8 @@ async fn find_calls(
 
 /// The lines that a tool call added and removed, in files whose contents are stored.
 fn lines(undo: &Undo, call: &str) -> (usize, usize) {
-    let content = |side: &Option<(Look, u32)>| match side {
-        Some((Look::File(Some(hash)), _)) => undo.content(hash),
+    let content = |side: &Option<(RecordedKind, u32)>| match side {
+        Some((RecordedKind::File(Some(hash)), _)) => undo.content(hash),
         Some(_) => None,
         None => Some(Vec::new()),
     };

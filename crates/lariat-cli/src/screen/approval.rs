@@ -4,7 +4,7 @@
 //! dialog. A line that does not fit continues behind a broken bar.
 //! Only a key that unambiguously approves is an approval, and only offered choices can be chosen.
 
-use lariat_core::opening::Opening;
+use lariat_core::opening::SandboxOpening;
 use lariat_core::permission::{ApprovalScope, DangerLevel, PermissionDecision, PermissionRequest};
 use lariat_guard::display;
 use serde_json::Value;
@@ -69,8 +69,12 @@ impl Question<'_> {
             's' | 'a' => self.request.remember.is_some(),
             'd' => has_more(self.request),
             'c' => is_command && !open.is_empty(),
-            'w' => is_command && !open.contains(&Opening::Network) && !open.contains(&Opening::Outside),
-            'o' => is_command && !open.contains(&Opening::Outside),
+            'w' => {
+                is_command
+                    && !open.contains(&SandboxOpening::Network)
+                    && !open.contains(&SandboxOpening::Outside)
+            }
+            'o' => is_command && !open.contains(&SandboxOpening::Outside),
             _ => false,
         }
     }
@@ -81,15 +85,15 @@ impl Question<'_> {
         if !self.offers(key) {
             return Answer::Unclear;
         }
-        let with = |openings: Vec<Opening>| {
+        let with = |openings: Vec<SandboxOpening>| {
             Answer::Decided(PermissionDecision::AllowWith { scope: ApprovalScope::Once, openings })
         };
         match key {
             'y' => Answer::Decided(PermissionDecision::Allow),
             's' => Answer::Decided(PermissionDecision::AllowSession),
             'a' => Answer::Decided(PermissionDecision::AllowAlways),
-            'w' => with(self.request.openings.iter().cloned().chain([Opening::Network]).collect()),
-            'o' => with(vec![Opening::Outside]),
+            'w' => with(self.request.openings.iter().cloned().chain([SandboxOpening::Network]).collect()),
+            'o' => with(vec![SandboxOpening::Outside]),
             'c' => with(Vec::new()),
             'n' => Answer::Decided(PermissionDecision::Deny { reason: None }),
             'e' => Answer::WantsReason,
@@ -295,7 +299,7 @@ pub(crate) fn decided(decision: &PermissionDecision) -> &'static str {
         PermissionDecision::AllowAlways => "always allowed in this project",
         PermissionDecision::AllowWith { openings, .. } => match openings.last() {
             None => "allowed once, without extra access",
-            Some(Opening::Outside) => "allowed once, outside the sandbox",
+            Some(SandboxOpening::Outside) => "allowed once, outside the sandbox",
             Some(_) => "allowed once, with network access",
         },
         _ => "denied",

@@ -126,7 +126,7 @@ fn dialog_shows_command_and_models_description() {
 
 #[test]
 fn dialog_shows_extra_access_and_can_withhold_it() {
-    let request = request("bash: npm install").with_openings(vec![Opening::Network]);
+    let request = request("bash: npm install").with_openings(vec![SandboxOpening::Network]);
     let request =
         request.with_reason("Asked:\n- `npm`: no rule allows it.\nApproving lets it: use the network.");
     let question = Question { request: &request, arguments: None, is_confined: true };
@@ -137,7 +137,7 @@ fn dialog_shows_extra_access_and_can_withhold_it() {
     let with =
         |openings| Answer::Decided(PermissionDecision::AllowWith { scope: ApprovalScope::Once, openings });
     assert_eq!(question.answer('c'), with(Vec::new()));
-    assert_eq!(question.answer('o'), with(vec![Opening::Outside]));
+    assert_eq!(question.answer('o'), with(vec![SandboxOpening::Outside]));
     assert_eq!(question.answer('w'), Answer::Unclear, "the network is open already");
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use lariat_core::opening::{BlockedAction, Opening};
+use lariat_core::opening::{BlockedAction, SandboxOpening};
 use serde_json::Value;
 
 use super::activity::{self, CallOutcome};
@@ -49,7 +49,7 @@ impl FinishedCall<'_> {
         let blocked = BlockedAction::of_details(self.details);
         for blocked in blocked.iter().take(BLOCKED) {
             let remedy = match &blocked.opening {
-                Some(Opening::Network) => " (`--network` allows it)",
+                Some(SandboxOpening::Network) => " (`--network` allows it)",
                 _ => "",
             };
             let line = format!("  the sandbox blocked {}{remedy}", text::line(&blocked.what));

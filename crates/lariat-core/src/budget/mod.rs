@@ -18,4 +18,4 @@ pub use limits::{BudgetLimits, SpentAmounts};
 pub use log::{Day, DayStart, SpendingLog, SpendingLogError};
 pub use request::{BudgetConfig, BudgetRequest};
 pub(crate) use status::FINISH_NOW;
-pub use status::{Admission, BudgetScope, Standing, WARN_AT, WRAP_UP_AT};
+pub use status::{Admission, BudgetScope, BudgetStatus, WARN_AT, WRAP_UP_AT};

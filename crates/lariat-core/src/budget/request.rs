@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BudgetLimits, DayStart, Standing};
+use super::{BudgetLimits, BudgetStatus, DayStart};
 use crate::id::RequestId;
 
 /// Budget settings of a run, besides its own hard limits.
@@ -27,14 +27,14 @@ pub struct BudgetRequest {
     pub id: RequestId,
     /// The budget that is used up.
     #[serde(flatten)]
-    pub standing: Standing,
+    pub standing: BudgetStatus,
     /// The proposed increase; the user may grant another amount.
     pub proposed: BudgetLimits,
 }
 
 impl BudgetRequest {
     /// Creates a request that proposes to double the limit.
-    pub fn new(id: RequestId, standing: Standing) -> Self {
+    pub fn new(id: RequestId, standing: BudgetStatus) -> Self {
         Self { id, standing, proposed: BudgetLimits::of(standing.limit, standing.cap.max(1)) }
     }
 }

@@ -42,7 +42,7 @@ pub enum BudgetScope {
 /// How much of one limit is used. Amounts are in the unit of the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Standing {
+pub struct BudgetStatus {
     /// What the limit applies to.
     pub scope: BudgetScope,
     /// Kind of the limit.
@@ -57,12 +57,12 @@ pub struct Standing {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admission {
     /// Usage of each of its limits.
-    pub standings: Vec<Standing>,
+    pub standings: Vec<BudgetStatus>,
     /// The limit that forbids the call.
-    pub refused: Option<Standing>,
+    pub refused: Option<BudgetStatus>,
 }
 
-impl Standing {
+impl BudgetStatus {
     /// Creates a status from an amount and its limit.
     pub const fn new(scope: BudgetScope, limit: LimitKind, used: u64, cap: u64) -> Self {
         Self { scope, limit, used, cap }

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 use crate::usage::{Cost, Usage};
 
 fn level(limit: LimitKind, used: u64, cap: u64) -> u8 {
-    Standing::new(BudgetScope::Run, limit, used, cap).level()
+    BudgetStatus::new(BudgetScope::Run, limit, used, cap).level()
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub use acceptance::AcceptedCompaction;
 pub use compaction::{
     CompactionProposal, CompactionQuery, CompactionStrategy, TieredCompaction, compact_messages,
 };
-pub use notes::{ContextSource, Note, NotesQuery, Told};
+pub use notes::{ContextSource, NewestNotes, Note, NotesQuery};
 pub use plan::CompactionPlan;
 pub use recall::{Recall, recalled_text};
 pub use tokens::{

@@ -44,7 +44,7 @@ pub struct NotesQuery {
     /// The conversation.
     pub window: Window,
     /// The newest notes that the conversation still contains.
-    pub told: Told,
+    pub told: NewestNotes,
     /// The state of the session besides its conversation.
     pub memory: Arc<SessionMemory>,
     /// Index of the turn.
@@ -55,7 +55,7 @@ pub struct NotesQuery {
 
 impl NotesQuery {
     /// Creates a query.
-    pub fn new(window: Window, told: Told, turn_index: u32, now: Timestamp) -> Self {
+    pub fn new(window: Window, told: NewestNotes, turn_index: u32, now: Timestamp) -> Self {
         Self { window, told, memory: Arc::default(), turn_index, now }
     }
 
@@ -86,9 +86,9 @@ impl Note {
 /// The newest note of each section that the conversation still contains. A section whose note compaction
 /// removed is sent again.
 #[derive(Clone, Debug, Default)]
-pub struct Told(Arc<BTreeMap<String, SharedMessage>>);
+pub struct NewestNotes(Arc<BTreeMap<String, SharedMessage>>);
 
-impl Told {
+impl NewestNotes {
     /// Collects the notes of a conversation.
     pub fn of(window: &Window) -> Self {
         let mut told = Self::default();

@@ -17,7 +17,7 @@ use futures_core::Stream;
 pub use error::{ErrorDetail, FailureKind, ProviderError};
 pub use identity::{ApiKey, ModelConfig};
 pub use price::{ModelCost, PriceTier, UsdPerMillion};
-pub use prompt::{Place, PromptSection, SystemPrompt};
+pub use prompt::{PromptSection, SectionStability, SystemPrompt};
 pub use request::{
     CacheConfig, CacheStrategy, CacheTtl, OutputSchema, RequestMemo, StreamConfig, ThinkingLevel, ToolChoice,
 };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum Place {
+pub enum SectionStability {
     /// Identical in many sessions: base prompt, rules, skills. First in the system prompt.
     #[default]
     Static,
@@ -29,14 +29,14 @@ pub struct PromptSection {
     pub name: String,
     /// How often the section changes.
     #[serde(default)]
-    pub place: Place,
+    pub place: SectionStability,
     /// Text for the model.
     pub text: Arc<str>,
 }
 
 impl PromptSection {
     /// Creates a section.
-    pub fn new(name: impl Into<String>, place: Place, text: impl Into<Arc<str>>) -> Self {
+    pub fn new(name: impl Into<String>, place: SectionStability, text: impl Into<Arc<str>>) -> Self {
         Self { name: name.into(), place, text: text.into() }
     }
 }
@@ -62,13 +62,13 @@ impl SystemPrompt {
     /// Joins sections: static ones first, then semi-static ones, each in the given order. Skips dynamic and
     /// empty sections.
     pub fn of_sections(sections: &[PromptSection]) -> Self {
-        let part = |place: Place| {
+        let part = |place: SectionStability| {
             let texts = sections.iter().filter(|section| section.place == place);
             let texts = texts.map(|section| section.text.trim_end()).filter(|text| !text.is_empty());
             texts.collect::<Vec<_>>().join(SEPARATOR)
         };
-        let mut text = part(Place::Static);
-        let rest = part(Place::SemiStatic);
+        let mut text = part(SectionStability::Static);
+        let rest = part(SectionStability::SemiStatic);
         if !text.is_empty() && !rest.is_empty() {
             text.push_str(SEPARATOR);
         }

@@ -1,17 +1,17 @@
 use super::*;
 
-fn section(name: &str, place: Place, text: &str) -> PromptSection {
+fn section(name: &str, place: SectionStability, text: &str) -> PromptSection {
     PromptSection::new(name, place, text)
 }
 
 #[test]
 fn static_sections_come_first_in_any_input_order() {
     let prompt = SystemPrompt::of_sections(&[
-        section("memory", Place::SemiStatic, "Use tabs.\n"),
-        section("base", Place::Static, "Be brief."),
-        section("date", Place::Dynamic, "It is Monday."),
-        section("empty", Place::Static, " \n"),
-        section("rules", Place::Static, "Never push.\n\n"),
+        section("memory", SectionStability::SemiStatic, "Use tabs.\n"),
+        section("base", SectionStability::Static, "Be brief."),
+        section("date", SectionStability::Dynamic, "It is Monday."),
+        section("empty", SectionStability::Static, " \n"),
+        section("rules", SectionStability::Static, "Never push.\n\n"),
     ]);
     assert_eq!(prompt.as_str(), "Be brief.\n\nNever push.\n\nUse tabs.");
     assert_eq!(prompt.parts().collect::<Vec<_>>(), ["Be brief.\n\nNever push.\n\n", "Use tabs."]);
@@ -23,8 +23,8 @@ fn parts_are_the_whole_text_and_none_is_blank() {
     for first in texts {
         for second in texts {
             let prompt = SystemPrompt::of_sections(&[
-                section("a", Place::Static, first),
-                section("b", Place::SemiStatic, second),
+                section("a", SectionStability::Static, first),
+                section("b", SectionStability::SemiStatic, second),
             ]);
             assert!(prompt.parts().all(|part| !part.trim().is_empty()), "{prompt:?}");
             let whole: String = prompt.parts().collect();

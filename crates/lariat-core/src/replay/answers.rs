@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::compare::IdMap;
-use crate::budget::{Admission, BudgetRequest, BudgetScope, Standing};
+use crate::budget::{Admission, BudgetRequest, BudgetScope, BudgetStatus};
 use crate::content::{Content, ToolCall, joined_text};
 use crate::context::{CompactionProposal, Note};
 use crate::event::{
@@ -61,7 +61,7 @@ impl RecordedAnswers {
         match effect {
             Effect::Hook(call) => self.hook |= call.expects_answer(),
             Effect::Filter { .. } => self.filter = true,
-            Effect::Tell { op, .. } => self.session_hooks = Some(op),
+            Effect::CallHooks { op, .. } => self.session_hooks = Some(op),
             Effect::Consult { op, .. } => self.notes = Some(op),
             Effect::CallModel { op, candidate, .. } => (self.model, self.candidate) = (Some(op), candidate),
             Effect::Compact { op, query } if query.cause == CompactionCause::Threshold => {
@@ -133,7 +133,7 @@ impl RecordedAnswers {
             return Some(vec![Input::Filtered(filtered(rest))]);
         }
         if let Some(op) = self.session_hooks.take() {
-            return Some(vec![Input::Told { op, answer: hook_answer(next) }]);
+            return Some(vec![Input::HooksAnswered { op, answer: hook_answer(next) }]);
         }
         if let Some(op) = self.notes.take() {
             return Some(vec![Input::Consulted { op, notes: notes(rest) }]);
@@ -410,7 +410,7 @@ fn admission(rest: &[Event]) -> Admission {
     for record in rest {
         match &record.event {
             AgentEvent::BudgetWarning { limit, scope, used, cap, .. } => {
-                let standing = Standing::new(*scope, *limit, *used, *cap);
+                let standing = BudgetStatus::new(*scope, *limit, *used, *cap);
                 admission.standings.extend(Some(standing).filter(|standing| shared(standing.scope)));
             }
             AgentEvent::BudgetExtensionRequested { request } if shared(request.standing.scope) => {
@@ -419,7 +419,7 @@ fn admission(rest: &[Event]) -> Admission {
             }
             AgentEvent::LimitReached { limit, scope, note } if shared(*scope) => {
                 let (used, cap) = amounts(note);
-                admission.refused = Some(Standing::new(*scope, *limit, used, cap));
+                admission.refused = Some(BudgetStatus::new(*scope, *limit, used, cap));
                 break;
             }
             _ => break,
@@ -429,11 +429,11 @@ fn admission(rest: &[Event]) -> Admission {
 }
 
 /// Reads the exhausted limit from the text of a refused tool call.
-fn refused_calls(words: &str) -> Standing {
+fn refused_calls(words: &str) -> BudgetStatus {
     let (used, cap) = amounts(words);
     let today = words.contains("for today");
     let scope = if today { BudgetScope::Day } else { BudgetScope::Pool };
-    Standing::new(scope, LimitKind::ToolCalls, used, cap)
+    BudgetStatus::new(scope, LimitKind::ToolCalls, used, cap)
 }
 
 /// Reads the two numbers of a budget status from its text.

@@ -14,7 +14,7 @@ use super::effect::OpId;
 use super::flow::StepResult;
 use super::{Activity, Effect, Run};
 use crate::budget::{
-    Admission, BudgetLimits, BudgetRequest, BudgetScope, FINISH_NOW, SpentAmounts, Standing, WRAP_UP_AT,
+    Admission, BudgetLimits, BudgetRequest, BudgetScope, BudgetStatus, FINISH_NOW, SpentAmounts, WRAP_UP_AT,
 };
 use crate::event::{AgentEvent, LimitKind};
 use crate::id::RequestId;
@@ -38,7 +38,7 @@ pub(super) struct RunBudget {
     /// Estimated tokens of the next request.
     pub(super) pending: u64,
     /// The limit because of which the next turn, or the open one, is the last.
-    pub(super) wrap_up: Option<Box<Standing>>,
+    pub(super) wrap_up: Option<Box<BudgetStatus>>,
     /// Whether the model received the note to finish.
     #[serde(rename = "told")]
     pub(super) model_notified: bool,
@@ -57,7 +57,7 @@ impl RunBudget {
                     self.warned(*limit, *level);
                 }
                 if *level >= WRAP_UP_AT {
-                    self.wrap_up = Some(Box::new(Standing::new(*scope, *limit, *used, *cap)));
+                    self.wrap_up = Some(Box::new(BudgetStatus::new(*scope, *limit, *used, *cap)));
                 }
             }
             AgentEvent::BudgetExtensionRequested { request } => self.asked = Some(Arc::clone(request)),
@@ -115,26 +115,26 @@ impl Run {
     }
 
     /// Returns the usage of every limit of the run and its session.
-    fn own_standings(&self) -> Vec<Standing> {
+    fn own_standings(&self) -> Vec<BudgetStatus> {
         let mut standings = Vec::new();
         if let Some(limits) = self.run_limits() {
-            standings.extend(Standing::all(BudgetScope::Run, &limits, &self.run_spent()));
+            standings.extend(BudgetStatus::all(BudgetScope::Run, &limits, &self.run_spent()));
         }
         if !self.config.budget.session.is_none() {
             let spent = self.memory.ledger().spent_at(self.now);
-            standings.extend(Standing::all(BudgetScope::Session, &self.session_limits(), &spent));
+            standings.extend(BudgetStatus::all(BudgetScope::Session, &self.session_limits(), &spent));
         }
         standings
     }
 
     /// Returns the session limit that forbids another turn, or the limit whose wrap-up turn is over.
-    pub(super) fn used_up(&self) -> Option<Standing> {
+    pub(super) fn used_up(&self) -> Option<BudgetStatus> {
         if let Some(wrap_up) = self.state.budget.wrap_up.as_ref().filter(|_| self.state.budget.model_notified)
         {
             return Some(**wrap_up);
         }
         let spent = self.memory.ledger().spent_at(self.now);
-        let session = Standing::all(BudgetScope::Session, &self.session_limits(), &spent);
+        let session = BudgetStatus::all(BudgetScope::Session, &self.session_limits(), &spent);
         session.into_iter().find(|standing| standing.level() >= 100)
     }
 
@@ -176,7 +176,7 @@ impl Run {
     }
 
     /// Warns about limits that are nearly used up, and asks the model to finish when it is time.
-    fn warn_and_wrap_up(&mut self, shared: Vec<Standing>) {
+    fn warn_and_wrap_up(&mut self, shared: Vec<BudgetStatus>) {
         let mut standings = self.own_standings();
         standings.extend(shared);
         for standing in standings {
@@ -189,7 +189,7 @@ impl Run {
                 level <= self.warned_level(&standing) && !planted(Planted::WarnsTwice)
             };
             if level > 0 && !warned {
-                let Standing { scope, limit, used, cap } = standing;
+                let BudgetStatus { scope, limit, used, cap } = standing;
                 let used_percent = standing.percent();
                 self.record(AgentEvent::BudgetWarning { limit, used_percent, scope, level, used, cap });
             }
@@ -202,7 +202,7 @@ impl Run {
         }
     }
 
-    fn warned_level(&self, standing: &Standing) -> u8 {
+    fn warned_level(&self, standing: &BudgetStatus) -> u8 {
         match standing.scope {
             BudgetScope::Run => self.state.budget.level(standing.limit),
             scope => self.memory.budget().level(scope, standing.limit, self.now, self.config.budget.days),
@@ -220,7 +220,7 @@ impl Run {
     }
 
     /// Handles a used-up budget: asks for more, or stops.
-    pub(super) fn on_used_up(&mut self, standing: Standing) {
+    pub(super) fn on_used_up(&mut self, standing: BudgetStatus) {
         if self.config.budget.asks {
             let request = BudgetRequest::new(RequestId::new(self.minter.uuid()), standing);
             self.record(AgentEvent::BudgetExtensionRequested { request: Arc::new(request) });
@@ -229,7 +229,7 @@ impl Run {
         }
     }
 
-    fn stop_at(&mut self, standing: Standing) {
+    fn stop_at(&mut self, standing: BudgetStatus) {
         let (limit, scope, note) = (standing.limit, standing.scope, standing.describe());
         self.record(AgentEvent::LimitReached { limit, scope, note });
     }
@@ -285,18 +285,19 @@ impl Run {
     }
 
     /// Returns the limit of the run or the session that forbids another tool call.
-    pub(super) fn out_of_calls(&self) -> Option<Standing> {
+    pub(super) fn out_of_calls(&self) -> Option<BudgetStatus> {
         let run = self.run_limits().and_then(|limits| limits.tool_calls);
         let used = self.state.budget.tool_calls;
-        let run = run.map(|cap| Standing::new(BudgetScope::Run, LimitKind::ToolCalls, used, cap));
+        let run = run.map(|cap| BudgetStatus::new(BudgetScope::Run, LimitKind::ToolCalls, used, cap));
         let used = self.memory.ledger().spent().tool_calls;
         let session = self.session_limits().tool_calls;
-        let session = session.map(|cap| Standing::new(BudgetScope::Session, LimitKind::ToolCalls, used, cap));
+        let session =
+            session.map(|cap| BudgetStatus::new(BudgetScope::Session, LimitKind::ToolCalls, used, cap));
         run.into_iter().chain(session).find(|standing| standing.used >= standing.cap)
     }
 }
 
 /// Returns the result for the model of a tool call that a budget refuses.
-pub(super) fn no_calls_left(standing: &Standing) -> String {
+pub(super) fn no_calls_left(standing: &BudgetStatus) -> String {
     format!("{NO_CALLS_LEFT}, {}. Answer with what you know.", standing.describe())
 }

@@ -16,7 +16,7 @@ use super::flow::StepResult;
 use super::repetition::{CallFingerprint, DetectedRepetition};
 use super::state::{CallPhase, CallState, NOTE_PREFIX, TurnState};
 use super::{Effect, HookCall, Run};
-use crate::budget::Standing;
+use crate::budget::BudgetStatus;
 use crate::config::ToolExecutionStrategy;
 use crate::content::{Content, ToolCall};
 use crate::event::{AgentEvent, ArgsRef, LoopPattern, MessageRef};
@@ -251,7 +251,7 @@ impl Run {
         &mut self,
         id: &ToolCallId,
         args: Option<Arc<Value>>,
-        refused: Option<Standing>,
+        refused: Option<BudgetStatus>,
     ) {
         let Some(at) = self.position(id) else { return };
         if self.call_activities.get(at) != Some(&CallActivity::Admitting) {

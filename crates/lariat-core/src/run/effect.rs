@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope};
 use crate::content::ToolCall;
-use crate::context::{CompactionQuery, Told};
+use crate::context::{CompactionQuery, NewestNotes};
 use crate::event::{EventRecord, RunOutcome};
 use crate::hooks::LifecycleEvent;
 use crate::id::{RequestId, ToolCallId};
@@ -67,7 +67,7 @@ pub enum Effect {
         /// The conversation.
         window: Window,
         /// The newest notes that the conversation still contains.
-        told: Told,
+        told: NewestNotes,
         /// Session state besides the conversation.
         memory: Arc<SessionMemory>,
         /// Index of the turn.
@@ -121,8 +121,8 @@ pub enum Effect {
         /// Id of the operation.
         op: OpId,
     },
-    /// Call the session's hooks; answer with `Told`.
-    Tell {
+    /// Call the session's hooks; answer with `NewestNotes`.
+    CallHooks {
         /// Id of the operation.
         op: OpId,
         /// The moment, with the data for the hooks.
@@ -156,7 +156,7 @@ pub enum Effect {
         call: ToolCallId,
     },
     /// The run has ended.
-    Finish(Ending),
+    Finish(RunEnd),
 }
 
 impl Effect {
@@ -167,7 +167,7 @@ impl Effect {
             self,
             Self::Hook(_)
                 | Self::Filter { .. }
-                | Self::Tell { .. }
+                | Self::CallHooks { .. }
                 | Self::Consult { .. }
                 | Self::AskForMore { .. }
                 | Self::CallModel { .. }
@@ -238,7 +238,7 @@ impl HookCall {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Ending {
+pub struct RunEnd {
     /// Why the run ended.
     pub outcome: RunOutcome,
     /// Tokens and cost of the run.

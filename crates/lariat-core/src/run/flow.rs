@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::state::LastTurn;
-use super::{Activity, Effect, Ending, FilterOutcome, HookCall, Run, hook_note};
+use super::{Activity, Effect, FilterOutcome, HookCall, Run, RunEnd, hook_note};
 use crate::config::QueueMode;
 use crate::content::Content;
 use crate::event::{
@@ -272,7 +272,7 @@ impl Run {
             self.out.push_back(Effect::Abandon { op });
         }
         let usage = self.state.usage;
-        let ending = Ending { outcome: outcome.clone(), usage, turns: self.state.turns };
+        let ending = RunEnd { outcome: outcome.clone(), usage, turns: self.state.turns };
         self.abandon_prepared();
         let failed = matches!(outcome, RunOutcome::Failed { .. });
         if planted(Planted::NoAgentEndOnAbort) && outcome == RunOutcome::Aborted {

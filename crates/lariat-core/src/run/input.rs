@@ -1,6 +1,6 @@
 //! Inputs: what can happen to a run.
 
-use crate::budget::{Admission, BudgetLimits, BudgetScope, Standing};
+use crate::budget::{Admission, BudgetLimits, BudgetScope, BudgetStatus};
 use crate::context::{CompactionProposal, Note};
 use crate::event::QueueKind;
 use crate::hooks::HookAnswer;
@@ -54,7 +54,7 @@ pub enum Input {
         notes: Vec<Note>,
     },
     /// The session's hooks answered.
-    Told {
+    HooksAnswered {
         /// Id of the operation.
         op: OpId,
         /// The combined answer of the hooks.
@@ -79,7 +79,7 @@ pub enum Input {
         /// Replaced arguments from the effect.
         args: Option<Arc<Value>>,
         /// The limit that forbids the tool call.
-        refused: Option<Standing>,
+        refused: Option<BudgetStatus>,
     },
     /// The user answered a request for more budget.
     BudgetAnswered {

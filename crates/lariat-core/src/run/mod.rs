@@ -33,7 +33,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use config::{FallbackModel, RunConfig, ToolTraits};
-pub use effect::{Effect, Ending, HookCall, OpId};
+pub use effect::{Effect, HookCall, OpId, RunEnd};
 pub use input::{FilterOutcome, Input, ModelSignal};
 pub use recover::{RecoverError, RecoveredRun};
 pub use snapshot::LoopSnapshot;
@@ -268,7 +268,7 @@ impl Run {
             Input::Model { op, signal } => self.on_model(op, signal),
             Input::Timer { op } => self.on_timer(op),
             Input::Compacted { op, compacted } => self.on_compacted(op, compacted),
-            Input::Told { op, answer } => self.on_hooks_answered(op, answer),
+            Input::HooksAnswered { op, answer } => self.on_hooks_answered(op, answer),
             Input::Consulted { op, notes } => self.on_notes(op, notes),
             Input::Halt { reason } => self.on_halt(reason),
             Input::Admitted { op, admission } => self.on_admitted(op, admission),

@@ -67,7 +67,7 @@ impl Run {
     fn call_hooks(&mut self, moment: LifecycleEvent) {
         let op = self.op();
         self.activity = Activity::CallingHooks { op, kind: moment.kind() };
-        self.out.push_back(Effect::Tell { op, moment });
+        self.out.push_back(Effect::CallHooks { op, moment });
     }
 
     pub(super) fn on_hooks_answered(&mut self, op: OpId, answer: HookAnswer) {

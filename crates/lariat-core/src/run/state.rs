@@ -15,7 +15,7 @@ use super::config::RunConfig;
 use super::repetition::{CallFingerprint, RepetitionDetector};
 use crate::budget::BudgetScope;
 use crate::content::ToolCall;
-use crate::context::{ContextTracker, Told, message_tokens};
+use crate::context::{ContextTracker, NewestNotes, message_tokens};
 use crate::event::{
     AgentEvent, CompactionCause, ContextFull, EventRecord, LimitKind, MessageRef, QueueKind, RecordedMessage,
     RunOutcome,
@@ -45,7 +45,7 @@ pub(super) struct LoopState {
     /// Tracks how full the context window is, if one is configured.
     pub(super) tracker: Option<Box<ContextTracker>>,
     /// The newest notes that the conversation still contains.
-    pub(super) notes: Told,
+    pub(super) notes: NewestNotes,
     pub(super) produced: Vec<MessageRef>,
     /// The last recorded message, where the next loop continues.
     pub(super) tip: Option<MessageId>,
@@ -129,7 +129,7 @@ impl LoopState {
             halted: None,
             transcript,
             tracker: None,
-            notes: Told::default(),
+            notes: NewestNotes::default(),
             produced: Vec::new(),
             tip: None,
             steering: VecDeque::new(),
@@ -159,7 +159,7 @@ impl LoopState {
 
     /// Starts to track notes. Reads the whole conversation once.
     pub(super) fn read_notes(&mut self) {
-        self.notes = Told::of(&self.transcript.window());
+        self.notes = NewestNotes::of(&self.transcript.window());
     }
 
     /// Starts to estimate the next request. Reads the whole conversation once.

@@ -4,7 +4,7 @@
 //! meanwhile.
 
 use super::{Effect, Run};
-use crate::budget::{BudgetScope, Standing};
+use crate::budget::{BudgetScope, BudgetStatus};
 use crate::event::{AgentEvent, LimitKind};
 use crate::planted::{Planted, planted};
 
@@ -56,7 +56,7 @@ impl Run {
     }
 
     /// Returns the limit of the run that forbids another turn, if any.
-    pub(super) fn exceeded(&self) -> Option<Standing> {
+    pub(super) fn exceeded(&self) -> Option<BudgetStatus> {
         let mut limits = self.run_limits()?;
         if planted(Planted::IgnoresTurnLimit) {
             limits.turns = limits.turns.map(|turns| turns + 3);
@@ -64,7 +64,7 @@ impl Run {
         if planted(Planted::IgnoresTokenLimit) {
             limits.tokens = None;
         }
-        let standings = Standing::all(BudgetScope::Run, &limits, &self.run_spent());
+        let standings = BudgetStatus::all(BudgetScope::Run, &limits, &self.run_spent());
         standings.into_iter().find(|standing| standing.level() >= 100)
     }
 }

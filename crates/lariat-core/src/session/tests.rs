@@ -16,7 +16,7 @@ use crate::message::{
     AgentMessage, AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage,
     UserMessage,
 };
-use crate::model::{Place, PromptSection};
+use crate::model::{PromptSection, SectionStability};
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::time::Timestamp;
 use crate::transcript::{RepairKind, Transcript};
@@ -453,7 +453,7 @@ fn decide(journal: &mut Journal) {
     journal.add(None, AgentEvent::PlanChangeQueued { tool_call_id: "a".into(), tool_name, summary });
     journal.add(None, AgentEvent::PlanDecided { approved: vec!["a".into()], rejected: Vec::new() });
     journal.add(None, AgentEvent::BudgetExtended { scope: BudgetScope::Session, limits, by: "user".into() });
-    let sections = [PromptSection::new("system", Place::Static, "obey")].into();
+    let sections = [PromptSection::new("system", SectionStability::Static, "obey")].into();
     journal.add(None, AgentEvent::PromptAssembled { sections });
 }
 

@@ -10,7 +10,7 @@ const MAX_TEXT_CHARS: usize = 10_000;
 
 /// A handler's decision about a tool call, from weakest to strongest. The strongest of several wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Decision {
+pub enum HookDecision {
     /// No objection. Never overrides a permission rule that denies or asks.
     Allow,
     /// Ask the user.
@@ -26,7 +26,7 @@ pub enum Decision {
 #[non_exhaustive]
 pub struct Answer {
     /// Its decision, if it made one. On events without a tool call, `Deny` means block.
-    pub decision: Option<Decision>,
+    pub decision: Option<HookDecision>,
     /// The reason for the decision.
     pub reason: Option<String>,
     /// Replaces the arguments of the tool call.
@@ -46,7 +46,7 @@ pub struct Answer {
 #[non_exhaustive]
 pub struct Outcome {
     /// The strongest decision.
-    pub decision: Option<Decision>,
+    pub decision: Option<HookDecision>,
     /// The reasons for it.
     pub reasons: Vec<String>,
     /// Replaces the arguments of the tool call; from the last handler that gave some.
@@ -96,7 +96,7 @@ impl Answer {
     }
 
     pub(super) fn blocks(reason: String) -> Self {
-        Self { decision: Some(Decision::Deny), reason: Some(reason), ..Self::default() }
+        Self { decision: Some(HookDecision::Deny), reason: Some(reason), ..Self::default() }
     }
 
     /// The answer for a handler that may not run. What it would have blocked is unknown, so it blocks; on an event that
@@ -114,7 +114,7 @@ impl Answer {
         let every = !answers.is_empty() && answers.iter().all(|answer| answer.decision.is_some());
         let mut combine = Self::default();
         let decision = answers.iter().filter_map(|answer| answer.decision).max();
-        combine.decision = decision.filter(|decision| *decision != Decision::Allow || every);
+        combine.decision = decision.filter(|decision| *decision != HookDecision::Allow || every);
         let mut reasons: Vec<String> = Vec::new();
         for answer in answers {
             let counts = answer.stops || answer.decision == combine.decision;
@@ -145,7 +145,7 @@ impl Answer {
             ..Self::default()
         };
         if answer.get("decision").and_then(Value::as_str) == Some("block") {
-            read.decision = Some(Decision::Deny);
+            read.decision = Some(HookDecision::Deny);
             read.reason = text(answer, "reason");
         }
         match event {
@@ -153,11 +153,11 @@ impl Answer {
                 let decision = special.get("permissionDecision").and_then(Value::as_str);
                 if let Some(word) = decision {
                     read.decision = read.decision.max(Some(match word {
-                        "allow" => Decision::Allow,
-                        "ask" => Decision::Ask,
-                        "defer" => Decision::Defer,
+                        "allow" => HookDecision::Allow,
+                        "ask" => HookDecision::Ask,
+                        "defer" => HookDecision::Defer,
                         // An unknown word must not become an approval.
-                        _ => Decision::Deny,
+                        _ => HookDecision::Deny,
                     }));
                     read.reason = read.reason.or_else(|| text(special, "permissionDecisionReason"));
                 }
@@ -166,8 +166,8 @@ impl Answer {
             HookEvent::PermissionRequest => {
                 let decision = special.get("decision").unwrap_or(&Value::Null);
                 read.decision = match decision.get("behavior").and_then(Value::as_str) {
-                    Some("allow") => Some(Decision::Allow),
-                    Some(_) => Some(Decision::Deny),
+                    Some("allow") => Some(HookDecision::Allow),
+                    Some(_) => Some(HookDecision::Deny),
                     None => read.decision,
                 };
                 read.reason = read.reason.or_else(|| text(decision, "message"));

@@ -7,7 +7,7 @@ use super::HookEvent;
 /// An event as handlers receive it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Told {
+pub struct HookInput {
     /// The kind of event.
     pub event: HookEvent,
     /// The session.
@@ -22,7 +22,7 @@ pub struct Told {
     pub fields: Map<String, Value>,
 }
 
-impl Told {
+impl HookInput {
     /// Creates an event without fields of its own.
     pub fn new(event: HookEvent, session_id: impl Into<String>, cwd: impl Into<String>) -> Self {
         Self {

@@ -26,7 +26,7 @@ fn exit_codes_follow_the_contract() {
     assert_eq!(read(pre, &exited(0, "fine", "")), Answer::default());
     let blocked =
         read(pre, &exited(2, r#"{"hookSpecificOutput":{"permissionDecision":"allow"}}"#, "no pushes"));
-    assert_eq!((blocked.decision, blocked.reason.as_deref()), (Some(Decision::Deny), Some("no pushes")));
+    assert_eq!((blocked.decision, blocked.reason.as_deref()), (Some(HookDecision::Deny), Some("no pushes")));
     // On an event that cannot be blocked, code 2 is an ordinary failure.
     assert_eq!(read(HookEvent::PostToolUse, &exited(2, "", "late")).decision, None);
     assert_eq!(
@@ -36,7 +36,7 @@ fn exit_codes_follow_the_contract() {
     assert_eq!(read(HookEvent::Stop, &exited(0, "the date", "")).context, None);
     // Valid JSON decides, whatever the exit code.
     let asked = read(pre, &exited(1, r#"{"hookSpecificOutput":{"permissionDecision":"ask"}}"#, ""));
-    assert_eq!(asked.decision, Some(Decision::Ask));
+    assert_eq!(asked.decision, Some(HookDecision::Ask));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn failing_handler_blocks_events_that_can_be_blocked() {
     ] {
         for event in HookEvent::ALL {
             let strict = Answer::read(event, &ended, OnFailure::Block);
-            assert_eq!(strict.decision == Some(Decision::Deny), event.can_block(), "{event:?} {ended:?}");
+            assert_eq!(strict.decision == Some(HookDecision::Deny), event.can_block(), "{event:?} {ended:?}");
             assert_eq!(Answer::read(event, &ended, OnFailure::Proceed).decision, None, "{event:?} {ended:?}");
             assert!(strict.reason.or(strict.message).is_some(), "{event:?} {ended:?}");
         }
@@ -62,12 +62,12 @@ fn unknown_decision_word_denies() {
         HookEvent::PreToolUse,
         &exited(0, r#"{"hookSpecificOutput":{"permissionDecision":"approve"}}"#, ""),
     );
-    assert_eq!(answer.decision, Some(Decision::Deny));
+    assert_eq!(answer.decision, Some(HookDecision::Deny));
 }
 
 #[test]
 fn strongest_decision_wins() {
-    use Decision::{Allow, Ask, Defer, Deny};
+    use HookDecision::{Allow, Ask, Defer, Deny};
     for first in [None, Some(Allow), Some(Ask), Some(Defer), Some(Deny)] {
         for second in [None, Some(Allow), Some(Ask), Some(Defer), Some(Deny)] {
             let answer = |decision, reason: &str| Answer {
@@ -176,7 +176,7 @@ fn runs_each_matching_handler_once_and_combines_the_answers() {
         {"matcher": "Bash", "hooks": [{"command": "rewrite"}, {"command": "rewrite"}]},
         {"hooks": [{"command": "deny", "if": "Bash(git *)"}]}
     ]}));
-    let hook_input = Told::new(HookEvent::PreToolUse, "s", "/w")
+    let hook_input = HookInput::new(HookEvent::PreToolUse, "s", "/w")
         .with("tool_name", "Bash")
         .with("tool_input", json!({"command": "rm x"}))
         .with("session_id", "forged");
@@ -191,9 +191,9 @@ fn runs_each_matching_handler_once_and_combines_the_answers() {
     let outcome = fired(false);
     assert_eq!(
         (outcome.decision, outcome.updated_input),
-        (Some(Decision::Allow), Some(json!({"command": "ls"})))
+        (Some(HookDecision::Allow), Some(json!({"command": "ls"})))
     );
-    assert_eq!(fired(true).decision, Some(Decision::Deny));
+    assert_eq!(fired(true).decision, Some(HookDecision::Deny));
     let inputs = runner.0.lock().unwrap();
     assert_eq!(inputs.len(), 3);
     let input: Value = serde_json::from_str(&inputs[0]).unwrap();
@@ -205,7 +205,7 @@ fn runs_each_matching_handler_once_and_combines_the_answers() {
 
 /// Returns how many handlers of an event decided something, and how many run in the background.
 fn counted(book: &HookConfig, spent: &OnceHandlers, session: &str, event: HookEvent) -> (usize, usize) {
-    let hook_input = Told::new(event, session, "/w");
+    let hook_input = HookInput::new(event, session, "/w");
     let runner: Arc<dyn HookRunner> = Arc::new(Scripted::default());
     EventHandlers::of(book, spent, &hook_input, &["startup"], None, |_| true).map_or((0, 0), |round| {
         let unwaited = round.unwaited(&runner);
@@ -219,7 +219,7 @@ fn background_handler_decides_nothing() {
     let book = book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "async": true}]}]}));
     assert_eq!(counted(&book, &OnceHandlers::default(), "s", HookEvent::PreToolUse), (0, 1));
     // It still runs once it is polled.
-    let hook_input = Told::new(HookEvent::PreToolUse, "s", "/w");
+    let hook_input = HookInput::new(HookEvent::PreToolUse, "s", "/w");
     let runner = Arc::new(Scripted::default());
     let dynamic: Arc<dyn HookRunner> = runner.clone();
     let round = EventHandlers::of(&book, &OnceHandlers::default(), &hook_input, &[], None, |_| true).unwrap();
@@ -243,7 +243,7 @@ fn once_handler_runs_once_per_session() {
 fn unmet_condition_does_not_use_up_a_once_handler() {
     let book =
         book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true, "if": "Bash(git *)"}]}]}));
-    let (spent, hook_input) = (OnceHandlers::default(), Told::new(HookEvent::PreToolUse, "s", "/w"));
+    let (spent, hook_input) = (OnceHandlers::default(), HookInput::new(HookEvent::PreToolUse, "s", "/w"));
     assert!(EventHandlers::of(&book, &spent, &hook_input, &[], None, |_| false).is_none());
     assert!(EventHandlers::of(&book, &spent, &hook_input, &[], None, |_| true).is_some());
     assert!(EventHandlers::of(&book, &spent, &hook_input, &[], None, |_| true).is_none());

@@ -1,7 +1,7 @@
 //! Runs the hooks of a user's configuration, by Claude Code's contract: programs and addresses that receive an event and
 //! may answer it.
 //!
-//! [`HookConfig`] is the configuration, [`Told`] the input of a handler, [`Answer`] what its output means, [`Outcome`] what
+//! [`HookConfig`] is the configuration, [`HookInput`] the input of a handler, [`Answer`] what its output means, [`Outcome`] what
 //! several answers mean together. This module starts no processes and no requests: a [`HookRunner`] does.
 //!
 //! A hook's allow never overrides a permission rule that denies or asks; it only replaces the question that is asked
@@ -16,9 +16,9 @@ mod run;
 pub(crate) mod scripts;
 mod subject;
 
-pub use answer::{Answer, Decision, Outcome};
+pub use answer::{Answer, HookDecision, Outcome};
 pub use book::{Handler, HookConfig, HookProblem, Invocation, OnFailure};
-pub use hook_input::Told;
+pub use hook_input::HookInput;
 pub use matcher::Matcher;
 pub use run::{EventHandlers, HandlerResult, HookRunner, OnceHandlers};
 pub use scripts::{Pin, Scripts};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::join_all;
 use lariat_core::BoxFuture;
 
-use super::{Answer, Handler, HookConfig, Outcome, Subject, Told};
+use super::{Answer, Handler, HookConfig, HookInput, Outcome, Subject};
 
 /// How a handler ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl OnceHandlers {
 /// The handlers to run for one event.
 #[derive(Debug)]
 pub struct EventHandlers<'a> {
-    hook_input: &'a Told,
+    hook_input: &'a HookInput,
     subject: Option<&'a Subject<'a>>,
     waited: Vec<HandlerRun<'a>>,
     unwaited: Vec<HandlerRun<'a>>,
@@ -82,7 +82,7 @@ impl<'a> EventHandlers<'a> {
     pub fn of(
         book: &'a HookConfig,
         spent: &OnceHandlers,
-        hook_input: &'a Told,
+        hook_input: &'a HookInput,
         names: &[&'a str],
         subject: Option<&'a Subject<'a>>,
         condition: impl Fn(&str) -> bool,
@@ -148,7 +148,11 @@ impl<'a> EventHandlers<'a> {
 }
 
 /// Returns the inputs of a handler that matched by `name`.
-fn inputs(hook_input: &Told, subject: Option<&Subject<'_>>, name: &str) -> Result<Vec<Arc<str>>, String> {
+fn inputs(
+    hook_input: &HookInput,
+    subject: Option<&Subject<'_>>,
+    name: &str,
+) -> Result<Vec<Arc<str>>, String> {
     let Some(subject) = subject else { return Ok(vec![hook_input.to_json().to_string().into()]) };
     let inputs = subject.inputs(name)?;
     let text =

@@ -9,7 +9,7 @@ use std::path::{Component, Path};
 
 use serde_json::Value;
 
-use crate::trust::Look;
+use crate::trust::WorkspaceReader;
 
 /// Maximum bytes of a script; a longer one is not run.
 const MAX_SCRIPT_BYTES: usize = 16 * 1024 * 1024;
@@ -49,7 +49,12 @@ impl Scripts {
     ///
     /// # Errors
     /// A file that the command names cannot be read.
-    pub fn of(command: &str, root: &Path, home: &Path, look: &dyn Look) -> Result<Vec<Pin>, String> {
+    pub fn of(
+        command: &str,
+        root: &Path,
+        home: &Path,
+        look: &dyn WorkspaceReader,
+    ) -> Result<Vec<Pin>, String> {
         let mut pins: Vec<Pin> = Vec::new();
         for name in named(command, root, home) {
             if pins.iter().any(|pin| pin.path == name.path) {
@@ -81,7 +86,7 @@ impl Scripts {
     ///
     /// # Errors
     /// What changed, in words for the user.
-    pub fn check(&self, look: &dyn Look) -> Result<(), String> {
+    pub fn check(&self, look: &dyn WorkspaceReader) -> Result<(), String> {
         if let Some(why) = &self.refused {
             return Err(why.clone());
         }
@@ -100,7 +105,7 @@ impl Scripts {
     }
 }
 
-fn read(look: &dyn Look, path: &str) -> Result<Option<Vec<u8>>, String> {
+fn read(look: &dyn WorkspaceReader, path: &str) -> Result<Option<Vec<u8>>, String> {
     let bytes =
         look.read(path, MAX_SCRIPT_BYTES + 1).map_err(|why| format!("cannot read `{path}`: {why}"))?;
     match bytes {

@@ -18,7 +18,7 @@ impl Files {
     }
 }
 
-impl Look for Files {
+impl WorkspaceReader for Files {
     fn entries(&self, _: &str) -> Result<Vec<Entry>, String> {
         Ok(Vec::new())
     }

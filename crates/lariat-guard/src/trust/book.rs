@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Identity, Manifest, Standing};
+use super::{Identity, Manifest, TrustStatus};
 use crate::state_file::{StateFile, StateFileError};
 
 /// The trusted workspaces of a user, in one file.
@@ -28,13 +28,13 @@ impl TrustStore {
     }
 
     /// Returns whether the user's trust still applies to a workspace with this manifest.
-    pub fn standing(&self, identity: &Identity, manifest: &Manifest) -> Result<Standing, StateFileError> {
+    pub fn standing(&self, identity: &Identity, manifest: &Manifest) -> Result<TrustStatus, StateFileError> {
         let book: Vec<TrustedWorkspace> = self.0.load()?;
         let Some(trusted) = book.into_iter().find(|trusted| trusted.identity == *identity) else {
-            return Ok(if manifest.is_empty() { Standing::Harmless } else { Standing::Unknown });
+            return Ok(if manifest.is_empty() { TrustStatus::Harmless } else { TrustStatus::Unknown });
         };
         let differences = manifest.since(&trusted.manifest);
-        Ok(if differences.is_empty() { Standing::Trusted } else { Standing::Changed(differences) })
+        Ok(if differences.is_empty() { TrustStatus::Trusted } else { TrustStatus::Changed(differences) })
     }
 
     /// Records that the user trusts a workspace with exactly this manifest.

@@ -15,7 +15,7 @@ use crate::instructions;
 
 /// Access to the files of a workspace. The host implements it relative to the workspace's own handle, so that no link leads
 /// out of it.
-pub trait Look {
+pub trait WorkspaceReader {
     /// Returns the entries of a directory; empty if it does not exist.
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, String>;
 
@@ -101,7 +101,7 @@ pub enum ManifestError {
 
 impl Manifest {
     /// Examines the root of a project.
-    pub fn of(look: &dyn Look) -> Result<Self, ManifestError> {
+    pub fn of(look: &dyn WorkspaceReader) -> Result<Self, ManifestError> {
         Self::of_directory(look, "")
     }
 
@@ -110,7 +110,7 @@ impl Manifest {
     ///
     /// # Errors
     /// The directory cannot be examined.
-    pub fn of_directory(look: &dyn Look, directory: &str) -> Result<Self, ManifestError> {
+    pub fn of_directory(look: &dyn WorkspaceReader, directory: &str) -> Result<Self, ManifestError> {
         let mut walk = ManifestWalk { look, directory, manifest: Self::default(), bytes: 0 };
         for folder in DIRECTORIES {
             walk.folder(&walk.path(folder), 0)?;
@@ -140,7 +140,7 @@ impl Manifest {
     ///
     /// # Errors
     /// The files cannot be examined.
-    pub fn of_instructions(look: &dyn Look) -> Result<Self, ManifestError> {
+    pub fn of_instructions(look: &dyn WorkspaceReader) -> Result<Self, ManifestError> {
         let mut walk = ManifestWalk { look, directory: "", manifest: Self::default(), bytes: 0 };
         for file in instructions::CLAUDE.iter().chain(&instructions::AGENTS) {
             walk.file(file)?;
@@ -189,7 +189,7 @@ impl Manifest {
 }
 
 struct ManifestWalk<'a> {
-    look: &'a dyn Look,
+    look: &'a dyn WorkspaceReader,
     /// The directory, relative to the root of the project; empty at the root.
     directory: &'a str,
     manifest: Manifest,

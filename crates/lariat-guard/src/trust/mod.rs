@@ -13,7 +13,7 @@ mod manifest;
 
 pub use book::{TrustStore, TrustedWorkspace};
 pub use effects::{WorkspaceEffect, WorkspaceEffectKind};
-pub use manifest::{Entry, Look, Manifest, ManifestError, ManifestFile};
+pub use manifest::{Entry, Manifest, ManifestError, ManifestFile, WorkspaceReader};
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct Identity {
 
 /// Whether the user trusts a workspace in its current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TrustStatus {
     /// The user has not been asked, and nothing in it would take effect. This is not trust: git obeys what lies in a
     /// repository, and trust covers that, too.
     Harmless,
@@ -42,7 +42,7 @@ pub enum Standing {
     Changed(Vec<Difference>),
 }
 
-impl Standing {
+impl TrustStatus {
     /// Whether the user trusts it in its current state.
     pub const fn is_trusted(&self) -> bool {
         matches!(self, Self::Trusted)

@@ -13,7 +13,7 @@ impl Files {
     }
 }
 
-impl Look for Files {
+impl WorkspaceReader for Files {
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
         let below = self.0.keys().filter_map(|path| path.strip_prefix(folder)?.strip_prefix('/'));
         let mut entries: Vec<Entry> = below
@@ -77,22 +77,22 @@ mod tempdir {
 fn workspace_without_relevant_files_is_harmless_but_not_trusted() {
     let manifest = Manifest::of(&Files::default().with("src/main.rs", "x")).unwrap();
     let (_folder, book) = book();
-    assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Harmless);
-    assert!(!Standing::Harmless.is_trusted());
+    assert_eq!(book.standing(&identity(), &manifest).unwrap(), TrustStatus::Harmless);
+    assert!(!TrustStatus::Harmless.is_trusted());
     book.trust(&identity(), &manifest).unwrap();
-    assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Trusted);
+    assert_eq!(book.standing(&identity(), &manifest).unwrap(), TrustStatus::Trusted);
 }
 
 /// Returns the state of trust after a change to a repository that was trusted before.
-fn standing_after(before: &Files, after: &Files) -> Standing {
+fn standing_after(before: &Files, after: &Files) -> TrustStatus {
     let (_folder, book) = book();
     book.trust(&identity(), &Manifest::of(before).unwrap()).unwrap();
     book.standing(&identity(), &Manifest::of(after).unwrap()).unwrap()
 }
 
-fn changed(standing: &Standing) -> Vec<&str> {
+fn changed(standing: &TrustStatus) -> Vec<&str> {
     match standing {
-        Standing::Changed(differences) => differences.iter().map(|one| one.path.as_str()).collect(),
+        TrustStatus::Changed(differences) => differences.iter().map(|one| one.path.as_str()).collect(),
         _ => Vec::new(),
     }
 }
@@ -119,7 +119,7 @@ fn lists_instructions_and_imports_and_detects_their_changes() {
         let after = standing_after(&files, &files.clone().with(file, "Be evil."));
         assert!(changed(&after).contains(&file), "{file}: {after:?}");
     }
-    assert_eq!(standing_after(&files, &files.clone().with("docs/hidden.md", "x")), Standing::Trusted);
+    assert_eq!(standing_after(&files, &files.clone().with("docs/hidden.md", "x")), TrustStatus::Trusted);
 }
 
 /// Changes that run nothing and instruct no model once ended trust.
@@ -133,7 +133,7 @@ fn comment_in_settings_or_usual_git_editor_keeps_trust() {
         .with("lariat.toml", "# five are enough\n[limits]\nturns = 5 # really\n")
         .with(".mcp.json", "{ \"mcpServers\": {\"db\":{\"args\":[\"server/db.js\"],\n\"command\":\"node\"}}}")
         .with(".git/config", "[core]\nbare = false\neditor = vim\n");
-    assert_eq!(standing_after(&files, &harmless), Standing::Trusted);
+    assert_eq!(standing_after(&files, &harmless), TrustStatus::Trusted);
     let harmful = files.clone().with("lariat.toml", "[limits]\nturns = 50\n");
     assert_eq!(changed(&standing_after(&files, &harmful)), ["lariat.toml"]);
     let harmful = files.clone().with(".git/config", "[core]\nbare = false\neditor = ./vim\n");
@@ -189,7 +189,7 @@ fn script_named_by_any_setting_is_relevant() {
         book.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
         let changed = Manifest::of(&repository.with(script, "2")).unwrap();
         let standing = book.standing(&identity(), &changed).unwrap();
-        let Standing::Changed(differences) = standing else { panic!("{file} {text}: {standing:?}") };
+        let TrustStatus::Changed(differences) = standing else { panic!("{file} {text}: {standing:?}") };
         assert_eq!(differences[0].path, *script, "{text}");
     }
 }
@@ -213,7 +213,7 @@ fn lists_what_git_would_start_and_ignores_other_configuration() {
     book.trust(&identity(), &manifest).unwrap();
     let more = "[core]\nbare = false\n[diff]\nexternal = ./x.sh\n[branch \"a\"]\nremote = origin\n";
     let changed = Manifest::of(&repository.with(".git/config", more)).unwrap();
-    assert_eq!(book.standing(&identity(), &changed).unwrap(), Standing::Trusted);
+    assert_eq!(book.standing(&identity(), &changed).unwrap(), TrustStatus::Trusted);
 }
 
 #[test]
@@ -228,12 +228,12 @@ fn compares_whole_bytes() {
 fn nothing_is_trusted_until_the_user_trusts_it() {
     let manifest = Manifest::of(&repository()).unwrap();
     let (_folder, book) = book();
-    assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Unknown);
+    assert_eq!(book.standing(&identity(), &manifest).unwrap(), TrustStatus::Unknown);
     book.trust(&identity(), &manifest).unwrap();
-    assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Trusted);
+    assert_eq!(book.standing(&identity(), &manifest).unwrap(), TrustStatus::Trusted);
     assert!(book.revoke("/people/repo").unwrap());
     assert!(!book.revoke("/people/repo").unwrap());
-    assert_eq!(book.standing(&identity(), &manifest).unwrap(), Standing::Unknown);
+    assert_eq!(book.standing(&identity(), &manifest).unwrap(), TrustStatus::Unknown);
 }
 
 #[test]
@@ -265,10 +265,10 @@ fn every_changed_byte_of_a_relevant_file_ends_trust() {
             let standing = book.standing(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
             let is_relevant = !matches!(path.as_str(), "README.md" | "server/other.js");
             match standing {
-                Standing::Changed(differences) if is_relevant => {
+                TrustStatus::Changed(differences) if is_relevant => {
                     assert!(differences.iter().any(|one| one.path == *path))
                 }
-                Standing::Trusted if !is_relevant => {}
+                TrustStatus::Trusted if !is_relevant => {}
                 other => panic!("{path} at {at}: {other:?}"),
             }
             flips += 1;
@@ -286,9 +286,12 @@ fn script_named_late_in_a_long_file_is_relevant() {
     let repository = Files::default().with(".claude/settings.json", &long).with("late.sh", "1");
     let (_folder, book) = book();
     book.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
-    assert_eq!(book.standing(&identity(), &Manifest::of(&repository).unwrap()).unwrap(), Standing::Trusted);
+    assert_eq!(
+        book.standing(&identity(), &Manifest::of(&repository).unwrap()).unwrap(),
+        TrustStatus::Trusted
+    );
     let changed = Manifest::of(&repository.with("late.sh", "2")).unwrap();
-    assert!(matches!(book.standing(&identity(), &changed).unwrap(), Standing::Changed(_)));
+    assert!(matches!(book.standing(&identity(), &changed).unwrap(), TrustStatus::Changed(_)));
 }
 
 #[test]
@@ -298,7 +301,7 @@ fn difference_shows_both_sides() {
     let mut changed = repository().with(".claude/agents/new.md", "new").with("tools/check.sh", "exit 1");
     changed.0.remove(".mcp.json");
     let standing = book.standing(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
-    let Standing::Changed(differences) = standing else { panic!("{standing:?}") };
+    let TrustStatus::Changed(differences) = standing else { panic!("{standing:?}") };
     let listed: Vec<_> =
         differences.iter().map(|one| (one.path.as_str(), one.before.is_some(), one.now.is_some())).collect();
     assert_eq!(
@@ -322,7 +325,7 @@ fn another_directory_is_not_trusted() {
         Identity { inode: 3, ..identity() },
         Identity { device: 9, ..identity() },
     ] {
-        assert_eq!(book.standing(&other, &manifest).unwrap(), Standing::Unknown);
+        assert_eq!(book.standing(&other, &manifest).unwrap(), TrustStatus::Unknown);
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lariat_core::tool::ToolEffects;
 use lariat_guard::{
-    Decision, Effect, Guard, Layer, Level, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
+    Effect, Guard, GuardDecision, Layer, Level, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
 };
 use serde_json::json;
 
@@ -47,7 +47,7 @@ fn allowed_tool_call_is_decided_quickly() {
     ];
     for (tool, arguments) in &calls {
         let query = Query::new(tool, arguments, ToolEffects::ALL);
-        assert_eq!(guard.judge(&query).verdict, Decision::Allow, "{tool} {arguments}");
+        assert_eq!(guard.judge(&query).verdict, GuardDecision::Allow, "{tool} {arguments}");
         let median = median(|| {
             std::hint::black_box(guard.judge(&query));
         });
@@ -76,7 +76,7 @@ fn deny_rule_matches_the_last_of_ten_thousand_parts() {
         assert_eq!(lariat_guard::shell::analyse(&command).commands.len(), 10_001);
     });
     let judged = best(&mut || {
-        assert_eq!(guard.judge(&query).verdict, Decision::Deny);
+        assert_eq!(guard.judge(&query).verdict, GuardDecision::Deny);
     });
     println!("10,000 parts: {judged:?}, of which {analysed:?} is the analysis");
 }

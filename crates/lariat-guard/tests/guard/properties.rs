@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use lariat_core::tool::ToolEffects;
 use lariat_guard::{
-    Confinement, Decision, Effect, Guard, Layer, Level, Mode, NoLinks, Origin, Query, SessionDirectories,
-    Settings, Trust,
+    Confinement, Effect, Guard, GuardDecision, Layer, Level, Mode, NoLinks, Origin, Query,
+    SessionDirectories, Settings, Trust,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -20,17 +20,17 @@ fn guard(rules: &[(Effect, String)], trust: Trust) -> Guard {
     )
 }
 
-fn verdict(guard: &Guard, command: &str, mode: Mode) -> Decision {
+fn verdict(guard: &Guard, command: &str, mode: Mode) -> GuardDecision {
     let arguments = json!({ "command": command });
     let query = Query::new("bash", &arguments, ToolEffects::ALL);
     guard.judge(&query.with_mode(mode).with_confinement(Confinement::Sandboxed)).verdict
 }
 
-const fn rank(decision: Decision) -> u8 {
+const fn rank(decision: GuardDecision) -> u8 {
     match decision {
-        Decision::Allow => 0,
-        Decision::Ask => 1,
-        Decision::Deny => 2,
+        GuardDecision::Allow => 0,
+        GuardDecision::Ask => 1,
+        GuardDecision::Deny => 2,
     }
 }
 
@@ -153,7 +153,7 @@ proptest! {
 
     #[test]
     fn dont_ask_mode_never_asks(rules in rules(), command in command()) {
-        prop_assert_ne!(verdict(&guard(&rules, Trust::Trusted), &command, Mode::DontAsk), Decision::Ask);
+        prop_assert_ne!(verdict(&guard(&rules, Trust::Trusted), &command, Mode::DontAsk), GuardDecision::Ask);
     }
 
     #[test]
@@ -167,7 +167,7 @@ proptest! {
         if !suggested.is_empty() {
             let mut rules = rules;
             rules.extend(suggested.iter().map(|text| (Effect::Allow, text.clone())));
-            prop_assert_eq!(verdict(&guard(&rules, Trust::Trusted), &command, Mode::Default), Decision::Allow);
+            prop_assert_eq!(verdict(&guard(&rules, Trust::Trusted), &command, Mode::Default), GuardDecision::Allow);
         }
     }
 }

@@ -26,8 +26,8 @@ use std::sync::Arc;
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
 use lariat_guard::{
-    Confinement, Decision, Effect, Guard, Layer, Level, Mode, Origin, Query, Resolver, SessionDirectories,
-    Settings, Trust,
+    Confinement, Effect, Guard, GuardDecision, Layer, Level, Mode, Origin, Query, Resolver,
+    SessionDirectories, Settings, Trust,
 };
 use serde_json::{Value, json};
 
@@ -212,9 +212,9 @@ impl Block {
         let query = Query::new(tool, &arguments, effects).with_mode(mode).with_confinement(confinement);
         let got = guard.judge(&query);
         let is_right = match verdict {
-            "allow" => got.verdict == Decision::Allow,
-            "ask" => got.verdict == Decision::Ask,
-            "deny" => got.verdict == Decision::Deny,
+            "allow" => got.verdict == GuardDecision::Allow,
+            "ask" => got.verdict == GuardDecision::Ask,
+            "deny" => got.verdict == GuardDecision::Deny,
             other => return Err(format!("unknown decision {other}")),
         } && match danger {
             "" => true,

@@ -25,7 +25,7 @@ pub struct FileVersion {
 
 /// How the current state of a file compares with the state that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ReadState {
     /// The file was never read.
     Unread,
     /// The file has the same state as when it was read.
@@ -83,13 +83,13 @@ impl FileMemory {
     }
 
     /// Compares the current state of a file with the state that was read.
-    pub fn standing(&self, path: &str, stamp: &Stamp) -> Standing {
+    pub fn standing(&self, path: &str, stamp: &Stamp) -> ReadState {
         let state = self.lock();
         let known = state.files.get(&stamp.id()).or_else(|| state.paths.get(path)).map(|(_, known)| known);
         match known {
-            None => Standing::Unread,
-            Some(known) if known.stamp == *stamp => Standing::Unchanged(known.clone()),
-            Some(known) => Standing::Touched(known.clone()),
+            None => ReadState::Unread,
+            Some(known) if known.stamp == *stamp => ReadState::Unchanged(known.clone()),
+            Some(known) => ReadState::Touched(known.clone()),
         }
     }
 

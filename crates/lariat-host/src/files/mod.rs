@@ -47,7 +47,7 @@ pub use error::FileError;
 pub use folder::Folder;
 #[cfg(feature = "planted")]
 pub use hole::Hole;
-pub use memory::{FileMemory, FileVersion, Standing};
+pub use memory::{FileMemory, FileVersion, ReadState};
 pub use read::{FileContent, LineRange};
 pub use stamp::{FileId, Stamp};
 pub use workspace::{Access, Root, Sync, Workspace};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use lariat_core::opening::{BlockedAction, BlockedBy, Opening};
+use lariat_core::opening::{BlockedAction, BlockedBy, SandboxOpening};
 
 /// Maximum number of denials to keep per command.
 const KEPT: usize = 32;
@@ -51,13 +51,13 @@ impl Denial {
         let (by, opening) = match &self.rule {
             Rule::NotWritable => {
                 let folder = self.path.as_deref().and_then(Path::parent).and_then(Path::to_str);
-                (BlockedBy::NotWritable, folder.map(|folder| Opening::Write(folder.to_owned())))
+                (BlockedBy::NotWritable, folder.map(|folder| SandboxOpening::Write(folder.to_owned())))
             }
             Rule::Protected(root) => {
                 let of_git = root.file_name().is_some_and(|name| name == ".git");
-                (BlockedBy::Protected, of_git.then_some(Opening::Git))
+                (BlockedBy::Protected, of_git.then_some(SandboxOpening::Git))
             }
-            Rule::NetworkOff | Rule::NotListed => (BlockedBy::Network, Some(Opening::Network)),
+            Rule::NetworkOff | Rule::NotListed => (BlockedBy::Network, Some(SandboxOpening::Network)),
             Rule::InternalAddress | Rule::LocalSockets => (BlockedBy::LocalService, None),
             Rule::KernelCall => (BlockedBy::SystemCall, None),
         };

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lariat_core::opening::Opening;
+use lariat_core::opening::SandboxOpening;
 
 use super::backend::Sandbox;
 use super::policy::{Network, Policy};
@@ -17,14 +17,14 @@ const OBEYED: &[&str] =
 
 impl Sandbox {
     /// Returns the sandbox with these openings, for a command in a workspace; `None` if it runs unsandboxed.
-    pub fn opened(&self, openings: &[Opening], workspace: &Path) -> Option<Self> {
+    pub fn opened(&self, openings: &[SandboxOpening], workspace: &Path) -> Option<Self> {
         let mut policy = self.policy().clone();
         for opening in openings {
             match opening {
-                Opening::Outside => return None,
-                Opening::Network => policy.network = Network::On,
-                Opening::Write(path) if Path::new(path).exists() => policy.writable.push(path.into()),
-                Opening::Git => open_repository(&mut policy, workspace),
+                SandboxOpening::Outside => return None,
+                SandboxOpening::Network => policy.network = Network::On,
+                SandboxOpening::Write(path) if Path::new(path).exists() => policy.writable.push(path.into()),
+                SandboxOpening::Git => open_repository(&mut policy, workspace),
                 // A missing path cannot be opened, and an unknown opening changes nothing.
                 _ => {}
             }

@@ -258,9 +258,9 @@ impl Undo {
         Ok(of_call.flat_map(|checkpoint| checkpoint.changes.iter().map(change)).collect())
     }
 
-    /// Returns the content with the hash that a change names ([`Look::File`]); `None` if it is no longer stored.
+    /// Returns the content with the hash that a change names ([`RecordedKind::File`]); `None` if it is no longer stored.
     ///
-    /// [`Look::File`]: super::Look::File
+    /// [`RecordedKind::File`]: super::Look::File
     pub fn content(&self, hash: &str) -> Option<Vec<u8>> {
         self.lock().history.store.read(hash)
     }

@@ -120,7 +120,7 @@ impl std::fmt::Debug for RelativePath {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Look {
+pub enum RecordedKind {
     /// A directory.
     Folder,
     /// A file, with the hash of its content if that is stored.
@@ -134,7 +134,7 @@ pub enum Look {
 /// What is recorded about a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
-    pub(super) look: Look,
+    pub(super) look: RecordedKind,
     pub(super) mode: u32,
     pub(super) seen: RecordedStamp,
 }
@@ -187,16 +187,16 @@ impl Entry {
     /// Whether restoring one of them would not change the other.
     pub(super) fn same(&self, other: &Self) -> bool {
         match (&self.look, &other.look) {
-            (Look::Closed, Look::Closed) => true,
-            (Look::Link(one), Look::Link(other)) => one == other,
-            (Look::File(one), Look::File(two)) => {
+            (RecordedKind::Closed, RecordedKind::Closed) => true,
+            (RecordedKind::Link(one), RecordedKind::Link(other)) => one == other,
+            (RecordedKind::File(one), RecordedKind::File(two)) => {
                 let content = match (one, two) {
                     (Some(one), Some(two)) => one == two,
                     _ => self.seen.same_content(&other.seen),
                 };
                 content && self.mode == other.mode
             }
-            (Look::Folder, Look::Folder) => self.mode == other.mode,
+            (RecordedKind::Folder, RecordedKind::Folder) => self.mode == other.mode,
             _ => false,
         }
     }
@@ -204,13 +204,13 @@ impl Entry {
     /// The hash of the content, if it is stored.
     pub(super) fn content(&self) -> Option<&str> {
         match &self.look {
-            Look::File(content) => content.as_deref(),
+            RecordedKind::File(content) => content.as_deref(),
             _ => None,
         }
     }
 
     pub(super) fn is_folder(&self) -> bool {
-        self.look == Look::Folder
+        self.look == RecordedKind::Folder
     }
 }
 

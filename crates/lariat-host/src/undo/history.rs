@@ -63,9 +63,9 @@ pub struct Change {
     /// The path.
     pub path: RelativePath,
     /// What it was, with its mode; `None` if it did not exist.
-    pub before: Option<(super::Look, u32)>,
+    pub before: Option<(super::RecordedKind, u32)>,
     /// What it became, with its mode; `None` if it was removed.
-    pub after: Option<(super::Look, u32)>,
+    pub after: Option<(super::RecordedKind, u32)>,
 }
 
 /// An entry in the list of checkpoints.

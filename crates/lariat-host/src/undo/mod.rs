@@ -27,7 +27,7 @@ mod steps;
 mod store;
 
 pub use checkpoints::{Undo, UndoLimits};
-pub use entry::{Look, RelativePath};
+pub use entry::{RecordedKind, RelativePath};
 pub use error::UndoError;
 #[cfg(feature = "planted")]
 pub use flaw::Flaw;

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::entry::{Entry, Look, RelativePath, same};
+use super::entry::{Entry, RecordedKind, RelativePath, same};
 use super::error::UndoError;
 use super::history::{ChangeAuthor, Difference, History};
 
@@ -44,9 +44,9 @@ pub struct Item {
     /// The path.
     pub path: RelativePath,
     /// What it is now, with mode and size in bytes.
-    pub now: Option<(Look, u32, u64)>,
+    pub now: Option<(RecordedKind, u32, u64)>,
     /// What it would be, with mode and size in bytes.
-    pub then: Option<(Look, u32, u64)>,
+    pub then: Option<(RecordedKind, u32, u64)>,
     /// Why it would be kept, unless conflicts are overwritten.
     pub conflict: Option<Reason>,
 }
@@ -114,7 +114,8 @@ impl Plan {
         let (then, user_changes) = state_before(history, begin);
         let now_at = |path: &RelativePath| history.manifest.get(path).map(|slot| &slot.entry);
         let is_closed = |path: &RelativePath| {
-            let closed = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.look == Look::Closed);
+            let closed =
+                |entry: Option<&Entry>| entry.is_some_and(|entry| entry.look == RecordedKind::Closed);
             let at = |path: &RelativePath| {
                 closed(now_at(path)) || closed(then.get(path).copied().unwrap_or_else(|| now_at(path)))
             };
@@ -128,8 +129,8 @@ impl Plan {
             }
             let lost = match then {
                 Some(entry) => match &entry.look {
-                    Look::File(None) => true,
-                    Look::File(Some(hash)) => !history.store.has(hash),
+                    RecordedKind::File(None) => true,
+                    RecordedKind::File(Some(hash)) => !history.store.has(hash),
                     _ => false,
                 },
                 None => false,
@@ -140,7 +141,7 @@ impl Plan {
             }
             let conflict = if user_changes.contains(*path) {
                 Some(Reason::ChangedByUser)
-            } else if now.is_some_and(|now| now.look == Look::File(None)) {
+            } else if now.is_some_and(|now| now.look == RecordedKind::File(None)) {
                 Some(Reason::NotKept)
             } else {
                 None

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 #[cfg(feature = "planted")]
 use super::Flaw;
-use super::entry::{Entry, Look, RecordedStamp, RelativePath};
+use super::entry::{Entry, RecordedKind, RecordedStamp, RelativePath};
 use super::error::UndoError;
 use super::handle::{WorkspaceHandle, open};
 use super::history::{History, Manifest};
@@ -118,7 +118,7 @@ impl Scanner {
                 // Not readable any more, but still the recorded file.
                 Err(_) => (known, seen),
             };
-            found.push((path, Some(Entry { look: Look::File(content), mode, seen })));
+            found.push((path, Some(Entry { look: RecordedKind::File(content), mode, seen })));
         }
         Ok(found)
     }
@@ -204,7 +204,11 @@ impl Scan<'_> {
                 _ => false,
             };
             path.truncate(length + usize::from(length > 0) + name.len());
-            self.visit_directory(path, &stat, if entered { Look::Folder } else { Look::Closed });
+            self.visit_directory(
+                path,
+                &stat,
+                if entered { RecordedKind::Folder } else { RecordedKind::Closed },
+            );
         }
         path.truncate(length);
         Ok(())
@@ -227,7 +231,7 @@ impl Scan<'_> {
                     if rules.ignore(&here) {
                         return;
                     }
-                    self.visit_directory(here.as_bytes(), &stat, Look::Folder);
+                    self.visit_directory(here.as_bytes(), &stat, RecordedKind::Folder);
                 }
                 Ok(stat) => {
                     self.report_missing_beneath(&here);
@@ -264,7 +268,7 @@ impl Scan<'_> {
         stat.st_mode & if is_folder { 0o7777 } else { crate::files::PLAIN_MODE }
     }
 
-    fn visit_directory(&mut self, path: &[u8], stat: &Stat, look: Look) {
+    fn visit_directory(&mut self, path: &[u8], stat: &Stat, look: RecordedKind) {
         let entry = Entry { look, mode: self.mode(stat), seen: RecordedStamp::of(stat) };
         self.compare(path, entry);
     }
@@ -285,7 +289,7 @@ impl Scan<'_> {
                 let number = self.number;
                 match self.manifest.get_mut(path) {
                     Some(slot)
-                        if matches!(slot.entry.look, Look::File(_))
+                        if matches!(slot.entry.look, RecordedKind::File(_))
                             && is_unchanged(slot)
                             && slot.entry.mode == mode =>
                     {
@@ -305,7 +309,7 @@ impl Scan<'_> {
                     return;
                 }
                 let Ok(target) = readlinkat(folder, name, Vec::new()) else { return };
-                let look = Look::Link(RelativePath::new(target.into_bytes()));
+                let look = RecordedKind::Link(RelativePath::new(target.into_bytes()));
                 self.compare(path, Entry { look, mode: 0o777, seen });
             }
             _ => {}

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::io::Errno;
 
-use super::entry::{Entry, Look, RelativePath};
+use super::entry::{Entry, RecordedKind, RelativePath};
 use super::handle::{NewEntry, StepError, WorkspaceHandle};
 use super::plan::{Reason, Step};
 use super::store::Store;
@@ -77,24 +77,24 @@ fn restore(
 ) -> Result<(), StepError> {
     let replaced = step.now.as_ref().filter(|now| !must_be_removed_first(now, Some(then)));
     match &then.look {
-        Look::Folder => {
+        RecordedKind::Folder => {
             if replaced.is_none() {
                 workspace.create_folder(&step.path)?;
             }
             modes.insert(step.path.clone(), then.mode);
             Ok(())
         }
-        Look::Link(target) => {
+        RecordedKind::Link(target) => {
             workspace.put(&step.path, &NewEntry::Link(target.as_path().as_os_str()), replaced)
         }
-        Look::File(_) if replaced.is_some_and(|now| now.look == then.look) => {
+        RecordedKind::File(_) if replaced.is_some_and(|now| now.look == then.look) => {
             workspace.set_mode(&step.path, then.mode)
         }
-        Look::File(Some(hash)) => {
+        RecordedKind::File(Some(hash)) => {
             let content = store.read(hash).ok_or(StepError::Refused(Errno::IO))?;
             workspace.put(&step.path, &NewEntry::File(&content, then.mode), replaced)
         }
-        Look::File(None) | Look::Closed => Err(StepError::Refused(Errno::INVAL)),
+        RecordedKind::File(None) | RecordedKind::Closed => Err(StepError::Refused(Errno::INVAL)),
     }
 }
 

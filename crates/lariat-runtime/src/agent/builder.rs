@@ -32,7 +32,8 @@ use crate::gate::plan::ProposeChange;
 use crate::memory::MemoryStore;
 use crate::observe::Observer;
 use crate::prompt::{
-    BaseSection, FailureNotes, ModeNotes, Notes, OpenTaskNotes, Place, Section, SectionSource, Sections,
+    BaseSection, FailureNotes, ModeNotes, Notes, OpenTaskNotes, Section, SectionSource, SectionStability,
+    Sections,
 };
 use crate::system::{SystemClock, SystemEntropy};
 
@@ -479,7 +480,11 @@ impl AgentBuilder {
         let mut sections = Sections::default();
         if !self.sections.is_empty() {
             // The caller's own system prompt comes first.
-            sections.add(Section::new("system", Place::Static, self.request.system_prompt.as_str()));
+            sections.add(Section::new(
+                "system",
+                SectionStability::Static,
+                self.request.system_prompt.as_str(),
+            ));
             sections.add_all(std::mem::take(&mut self.sections));
         }
         let model = self.model.take().ok_or(BuildError::NoModel)?;

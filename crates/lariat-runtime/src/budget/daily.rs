@@ -8,7 +8,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lariat_core::BoxFuture;
-use lariat_core::budget::{BudgetLimits, BudgetScope, Day, DayStart, SpendingLog, SpentAmounts, Standing};
+use lariat_core::budget::{
+    BudgetLimits, BudgetScope, BudgetStatus, Day, DayStart, SpendingLog, SpentAmounts,
+};
 use lariat_core::event::LimitKind;
 use lariat_core::time::Timestamp;
 
@@ -62,7 +64,7 @@ impl DailyBudget {
         self.today().as_ref().filter(|today| today.day == day).map(|today| today.pool.clone())
     }
 
-    async fn pool(&self, day: Day) -> Result<BudgetPool, Standing> {
+    async fn pool(&self, day: Day) -> Result<BudgetPool, BudgetStatus> {
         let logged = self.logged(day);
         let total = match self.0.limits.is_none() {
             true => SpentAmounts::default(),
@@ -96,17 +98,17 @@ impl DailyBudget {
     }
 
     /// Returns a used-up budget, for a day whose spending is unknown.
-    fn exhausted(&self) -> Standing {
+    fn exhausted(&self) -> BudgetStatus {
         let capped = LimitKind::ALL.into_iter().find_map(|kind| Some((kind, self.0.limits.cap(kind)?)));
         let (kind, cap) = capped.unwrap_or((LimitKind::Tokens, 0));
-        Standing::new(BudgetScope::Day, kind, cap, cap)
+        BudgetStatus::new(BudgetScope::Day, kind, cap, cap)
     }
 
     pub(super) async fn admit(
         &self,
         estimate: SpentAmounts,
         now: Timestamp,
-    ) -> Result<DayReservation, Standing> {
+    ) -> Result<DayReservation, BudgetStatus> {
         let day = self.0.days.day(now);
         let pool = self.pool(day).await?;
         let reservation = pool.admit(estimate).await.map_err(with_day_scope)?;
@@ -114,7 +116,7 @@ impl DailyBudget {
     }
 
     /// Returns how much of the day's limits is used, as far as this process has read the log.
-    pub fn standings(&self, now: Timestamp) -> Vec<Standing> {
+    pub fn standings(&self, now: Timestamp) -> Vec<BudgetStatus> {
         let pool = self.current_pool(self.0.days.day(now));
         pool.map(|pool| pool.standings().into_iter().map(with_day_scope).collect()).unwrap_or_default()
     }
@@ -127,8 +129,8 @@ impl DailyBudget {
     }
 }
 
-fn with_day_scope(standing: Standing) -> Standing {
-    Standing::new(BudgetScope::Day, standing.limit, standing.used, standing.cap)
+fn with_day_scope(standing: BudgetStatus) -> BudgetStatus {
+    BudgetStatus::new(BudgetScope::Day, standing.limit, standing.used, standing.cap)
 }
 
 /// A reservation in the budget of a day.

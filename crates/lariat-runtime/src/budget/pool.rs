@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use lariat_core::budget::{BudgetLimits, BudgetScope, SpentAmounts, Standing};
+use lariat_core::budget::{BudgetLimits, BudgetScope, BudgetStatus, SpentAmounts};
 use lariat_core::event::LimitKind;
 use lariat_core::planted::{Planted, planted};
 
@@ -55,7 +55,7 @@ type Amounts = [u64; 5];
 enum PoolDecision {
     Fits,
     Wait,
-    Refused(Standing),
+    Refused(BudgetStatus),
 }
 
 /// The amount reserved for an active call. Returned to the pool if it is dropped without being settled.
@@ -109,11 +109,11 @@ impl BudgetPool {
 
     /// Returns how much of each limit is used: of this pool or of one above it, whichever is closer to its
     /// limit.
-    pub fn standings(&self) -> Vec<Standing> {
+    pub fn standings(&self) -> Vec<BudgetStatus> {
         let tree = self.lock();
         let nearest = |kind| {
             let standings = tree.above(self.0.node).filter_map(|at| tree.nodes.get(at)?.standing(kind));
-            standings.max_by_key(Standing::percent)
+            standings.max_by_key(BudgetStatus::percent)
         };
         LimitKind::ALL.into_iter().filter_map(nearest).collect()
     }
@@ -127,7 +127,7 @@ impl BudgetPool {
     ///
     /// # Errors
     /// The limit that is used up.
-    pub async fn admit(&self, estimate: SpentAmounts) -> Result<Reservation, Standing> {
+    pub async fn admit(&self, estimate: SpentAmounts) -> Result<Reservation, BudgetStatus> {
         poll_fn(|context| self.poll_admit(estimate, context)).await
     }
 
@@ -135,7 +135,7 @@ impl BudgetPool {
     ///
     /// # Errors
     /// The limit that is used up, or would be if the active calls use what they reserved.
-    pub fn try_admit(&self, estimate: SpentAmounts) -> Result<Reservation, Standing> {
+    pub fn try_admit(&self, estimate: SpentAmounts) -> Result<Reservation, BudgetStatus> {
         let mut tree = self.lock();
         match tree.check(self.0.node, &estimate) {
             PoolDecision::Fits => Ok(self.reserve(&mut tree, estimate)),
@@ -143,7 +143,7 @@ impl BudgetPool {
             PoolDecision::Wait => {
                 let full = |at: usize| tree.nodes.get(at)?.standing(LimitKind::Tokens);
                 let full = tree.above(self.0.node).find_map(full);
-                Err(full.unwrap_or(Standing::new(BudgetScope::Pool, LimitKind::Tokens, 0, 0)))
+                Err(full.unwrap_or(BudgetStatus::new(BudgetScope::Pool, LimitKind::Tokens, 0, 0)))
             }
         }
     }
@@ -152,7 +152,7 @@ impl BudgetPool {
         &self,
         estimate: SpentAmounts,
         context: &Context<'_>,
-    ) -> Poll<Result<Reservation, Standing>> {
+    ) -> Poll<Result<Reservation, BudgetStatus>> {
         let mut tree = self.lock();
         match tree.check(self.0.node, &estimate) {
             PoolDecision::Fits => Poll::Ready(Ok(self.reserve(&mut tree, estimate))),
@@ -272,14 +272,14 @@ impl Node {
         Self { parent, limits, spent, held: none, reserved: none, set_aside: none, claim: none }
     }
 
-    fn standing(&self, kind: LimitKind) -> Option<Standing> {
+    fn standing(&self, kind: LimitKind) -> Option<BudgetStatus> {
         let cap = self.limits.cap(kind)?;
-        Some(Standing::new(BudgetScope::Pool, kind, self.spent.amount(kind), cap))
+        Some(BudgetStatus::new(BudgetScope::Pool, kind, self.spent.amount(kind), cap))
     }
 
     /// Returns what is left after what is spent, held and set aside for others; `None` without a limit.
     fn left(&self, kind: LimitKind, others: u64) -> Option<u64> {
-        let Standing { used, cap, .. } = self.standing(kind)?;
+        let BudgetStatus { used, cap, .. } = self.standing(kind)?;
         let held = LimitKind::ALL.into_iter().zip(self.held).find(|(of, _)| *of == kind);
         Some(cap.saturating_sub(used).saturating_sub(held?.1).saturating_sub(others))
     }

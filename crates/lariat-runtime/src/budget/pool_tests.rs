@@ -9,7 +9,7 @@ fn tokens(amount: u64) -> SpentAmounts {
     SpentAmounts::reply(&Usage::new(amount, 0))
 }
 
-fn poll_admit(pool: &BudgetPool, estimate: SpentAmounts) -> Poll<Result<Reservation, Standing>> {
+fn poll_admit(pool: &BudgetPool, estimate: SpentAmounts) -> Poll<Result<Reservation, BudgetStatus>> {
     let waker = noop_waker();
     pool.poll_admit(estimate, &Context::from_waker(&waker))
 }

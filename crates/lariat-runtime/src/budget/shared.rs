@@ -3,7 +3,7 @@
 //! Reserves in a fixed order, the pool before the day, so that runs never deadlock.
 
 use lariat_core::BoxFuture;
-use lariat_core::budget::{BudgetLimits, BudgetScope, DayStart, SpentAmounts, Standing};
+use lariat_core::budget::{BudgetLimits, BudgetScope, BudgetStatus, DayStart, SpentAmounts};
 use lariat_core::model::ModelConfig;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
@@ -44,7 +44,7 @@ impl SharedBudget {
         &self,
         estimate: SpentAmounts,
         now: Timestamp,
-    ) -> Result<BudgetReservation, Standing> {
+    ) -> Result<BudgetReservation, BudgetStatus> {
         let pool = match &self.pool {
             Some(pool) => Some(pool.admit(estimate).await?),
             None => None,
@@ -57,7 +57,7 @@ impl SharedBudget {
     }
 
     /// Returns how much of each limit is used.
-    pub(crate) fn standings(&self, now: Timestamp) -> Vec<Standing> {
+    pub(crate) fn standings(&self, now: Timestamp) -> Vec<BudgetStatus> {
         let pool = self.pool.iter().flat_map(BudgetPool::standings);
         pool.chain(self.daily.iter().flat_map(|daily| daily.standings(now))).collect()
     }

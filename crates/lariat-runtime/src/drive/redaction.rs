@@ -17,7 +17,7 @@ pub(super) fn input(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { result, .. } => outcome(redactor, result),
         Input::Queued { message: queued, .. } => message(redactor, queued),
-        Input::Told { answer, .. } => answer.texts_mut().for_each(|words| text(redactor, words)),
+        Input::HooksAnswered { answer, .. } => answer.texts_mut().for_each(|words| text(redactor, words)),
         Input::Halt { reason } | Input::Filtered(FilterOutcome::Reject { reason }) => text(redactor, reason),
         Input::Filtered(FilterOutcome::Pass { context, warnings }) => {
             context.iter_mut().chain(warnings).for_each(|words| text(redactor, words));

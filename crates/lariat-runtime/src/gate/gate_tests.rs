@@ -442,13 +442,13 @@ fn approval_grants_sandbox_exceptions_to_that_tool_call_only() {
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let commit = call("bash", json!({ "command": "git commit -m x" }));
     let Verdict::Ask(request) = check(&gate, "bash", commit.arguments.clone()) else { panic!("not asked") };
-    assert_eq!(request.openings, [Opening::Git]);
+    assert_eq!(request.openings, [SandboxOpening::Git]);
     let open = |call: &ToolCall| gate.starts(query_of(&session, &id, call)).unwrap().openings;
     assert_eq!(open(&commit), []);
     gate.answered(&request, &PermissionDecision::Allow);
     // The user did not see this other tool call with the same id.
     assert_eq!(open(&call("bash", json!({ "command": "git push" }))), []);
-    assert_eq!(open(&commit), [Opening::Git]);
+    assert_eq!(open(&commit), [SandboxOpening::Git]);
     let mut result = Ok(ToolResult::text(""));
     gate.finished(query_of(&session, &id, &commit), &mut result).now_or_never().unwrap();
     assert_eq!(open(&commit), []);
@@ -459,13 +459,13 @@ fn session_approval_grants_sandbox_exceptions_to_tool_calls_that_match_its_rules
     let gate = gate("{}").sandboxed();
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let Verdict::Ask(request) = check(&gate, "bash", json!({ "command": "npm install" })) else { panic!() };
-    assert_eq!(request.openings, [Opening::Network]);
+    assert_eq!(request.openings, [SandboxOpening::Network]);
     gate.answered(&request, &PermissionDecision::AllowSession);
     let open = |command: &str| {
         let call = ToolCall { id: "c2".into(), ..call("bash", json!({ "command": command })) };
         gate.starts(query_of(&session, &id, &call)).unwrap().openings
     };
-    assert_eq!(open("npm install left-pad"), [Opening::Network]);
+    assert_eq!(open("npm install left-pad"), [SandboxOpening::Network]);
     assert_eq!(open("curl example.com"), []);
     assert_eq!(open("npm install && curl example.com"), []);
     assert_eq!(open("ls"), []);
@@ -474,7 +474,7 @@ fn session_approval_grants_sandbox_exceptions_to_tool_calls_that_match_its_rules
 #[test]
 fn decision_may_grant_fewer_or_more_sandbox_exceptions_than_requested() {
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
-    for openings in [vec![], vec![Opening::Outside]] {
+    for openings in [vec![], vec![SandboxOpening::Outside]] {
         let gate = gate("{}").sandboxed();
         let commit = call("bash", json!({ "command": "git commit -m x" }));
         let Verdict::Ask(request) = check(&gate, "bash", commit.arguments.clone()) else { panic!() };
@@ -514,11 +514,11 @@ fn user_rules_grant_repository_access_and_auto_mode_grants_none() {
     };
     let ruled =
         gate(r#"{"permissions": {"allow": ["Bash(git commit *)", "Bash(npm install *)"]}}"#).sandboxed();
-    assert_eq!(open(&ruled, "git commit -m x"), [Opening::Git]);
+    assert_eq!(open(&ruled, "git commit -m x"), [SandboxOpening::Git]);
     assert_eq!(open(&ruled, "npm install x"), []);
     let auto = gate("{}").sandboxed();
     auto.set_mode(Mode::Auto);
     assert_eq!(open(&auto, "git commit -m x"), []);
     auto.set_mode(Mode::Bypass);
-    assert_eq!(open(&auto, "git commit -m x"), [Opening::Git]);
+    assert_eq!(open(&auto, "git commit -m x"), [SandboxOpening::Git]);
 }

@@ -26,7 +26,7 @@ use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
 use lariat_core::file_judge::FileAccessCheck;
 use lariat_core::hooks::SessionHooks;
-use lariat_core::opening::Opening;
+use lariat_core::opening::SandboxOpening;
 use lariat_core::permission::{
     CallPermit, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
 };
@@ -202,7 +202,7 @@ impl Gate {
             return Verdict::Deny(why);
         }
         // The sandbox does not restrict what runs outside it.
-        let outside = requested.contains(&Opening::Outside);
+        let outside = requested.contains(&SandboxOpening::Outside);
         let guard_query = if outside { guard_query.with_confinement(Confinement::Open) } else { guard_query };
         let judgement = guard.judge(&guard_query);
         self.checked.add(&query, &judgement);
@@ -249,11 +249,11 @@ impl Gate {
         let layers = self.layers.iter().cloned().chain(self.remembered_rules.layer());
         let settings = Settings::merge(layers, Trust::Trusted);
         let guard = Guard::new(settings, self.places.clone(), Arc::clone(&self.resolver));
-        guard.judge(guard_query).verdict == lariat_guard::Decision::Allow
+        guard.judge(guard_query).verdict == lariat_guard::GuardDecision::Allow
     }
 
     /// Whether remembered decisions already grant every requested sandbox exception.
-    fn are_granted(&self, requested: &[Opening], guard_query: &Query<'_>, guard: &Guard) -> bool {
+    fn are_granted(&self, requested: &[SandboxOpening], guard_query: &Query<'_>, guard: &Guard) -> bool {
         requested.is_empty() || {
             let open = self.remembered_rules.openings(guard_query, guard);
             requested.iter().all(|opening| open.contains(opening))
@@ -262,9 +262,14 @@ impl Gate {
 
     /// Returns the sandbox exceptions that an approval grants: those that the tool call requests, and those
     /// that its command needs.
-    fn grantable(&self, requested: Vec<Opening>, guard_query: &Query<'_>, guard: &Guard) -> Vec<Opening> {
+    fn grantable(
+        &self,
+        requested: Vec<SandboxOpening>,
+        guard_query: &Query<'_>,
+        guard: &Guard,
+    ) -> Vec<SandboxOpening> {
         let mut openings = requested;
-        if self.has_sandbox && !openings.contains(&Opening::Outside) {
+        if self.has_sandbox && !openings.contains(&SandboxOpening::Outside) {
             openings.extend(guard.needs(guard_query));
         }
         openings.sort();
@@ -282,7 +287,7 @@ impl Gate {
         };
         let inner = PolicyQuery::new(query.session_id, query.loop_id, &change, ToolEffects::ALL);
         let judgement = guard.judge(&self.guard_query(&inner, &change.arguments, Mode::Default));
-        if judgement.verdict == lariat_guard::Decision::Deny {
+        if judgement.verdict == lariat_guard::GuardDecision::Deny {
             return Verdict::Deny(judgement.why());
         }
         Verdict::Queue { summary: verdict::summary(&inner, &change.arguments) }

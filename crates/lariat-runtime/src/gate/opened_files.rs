@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lariat_core::file_judge::{FileAccessCheck, FileUse};
 use lariat_core::permission::PolicyQuery;
 use lariat_core::tool::ToolEffects;
-use lariat_guard::{Confinement, Decision, Guard, JudgedFile, Judgement, Mode, Query};
+use lariat_guard::{Confinement, Guard, GuardDecision, JudgedFile, Judgement, Mode, Query};
 use serde_json::Value;
 
 /// Maximum number of tool calls to remember files for. A forgotten tool call is checked by its arguments.
@@ -32,7 +32,7 @@ struct CallFiles {
 impl CheckedCalls {
     /// Remembers the files of a tool call as they were checked.
     pub(super) fn add(&self, query: &PolicyQuery<'_>, judgement: &Judgement) {
-        let approved = judgement.verdict != Decision::Allow;
+        let approved = judgement.verdict != GuardDecision::Allow;
         let key = key(query);
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         calls.retain(|(known, _)| *known != key);
@@ -125,8 +125,8 @@ impl FileAccessCheck for OpenedFileCheck {
             .with_confinement(self.confinement);
         let judgement = self.guard.judge_opened(&query, path, used);
         match judgement.verdict {
-            Decision::Allow => Ok(()),
-            Decision::Ask if self.is_in_approved_directory(path, used) => Ok(()),
+            GuardDecision::Allow => Ok(()),
+            GuardDecision::Ask if self.is_in_approved_directory(path, used) => Ok(()),
             _ => Err(judgement.because.first().map(ToString::to_string).unwrap_or_default()),
         }
     }

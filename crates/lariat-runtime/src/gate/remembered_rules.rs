@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use lariat_core::opening::Opening;
+use lariat_core::opening::SandboxOpening;
 use lariat_core::permission::{ApprovalScope, PermissionDecision, PermissionRequest};
 use lariat_guard::{ApprovalStore, Effect, Guard, Layer, Origin, Query, StateFileError};
 
@@ -18,7 +18,7 @@ pub(super) struct RememberedRules {
 /// A rule, and the sandbox exceptions of the commands that it allows.
 struct RememberedRule {
     rule: String,
-    openings: Vec<Opening>,
+    openings: Vec<SandboxOpening>,
 }
 
 impl RememberedRules {
@@ -52,7 +52,7 @@ impl RememberedRules {
             match rules.iter_mut().find(|known| known.rule == rule) {
                 Some(known) => {
                     let new = openings.iter().filter(|opening| !known.openings.contains(opening));
-                    let new: Vec<Opening> = new.cloned().collect();
+                    let new: Vec<SandboxOpening> = new.cloned().collect();
                     known.openings.extend(new);
                 }
                 None => rules.push(RememberedRule { rule, openings: openings.to_vec() }),
@@ -62,9 +62,9 @@ impl RememberedRules {
     }
 
     /// Returns the sandbox exceptions for a tool call: those whose rules alone allow the whole tool call.
-    pub(super) fn openings(&self, query: &Query<'_>, guard: &Guard) -> Vec<Opening> {
+    pub(super) fn openings(&self, query: &Query<'_>, guard: &Guard) -> Vec<SandboxOpening> {
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut known: Vec<&Opening> = rules.iter().flat_map(|rule| &rule.openings).collect();
+        let mut known: Vec<&SandboxOpening> = rules.iter().flat_map(|rule| &rule.openings).collect();
         known.sort();
         known.dedup();
         let granted = known.into_iter().filter(|opening| {

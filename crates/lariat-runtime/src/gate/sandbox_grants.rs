@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lariat_core::id::ToolCallId;
-use lariat_core::opening::Opening;
+use lariat_core::opening::SandboxOpening;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::{ApprovalHash, Decision, Guard, Mode, Query};
+use lariat_guard::{ApprovalHash, Guard, GuardDecision, Mode, Query};
 use serde_json::json;
 
 use super::plan::seal;
@@ -29,7 +29,7 @@ pub(super) struct SandboxGrants(Mutex<BTreeMap<ToolCallId, CallGrant>>);
 struct CallGrant {
     seal: ApprovalHash,
     /// `None` until the approval request is answered.
-    openings: Option<Vec<Opening>>,
+    openings: Option<Vec<SandboxOpening>>,
 }
 
 impl SandboxGrants {
@@ -64,7 +64,7 @@ impl SandboxGrants {
         guard: &Guard,
         remembered_rules: &RememberedRules,
         approved: bool,
-    ) -> Vec<Opening> {
+    ) -> Vec<SandboxOpening> {
         let seal = seal(query.tool, query.arguments);
         let is_for_call = |granted: &&CallGrant| granted.seal == seal;
         let granted = self.lock().get(id).filter(is_for_call).and_then(|granted| granted.openings.clone());
@@ -77,10 +77,10 @@ impl SandboxGrants {
             // The user saw the tool call with its arguments in a plan.
             openings.extend(Guard::requested(query).unwrap_or_default());
             openings.extend(needs);
-        } else if needs.contains(&Opening::Git)
+        } else if needs.contains(&SandboxOpening::Git)
             && (query.mode == Mode::Bypass || guard.allowed_by_rules(query))
         {
-            openings.push(Opening::Git);
+            openings.push(SandboxOpening::Git);
         }
         openings.sort();
         openings.dedup();
@@ -94,18 +94,18 @@ impl SandboxGrants {
 }
 
 /// Returns why requested exceptions must be denied: a rule denies writing to a path.
-pub(super) fn denial(openings: &[Opening], guard: &Guard) -> Option<String> {
+pub(super) fn denial(openings: &[SandboxOpening], guard: &Guard) -> Option<String> {
     openings.iter().find_map(|opening| {
-        let Opening::Write(path) = opening else { return None };
+        let SandboxOpening::Write(path) = opening else { return None };
         let arguments = json!({ "path": path });
         let judgement =
             guard.judge(&Query::new("write_file", &arguments, lariat_core::tool::ToolEffects::ALL));
-        (judgement.verdict == Decision::Deny).then(|| judgement.explain())
+        (judgement.verdict == GuardDecision::Deny).then(|| judgement.explain())
     })
 }
 
 /// Describes to the user what an approval would grant.
-pub(super) fn describe(openings: &[Opening]) -> String {
+pub(super) fn describe(openings: &[SandboxOpening]) -> String {
     let listed: Vec<String> = openings.iter().map(ToString::to_string).collect();
     format!("Approving lets it: {}.", listed.join("; "))
 }

@@ -7,7 +7,7 @@ use lariat_core::BoxFuture;
 use lariat_core::event::CompactionCause;
 use lariat_core::hooks::{HookAnswer, LifecycleEvent, LifecycleEventKind, SessionHooks};
 use lariat_core::id::{LoopId, SessionId};
-use lariat_guard::hooks::{Decision, HookEvent, Outcome, Told};
+use lariat_guard::hooks::{HookDecision, HookEvent, HookInput, Outcome};
 
 use super::Gate;
 
@@ -34,7 +34,7 @@ const fn trigger(cause: CompactionCause) -> &'static str {
 }
 
 /// Adds the fields of an event, and returns the name that matchers match.
-fn with_fields(input: Told, moment: LifecycleEvent) -> (Told, Option<String>) {
+fn with_fields(input: HookInput, moment: LifecycleEvent) -> (HookInput, Option<String>) {
     match moment {
         LifecycleEvent::SessionStart { source } => {
             (input.with("source", source.name()), Some(source.name().to_owned()))
@@ -66,14 +66,14 @@ fn with_fields(input: Told, moment: LifecycleEvent) -> (Told, Option<String>) {
     }
 }
 
-fn with_stop_fields(input: Told, continued: bool, last_message: String) -> Told {
+fn with_stop_fields(input: HookInput, continued: bool, last_message: String) -> HookInput {
     input.with("stop_hook_active", continued).with("last_assistant_message", last_message)
 }
 
 fn hook_answer(event: HookEvent, outcome: Outcome) -> HookAnswer {
     let reason = outcome.reason();
     let mut answer = HookAnswer::default();
-    if event.can_block() && outcome.decision == Some(Decision::Deny) {
+    if event.can_block() && outcome.decision == Some(HookDecision::Deny) {
         answer.block = Some(reason.clone().unwrap_or_else(|| "a hook blocked it".to_owned()));
     }
     if outcome.stops {

@@ -9,7 +9,7 @@ use lariat_core::id::{LoopId, SessionId, ToolCallId};
 use lariat_core::permission::{PermissionRequest, PolicyQuery, Verdict};
 use lariat_core::tool::{ToolError, ToolResult};
 use lariat_guard::hooks::{
-    Decision, EventHandlers, HookConfig, HookEvent, HookRunner, OnceHandlers, Outcome, Subject, Told,
+    EventHandlers, HookConfig, HookDecision, HookEvent, HookInput, HookRunner, OnceHandlers, Outcome, Subject,
 };
 use lariat_guard::{Guard, Judgement, Mode};
 
@@ -68,11 +68,11 @@ impl ToolHooks {
         let event = HookEvent::PermissionRequest;
         let outcome = self.fire(event, query, arguments, mode, guard, identity).await;
         match outcome.decision {
-            Some(Decision::Deny | Decision::Defer) => {
+            Some(HookDecision::Deny | HookDecision::Defer) => {
                 Verdict::Deny(outcome.reason().unwrap_or_else(|| "a hook denied it".to_owned()))
             }
             // No rule has checked what a hook changes here, so the user is asked about the original.
-            Some(Decision::Allow)
+            Some(HookDecision::Allow)
                 if verdict::only_lacks_a_rule(judgement) && outcome.updated_input.is_none() =>
             {
                 request.args.map_or(Verdict::Allow, Verdict::Rewrite)
@@ -95,7 +95,7 @@ impl ToolHooks {
             Err(error) => (HookEvent::PostToolUseFailure, error.to_string()),
         };
         let field = if result.is_ok() { "tool_response" } else { "error" };
-        let input = |input: Told| input.with(field, response);
+        let input = |input: HookInput| input.with(field, response);
         let outcome = self.fire(event, &query, &query.call.arguments, mode, &guard, input).await;
         notes.extend(outcome.reasons);
         notes.extend(outcome.context);
@@ -126,7 +126,7 @@ impl ToolHooks {
         arguments: &Value,
         mode: Mode,
         guard: &Guard,
-        add: impl FnOnce(Told) -> Told,
+        add: impl FnOnce(HookInput) -> HookInput,
     ) -> Outcome {
         if !self.wants(event) {
             return Outcome::default();
@@ -150,8 +150,8 @@ impl ToolHooks {
     }
 
     /// Creates the common input of hooks for an event.
-    pub(super) fn input_for(&self, event: HookEvent, session_id: &SessionId, mode: Mode) -> Told {
-        let mut input = Told::new(event, session_id.to_string(), self.cwd.clone());
+    pub(super) fn input_for(&self, event: HookEvent, session_id: &SessionId, mode: Mode) -> HookInput {
+        let mut input = HookInput::new(event, session_id.to_string(), self.cwd.clone());
         mode.claude_name().clone_into(&mut input.permission_mode);
         input
     }
@@ -159,7 +159,7 @@ impl ToolHooks {
     /// Runs the hooks that match an event, and waits for those that may answer.
     pub(super) async fn run_event(
         &self,
-        input: &Told,
+        input: &HookInput,
         names: &[&str],
         subject: Option<&Subject<'_>>,
         fits: impl Fn(&str) -> bool,

@@ -5,8 +5,8 @@
 //! rule matches.
 
 use lariat_core::permission::{PermissionRequest, PolicyQuery, Verdict};
-use lariat_guard::hooks::{Decision as Hook, Outcome};
-use lariat_guard::{Cause, Decision, Judgement, Mode, display};
+use lariat_guard::hooks::{HookDecision, Outcome};
+use lariat_guard::{Cause, GuardDecision, Judgement, Mode, display};
 use serde_json::Value;
 
 /// The combined decision of hooks and rules.
@@ -22,7 +22,7 @@ pub(super) enum CombinedDecision {
 /// Decides about a tool call in plan mode: one that would change something is queued, unless a rule denies
 /// it.
 pub(super) fn plan_mode_verdict(query: &PolicyQuery<'_>, judgement: &Judgement) -> Option<Verdict> {
-    if judgement.verdict != Decision::Deny {
+    if judgement.verdict != GuardDecision::Deny {
         return None;
     }
     let only_plan = judgement.because.iter().all(|reason| reason.cause == Cause::Mode(Mode::Plan));
@@ -37,8 +37,8 @@ pub(super) fn plan_mode_verdict(query: &PolicyQuery<'_>, judgement: &Judgement) 
 pub(super) fn hook_denial(hook_outcome: &Outcome) -> Option<Verdict> {
     let reason = || hook_outcome.reason().unwrap_or_else(|| "a hook denied it".to_owned());
     match hook_outcome.decision {
-        Some(Hook::Deny) => Some(Verdict::Deny(reason())),
-        Some(Hook::Defer) => Some(Verdict::Deny(format!("deferred by a hook: {}", reason()))),
+        Some(HookDecision::Deny) => Some(Verdict::Deny(reason())),
+        Some(HookDecision::Defer) => Some(Verdict::Deny(format!("deferred by a hook: {}", reason()))),
         _ if hook_outcome.stops => Some(Verdict::Deny(reason())),
         _ => None,
     }
@@ -47,13 +47,15 @@ pub(super) fn hook_denial(hook_outcome: &Outcome) -> Option<Verdict> {
 /// Combines the answer of hooks that did not deny with the rules.
 pub(super) fn combine(hook_outcome: &Outcome, judgement: &Judgement) -> CombinedDecision {
     match (judgement.verdict, hook_outcome.decision) {
-        (Decision::Deny, _) => CombinedDecision::Deny(judgement.why()),
-        (_, Some(Hook::Ask)) => CombinedDecision::Ask(
+        (GuardDecision::Deny, _) => CombinedDecision::Deny(judgement.why()),
+        (_, Some(HookDecision::Ask)) => CombinedDecision::Ask(
             hook_outcome.reason().unwrap_or_else(|| "a hook requires approval".to_owned()),
         ),
-        (Decision::Allow, _) => CombinedDecision::Run,
-        (Decision::Ask, Some(Hook::Allow)) if only_lacks_a_rule(judgement) => CombinedDecision::Run,
-        (Decision::Ask, _) => CombinedDecision::Ask(judgement.explain()),
+        (GuardDecision::Allow, _) => CombinedDecision::Run,
+        (GuardDecision::Ask, Some(HookDecision::Allow)) if only_lacks_a_rule(judgement) => {
+            CombinedDecision::Run
+        }
+        (GuardDecision::Ask, _) => CombinedDecision::Ask(judgement.explain()),
     }
 }
 

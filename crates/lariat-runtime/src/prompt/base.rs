@@ -4,7 +4,7 @@
 //! a permission mode are in notes, because the mode can change during a session.
 
 use lariat_core::BoxFuture;
-use lariat_core::model::Place;
+use lariat_core::model::SectionStability;
 use lariat_core::tool::ToolDefinition;
 
 use super::{Section, SectionQuery, SectionSource};
@@ -77,7 +77,7 @@ pub(crate) struct BaseSection;
 
 impl SectionSource for BaseSection {
     fn sections(&self, query: SectionQuery) -> BoxFuture<'_, Vec<Section>> {
-        let section = Section::new("base", Place::Static, base_prompt(&query.tools));
+        let section = Section::new("base", SectionStability::Static, base_prompt(&query.tools));
         Box::pin(std::future::ready(vec![section]))
     }
 }

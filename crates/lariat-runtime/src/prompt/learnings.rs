@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use lariat_core::BoxFuture;
 use lariat_core::event::Learning;
 use lariat_core::id::SessionId;
-use lariat_core::model::Place;
+use lariat_core::model::SectionStability;
 
 use super::{Section, SectionQuery, SectionSource};
 
@@ -53,7 +53,7 @@ impl<L: Learnings> SectionSource for LearningsSection<L> {
             let text = format!(
                 "# Learned in earlier sessions\nMay be out of date; check before you rely on it.\n{lines}"
             );
-            vec![Section::new(NAME, Place::SemiStatic, text).with_max_tokens(1_000).once()]
+            vec![Section::new(NAME, SectionStability::SemiStatic, text).with_max_tokens(1_000).once()]
         })
     }
 }

@@ -32,7 +32,7 @@ pub(crate) use base::BaseSection;
 pub use base::base_prompt;
 pub use environment::Environment;
 pub use failures::FailureNotes;
-pub use lariat_core::model::Place;
+pub use lariat_core::model::SectionStability;
 pub use learnings::{Learnings, LearningsSection, StoredLearning};
 pub use mode::ModeNotes;
 pub use notes::{NoteWriter, Notes};

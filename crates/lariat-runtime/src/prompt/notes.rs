@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt;
 use lariat_core::BoxFuture;
 use lariat_core::content::joined_text;
-use lariat_core::context::{ContextSource, Note, NotesQuery, Told};
+use lariat_core::context::{ContextSource, NewestNotes, Note, NotesQuery};
 
 use super::difference::difference;
 
@@ -28,7 +28,7 @@ pub struct NoteWriter {
 impl NoteWriter {
     /// Returns a note for the current text of a section; `None` if the conversation already has it. An empty
     /// text withdraws the section.
-    pub fn tell(&self, section: &str, text: &str, sent_notes: &Told) -> Option<Note> {
+    pub fn tell(&self, section: &str, text: &str, sent_notes: &NewestNotes) -> Option<Note> {
         self.tell_since(section, None, text, sent_notes)
     }
 
@@ -38,7 +38,7 @@ impl NoteWriter {
         section: &str,
         first: Option<&str>,
         text: &str,
-        sent_notes: &Told,
+        sent_notes: &NewestNotes,
     ) -> Option<Note> {
         let text = text.trim_end();
         let now = text_hash(text);

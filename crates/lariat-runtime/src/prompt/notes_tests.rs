@@ -5,7 +5,7 @@ use lariat_core::message::AgentMessage;
 use super::*;
 
 /// Sends a section as a conversation would, and returns what the model reads.
-fn send(teller: &NoteWriter, sent_notes: &mut Told, text: &str) -> Option<String> {
+fn send(teller: &NoteWriter, sent_notes: &mut NewestNotes, text: &str) -> Option<String> {
     let note = teller.tell("facts", text, sent_notes)?;
     sent_notes.add(&Arc::new(AgentMessage::note(note.section.clone(), note.text.clone())));
     Some(note.text)
@@ -13,7 +13,7 @@ fn send(teller: &NoteWriter, sent_notes: &mut Told, text: &str) -> Option<String
 
 #[test]
 fn section_is_sent_only_when_it_is_new_or_changed() {
-    let (teller, mut sent_notes) = (NoteWriter::default(), Told::default());
+    let (teller, mut sent_notes) = (NoteWriter::default(), NewestNotes::default());
     let first = send(&teller, &mut sent_notes, "It is Monday.").unwrap();
     assert!(first.contains("It is Monday."), "{first}");
     assert_eq!(send(&teller, &mut sent_notes, "It is Monday.\n"), None);
@@ -23,7 +23,7 @@ fn section_is_sent_only_when_it_is_new_or_changed() {
 
 #[test]
 fn small_change_of_a_long_section_is_sent_as_a_difference() {
-    let (teller, mut sent_notes) = (NoteWriter::default(), Told::default());
+    let (teller, mut sent_notes) = (NoteWriter::default(), NewestNotes::default());
     let text = |branch: &str| format!("On branch {branch}.\n{}", "A line of the status.\n".repeat(20));
     send(&teller, &mut sent_notes, &text("main")).unwrap();
     let change = send(&teller, &mut sent_notes, &text("fix")).unwrap();
@@ -34,7 +34,7 @@ fn small_change_of_a_long_section_is_sent_as_a_difference() {
 
 #[test]
 fn another_process_recognises_sent_sections_and_sends_changes_in_full() {
-    let mut sent_notes = Told::default();
+    let mut sent_notes = NewestNotes::default();
     let text = |n: u32| format!("{}number {n}\n", "A line.\n".repeat(20));
     send(&NoteWriter::default(), &mut sent_notes, &text(1)).unwrap();
     assert_eq!(send(&NoteWriter::default(), &mut sent_notes, &text(1)), None);
@@ -44,7 +44,7 @@ fn another_process_recognises_sent_sections_and_sends_changes_in_full() {
 
 #[test]
 fn removed_section_is_withdrawn_once() {
-    let (teller, mut sent_notes) = (NoteWriter::default(), Told::default());
+    let (teller, mut sent_notes) = (NoteWriter::default(), NewestNotes::default());
     assert_eq!(send(&teller, &mut sent_notes, ""), None, "nothing was sent");
     send(&teller, &mut sent_notes, "Plan mode.").unwrap();
     assert!(send(&teller, &mut sent_notes, "").unwrap().contains("no longer applies"));
@@ -53,7 +53,7 @@ fn removed_section_is_withdrawn_once() {
 
 #[test]
 fn section_of_the_system_prompt_is_sent_only_after_it_changed() {
-    let (teller, mut sent_notes) = (NoteWriter::default(), Told::default());
+    let (teller, mut sent_notes) = (NoteWriter::default(), NewestNotes::default());
     let first = "Use tabs.\n".repeat(20);
     assert_eq!(teller.tell_since("memory", Some(&first), &first, &sent_notes), None);
     let now = format!("{first}Never push.\n");

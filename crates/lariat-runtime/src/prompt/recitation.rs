@@ -5,7 +5,7 @@
 
 use lariat_core::BoxFuture;
 use lariat_core::content::joined_text;
-use lariat_core::context::{ContextSource, Note, NotesQuery, Told};
+use lariat_core::context::{ContextSource, NewestNotes, Note, NotesQuery};
 use lariat_core::message::AgentMessage;
 use lariat_core::session::{SessionMemory, TASK_LIST};
 use lariat_core::transcript::Window;
@@ -45,7 +45,7 @@ impl OpenTaskNotes {
         let forgotten =
             !text.is_empty() && recent.is_long && !recent.notes.iter().any(|section| section == GOALS);
         // Treat a note that is too old as if it had never been sent.
-        let sent_notes = if forgotten { Told::default() } else { query.told.clone() };
+        let sent_notes = if forgotten { NewestNotes::default() } else { query.told.clone() };
         self.teller.tell(GOALS, &text, &sent_notes)
     }
 
@@ -58,7 +58,7 @@ impl OpenTaskNotes {
         let sent_notes = if recent.notes.iter().any(|section| section == TASKS) {
             query.told.clone()
         } else {
-            Told::default()
+            NewestNotes::default()
         };
         self.teller.tell(TASKS, &format!("Your task list is still:\n{todo}"), &sent_notes)
     }

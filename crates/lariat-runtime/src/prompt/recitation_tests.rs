@@ -70,7 +70,7 @@ impl Conversation {
     fn send_notes(&mut self) -> Vec<String> {
         let (transcript, _) = Transcript::repaired(self.messages.iter().cloned());
         let window = transcript.window();
-        let sent_notes = Told::of(&window);
+        let sent_notes = NewestNotes::of(&window);
         let query = NotesQuery::new(window, sent_notes, 0, Timestamp::default())
             .with_memory(Arc::new(self.memory.clone()));
         let notes = futures_util::FutureExt::now_or_never(self.recitation.notes(query)).unwrap();

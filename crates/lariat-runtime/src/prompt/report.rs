@@ -6,7 +6,7 @@
 
 use lariat_core::context::{estimate_tokens, message_tokens};
 use lariat_core::message::{AgentMessage, Message, Origin};
-use lariat_core::model::{Place, PromptSection};
+use lariat_core::model::{PromptSection, SectionStability};
 use lariat_core::tool::ToolDefinition;
 use lariat_core::transcript::Window;
 use serde::Serialize;
@@ -81,7 +81,11 @@ impl ContextReport {
             items.push((PartKind::Tools, "tools".to_owned(), tokens));
         }
         for section in sections {
-            let kind = if section.place == Place::Static { PartKind::Static } else { PartKind::SemiStatic };
+            let kind = if section.place == SectionStability::Static {
+                PartKind::Static
+            } else {
+                PartKind::SemiStatic
+            };
             items.push((kind, section.name.clone(), estimate_tokens(&section.text)));
         }
         let last = messages.iter_back().position(|message| usage(message).is_some());

@@ -39,8 +39,8 @@ fn counts_every_part_and_attributes_cached_tokens_to_the_first_ones() {
         parameters: json!({"type": "object"}),
     };
     let sections = [
-        PromptSection::new("base", Place::Static, "x".repeat(400)),
-        PromptSection::new("memory", Place::SemiStatic, "y".repeat(800)),
+        PromptSection::new("base", SectionStability::Static, "x".repeat(400)),
+        PromptSection::new("memory", SectionStability::SemiStatic, "y".repeat(800)),
     ];
     let mut usage = Usage::new(20, 5);
     usage.cache_read = 300;

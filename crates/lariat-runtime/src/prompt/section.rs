@@ -1,7 +1,7 @@
 //! A section of a prompt: a name, a place, a text and a size limit.
 
 use lariat_core::context::estimate_tokens;
-use lariat_core::model::{Place, PromptSection};
+use lariat_core::model::{PromptSection, SectionStability};
 
 /// Default limit of a section, in tokens.
 const DEFAULT_MAX_TOKENS: u64 = 8_000;
@@ -15,7 +15,7 @@ pub struct Section {
     /// The name, unique in its prompt.
     pub name: String,
     /// Where in the prompt it goes.
-    pub place: Place,
+    pub place: SectionStability,
     /// What the model reads.
     pub text: String,
     /// Maximum size in tokens.
@@ -28,7 +28,7 @@ pub struct Section {
 
 impl Section {
     /// Creates a section of at most 8,000 tokens.
-    pub fn new(name: impl Into<String>, place: Place, text: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<String>, place: SectionStability, text: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             place,

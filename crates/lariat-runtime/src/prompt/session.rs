@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use lariat_core::context::{Note, Told};
+use lariat_core::context::{NewestNotes, Note};
 use lariat_core::model::{PromptSection, SystemPrompt};
 use lariat_core::run::RunConfig;
 
@@ -44,7 +44,7 @@ impl SessionPrompt {
     }
 
     /// Returns notes about sections that differ from the system prompt.
-    pub(crate) fn changed_sections(&self, sent_notes: &Told) -> Vec<Note> {
+    pub(crate) fn changed_sections(&self, sent_notes: &NewestNotes) -> Vec<Note> {
         let find = |sections: &[PromptSection], name: &str| {
             let found = sections.iter().find(|section| section.name == name);
             found.map_or_else(|| Arc::from(""), |section| Arc::clone(&section.text))

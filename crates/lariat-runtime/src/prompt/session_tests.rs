@@ -1,10 +1,10 @@
 use lariat_core::message::AgentMessage;
-use lariat_core::model::Place;
+use lariat_core::model::SectionStability;
 
 use super::*;
 
 fn sections(list: &[(&str, &str)]) -> Vec<PromptSection> {
-    list.iter().map(|(name, text)| PromptSection::new(*name, Place::SemiStatic, *text)).collect()
+    list.iter().map(|(name, text)| PromptSection::new(*name, SectionStability::SemiStatic, *text)).collect()
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn changed_new_and_removed_sections_are_noted_once_and_the_prompt_stays() {
     let now = sections(&[("memory", "Use spaces."), ("rules", "Be kind."), ("skills", "pdf")]);
     let prompt = SessionPrompt::new(sent, now, Arc::default());
     assert_eq!(prompt.system().as_str(), "Use tabs.\n\nsrc/a.rs\n\nBe kind.");
-    let mut sent_notes = Told::default();
+    let mut sent_notes = NewestNotes::default();
     let notes = prompt.changed_sections(&sent_notes);
     let names: Vec<&str> = notes.iter().map(|note| &*note.section).collect();
     assert_eq!(names, ["memory", "map", "skills"]);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use lariat_core::BoxFuture;
-use lariat_core::model::{Place, PromptSection};
+use lariat_core::model::{PromptSection, SectionStability};
 use lariat_core::tool::ToolDefinition;
 
 use super::Section;
@@ -81,7 +81,7 @@ impl Sections {
                 let once = query.sent_as(&section.name).filter(|_| section.once).cloned();
                 let section = once.unwrap_or_else(|| section.sent());
                 sections.retain(|known| known.name != section.name);
-                if section.place != Place::Dynamic && !section.text.trim().is_empty() {
+                if section.place != SectionStability::Dynamic && !section.text.trim().is_empty() {
                     sections.push(section);
                 }
             }

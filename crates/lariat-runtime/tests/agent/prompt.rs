@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use lariat_core::BoxFuture;
 use lariat_core::event::Learning;
-use lariat_runtime::prompt::{ContextReport, PartKind, Place, Section, SectionQuery, SectionSource};
+use lariat_runtime::prompt::{
+    ContextReport, PartKind, Section, SectionQuery, SectionSource, SectionStability,
+};
 use lariat_testkit::{Act, Reply, ScriptedModel};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
@@ -16,7 +18,7 @@ fn process() -> Runtime {
 }
 
 fn memory(text: &str) -> Section {
-    Section::new("memory", Place::SemiStatic, text)
+    Section::new("memory", SectionStability::SemiStatic, text)
 }
 
 fn prompts(fixture: &Fixture) -> Vec<String> {

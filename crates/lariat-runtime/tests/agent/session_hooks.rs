@@ -21,7 +21,7 @@ use lariat_core::transcript::Window;
 use lariat_core::usage::Usage;
 use lariat_guard::hooks::{Handler, HandlerResult, HookConfig, HookRunner, Invocation};
 use lariat_guard::{NoLinks, SessionDirectories, Trust};
-use lariat_runtime::prompt::{Place, Section};
+use lariat_runtime::prompt::{Section, SectionStability};
 use lariat_runtime::{Agent, Gate};
 use lariat_testkit::{Act, Answer, Reply, ScriptedHooks, ScriptedPolicy};
 use serde_json::{Value, json};
@@ -228,7 +228,7 @@ async fn session_hooks_receive_how_the_session_starts_and_ends() {
     let fixture = Fixture::new((0..8).map(|_| Reply::text("done")));
     let (gate, commands) = hooked(&on([("SessionStart", "ok"), ("SessionEnd", "ok")]));
     let agent = |session: &str| {
-        let memory = Section::new("memory", Place::SemiStatic, "Use tabs.");
+        let memory = Section::new("memory", SectionStability::SemiStatic, "Use tabs.");
         let agent = fixture.agent().shared_policy(gate.clone()).session_id(SessionId::from(session));
         // Events before the first loop do not make the session a resumed one.
         let agent = agent.description(Description::default()).section(memory);

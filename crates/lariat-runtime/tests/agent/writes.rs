@@ -7,7 +7,7 @@ use lariat_core::BoxFuture;
 use lariat_core::context::{ContextSource, Note, NotesQuery};
 use lariat_core::event::Description;
 use lariat_runtime::drive::JournalConfig;
-use lariat_runtime::prompt::{Place, Section};
+use lariat_runtime::prompt::{Section, SectionStability};
 use lariat_runtime::{Agent, AgentBuilder, AgentError};
 use lariat_testkit::{Act, Fault, FaultyStore, Reply};
 
@@ -46,7 +46,7 @@ fn agent(fixture: &Fixture, store: &Arc<FaultyStore>, looks: bool) -> AgentBuild
     let mut description = Description::default();
     description.cwd = Some("/work".to_owned());
     let builder = fixture.agent().session_id("s").store(store.clone()).description(description);
-    let builder = builder.section(Section::new("memory", Place::SemiStatic, "Use tabs."));
+    let builder = builder.section(Section::new("memory", SectionStability::SemiStatic, "Use tabs."));
     builder.context_source(FactSource { looks }).tool(fixture.tool("write", || Act::text("ok")))
 }
 

@@ -3,10 +3,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn layer(level: Level, values: Value) -> Said {
+fn layer(level: Level, values: Value) -> SettingsLayer {
     let Value::Object(values) = values else { unreachable!("a table") };
     let origin = if level == Level::Flags { Origin::flags() } else { Origin::file(level, "/p/file") };
-    Said { origin, values }
+    SettingsLayer { origin, values }
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn smaller_limit_of_user_and_project_applies_and_flag_overrides_both() {
 /// An invalid limit must not be ignored.
 #[test]
 fn invalid_restriction_is_broken_and_names_its_place() {
-    let environment = Said {
+    let environment = SettingsLayer {
         origin: Origin::environment(),
         values: json!({ "limits": { "turns": "abc" } }).as_object().cloned().unwrap_or_default(),
     };

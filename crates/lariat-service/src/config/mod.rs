@@ -24,7 +24,7 @@ pub use schema::schema;
 
 /// The settings of one layer.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct SettingsLayer {
     /// Where they come from.
     pub origin: Origin,
     /// The settings by key, as nested tables.
@@ -34,7 +34,7 @@ pub struct Said {
 /// The merged settings.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    values: BTreeMap<String, Set>,
+    values: BTreeMap<String, SettingValue>,
     /// Settings that are ignored, and why. Every front end must show them.
     pub warnings: Vec<Warning>,
     /// Restrictions that are invalid.
@@ -43,7 +43,7 @@ pub struct Config {
 
 /// A value and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Set {
+pub struct SettingValue {
     /// The value, valid for its key.
     pub value: Value,
     /// Where it was set; `None` for a default.
@@ -80,11 +80,11 @@ const UNKNOWN: &str = "is not a setting";
 
 impl Config {
     /// Merges layers. Their order does not matter: levels are ranked, and of two layers on the same level the first one wins.
-    pub fn merge(layers: impl IntoIterator<Item = Said>) -> Self {
-        let mut layers: Vec<Said> = layers.into_iter().collect();
+    pub fn merge(layers: impl IntoIterator<Item = SettingsLayer>) -> Self {
+        let mut layers: Vec<SettingsLayer> = layers.into_iter().collect();
         layers.sort_by_key(|layer| layer.origin.level);
         let mut config = Self::default();
-        for Said { origin, values } in &layers {
+        for SettingsLayer { origin, values } in &layers {
             config.take(origin, "", values);
         }
         config
@@ -139,7 +139,7 @@ impl Config {
                 Some((known, _)) => is_less(&known.value),
             };
         if counts {
-            self.values.insert(path, Set { value, origin: Some(origin.clone()) });
+            self.values.insert(path, SettingValue { value, origin: Some(origin.clone()) });
         }
     }
 
@@ -160,13 +160,13 @@ impl Config {
     }
 
     /// The value of a setting, or its default.
-    pub fn get(&self, path: &str) -> Option<Set> {
-        let built_in = || Some(Set { value: keys::find(path)?.built_in()?, origin: None });
+    pub fn get(&self, path: &str) -> Option<SettingValue> {
+        let built_in = || Some(SettingValue { value: keys::find(path)?.built_in()?, origin: None });
         self.values.get(path).cloned().or_else(built_in)
     }
 
     /// All effective values by path, including defaults.
-    pub fn all(&self) -> Vec<(String, Set)> {
+    pub fn all(&self) -> Vec<(String, SettingValue)> {
         let plain = keys::names().filter(|name| !name.contains('*')).map(str::to_owned);
         let mut paths: Vec<String> = plain.chain(self.values.keys().cloned()).collect();
         paths.sort();

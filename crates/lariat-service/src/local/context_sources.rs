@@ -10,7 +10,7 @@ use lariat_core::tool::ToolContext;
 use lariat_guard::Trust;
 use lariat_host::files::Workspace;
 use lariat_host::git::{Git, GitError};
-use lariat_runtime::prompt::{NoteWriter, Place, Section, SectionQuery, SectionSource};
+use lariat_runtime::prompt::{NoteWriter, Section, SectionQuery, SectionSource, SectionStability};
 use lariat_tools::Workbench;
 use serde_json::json;
 use std::path::Path;
@@ -83,7 +83,8 @@ pub(crate) fn skill_folders(home: &Path) -> Vec<PathBuf> {
 
 /// The skill index as a section of the system prompt. The model reads a skill's file when it needs it.
 pub fn skills_section(skills: &SkillSet) -> Section {
-    Section::new("skills", Place::Static, skills.format_for_prompt()).with_max_tokens(SKILLS_TOKENS)
+    Section::new("skills", SectionStability::Static, skills.format_for_prompt())
+        .with_max_tokens(SKILLS_TOKENS)
 }
 
 /// An outline of the workspace's source as a section of the system prompt.
@@ -136,8 +137,8 @@ impl SectionSource for MapSection {
                 "# Map of the repository at the start of the session\n{}",
                 joined_text(&drawn.content)
             );
-            let section =
-                Section::new(MAP, Place::SemiStatic, text).with_max_tokens(self.tokens + self.tokens / 4);
+            let section = Section::new(MAP, SectionStability::SemiStatic, text)
+                .with_max_tokens(self.tokens + self.tokens / 4);
             vec![section.with_whole("call `repo_map`").once()]
         })
     }

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use lariat_guard::trust::{Entry, Identity, Look};
+use lariat_guard::trust::{Entry, Identity, WorkspaceReader};
 use lariat_host::files::{FileError, Kind, Workspace};
 
 use super::{FileOwnership, Owner};
@@ -42,7 +42,7 @@ impl ProjectFiles<'_> {
     }
 }
 
-impl Look for ProjectFiles<'_> {
+impl WorkspaceReader for ProjectFiles<'_> {
     fn top(&self) -> Option<&Path> {
         self.files.top()
     }
@@ -56,7 +56,7 @@ impl Look for ProjectFiles<'_> {
     }
 }
 
-impl Look for WorkspaceFiles<'_> {
+impl WorkspaceReader for WorkspaceFiles<'_> {
     fn top(&self) -> Option<&Path> {
         Some(self.0.path())
     }

@@ -1,7 +1,7 @@
 //! Loads a workspace of this machine: settings, trust, hooks, memory files, skills.
 //!
 //! Connects the guard's traits to the host: a workspace's files for [`Manifest::of`], real paths for permission rules, and
-//! programs and HTTP requests for hooks. The guard decides and the host acts; neither depends on the other. [`Opening`] loads
+//! programs and HTTP requests for hooks. The guard decides and the host acts; neither depends on the other. [`WorkspaceLoader`] loads
 //! everything that applies in a directory. The modules also provide what the model receives about a workspace: memory files,
 //! skills, a map, the state of git.
 //!
@@ -34,8 +34,8 @@ pub use hooks::{HookPrograms, ProjectHooks};
 pub use memory::{Instructions, MemoryFiles};
 #[cfg(feature = "service")]
 pub(crate) use nested_repositories::nested_repositories;
-pub use open::{OpenError, Opening};
-pub use opened::{Configured, ConfiguredKind, Opened, Problem};
+pub use open::{OpenError, WorkspaceLoader};
+pub use opened::{Configured, ConfiguredKind, LoadedWorkspace, Problem};
 pub use paths::RealPaths;
 pub use programs::RealPrograms;
 #[cfg(feature = "service")]

@@ -14,14 +14,14 @@ use lariat_guard::{
 use lariat_host::files::Workspace;
 
 use super::files::ProjectFiles;
-use super::opened::Opened;
+use super::opened::LoadedWorkspace;
 use super::project_directories::{self, ProjectDirectory};
 use super::settings_files::{SettingsFile, UserFile, WORKSPACE_FILES};
 use super::{FileOwnership, Problem, WorkspaceFiles};
 
 /// A workspace that is about to be opened.
 #[derive(Debug)]
-pub struct Opening {
+pub struct WorkspaceLoader {
     workspace: Workspace,
     home: PathBuf,
     book: TrustStore,
@@ -77,7 +77,7 @@ struct ReadFile {
     read: Result<Option<Vec<u8>>, String>,
 }
 
-impl Opening {
+impl WorkspaceLoader {
     /// Prepares to open a workspace with the recorded trust. `home` is the user's home directory.
     pub fn new(workspace: &Workspace, home: impl Into<PathBuf>, book: TrustStore) -> Self {
         Self {
@@ -119,7 +119,7 @@ impl Opening {
         self
     }
 
-    /// Trusts the workspace in its current state, this time only. [`Opened::accept`] records trust.
+    /// Trusts the workspace in its current state, this time only. [`LoadedWorkspace::accept`] records trust.
     #[must_use]
     pub fn trusting(mut self) -> Self {
         self.consent = Consent::Given;
@@ -130,7 +130,7 @@ impl Opening {
     ///
     /// # Errors
     /// If the directory or a settings file cannot be read, or a restriction cannot be enforced.
-    pub fn open(&self) -> Result<Opened, OpenError> {
+    pub fn open(&self) -> Result<LoadedWorkspace, OpenError> {
         let mut problems = Vec::new();
         let territory = FileOwnership::of(self.workspace.path(), Some(&self.home));
         let territory = self.own_folders.iter().fold(territory, |territory, own| territory.with_own(own));
@@ -144,7 +144,7 @@ impl Opening {
         let trust = self.trust(&directories, &found, &territory, &mut problems);
         let places =
             SessionDirectories::new(self.workspace.path(), &self.home).with_project(territory.root());
-        let mut opened = Opened::new(places, territory, directories, trust, problems);
+        let mut opened = LoadedWorkspace::new(places, territory, directories, trust, problems);
         for own in &self.own {
             if let Some(document) = document(own)? {
                 opened.take(&document)?;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use lariat_guard::hooks::{HookConfig, HookRunner, Invocation, Scripts};
-use lariat_guard::trust::{Identity, Look, Manifest, Standing, TrustStore, WorkspaceEffect};
+use lariat_guard::trust::{Identity, Manifest, TrustStatus, TrustStore, WorkspaceEffect, WorkspaceReader};
 use lariat_guard::{
     ApprovalHash, BrokenRestriction, Document, Layer, Level, Origin, SessionDirectories, Settings,
     SettingsError, Trust,
@@ -23,7 +23,7 @@ use super::{FileOwnership, unsupported};
 /// An open workspace.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Opened {
+pub struct LoadedWorkspace {
     /// The directories of the session.
     pub places: SessionDirectories,
     /// The owners of files, and the root of the project.
@@ -34,7 +34,7 @@ pub struct Opened {
     pub manifest: Option<Manifest>,
     directories: Vec<ProjectDirectory>,
     /// The recorded trust in the project, and what changed since.
-    pub standing: Standing,
+    pub standing: TrustStatus,
     /// Whether its configuration takes effect.
     pub trust: Trust,
     /// Permission layers. Those of an untrusted workspace only restrict.
@@ -95,7 +95,7 @@ impl std::fmt::Display for Problem {
 const FOLDERS: &[&str] =
     &[".claude/agents/", ".claude/commands/", ".claude/skills/", ".agents/skills/", ".lariat/"];
 
-impl Opened {
+impl LoadedWorkspace {
     pub(super) fn new(
         places: SessionDirectories,
         territory: FileOwnership,
@@ -143,7 +143,7 @@ impl Opened {
             return Err(OpenError::Untellable(why));
         }
         let has_configuration = |directory: &&ProjectDirectory| {
-            directory.inside() == Some("") || directory.standing != Standing::Harmless
+            directory.inside() == Some("") || directory.standing != TrustStatus::Harmless
         };
         let directories = self.directories.iter().filter(has_configuration);
         let trusted =
@@ -239,7 +239,7 @@ impl Opened {
 
     /// Pins the workspace scripts that hooks run: a hook whose scripts change later does not run. The user's own hooks run
     /// files of a workspace only if it is trusted.
-    pub(super) fn pin_scripts(&mut self, look: &dyn Look) {
+    pub(super) fn pin_scripts(&mut self, look: &dyn WorkspaceReader) {
         let mut scripts = Vec::new();
         for handler in self.hooks.handlers_mut() {
             let command = match &handler.way {

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use lariat_guard::trust::{Difference, Identity, Look as _, Manifest, Standing, TrustStore};
+use lariat_guard::trust::{Difference, Identity, Manifest, TrustStatus, TrustStore, WorkspaceReader as _};
 use lariat_guard::{Level, Origin};
 use lariat_host::files::Workspace;
 
@@ -20,7 +20,7 @@ pub(crate) struct ProjectDirectory {
     pub(crate) identity: Identity,
     /// `None` if it could not be listed.
     pub(crate) manifest: Option<Manifest>,
-    pub(crate) standing: Standing,
+    pub(crate) standing: TrustStatus,
     place: DirectoryLocation,
 }
 
@@ -115,14 +115,14 @@ fn load_directory(
     let (manifest, standing) = match manifest {
         Err(error) => {
             tell(format!("cannot be trusted: {error}"));
-            (None, Standing::Unknown)
+            (None, TrustStatus::Unknown)
         }
         Ok(manifest) => {
             let standing = book.standing(&identity, &manifest).unwrap_or_else(|error| {
                 tell(format!(
                     "not trusted, because the record of trusted projects could not be read: {error}"
                 ));
-                Standing::Unknown
+                TrustStatus::Unknown
             });
             (Some(manifest), standing)
         }
@@ -131,11 +131,11 @@ fn load_directory(
 }
 
 /// The recorded trust of all directories together.
-pub(super) fn combined_trust(directories: &[ProjectDirectory]) -> Standing {
+pub(super) fn combined_trust(directories: &[ProjectDirectory]) -> TrustStatus {
     let differences: Vec<Difference> = directories
         .iter()
         .filter_map(|directory| match &directory.standing {
-            Standing::Changed(differences) => Some((directory, differences)),
+            TrustStatus::Changed(differences) => Some((directory, differences)),
             _ => None,
         })
         .flat_map(|(directory, differences)| {
@@ -144,19 +144,19 @@ pub(super) fn combined_trust(directories: &[ProjectDirectory]) -> Standing {
         })
         .collect();
     if !differences.is_empty() {
-        return Standing::Changed(differences);
+        return TrustStatus::Changed(differences);
     }
     let is_root_trusted =
         directories.iter().any(|directory| directory.is_root() && directory.standing.is_trusted());
     let brings = |directory: &ProjectDirectory| {
         directory.manifest.as_ref().is_none_or(|manifest| !manifest.is_empty())
     };
-    if directories.iter().any(|directory| directory.standing == Standing::Unknown) {
-        return Standing::Unknown;
+    if directories.iter().any(|directory| directory.standing == TrustStatus::Unknown) {
+        return TrustStatus::Unknown;
     }
     match (is_root_trusted, directories.iter().any(brings)) {
-        (true, _) => Standing::Trusted,
-        (false, true) => Standing::Unknown,
-        (false, false) => Standing::Harmless,
+        (true, _) => TrustStatus::Trusted,
+        (false, true) => TrustStatus::Unknown,
+        (false, false) => TrustStatus::Harmless,
     }
 }

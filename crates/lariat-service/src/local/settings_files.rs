@@ -6,7 +6,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use lariat_guard::trust::Look;
+use lariat_guard::trust::WorkspaceReader;
 use lariat_guard::{Format, Level};
 
 /// Maximum bytes of a settings file.
@@ -63,7 +63,11 @@ impl SettingsFile {
     }
 
     /// Reads it in a directory of the project; `None` if it does not exist.
-    pub(super) fn read(&self, files: &dyn Look, directory: &str) -> Result<Option<Vec<u8>>, String> {
+    pub(super) fn read(
+        &self,
+        files: &dyn WorkspaceReader,
+        directory: &str,
+    ) -> Result<Option<Vec<u8>>, String> {
         match files.read(&self.within(directory), MAX_BYTES + 1)? {
             Some(bytes) if bytes.len() > MAX_BYTES => Err(too_large()),
             bytes => Ok(bytes),

@@ -17,7 +17,8 @@ use lariat_core::archive::ListQuery;
 use lariat_host::process::Environment;
 use lariat_service::models::Keys;
 use lariat_service::{
-    LoadOptions, LocalService, Place, Prompt, ServiceError, SessionOptions, SessionSelector, UserDirectories,
+    LoadOptions, LoadedProject, LocalService, Prompt, ServiceError, SessionOptions, SessionSelector,
+    UserDirectories,
 };
 use lariat_testkit::server::{Script, Server, Turn, Wire};
 use serde_json::json;
@@ -62,7 +63,7 @@ impl Fixture {
         LocalService::open(self.folders(), None, environment, Arc::new(OneKey)).await.unwrap()
     }
 
-    fn place(&self, server: &Server) -> Place {
+    fn place(&self, server: &Server) -> LoadedProject {
         let mut visit = LoadOptions::new(self.project());
         let provider = json!({ "api": "openai-chat", "base_url": server.base_url(Wire::OpenAiChat) });
         visit.flags = json!({
@@ -73,7 +74,7 @@ impl Fixture {
         .as_object()
         .cloned()
         .unwrap();
-        Place::visit(&visit, &self.folders()).unwrap()
+        LoadedProject::visit(&visit, &self.folders()).unwrap()
     }
 }
 
@@ -85,7 +86,7 @@ impl Drop for Fixture {
 
 async fn say(
     service: &LocalService,
-    place: &Place,
+    place: &LoadedProject,
     which: &SessionSelector,
     words: &str,
 ) -> (String, String) {

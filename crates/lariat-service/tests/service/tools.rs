@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lariat_core::tool::ToolEffects;
 use lariat_guard::hooks::{Matcher, Subject};
 use lariat_guard::{
-    Decision, Effect, Guard, Layer, Mode, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
+    Effect, Guard, GuardDecision, Layer, Mode, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
 };
 use lariat_host::files::Workspace;
 use lariat_tools::{Workbench, default_tools};
@@ -85,7 +85,7 @@ fn every_tool_matches_the_names_of_its_effects() {
                 let guard = guard(Layer::new(Origin::flags()).with_rule(rule, name));
                 let verdict =
                     guard.judge(&Query::new(tool, &arguments, effects).with_mode(Mode::Bypass)).verdict;
-                let expected = if rule == Effect::Deny { Decision::Deny } else { Decision::Ask };
+                let expected = if rule == Effect::Deny { GuardDecision::Deny } else { GuardDecision::Ask };
                 assert_eq!(verdict, expected, "{rule} {name} and {tool}");
             }
         }
@@ -106,6 +106,6 @@ fn allow_rule_never_reaches_an_unknown_tool() {
     for name in ["Bash", "Edit", "Read", "WebFetch"] {
         let guard = guard(Layer::new(Origin::flags()).with_rule(Effect::Allow, name));
         let verdict = guard.judge(&Query::new("anything", &json!({}), ToolEffects::ALL)).verdict;
-        assert_eq!(verdict, Decision::Ask, "{name}");
+        assert_eq!(verdict, GuardDecision::Ask, "{name}");
     }
 }

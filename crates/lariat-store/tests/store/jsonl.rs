@@ -10,7 +10,7 @@ use lariat_core::archive::SessionArchive;
 use lariat_core::store::Durability;
 use lariat_store::StoreOptions;
 use lariat_store::jsonl::JsonlStore;
-use lariat_testkit::conformance::Place;
+use lariat_testkit::conformance::StoreFixture;
 
 /// A temporary directory for a store, removed on drop.
 pub(crate) struct JsonlFixture {
@@ -32,7 +32,7 @@ impl Drop for JsonlFixture {
     }
 }
 
-impl Place for JsonlFixture {
+impl StoreFixture for JsonlFixture {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
         Box::pin(async {
             let store = JsonlStore::open(&self.path, self.options).await.unwrap();

@@ -9,7 +9,7 @@ use lariat_core::message::AgentMessage;
 use lariat_core::store::{Append, BlobHash, Snapshot, StoreError};
 use lariat_core::time::Timestamp;
 
-use super::{Place, Script, described, said};
+use super::{Script, StoreFixture, described, said};
 
 async fn names(store: &dyn SessionArchive, query: &ListQuery) -> Vec<String> {
     let listed = store.list(query).await.unwrap();
@@ -23,7 +23,7 @@ fn query(change: impl FnOnce(&mut ListQuery)) -> ListQuery {
 }
 
 /// The summary must be the same for the session itself and in the listing.
-pub async fn a_summary_matches_the_journal(place: &dyn Place) {
+pub async fn a_summary_matches_the_journal(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("fix the\ntests"), described(None, Some("/w"), Some(&["a", "b"]))]).await;
@@ -39,7 +39,7 @@ pub async fn a_summary_matches_the_journal(place: &dyn Place) {
 }
 
 /// Sessions without an event are not listed.
-pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn Place) {
+pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn StoreFixture) {
     let store = place.open().await;
     for number in 0..10_u64 {
         // Two sessions share each time, so that the order by id is tested, too.
@@ -85,7 +85,7 @@ pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn 
 }
 
 /// Words match in any order and case, in titles and in messages of both sides.
-pub async fn sessions_are_found_by_their_messages(place: &dyn Place) {
+pub async fn sessions_are_found_by_their_messages(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut one = Script::claim(&*store, "one", 1_000).await;
     one.write(&*store, [said("Fix the Größe of the WINDOW"), said("it's \"quoted\" -- OR *starred*")]).await;
@@ -109,7 +109,7 @@ pub async fn sessions_are_found_by_their_messages(place: &dyn Place) {
 }
 
 /// Both sessions can continue.
-pub async fn a_fork_shares_the_past_and_continues_independently(place: &dyn Place) {
+pub async fn a_fork_shares_the_past_and_continues_independently(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut parent = Script::claim(&*store, "parent", 1_000).await;
     let large = "x".repeat(100_000);
@@ -142,7 +142,7 @@ pub async fn a_fork_shares_the_past_and_continues_independently(place: &dyn Plac
 }
 
 /// Wherever a session is forked, also from a fork, the summary covers exactly the events it has.
-pub async fn a_fork_in_the_middle_of_a_long_session_has_its_own_summary(place: &dyn Place) {
+pub async fn a_fork_in_the_middle_of_a_long_session_has_its_own_summary(place: &dyn StoreFixture) {
     const EVENTS: usize = 1_300;
     let store = place.open().await;
     let mut parent = Script::claim(&*store, "parent", 1_000).await;
@@ -177,7 +177,7 @@ pub async fn a_fork_in_the_middle_of_a_long_session_has_its_own_summary(place: &
 }
 
 /// At any depth, also if nothing was added in between.
-pub async fn a_fork_of_a_fork_reads_through(place: &dyn Place) {
+pub async fn a_fork_of_a_fork_reads_through(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut last = Script::claim(&*store, "f0", 1_000).await;
     last.write(&*store, (0..4).map(|n| said(&format!("0 {n}")))).await;
@@ -196,7 +196,7 @@ pub async fn a_fork_of_a_fork_reads_through(place: &dyn Place) {
 }
 
 /// A rejected fork leaves nothing behind.
-pub async fn an_invalid_fork_is_rejected(place: &dyn Place) {
+pub async fn an_invalid_fork_is_rejected(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("one"), said("two")]).await;
@@ -214,7 +214,7 @@ pub async fn an_invalid_fork_is_rejected(place: &dyn Place) {
 }
 
 /// A deletion is immediate for all readers, and the id can never be used again.
-pub async fn a_deleted_session_is_gone_for_good(place: &dyn Place) {
+pub async fn a_deleted_session_is_gone_for_good(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("secret words")]).await;
@@ -244,7 +244,7 @@ pub async fn a_deleted_session_is_gone_for_good(place: &dyn Place) {
 }
 
 /// Keeps events and blobs, also after garbage collection.
-pub async fn a_fork_keeps_what_was_deleted_elsewhere(place: &dyn Place) {
+pub async fn a_fork_keeps_what_was_deleted_elsewhere(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut parent = Script::claim(&*store, "parent", 1_000).await;
     parent.write(&*store, [said(&"large ".repeat(20_000)), said("two"), said("three")]).await;
@@ -264,7 +264,7 @@ pub async fn a_fork_keeps_what_was_deleted_elsewhere(place: &dyn Place) {
 }
 
 /// Keeps blobs that a session mentions, and recent ones.
-pub async fn garbage_is_collected_and_nothing_else(place: &dyn Place) {
+pub async fn garbage_is_collected_and_nothing_else(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mentioned = store.put_blob(b"output of a tool").await.unwrap();
     let forgotten = store.put_blob(b"unknown's").await.unwrap();
@@ -286,7 +286,7 @@ pub async fn garbage_is_collected_and_nothing_else(place: &dyn Place) {
 }
 
 /// Returns the newest snapshot within the limit; for a fork also its parent's.
-pub async fn the_newest_snapshot_within_the_limit_is_found(place: &dyn Place) {
+pub async fn the_newest_snapshot_within_the_limit_is_found(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, (0..9).map(|n| said(&format!("{n}")))).await;
@@ -318,7 +318,7 @@ pub async fn the_newest_snapshot_within_the_limit_is_found(place: &dyn Place) {
 }
 
 /// Repairing it changes nothing.
-pub async fn an_intact_journal_verifies_as_sound(place: &dyn Place) {
+pub async fn an_intact_journal_verifies_as_sound(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("one"), said(&"large ".repeat(20_000))]).await;

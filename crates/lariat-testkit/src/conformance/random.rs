@@ -8,7 +8,7 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Append, StoreError};
 
-use super::{Place, Script, described, said};
+use super::{Script, StoreFixture, described, said};
 use crate::SeededRandom;
 
 const SEEDS: u64 = 6;
@@ -23,7 +23,7 @@ struct Model {
 
 /// Claims, valid and invalid appends, forks, deletions, collections and reopening, in any order. Prints its
 /// seed.
-pub async fn random_operations_agree_with_a_model(place: &dyn Place) {
+pub async fn random_operations_agree_with_a_model(place: &dyn StoreFixture) {
     let mut store = place.open().await;
     for seed in 0..SEEDS {
         println!("seed {seed}");

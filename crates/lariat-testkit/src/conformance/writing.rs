@@ -6,14 +6,14 @@ use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
 use lariat_core::store::{Append, BlobHash, Durability, StoreError};
 
-use super::{Place, Script, said};
+use super::{Script, StoreFixture, said};
 
 fn checkpoint(label: impl Into<String>) -> AgentEvent {
     AgentEvent::Checkpoint { label: label.into(), message_id: None }
 }
 
 /// Also after the store was reopened.
-pub async fn appended_events_are_read_back_in_order(place: &dyn Place) {
+pub async fn appended_events_are_read_back_in_order(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, [said("one")]).await;
@@ -35,7 +35,7 @@ pub async fn appended_events_are_read_back_in_order(place: &dyn Place) {
 }
 
 /// A rejected append changes nothing.
-pub async fn an_append_at_the_wrong_position_is_rejected(place: &dyn Place) {
+pub async fn an_append_at_the_wrong_position_is_rejected(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, (0..3).map(|n| checkpoint(format!("c{n}")))).await;
@@ -58,7 +58,7 @@ pub async fn an_append_at_the_wrong_position_is_rejected(place: &dyn Place) {
 }
 
 /// Its appends change nothing.
-pub async fn a_writer_that_was_replaced_is_fenced_off(place: &dyn Place) {
+pub async fn a_writer_that_was_replaced_is_fenced_off(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut old = Script::claim(&*store, "s", 1_000).await;
     old.write(&*store, [said("old")]).await;
@@ -73,7 +73,7 @@ pub async fn a_writer_that_was_replaced_is_fenced_off(place: &dyn Place) {
 }
 
 /// Its writer cannot write until it claims the session again; its earlier events remain.
-pub async fn a_released_session_rejects_its_old_writer_and_accepts_a_new_one(place: &dyn Place) {
+pub async fn a_released_session_rejects_its_old_writer_and_accepts_a_new_one(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut old = Script::claim(&*store, "s", 1_000).await;
     old.write(&*store, [said("one")]).await;
@@ -91,7 +91,7 @@ pub async fn a_released_session_rejects_its_old_writer_and_accepts_a_new_one(pla
 }
 
 /// Neither the release of a replaced writer nor that of an unknown session has an effect.
-pub async fn a_release_of_another_claim_changes_nothing(place: &dyn Place) {
+pub async fn a_release_of_another_claim_changes_nothing(place: &dyn StoreFixture) {
     let store = place.open().await;
     let old = Script::claim(&*store, "s", 1_000).await;
     let mut new = Script::claim(&*store, "s", 2_000_000).await;
@@ -105,7 +105,7 @@ pub async fn a_release_of_another_claim_changes_nothing(place: &dyn Place) {
 }
 
 /// The events of the winner are in the journal.
-pub async fn exactly_one_of_several_racing_writers_wins(place: &dyn Place) {
+pub async fn exactly_one_of_several_racing_writers_wins(place: &dyn StoreFixture) {
     let store = place.open().await;
     let first = Script::claim(&*store, "s", 1_000).await;
     let mut racers = Vec::new();
@@ -135,7 +135,7 @@ pub async fn exactly_one_of_several_racing_writers_wins(place: &dyn Place) {
 }
 
 /// Reading is not an error, because a listing may be older than a deletion.
-pub async fn an_unclaimed_session_is_empty_and_rejects_appends(place: &dyn Place) {
+pub async fn an_unclaimed_session_is_empty_and_rejects_appends(place: &dyn StoreFixture) {
     let store = place.open().await;
     let unknown = SessionId::from("unknown");
     assert_eq!(store.head(&unknown).await, Ok(0));
@@ -151,7 +151,7 @@ pub async fn an_unclaimed_session_is_empty_and_rejects_appends(place: &dyn Place
 }
 
 /// Returns fewer events than the limit only at the ends.
-pub async fn a_journal_is_read_from_any_position_in_both_directions(place: &dyn Place) {
+pub async fn a_journal_is_read_from_any_position_in_both_directions(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, (0..600).map(|n| checkpoint(format!("c{n}")))).await;
@@ -170,7 +170,7 @@ pub async fn a_journal_is_read_from_any_position_in_both_directions(place: &dyn 
 }
 
 /// With concurrent readers.
-pub async fn sessions_written_concurrently_keep_their_order(place: &dyn Place) {
+pub async fn sessions_written_concurrently_keep_their_order(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut writers = Vec::new();
     for writer in 0..12_u64 {
@@ -193,7 +193,7 @@ pub async fn sessions_written_concurrently_keep_their_order(place: &dyn Place) {
 }
 
 /// Also after the store was reopened.
-pub async fn large_content_is_read_back(place: &dyn Place) {
+pub async fn large_content_is_read_back(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let picture = "QUJD".repeat(200_000);
@@ -209,7 +209,7 @@ pub async fn large_content_is_read_back(place: &dyn Place) {
 }
 
 /// A journal written by a newer version is preserved.
-pub async fn unknown_kinds_of_events_are_preserved(place: &dyn Place) {
+pub async fn unknown_kinds_of_events_are_preserved(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let fields = serde_json::json!({"type": "FromTheFuture", "deep": {"$blobs": {"/x": "y"}, "n": 1.5e300, "list": [null]}});
@@ -218,7 +218,7 @@ pub async fn unknown_kinds_of_events_are_preserved(place: &dyn Place) {
 }
 
 /// The same content is stored once.
-pub async fn blobs_are_kept_under_their_address(place: &dyn Place) {
+pub async fn blobs_are_kept_under_their_address(place: &dyn StoreFixture) {
     let store = place.open().await;
     let hash = store.put_blob(b"a picture").await.unwrap();
     assert_eq!(store.put_blob(b"a picture").await.unwrap(), hash);
@@ -239,7 +239,7 @@ pub async fn blobs_are_kept_under_their_address(place: &dyn Place) {
 }
 
 /// Slashes, dots, upper and lower case, and the empty id.
-pub async fn session_ids_may_be_anything(place: &dyn Place) {
+pub async fn session_ids_may_be_anything(place: &dyn StoreFixture) {
     let store = place.open().await;
     let long = "x".repeat(300);
     let longer = "x".repeat(301);
@@ -261,7 +261,7 @@ pub async fn session_ids_may_be_anything(place: &dyn Place) {
 }
 
 /// It is never `Memory`, unless the store forgets.
-pub async fn an_append_reports_its_durability_level(place: &dyn Place) {
+pub async fn an_append_reports_its_durability_level(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let events = script.make([said("hello")]);
@@ -270,7 +270,7 @@ pub async fn an_append_reports_its_durability_level(place: &dyn Place) {
 }
 
 /// Also a watcher that starts after the append.
-pub async fn a_watcher_is_notified_when_a_journal_grows(place: &dyn Place) {
+pub async fn a_watcher_is_notified_when_a_journal_grows(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let id = script.session_id.clone();

@@ -2,7 +2,7 @@
 //!
 //! A nonzero exit code is a result, not an error of the tool.
 
-use lariat_core::opening::{BlockedAction, Opening};
+use lariat_core::opening::{BlockedAction, SandboxOpening};
 use lariat_core::tool::ToolResult;
 use lariat_host::process::{CapturedOutput, End, Exit, ProcessResult};
 use lariat_host::sandbox::Denial;
@@ -129,7 +129,7 @@ fn signal_name(signal: i32) -> &'static str {
 
 fn denials(finished: &ProcessResult) -> String {
     let mut text: String = finished.denials.iter().map(|denial| format!("[Blocked: {denial}.]\n")).collect();
-    let mut openings: Vec<Opening> =
+    let mut openings: Vec<SandboxOpening> =
         finished.denials.iter().filter_map(|denial| denial.blocked().opening).collect();
     openings.sort();
     openings.dedup();

@@ -13,7 +13,7 @@ mod run;
 
 use std::time::Duration;
 
-use lariat_core::opening::Opening;
+use lariat_core::opening::SandboxOpening;
 use lariat_core::tool::{Access, ToolContext, ToolError};
 use lariat_host::process::{CaptureLimits, Launch, ProcessError};
 
@@ -74,7 +74,7 @@ fn launch(
 }
 
 /// Tells the model which openings would have allowed what the sandbox blocked.
-fn suggest_openings(openings: &[Opening]) -> String {
+fn suggest_openings(openings: &[SandboxOpening]) -> String {
     let names: Vec<String> = openings.iter().map(|opening| format!("\"{}\"", opening.name())).collect();
     format!(
         "[If the command needs this, call `bash` again with `needs`: [{}]. The user is then asked for approval.]\n",

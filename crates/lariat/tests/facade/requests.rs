@@ -14,7 +14,7 @@ use lariat::core::event::{Goal, Learning};
 use lariat::guard::Trust;
 use lariat::local::{Instructions, skills, skills_section};
 use lariat::runtime::prompt::{
-    Environment, Learnings, LearningsSection, Place as Where, Section, StoredLearning,
+    Environment, Learnings, LearningsSection, Section, SectionStability as Where, StoredLearning,
 };
 use lariat::serde_json::{self, json};
 use lariat::{AgentEvent, BoxFuture, ContextConfig, Usage};

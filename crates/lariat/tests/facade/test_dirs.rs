@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use lariat::guard::trust::TrustStore;
 use lariat::guard::{Format, Level};
 use lariat::host::files::Workspace;
-use lariat::local::Opening;
+use lariat::local::WorkspaceLoader;
 
 pub(crate) struct TestDirs(PathBuf);
 
@@ -58,13 +58,13 @@ impl TestDirs {
     }
 
     /// Opens the project with the user's usual settings files.
-    pub(crate) fn opening(&self) -> Opening {
+    pub(crate) fn opening(&self) -> WorkspaceLoader {
         self.opening_of("project")
     }
 
-    pub(crate) fn opening_of(&self, name: &str) -> Opening {
+    pub(crate) fn opening_of(&self, name: &str) -> WorkspaceLoader {
         let workspace = Workspace::open(self.0.join(name)).unwrap();
-        Opening::new(&workspace, self.path("home"), self.book())
+        WorkspaceLoader::new(&workspace, self.path("home"), self.book())
             .with_file(Level::Managed, Format::Json, self.path("managed.json"))
             .with_file(Level::User, Format::Json, self.path("home/.claude/settings.json"))
             .with_file(Level::User, Format::Toml, self.path("home/.config/lariat/config.toml"))

@@ -12,7 +12,7 @@ use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_guard::Mode;
 use lariat_runtime::{AgentError, RunStream};
 use lariat_service::models::Models;
-use lariat_service::{LocalService, Place, Prompt, Session, SessionOptions, SessionSelector};
+use lariat_service::{LoadedProject, LocalService, Prompt, Session, SessionOptions, SessionSelector};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -64,7 +64,7 @@ struct ActiveRun {
 
 struct Host<'a> {
     source: SessionSource<'a>,
-    place: Place,
+    place: LoadedProject,
     session: Session,
     lines: StreamJson,
     out: Stdout,
@@ -80,7 +80,7 @@ struct Host<'a> {
 /// Serves the program until its input ends.
 pub(super) async fn serve(
     source: SessionSource<'_>,
-    place: Place,
+    place: LoadedProject,
     session: Session,
     recovers: bool,
     mut inputs: Inputs,

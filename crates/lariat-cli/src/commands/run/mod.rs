@@ -30,7 +30,7 @@ use lariat_core::clock::Clock as _;
 use lariat_guard::{Mode, display};
 use lariat_runtime::system::SystemClock;
 use lariat_service::{
-    LoadOptions, LocalService, Place, Prompt, ServiceError, Session, SessionOptions, SessionSelector,
+    LoadOptions, LoadedProject, LocalService, Prompt, ServiceError, Session, SessionOptions, SessionSelector,
 };
 
 use super::{CommandResult, trust_prompt};
@@ -119,7 +119,7 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
 /// The summary of the session to resume, before this run.
 async fn earlier(
     service: &LocalService,
-    place: &Place,
+    place: &LoadedProject,
     which: &SessionSelector,
 ) -> Result<Option<SessionSummary>, ServiceError> {
     Ok(match which {
@@ -130,7 +130,7 @@ async fn earlier(
 }
 
 /// A note that the session worked in another directory before.
-fn moved_note(earlier: &SessionSummary, place: &Place) -> Option<String> {
+fn moved_note(earlier: &SessionSummary, place: &LoadedProject) -> Option<String> {
     let (before, now) = (earlier.cwd.as_deref()?, place.path().display().to_string());
     if before == now {
         return None;
@@ -189,7 +189,11 @@ fn visit(env: &ProcessEnv, task: &Task) -> Result<LoadOptions, Problem> {
 }
 
 /// The session to use; resuming with `forks` set becomes a fork.
-async fn which(service: &LocalService, place: &Place, task: &Task) -> Result<SessionSelector, ServiceError> {
+async fn which(
+    service: &LocalService,
+    place: &LoadedProject,
+    task: &Task,
+) -> Result<SessionSelector, ServiceError> {
     Ok(match (&task.which, task.forks) {
         (SessionSelector::Resume(id), true) => SessionSelector::Fork(id.clone()),
         (SessionSelector::Continue, true) => {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use lariat_core::event::AgentEvent;
-use lariat_core::opening::Opening;
+use lariat_core::opening::SandboxOpening;
 use lariat_host::process::{Environment, Exit, Input, Launch, Output, Size, Supervisor};
 use lariat_testkit::server::{Script, Turn};
 use serde_json::{Value, json};
@@ -206,7 +206,7 @@ async fn approved_commit_succeeds_and_keeps_hooks_and_configuration() {
         AgentEvent::PermissionRequired { request } => Some(request.openings.clone()),
         _ => None,
     });
-    assert_eq!(asked, Some(vec![Opening::Git]));
+    assert_eq!(asked, Some(vec![SandboxOpening::Git]));
 }
 
 /// The model learns what the sandbox blocked and what it needs; without a user, that access is not granted.
@@ -224,7 +224,7 @@ async fn blocked_commit_names_needed_access_and_does_not_get_it_unasked() {
         _ => None,
     });
     let blocked = blocked.unwrap();
-    assert!(blocked.iter().any(|blocked| blocked.opening == Some(Opening::Git)), "{blocked:?}");
+    assert!(blocked.iter().any(|blocked| blocked.opening == Some(SandboxOpening::Git)), "{blocked:?}");
     for needs in [json!(["git"]), json!(["outside"]), json!(["everything"])] {
         let fixture =
             calling(json!({ "command": "git commit -q --allow-empty -m first", "needs": needs })).await;

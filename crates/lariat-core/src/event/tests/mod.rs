@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use super::kind::KNOWN_KINDS;
 use super::*;
-use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope, Standing};
+use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope, BudgetStatus};
 use crate::content::Content;
 use crate::id::{EventId, MessageId, RequestId, ToolCallId};
 use crate::message::{
     AgentMessage, AssistantMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage,
     UserMessage,
 };
-use crate::model::{Place, PromptSection};
+use crate::model::{PromptSection, SectionStability};
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::time::Timestamp;
 use crate::tool::ToolResult;
@@ -225,7 +225,7 @@ fn samples() -> Vec<AgentEvent> {
         })),
         AgentEvent::Unlearned { learning_id: "l1".into() },
         AgentEvent::PromptAssembled {
-            sections: vec![PromptSection::new("base", Place::Static, "Be brief.")].into(),
+            sections: vec![PromptSection::new("base", SectionStability::Static, "Be brief.")].into(),
         },
         AgentEvent::GoalChanged(Box::new(Goal {
             goal_id: "g1".into(),
@@ -244,7 +244,7 @@ fn samples() -> Vec<AgentEvent> {
         AgentEvent::BudgetExtensionRequested {
             request: Arc::new(BudgetRequest::new(
                 RequestId::default(),
-                Standing::new(BudgetScope::Pool, LimitKind::Cost, 5, 4),
+                BudgetStatus::new(BudgetScope::Pool, LimitKind::Cost, 5, 4),
             )),
         },
         AgentEvent::BudgetExtended {

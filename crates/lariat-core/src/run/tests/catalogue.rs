@@ -9,7 +9,7 @@ use super::super::{FallbackModel, FilterOutcome, ModelSignal};
 use super::harness::Harness;
 use super::invariants;
 use super::scenario::*;
-use crate::budget::{Admission, BudgetLimits, BudgetScope, Standing};
+use crate::budget::{Admission, BudgetLimits, BudgetScope, BudgetStatus};
 use crate::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
@@ -136,7 +136,7 @@ pub(super) fn extended_unasked() -> Scenario {
 }
 
 fn in_pool(used: u64) -> Admission {
-    let standing = Standing::new(BudgetScope::Pool, LimitKind::Tokens, used, 1_000);
+    let standing = BudgetStatus::new(BudgetScope::Pool, LimitKind::Tokens, used, 1_000);
     Admission { standings: vec![standing], refused: (used >= 1_000).then_some(standing) }
 }
 
@@ -155,7 +155,7 @@ pub(super) fn shared_refusal() -> Scenario {
 
 pub(super) fn shared_tool_refusal() -> Scenario {
     let mut scenario = Scenario::new("spend").reply(calls(&["a", "b"])).reply(text("done"));
-    let used_up = Standing::new(BudgetScope::Pool, LimitKind::ToolCalls, 9, 9);
+    let used_up = BudgetStatus::new(BudgetScope::Pool, LimitKind::ToolCalls, 9, 9);
     scenario.script.refused_calls.insert("b", used_up);
     scenario.configured(|config| config.budget.is_shared = true)
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::super::{
-    Effect, Ending, FilterOutcome, HookCall, Input, ModelSignal, OpId, RecoveredRun, Run, RunConfig,
+    Effect, FilterOutcome, HookCall, Input, ModelSignal, OpId, RecoveredRun, Run, RunConfig, RunEnd,
 };
 use super::scenario::{Compactor, LOOP, Scenario, Script, TestAction, text};
 use crate::content::ToolCall;
@@ -41,7 +41,7 @@ pub(super) struct Harness {
     pub(super) sent: Vec<Window>,
     /// The moments for which the session's hooks were called.
     pub(super) moments: Vec<LifecycleEvent>,
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<RunEnd>,
     /// Number of inputs given so far.
     pub(super) inputs: usize,
     pub(super) now: u64,
@@ -227,11 +227,11 @@ impl Harness {
                 let signals = reply.into_iter().map(|signal: ModelSignal| Input::Model { op, signal });
                 self.pending.extend(signals);
             }
-            Effect::Tell { op, moment } => {
+            Effect::CallHooks { op, moment } => {
                 self.log(format!("effect Tell {:?}", moment.kind()));
                 self.moments.push(moment);
                 let answer = self.script.hook_answers.pop_front().unwrap_or_default();
-                self.pending.push_back(Input::Told { op, answer });
+                self.pending.push_back(Input::HooksAnswered { op, answer });
             }
             Effect::Consult { op, told, .. } => {
                 self.log("effect Consult");

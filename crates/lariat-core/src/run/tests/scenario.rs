@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::{FilterOutcome, ModelSignal, RunConfig, ToolTraits};
 use super::harness::Harness;
-use crate::budget::{Admission, BudgetLimits, BudgetScope, Standing};
+use crate::budget::{Admission, BudgetLimits, BudgetScope, BudgetStatus};
 use crate::config::ExecutionLimits;
 use crate::content::{Content, ToolCall};
 use crate::context::Note;
@@ -100,7 +100,7 @@ pub(super) struct Script {
     /// Answers of the shared budgets to model calls.
     pub(super) admissions: VecDeque<Admission>,
     /// Tool calls that the shared budgets refuse.
-    pub(super) refused_calls: HashMap<&'static str, Standing>,
+    pub(super) refused_calls: HashMap<&'static str, BudgetStatus>,
     /// Answers to requests for more budget; refused if empty.
     pub(super) more: VecDeque<Option<BudgetLimits>>,
 }

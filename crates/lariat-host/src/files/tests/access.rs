@@ -174,15 +174,15 @@ fn remembers_files_that_were_read() {
     fixture.put("a", "one");
     let memory = FileMemory::default();
     let standing = |path: &str| memory.standing(path, &fixture.workspace.stamp(path).unwrap());
-    assert_eq!(standing("a"), Standing::Unread);
+    assert_eq!(standing("a"), ReadState::Unread);
     let known = fixture.known("a");
     memory.remember("a", known.clone());
-    assert_eq!(standing("a"), Standing::Unchanged(known.clone()));
+    assert_eq!(standing("a"), ReadState::Unchanged(known.clone()));
     fixture.put("a", "two");
-    assert_eq!(standing("a"), Standing::Touched(known.clone()));
+    assert_eq!(standing("a"), ReadState::Touched(known.clone()));
     fs::write(fixture.at("b"), "three").unwrap();
     fs::rename(fixture.at("b"), fixture.at("a")).unwrap();
-    assert_eq!(standing("a"), Standing::Touched(known));
+    assert_eq!(standing("a"), ReadState::Touched(known));
     memory.forget("a");
-    assert_eq!(standing("a"), Standing::Unread);
+    assert_eq!(standing("a"), ReadState::Unread);
 }

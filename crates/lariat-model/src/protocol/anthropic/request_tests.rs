@@ -1,7 +1,9 @@
 //! Tests what the model sees, feature by feature.
 
 use lariat_core::message::StopReason;
-use lariat_core::model::{CacheConfig, CacheStrategy, OutputSchema, Place, PromptSection, ThinkingLevel};
+use lariat_core::model::{
+    CacheConfig, CacheStrategy, OutputSchema, PromptSection, SectionStability, ThinkingLevel,
+};
 
 use super::*;
 use crate::protocol::anthropic::fixtures::*;
@@ -304,8 +306,8 @@ fn both_system_prompt_parts_are_marked_with_at_most_four_marks() {
     let mut request = request(vec![says("one"), reply(vec!["two".into()]), says("three")]);
     request.tools = vec![tool("read")].into();
     request.system_prompt = SystemPrompt::of_sections(&[
-        PromptSection::new("base", Place::Static, "Be brief."),
-        PromptSection::new("memory", Place::SemiStatic, "Use tabs."),
+        PromptSection::new("base", SectionStability::Static, "Be brief."),
+        PromptSection::new("memory", SectionStability::SemiStatic, "Use tabs."),
     ]);
     let (sent, mark) = (body(&request), json!({"type": "ephemeral"}));
     assert_eq!(

@@ -179,8 +179,16 @@ fn both_system_prompt_parts_end_with_a_cache_point_and_at_most_four_are_sent() {
     let mut request = asked(CLAUDE, vec![says("one"), reply(vec!["two".into()]), says("three")]);
     request.tools = vec![tool("read")].into();
     request.system_prompt = lariat_core::model::SystemPrompt::of_sections(&[
-        lariat_core::model::PromptSection::new("base", lariat_core::model::Place::Static, "Be brief."),
-        lariat_core::model::PromptSection::new("memory", lariat_core::model::Place::SemiStatic, "Use tabs."),
+        lariat_core::model::PromptSection::new(
+            "base",
+            lariat_core::model::SectionStability::Static,
+            "Be brief.",
+        ),
+        lariat_core::model::PromptSection::new(
+            "memory",
+            lariat_core::model::SectionStability::SemiStatic,
+            "Use tabs.",
+        ),
     ]);
     let (sent, point) = (body(&request), json!({"cachePoint": {"type": "default"}}));
     assert_eq!(sent["system"], json!([{"text": "Be brief.\n\n"}, point, {"text": "Use tabs."}, point]));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lariat_core::content::joined_text;
 use lariat_core::event::AgentEvent;
 use lariat_core::message::AgentMessage;
-use lariat_core::model::{Place, PromptSection, SystemPrompt};
+use lariat_core::model::{PromptSection, SectionStability, SystemPrompt};
 use lariat_core::run::RunConfig;
 use lariat_core::tool::Access;
 
@@ -87,7 +87,7 @@ impl AgentContext {
             return Ok(prompt.sections().to_vec());
         }
         let plain = &config.ports.request.system_prompt;
-        let plain = || vec![PromptSection::new("system", Place::Static, plain.as_str())];
+        let plain = || vec![PromptSection::new("system", SectionStability::Static, plain.as_str())];
         Ok(sections(config, query(config, String::new())).await.unwrap_or_else(plain))
     }
 }

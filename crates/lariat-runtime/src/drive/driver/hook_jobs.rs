@@ -75,7 +75,7 @@ impl Driver {
                 answer.context.extend(more.context);
                 answer.stop = answer.stop.or(more.stop);
             }
-            Input::Told { op, answer }.into()
+            Input::HooksAnswered { op, answer }.into()
         });
         self.start_job(Some(JobKey::Op(op)), job);
     }

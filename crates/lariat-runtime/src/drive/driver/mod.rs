@@ -27,7 +27,7 @@ use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::model::{RequestMemo, SystemPrompt};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::planted::{Planted, planted};
-use lariat_core::run::{Effect, Ending, Input, OpId, Run, RunParts};
+use lariat_core::run::{Effect, Input, OpId, Run, RunEnd, RunParts};
 use lariat_core::store::StoreError;
 use lariat_core::tool::Access;
 
@@ -126,7 +126,7 @@ enum DriverEvent {
 #[non_exhaustive]
 pub struct FinishedRun {
     /// How the run ended.
-    pub ending: Ending,
+    pub ending: RunEnd,
     /// All messages that the run produced, in the order in which they were recorded.
     pub messages: Vec<SharedMessage>,
     /// The conversation and the remaining queues, for the next loop.
@@ -302,7 +302,7 @@ impl Driver {
     }
 
     /// Performs effects until the run is over, a write has started, or no effect is left.
-    fn perform(&mut self) -> Option<Ending> {
+    fn perform(&mut self) -> Option<RunEnd> {
         loop {
             if self.flush.is_some() {
                 return None;
@@ -349,7 +349,7 @@ impl Driver {
             Effect::Record(record) => self.record(*record),
             Effect::Hook(call) => self.call_hook(call),
             Effect::Filter { op, prompts } => self.check_prompts(op, &prompts),
-            Effect::Tell { op, moment } => self.notify_hooks(op, moment),
+            Effect::CallHooks { op, moment } => self.notify_hooks(op, moment),
             Effect::CallModel { op, window, candidate, .. } => {
                 // If the policy panics, the model gets only read access.
                 let access = std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.access()));
@@ -527,7 +527,7 @@ impl Driver {
         let key = match input {
             Some(
                 Input::Compacted { op, .. }
-                | Input::Told { op, .. }
+                | Input::HooksAnswered { op, .. }
                 | Input::Consulted { op, .. }
                 | Input::Admitted { op, .. },
             ) => JobKey::Op(*op),

@@ -16,7 +16,7 @@ use lariat_core::BoxFuture;
 use lariat_core::archive::SessionArchive;
 use lariat_store::StoreOptions;
 use lariat_store::postgres::PostgresStore;
-use lariat_testkit::conformance::Place;
+use lariat_testkit::conformance::StoreFixture;
 use lariat_testkit::postgres::Server;
 
 /// A separate database on a server that tests share.
@@ -45,7 +45,7 @@ impl Database {
     }
 }
 
-impl Place for Database {
+impl StoreFixture for Database {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
         Box::pin(async { Arc::new(self.connect().await) as Arc<dyn SessionArchive> })
     }

@@ -22,7 +22,7 @@ use lariat_core::archive::SessionArchive;
 use lariat_core::store::Durability;
 use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
-use lariat_testkit::conformance::Place;
+use lariat_testkit::conformance::StoreFixture;
 
 /// A temporary directory for a database, removed on drop.
 struct SqliteFixture {
@@ -59,7 +59,7 @@ impl Drop for SqliteFixture {
     }
 }
 
-impl Place for SqliteFixture {
+impl StoreFixture for SqliteFixture {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
         Box::pin(async { Arc::new(self.store().await) as Arc<dyn SessionArchive> })
     }
@@ -67,7 +67,7 @@ impl Place for SqliteFixture {
 
 struct Memory;
 
-impl Place for Memory {
+impl StoreFixture for Memory {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
         Box::pin(async { Arc::new(SqliteStore::in_memory().await.unwrap()) as Arc<dyn SessionArchive> })
     }

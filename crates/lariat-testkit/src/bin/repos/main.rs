@@ -26,7 +26,7 @@ use std::time::Instant;
 use lariat::guard::trust::TrustStore;
 use lariat::guard::{Format, Level};
 use lariat::host::files::Workspace;
-use lariat::local::Opening;
+use lariat::local::WorkspaceLoader;
 use lariat_testkit::proof::{ended, number, option};
 
 use lanes::{UntrustedReport, run_untrusted};
@@ -74,10 +74,10 @@ fn select(options: &[&str]) -> Result<Vec<Repository>, String> {
 }
 
 /// Opens the workspace of a repository as a user without settings does.
-fn opening(layout: &Layout, path: &Path, book: &TrustStore) -> Result<Opening, String> {
+fn opening(layout: &Layout, path: &Path, book: &TrustStore) -> Result<WorkspaceLoader, String> {
     let workspace = Workspace::open(path).map_err(|error| error.to_string())?;
     let home = layout.home();
-    Ok(Opening::new(&workspace, &home, book.clone())
+    Ok(WorkspaceLoader::new(&workspace, &home, book.clone())
         .with_file(Level::User, Format::Json, home.join(".claude/settings.json"))
         .with_file(Level::User, Format::Toml, home.join(".config/lariat/config.toml")))
 }

@@ -3,8 +3,8 @@
 //! They wrap the product: its results are changed before they are used.
 
 use lariat::guard::Trust;
-use lariat::guard::trust::{Identity, Standing, TrustStore};
-use lariat::local::{Opened, Opening};
+use lariat::guard::trust::{Identity, TrustStatus, TrustStore};
+use lariat::local::{LoadedWorkspace, WorkspaceLoader};
 
 /// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Mistake {
 }
 
 /// Opens a workspace, with a planted mistake if given.
-pub(crate) fn open(opening: Opening, mistake: Option<Mistake>) -> Result<Opened, String> {
+pub(crate) fn open(opening: WorkspaceLoader, mistake: Option<Mistake>) -> Result<LoadedWorkspace, String> {
     let mut opened = opening.open().map_err(|error| error.to_string())?;
     let full = || opening.trusting().open().map_err(|error| error.to_string());
     match mistake {
@@ -85,10 +85,10 @@ pub(crate) fn open(opening: Opening, mistake: Option<Mistake>) -> Result<Opened,
 
 /// The trust standing of a workspace, with a planted mistake if given.
 pub(crate) fn standing(
-    opened: &Opened,
+    opened: &LoadedWorkspace,
     book: &TrustStore,
     mistake: Option<Mistake>,
-) -> Result<Standing, String> {
+) -> Result<TrustStatus, String> {
     let words = |error: lariat::guard::StateFileError| error.to_string();
     match (mistake, &opened.standing) {
         (Some(Mistake::TrustsByName), _) => {
@@ -100,14 +100,14 @@ pub(crate) fn standing(
                 _ => Ok(opened.standing.clone()),
             }
         }
-        (Some(Mistake::ForgetsScripts), Standing::Changed(differences)) => {
+        (Some(Mistake::ForgetsScripts), TrustStatus::Changed(differences)) => {
             let counts = |path: &str| path.starts_with('.') || path == "lariat.toml";
             let some = differences.iter().any(|one| counts(&one.path));
-            Ok(if some { opened.standing.clone() } else { Standing::Trusted })
+            Ok(if some { opened.standing.clone() } else { TrustStatus::Trusted })
         }
-        (Some(Mistake::SeesOnlyNewFiles), Standing::Changed(differences)) => {
+        (Some(Mistake::SeesOnlyNewFiles), TrustStatus::Changed(differences)) => {
             let some = differences.iter().any(|one| one.before.is_none());
-            Ok(if some { opened.standing.clone() } else { Standing::Trusted })
+            Ok(if some { opened.standing.clone() } else { TrustStatus::Trusted })
         }
         _ => Ok(opened.standing.clone()),
     }

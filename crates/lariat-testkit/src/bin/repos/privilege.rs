@@ -3,8 +3,8 @@
 
 use lariat::ToolEffects;
 use lariat::guard::hooks::HookEvent;
-use lariat::guard::{Confinement, Decision, Effect, Guard, Level, Mode, Query, Trust};
-use lariat::local::{Opened, RealPaths};
+use lariat::guard::{Confinement, Effect, Guard, GuardDecision, Level, Mode, Query, Trust};
+use lariat::local::{LoadedWorkspace, RealPaths};
 use lariat::serde_json::{Value, json};
 
 /// Tool calls: tool, name of an argument, and its value.
@@ -44,7 +44,7 @@ const NEVER: &[&str] =
     &["git status", "git diff", "git log -p", "yarn --version", "cargo --version", "./payload.sh", "make"];
 
 /// Judges every probe, in every permission mode, with and without a sandbox.
-pub(crate) fn judge_probes(opened: &Opened) -> Vec<(String, Decision)> {
+pub(crate) fn judge_probes(opened: &LoadedWorkspace) -> Vec<(String, GuardDecision)> {
     let guard = Guard::new(opened.settings(), opened.places.clone(), std::sync::Arc::new(RealPaths));
     let mut judged = Vec::new();
     for (tool, name, value) in PROBES {
@@ -68,16 +68,16 @@ fn effects(tool: &str) -> ToolEffects {
     }
 }
 
-const fn rank(decision: Decision) -> u8 {
+const fn rank(decision: GuardDecision) -> u8 {
     match decision {
-        Decision::Allow => 0,
-        Decision::Ask => 1,
-        Decision::Deny => 2,
+        GuardDecision::Allow => 0,
+        GuardDecision::Ask => 1,
+        GuardDecision::Deny => 2,
     }
 }
 
 /// What an untrusted repository raised. `empty` has the decisions in an empty repository.
-pub(crate) fn raised_permissions(opened: &Opened, empty: &[(String, Decision)]) -> Vec<String> {
+pub(crate) fn raised_permissions(opened: &LoadedWorkspace, empty: &[(String, GuardDecision)]) -> Vec<String> {
     let mut faults = Vec::new();
     let settings = opened.settings();
     if opened.trust != Trust::Untrusted {
@@ -106,7 +106,7 @@ pub(crate) fn raised_permissions(opened: &Opened, empty: &[(String, Decision)]) 
     }
     for command in NEVER {
         let name = format!("bash({command}) in default, Open");
-        if judged.iter().any(|(probe, verdict)| *probe == name && *verdict == Decision::Allow) {
+        if judged.iter().any(|(probe, verdict)| *probe == name && *verdict == GuardDecision::Allow) {
             faults.push(format!("{command} runs without approval"));
         }
     }

@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use lariat::guard::Trust;
-use lariat::guard::trust::{Standing, TrustStore};
-use lariat::local::Opened;
+use lariat::guard::trust::{TrustStatus, TrustStore};
+use lariat::local::LoadedWorkspace;
 
 use super::mistake::{self, Mistake};
 use super::opening;
@@ -81,7 +81,7 @@ fn words(error: std::io::Error) -> String {
 }
 
 impl Case<'_> {
-    fn open(&self, path: &Path) -> Result<Opened, String> {
+    fn open(&self, path: &Path) -> Result<LoadedWorkspace, String> {
         let mut opened = opening(self.layout, path, &self.book)?.open().map_err(|error| error.to_string())?;
         let standing = mistake::standing(&opened, &self.book, self.mistake)?;
         if standing.is_trusted() && opened.manifest.is_some() {
@@ -93,7 +93,7 @@ impl Case<'_> {
 
     fn must_be_trusted(&self, when: &str, done: &mut TrustReport) -> Result<(), String> {
         let opened = self.open(&self.root)?;
-        if opened.standing != Standing::Trusted || opened.trust != Trust::Trusted {
+        if opened.standing != TrustStatus::Trusted || opened.trust != Trust::Trusted {
             done.faults.push(format!("requires trust again, {when}: {:?}", opened.standing));
         }
         Ok(())
@@ -105,7 +105,7 @@ impl Case<'_> {
         // A change that makes settings unreadable prevents opening, which is also correct.
         let Ok(opened) = self.open(&self.root) else { return Ok(()) };
         let named = match &opened.standing {
-            Standing::Changed(differences) => differences.iter().any(|one| one.path == file),
+            TrustStatus::Changed(differences) => differences.iter().any(|one| one.path == file),
             // If the contents cannot be determined any more, the problem names the file.
             _ => opened.manifest.is_none() && !opened.problems.is_empty(),
         };

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use lariat::guard::Decision;
+use lariat::guard::GuardDecision;
 use lariat::guard::trust::TrustStore;
 use lariat::host::files::Workspace;
 use lariat::host::git::Git;
 use lariat::host::process::{Environment, Supervisor};
-use lariat::local::{ConfiguredKind, HookPrograms, Opened, ProjectHooks};
+use lariat::local::{ConfiguredKind, HookPrograms, LoadedWorkspace, ProjectHooks};
 use lariat::serde_json::{self, Value, json};
 use lariat::tools::{Commands, Workbench, default_tools};
 use lariat::{Agent, AgentEvent, Approver, BoxFuture, PermissionDecision, PermissionRequest};
@@ -117,7 +117,7 @@ fn print_report(number: usize, said: &WorkerReport) {
 async fn handle(
     layout: &Layout,
     task: &Task,
-    empty: &[(String, Decision)],
+    empty: &[(String, GuardDecision)],
     mistake: Option<Mistake>,
 ) -> Result<WorkerReport, String> {
     let root = layout.repository(task.number);
@@ -150,7 +150,7 @@ async fn handle(
 }
 
 /// The environment of commands and hooks: of the workspace only the settings that apply.
-fn environment(layout: &Layout, opened: &Opened) -> Environment {
+fn environment(layout: &Layout, opened: &LoadedWorkspace) -> Environment {
     let path = format!("{}:/usr/bin:/bin", layout.programs().display());
     let mut environment = Environment::default().with("PATH", path).with("HOME", layout.home().as_os_str());
     for value in opened.values.iter().filter(|value| value.kind == ConfiguredKind::Variable) {
@@ -173,7 +173,7 @@ async fn look_at_git(root: &Path, layout: &Layout, environment: &Environment) {
 /// Runs an agent. Returns the number of tool calls that ran.
 async fn agent(
     root: &Path,
-    opened: &Opened,
+    opened: &LoadedWorkspace,
     environment: Environment,
     answers: FixedApprover,
 ) -> Result<u64, String> {

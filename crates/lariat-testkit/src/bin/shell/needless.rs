@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
 use lariat_guard::{
-    Cause, Decision, Effect, Guard, Layer, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
+    Cause, Effect, Guard, GuardDecision, Layer, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
 };
 use serde_json::json;
 
@@ -30,9 +30,11 @@ pub(crate) fn print_figures(everyday: &[String], most_percent: f64) -> bool {
             || judgement.because.iter().any(|reason| matches!(reason.cause, Cause::Protected(_)));
         let rules = plain.suggest(&query);
         match judgement.verdict {
-            Decision::Allow => unasked += 1,
+            GuardDecision::Allow => unasked += 1,
             _ if is_grave => grave += 1,
-            _ if !rules.is_empty() && guard(&rules).judge(&query).verdict == Decision::Allow => once += 1,
+            _ if !rules.is_empty() && guard(&rules).judge(&query).verdict == GuardDecision::Allow => {
+                once += 1
+            }
             _ => needless.push(command),
         }
     }

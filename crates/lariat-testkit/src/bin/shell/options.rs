@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use lariat_core::tool::ToolEffects;
 use lariat_guard::{
-    Decision, Effect, Guard, Layer, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
+    Effect, Guard, GuardDecision, Layer, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
 };
 use lariat_testkit::SeededRandom;
 use serde_json::json;
@@ -195,7 +195,7 @@ pub(crate) fn print_figures(count: usize, seed: u64) -> Result<bool, String> {
             let is_payload = |path: &str| matches!(path.rsplit('/').next(), Some("payload" | "written"));
             let has_fired = seen.started.iter().any(|(path, _)| is_payload(path))
                 || seen.written.iter().chain(&seen.written_by_programs).any(|path| is_payload(path));
-            let is_allowed = verdict(program, text) == Decision::Allow;
+            let is_allowed = verdict(program, text) == GuardDecision::Allow;
             *fired.entry(program).or_default() += usize::from(has_fired);
             allowed += usize::from(is_allowed);
             if has_fired && is_allowed {
@@ -221,7 +221,7 @@ pub(crate) fn print_figures(count: usize, seed: u64) -> Result<bool, String> {
     Ok(faults.is_empty() && allowed > 0)
 }
 
-fn verdict(program: &str, text: &str) -> Decision {
+fn verdict(program: &str, text: &str) -> GuardDecision {
     let layer = Layer::new(Origin::flags()).with_rule(Effect::Allow, &format!("Bash({program} *)"));
     let settings = Settings::merge([layer], Trust::Trusted);
     let guard =

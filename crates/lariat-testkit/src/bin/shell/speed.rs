@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use lariat_core::tool::ToolEffects;
 use lariat_guard::shell::{Doubt, analyse};
 use lariat_guard::{
-    Decision, Effect, Guard, Layer, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
+    Effect, Guard, GuardDecision, Layer, NoLinks, Origin, Query, SessionDirectories, Settings, Trust,
 };
 
 /// Parts of the long chains.
@@ -38,7 +38,7 @@ fn judged(text: &str) -> (Duration, bool) {
     let mut denied = true;
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        denied &= guard.judge(&query).verdict == Decision::Deny;
+        denied &= guard.judge(&query).verdict == GuardDecision::Deny;
         best = best.min(start.elapsed());
     }
     (best, denied)

@@ -115,7 +115,7 @@ fn good_answer(effect: Effect) -> Option<Input> {
         Effect::Filter { .. } => {
             Input::Filtered(FilterOutcome::Pass { context: Vec::new(), warnings: Vec::new() })
         }
-        Effect::Tell { op, .. } => Input::Told { op, answer: HookAnswer::default() },
+        Effect::CallHooks { op, .. } => Input::HooksAnswered { op, answer: HookAnswer::default() },
         Effect::Consult { op, .. } => Input::Consulted { op, notes: Vec::new() },
         Effect::Compact { op, .. } => Input::Compacted { op, compacted: CompactionProposal::default() },
         Effect::Authorize { call } => Input::Authorized { call: call.id.clone(), verdict: Verdict::Allow },

@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use lariat_core::model::{
-    CacheConfig, CacheStrategy, CacheTtl, OutputSchema, Place, PromptSection, StreamConfig, SystemPrompt,
-    ThinkingLevel, ToolChoice,
+    CacheConfig, CacheStrategy, CacheTtl, OutputSchema, PromptSection, SectionStability, StreamConfig,
+    SystemPrompt, ThinkingLevel, ToolChoice,
 };
 use lariat_core::tool::ToolDefinition;
 use lariat_core::transcript::Window;
@@ -73,8 +73,8 @@ pub(super) const TOOLS: &[&str] = &["read", "write", "search", "mcp__files__list
 fn system_prompt(dice: &mut SeededRandom) -> SystemPrompt {
     let mut text = || *dice.pick(&["", "You are careful.", "  \n", "né 日本"]).unwrap_or(&"");
     SystemPrompt::of_sections(&[
-        PromptSection::new("base", Place::Static, text()),
-        PromptSection::new("memory", Place::SemiStatic, text()),
+        PromptSection::new("base", SectionStability::Static, text()),
+        PromptSection::new("memory", SectionStability::SemiStatic, text()),
     ])
 }
 

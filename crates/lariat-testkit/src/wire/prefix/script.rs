@@ -14,7 +14,7 @@ use lariat_core::permission::AllowAll;
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_core::usage::Usage;
 use lariat_runtime::Agent;
-use lariat_runtime::prompt::{Environment, NoteWriter, Place, Section};
+use lariat_runtime::prompt::{Environment, NoteWriter, Section, SectionStability};
 use serde_json::{Value, json};
 
 use super::{PrefixCache, Report, Turn, blocks};
@@ -86,8 +86,12 @@ pub async fn play(seed: u64, requests: usize, mistake: Option<Mistake>) -> Resul
         .repetition(None)
         .context(Some(context))
         .standard_context()
-        .section(Section::new("memory", Place::SemiStatic, "Use tabs, and never push.\n".repeat(150)))
-        .section(Section::new("map", Place::SemiStatic, "src/lib.rs: pub fn work()\n".repeat(300)))
+        .section(Section::new(
+            "memory",
+            SectionStability::SemiStatic,
+            "Use tabs, and never push.\n".repeat(150),
+        ))
+        .section(Section::new("map", SectionStability::SemiStatic, "src/lib.rs: pub fn work()\n".repeat(300)))
         .context_source(Environment::new().with("system", "Linux").with("directory", "/work"))
         .context_source(Status { edits: Arc::clone(&edits), teller: NoteWriter::default() })
         .on_event(move |event| {

@@ -7,7 +7,7 @@ use lariat::guard::Trust;
 use lariat::host::files::Workspace;
 use lariat::local::MemoryFiles;
 use lariat::models::protocol::ApiProtocol;
-use lariat::runtime::prompt::{Place as Where, Section};
+use lariat::runtime::prompt::{Section, SectionStability as Where};
 use lariat::serde_json::{Value, json};
 use lariat::{
     Access, Agent, AgentBuilder, AgentTool, BoxFuture, CancellationToken, MemoryStore, ModelConfig,
