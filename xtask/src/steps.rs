@@ -9,7 +9,7 @@ use crate::ci::{Proofs, Step};
 use crate::command_line::CommandLine;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
-use crate::{attacks, bench::Bench, build, core_deps, deny, docs_links, layers, sdk, servers};
+use crate::{attacks, bench::Bench, build, core_deps, deny, docs_links, layers, sdk, servers, words};
 
 /// The machine's own tests must also catch its planted mistakes.
 const PLANTED_TESTS: &str = "test -p lariat-core --lib --locked --features planted -- planted";
@@ -90,6 +90,7 @@ pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Re
         Step::check("layers", layers::run),
         Step::check("core-deps", core_deps::run),
         Step::check("docs-links", docs_links::run),
+        Step::check("words", |workspace| words::run(workspace, &[])),
         Step::check("deny", |workspace| deny::run(workspace, Scope::Offline)),
         Step::command("clippy", build::clippy()),
         Step::command("clippy-planted", build::clippy_planted()),

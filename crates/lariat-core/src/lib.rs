@@ -6,7 +6,7 @@
 //!
 //! - Data: [`content`], [`message`], [`usage`], [`budget`], [`event`], [`config`], [`permission`], [`session`], [`patch`].
 //! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`store::SessionStore`], [`archive::SessionArchive`],
-//!   [`permission::PermissionPolicy`], [`permission::Approver`], [`file_judge::FileAccessCheck`], [`hooks::Hooks`], [`hooks::InputFilter`],
+//!   [`permission::PermissionPolicy`], [`permission::Approver`], [`file_access::FileAccessCheck`], [`hooks::Hooks`], [`hooks::InputFilter`],
 //!   [`context::CompactionStrategy`], [`budget::SpendingLog`], [`evaluation::EvaluationStrategy`], [`clock::Clock`], [`clock::EntropySource`].
 //! - The machine: [`run::Run`], on a [`transcript::Transcript`] that is always valid for a model.
 
@@ -22,7 +22,7 @@ pub mod content;
 pub mod context;
 pub mod evaluation;
 pub mod event;
-pub mod file_judge;
+pub mod file_access;
 pub mod hooks;
 pub mod id;
 pub mod message;

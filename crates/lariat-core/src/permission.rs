@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::budget::{BudgetLimits, BudgetRequest};
 use crate::content::ToolCall;
-use crate::file_judge::FileAccessCheck;
+use crate::file_access::FileAccessCheck;
 use crate::hooks::SessionHooks;
 use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
 use crate::opening::SandboxOpening;

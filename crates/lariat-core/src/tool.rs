@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::cancel::CancellationToken;
 use crate::content::Content;
-use crate::file_judge::FileAccessCheck;
+use crate::file_access::FileAccessCheck;
 use crate::id::{LoopId, SessionId, ToolCallId};
 use crate::opening::SandboxOpening;
 

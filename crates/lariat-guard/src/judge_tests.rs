@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use lariat_core::file_judge::FileUse;
+use lariat_core::file_access::FileUse;
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
 use serde_json::json;

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use lariat_core::file_judge::FileUse;
+use lariat_core::file_access::FileUse;
 use lariat_core::permission::DangerLevel;
 
 use crate::mode::Mode;

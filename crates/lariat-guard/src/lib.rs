@@ -24,6 +24,7 @@
 //! # Ok::<(), lariat_guard::SettingsError>(())
 //! ```
 
+mod approval_hash;
 mod approvals;
 mod arguments;
 mod check_context;
@@ -50,7 +51,6 @@ pub mod redact;
 mod resolve;
 mod rule;
 mod rulebook;
-mod seal;
 mod settings;
 pub mod shell;
 mod shell_rule;
@@ -60,6 +60,7 @@ mod tool_name;
 pub mod trust;
 mod wildcard;
 
+pub use approval_hash::ApprovalHash;
 pub use approvals::{Approval, ApprovalStore};
 pub use claims::{ClaimGuard, Claims, FileClaimed};
 pub use document::{Document, Format};
@@ -69,7 +70,6 @@ pub use mode::{Confinement, Mode};
 pub use origin::{Level, Origin};
 pub use resolve::{Entry, EntryKind, NoLinks, Resolver, SessionDirectories};
 pub use rule::{Effect, Rule, Warning};
-pub use seal::ApprovalHash;
 pub use settings::{BrokenRestriction, Layer, Settings, SettingsError, Trust};
 pub use state_file::StateFileError;
 pub use tool_name::{foreign_tool_names, tools_named};

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use lariat_core::file_judge::FileUse;
+use lariat_core::file_access::FileUse;
 use lariat_core::patch;
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;

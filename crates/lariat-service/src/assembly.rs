@@ -33,7 +33,7 @@ use crate::models::{Keys, Models, Purpose};
 use crate::place::LoadedProject;
 use crate::session::{Session, SessionOptions};
 use crate::traces::Traces;
-use crate::{ServiceError, StoredLearnings, UserDirectories, private, temporary, walls};
+use crate::{ServiceError, StoredLearnings, UserDirectories, private, sandbox_probe, temporary};
 
 /// Everything that a session is built from.
 pub(crate) struct SessionParts<'a> {
@@ -178,7 +178,7 @@ async fn commands(
     if !config.flag("sandbox.enabled") {
         return Commands::Unconfined;
     }
-    match walls::backend(parts.folders, environment).await {
+    match sandbox_probe::backend(parts.folders, environment).await {
         Ok(backend) => {
             let policy = with_private_tmp(policy(parts), parts, notices);
             let (home, path) = (&parts.folders.home, parts.place.path());

@@ -4,15 +4,13 @@
 //! - [`local`]: loads a workspace of this machine, with its trust.
 //! - [`place`]: a directory with its settings. [`models`]: resolves a model's name.
 //! - [`service`]: the sessions of this machine. [`session`]: a session that runs in this process.
-//! - [`walls`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
+//! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
 #[cfg(feature = "service")]
 mod assembly;
 pub mod config;
 #[cfg(feature = "service")]
 mod error;
-#[cfg(feature = "service")]
-mod folders;
 #[cfg(feature = "sqlite")]
 mod learnings;
 #[cfg(all(feature = "local", target_os = "linux"))]
@@ -28,6 +26,8 @@ pub mod place;
 #[cfg(feature = "service")]
 mod private;
 #[cfg(feature = "service")]
+pub mod sandbox_probe;
+#[cfg(feature = "service")]
 pub mod service;
 #[cfg(feature = "service")]
 pub mod session;
@@ -38,12 +38,10 @@ mod tools;
 #[cfg(feature = "service")]
 mod traces;
 #[cfg(feature = "service")]
-pub mod walls;
+mod user_directories;
 
 #[cfg(feature = "service")]
 pub use error::ServiceError;
-#[cfg(feature = "service")]
-pub use folders::UserDirectories;
 #[cfg(feature = "sqlite")]
 pub use learnings::StoredLearnings;
 #[cfg(feature = "service")]
@@ -54,3 +52,5 @@ pub use service::{ContextWindowReport, LocalService, SessionSelector};
 pub use session::{Prompt, Session, SessionOptions};
 #[cfg(feature = "service")]
 pub use tools::is_tool;
+#[cfg(feature = "service")]
+pub use user_directories::UserDirectories;

@@ -19,7 +19,7 @@ use crate::local::{
     skill_folders,
 };
 use crate::models::ModelCatalogue;
-use crate::{ServiceError, UserDirectories, tools, walls};
+use crate::{ServiceError, UserDirectories, sandbox_probe, tools};
 
 /// The directory to load, with settings for this run.
 #[derive(Clone, Debug, Default)]
@@ -123,7 +123,7 @@ impl LoadedProject {
     /// a Tokio runtime.
     pub fn ask_git(&self, folders: &UserDirectories, environment: &Environment) -> Option<Arc<GitNotes>> {
         let scratch = folders.scratch();
-        let _ = walls::make(&scratch);
+        let _ = sandbox_probe::make(&scratch);
         let environment = self.environment(environment);
         let git = Git::open(self.opened.territory.root(), &scratch, &environment, &Supervisor::new()).ok()?;
         Some(Arc::new(GitNotes::new(git).asking_now()))
@@ -192,7 +192,7 @@ fn restriction_error(broken: BrokenRestriction) -> ServiceError {
 /// Adds the line number, for the error message. Parses the file again, because the parsed document is gone.
 fn with_line(broken: BrokenRestriction) -> BrokenRestriction {
     let Some(file) = broken.origin.file.clone().filter(|_| broken.line.is_none()) else { return broken };
-    let document = walls::read(&file).and_then(|text| {
+    let document = sandbox_probe::read(&file).and_then(|text| {
         let format =
             if file.extension().is_some_and(|end| end == "toml") { Format::Toml } else { Format::Json };
         Document::parse(&text, format, (*broken.origin).clone()).ok()

@@ -7,8 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::folders::UserDirectories;
 use crate::private;
+use crate::user_directories::UserDirectories;
 
 /// A directory that no process opened for this long is removed.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);

@@ -10,7 +10,7 @@ use lariat_core::archive::ListQuery;
 use lariat_guard::trust::TrustStatus;
 use lariat_guard::{Trust, display};
 use lariat_service::models::Models;
-use lariat_service::{LoadedProject, ServiceError, walls};
+use lariat_service::{LoadedProject, ServiceError, sandbox_probe};
 use serde::Serialize;
 
 use super::{CommandResult, print, trust, trust_prompt};
@@ -127,7 +127,7 @@ async fn sandbox(env: &ProcessEnv, place: &LoadedProject) -> Finding {
             "remove `enabled = false` from `[sandbox]` in your settings",
         );
     }
-    let found = walls::look(&env.folders, &env.environment()).await;
+    let found = sandbox_probe::probe(&env.folders, &env.environment()).await;
     let reasons: Vec<String> =
         found.refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
     match found.backends.first() {

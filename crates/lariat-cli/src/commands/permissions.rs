@@ -7,7 +7,7 @@ use lariat_guard::{ApprovalStore, Cause, Confinement, GuardDecision, Level, Mode
 use lariat_host::process::Supervisor;
 use lariat_runtime::Gate;
 use lariat_service::local::HookPrograms;
-use lariat_service::{LoadedProject, is_tool, walls};
+use lariat_service::{LoadedProject, is_tool, sandbox_probe};
 use serde::Serialize;
 
 use super::CommandResult;
@@ -183,7 +183,7 @@ fn parse_call(args: &CallArgs) -> (String, String) {
 /// Whether a run in this directory would sandbox its commands.
 async fn confinement(env: &ProcessEnv, place: &LoadedProject) -> Confinement {
     let is_confined = place.config.flag("sandbox.enabled")
-        && walls::backend(&env.folders, &env.environment()).await.is_ok();
+        && sandbox_probe::backend(&env.folders, &env.environment()).await.is_ok();
     if is_confined { Confinement::Sandboxed } else { Confinement::Open }
 }
 

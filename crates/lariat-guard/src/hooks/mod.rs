@@ -9,7 +9,7 @@
 //! its entry says otherwise; a handler that may no longer run has blocked it whatever its entry says.
 
 mod answer;
-mod book;
+mod config;
 mod hook_input;
 mod matcher;
 mod run;
@@ -17,7 +17,7 @@ pub(crate) mod scripts;
 mod subject;
 
 pub use answer::{Answer, HookDecision, Outcome};
-pub use book::{Handler, HookConfig, HookProblem, Invocation, OnFailure};
+pub use config::{Handler, HookConfig, HookProblem, Invocation, OnFailure};
 pub use hook_input::HookInput;
 pub use matcher::Matcher;
 pub use run::{EventHandlers, HandlerResult, HookRunner, OnceHandlers};

@@ -6,14 +6,14 @@
 //! Trust applies to one directory and its exact bytes (of a settings file, its exact settings). It does not extend to a
 //! link, a worktree or a copy, and a change requires the user's consent again.
 
-mod book;
 mod effects;
 mod git;
 mod manifest;
+mod store;
 
-pub use book::{TrustStore, TrustedWorkspace};
 pub use effects::{WorkspaceEffect, WorkspaceEffectKind};
 pub use manifest::{Entry, Manifest, ManifestError, ManifestFile, WorkspaceReader};
+pub use store::{TrustStore, TrustedWorkspace};
 
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use lariat_core::file_judge::FileUse;
+use lariat_core::file_access::FileUse;
 use lariat_core::nearest::nearest;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat, renameat_with, statat, unlinkat};

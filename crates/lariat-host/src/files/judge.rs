@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lariat_core::file_judge::{FileAccessCheck, FileUse};
+use lariat_core::file_access::{FileAccessCheck, FileUse};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{fstat, stat};
 

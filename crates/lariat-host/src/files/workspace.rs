@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lariat_core::file_judge::FileAccessCheck;
+use lariat_core::file_access::FileAccessCheck;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, fstat};
 

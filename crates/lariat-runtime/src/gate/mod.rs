@@ -24,7 +24,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
-use lariat_core::file_judge::FileAccessCheck;
+use lariat_core::file_access::FileAccessCheck;
 use lariat_core::hooks::SessionHooks;
 use lariat_core::opening::SandboxOpening;
 use lariat_core::permission::{

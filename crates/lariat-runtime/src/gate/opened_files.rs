@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lariat_core::file_judge::{FileAccessCheck, FileUse};
+use lariat_core::file_access::{FileAccessCheck, FileUse};
 use lariat_core::permission::PolicyQuery;
 use lariat_core::tool::ToolEffects;
 use lariat_guard::{Confinement, Guard, GuardDecision, JudgedFile, Judgement, Mode, Query};

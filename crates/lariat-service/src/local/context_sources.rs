@@ -5,7 +5,7 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::joined_text;
 use lariat_core::context::{ContextSource, Note, NotesQuery};
-use lariat_core::file_judge::FileAccessCheck;
+use lariat_core::file_access::FileAccessCheck;
 use lariat_core::tool::ToolContext;
 use lariat_guard::Trust;
 use lariat_host::files::Workspace;

@@ -8,6 +8,7 @@
 //! [`Manifest::of`]: lariat_guard::trust::Manifest::of
 
 mod context_sources;
+mod file_ownership;
 mod files;
 mod hooks;
 #[cfg(feature = "models")]
@@ -22,13 +23,13 @@ mod programs;
 mod project_directories;
 mod settings_files;
 mod spending;
-mod territory;
 mod trace_file;
 mod unsupported;
 
 #[cfg(feature = "service")]
 pub(crate) use context_sources::skill_folders;
 pub use context_sources::{GitNotes, MapSection, skills, skills_section};
+pub use file_ownership::{FileOwnership, Owner};
 pub use files::WorkspaceFiles;
 pub use hooks::{HookPrograms, ProjectHooks};
 pub use memory::{Instructions, MemoryFiles};
@@ -41,6 +42,5 @@ pub use programs::RealPrograms;
 #[cfg(feature = "service")]
 pub(crate) use settings_files::read_own;
 pub use spending::SpendingFiles;
-pub use territory::{FileOwnership, Owner};
 pub use trace_file::TraceFile;
 pub use unsupported::RESTRICTING;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use lariat_core::cancel::CancellationToken;
-use lariat_core::file_judge::{FileAccessCheck, FileUse};
+use lariat_core::file_access::{FileAccessCheck, FileUse};
 use lariat_core::tool::{ToolEffects, ToolError};
 use serde_json::{Value, json};
 

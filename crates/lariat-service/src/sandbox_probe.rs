@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use lariat_host::process::Environment;
-use lariat_host::sandbox::{Backend, ProbeResult, probe};
+use lariat_host::sandbox::{self, Backend, ProbeResult};
 use serde_json::{Value, json};
 
 use crate::UserDirectories;
@@ -27,7 +27,7 @@ pub async fn backend(
     if let Some(known) = cached_backend(&file) {
         return Ok(known);
     }
-    let found = look(folders, environment).await;
+    let found = probe(folders, environment).await;
     found
         .backends
         .into_iter()
@@ -36,10 +36,10 @@ pub async fn backend(
 }
 
 /// Probes every sandbox and caches the one that works.
-pub async fn look(folders: &UserDirectories, environment: &Environment) -> ProbeResult {
+pub async fn probe(folders: &UserDirectories, environment: &Environment) -> ProbeResult {
     let scratch = folders.scratch();
     let _ = make(&scratch);
-    let found = probe(&scratch, environment).await;
+    let found = sandbox::probe(&scratch, environment).await;
     if let Some(backend) = found.backends.first() {
         cache_backend(&folders.sandbox(), backend);
     }
