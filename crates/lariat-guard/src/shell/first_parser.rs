@@ -397,6 +397,10 @@ impl<'a> TreeWalk<'a> {
             .collect();
         for (range, operator) in std::mem::take(&mut self.files) {
             let target = cut(range);
+            if operator == Operator::WriteOrDuplicate && target.contains(['\\', '\'', '"', '$', '`']) {
+                // Bash removes the quotes of this word in another way: `>&o\\` at the end of a line opens `o`.
+                self.unknown("a quoted target of `>&`");
+            }
             let Some(is_written) = operator.opens(&target) else { continue };
             if operator == Operator::Duplicate {
                 self.unknown("an unknown file descriptor");

@@ -118,7 +118,7 @@ impl ScriptBuilder {
         match wrapper::shell_text(&command.words) {
             ShellText::Nothing => {}
             ShellText::Hidden => self.hidden(&command),
-            ShellText::KnownSecrets { text, is_ours } => {
+            ShellText::Known { text, is_ours } => {
                 if !is_ours {
                     self.unknown("a shell with another language");
                 }

@@ -199,7 +199,13 @@ pub(super) fn wrapped_program(words: &[Word]) -> WrappedProgram {
         if has_options && text == "--" {
             has_options = false;
             at += 1;
-        } else if has_options && text.starts_with('-') && (text.len() > 1 || wrapper.flags.contains(&"-")) {
+        } else if text == "-" && wrapper.flags.contains(&"-") {
+            // `env -` is an option once, after the others; a second `-` is a program.
+            if words.get(at + 1).is_none_or(|next| next.as_known().is_none_or(|next| next.starts_with('-'))) {
+                return WrappedProgram::Hidden;
+            }
+            at += 1;
+        } else if has_options && text.starts_with('-') && text.len() > 1 {
             match wrapper.option(text) {
                 // An unknown value may be many words, or none.
                 Some(2) if words.get(at + 1).is_some_and(|value| !value.is_known) => {
@@ -266,7 +272,7 @@ pub(super) enum ShellText<'a> {
     /// It is not a shell, or runs no text.
     Nothing,
     /// This text, possibly in another language.
-    KnownSecrets { text: &'a str, is_ours: bool },
+    Known { text: &'a str, is_ours: bool },
     /// An unknown text.
     Hidden,
 }
@@ -278,7 +284,7 @@ pub(super) fn shell_text(words: &[Word]) -> ShellText<'_> {
     let known = |text| {
         let is_same = name == "bash"
             || !ONLY_BASH.iter().any(|piece| str::contains(text, piece)) && !has_long_descriptor(text);
-        ShellText::KnownSecrets { text, is_ours: is_one_of_ours && is_same }
+        ShellText::Known { text, is_ours: is_one_of_ours && is_same }
     };
     if !is_one_of_ours && !OTHER_SHELLS.contains(&name) {
         return ShellText::Nothing;
@@ -303,7 +309,11 @@ pub(super) fn shell_text(words: &[Word]) -> ShellText<'_> {
             _ if text.starts_with("--") => return ShellText::Hidden,
             _ => {}
         }
-        let Some(letters) = text.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else {
+        if matches!(text, "-" | "+") {
+            // `-` ends the options like `--`; what follows may be the text.
+            return ShellText::Hidden;
+        }
+        let Some(letters) = text.strip_prefix(['-', '+']) else {
             return if wants_text { known(text) } else { ShellText::Nothing };
         };
         wants_text |= letters.contains('c') && text.starts_with('-');

@@ -24,6 +24,7 @@ fn finds_the_program_of_a_wrapper() {
         ("builtin cd x", "cd x"),
         ("exec -a ls rm x", "rm x"),
         ("env -i -u A B=1 rm x", "rm x"),
+        ("env - rm x", "rm x"),
         ("/usr/bin/env rm x", "rm x"),
         ("xargs -0 -n 1 rm x", "rm x "),
         ("xargs -I{} rm {}", "rm {}"),
@@ -74,6 +75,14 @@ fn doubts_wrappers_that_hide_what_they_run() {
         "zsh -c 'rm x'",
         "watch rm x",
         "time -o f ls",
+        "bash -c - 'rm x'",
+        "bash - -c 'rm x'",
+        "sh -c + 'rm x'",
+        "env - - ls",
+        "env -",
+        "ls >&o\\\\\nut",
+        "ls >&'o'",
+        "ls >&$'o'",
     ];
     for text in cases {
         assert!(!analyse(text).doubts.is_empty(), "{text}");
