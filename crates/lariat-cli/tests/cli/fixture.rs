@@ -65,7 +65,7 @@ impl Fixture {
     /// A fixture in another directory than the default one for temporary files.
     pub(crate) async fn beneath(directory: &Path, script: Script) -> Self {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let root = directory.join(format!("lariat-cli-{}-{count}", std::process::id()));
+        let root = directory.join(format!("lariat-cli-{:07}-{count}", std::process::id()));
         let server = Server::start(script).await.unwrap();
         let fixture = Self { root, server };
         std::fs::create_dir_all(fixture.workspace()).unwrap();

@@ -48,7 +48,7 @@ impl Home {
     /// An empty home and an empty project.
     pub(crate) fn new() -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let root = std::env::temp_dir().join(format!("lariat-cli-{}-{number}", std::process::id()));
+        let root = std::env::temp_dir().join(format!("lariat-cli-{:07}-{number}", std::process::id()));
         for folder in ["home", "project"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
