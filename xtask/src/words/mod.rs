@@ -30,7 +30,8 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> Result<()> {
         |file: &String| only.is_empty() || only.iter().any(|prefix| file.starts_with(prefix.as_str()));
     for file in files.iter().filter(|file| in_scope(file)) {
         for (line, text) in prose::of(file, &workspace.read(file)?) {
-            for phrase in phrases.iter().filter(|phrase| phrase.occurs_in(&text)) {
+            let words = phrase::words(&text);
+            for phrase in phrases.iter().filter(|phrase| phrase.occurs_in(&words)) {
                 match allowed.iter().position(|allowance| allowance.covers(file, phrase)) {
                     Some(index) => {
                         used.insert(index);

@@ -64,9 +64,9 @@ impl Phrase {
         &self.advice
     }
 
-    pub(super) fn occurs_in(&self, text: &str) -> bool {
-        let words = words(text);
-        (0..words.len()).any(|start| self.matches_at(&words, start))
+    /// Whether the phrase occurs in a text, given as its [`words`].
+    pub(super) fn occurs_in(&self, words: &[String]) -> bool {
+        (0..words.len()).any(|start| self.matches_at(words, start))
     }
 
     fn matches_at(&self, words: &[String], start: usize) -> bool {
@@ -80,7 +80,7 @@ impl Phrase {
 }
 
 /// Lower-case words, with `$` for the end of a clause.
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     for c in text.chars().chain(std::iter::once('.')) {

@@ -1,10 +1,10 @@
 //! Tests of the check on wording.
 
-use super::phrase::Phrase;
+use super::phrase::{Phrase, words};
 use super::prose;
 
 fn occurs(phrase: &str, text: &str) -> bool {
-    Phrase::list(&format!("{phrase} => other words")).unwrap()[0].occurs_in(text)
+    Phrase::list(&format!("{phrase} => other words")).unwrap()[0].occurs_in(&words(text))
 }
 
 #[test]
