@@ -180,7 +180,7 @@ pub struct Models<'a> {
 
 /// The model catalogue: the built-in one, with corrections from the user's file ([`UserDirectories::models`]).
 ///
-/// [`UserDirectories::models`]: crate::Folders::models
+/// [`UserDirectories::models`]: crate::UserDirectories::models
 #[derive(Clone, Debug, Default)]
 pub struct ModelCatalogue(Option<Arc<Catalogue>>);
 

@@ -29,7 +29,7 @@ pub struct SessionOptions {
     pub schema: Option<Value>,
     /// Text that precedes Lariat's system prompt.
     pub system_prompt: Option<String>,
-    /// A git query that was started in advance ([`LoadedProject::ask_git`](crate::Place::ask_git)). For one session.
+    /// A git query that was started in advance ([`LoadedProject::ask_git`](crate::LoadedProject::ask_git)). For one session.
     pub git: Option<Arc<GitNotes>>,
 }
 
