@@ -260,7 +260,7 @@ impl Undo {
 
     /// Returns the content with the hash that a change names ([`RecordedKind::File`]); `None` if it is no longer stored.
     ///
-    /// [`RecordedKind::File`]: super::Look::File
+    /// [`RecordedKind::File`]: super::RecordedKind::File
     pub fn content(&self, hash: &str) -> Option<Vec<u8>> {
         self.lock().history.store.read(hash)
     }
