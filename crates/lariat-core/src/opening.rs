@@ -17,7 +17,7 @@ pub enum SandboxOpening {
     /// The repository data (`.git`) is writable, so that git can commit. Its configuration, hooks, attributes
     /// and submodules stay protected.
     Git,
-    /// The command can use the network. Services on this machine stay blocked.
+    /// The command can use the network, including services on this machine.
     Network,
     /// One more absolute path is writable, with everything below it.
     Write(String),
