@@ -10,16 +10,16 @@
 //! use std::sync::Arc;
 //!
 //! use lariat_core::tool::ToolEffects;
-//! use lariat_guard::{Decision, Guard, Layer, Level, NoLinks, Origin, Places, Query, Settings, Trust};
+//! use lariat_guard::{GuardDecision, Guard, Layer, Level, NoLinks, Origin, SessionDirectories, Query, Settings, Trust};
 //!
 //! let text = r#"{ "permissions": { "deny": ["Read(.env)"], "allow": ["Edit(src/**)"] } }"#;
 //! let layer = Layer::claude(text, Origin::file(Level::User, "/people/me/.claude/settings.json"))?;
 //! let settings = Settings::merge([layer], Trust::Untrusted);
-//! let guard = Guard::new(settings, Places::new("/people/me/project", "/people/me"), Arc::new(NoLinks));
+//! let guard = Guard::new(settings, SessionDirectories::new("/people/me/project", "/people/me"), Arc::new(NoLinks));
 //!
 //! let arguments = serde_json::json!({ "path": ".env" });
 //! let judgement = guard.judge(&Query::new("read_file", &arguments, ToolEffects::READS));
-//! assert_eq!(judgement.verdict, Decision::Deny);
+//! assert_eq!(judgement.verdict, GuardDecision::Deny);
 //! assert!(judgement.explain().contains("Read(.env)"));
 //! # Ok::<(), lariat_guard::SettingsError>(())
 //! ```

@@ -50,9 +50,9 @@ pub enum Halt {
 /// Polls tasks in a seeded order under a virtual clock.
 ///
 /// ```
-/// use lariat_testkit::{Executor, Halt, Seeded, VirtualClock};
+/// use lariat_testkit::{Executor, Halt, SeededRandom, VirtualClock};
 ///
-/// let mut executor = Executor::new(VirtualClock::new(), Seeded::new(1));
+/// let mut executor = Executor::new(VirtualClock::new(), SeededRandom::new(1));
 /// executor.spawn(async { /* the thing under test */ });
 /// assert_eq!(executor.run(1_000), Ok(()));
 ///

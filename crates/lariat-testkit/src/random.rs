@@ -22,10 +22,10 @@ const fn mix(state: u64) -> u64 {
 /// A small, fast, reproducible generator (splitmix64).
 ///
 /// ```
-/// use lariat_testkit::Seeded;
+/// use lariat_testkit::SeededRandom;
 ///
-/// let mut dice = Seeded::new(7);
-/// let mut same = Seeded::new(7);
+/// let mut dice = SeededRandom::new(7);
+/// let mut same = SeededRandom::new(7);
 /// assert_eq!(dice.below(6), same.below(6));
 /// ```
 #[derive(Clone, Debug)]

@@ -24,14 +24,14 @@ use super::subscription::Subscription;
 /// use std::sync::Arc;
 /// use lariat_core::id::SessionId;
 /// use lariat_runtime::memory::MemoryStore;
-/// use lariat_runtime::observe::{Closed, DEFAULT_CAPACITY, EventHub};
+/// use lariat_runtime::observe::{SubscriptionEnd, DEFAULT_CAPACITY, EventHub};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// let hub = EventHub::new(Arc::new(MemoryStore::new()), SessionId::from("s"));
 /// let mut events = hub.subscribe(DEFAULT_CAPACITY);
 /// hub.close();
-/// assert_eq!(events.recv().await, Err(Closed::Ended));
+/// assert_eq!(events.recv().await, Err(SubscriptionEnd::Ended));
 /// # }
 /// ```
 pub struct EventHub {
