@@ -192,7 +192,7 @@ async def questions():
             check.same(f"asked about {name}", asked[-1][:2], ("Bash", {"command": f"touch {name}"}))
             check.same(f"{name} is made", (work / name).exists(), name == "wanted")
             check.same(f"{name} is told as denied", len(denied), 0 if name == "wanted" else 1)
-        check.true("the reason reaches the model", "other arguments" in texts(messages)[-1], texts(messages)[-1])
+        check.true("the reason reaches the model", "different arguments" in texts(messages)[-1], texts(messages)[-1])
         check.true("what was changed does not run", not (work / "changed").exists())
 
 
