@@ -22,7 +22,8 @@ const LITELLM_MODELS: [(&str, &[&str]); 4] = [
     ("through-chat", &["openai-chat"]),
     ("through-responses", &["openai-responses", "anthropic-messages"]),
     ("through-messages", &["openai-chat", "openai-responses", "anthropic-messages"]),
-    ("through-gemini", &["openai-chat", "openai-responses", "anthropic-messages"]),
+    // Without `anthropic-messages`: the arguments of a tool call arrive twice in its stream (`{…}{…}`), which our client refuses.
+    ("through-gemini", &["openai-chat", "openai-responses"]),
 ];
 
 /// Protocols that both servers speak, and the path of each below the server's address.
