@@ -9,13 +9,15 @@ use super::vocabulary::{
     PROGRAMS, REDIRECTS, SPACES, TESTS, VARIABLES, WRAPPERS,
 };
 
-/// Maximum depth of nested constructs.
-const DEEP: u8 = 3;
+/// Maximum depth of nested constructs, of which each command has one: the analysis is seldom certain of deep ones, and
+/// most of their attempts are lost.
+const DEPTHS: &[u8] = &[0, 1, 1, 2, 2, 3];
 
 /// Generates a command.
 pub(crate) fn command(random: &mut SeededRandom) -> String {
     let mut maker = Generator { random, documents: Vec::new() };
-    let mut text = maker.list(DEEP);
+    let deep = maker.random.pick(DEPTHS).copied().unwrap_or_default();
+    let mut text = maker.list(deep);
     text.push_str(&maker.documents_text());
     if maker.random.chance(25) {
         maker.disturb(&mut text);
