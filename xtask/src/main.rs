@@ -24,6 +24,7 @@ mod kill_cli;
 mod layers;
 mod menu;
 mod mistakes;
+mod nightly;
 mod peers;
 mod proof;
 mod python;
@@ -63,6 +64,7 @@ fn perform(command: Command) -> Result<ExitCode> {
     match command {
         Command::Help => {}
         Command::Ci(proofs) => ci::run(&workspace, proofs)?,
+        Command::Nightly(shards) => nightly::run(&workspace, &shards)?,
         Command::Layers => layers::run(&workspace)?,
         Command::CoreDeps => core_deps::run(&workspace)?,
         Command::Deny(scope) => deny::run(&workspace, scope)?,

@@ -89,6 +89,7 @@ const PROVE: &[(&str, &str)] = &[
         "Plant the mistakes of xtask/mistakes.txt in a copy; tests must catch each [names starting with NAME]",
     ),
     ("fuzz [--seconds N] [TARGET]", "Fuzz the decoders, guided by coverage [60 seconds per target]"),
+    ("nightly [SHARD]...", "Run shards of the long proofs and full benches; without a name, list them"),
 ];
 
 const BENCH: &[(&str, &str)] = &[(
@@ -105,6 +106,8 @@ const RELEASE: &[(&str, &str)] = &[
 pub(crate) enum Command {
     Help,
     Ci(Proofs),
+    /// The shards to run; none lists them.
+    Nightly(Vec<String>),
     Layers,
     CoreDeps,
     Deny(Scope),
@@ -153,6 +156,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
             Flag::Given => Command::Deny(Scope::WithAdvisories),
             Flag::Absent => Command::Deny(Scope::Offline),
         },
+        "nightly" => Command::Nightly(rest.to_vec()),
         "layers" => no_arguments(name, rest, Command::Layers)?,
         "core-deps" => no_arguments(name, rest, Command::CoreDeps)?,
         "dist" => Command::Dist(rest.to_vec()),

@@ -1,0 +1,109 @@
+//! Runs the long proofs, the full benches and the checks that depend on the outside world, in shards.
+//!
+//! A shard is a list of `cargo xtask` commands that fits into half an hour on two cores, with its builds. The
+//! nightly workflow runs the shards side by side. Invariant: the workflow's matrix names every shard.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::command_line::CommandLine;
+use crate::workspace::Workspace;
+
+/// Longest expected time of a shard. Exceeding it only prints a note, because the machine may be slow.
+const TIME_TARGET: Duration = Duration::from_secs(30 * 60);
+
+/// The shards: a name, and the commands of `cargo xtask` in their order.
+const SHARDS: &[(&str, &[&str])] = &[
+    ("simulate-1", &["simulate --seeds 500000"]),
+    ("simulate-2", &["simulate --start 500000 --seeds 500000"]),
+    ("simulate-planted", &["simulate --planted", "budgets", "budgets --planted"]),
+    ("wire", &["sse", "histories", "faults", "tokens"]),
+    ("context", &["compactions", "compactions --planted", "prefix", "prefix --planted"]),
+    ("long-run", &["long-run"]),
+    ("store-sqlite", &["crash --store sqlite", "disk-faults --store sqlite", "writers --store sqlite"]),
+    ("store-jsonl", &["crash --store jsonl", "disk-faults --store jsonl", "writers --store jsonl"]),
+    ("store-postgres", &["crash --store postgres"]),
+    ("power-loss", &["power-loss --store sqlite", "power-loss --store jsonl"]),
+    ("sessions", &["sessions --store sqlite", "sessions --store jsonl", "corrupt"]),
+    (
+        "store-planted",
+        &[
+            "crash --store sqlite --planted",
+            "disk-faults --store sqlite --planted",
+            "power-loss --planted",
+            "writers --store sqlite --planted",
+            "sessions --store sqlite --planted",
+        ],
+    ),
+    ("host", &["sandbox", "sandbox --planted", "processes", "processes --planted"]),
+    ("files", &["escape", "escape --planted", "undo", "undo --planted"]),
+    ("shell-1", &["shell-diff --count 100000"]),
+    ("shell-2", &["shell-diff --count 100000 --seed 100001", "shell-diff --planted"]),
+    ("gate", &["injections", "injections --planted", "hostile-repos", "hostile-repos --planted", "attacks"]),
+    ("programs", &["kill-cli", "sdk", "servers"]),
+    ("mistakes-rules", &["mistakes rules", "mistakes terminal", "mistakes secrets"]),
+    ("benches-1", &["bench machine", "bench gate", "bench runs"]),
+    ("benches-2", &["bench store", "bench tools", "bench turn"]),
+    ("benches-3", &["bench model", "bench decoders"]),
+    ("peers", &["bench peers"]),
+    ("fuzz", &["fuzz"]),
+    ("release", &["dist --check", "deny --advisories"]),
+];
+
+/// Runs the shards with these names; prints the shards if there are none.
+pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
+    if names.is_empty() {
+        print!("{}", list());
+        return Ok(());
+    }
+    for name in names {
+        let Some((_, commands)) = SHARDS.iter().find(|(shard, _)| shard == name) else {
+            bail!("unknown shard `{name}`; `cargo xtask nightly` lists them");
+        };
+        let start = Instant::now();
+        for command in *commands {
+            println!("\n==> cargo xtask {command}");
+            let start = Instant::now();
+            CommandLine::cargo("xtask").with_arguments(command.split(' ')).run(workspace)?;
+            println!("<== cargo xtask {command}: {} s", start.elapsed().as_secs());
+        }
+        let took = start.elapsed();
+        println!("\nshard {name}: passed in {} min {} s", took.as_secs() / 60, took.as_secs() % 60);
+        if took > TIME_TARGET {
+            println!("slow: a shard should take at most {} minutes", TIME_TARGET.as_secs() / 60);
+        }
+    }
+    Ok(())
+}
+
+fn list() -> String {
+    let width = SHARDS.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    SHARDS.iter().map(|(name, commands)| format!("{name:width$}  {}\n", commands.join(", "))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SHARDS;
+    use crate::menu;
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn every_command_of_a_shard_parses() {
+        for (shard, commands) in SHARDS {
+            for command in *commands {
+                let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+                assert!(menu::parse(&words).is_ok(), "{shard}: {command}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_workflow_runs_every_shard() {
+        let workflow = Workspace::locate().unwrap().read(".github/workflows/nightly.yml").unwrap();
+        let listed: Vec<&str> =
+            workflow.lines().filter_map(|line| line.strip_prefix("          - ")).collect();
+        let shards: Vec<&str> = SHARDS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(listed, shards);
+    }
+}
