@@ -22,7 +22,8 @@ const LITELLM_MODELS: [(&str, &[&str]); 4] = [
     ("through-chat", &["openai-chat"]),
     ("through-responses", &["openai-responses", "anthropic-messages"]),
     ("through-messages", &["openai-chat", "openai-responses", "anthropic-messages"]),
-    // Without `anthropic-messages`: the arguments of a tool call arrive twice in its stream (`{…}{…}`), which our client refuses.
+    // Without `anthropic-messages`: LiteLLM sends two tool calls of one Gemini chunk as one block with both arguments
+    // (`{…}{…}`), which our client refuses.
     ("through-gemini", &["openai-chat", "openai-responses"]),
 ];
 
