@@ -122,7 +122,8 @@ impl LoopState {
 
     /// Restores a loop from its snapshot.
     pub(super) fn restored(saved: &LoopSnapshot, conversation: &[SharedMessage], config: &RunConfig) -> Self {
-        let (transcript, _) = Transcript::repaired(conversation.iter().cloned());
+        let (mut transcript, _) = Transcript::repaired(conversation.iter().cloned());
+        transcript.forget_removed_calls();
         let known: std::collections::HashMap<MessageId, &SharedMessage> =
             conversation.iter().map(|message| (message.id(), message)).collect();
         let reference = |id: &MessageId| match known.get(id) {

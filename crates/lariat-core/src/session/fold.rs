@@ -181,8 +181,7 @@ impl SessionFold {
     fn end(&mut self, at: usize) {
         let Some(segment) = self.segments.get_mut(at) else { return };
         segment.ended = true;
-        let is_empty = segment.tip.is_none() && segment.last_message().is_none();
-        let Some(base) = segment.base.filter(|_| is_empty) else { return };
+        let Some(base) = segment.base.filter(|_| segment.is_empty()) else { return };
         let overlays = segment.steps.drain(..).filter_map(|step| match step {
             SegmentItem::Overlay(overlay) => Some(overlay),
             SegmentItem::Message(_) => None,
@@ -289,12 +288,26 @@ impl SessionFold {
             }
             self.between.get(&until).into_iter().flatten().for_each(|overlay| apply(&mut repairer, overlay));
         }
-        let (transcript, repairs) = repairer.finish();
+        // An open loop without a message continues from its base, so its compactions apply there.
+        let at_tip = |segment: &&Segment| !segment.ended && segment.is_empty() && segment.base == tip;
+        for step in self.segments.iter().filter(at_tip).flat_map(|segment| &segment.steps) {
+            if let SegmentItem::Overlay(overlay) = step {
+                apply(&mut repairer, overlay);
+            }
+        }
+        let (mut transcript, repairs) = repairer.finish();
+        if self.snapshot {
+            transcript.forget_removed_calls();
+        }
         (transcript, repairs, newest)
     }
 }
 
 impl Segment {
+    fn is_empty(&self) -> bool {
+        self.tip.is_none() && self.last_message().is_none()
+    }
+
     fn last_message(&self) -> Option<MessageId> {
         self.steps.iter().rev().find_map(|step| match step {
             SegmentItem::Message(message) => Some(message.id()),

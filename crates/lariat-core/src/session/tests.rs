@@ -228,21 +228,32 @@ fn removed_message_is_in_no_conversation() {
     assert!(repairs.iter().all(|repair| repair.kind == RepairKind::OrphanResult) && repairs.len() == 2);
 }
 
+/// Replaces messages 1 to `last` with message 20.
+fn compaction(last: u128) -> AgentEvent {
+    AgentEvent::Compaction {
+        cause: CompactionCause::Threshold,
+        edits: Arc::new(vec![CompactionEdit::Summarise { first: id(1), last: id(last), summary: user(20) }]),
+        tokens_before: 10,
+        tokens_after: 1,
+        usage: Usage::default(),
+    }
+}
+
+#[test]
+fn compaction_of_a_loop_without_messages_applies_at_its_base() {
+    let mut journal = two_loops();
+    journal.start("s.c.2", Some(7)).add(Some("s.c.2"), compaction(2));
+    assert_eq!(conversation(&journal.fold(), Some(7)), [20, 3, 4, 5, 6, 7]);
+    journal.message("s.c.2", user(8));
+    assert_eq!(conversation(&journal.fold(), Some(7)), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(conversation(&journal.fold(), Some(8)), [20, 3, 4, 5, 6, 7, 8]);
+}
+
 #[test]
 fn compaction_applies_from_the_message_before_it() {
     let mut journal = two_loops();
-    let edits = Arc::new(vec![CompactionEdit::Summarise { first: id(1), last: id(7), summary: user(20) }]);
     journal.start("s.c.2", Some(7)).message("s.c.2", user(8));
-    journal.add(
-        Some("s.c.2"),
-        AgentEvent::Compaction {
-            cause: CompactionCause::Threshold,
-            edits,
-            tokens_before: 10,
-            tokens_after: 1,
-            usage: Usage::default(),
-        },
-    );
+    journal.add(Some("s.c.2"), compaction(7));
     journal.message("s.c.2", reply(9, &[]));
     let fold = journal.fold();
     assert_eq!(conversation(&fold, Some(9)), [20, 8, 9]);

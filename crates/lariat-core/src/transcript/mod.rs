@@ -32,8 +32,13 @@ pub struct Transcript {
     /// Ids of tool calls that compaction removed. They may occur again in messages that are read back,
     /// because the writer of those may not have known them; a running loop does not reuse them.
     removed_calls: Option<Arc<HashSet<ToolCallId>>>,
+    /// Whether compaction may have removed calls whose ids are not in `removed_calls`.
+    lost_calls: bool,
     sendable: Sendable,
 }
+
+/// Ids with fewer bytes are numbers that a model may repeat; longer ones are random.
+const SHORT_ID: usize = 16;
 
 /// Whether a model can be called now. Every push updates it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,9 +106,17 @@ impl Transcript {
         self.list.last()
     }
 
-    /// Returns whether the conversation contains a tool call with this id, or did before a compaction.
+    /// Returns whether the conversation contains a tool call with this id, or did before a compaction. For a
+    /// conversation from a snapshot, a short id counts as contained: a call that compaction removed may have had it.
     pub fn has_call(&self, id: &ToolCallId) -> bool {
-        self.call_ids.contains(id) || self.removed_calls.as_ref().is_some_and(|taken| taken.contains(id))
+        self.call_ids.contains(id)
+            || self.removed_calls.as_ref().is_some_and(|taken| taken.contains(id))
+            || (self.lost_calls && id.as_str().len() < SHORT_ID)
+    }
+
+    /// Records that the ids of removed calls are unknown, because the messages come from a snapshot.
+    pub(crate) const fn forget_removed_calls(&mut self) {
+        self.lost_calls = true;
     }
 
     /// Takes a snapshot, at the same cost for any length.

@@ -55,6 +55,7 @@ impl Transcript {
         let gone = self.call_ids.iter().chain(self.removed_calls.iter().flat_map(|taken| taken.iter()));
         let gone = gone.filter(|id| !transcript.call_ids.contains(*id)).cloned();
         transcript.removed_calls = Some(Arc::new(gone.collect()));
+        transcript.lost_calls = self.lost_calls;
         if repairs.is_empty() && transcript.request().is_ok() == self.request().is_ok() {
             Ok(transcript)
         } else {

@@ -493,6 +493,18 @@ fn removed_call_ids_stay_reserved() {
 }
 
 #[test]
+fn short_call_ids_are_reserved_after_a_snapshot() {
+    let mut transcript = two_turns();
+    assert!(!transcript.has_call(&"unused".into()));
+    transcript.forget_removed_calls();
+    let overlaid = transcript.overlaid(&[CompactionEdit::Drop { first: id(2), last: id(4) }]).unwrap();
+    for transcript in [transcript, overlaid] {
+        assert!(transcript.has_call(&"unused".into()), "a removed call may have had it");
+        assert!(!transcript.has_call(&"toolu_01ABCDEFGHIJ".into()), "the provider's ids are random");
+    }
+}
+
+#[test]
 fn edits_that_break_the_conversation_are_rejected() {
     let transcript = two_turns();
     let drop = |first, last| CompactionEdit::Drop { first: id(first), last: id(last) };

@@ -406,7 +406,12 @@ fn same_fold(all: &SessionFold, live: &SessionFold) -> Result<(), Violation> {
         fold.conversation(fold.tip()).0.window().iter().cloned().collect()
     };
     if conversation(all) != conversation(live) {
-        return differ("the conversation");
+        let ids = |fold| conversation(fold).iter().map(|message| message.id()).collect::<Vec<MessageId>>();
+        return differ(&format!(
+            "all events give {:?}, the newest {:?}: the conversation",
+            ids(all),
+            ids(live)
+        ));
     }
     // Each queue has an order; there is none between the two.
     let queued = |fold: &SessionFold| {

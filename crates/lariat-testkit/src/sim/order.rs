@@ -87,7 +87,8 @@ impl Order {
     }
 
     fn event(&mut self, event: &AgentEvent) -> Result<(), Violation> {
-        // Queued messages, permission events and journal outages may occur anywhere.
+        // Queued messages, permission events and journal outages may occur anywhere, and so may the end of a compaction
+        // that runs in the background.
         if matches!(
             event,
             AgentEvent::MessageQueued { .. }
@@ -95,6 +96,8 @@ impl Order {
                 | AgentEvent::JournalRestored
                 | AgentEvent::AbortRequested
                 | AgentEvent::HookStopped { .. }
+                | AgentEvent::Compaction { .. }
+                | AgentEvent::CompactionRefused { .. }
         ) {
             return Ok(());
         }
