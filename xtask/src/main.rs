@@ -27,6 +27,7 @@ mod mistakes;
 mod peers;
 mod proof;
 mod python;
+mod rust_tokens;
 mod sdk;
 mod server_process;
 mod servers;
