@@ -166,24 +166,6 @@ impl FailureContext {
     }
 }
 
-/// Describes the limit that ended a run.
-pub(crate) fn limit_words(limit: LimitKind, scope: BudgetScope) -> String {
-    let what = match limit {
-        LimitKind::Turns => "turn",
-        LimitKind::Tokens => "token",
-        LimitKind::Duration => "time",
-        LimitKind::Cost => "cost",
-        LimitKind::ToolCalls => "tool call",
-        _ => "budget",
-    };
-    match scope {
-        BudgetScope::Run => format!("the run reached its {what} limit"),
-        BudgetScope::Session => format!("the session reached its {what} budget"),
-        BudgetScope::Day => format!("today's {what} budget is used up"),
-        _ => format!("the {what} budget of these runs is used up"),
-    }
-}
-
 /// The setting behind a limit, and the flag that raises it for one run.
 const fn setting(limit: LimitKind, scope: BudgetScope) -> Option<(&'static str, Option<&'static str>)> {
     Some(match (scope, limit) {

@@ -40,8 +40,6 @@ const EXCEPTIONS: &[Exception] = &[
         modules: &["ask_user", "bash", "bench_tool", "checkpoint", "file_tool", "map", "tree", "workbench"],
         reason: OLDER,
     },
-    Exception { package: "lariat-cli", modules: &["args", "wire"], reason: OLDER },
-    Exception { package: "lariat-cli", modules: &["failure", "process_env", "screen"], reason: OLDER },
 ];
 
 const OLDER: &str = "older than this check";
