@@ -29,10 +29,6 @@ const EXCEPTIONS: &[Exception] = &[
         reason: OLDER,
     },
     Exception { package: "lariat-core", modules: &["context", "run", "session"], reason: OLDER },
-    Exception { package: "lariat-guard", modules: &["danger", "part"], reason: OLDER },
-    Exception { package: "lariat-guard", modules: &["document", "settings"], reason: OLDER },
-    Exception { package: "lariat-guard", modules: &["hooks", "trust"], reason: OLDER },
-    Exception { package: "lariat-guard", modules: &["path_rule", "rule"], reason: OLDER },
     Exception { package: "lariat-host", modules: &["process", "sandbox"], reason: OLDER },
     Exception { package: "lariat-runtime", modules: &["agent", "typed"], reason: OLDER },
     Exception {
