@@ -29,11 +29,6 @@ const EXCEPTIONS: &[Exception] = &[
         reason: OLDER,
     },
     Exception { package: "lariat-core", modules: &["context", "run", "session"], reason: OLDER },
-    Exception {
-        package: "lariat-tools",
-        modules: &["ask_user", "bash", "bench_tool", "checkpoint", "file_tool", "map", "tree", "workbench"],
-        reason: OLDER,
-    },
 ];
 
 const OLDER: &str = "older than this check";
