@@ -4,7 +4,7 @@
 //! caller passes time and ids in with each input and receives effects as values. The runtime performs the
 //! effects; a simulator can do the same.
 //!
-//! - Data: [`content`], [`message`], [`usage`], [`budget`], [`event`], [`config`], [`permission`], [`session`], [`patch`].
+//! - Data: [`content`], [`message`], [`usage`], [`budget`], [`ledger`], [`event`], [`config`], [`permission`], [`session`], [`patch`].
 //! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`store::SessionStore`], [`archive::SessionArchive`],
 //!   [`permission::PermissionPolicy`], [`permission::Approver`], [`file_access::FileAccessCheck`], [`hooks::Hooks`], [`hooks::InputFilter`],
 //!   [`context::CompactionStrategy`], [`budget::SpendingLog`], [`evaluation::EvaluationStrategy`], [`clock::Clock`], [`clock::EntropySource`].
@@ -17,6 +17,7 @@ pub mod archive;
 pub mod budget;
 pub mod cancel;
 pub mod clock;
+mod compaction;
 pub mod config;
 pub mod content;
 pub mod context;
@@ -25,6 +26,7 @@ pub mod event;
 pub mod file_access;
 pub mod hooks;
 pub mod id;
+pub mod ledger;
 pub mod message;
 pub mod model;
 pub mod nearest;

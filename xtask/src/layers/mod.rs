@@ -22,16 +22,7 @@ use circles::Exception;
 const PAGE: &str = "ARCHITECTURE.md";
 
 /// Circles that may stay, each with its reason. An exception without a circle fails the check.
-const EXCEPTIONS: &[Exception] = &[
-    Exception {
-        package: "lariat-core",
-        modules: &["budget", "event", "hooks", "model", "permission", "transcript"],
-        reason: OLDER,
-    },
-    Exception { package: "lariat-core", modules: &["context", "run", "session"], reason: OLDER },
-];
-
-const OLDER: &str = "older than this check";
+const EXCEPTIONS: &[Exception] = &[];
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let table = table::Table::read(&workspace.read(PAGE)?)?;
