@@ -32,7 +32,6 @@ mod check_context;
 mod claims;
 mod critical;
 mod danger;
-pub mod display;
 mod document;
 mod effect;
 pub mod hooks;

@@ -5,7 +5,7 @@
 
 use std::io::Write as _;
 
-use lariat_guard::display;
+use lariat_core::display;
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 

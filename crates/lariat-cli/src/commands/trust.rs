@@ -1,6 +1,6 @@
 //! `lariat trust`: shows a project's configuration and records whether the user trusts it.
 
-use lariat_guard::display;
+use lariat_core::display;
 use lariat_guard::trust::{Difference, TrustStatus, TrustStore, WorkspaceEffectKind};
 use lariat_service::{LoadedProject, ServiceError};
 use serde::Serialize;

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use lariat_guard::display;
+use lariat_core::display;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use super::theme::{Style, Theme};

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use lariat_guard::display;
+use lariat_core::display;
 use unicode_width::UnicodeWidthStr;
 
 use super::theme::{Style, Theme};

@@ -1,6 +1,6 @@
 //! Edits the line that the user types, key by key.
 
-use lariat_guard::display;
+use lariat_core::display;
 
 use super::keys::Key;
 

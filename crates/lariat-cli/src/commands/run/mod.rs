@@ -27,7 +27,8 @@ use std::path::Path;
 
 use lariat_core::archive::SessionSummary;
 use lariat_core::clock::Clock as _;
-use lariat_guard::{Mode, display};
+use lariat_core::display;
+use lariat_guard::Mode;
 use lariat_runtime::system::SystemClock;
 use lariat_service::{
     LoadOptions, LoadedProject, LocalService, Prompt, ServiceError, Session, SessionOptions, SessionSelector,

@@ -6,9 +6,9 @@ use std::io::Write as _;
 use std::path::Path;
 
 use lariat_core::clock::Clock as _;
+use lariat_core::display;
 use lariat_core::event::EventRecord;
 use lariat_core::time::Timestamp;
-use lariat_guard::display;
 use lariat_runtime::system::SystemClock;
 use lariat_service::Session;
 use rustix::fs::FileType;
@@ -40,7 +40,7 @@ impl Stdout {
     }
 
     pub(super) fn line(&mut self, value: &Value) {
-        self.write(&format!("{}\n", lariat_guard::display::json(&value.to_string())));
+        self.write(&format!("{}\n", lariat_core::display::json(&value.to_string())));
     }
 
     /// Whether the reader closed standard output.

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_core::display;
 use lariat_core::id::RequestId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::display;
 use serde_json::Value;
 use tokio::time::Instant;
 

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use lariat_core::content::ToolCall;
+use lariat_core::display;
 use lariat_core::event::{AgentEvent, EventRecord, RunOutcome};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::display;
 use lariat_runtime::{AgentError, AgentOutput, RunStream};
 use lariat_service::Session;
 use tokio::time::Instant;
