@@ -10,11 +10,11 @@ use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::model::ModelConfig;
 use lariat_service::config::Config;
 use lariat_service::models::{LOCAL_SERVERS, known_provider};
+use lariat_terminal::human;
 
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
-use crate::screen::human;
 
 /// The provider, model, key and settings of a run, to explain its failure.
 pub(crate) struct FailureContext {

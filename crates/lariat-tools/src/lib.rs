@@ -6,7 +6,6 @@
 //! - [`arguments`]: one table per tool yields its schema and the check of its arguments.
 //! - [`output`]: cuts text to a limit.
 //! - [`image`]: recognises images that models accept.
-//! - `highlight`, with the feature `map`: classifies the words of code for syntax highlighting.
 //! - one module per tool.
 
 mod apply_patch;
@@ -25,8 +24,6 @@ mod fetch;
 mod file_error;
 mod file_tool;
 mod glob;
-#[cfg(feature = "map")]
-pub mod highlight;
 pub mod image;
 mod list_files;
 #[cfg(feature = "map")]

@@ -7,10 +7,9 @@
 use lariat_core::display;
 use lariat_core::opening::SandboxOpening;
 use lariat_core::permission::{ApprovalScope, DangerLevel, PermissionDecision, PermissionRequest};
+use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{diff, text};
 use serde_json::Value;
-
-use super::theme::{Style, Theme};
-use super::{diff, text};
 
 /// Lines of a diff in the dialog; a key shows the rest.
 const PREVIEW_LINES: usize = 40;

@@ -8,9 +8,8 @@ use lariat_core::budget::BudgetScope;
 use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::usage::Usage;
 use lariat_runtime::{ChangeKind, FileChange};
-
-use super::theme::{Style, Theme};
-use super::{human, text};
+use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{human, text};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Summary<'a> {
