@@ -28,6 +28,7 @@ mod nightly;
 mod peers;
 mod proof;
 mod python;
+mod rust_tokens;
 mod sdk;
 mod server_process;
 mod servers;

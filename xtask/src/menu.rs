@@ -25,7 +25,7 @@ const GROUPS: &[Group] = &[
 
 const CHECK: &[(&str, &str)] = &[
     ("ci [--skip-proofs]", "Run every check that a change must pass, then the short proofs"),
-    ("layers", "Compare the crates' dependencies with the table in ARCHITECTURE.md"),
+    ("layers", "Check dependencies between crates (table in ARCHITECTURE.md) and between modules"),
     ("core-deps", "Check that lariat-core depends on no runtime, socket or system crate"),
     (
         "deny [--advisories]",

@@ -103,7 +103,7 @@ impl Workspace {
         Ok(names)
     }
 
-    fn relative(&self, path: &Path) -> String {
+    pub(crate) fn relative(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
         inside.to_string_lossy().replace('\\', "/")
     }

@@ -10,11 +10,11 @@ use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::model::ModelConfig;
 use lariat_service::config::Config;
 use lariat_service::models::{LOCAL_SERVERS, known_provider};
+use lariat_terminal::human;
 
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
-use crate::screen::human;
 
 /// The provider, model, key and settings of a run, to explain its failure.
 pub(crate) struct FailureContext {
@@ -163,24 +163,6 @@ impl FailureContext {
             Some(flag) => format!("raise it and continue: `lariat run{id} {flag}`"),
             None => format!("raise it with `lariat config set {key} VALUE`, then `lariat run{id}`"),
         })
-    }
-}
-
-/// Describes the limit that ended a run.
-pub(crate) fn limit_words(limit: LimitKind, scope: BudgetScope) -> String {
-    let what = match limit {
-        LimitKind::Turns => "turn",
-        LimitKind::Tokens => "token",
-        LimitKind::Duration => "time",
-        LimitKind::Cost => "cost",
-        LimitKind::ToolCalls => "tool call",
-        _ => "budget",
-    };
-    match scope {
-        BudgetScope::Run => format!("the run reached its {what} limit"),
-        BudgetScope::Session => format!("the session reached its {what} budget"),
-        BudgetScope::Day => format!("today's {what} budget is used up"),
-        _ => format!("the {what} budget of these runs is used up"),
     }
 }
 

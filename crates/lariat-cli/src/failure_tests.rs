@@ -1,6 +1,7 @@
 use lariat_core::model::{ErrorDetail, ProviderError};
 
 use super::*;
+use crate::screen::summary::limit_words;
 
 fn failure_context(provider: &str, key: Option<&str>) -> FailureContext {
     FailureContext {

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use lariat_core::display;
 use lariat_core::store::StoreError;
-use lariat_guard::{Origin, SettingsError, StateFileError, display};
+use lariat_guard::{Origin, SettingsError, StateFileError};
 use lariat_runtime::BuildError;
 use lariat_service::ServiceError;
 use lariat_service::config::explained;

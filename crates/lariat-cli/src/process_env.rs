@@ -11,13 +11,13 @@ use lariat_model::http::ClientConfig;
 use lariat_service::config::Config;
 use lariat_service::models::Keys;
 use lariat_service::{LoadOptions, LoadedProject, LocalService, ServiceError, UserDirectories};
+use lariat_terminal::theme::{TerminalFacts, Theme};
 use rustix::termios::tcgetwinsize;
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
 use crate::keys::{KeyFile, Keyring, StoredKey, UnlockPrompts};
 use crate::problem::Problem;
-use crate::screen::theme::{TerminalFacts, Theme};
 
 /// The environment that this process was started in.
 #[derive(Clone)]

@@ -4,10 +4,11 @@
 //! caller passes time and ids in with each input and receives effects as values. The runtime performs the
 //! effects; a simulator can do the same.
 //!
-//! - Data: [`content`], [`message`], [`usage`], [`budget`], [`event`], [`config`], [`permission`], [`session`], [`patch`].
+//! - Data: [`content`], [`message`], [`usage`], [`budget`], [`ledger`], [`event`], [`config`], [`permission`], [`session`].
 //! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`store::SessionStore`], [`archive::SessionArchive`],
 //!   [`permission::PermissionPolicy`], [`permission::Approver`], [`file_access::FileAccessCheck`], [`hooks::Hooks`], [`hooks::InputFilter`],
 //!   [`context::CompactionStrategy`], [`budget::SpendingLog`], [`evaluation::EvaluationStrategy`], [`clock::Clock`], [`clock::EntropySource`].
+//! - Functions: [`display`] makes untrusted text safe to show, [`nearest`] suggests a name, [`patch`] parses patches.
 //! - The machine: [`run::Run`], on a [`transcript::Transcript`] that is always valid for a model.
 
 use std::future::Future;
@@ -17,14 +18,17 @@ pub mod archive;
 pub mod budget;
 pub mod cancel;
 pub mod clock;
+mod compaction;
 pub mod config;
 pub mod content;
 pub mod context;
+pub mod display;
 pub mod evaluation;
 pub mod event;
 pub mod file_access;
 pub mod hooks;
 pub mod id;
+pub mod ledger;
 pub mod message;
 pub mod model;
 pub mod nearest;

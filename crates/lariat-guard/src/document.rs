@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::origin::Origin;
-use crate::settings::SettingsError;
+use crate::settings_error::SettingsError;
 
 /// The syntax of a settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

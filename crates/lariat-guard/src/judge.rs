@@ -12,13 +12,15 @@ use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
 use serde_json::{Value, json};
 
+use crate::analyzed_call::AnalyzedCall;
 use crate::check_context::CheckContext;
+use crate::effect::Effect;
 use crate::judgement::{Cause, GuardDecision, JudgedFile, Judgement, Reason};
 use crate::mode::{Confinement, Mode, ModeDecision};
 use crate::origin::Origin;
-use crate::part::{Access, AnalyzedCall, Part};
+use crate::part::{Access, Part};
 use crate::resolve::{ResolvedPath, Resolver, SessionDirectories};
-use crate::rule::{Effect, Rule, Warning};
+use crate::rule::{Rule, Warning};
 use crate::rulebook::Rulebook;
 use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Doubt;

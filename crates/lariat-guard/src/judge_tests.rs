@@ -7,11 +7,11 @@ use lariat_core::tool::ToolEffects;
 use serde_json::json;
 
 use super::{Guard, Query};
+use crate::effect::Effect;
 use crate::judgement::{Cause, GuardDecision};
 use crate::mode::Mode;
 use crate::origin::{Level, Origin};
 use crate::resolve::{NoLinks, SessionDirectories};
-use crate::rule::Effect;
 use crate::settings::{Layer, Settings, Trust};
 
 fn guard(rules: &[(Effect, &str)]) -> Guard {

@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use lariat_core::file_access::FileUse;
 use lariat_core::permission::DangerLevel;
 
+use crate::effect::Effect;
 use crate::mode::Mode;
 use crate::origin::Origin;
-use crate::rule::{Effect, Rule};
+use crate::rule::Rule;
 
 /// Maximum characters of a part that a reason repeats.
 const MAX_PART_CHARS: usize = 300;

@@ -24,6 +24,7 @@
 //! # Ok::<(), lariat_guard::SettingsError>(())
 //! ```
 
+mod analyzed_call;
 mod approval_hash;
 mod approvals;
 mod arguments;
@@ -31,8 +32,8 @@ mod check_context;
 mod claims;
 mod critical;
 mod danger;
-pub mod display;
 mod document;
+mod effect;
 pub mod hooks;
 pub mod instructions;
 mod judge;
@@ -52,6 +53,7 @@ mod resolve;
 mod rule;
 mod rulebook;
 mod settings;
+mod settings_error;
 pub mod shell;
 mod shell_rule;
 mod state_file;
@@ -59,17 +61,20 @@ mod suggest;
 mod tool_name;
 pub mod trust;
 mod wildcard;
+mod workspace_reader;
 
 pub use approval_hash::ApprovalHash;
 pub use approvals::{Approval, ApprovalStore};
 pub use claims::{ClaimGuard, Claims, FileClaimed};
 pub use document::{Document, Format};
+pub use effect::Effect;
 pub use judge::{Guard, Query};
 pub use judgement::{Cause, GuardDecision, JudgedFile, Judgement, Reason};
 pub use mode::{Confinement, Mode};
 pub use origin::{Level, Origin};
 pub use resolve::{Entry, EntryKind, NoLinks, Resolver, SessionDirectories};
-pub use rule::{Effect, Rule, Warning};
-pub use settings::{BrokenRestriction, Layer, Settings, SettingsError, Trust};
+pub use rule::{Rule, Warning};
+pub use settings::{Layer, Settings, Trust};
+pub use settings_error::{BrokenRestriction, SettingsError};
 pub use state_file::StateFileError;
 pub use tool_name::{foreign_tool_names, tools_named};

@@ -6,13 +6,13 @@
 use lariat_core::opening::SandboxOpening;
 use serde_json::Value;
 
+use crate::analyzed_call::AnalyzedCall;
+use crate::effect::Effect;
 use crate::judge::{Guard, Query};
 use crate::judgement::{Cause, GuardDecision};
 use crate::mode::{Confinement, Mode};
 use crate::origin::Origin;
-use crate::part::AnalyzedCall;
 use crate::program::{base, options_before_subcommand};
-use crate::rule::Effect;
 use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Command;
 use crate::tool_name::{CallSubject, call_subject};

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
+use crate::effect::Effect;
 use crate::origin::{Level, Origin};
 use crate::resolve::{ResolvedPath, Resolver, SessionDirectories, expand_home, normalize};
-use crate::rule::Effect;
 
 /// Maximum bytes of a pattern; longer ones are rejected, because the size of the compiled automaton has no other bound.
 const MAX_PATTERN_BYTES: usize = 1024;

@@ -1,9 +1,9 @@
 use std::path::Path;
 
 use super::PathRules;
+use crate::effect::Effect;
 use crate::origin::{Level, Origin};
 use crate::resolve::{NoLinks, ResolvedPath, SessionDirectories};
-use crate::rule::Effect;
 
 fn target(path: &str) -> ResolvedPath {
     ResolvedPath::opened(Path::new(path))

@@ -8,31 +8,11 @@ use std::sync::Arc;
 
 use lariat_core::tool::ToolEffects;
 
+use crate::effect::Effect;
 use crate::origin::Origin;
 use crate::shell_rule::CommandPattern;
 use crate::tool_name::{CallSubject, MCP, PRIMARY, PathSpecifiers, alias_of, by_effects, call_subject};
 use crate::wildcard::Wildcard;
-
-/// The list that contains a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Effect {
-    /// What it matches never runs.
-    Deny,
-    /// What it matches requires approval.
-    Ask,
-    /// What it matches may run.
-    Allow,
-}
-
-impl fmt::Display for Effect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Deny => "deny",
-            Self::Ask => "ask",
-            Self::Allow => "allow",
-        })
-    }
-}
 
 /// A permission rule.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,10 +5,12 @@
 use lariat_core::tool::ToolEffects;
 use serde_json::Value;
 
+use crate::analyzed_call::AnalyzedCall;
 use crate::check_context::CheckContext;
-use crate::part::{Access, AnalyzedCall, Part, PartKind, TouchedFile};
+use crate::effect::Effect;
+use crate::part::{Access, Part, PartKind, TouchedFile};
 use crate::path_rule::PathRules;
-use crate::rule::{Effect, Parameter, Rule, Specifier, Tools, Warning};
+use crate::rule::{Parameter, Rule, Specifier, Tools, Warning};
 use crate::shell_rule::{Covering, inner_spellings, spellings};
 use crate::tool_name::{CallSubject, alias_of};
 

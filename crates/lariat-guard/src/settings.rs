@@ -4,7 +4,6 @@
 //! are merged; a single value comes from the strongest level. Unknown keys outside `permissions` are ignored.
 //! Until the workspace is trusted, its settings can only restrict; they can never turn on bypass mode.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,71 +11,11 @@ use lariat_core::nearest::nearest;
 use serde_json::Value;
 
 use crate::document::{Document, Format};
+use crate::effect::Effect;
 use crate::mode::Mode;
 use crate::origin::{Level, Origin};
-use crate::rule::{Effect, Rule, Warning};
-
-/// Settings that cannot be used at all. Continuing without them could drop a deny rule.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SettingsError {
-    /// The file is not in the expected format.
-    #[error("cannot parse {origin}: {reason}. hint: fix the file or move it away")]
-    Malformed {
-        /// The settings.
-        origin: Box<Origin>,
-        /// The line, if the parser reports it.
-        line: Option<usize>,
-        /// The message of the parser.
-        reason: String,
-    },
-    /// A restriction cannot be put into effect.
-    #[error("{0}")]
-    Restriction(Box<BrokenRestriction>),
-}
-
-/// A restriction that cannot be put into effect: a deny or ask rule, a list of them, a mode. No session may start without
-/// it; if one does, every tool call requires approval.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BrokenRestriction {
-    /// The rule or the key as written.
-    pub subject: String,
-    /// What is wrong with it, in words that follow the subject.
-    pub reason: String,
-    /// The settings that contain it.
-    pub origin: Arc<Origin>,
-    /// The line of the file.
-    pub line: Option<usize>,
-}
-
-impl BrokenRestriction {
-    /// Creates one without a line.
-    pub fn new(subject: impl Into<String>, reason: impl Into<String>, origin: Arc<Origin>) -> Self {
-        Self { subject: subject.into(), reason: reason.into(), origin, line: None }
-    }
-
-    /// Sets the line.
-    #[must_use]
-    pub const fn with_line(mut self, line: Option<usize>) -> Self {
-        self.line = line;
-        self
-    }
-
-    /// The file and the line, or the flag or variable.
-    pub fn place(&self) -> String {
-        match self.line {
-            Some(line) => format!("{}:{line}", self.origin),
-            None => self.origin.to_string(),
-        }
-    }
-}
-
-impl fmt::Display for BrokenRestriction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: `{}` {}", self.place(), self.subject, self.reason)
-    }
-}
+use crate::rule::{Rule, Warning};
+use crate::settings_error::{BrokenRestriction, SettingsError};
 
 /// Whether the workspace may allow more than the user's own settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -279,12 +218,6 @@ impl Layer {
 
     fn warn(&mut self, key: &str, reason: String) {
         self.warnings.push(Warning { subject: key.to_owned(), reason, origin: self.origin.clone() });
-    }
-}
-
-impl SettingsError {
-    pub(crate) fn malformed(origin: &Origin, line: Option<usize>, reason: &dyn fmt::Display) -> Self {
-        Self::Malformed { origin: Box::new(origin.clone()), line, reason: reason.to_string() }
     }
 }
 

@@ -1,7 +1,7 @@
 use super::{Layer, Settings, SettingsError, Trust};
+use crate::effect::Effect;
 use crate::mode::Mode;
 use crate::origin::{Level, Origin};
-use crate::rule::Effect;
 
 fn origin() -> Origin {
     Origin::file(Level::User, "/people/u/.claude/settings.json")

@@ -8,12 +8,14 @@ use std::path::Path;
 
 use lariat_core::permission::DangerLevel;
 
+use crate::analyzed_call::AnalyzedCall;
+use crate::effect::Effect;
 use crate::judge::{Guard, Query};
 use crate::judgement::GuardDecision;
 use crate::origin::Level;
-use crate::part::{Access, AnalyzedCall, Part, PartKind};
+use crate::part::{Access, Part, PartKind};
 use crate::program::{base, is_broad, is_editor, subcommands};
-use crate::rule::{Effect, Rule};
+use crate::rule::Rule;
 use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Command;
 use crate::shell_rule::Covering;

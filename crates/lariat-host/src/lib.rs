@@ -5,6 +5,7 @@
 //! - [`files`]: a [`Workspace`] holds open directories; the kernel resolves every path beneath one of them.
 //! - [`process`]: a [`Supervisor`] starts every process, owns its whole tree, and leaves nothing running.
 //! - [`sandbox`]: a [`Policy`] says what a command may access; a backend makes the kernel enforce it.
+//! - [`sandbox_probe`]: finds the backends that work on this machine, by trying them.
 //! - [`git`]: runs git with every feature turned off that would let a repository execute code.
 //! - [`undo`]: saves what files contained before a tool call changed them, and restores it.
 //!
@@ -26,5 +27,6 @@ pub mod files;
 pub mod git;
 pub mod process;
 pub mod sandbox;
+pub mod sandbox_probe;
 mod sys;
 pub mod undo;

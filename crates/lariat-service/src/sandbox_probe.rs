@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use lariat_host::process::Environment;
-use lariat_host::sandbox::{self, Backend, ProbeResult};
+use lariat_host::sandbox::Backend;
+use lariat_host::sandbox_probe::{self, ProbeResult};
 use serde_json::{Value, json};
 
 use crate::UserDirectories;
@@ -39,7 +40,7 @@ pub async fn backend(
 pub async fn probe(folders: &UserDirectories, environment: &Environment) -> ProbeResult {
     let scratch = folders.scratch();
     let _ = make(&scratch);
-    let found = sandbox::probe(&scratch, environment).await;
+    let found = sandbox_probe::probe(&scratch, environment).await;
     if let Some(backend) = found.backends.first() {
         cache_backend(&folders.sandbox(), backend);
     }

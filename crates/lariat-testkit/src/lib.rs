@@ -19,6 +19,7 @@ pub mod random;
 #[cfg(feature = "wire")]
 pub mod server;
 pub mod sim;
+pub mod terminal;
 pub mod tools;
 #[cfg(feature = "wire")]
 pub mod wire;

@@ -1,8 +1,6 @@
 //! `ask_user`: asks the user a question.
 //!
-//! A front end implements [`UserPrompter`]. Without one, the tool tells the model that no user is available.
-
-use std::fmt;
+//! Without a [`UserPrompter`](crate::UserPrompter), the tool tells the model that no user is available.
 
 use lariat_core::BoxFuture;
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
@@ -13,29 +11,7 @@ use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::BenchTool;
 use crate::output;
-
-/// A question for the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Question {
-    /// The text of the question.
-    pub text: String,
-    /// Answers to choose from; the user may give another answer. Empty for a free answer.
-    pub options: Vec<String>,
-}
-
-/// Asks the user questions.
-pub trait UserPrompter: Send + Sync {
-    /// Asks and waits for the answer; `None` if the user declines to answer. Dropping the future withdraws the
-    /// question.
-    fn ask(&self, question: Question) -> BoxFuture<'_, Option<String>>;
-}
-
-impl fmt::Debug for dyn UserPrompter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Asker")
-    }
-}
+use crate::user_prompter::Question;
 
 /// The tool `ask_user`.
 pub(crate) struct AskUser;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::Workbench;
 use crate::diff::unified;
-use crate::file_tool::failed;
+use crate::file_error::failed;
 
 /// Maximum size of a file that can be edited, in bytes.
 pub(crate) const EDIT_LIMIT: u64 = 16 * 1024 * 1024;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lariat_core::BoxFuture;
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
-use lariat_host::files::{FileError, Stamp, Sync as Durability};
+use lariat_host::files::{Stamp, Sync as Durability};
 use serde::de::DeserializeOwned;
 
 use crate::Workbench;
@@ -61,11 +61,6 @@ struct FileToolAdapter<T>(PhantomData<T>);
 /// Creates a file tool for an agent.
 pub(crate) fn tool<T: FileTool>(bench: &Workbench) -> Arc<dyn AgentTool> {
     bench_tool::tool::<FileToolAdapter<T>>(bench)
-}
-
-/// Converts a file error for the model.
-pub(crate) fn failed(error: FileError) -> ToolError {
-    ToolError::Failed(error.to_string())
 }
 
 impl<T: FileTool> BenchTool for FileToolAdapter<T> {

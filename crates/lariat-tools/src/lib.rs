@@ -6,12 +6,12 @@
 //! - [`arguments`]: one table per tool yields its schema and the check of its arguments.
 //! - [`output`]: cuts text to a limit.
 //! - [`image`]: recognises images that models accept.
-//! - `highlight`, with the feature `map`: classifies the words of code for syntax highlighting.
 //! - one module per tool.
 
 mod apply_patch;
 pub mod arguments;
 mod ask_user;
+mod background;
 mod bash;
 mod bench_tool;
 mod checkpoint;
@@ -21,16 +21,17 @@ mod edit_file;
 mod egress;
 #[cfg(feature = "fetch")]
 mod fetch;
+mod file_error;
 mod file_tool;
 mod glob;
-#[cfg(feature = "map")]
-pub mod highlight;
 pub mod image;
 mod list_files;
 #[cfg(feature = "map")]
 mod map;
 mod matching;
 mod multi_edit;
+#[cfg(feature = "map")]
+mod outline;
 pub mod output;
 mod outputs;
 #[cfg(feature = "pdf")]
@@ -41,6 +42,7 @@ mod search;
 mod shown_files;
 mod todo;
 mod tree;
+mod user_prompter;
 mod workbench;
 mod write_file;
 
@@ -48,9 +50,9 @@ use std::sync::Arc;
 
 use lariat_core::tool::AgentTool;
 
-pub use ask_user::{Question, UserPrompter};
 pub use egress::OutgoingHttp;
 pub use outputs::Outputs;
+pub use user_prompter::{Question, UserPrompter};
 pub use workbench::{Commands, DeniedReads, Workbench};
 
 /// All tools: those for files, search and commands, and `todo`, `ask_user` and `recall`.

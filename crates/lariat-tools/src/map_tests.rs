@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::language::{Grammars, LANGUAGES};
-use super::outline::{Outline, Outliner};
 use super::{page, rank};
+use crate::outline::language::{Grammars, LANGUAGES};
+use crate::outline::{Outline, Outliner};
 
 fn outlined(source: &[u8], language: &str) -> Outline {
     let grammars = Grammars::default();

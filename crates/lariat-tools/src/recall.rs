@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::{BenchTool, blocking};
-use crate::file_tool::failed;
+use crate::file_error::failed;
 use crate::output::LIMIT as BYTES;
 use crate::outputs::Output;
 

@@ -13,9 +13,9 @@ use lariat_host::undo::{Undo, UndoError};
 use crate::OutgoingHttp;
 use crate::Outputs;
 use crate::UserPrompter;
-use crate::bash::Background;
+use crate::background::Background;
 #[cfg(feature = "map")]
-use crate::map::Outlines;
+use crate::outline::Outlines;
 use crate::shown_files::ShownFiles;
 
 /// The resources that the tools of one agent share. Clones share them.

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::document::{ADDED, EDIT_LIMIT, MODIFIED, counted, details, encode, result};
-use crate::file_tool::{FileTool, failed};
+use crate::file_error::failed;
+use crate::file_tool::FileTool;
 
 /// The tool `write_file`.
 pub(crate) struct WriteFile;

@@ -499,9 +499,7 @@ pub use schemars;
 pub use serde_json;
 
 pub use lariat_core::BoxFuture;
-pub use lariat_core::budget::{
-    BudgetLimits, BudgetRequest, BudgetScope, Ledger, Source, SpendingLog, SpentAmounts,
-};
+pub use lariat_core::budget::{BudgetLimits, BudgetRequest, BudgetScope, SpendingLog, SpentAmounts};
 pub use lariat_core::cancel::CancellationToken;
 pub use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
@@ -516,6 +514,7 @@ pub use lariat_core::hooks::{
     FilterResult, HookAnswer, Hooks, InputFilter, LifecycleEvent, LifecycleEventKind, SessionHooks,
 };
 pub use lariat_core::id::{AgentId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
+pub use lariat_core::ledger::{Ledger, Source};
 pub use lariat_core::message::{
     AgentMessage, AssistantMessage, ExtensionMessage, Message, SharedMessage, StopReason, ToolResultMessage,
     UserMessage,

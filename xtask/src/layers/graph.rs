@@ -1,4 +1,4 @@
-//! Reads the dependencies between the workspace's crates from `cargo metadata --no-deps`.
+//! Reads the workspace's crates and the dependencies between them from `cargo metadata --no-deps`.
 //!
 //! Dependencies on third-party crates are dropped.
 
@@ -52,6 +52,24 @@ impl Graph {
     pub(crate) fn edges(&self) -> &[Edge] {
         &self.edges
     }
+}
+
+/// The name and the root file of every library and program that we publish.
+pub(crate) fn product_roots(metadata: &str) -> Result<Vec<(String, String)>> {
+    let metadata: Value = serde_json::from_str(metadata).context("cargo metadata is not JSON")?;
+    let mut roots = Vec::new();
+    for package in list(&metadata, "packages")? {
+        // Cargo writes an empty list of registries for `publish = false`.
+        if package.get("publish").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            continue;
+        }
+        for target in list(package, "targets")? {
+            if list(target, "kind")?.iter().any(|kind| kind == "lib" || kind == "bin") {
+                roots.push((text(package, "name")?, text(target, "src_path")?));
+            }
+        }
+    }
+    Ok(roots)
 }
 
 /// Cargo writes `null` for a normal dependency.

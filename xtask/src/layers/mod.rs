@@ -1,35 +1,56 @@
-//! Checks that dependencies between our crates follow the table in ARCHITECTURE.md.
+//! Checks that dependencies between our crates follow the table in ARCHITECTURE.md, and that the top-level modules of a
+//! published crate do not use each other in circles.
 //!
-//! `table` reads the page, `graph` reads `cargo metadata`, and `check` compares the two. `core_deps` and
-//! `deny` check third-party crates. Invariant: a page without a readable table is an error, never an empty
-//! set of rules.
+//! `table` reads the page, `graph` reads `cargo metadata`, and `check` compares the two. `modules` reads the source of a
+//! crate and `circles` finds the circles. `core_deps` and `deny` check third-party crates. Invariant: a page without a
+//! readable table is an error, never an empty set of rules.
 
 mod check;
+mod circles;
 mod graph;
+mod modules;
 mod table;
+
+use std::path::Path;
 
 use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
+use circles::Exception;
 
 const PAGE: &str = "ARCHITECTURE.md";
+
+/// Circles that may stay, each with its reason. An exception without a circle fails the check.
+const EXCEPTIONS: &[Exception] = &[];
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let table = table::Table::read(&workspace.read(PAGE)?)?;
     let metadata = CommandLine::cargo("metadata --format-version 1 --no-deps --locked").capture(workspace)?;
     let graph = graph::Graph::read(&metadata)?;
-    let violations = check::violations(&table, &graph);
+    let mut violations = check::violations(&table, &graph);
+    let mut modules = 0;
+    for (name, root) in graph::product_roots(&metadata)? {
+        let read = |file: &str| workspace.read(file).ok();
+        let crate_modules = modules::read_crate(&workspace.relative(Path::new(&root)), &read)?;
+        let graph = circles::ModuleGraph::of(&crate_modules);
+        violations.extend(graph.violations(&name, EXCEPTIONS));
+        modules += graph.modules();
+    }
     if !violations.is_empty() {
         bail!("dependencies violate the layers:\n  - {}", violations.join("\n  - "));
     }
     println!(
-        "{} crates with {} dependencies between them respect the layers",
+        "{} crates with {} dependencies between them respect the layers; {modules} top-level modules without a circle, \
+         {} exceptions",
         graph.crates().len(),
-        graph.edges().len()
+        graph.edges().len(),
+        EXCEPTIONS.len()
     );
     Ok(())
 }
 
+#[cfg(test)]
+mod circle_tests;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
 //! Command-line arguments. The doc comments here are the help, the manual page and the descriptions in completions.
 //!
-//! - `run`: flags of `lariat run`; `task`: a run, from our flags or from Claude Code's. `sessions`: `lariat sessions` and
+//! - `run`: flags of `lariat run`; `task`: a run, from our flags or, with `compat`, from Claude Code's. `sessions`: `lariat sessions` and
 //!   `lariat replay`. `manage`: every other command.
 
+pub(crate) mod compat;
 pub(crate) mod manage;
 pub(crate) mod prompt;
 #[cfg(test)]

@@ -7,8 +7,9 @@
 use std::io::IsTerminal as _;
 
 use lariat_core::archive::ListQuery;
+use lariat_core::display;
+use lariat_guard::Trust;
 use lariat_guard::trust::TrustStatus;
-use lariat_guard::{Trust, display};
 use lariat_service::models::Models;
 use lariat_service::{LoadedProject, ServiceError, sandbox_probe};
 use serde::Serialize;

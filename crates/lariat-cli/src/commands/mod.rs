@@ -26,12 +26,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{self, Args, Command, exit_of};
+use crate::args::{self, Args, Command, compat, exit_of};
 use crate::detect;
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
-use crate::wire::compat;
 
 /// An exit code, or an error to print.
 pub(crate) type CommandResult = Result<Exit, Problem>;

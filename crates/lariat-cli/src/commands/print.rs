@@ -5,16 +5,16 @@
 
 use std::io::Write as _;
 
-use lariat_guard::display;
+use lariat_core::display;
+pub(crate) use lariat_terminal::human::{ago, count, counted, money, size, time};
+pub(crate) use lariat_terminal::table::Column;
+use lariat_terminal::theme::Theme;
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 
 use super::CommandResult;
 use crate::exit::Exit;
 use crate::problem::Problem;
-pub(crate) use crate::screen::human::{ago, count, counted, money, size, time};
-pub(crate) use crate::screen::table::Column;
-use crate::screen::theme::Theme;
 
 /// Plain text without styles, as wide as the terminal.
 pub(crate) fn theme() -> Theme {
@@ -25,7 +25,7 @@ pub(crate) fn theme() -> Theme {
 }
 
 pub(crate) fn table(columns: &[Column], rows: &[Vec<String>]) -> String {
-    crate::screen::table::table(columns, rows, &theme())
+    lariat_terminal::table::table(columns, rows, &theme())
 }
 
 pub(crate) fn out(text: &str) {

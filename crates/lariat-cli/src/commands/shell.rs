@@ -6,7 +6,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use lariat_core::archive::ListQuery;
-use lariat_guard::display;
+use lariat_core::display;
 
 use super::{CommandResult, models, print};
 use crate::args::Args;

@@ -1,8 +1,10 @@
 //! `lariat trust`: shows a project's configuration and records whether the user trusts it.
 
-use lariat_guard::display;
+use lariat_core::display;
 use lariat_guard::trust::{Difference, TrustStatus, TrustStore, WorkspaceEffectKind};
 use lariat_service::{LoadedProject, ServiceError};
+use lariat_terminal::diff;
+use lariat_terminal::theme::Theme;
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -12,8 +14,6 @@ use crate::args::manage::TrustArgs;
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::{ProcessEnv, Stream};
-use crate::screen::diff;
-use crate::screen::theme::Theme;
 
 #[derive(Serialize)]
 struct TrustReport {

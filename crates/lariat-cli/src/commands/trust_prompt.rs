@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
 
+use lariat_core::display;
+use lariat_guard::Trust;
 use lariat_guard::trust::{TrustStatus, TrustStore, WorkspaceEffect, WorkspaceEffectKind};
-use lariat_guard::{Trust, display};
 use lariat_service::{LoadOptions, LoadedProject, ServiceError};
 
 use super::{print, trust};

@@ -5,10 +5,9 @@
 
 use std::time::Duration;
 
+use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{human, text};
 use serde_json::Value;
-
-use super::theme::{Style, Theme};
-use super::{human, text};
 
 /// The most informative argument of each tool.
 const MAIN_ARGUMENTS: &[(&str, &str)] = &[

@@ -1,7 +1,7 @@
+use lariat_testkit::terminal::assert_harmless;
 use serde_json::json;
 
 use super::*;
-use crate::screen::test_data::assert_harmless;
 
 const TOOK: Option<Duration> = Some(Duration::from_millis(1_250));
 

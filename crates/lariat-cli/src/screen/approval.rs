@@ -4,13 +4,12 @@
 //! dialog. A line that does not fit continues behind a broken bar.
 //! Only a key that unambiguously approves is an approval, and only offered choices can be chosen.
 
+use lariat_core::display;
 use lariat_core::opening::SandboxOpening;
 use lariat_core::permission::{ApprovalScope, DangerLevel, PermissionDecision, PermissionRequest};
-use lariat_guard::display;
+use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{diff, text};
 use serde_json::Value;
-
-use super::theme::{Style, Theme};
-use super::{diff, text};
 
 /// Lines of a diff in the dialog; a key shows the rest.
 const PREVIEW_LINES: usize = 40;

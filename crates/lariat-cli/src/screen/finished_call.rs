@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use lariat_core::opening::{BlockedAction, SandboxOpening};
+use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{diff, human, text};
 use serde_json::Value;
 
 use super::activity::{self, CallOutcome};
 use super::printer::Verbosity;
-use super::theme::{Style, Theme};
-use super::{diff, human, text};
 
 /// Maximum lines of a diff, by verbosity.
 const DIFF_LINES: usize = 12;

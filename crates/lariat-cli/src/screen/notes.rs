@@ -7,10 +7,10 @@ use std::time::Duration;
 use lariat_core::budget::BudgetScope;
 use lariat_core::event::{AgentEvent, CompactionCause, LimitKind};
 use lariat_core::usage::Cost;
+use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{human, text};
 
 use super::summary::{ending, limit_name};
-use super::theme::{Style, Theme};
-use super::{human, text};
 
 /// Describes an event; `None` if it needs no line.
 pub(crate) fn note(event: &AgentEvent) -> Option<(Style, String)> {

@@ -1,8 +1,8 @@
 use lariat_core::event::RunOutcome;
 use lariat_core::usage::Usage;
+use lariat_testkit::terminal::assert_harmless;
 
 use super::*;
-use crate::screen::test_data::assert_harmless;
 
 fn samples() -> Vec<AgentEvent> {
     let error = || "overloaded_error: try later\u{1b}[2J\nmore".to_owned();

@@ -12,13 +12,14 @@ use lariat_core::event::{AgentEvent, EventRecord, MessageRef, StreamDelta};
 use lariat_core::id::{LoopId, ToolCallId};
 use lariat_core::message::{AssistantMessage, ToolResultMessage};
 use lariat_core::time::Timestamp;
+use lariat_terminal::markdown::Markdown;
+use lariat_terminal::text;
+use lariat_terminal::theme::{Style, Theme};
 use serde_json::Value;
 
 use super::finished_call::{self, FinishedCall};
-use super::markdown::Markdown;
 use super::status::Status;
-use super::theme::{Style, Theme};
-use super::{activity, notes, text};
+use super::{activity, notes};
 
 /// Minimum time between redraws caused by time alone.
 const REDRAW: Duration = Duration::from_millis(100);

@@ -9,10 +9,11 @@ use lariat_core::event::{AgentEvent, EventRecord, StreamDelta};
 use lariat_core::id::ToolCallId;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
+use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{human, text};
 use serde_json::Value;
 
-use super::theme::{Style, Theme};
-use super::{activity, human, text};
+use super::activity;
 
 /// Frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

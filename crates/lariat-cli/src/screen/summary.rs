@@ -4,13 +4,12 @@
 
 use std::time::Duration;
 
+use lariat_core::budget::BudgetScope;
 use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::usage::Usage;
 use lariat_runtime::{ChangeKind, FileChange};
-
-use super::theme::{Style, Theme};
-use super::{human, text};
-use crate::failure::limit_words;
+use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{human, text};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Summary<'a> {
@@ -122,6 +121,17 @@ pub(crate) fn ending(outcome: &RunOutcome) -> Option<(Style, String)> {
         other => format!("ended: {other:?}"),
     };
     Some((Style::Bad, words))
+}
+
+/// Describes the limit that ended a run.
+pub(crate) fn limit_words(limit: LimitKind, scope: BudgetScope) -> String {
+    let what = limit_name(limit);
+    match scope {
+        BudgetScope::Run => format!("the run reached its {what} limit"),
+        BudgetScope::Session => format!("the session reached its {what} budget"),
+        BudgetScope::Day => format!("today's {what} budget is used up"),
+        _ => format!("the {what} budget of these runs is used up"),
+    }
 }
 
 /// The name of a limit, as in `turn limit`.

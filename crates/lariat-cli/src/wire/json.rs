@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::messages;
 use super::tally::{Tally, millis};
-use crate::failure::limit_words;
+use crate::screen::summary::limit_words;
 
 /// Whether the answer matches the requested schema.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,9 +4,8 @@
 //!
 //! - `messages`: replies and results in the shape of the Messages API. `tally`: counts for the result.
 //! - `stream_json`: one line per event. `partial`: partial replies. `json`: the result.
-//! - `sdk`: the lines of a controlling program. `compat`: the flags that it starts us with.
+//! - `sdk`: the lines of a controlling program.
 
-pub(crate) mod compat;
 pub(crate) mod json;
 mod messages;
 mod partial;

@@ -6,8 +6,29 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::config::ExecutionLimits;
-use crate::event::LimitKind;
 use crate::usage::{Cost, Usage};
+
+/// The kinds of limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum LimitKind {
+    /// Model calls.
+    Turns,
+    /// Tokens in total.
+    Tokens,
+    /// Active time.
+    Duration,
+    /// Cost.
+    Cost,
+    /// Tool calls.
+    ToolCalls,
+}
+
+impl LimitKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Turns, Self::Tokens, Self::Duration, Self::Cost, Self::ToolCalls];
+}
 
 /// Limits. A kind without a value is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,11 +1,9 @@
-//! Budgets: limits, what was spent by which source, and how much of each limit is used.
+//! Budgets: limits, amounts that were spent, and how much of each limit is used.
 //!
-//! Defines the levels at which a run warns the user, asks the model to finish and stops, and computes the
-//! ledger from a journal. The machine enforces the limits of a run and of a session; the runtime enforces
+//! Defines the levels at which a run warns the user, asks the model to finish and stops. The machine enforces the limits of a run and of a session; the runtime enforces
 //! limits that several runs share (a pool, a day). Amounts are whole numbers in the unit of their kind, so
 //! sums are exact.
 
-mod ledger;
 mod limits;
 mod log;
 mod request;
@@ -13,8 +11,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use ledger::{Entry, Ledger, Source};
-pub use limits::{BudgetLimits, SpentAmounts};
+pub use limits::{BudgetLimits, LimitKind, SpentAmounts};
 pub use log::{Day, DayStart, SpendingLog, SpendingLogError};
 pub use request::{BudgetConfig, BudgetRequest};
 pub(crate) use status::FINISH_NOW;

@@ -9,8 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BudgetLimits, SpentAmounts};
-use crate::event::LimitKind;
+use super::{BudgetLimits, LimitKind, SpentAmounts};
 use crate::usage::Cost;
 
 /// Percentages of a limit at which observers are warned.

@@ -4,6 +4,7 @@ use std::time::Duration;
 use super::*;
 use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LimitKind, RecordedMessage};
 use crate::id::{EventId, MessageId};
+use crate::ledger::{Ledger, Source};
 use crate::message::{AgentMessage, AssistantMessage, LlmMessage, Message, StopReason};
 use crate::time::Timestamp;
 use crate::usage::{Cost, Usage};

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use super::plan::CompactionPlan;
 use super::verbatim::VerbatimMessages;
-use super::work::WorkLog;
 use crate::BoxFuture;
 use crate::cancel::CancellationToken;
 use crate::config::ContextConfig;
 use crate::event::{CompactionCause, CompactionEdit};
 use crate::id::MessageId;
 use crate::message::AgentMessage;
+use crate::session::WorkLog;
 use crate::time::Timestamp;
 use crate::transcript::Window;
 use crate::usage::Usage;

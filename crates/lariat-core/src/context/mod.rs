@@ -3,7 +3,6 @@
 //! - `tokens.rs`, `tracker.rs`: the token estimate, and its combination with what providers report
 //! - `compaction.rs`: the contract for strategies
 //! - `verbatim.rs`: the messages that compaction must not change
-//! - `work.rs`: the files, commands and tasks of the session
 //! - `plan.rs`: the compaction tiers that need no model
 //!
 //! Invariant: tracking a message costs the same at any length of the conversation.
@@ -20,8 +19,8 @@ mod summary;
 mod tokens;
 mod tracker;
 mod verbatim;
-mod work;
 
+pub use crate::session::{CommandRun, FileState, Task, TouchedFile, WorkLog};
 pub use acceptance::AcceptedCompaction;
 pub use compaction::{
     CompactionProposal, CompactionQuery, CompactionStrategy, TieredCompaction, compact_messages,
@@ -34,5 +33,3 @@ pub use tokens::{
 };
 pub use tracker::{ContextTracker, TrackerState};
 pub use verbatim::VerbatimMessages;
-pub(crate) use work::FinishedCall;
-pub use work::{CommandRun, FileState, Task, TouchedFile, WorkLog};

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::compaction::{CompactionCause, CompactionEdit};
 use super::context_full::ContextFull;
-use super::loops::{LimitKind, LoopPattern, LoopStart, RunOutcome, TurnTrigger};
+use super::loops::{LoopPattern, LoopStart, RunOutcome, TurnTrigger};
 use super::reference::{ArgsRef, MessageRef, RecordedMessage};
 use super::session_data::{Description, Goal, Import, Learning};
-use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope};
+use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope, LimitKind};
+use crate::compaction::{CompactionCause, CompactionEdit};
 use crate::id::{EventId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
 use crate::message::SharedMessage;
 use crate::model::PromptSection;

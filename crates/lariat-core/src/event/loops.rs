@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::context_full::ContextFull;
-use crate::budget::BudgetScope;
+use crate::budget::{BudgetScope, LimitKind};
 use crate::id::{AgentId, LoopId, MessageId, SessionId, ToolCallId};
 
 /// The start of a loop.
@@ -170,28 +170,6 @@ pub enum RunOutcome {
         /// Error of the model call.
         error: String,
     },
-}
-
-/// The kinds of limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum LimitKind {
-    /// Model calls.
-    Turns,
-    /// Tokens in total.
-    Tokens,
-    /// Active time.
-    Duration,
-    /// Cost.
-    Cost,
-    /// Tool calls.
-    ToolCalls,
-}
-
-impl LimitKind {
-    /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Turns, Self::Tokens, Self::Duration, Self::Cost, Self::ToolCalls];
 }
 
 /// How a model repeats itself.

@@ -5,7 +5,6 @@
 //! ([`MessageRef::get`]). Invariant: an event that is read from a journal and written again stays the same,
 //! even if this version does not know its kind.
 
-mod compaction;
 mod context_full;
 mod dotted_names;
 mod kind;
@@ -17,13 +16,13 @@ mod session_data;
 #[cfg(test)]
 mod tests;
 
-pub use compaction::{CompactionCause, CompactionEdit};
+pub use crate::budget::LimitKind;
+pub use crate::compaction::{CompactionCause, CompactionEdit};
 pub use context_full::{ContextFull, LargeMessage};
 pub use dotted_names::{DottedNameSource, SEED_NAMES, seed_name};
 pub use kind::{AgentEvent, QueueKind, StreamDelta};
 pub use loops::{
-    ContinuationKind, LimitKind, LoopConfigSnapshot, LoopPattern, LoopStart, RunOutcome, SpawnRef,
-    TurnTrigger,
+    ContinuationKind, LoopConfigSnapshot, LoopPattern, LoopStart, RunOutcome, SpawnRef, TurnTrigger,
 };
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, RecordedMessage};

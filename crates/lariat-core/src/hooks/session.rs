@@ -8,7 +8,7 @@
 //! journal.
 
 use crate::BoxFuture;
-use crate::event::CompactionCause;
+use crate::compaction::CompactionCause;
 use crate::id::{LoopId, SessionId};
 
 /// When a hook can be called.

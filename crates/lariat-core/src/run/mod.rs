@@ -23,6 +23,7 @@ mod repetition;
 mod reply;
 mod retry;
 mod session_hooks;
+mod session_snapshot;
 mod snapshot;
 mod state;
 mod stop;
@@ -36,6 +37,7 @@ pub use config::{FallbackModel, RunConfig, ToolTraits};
 pub use effect::{Effect, HookCall, OpId, RunEnd};
 pub use input::{FilterOutcome, Input, ModelSignal};
 pub use recover::{RecoverError, RecoveredRun};
+pub use session_snapshot::{LoopStartWithId, SessionSnapshot};
 pub use snapshot::LoopSnapshot;
 
 use crate::budget::{BudgetLimits, BudgetScope};

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::config::RunConfig;
 use super::state::{CallPhase, LoopState};
-use super::{LoopSnapshot, Run, TransientState};
+use super::{LoopSnapshot, Run, SessionSnapshot, TransientState};
 use crate::event::{AgentEvent, Event, QueueKind};
 use crate::id::{LoopId, ToolCallId};
 use crate::message::SharedMessage;
 use crate::planted::{Planted, planted};
-use crate::session::{SessionFold, SessionSnapshot};
+use crate::session::SessionFold;
 use crate::time::Stamp;
 use crate::transcript::Repair;
 

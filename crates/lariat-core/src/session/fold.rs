@@ -9,8 +9,7 @@ use std::sync::Arc;
 use crate::event::{AgentEvent, CompactionEdit, Event, LoopStart, QueueKind};
 use crate::id::{EventId, LoopId, MessageId};
 use crate::message::SharedMessage;
-use crate::run::LoopSnapshot;
-use crate::session::{SessionMemory, SessionSnapshot};
+use crate::session::SessionMemory;
 use crate::transcript::{Repair, Repairer, Transcript};
 
 /// The conversations of a session, computed from its journal.
@@ -56,20 +55,33 @@ enum SegmentItem {
 /// A compaction, with the id of the event that recorded it.
 type Overlay = (EventId, Arc<Vec<CompactionEdit>>);
 
+/// What a fold knows of a session before the events that it reads.
+pub(crate) struct FoldStart<'a> {
+    pub(crate) memory: &'a SessionMemory,
+    /// The newest loop.
+    pub(crate) last_loop: LoopStart,
+    pub(crate) is_open: bool,
+    /// The newest conversation.
+    pub(crate) conversation: &'a [SharedMessage],
+    /// The last message of the newest loop.
+    pub(crate) tip: Option<MessageId>,
+}
+
 impl SessionFold {
     /// Folds a journal, or any prefix of one.
     pub fn of(records: &[Event]) -> Self {
         Self::default().then(records)
     }
 
-    /// Starts a fold from a snapshot. It knows only the newest conversation: if a later event refers to
-    /// something earlier, [`SessionFold::lacks_history`] returns true.
-    pub fn after(snapshot: &SessionSnapshot) -> Self {
+    /// Starts a fold in the middle of a session.
+    pub(crate) fn starting<'a>(
+        snapshot: FoldStart<'_>,
+        queued: impl Iterator<Item = (QueueKind, &'a SharedMessage)>,
+    ) -> Self {
         let mut fold = Self { snapshot: true, memory: snapshot.memory.clone(), ..Self::default() };
-        let start = snapshot.last_loop.start();
+        let (ended, start) = (!snapshot.is_open, snapshot.last_loop);
         fold.loops.insert(start.loop_id.clone(), 0);
-        let (ended, start) = (snapshot.open.is_none(), Some(Box::new(start)));
-        fold.segments.push(Segment { start, ended, ..Segment::default() });
+        fold.segments.push(Segment { start: Some(Box::new(start)), ended, ..Segment::default() });
         snapshot.conversation.iter().for_each(|message| fold.add(0, message));
         if let Some(tip) = snapshot.tip {
             // The last message need not be part of the conversation: a failed reply is not.
@@ -78,11 +90,7 @@ impl SessionFold {
         if let Some(segment) = fold.segments.first_mut() {
             segment.tip = snapshot.tip;
         }
-        for (queue, message) in &snapshot.queued {
-            fold.enqueue(*queue, message);
-        }
-        let waiting = snapshot.open.iter().flat_map(LoopSnapshot::queued);
-        waiting.for_each(|(queue, message)| fold.enqueue(queue, message));
+        queued.for_each(|(queue, message)| fold.enqueue(queue, message));
         fold
     }
 

@@ -11,16 +11,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::budget::Ledger;
 use crate::content::{ToolCall, joined_text};
-use crate::context::{FinishedCall, WorkLog};
 use crate::event::{AgentEvent, EventRecord, Goal, GoalStatus, Import};
 use crate::id::{MessageId, ToolCallId};
+use crate::ledger::Ledger;
 use crate::message::{AssistantMessage, SharedMessage, ToolResultMessage};
 use crate::model::PromptSection;
 use crate::permission::{ApprovalScope, PermissionDecision, PermissionRequest};
 use crate::session::SessionBudget;
 use crate::session::failures::{Failure, Failures};
+use crate::session::work::{FinishedCall, WorkLog};
 
 /// A permission request with its decision.
 pub type AnsweredRequest = (Arc<PermissionRequest>, PermissionDecision);

@@ -8,13 +8,14 @@ mod failures;
 mod fold;
 mod memory;
 mod record;
-mod snapshot;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use budget::SessionBudget;
 pub use failures::Failure;
+pub(crate) use fold::FoldStart;
 pub use fold::SessionFold;
 pub use memory::{AnsweredRequest, QueuedChange, SessionMemory, TASK_LIST, carried};
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};
-pub use snapshot::{LoopStartWithId, SessionSnapshot};
+pub use work::{CommandRun, FileState, Task, TouchedFile, WorkLog};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::repair::with_content;
 use super::{SharedMessage, Transcript};
+use crate::compaction::CompactionEdit;
 use crate::content::Content;
-use crate::event::CompactionEdit;
 use crate::id::MessageId;
 
 /// Why edits cannot be applied to a transcript.

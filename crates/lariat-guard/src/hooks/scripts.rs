@@ -9,7 +9,7 @@ use std::path::{Component, Path};
 
 use serde_json::Value;
 
-use crate::trust::WorkspaceReader;
+use crate::workspace_reader::WorkspaceReader;
 
 /// Maximum bytes of a script; a longer one is not run.
 const MAX_SCRIPT_BYTES: usize = 16 * 1024 * 1024;

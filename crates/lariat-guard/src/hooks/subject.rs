@@ -9,7 +9,8 @@ use lariat_core::tool::ToolEffects;
 use serde_json::{Map, Value, json};
 
 use crate::Guard;
-use crate::part::{AnalyzedCall, PartKind};
+use crate::analyzed_call::AnalyzedCall;
+use crate::part::PartKind;
 use crate::tool_name::claude_names;
 
 /// Maximum files of a tool call that handlers can receive one by one.

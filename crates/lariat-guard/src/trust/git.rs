@@ -8,7 +8,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::manifest::Entry;
+use crate::workspace_reader::Entry;
 
 /// Settings that start nothing, by section and name, without the subsection.
 const HARMLESS: &[(&str, &[&str])] = &[

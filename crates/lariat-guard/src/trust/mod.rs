@@ -11,8 +11,9 @@ mod git;
 mod manifest;
 mod store;
 
+pub use crate::workspace_reader::{Entry, WorkspaceReader};
 pub use effects::{WorkspaceEffect, WorkspaceEffectKind};
-pub use manifest::{Entry, Manifest, ManifestError, ManifestFile, WorkspaceReader};
+pub use manifest::{Manifest, ManifestError, ManifestFile};
 pub use store::{TrustStore, TrustedWorkspace};
 
 use serde::{Deserialize, Serialize};

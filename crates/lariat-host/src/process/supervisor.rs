@@ -310,7 +310,7 @@ async fn launch_process(
     let confinement = launch
         .sandbox
         .as_ref()
-        .map(|sandbox| sandbox.confine(&launch))
+        .map(|sandbox| sandbox.confine(&launch.directory, launch.environment.iter()))
         .transpose()
         .map_err(ProcessError::Sandbox)?;
     let (order, context) = LaunchOrder::new(&launch, confinement).map_err(failed)?;

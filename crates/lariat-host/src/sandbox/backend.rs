@@ -3,7 +3,7 @@
 //! Both backends use the same seccomp filter, network namespace and judge. They differ in who sets up the view of files
 //! and processes.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use super::judge::SyscallJudge;
 use super::paths::{SYSTEM, SYSTEM_FILES};
 use super::policy::{LocalSockets, Network, Policy};
 use super::view;
-use crate::process::Launch;
 use crate::sys::child::{Identity, Limit, NetworkView, PROXY_PORT, Restrictions};
 
 /// What enforces a policy.
@@ -80,7 +79,7 @@ impl ConfinementGuard {
 }
 
 impl Sandbox {
-    /// Creates a sandbox with a backend that [`super::probe`] found.
+    /// Creates a sandbox with a backend that [`probe`](crate::sandbox_probe::probe) found.
     pub fn new(policy: Policy, backend: Backend) -> Self {
         Self { policy: Arc::new(policy), backend }
     }
@@ -104,7 +103,12 @@ impl Sandbox {
         &self.backend
     }
 
-    pub(crate) fn confine(&self, launch: &Launch) -> io::Result<Confinement> {
+    /// Confines a command that starts in `directory` with the environment variables `variables`.
+    pub(crate) fn confine<'a>(
+        &self,
+        directory: &Path,
+        variables: impl Iterator<Item = (&'a OsStr, &'a OsStr)>,
+    ) -> io::Result<Confinement> {
         let mut policy = self.existing()?;
         let judged = Arc::new(policy.clone());
         let creation = if self.backend == Backend::Landlock {
@@ -117,7 +121,7 @@ impl Sandbox {
         policy.protected = protected;
         let (wrapper, view, starts) = match &self.backend {
             Backend::Bubblewrap(program) => {
-                let arguments = bubblewrap(&policy, launch);
+                let arguments = bubblewrap(&policy, directory, variables);
                 // The wrapper is started first, then the command.
                 (Some(Wrapper { program: program.clone(), arguments }), None, 2)
             }
@@ -159,7 +163,7 @@ impl Sandbox {
             ),
             creation_socket,
         };
-        Ok(Confinement { restrictions, wrapper, variables: variables(&policy.network), guard })
+        Ok(Confinement { restrictions, wrapper, variables: proxy_variables(&policy.network), guard })
     }
 
     /// Returns the policy with links resolved as of now, because mounts cover the target of a link.
@@ -258,7 +262,7 @@ fn identity() -> Identity {
     Identity { users: format!("{user} {user} 1\n").into(), groups: format!("{group} {group} 1\n").into() }
 }
 
-fn variables(network: &Network) -> Vec<(OsString, OsString)> {
+fn proxy_variables(network: &Network) -> Vec<(OsString, OsString)> {
     if !matches!(network, Network::Only(_)) {
         return Vec::new();
     }
@@ -275,22 +279,26 @@ fn variables(network: &Network) -> Vec<(OsString, OsString)> {
 
 /// Variables that control the dynamic loader and the C library. They are passed to the command, not to bubblewrap,
 /// because anything bubblewrap loads runs before the sandbox exists.
-pub(crate) fn steers_loader(name: &std::ffi::OsStr) -> bool {
+pub(crate) fn steers_loader(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     let starts: [&[u8]; 6] = [b"LD_", b"GLIBC_", b"GCONV_", b"MALLOC_", b"LOCPATH", b"NLSPATH"];
     starts.iter().any(|start| name.starts_with(start))
 }
 
-fn bubblewrap(policy: &Policy, launch: &Launch) -> Vec<OsString> {
+fn bubblewrap<'a>(
+    policy: &Policy,
+    directory: &Path,
+    variables: impl Iterator<Item = (&'a OsStr, &'a OsStr)>,
+) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
-    let mut say = |parts: &[&dyn AsRef<std::ffi::OsStr>]| {
+    let mut say = |parts: &[&dyn AsRef<OsStr>]| {
         words.extend(parts.iter().map(|part| part.as_ref().to_owned()));
     };
     for flag in ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"] {
         say(&[&flag]);
     }
     say(&[&"--cap-drop", &"ALL"]);
-    for (name, value) in launch.environment.iter().filter(|(name, _)| steers_loader(name)) {
+    for (name, value) in variables.filter(|(name, _)| steers_loader(name)) {
         say(&[&"--setenv", &name, &value]);
     }
     match &policy.readable {
@@ -336,7 +344,7 @@ fn bubblewrap(policy: &Policy, launch: &Launch) -> Vec<OsString> {
             say(&[&"--ro-bind", &"/dev/null", path]);
         }
     }
-    say(&[&"--chdir", &launch.directory, &"--"]);
+    say(&[&"--chdir", &directory, &"--"]);
     words
 }
 

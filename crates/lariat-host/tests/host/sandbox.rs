@@ -2,7 +2,8 @@
 
 use lariat_core::cancel::CancellationToken;
 use lariat_host::process::{Exit, Launch, ProcessResult, Supervisor};
-use lariat_host::sandbox::{Backend, Policy, Rule, Sandbox, probe};
+use lariat_host::sandbox::{Backend, Policy, Rule, Sandbox};
+use lariat_host::sandbox_probe::probe;
 
 use crate::launch_helper::supervisors;
 use crate::temp_directory::{TempDirectory, environment};

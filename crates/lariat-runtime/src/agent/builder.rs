@@ -37,6 +37,10 @@ use crate::prompt::{
 };
 use crate::system::{SystemClock, SystemEntropy};
 
+/// Default number of retries for an answer that does not match its schema.
+#[cfg(feature = "typed")]
+const ANSWER_RETRIES: u32 = 2;
+
 /// Receives every event of an agent's runs.
 pub(super) type Callback = Arc<dyn Fn(&AgentEvent) + Send + Sync>;
 
@@ -122,7 +126,7 @@ impl Default for AgentBuilder {
             broadcast: None,
             standard: false,
             #[cfg(feature = "typed")]
-            answer_retries: crate::typed::ANSWER_RETRIES,
+            answer_retries: ANSWER_RETRIES,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
-use lariat_core::budget::{BudgetLimits, BudgetScope, Ledger};
+use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{
     AgentEvent, ContinuationKind, Description, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot,
@@ -17,10 +17,11 @@ use lariat_core::event::{
 };
 use lariat_core::hooks::{LifecycleEvent, LifecycleEventKind, SessionSource};
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId, ToolCallId};
+use lariat_core::ledger::Ledger;
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionPolicy;
-use lariat_core::run::{Run, RunConfig, StartError};
-use lariat_core::session::{QueuedChange, SessionFold, SessionMemory, SessionSnapshot};
+use lariat_core::run::{Run, RunConfig, SessionSnapshot, StartError};
+use lariat_core::session::{QueuedChange, SessionFold, SessionMemory};
 use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
 use lariat_core::transcript::{Transcript, Window};

@@ -10,10 +10,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lariat_core::budget::{BudgetLimits, BudgetScope, Ledger};
+use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{ContinuationKind, QueueKind};
 use lariat_core::id::{AgentId, RequestId, SessionId};
+use lariat_core::ledger::Ledger;
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_core::store::SessionStore;

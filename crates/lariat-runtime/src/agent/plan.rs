@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::{StreamExt, stream};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::ToolCall;
+use lariat_core::display;
 use lariat_core::id::ToolCallId;
 use lariat_core::message::{AgentMessage, StopReason};
 use lariat_core::model::{ModelStream, StreamConfig, StreamEvent, StreamProvider};
 use lariat_core::session::{QueuedChange, carried};
 use lariat_core::usage::Usage;
-use lariat_guard::{ApprovalHash, display};
+use lariat_guard::ApprovalHash;
 use serde_json::Value;
 
 use super::context::{AgentContext, AgentLoopConfig};

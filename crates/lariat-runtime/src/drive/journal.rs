@@ -18,7 +18,7 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::permission::PermissionRequest;
 use lariat_core::planted::{Planted, planted};
-use lariat_core::session::SessionSnapshot;
+use lariat_core::run::SessionSnapshot;
 use lariat_core::store::{Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
 use lariat_core::time::Minter;
 

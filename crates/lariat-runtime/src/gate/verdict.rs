@@ -4,9 +4,10 @@
 //! denies or requires approval; it replaces the user's approval only where approval is required because no
 //! rule matches.
 
+use lariat_core::display;
 use lariat_core::permission::{PermissionRequest, PolicyQuery, Verdict};
 use lariat_guard::hooks::{HookDecision, Outcome};
-use lariat_guard::{Cause, GuardDecision, Judgement, Mode, display};
+use lariat_guard::{Cause, GuardDecision, Judgement, Mode};
 use serde_json::Value;
 
 /// The combined decision of hooks and rules.

@@ -18,6 +18,3 @@ mod wire;
 pub use answer::{TypedAnswer, TypedError};
 pub use form::{AnswerSchema, SchemaError};
 pub use function::FunctionTool;
-
-/// Default number of retries for an answer that does not match its schema.
-pub(crate) const ANSWER_RETRIES: u32 = 2;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use lariat_core::BoxFuture;
-use lariat_core::budget::{BudgetLimits, BudgetRequest, BudgetScope, Source, SpentAmounts};
+use lariat_core::budget::{BudgetLimits, BudgetRequest, BudgetScope, SpentAmounts};
 use lariat_core::event::{AgentEvent, LimitKind, RunOutcome};
+use lariat_core::ledger::Source;
 use lariat_core::permission::{Approver, PermissionDecision, PermissionRequest};
 use lariat_core::usage::Usage;
 use lariat_runtime::{Agent, AgentBuilder, BudgetPool, DailyBudget, MemorySpending};

@@ -11,7 +11,7 @@ use lariat_host::files::{AsideFile, Expected, FileError, FileVersion};
 use serde_json::Value;
 
 use crate::Workbench;
-use crate::file_tool::failed;
+use crate::file_error::failed;
 
 /// One step of a patch.
 #[derive(Debug)]

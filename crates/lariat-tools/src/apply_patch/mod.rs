@@ -18,7 +18,8 @@ use serde_json::json;
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::document::{ADDED, DELETED, Document, MODIFIED, details, encode, result};
-use crate::file_tool::{FileTool, failed};
+use crate::file_error::failed;
+use crate::file_tool::FileTool;
 use commit::Step;
 
 /// The tool `apply_patch`.

@@ -20,7 +20,7 @@ use lariat_host::process::{CaptureLimits, Launch, ProcessError};
 use crate::Workbench;
 use crate::workbench::Commands;
 
-pub(crate) use background::{Background, BashInput, BashOutput, BashStop};
+pub(crate) use background::{BashInput, BashOutput, BashStop};
 pub(crate) use run::Bash;
 
 /// Variables that prevent programs from waiting for user input.

@@ -15,7 +15,8 @@ use serde_json::json;
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::document::{counted, result};
-use crate::file_tool::{FileTool, failed};
+use crate::file_error::failed;
+use crate::file_tool::FileTool;
 use ignored::IgnoreRules;
 
 /// Default number of levels to show.

@@ -1,17 +1,11 @@
 //! `repo_map`: shows the outline of a repository within a token budget.
 //!
-//! - `language`: what a definition is in each language.
-//! - `outline`: the definitions and mentions of one file.
-//! - `memory`: caches outlines of files that did not change.
 //! - `rank`: which files and definitions other files mention most.
 //! - `page`: selects what fits into the budget.
 //!
 //! The same files always give the same map: outlines come in the order of the walk, ranks are sums in that order, and
 //! ties are broken by path.
 
-mod language;
-mod memory;
-mod outline;
 mod page;
 mod rank;
 
@@ -29,10 +23,9 @@ use serde_json::json;
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::{BenchTool, blocking};
+use crate::outline::language::{self, Grammars, LANGUAGES};
+use crate::outline::{Outline, Outliner, Outlines};
 use crate::tree::{Rules, VisitedFile, Visitor, Walk};
-use language::{Grammars, LANGUAGES};
-pub(crate) use memory::Outlines;
-use outline::{Outline, Outliner};
 
 /// Default number of tokens of a map.
 const TOKENS: u64 = 2_000;

@@ -6,8 +6,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::outline::{FileDefinition, Outline};
 use super::rank::Ranks;
+use crate::outline::{FileDefinition, Outline};
 
 /// Approximate number of bytes per token.
 const TOKEN: usize = 4;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::outline::Outline;
+use crate::outline::Outline;
 
 /// Maximum number of files that may define a name.
 const MAX_DEFINERS: usize = 6;

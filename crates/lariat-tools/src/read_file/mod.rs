@@ -19,7 +19,8 @@ use serde_json::json;
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::document::{LINE_LIMIT, counted};
-use crate::file_tool::{FileTool, LARGE, failed};
+use crate::file_error::failed;
+use crate::file_tool::{FileTool, LARGE};
 use crate::image;
 use crate::shown_files::{Part, Unit};
 

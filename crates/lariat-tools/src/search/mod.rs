@@ -21,7 +21,7 @@ use serde::Deserialize;
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::bench_tool::{BenchTool, blocking};
-use crate::file_tool::failed;
+use crate::file_error::failed;
 use crate::tree::{Rules, VisitedFile, Visitor, Walk};
 use matches::{FileMatches, Reader};
 pub(crate) use pattern::Filter;

@@ -18,7 +18,7 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::tool::ToolError;
 use lariat_host::files::{Folder, Kind, Workspace};
 
-use crate::file_tool::failed;
+use crate::file_error::failed;
 use queue::{Turn, WorkQueue};
 pub(crate) use rules::Rules;
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::tool::Access;
 use lariat_host::process::Environment;
-use lariat_host::sandbox::{Policy, Sandbox, probe};
+use lariat_host::sandbox::{Policy, Sandbox};
+use lariat_host::sandbox_probe::probe;
 use lariat_tools::Commands;
 use serde_json::json;
 

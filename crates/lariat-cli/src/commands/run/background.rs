@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use lariat_core::content::ToolCall;
+use lariat_core::display;
 use lariat_core::event::AgentEvent;
-use lariat_guard::display;
 use serde_json::Value;
 
 /// Maximum characters of a command to show.

@@ -1,6 +1,6 @@
 //! Edits the line that the user types, key by key.
 
-use lariat_guard::display;
+use lariat_core::display;
 
 use super::keys::Key;
 
@@ -67,7 +67,7 @@ impl Draft {
         }
         self.text.truncate(end);
         // Erases with backspace, space, backspace, which works without redraw.
-        Edit::Changed("\u{8} \u{8}".repeat(crate::screen::text::width(&gone)))
+        Edit::Changed("\u{8} \u{8}".repeat(lariat_terminal::text::width(&gone)))
     }
 }
 

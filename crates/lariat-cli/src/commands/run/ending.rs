@@ -4,13 +4,13 @@ use lariat_core::event::RunOutcome;
 use lariat_core::store::StoreError;
 use lariat_runtime::AgentError;
 use lariat_service::ServiceError;
+use lariat_terminal::theme::Theme;
 
 use super::inputs::Stop;
 use crate::exit::Exit;
 use crate::failure::FailureContext;
 use crate::problem::Problem;
 use crate::screen::summary::Summary;
-use crate::screen::theme::Theme;
 use crate::wire::json::{Ending, SchemaCheck};
 
 /// The exit code for how a run ended.

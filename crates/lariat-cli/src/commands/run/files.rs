@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use lariat_service::Prompt;
+use lariat_terminal::human;
 use lariat_tools::image;
 
 use super::output::report;
@@ -13,7 +14,6 @@ use super::terminal;
 use crate::args::task::Task;
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::screen::human;
 
 /// Maximum bytes of an image, a schema or a prompt; providers accept no more.
 const LIMIT: u64 = 10 * 1024 * 1024;

@@ -27,11 +27,14 @@ use std::path::Path;
 
 use lariat_core::archive::SessionSummary;
 use lariat_core::clock::Clock as _;
-use lariat_guard::{Mode, display};
+use lariat_core::display;
+use lariat_guard::Mode;
 use lariat_runtime::system::SystemClock;
 use lariat_service::{
     LoadOptions, LoadedProject, LocalService, Prompt, ServiceError, Session, SessionOptions, SessionSelector,
 };
+use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{human, text};
 
 use super::{CommandResult, trust_prompt};
 use crate::args::run::RunArgs;
@@ -40,8 +43,6 @@ use crate::exit::Exit;
 use crate::failure::FailureContext;
 use crate::problem::Problem;
 use crate::process_env::{ProcessEnv, Stream};
-use crate::screen::theme::{Style, Theme};
-use crate::screen::{human, text};
 use crate::wire::json::{Ending, SchemaCheck};
 use inputs::Inputs;
 use output::{RunOutput, report, write_stderr};

@@ -6,11 +6,12 @@ use std::io::Write as _;
 use std::path::Path;
 
 use lariat_core::clock::Clock as _;
+use lariat_core::display;
 use lariat_core::event::EventRecord;
 use lariat_core::time::Timestamp;
-use lariat_guard::display;
 use lariat_runtime::system::SystemClock;
 use lariat_service::Session;
+use lariat_terminal::theme::{Style, Theme};
 use rustix::fs::FileType;
 use serde_json::Value;
 use uuid::Uuid;
@@ -19,7 +20,6 @@ use crate::args::run::Output;
 use crate::args::task::Task;
 use crate::screen::piped::PipedAnswer;
 use crate::screen::printer::{Printer, Verbosity};
-use crate::screen::theme::{Style, Theme};
 use crate::wire::json::{Ending, SchemaCheck};
 use crate::wire::stream_json::{SessionFacts, StreamJson};
 
@@ -40,7 +40,7 @@ impl Stdout {
     }
 
     pub(super) fn line(&mut self, value: &Value) {
-        self.write(&format!("{}\n", lariat_guard::display::json(&value.to_string())));
+        self.write(&format!("{}\n", lariat_core::display::json(&value.to_string())));
     }
 
     /// Whether the reader closed standard output.

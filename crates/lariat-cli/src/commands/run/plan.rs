@@ -4,13 +4,13 @@
 
 use lariat_runtime::{Plan, PlanDecision, Preview};
 use lariat_service::Session;
+use lariat_terminal::human::counted;
 
 use super::output::{report, write_stderr};
 use super::watch::{FollowResult, RunWatcher};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::screen::approval;
-use crate::screen::human::counted;
 use crate::wire::json::Ending;
 
 /// How a plan is approved.
@@ -126,7 +126,7 @@ async fn ask(watch: &mut RunWatcher<'_>, plan: &Plan) -> Answer {
 fn describe_change(
     number: usize,
     change: &lariat_runtime::PlannedChange,
-    theme: &crate::screen::theme::Theme,
+    theme: &lariat_terminal::theme::Theme,
 ) -> String {
     let (preview, problem) = match &change.preview {
         Preview::Known(text) => (Some(text.as_str()), None),

@@ -9,9 +9,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_core::display;
 use lariat_core::id::RequestId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::display;
+use lariat_terminal::theme::Theme;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -19,7 +20,6 @@ use super::draft::{Draft, Edit};
 use super::keys::Key;
 use super::tool_questions::ToolQuestion;
 use crate::screen::approval::{self, Answer, Question};
-use crate::screen::theme::Theme;
 
 /// Time that a question is shown without key presses before a key can answer it.
 const ANSWER_PAUSE: Duration = Duration::from_millis(200);

@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use lariat_core::content::ToolCall;
+use lariat_core::display;
 use lariat_core::event::{AgentEvent, EventRecord, RunOutcome};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::display;
 use lariat_runtime::{AgentError, AgentOutput, RunStream};
 use lariat_service::Session;
+use lariat_terminal::text;
+use lariat_terminal::theme::{Style, Theme};
 use tokio::time::Instant;
 
 use super::background::BackgroundCommands;
@@ -23,8 +25,7 @@ use crate::exit::Exit;
 use crate::failure::FailureContext;
 use crate::problem::Problem;
 use crate::screen::approval;
-use crate::screen::theme::{Style, Theme};
-use crate::screen::{notes, text};
+use crate::screen::notes;
 use crate::wire::json::Ending;
 
 /// Tells the model that a tool call was denied because no user can approve it.

@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use lariat_core::archive::{ListQuery, SessionSummary};
-use lariat_core::budget::{Entry, Ledger, Source};
 use lariat_core::clock::Clock as _;
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
+use lariat_core::ledger::{Entry, Ledger, Source};
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 use lariat_runtime::system::SystemClock;

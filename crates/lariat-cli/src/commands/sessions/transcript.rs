@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use lariat_core::content::{Content, ToolCall, joined_text};
+use lariat_core::display;
 use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::message::{AgentMessage, SharedMessage, ToolResultMessage};
-use lariat_guard::display;
 use serde_json::Value;
 
 use super::super::print;

@@ -3,9 +3,9 @@
 use std::io::{BufReader, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 
+use lariat_core::display;
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
-use lariat_guard::display;
 use lariat_service::{LocalService, ServiceError};
 use lariat_store::archive_file::{self, ArchiveFileError};
 use lariat_store::interchange::{ImportedSession, InterchangeError, Note, claude, codeloops, codex};

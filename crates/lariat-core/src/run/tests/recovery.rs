@@ -12,7 +12,7 @@ use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, Event, LimitKind, RunOutcome};
 use crate::id::{LoopId, ToolCallId};
 use crate::permission::PermissionDecision;
-use crate::session::SessionSnapshot;
+use crate::run::SessionSnapshot;
 
 /// Long after any scenario has ended, so that a wrongly included pause between crash and resume is visible.
 const LATER: u64 = BEGIN + 1_000_000_000;

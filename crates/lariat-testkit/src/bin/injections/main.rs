@@ -28,7 +28,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::Instant;
 
 use lariat_host::process::Environment;
-use lariat_host::sandbox::probe;
+use lariat_host::sandbox_probe::probe;
 use lariat_testkit::SeededRandom;
 use lariat_testkit::proof::{ended, number, option};
 

@@ -16,7 +16,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use lariat_host::process::Environment;
-use lariat_host::sandbox::{Backend, probe};
+use lariat_host::sandbox::Backend;
+use lariat_host::sandbox_probe::probe;
 
 use super::{number, option, runtime, words_of};
 use case::Case;

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use lariat_core::cancel::CancellationToken;
 use lariat_host::process::{Environment, Launch, Supervisor};
-use lariat_host::sandbox::{Network, Policy, Sandbox, probe};
+use lariat_host::sandbox::{Network, Policy, Sandbox};
+use lariat_host::sandbox_probe::probe;
 
 use super::super::words_of;
 

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
 
-use super::backend::{Backend, Sandbox};
-use super::policy::Policy;
-use crate::process::{Environment, Launch, Supervisor};
+use crate::process::{Environment, Exit, Launch, Supervisor};
+use crate::sandbox::{Backend, Policy, Sandbox};
 
 /// Possible paths of `bwrap`.
 const BUBBLEWRAP: &[&str] = &["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
@@ -87,10 +86,10 @@ async fn trial(backend: &Backend, directory: &Path, environment: &Environment) -
     let _ = std::fs::remove_dir_all(&inside);
     let finished = finished.map_err(|error| error.to_string())?;
     match finished.exit {
-        crate::process::Exit::Code(10) => Ok(()),
-        crate::process::Exit::Code(11) => Err("a command cannot write in its workspace".to_owned()),
-        crate::process::Exit::Code(12 | 13) => Err("a command can write to protected paths".to_owned()),
-        crate::process::Exit::Code(14) => Err("a command can write outside its workspace".to_owned()),
+        Exit::Code(10) => Ok(()),
+        Exit::Code(11) => Err("a command cannot write in its workspace".to_owned()),
+        Exit::Code(12 | 13) => Err("a command can write to protected paths".to_owned()),
+        Exit::Code(14) => Err("a command can write outside its workspace".to_owned()),
         _ => Err(format!("a command cannot be started: {}", finished.output.text().trim())),
     }
 }

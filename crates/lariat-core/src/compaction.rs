@@ -1,4 +1,4 @@
-//! Data of compaction events: why compaction ran, and its edits.
+//! Why compaction ran, and its edits: data that transcripts, hooks and events share.
 
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@
 
 use std::rc::Rc;
 
-use crate::screen::text;
-use crate::screen::theme::{Style, Theme};
+use crate::text;
+use crate::theme::{Style, Theme};
 
 /// A piece of neutralised text. The text `\n` alone is a line break.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_host::files::FileVersion;
 
+use super::file::Outline;
 use super::language::{self, Grammars};
-use super::outline::Outline;
 use crate::tree::VisitedFile;
 
 /// Maximum number of files to cache.
@@ -39,13 +39,13 @@ struct CachedOutline {
 }
 
 impl Outlines {
-    pub(super) fn grammars(&self) -> &Grammars {
+    pub(crate) fn grammars(&self) -> &Grammars {
         &self.grammars
     }
 
     /// Returns the outline of a file: the cached one if it is valid, otherwise what `make` returns for the content. If
     /// `make` gives up, nothing is cached.
-    pub(super) fn outline(
+    pub(crate) fn outline(
         &self,
         file: &VisitedFile<'_>,
         limit: u64,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::SpentAmounts;
+use crate::budget::SpentAmounts;
 use crate::event::{AgentEvent, EventRecord};
 use crate::id::ToolCallId;
 use crate::time::Timestamp;

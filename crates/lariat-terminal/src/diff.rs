@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 
-use lariat_guard::display;
+use lariat_core::display;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-use super::theme::{Style, Theme};
-use super::{human, text};
+use crate::theme::{Style, Theme};
+use crate::{human, text};
 
 /// Maximum words of a line to compare; a longer line is marked as a whole.
 const MOST_WORDS: usize = 400;
@@ -45,12 +45,12 @@ impl Purpose {
 }
 
 /// Renders a diff for reading. Shows at most `most` lines and counts the rest.
-pub(crate) fn unified(diff: &str, most: usize, theme: &Theme) -> String {
+pub fn unified(diff: &str, most: usize, theme: &Theme) -> String {
     render(diff, most, theme, Purpose::Reading)
 }
 
 /// Renders a diff for approval: every line shown is complete.
-pub(crate) fn exact(diff: &str, most: usize, theme: &Theme) -> String {
+pub fn exact(diff: &str, most: usize, theme: &Theme) -> String {
     render(diff, most, theme, Purpose::Approving)
 }
 
@@ -284,7 +284,7 @@ fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
 }
 
 /// The number of added and removed lines.
-pub(crate) fn changed_lines(diff: &str) -> (usize, usize) {
+pub fn changed_lines(diff: &str) -> (usize, usize) {
     parse(diff, Purpose::Reading).iter().fold((0, 0), |(added, removed), line| match line {
         Line::Added(..) => (added + 1, removed),
         Line::Removed(..) => (added, removed + 1),

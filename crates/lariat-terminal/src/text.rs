@@ -6,10 +6,10 @@
 
 use std::borrow::Cow;
 
-use lariat_guard::display;
+use lariat_core::display;
 use unicode_width::UnicodeWidthStr;
 
-use super::theme::{Style, Theme};
+use crate::theme::{Style, Theme};
 
 /// The expansion of a tab.
 const TAB: &str = "    ";
@@ -18,7 +18,7 @@ const SPACES: [char; 4] = [' ', '\t', '\u{a0}', '\u{202f}'];
 
 /// Neutralises one line for reading; line endings are written out like other control characters. Works word by word, because
 /// a run of spaces in text that is only read is alignment, not a trick.
-pub(crate) fn line(text: &str) -> String {
+pub fn line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(SPACES) {
         let word = piece.strip_suffix(SPACES).unwrap_or(piece);
@@ -36,7 +36,7 @@ pub(crate) fn line(text: &str) -> String {
 }
 
 /// Neutralises one line for a pipe, keeping spaces and tabs.
-pub(crate) fn with_spacing(text: &str) -> String {
+pub fn with_spacing(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(SPACES) {
         let word = piece.strip_suffix(SPACES).unwrap_or(piece);
@@ -47,17 +47,17 @@ pub(crate) fn with_spacing(text: &str) -> String {
 }
 
 /// Neutralises lines for reading. `\r\n` ends a line, like `\n`.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
+pub fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split('\n').map(|text| line(text.strip_suffix('\r').unwrap_or(text)))
 }
 
 /// The first nonempty line, neutralised for reading.
-pub(crate) fn first_line(text: &str) -> String {
+pub fn first_line(text: &str) -> String {
     text.lines().map(str::trim).find(|text| !text.is_empty()).map(line).unwrap_or_default()
 }
 
 /// Quotes a word for a POSIX shell if necessary, so that users can copy commands.
-pub(crate) fn shell_word(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
@@ -65,7 +65,8 @@ pub(crate) fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-pub(crate) fn width(text: &str) -> usize {
+/// The columns that a text without control characters takes.
+pub fn width(text: &str) -> usize {
     text.width()
 }
 
@@ -79,7 +80,7 @@ fn fits(text: &str, most: usize) -> bool {
 }
 
 /// Cuts a text to `most` columns, with an ellipsis if something is cut.
-pub(crate) fn cut<'a>(text: &'a str, most: usize, theme: &Theme) -> Cow<'a, str> {
+pub fn cut<'a>(text: &'a str, most: usize, theme: &Theme) -> Cow<'a, str> {
     if fits(text, most) {
         return Cow::Borrowed(text);
     }
@@ -90,7 +91,7 @@ pub(crate) fn cut<'a>(text: &'a str, most: usize, theme: &Theme) -> Cow<'a, str>
 }
 
 /// Splits a text after `most` columns, never inside a grapheme.
-pub(crate) fn split(text: &str, most: usize) -> (&str, &str) {
+pub fn split(text: &str, most: usize) -> (&str, &str) {
     if fits(text, most) {
         return (text, "");
     }
@@ -115,7 +116,7 @@ fn is_joining(letter: char) -> bool {
 }
 
 /// Wraps a line, between words where possible.
-pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
+pub fn wrap(text: &str, most: usize) -> Vec<String> {
     let most = most.max(1);
     let mut lines = Vec::new();
     let mut rest = text;
@@ -138,7 +139,7 @@ pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
 }
 
 /// Splits a text at exactly `most` columns, keeping every space, for text that must be shown exactly.
-pub(crate) fn chunks(text: &str, most: usize) -> Vec<&str> {
+pub fn chunks(text: &str, most: usize) -> Vec<&str> {
     let most = most.max(1);
     let mut chunks = Vec::new();
     let mut rest = text;
@@ -160,7 +161,7 @@ pub(crate) fn chunks(text: &str, most: usize) -> Vec<&str> {
 }
 
 /// Styles pieces and cuts them to `most` columns.
-pub(crate) fn painted(pieces: &[(Style, String)], most: usize, theme: &Theme) -> String {
+pub fn painted(pieces: &[(Style, String)], most: usize, theme: &Theme) -> String {
     let total: usize = pieces.iter().map(|(_, text)| width(text)).sum();
     let mark = if total > most { theme.mark("…", "...") } else { "" };
     let mark = if width(mark) > most { "" } else { mark };
@@ -179,7 +180,7 @@ pub(crate) fn painted(pieces: &[(Style, String)], most: usize, theme: &Theme) ->
 }
 
 /// Splits styled pieces at exactly `most` columns, keeping every character. Returns at least one row.
-pub(crate) fn rows(pieces: &[(Style, String)], most: usize) -> Vec<Vec<(Style, String)>> {
+pub fn rows(pieces: &[(Style, String)], most: usize) -> Vec<Vec<(Style, String)>> {
     let most = most.max(1);
     let mut rows = vec![Vec::new()];
     let mut room = most;

@@ -7,8 +7,8 @@
 use lariat_service::SessionSelector;
 use serde_json::Value;
 
-use crate::args::run::Output;
-use crate::args::task::{Schema, Task};
+use super::run::Output;
+use super::task::{Schema, Task};
 
 /// What the flags request.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Decides what a terminal can display, and applies styles.
 //!
-//! The caller reads the facts (environment, settings, terminal size). All escape sequences are written here, except those that
-//! `printer` uses to redraw the status line.
+//! The caller reads the facts (environment, settings, terminal size). All escape sequences for styles and links are
+//! written here.
 //! [`Theme::paint`] ends every style that it starts; the caller neutralises the text.
 
 /// Width if the terminal does not report one.
@@ -9,63 +9,87 @@ const COLUMNS: usize = 80;
 
 /// Facts about the terminal, and the user's settings.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TerminalFacts<'a> {
-    pub(crate) is_terminal: bool,
-    pub(crate) columns: Option<usize>,
+pub struct TerminalFacts<'a> {
+    /// Whether the output is a terminal.
+    pub is_terminal: bool,
+    /// The width that the terminal reports.
+    pub columns: Option<usize>,
     /// `NO_COLOR`.
-    pub(crate) no_color: Option<&'a str>,
+    pub no_color: Option<&'a str>,
     /// `FORCE_COLOR`, or `CLICOLOR_FORCE`.
-    pub(crate) force_color: Option<&'a str>,
+    pub force_color: Option<&'a str>,
     /// `TERM`.
-    pub(crate) term: Option<&'a str>,
+    pub term: Option<&'a str>,
     /// The setting `ui.color`: `auto`, `always` or `never`.
-    pub(crate) colour: &'a str,
+    pub colour: &'a str,
     /// The setting `ui.links`.
-    pub(crate) links: bool,
+    pub links: bool,
     /// The first nonempty value of `LC_ALL`, `LC_CTYPE` and `LANG`.
-    pub(crate) locale: Option<&'a str>,
+    pub locale: Option<&'a str>,
 }
 
 /// What the output can display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Theme {
+pub struct Theme {
     /// Colors and font weights.
-    pub(crate) colour: bool,
+    pub colour: bool,
     /// Clickable links (OSC 8).
-    pub(crate) links: bool,
-    pub(crate) width: usize,
+    pub links: bool,
+    /// Columns of a line.
+    pub width: usize,
     /// Whether the output is a terminal.
-    pub(crate) is_terminal: bool,
+    pub is_terminal: bool,
     /// Whether our own symbols may use Unicode.
-    pub(crate) unicode: bool,
+    pub unicode: bool,
     /// Whether lines can be redrawn, as the status line needs.
-    pub(crate) live: bool,
+    pub live: bool,
 }
 
 /// The role of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
+    /// Text without a style.
     #[default]
     Plain,
+    /// Strong text.
     Strong,
+    /// Less important text.
     Dim,
+    /// Emphasised text.
     Emphasis,
+    /// Text that is struck through.
     Struck,
+    /// A heading.
     Heading,
+    /// Code in a sentence.
     Code,
+    /// A keyword in code.
     Keyword,
+    /// A string in code.
     Text,
+    /// A number in code.
     Number,
+    /// A comment in code.
     Comment,
+    /// The name of a type in code.
     Type,
+    /// The name of a function in code.
     Function,
+    /// An added line.
     Added,
+    /// A changed word of an added line.
     AddedWord,
+    /// A removed line.
     Removed,
+    /// A changed word of a removed line.
     RemovedWord,
+    /// A success.
     Good,
+    /// A warning.
     Warning,
+    /// A failure.
     Bad,
+    /// A link.
     Link,
 }
 
@@ -95,7 +119,7 @@ impl Style {
 impl Theme {
     /// Decides from facts. The setting overrides `NO_COLOR`, which overrides `FORCE_COLOR`, which overrides what the terminal
     /// seems to support.
-    pub(crate) fn of(facts: &TerminalFacts<'_>) -> Self {
+    pub fn of(facts: &TerminalFacts<'_>) -> Self {
         let is_set = |value: Option<&str>| value.is_some_and(|value| !value.is_empty());
         let is_dumb = facts.term.is_some_and(|term| term == "dumb");
         let live = facts.is_terminal && !is_dumb;
@@ -119,23 +143,22 @@ impl Theme {
     }
 
     /// For a file or a pipe.
-    pub(crate) const fn piped() -> Self {
+    pub const fn piped() -> Self {
         Self { colour: false, links: false, width: COLUMNS, is_terminal: false, unicode: true, live: false }
     }
 
     /// For a terminal with all features.
-    #[cfg(test)]
-    pub(crate) const fn full(width: usize) -> Self {
+    pub const fn full(width: usize) -> Self {
         Self { colour: true, links: true, width, is_terminal: true, unicode: true, live: true }
     }
 
     /// For a terminal without colors and links.
-    pub(crate) const fn plain(width: usize) -> Self {
+    pub const fn plain(width: usize) -> Self {
         Self { colour: false, links: false, width, is_terminal: true, unicode: true, live: true }
     }
 
     /// Applies a style. The caller neutralises the text.
-    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
+    pub fn paint(&self, style: Style, text: &str) -> String {
         let parameters = style.parameters();
         if !self.colour || parameters.is_empty() || text.is_empty() {
             return text.to_owned();
@@ -144,7 +167,7 @@ impl Theme {
     }
 
     /// Makes a text a link if the terminal supports links. Links only web and mail addresses: others could start programs.
-    pub(crate) fn link(&self, address: &str, text: &str) -> String {
+    pub fn link(&self, address: &str, text: &str) -> String {
         if !self.can_link(address) || text.is_empty() {
             return text.to_owned();
         }
@@ -160,12 +183,12 @@ impl Theme {
     }
 
     /// Whether [`Theme::link`] links this address.
-    pub(crate) fn can_link(&self, address: &str) -> bool {
+    pub fn can_link(&self, address: &str) -> bool {
         self.links && ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme))
     }
 
     /// Picks the Unicode or the ASCII symbol.
-    pub(crate) const fn mark(&self, unicode: &'static str, ascii: &'static str) -> &'static str {
+    pub const fn mark(&self, unicode: &'static str, ascii: &'static str) -> &'static str {
         if self.unicode { unicode } else { ascii }
     }
 }

@@ -10,8 +10,8 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use super::code;
 use super::grid::Grid;
 use super::inline::{self, Piece};
-use crate::screen::text;
-use crate::screen::theme::{Style, Theme};
+use crate::text;
+use crate::theme::{Style, Theme};
 
 /// Width of a horizontal rule.
 const RULE: usize = 40;

@@ -3,23 +3,25 @@
 //! Each column is as wide as its widest cell; if the table is too wide, the widest column shrinks first. Cells are untrusted
 //! text of one line.
 
-use super::text;
-use super::theme::Theme;
+use crate::text;
+use crate::theme::Theme;
 
 /// Space between two columns.
 const GAP: usize = 2;
 
 /// The alignment of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Align {
+enum Align {
+    /// For text.
     #[default]
     Left,
     /// For numbers.
     Right,
 }
 
+/// A column of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
+pub struct Column {
     title: &'static str,
     align: Align,
     least: usize,
@@ -27,23 +29,23 @@ pub(crate) struct Column {
 
 impl Column {
     /// A column for text, which may shrink to eight characters.
-    pub(crate) const fn text(title: &'static str) -> Self {
+    pub const fn text(title: &'static str) -> Self {
         Self { title, align: Align::Left, least: 8 }
     }
 
     /// A right-aligned column for numbers, never cut.
-    pub(crate) const fn number(title: &'static str) -> Self {
+    pub const fn number(title: &'static str) -> Self {
         Self { title, align: Align::Right, least: usize::MAX }
     }
 
     /// A column that is never cut, for text that users copy or approve.
-    pub(crate) const fn whole(title: &'static str) -> Self {
+    pub const fn whole(title: &'static str) -> Self {
         Self { least: usize::MAX, ..Self::text(title) }
     }
 }
 
 /// Formats a table with a header. In a pipe, nothing is cut.
-pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], theme: &Theme) -> String {
+pub fn table(columns: &[Column], rows: &[Vec<String>], theme: &Theme) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| text::line(cell)).collect()).collect();
     let widths = widths(columns, &rows, theme);

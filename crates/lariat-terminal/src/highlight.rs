@@ -107,7 +107,7 @@ const NONE: &[&str] = &["json", "jsonl", "ndjson"];
 /// Returns the classified words of code, in order. Empty if the language is unknown or the code is too long.
 ///
 /// ```
-/// use lariat_tools::highlight::{Token, highlight};
+/// use lariat_terminal::highlight::{Token, highlight};
 ///
 /// let code = "let x = 1; // one";
 /// let words: Vec<_> = highlight("rust", code).into_iter().map(|(range, token)| (&code[range], token)).collect();

@@ -6,7 +6,7 @@
 use pulldown_cmark::Alignment;
 
 use super::inline::{self, Piece};
-use crate::screen::theme::{Style, Theme};
+use crate::theme::{Style, Theme};
 
 /// Minimum width of a column.
 const LEAST: usize = 4;

@@ -6,11 +6,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::snapshot::LoopSnapshot;
 use crate::event::{LoopStart, QueueKind};
 use crate::id::{LoopId, MessageId};
 use crate::message::SharedMessage;
-use crate::run::LoopSnapshot;
-use crate::session::SessionMemory;
+use crate::session::{FoldStart, SessionFold, SessionMemory};
 
 /// Version of the format. A snapshot of another version is ignored.
 const VERSION: u16 = 3;
@@ -68,6 +68,12 @@ impl SessionSnapshot {
         Self { v: VERSION, loops, last_loop, tip, conversation, queued, open, memory }
     }
 
+    /// Returns the messages in the queues of the newest loop, whether it has ended or not.
+    fn waiting(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
+        let left = self.queued.iter().map(|(queue, message)| (*queue, message));
+        left.chain(self.open.iter().flat_map(LoopSnapshot::queued))
+    }
+
     /// Serialises the snapshot for a store.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         serde_json::to_vec(self).ok()
@@ -76,5 +82,20 @@ impl SessionSnapshot {
     /// Parses a snapshot; `None` if the bytes are not a snapshot of this version.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice::<Self>(bytes).ok().filter(|snapshot| snapshot.v == VERSION)
+    }
+}
+
+impl SessionFold {
+    /// Starts a fold from a snapshot. It knows only the newest conversation: if a later event refers to
+    /// something earlier, [`SessionFold::lacks_history`] returns true.
+    pub fn after(snapshot: &SessionSnapshot) -> Self {
+        let start = FoldStart {
+            memory: &snapshot.memory,
+            last_loop: snapshot.last_loop.start(),
+            is_open: snapshot.open.is_some(),
+            conversation: &snapshot.conversation,
+            tip: snapshot.tip,
+        };
+        Self::starting(start, snapshot.waiting())
     }
 }

@@ -14,7 +14,7 @@ const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
 /// An age: `just now`, `3 min ago`, `2 h ago`, `5 days ago`, then the date.
-pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
+pub fn ago(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.since(then).as_secs();
     match seconds {
         0..MINUTE => "just now".to_owned(),
@@ -27,13 +27,13 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
 }
 
 /// A time in UTC, to the minute: `2026-01-01 12:30`. For listings that programs read.
-pub(crate) fn time(at: Timestamp) -> String {
+pub fn time(at: Timestamp) -> String {
     let text = at.to_string();
     text.get(..16).map_or_else(|| text.clone(), |minute| minute.replace('T', " "))
 }
 
 /// A duration: `40ms`, `0.4s`, `12.3s`, `3m 20s`, `2h 05m`.
-pub(crate) fn duration(duration: Duration) -> String {
+pub fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0 if duration.subsec_millis() < 100 => format!("{}ms", duration.subsec_millis()),
@@ -44,7 +44,7 @@ pub(crate) fn duration(duration: Duration) -> String {
 }
 
 /// An elapsed time in whole seconds, for output that is redrawn.
-pub(crate) fn elapsed(duration: Duration) -> String {
+pub fn elapsed(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ 0..MINUTE => format!("{seconds}s"),
         _ => self::duration(duration),
@@ -52,12 +52,12 @@ pub(crate) fn elapsed(duration: Duration) -> String {
 }
 
 /// Tokens and other numbers: `812`, `12.3k`, `4.0M`.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     scaled(number, 1_000, &["", "k", "M", "G"])
 }
 
 /// Bytes: `812 B`, `12.3 KB`.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     scaled(bytes, 1_024, &[" B", " KB", " MB", " GB", " TB"])
 }
 
@@ -79,7 +79,7 @@ fn scaled(number: u64, step: u64, units: &[&str]) -> String {
 }
 
 /// Money: `$0.0123` below a dollar, `$12.34` above, `<$0.0001` for tiny amounts.
-pub(crate) fn money(cost: Cost) -> String {
+pub fn money(cost: Cost) -> String {
     const DOLLAR: u64 = 1_000_000_000;
     const SMALLEST: u64 = DOLLAR / 10_000;
     let nanos = cost.as_nano_usd();
@@ -92,7 +92,7 @@ pub(crate) fn money(cost: Cost) -> String {
 }
 
 /// A number with its noun: `1 file`, `2 files`.
-pub(crate) fn counted<N>(number: N, one: &str, many: &str) -> String
+pub fn counted<N>(number: N, one: &str, many: &str) -> String
 where
     N: fmt::Display + PartialEq + From<u8>,
 {

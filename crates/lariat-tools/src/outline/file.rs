@@ -24,36 +24,36 @@ const MIN_NAME: usize = 3;
 
 /// The definitions and mentions of one file.
 #[derive(Debug, Default)]
-pub(super) struct Outline {
-    pub(super) definitions: Vec<FileDefinition>,
+pub(crate) struct Outline {
+    pub(crate) definitions: Vec<FileDefinition>,
     /// Hashes of names and how often each occurs; sorted.
-    pub(super) mentions: Vec<(u64, u32)>,
+    pub(crate) mentions: Vec<(u64, u32)>,
 }
 
 /// One definition.
 #[derive(Debug)]
-pub(super) struct FileDefinition {
+pub(crate) struct FileDefinition {
     /// Starts at 1.
-    pub(super) line: usize,
-    pub(super) level: usize,
-    pub(super) signature: String,
+    pub(crate) line: usize,
+    pub(crate) level: usize,
+    pub(crate) signature: String,
     /// The hash of its name, if other files can mention it.
-    pub(super) name: Option<u64>,
+    pub(crate) name: Option<u64>,
 }
 
 /// Parses files on one thread.
-pub(super) struct Outliner<'a> {
+pub(crate) struct Outliner<'a> {
     grammars: &'a Grammars,
     parser: Parser,
 }
 
 impl<'a> Outliner<'a> {
-    pub(super) fn new(grammars: &'a Grammars) -> Self {
+    pub(crate) fn new(grammars: &'a Grammars) -> Self {
         Self { grammars, parser: Parser::new() }
     }
 
     /// Returns the outline of a source file; `None` if `should_continue` returns false.
-    pub(super) fn outline(
+    pub(crate) fn outline(
         &mut self,
         source: &[u8],
         language: usize,

@@ -1,7 +1,7 @@
 use lariat_testkit::SeededRandom;
+use lariat_testkit::terminal::{assert_harmless, hostile, without_sequences};
 
 use super::*;
-use crate::screen::test_data::{assert_harmless, hostile, without_sequences};
 
 /// Number of random texts; a failure names its seed.
 const SEEDS: u64 = 1_500;

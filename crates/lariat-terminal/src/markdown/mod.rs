@@ -13,8 +13,8 @@ mod grid;
 mod inline;
 mod render;
 
-use super::text;
-use super::theme::Theme;
+use crate::text;
+use crate::theme::Theme;
 use block::{Blocks, Part};
 use code::Code;
 
@@ -27,7 +27,7 @@ const PROSE: usize = 8 * 1024;
 
 /// A text that arrives in chunks.
 #[derive(Clone, Debug)]
-pub(crate) struct Markdown {
+pub struct Markdown {
     theme: Theme,
     /// The incomplete last line.
     pending: String,
@@ -41,7 +41,8 @@ pub(crate) struct Markdown {
 }
 
 impl Markdown {
-    pub(crate) fn new(theme: Theme) -> Self {
+    /// Creates an empty text.
+    pub fn new(theme: Theme) -> Self {
         Self {
             theme,
             pending: String::new(),
@@ -55,7 +56,7 @@ impl Markdown {
 
     /// Renders a complete text.
     #[cfg(test)]
-    pub(crate) fn whole(source: &str, theme: Theme) -> String {
+    pub fn whole(source: &str, theme: Theme) -> String {
         let mut markdown = Self::new(theme);
         let mut shown = markdown.push(source);
         shown.push_str(&markdown.finish());
@@ -63,7 +64,7 @@ impl Markdown {
     }
 
     /// Adds a chunk and returns the lines that are now complete.
-    pub(crate) fn push(&mut self, delta: &str) -> String {
+    pub fn push(&mut self, delta: &str) -> String {
         self.pending.push_str(delta);
         let mut shown = String::new();
         let mut pending = std::mem::take(&mut self.pending);
@@ -80,7 +81,7 @@ impl Markdown {
     }
 
     /// The lines of the incomplete rest, as they would be if nothing followed.
-    pub(crate) fn preview(&self) -> Vec<String> {
+    pub fn preview(&self) -> Vec<String> {
         if !self.theme.is_terminal
             || (self.pending.is_empty() && self.blocks.is_closed() && self.code.is_none())
         {
@@ -111,7 +112,7 @@ impl Markdown {
     }
 
     /// Ends the text and returns the rest. A new text may start afterwards.
-    pub(crate) fn finish(&mut self) -> String {
+    pub fn finish(&mut self) -> String {
         let pending = std::mem::take(&mut self.pending);
         let mut shown = if pending.is_empty() { String::new() } else { self.line(&pending, "") };
         if self.theme.is_terminal {

@@ -3,10 +3,9 @@
 //! Code without highlighting is printed at once; otherwise at the end of the block, or in pieces if it is long. Lines are
 //! never wrapped, because users copy code.
 
-use lariat_tools::highlight::{Token, highlight, is_known};
-
-use crate::screen::text;
-use crate::screen::theme::{Style, Theme};
+use crate::highlight::{Token, highlight, is_known};
+use crate::text;
+use crate::theme::{Style, Theme};
 
 /// Indentation of code.
 const INDENT: &str = "  ";

@@ -8,26 +8,26 @@ use std::sync::OnceLock;
 use tree_sitter::Language as Grammar;
 
 /// A supported language.
-pub(super) struct Language {
-    pub(super) name: &'static str,
+pub(crate) struct Language {
+    pub(crate) name: &'static str,
     endings: &'static [&'static str],
     grammar: fn() -> Grammar,
-    pub(super) definitions: &'static [Definition],
+    pub(crate) definitions: &'static [Definition],
 }
 
 /// A kind of node that defines something.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Definition {
-    pub(super) kind: &'static str,
-    pub(super) name: Name,
-    pub(super) scope: Scope,
+pub(crate) struct Definition {
+    pub(crate) kind: &'static str,
+    pub(crate) name: Name,
+    pub(crate) scope: Scope,
     /// Words of the signature that are outside the node.
-    pub(super) prefix: &'static str,
+    pub(crate) prefix: &'static str,
 }
 
 /// Where the name of a definition is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(crate) enum Name {
     /// In this field.
     Field(&'static str),
     /// In this field, but it is the name of another definition.
@@ -42,14 +42,14 @@ pub(super) enum Name {
 
 /// Which declarators are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DeclaratorFilter {
+pub(crate) enum DeclaratorFilter {
     All,
     Functions,
 }
 
 /// Whether definitions inside this one belong to the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(crate) enum Scope {
     Open,
     Closed,
 }
@@ -123,7 +123,7 @@ const CPP: &[Definition] = &[
 ];
 
 /// All supported languages.
-pub(super) static LANGUAGES: [Language; 9] = [
+pub(crate) static LANGUAGES: [Language; 9] = [
     Language {
         name: "Rust",
         endings: &["rs"],
@@ -202,18 +202,18 @@ pub(super) static LANGUAGES: [Language; 9] = [
 ];
 
 /// Returns the index of a file's language in the table, by the file's ending.
-pub(super) fn of(path: &str) -> Option<usize> {
+pub(crate) fn of(path: &str) -> Option<usize> {
     let (_, ending) = path.rsplit_once('.')?;
     LANGUAGES.iter().position(|language| language.endings.contains(&ending))
 }
 
 /// A grammar with its rows of the table, indexed by the grammar's node kinds.
-pub(super) struct LoadedGrammar {
-    pub(super) grammar: Grammar,
+pub(crate) struct LoadedGrammar {
+    pub(crate) grammar: Grammar,
     /// What each kind of node defines.
-    pub(super) definitions: Vec<Option<Definition>>,
+    pub(crate) definitions: Vec<Option<Definition>>,
     /// Whether each kind of node is a name.
-    pub(super) names: Vec<bool>,
+    pub(crate) names: Vec<bool>,
 }
 
 impl LoadedGrammar {
@@ -233,7 +233,7 @@ impl LoadedGrammar {
 
 /// The grammars, each loaded when first needed.
 #[derive(Default)]
-pub(super) struct Grammars([OnceLock<LoadedGrammar>; LANGUAGES.len()]);
+pub(crate) struct Grammars([OnceLock<LoadedGrammar>; LANGUAGES.len()]);
 
 impl std::fmt::Debug for Grammars {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -243,7 +243,7 @@ impl std::fmt::Debug for Grammars {
 
 impl Grammars {
     /// Returns the grammar of a language by its index in the table.
-    pub(super) fn get(&self, language: usize) -> Option<&LoadedGrammar> {
+    pub(crate) fn get(&self, language: usize) -> Option<&LoadedGrammar> {
         let (cell, language) = (self.0.get(language)?, LANGUAGES.get(language)?);
         Some(cell.get_or_init(|| LoadedGrammar::new(language)))
     }

@@ -1,0 +1,177 @@
+//! Splits a tool call into parts, each of which must be allowed.
+
+use std::path::PathBuf;
+
+use lariat_core::file_access::FileUse;
+use lariat_core::patch;
+use lariat_core::permission::DangerLevel;
+use lariat_core::tool::ToolEffects;
+use serde_json::Value;
+
+use crate::check_context::CheckContext;
+use crate::danger::ScriptWalk;
+use crate::judgement::JudgedFile;
+use crate::part::{Access, Part, PartKind, TouchedFile};
+use crate::resolve::ResolvedPath;
+use crate::shell::{self, Command, Doubt, Script};
+use crate::tool_name::{CallSubject, MCP, call_subject};
+
+/// A tool call, split into parts.
+pub(crate) struct AnalyzedCall {
+    pub(crate) parts: Vec<Part>,
+    pub(crate) script: Script,
+    /// The text of the script.
+    pub(crate) text: String,
+    /// Whether the text is typed into a program that already runs: deny and ask rules can match it, allow rules cannot.
+    pub(crate) is_typed: bool,
+}
+
+impl AnalyzedCall {
+    pub(crate) fn new(tool: &str, arguments: &Value, effects: ToolEffects, context: &CheckContext) -> Self {
+        let mut call =
+            Self { parts: Vec::new(), script: Script::default(), text: String::new(), is_typed: false };
+        let text = |names: &[&str]| names.iter().find_map(|name| arguments.get(name)?.as_str());
+        let call_subject = call_subject(tool);
+        match call_subject {
+            CallSubject::Command | CallSubject::Input => {
+                call.is_typed = call_subject == CallSubject::Input;
+                call.text = text(&["command", "text"]).unwrap_or_default().to_owned();
+                call.script = shell::analyse(&call.text);
+                call.commands(tool, context);
+            }
+            CallSubject::Read | CallSubject::Directory => {
+                let path = text(&["path", "file_path", "notebook_path"]).unwrap_or(".");
+                let access = if call_subject == CallSubject::Read { Access::Read } else { Access::Enter };
+                call.parts.push(Part::file(context.target(path), access, context));
+            }
+            CallSubject::Write => match text(&["path", "file_path", "notebook_path"]) {
+                Some(path) => call.parts.push(Part::file(context.target(path), Access::Write, context)),
+                None => call.parts.push(Part::new(PartKind::Tool, tool, DangerLevel::Dangerous)),
+            },
+            CallSubject::Patch => call.patch(tool, text(&["patch"]), context),
+            CallSubject::Address => {
+                let address = text(&["url"]).unwrap_or_default();
+                let part = Part::new(PartKind::Address(host(address)), address, DangerLevel::Dangerous);
+                call.parts.push(part.without_changes());
+            }
+            CallSubject::Agent => {
+                let name =
+                    text(&["agent", "subagent_type", "agent_type", "name", "type"]).unwrap_or_default();
+                call.parts.push(Part::new(PartKind::Name(name.to_owned()), name, DangerLevel::Safe));
+            }
+            CallSubject::Skill => {
+                let name = text(&["skill", "name", "command"]).unwrap_or_default();
+                let words = text(&["args", "arguments"]).unwrap_or_default();
+                let whole = format!("{name} {words}").trim_end().to_owned();
+                call.parts.push(Part::new(PartKind::Name(whole.clone()), whole, DangerLevel::Safe));
+            }
+            CallSubject::Nothing => call.parts.push(other(tool, effects)),
+        }
+        call
+    }
+
+    /// A tool call that uses only one file.
+    pub(crate) fn of_file(part: Part) -> Self {
+        Self { parts: vec![part], script: Script::default(), text: String::new(), is_typed: false }
+    }
+
+    /// Returns the real paths of the files it names. Excludes what commands touch.
+    pub(crate) fn files(&self) -> Vec<JudgedFile> {
+        self.files_by(|target| [target.real.clone(), target.entry.clone()])
+    }
+
+    /// Like [`files`](Self::files), with the paths as named.
+    pub(crate) fn files_as_named(&self) -> Vec<JudgedFile> {
+        self.files_by(|target| [Some(target.named.clone()), None])
+    }
+
+    fn files_by(&self, paths: impl Fn(&ResolvedPath) -> [Option<PathBuf>; 2]) -> Vec<JudgedFile> {
+        let parts =
+            self.parts.iter().filter(|part| self.text.is_empty() && matches!(part.kind, PartKind::File));
+        let files = |touch: &TouchedFile| {
+            let used = if touch.access == Access::Write { FileUse::Write } else { FileUse::Read };
+            paths(&touch.target).into_iter().flatten().map(move |path| JudgedFile { path, used })
+        };
+        parts.flat_map(|part| &part.touched_files).flat_map(files).collect()
+    }
+
+    /// Adds the files that a patch changes, found by the parser that the tool uses. The tool rejects what the parser
+    /// rejects before it touches anything.
+    fn patch(&mut self, tool: &str, patch: Option<&str>, context: &CheckContext) {
+        match patch.map(patch::parse) {
+            Some(Ok(changes)) => {
+                let paths = changes.iter().flat_map(patch::Change::paths);
+                self.parts.extend(paths.map(|path| Part::file(context.target(path), Access::Write, context)));
+            }
+            Some(Err(_)) => self.parts.push(Part::new(PartKind::Tool, tool, DangerLevel::Safe)),
+            None => self.parts.push(Part::new(PartKind::Tool, tool, DangerLevel::Dangerous)),
+        }
+    }
+
+    /// Adds the parts of the script: its commands and the files that the shell opens.
+    fn commands(&mut self, tool: &str, context: &CheckContext) {
+        let walk = ScriptWalk::new(&self.script, &self.text, context);
+        self.parts = walk.parts();
+        if self.is_typed {
+            self.parts.push(Part::new(PartKind::Tool, tool, DangerLevel::Dangerous));
+        } else if self.parts.is_empty() && self.script.doubts.is_empty() && !self.text.trim().is_empty() {
+            // A comment, or a redirection that opens nothing.
+            self.parts.push(Part::new(PartKind::Tool, self.text.trim(), DangerLevel::Safe));
+        } else if self.parts.is_empty() {
+            self.parts.push(Part::new(PartKind::Tool, self.text.trim(), DangerLevel::Dangerous));
+        }
+    }
+
+    pub(crate) fn command(&self, part: &Part) -> Option<&Command> {
+        match part.kind {
+            PartKind::Command(number) => self.script.commands.get(number),
+            _ => None,
+        }
+    }
+
+    /// Whether the script cannot be parsed at all.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.script.doubts.iter().any(|doubt| matches!(doubt, Doubt::Unreadable(_) | Doubt::TooLong))
+    }
+}
+
+/// Lariat's own tools that only inspect or stop what was allowed before, or change nothing.
+const HARMLESS: &[&str] = &["bash_output", "bash_stop", "todo", "ask_user", "recall"];
+
+fn other(tool: &str, effects: ToolEffects) -> Part {
+    let claimed = !tool.starts_with(MCP) && effects.is_read_only();
+    if claimed || HARMLESS.contains(&tool) {
+        return Part::new(PartKind::Tool, tool, DangerLevel::Safe);
+    }
+    let changes = ToolEffects::WRITES.and(ToolEffects::EXECUTES);
+    let mut part = Part::new(PartKind::Tool, tool, DangerLevel::Dangerous);
+    // A server's own claims about its tools are not trusted.
+    let looks = !effects.contains(ToolEffects::WRITES) && !effects.contains(ToolEffects::EXECUTES);
+    part.changes = tool.starts_with(MCP) || !looks || effects.contains(changes);
+    part
+}
+
+/// Returns the host of an address in lower case; `None` if two parsers could disagree about it.
+pub(crate) fn host(address: &str) -> Option<String> {
+    if address.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
+        return None;
+    }
+    let (scheme, rest) = address.split_once("://")?;
+    if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
+        return None;
+    }
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) => (host, port),
+        None => (authority, ""),
+    };
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let is_plain = !host.is_empty()
+        && host.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_')
+        && port.chars().all(|c| c.is_ascii_digit());
+    is_plain.then_some(host)
+}
+
+#[cfg(test)]
+#[path = "analyzed_call_tests.rs"]
+mod tests;
