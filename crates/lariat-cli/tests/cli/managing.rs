@@ -263,9 +263,10 @@ async fn detects_and_suggests_local_server() {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut asked = [0; 512];
             let read = stream.read(&mut asked).await.unwrap();
-            assert!(asked[..read].starts_with(b"GET /v1/models HTTP/1.0\r\n"));
+            assert!(asked[..read].starts_with(b"GET /v1/models HTTP/1.1\r\n"));
             let body = r#"{"data":[{"id":"qwen3:8b"},{"id":"llama"}]}"#;
-            let answer = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{body}");
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+            let answer = format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
             stream.write_all(answer.as_bytes()).await.unwrap();
         }
     });
