@@ -242,7 +242,10 @@ impl LocalService {
             learnings: Some(StoredLearnings(Arc::clone(&self.store))),
             registry: self.registry.clone(),
             client: self.client.clone(),
-            supervisor: self.launch_helper.clone().map_or_else(Supervisor::new, Supervisor::with_launch_helper),
+            supervisor: self
+                .launch_helper
+                .clone()
+                .map_or_else(Supervisor::new, Supervisor::with_launch_helper),
             session_id,
             purpose,
             driving,

@@ -112,7 +112,9 @@ fn image_is_counted_by_area_if_its_size_is_known() {
     assert_eq!(by_area(&png(1, 1)), 1);
     // Cut in the middle of a group, with line ends, or in the other alphabet.
     let coded = BASE64_STANDARD.encode(jpeg(300, 250, 40));
-    for spelling in [coded.trim_end_matches('=').to_owned(), coded.replace('/', "_"), coded.replace('A', "A\r\n")] {
+    for spelling in
+        [coded.trim_end_matches('=').to_owned(), coded.replace('/', "_"), coded.replace('A', "A\r\n")]
+    {
         assert_eq!(ImageTokens::ByArea.count(&spelling), 100, "{spelling}");
     }
     for broken in [&png(750, 100)[..18], b"GIF89a", b"", &jpeg(300, 250, 40)[..30], &[0xff, 0xd8, 0xff, 0xd9]]

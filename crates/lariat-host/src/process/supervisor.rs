@@ -124,7 +124,8 @@ impl Supervisor {
     }
 
     fn with(launch_helper: Option<LaunchHelper>) -> Self {
-        let table = ProcessTable { launch_helper, next: AtomicU64::new(FIRST.0), processes: Mutex::default() };
+        let table =
+            ProcessTable { launch_helper, next: AtomicU64::new(FIRST.0), processes: Mutex::default() };
         Self { table: Arc::new(table) }
     }
 
