@@ -95,7 +95,7 @@ impl FailureKind {
 
     /// The words before the message in a recorded error.
     pub(super) fn prefix(self) -> &'static str {
-        PREFIXES.iter().find(|(_, kind)| *kind == self).map_or("", |(prefix, _)| prefix)
+        PREFIXES.iter().find(|(_, kind)| *kind == self).map_or("", |(prefix, _)| *prefix)
     }
 
     /// Returns whether the same request may succeed later.
