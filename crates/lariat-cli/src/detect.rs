@@ -2,17 +2,18 @@
 //!
 //! `doctor` and the first-run advice use it. It connects to the loopback only, with a short timeout, and only when called.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::model::ModelConfig;
+use lariat_model::http::{HttpClient, HttpProvider};
 use lariat_model::protocol::ApiProtocol;
 use lariat_service::config::Config;
 use lariat_service::models::{KNOWN, LOCAL_SERVERS, LocalServer, known_provider};
 use serde::Serialize;
-use serde_json::Value;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use url::{Host, Url};
 
 use crate::keys::KeyFile;
 use crate::problem::Problem;
@@ -22,8 +23,6 @@ use crate::process_env::ProcessEnv;
 const LOCAL_TIMEOUT: Duration = Duration::from_millis(300);
 /// Timeout for a server on another machine.
 const REMOTE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum size of a model list, in bytes.
-const MAX_LIST_BYTES: u64 = 1024 * 1024;
 
 /// Where a provider's API key is. Never holds the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -82,26 +81,15 @@ pub(crate) async fn servers(config: &Config) -> Vec<DetectedServer> {
 async fn probe_server(server: &LocalServer, config: &Config) -> Option<DetectedServer> {
     let set = config.text(&format!("providers.{}.base_url", server.name));
     let base_url = set.unwrap_or_else(|| server.base_url.to_owned());
-    let address = Address::of(&base_url).filter(Address::is_loopback)?;
-    let models = timeout(LOCAL_TIMEOUT, list_models(&address)).await.ok()??;
+    Url::parse(&base_url).ok().filter(is_loopback)?;
+    let mut model = ModelConfig::new(ApiProtocol::OpenAiChat.as_str(), "").with_base_url(base_url.clone());
+    model.provider = server.name.to_owned();
+    // No proxy, no certificates and no key: the server is on this machine.
+    let client = Arc::new(HttpClient::default());
+    let provider = HttpProvider::new(ApiProtocol::OpenAiChat.implementation(), client);
+    let models = timeout(LOCAL_TIMEOUT, provider.models(&model)).await.ok()?.ok()?;
+    let models = models.into_iter().map(|model| model.id).collect();
     Some(DetectedServer { name: server.name, title: server.title, base_url, models })
-}
-
-/// Lists a server's models. Uses HTTP/1.0, so that the end of the connection ends the response.
-async fn list_models(address: &Address) -> Option<Vec<String>> {
-    let mut stream = TcpStream::connect((address.host.as_str(), address.port)).await.ok()?;
-    let request = format!("GET {}/models HTTP/1.0\r\nHost: {}\r\n\r\n", address.path, address.host);
-    stream.write_all(request.as_bytes()).await.ok()?;
-    let mut response = Vec::new();
-    stream.take(MAX_LIST_BYTES).read_to_end(&mut response).await.ok()?;
-    let response = String::from_utf8_lossy(&response);
-    let (head, body) = response.split_once("\r\n\r\n")?;
-    if head.split(' ').nth(1) != Some("200") {
-        return None;
-    }
-    let body: Value = serde_json::from_str(body).ok()?;
-    let models = body.get("data")?.as_array()?.iter();
-    Some(models.filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect())
 }
 
 /// Returns the URL of a model's provider, or `None` if only the provider's SDK decides it.
@@ -113,48 +101,29 @@ pub(crate) fn address(model: &ModelConfig) -> Option<String> {
 
 /// Connects to the host of a URL. Returns `host:port`, or why it failed.
 pub(crate) async fn connect(base_url: &str) -> Result<String, String> {
-    let address = Address::of(base_url).ok_or_else(|| format!("`{base_url}` is not a valid provider URL"))?;
-    let name = format!("{}:{}", address.host, address.port);
-    let connected = timeout(REMOTE_TIMEOUT, TcpStream::connect((address.host.as_str(), address.port))).await;
-    match connected {
+    let (host, port) =
+        host_and_port(base_url).ok_or_else(|| format!("`{base_url}` is not a valid provider URL"))?;
+    let name = format!("{host}:{port}");
+    match timeout(REMOTE_TIMEOUT, TcpStream::connect((host.as_str(), port))).await {
         Ok(Ok(_)) => Ok(name),
         Ok(Err(error)) => Err(format!("could not connect to {name}: {error}")),
         Err(_) => Err(format!("{name} did not answer within {} s", REMOTE_TIMEOUT.as_secs())),
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct Address {
-    host: String,
-    port: u16,
-    path: String,
+/// Returns the host, without the brackets of an IPv6 address, and the port of a provider's URL.
+fn host_and_port(url: &str) -> Option<(String, u16)> {
+    let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
+    Some((host, url.port_or_known_default()?))
 }
 
-impl Address {
-    fn of(url: &str) -> Option<Self> {
-        let (scheme, rest) = url.split_once("://")?;
-        let usual = match scheme {
-            "http" => 80,
-            "https" => 443,
-            _ => return None,
-        };
-        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        let authority = authority.rsplit('@').next()?;
-        let (host, port) = match authority.strip_prefix('[') {
-            Some(rest) => {
-                let (host, rest) = rest.split_once(']')?;
-                (host, rest.strip_prefix(':'))
-            }
-            None => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
-        };
-        let port = port.map_or(Some(usual), |port| port.parse().ok())?;
-        let path = path.trim_end_matches('/').to_owned();
-        (!host.is_empty()).then(|| Self { host: host.to_owned(), port, path })
-    }
-
-    fn is_loopback(&self) -> bool {
-        self.host == "localhost"
-            || self.host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 

@@ -1,13 +1,10 @@
 //! Turns the end of a failed run into an error for the user: provider and address, key, attempts, limit, and a hint.
 //!
-//! A run's end holds its failure as text ([`RunOutcome::Failed`]). [`Failure::read`] parses the forms that
-//! [`ProviderError`](lariat_core::model::ProviderError) writes; the tests keep the two in step.
-
-use std::time::Duration;
+//! The kind of a failure decides what it says; [`ModelFailure`] reads it from the run's outcome.
 
 use lariat_core::budget::BudgetScope;
 use lariat_core::event::{LimitKind, RunOutcome};
-use lariat_core::model::ModelConfig;
+use lariat_core::model::{FailureKind, ModelConfig, ModelFailure};
 use lariat_service::config::Config;
 use lariat_service::models::{LOCAL_SERVERS, known_provider};
 use lariat_terminal::human;
@@ -43,92 +40,88 @@ impl FailureContext {
     /// Explains a run that did not complete. `session` is its id if it was saved and can be resumed.
     pub(crate) fn explain(&self, problem: Problem, outcome: &RunOutcome, session: Option<&str>) -> Problem {
         match outcome {
-            RunOutcome::Failed { error } => self.failed(&Failure::read(error), problem.exit, session),
+            RunOutcome::Failed { error } => self.failed(&ModelFailure::parse(error), problem.exit, session),
             RunOutcome::LimitReached { limit, scope } => self.limited(problem, *limit, *scope, session),
-            _ => match session {
-                Some(id) => problem.hint(format!("continue with `lariat run --resume {id}`")),
-                None => problem,
-            },
+            _ => resumable(problem, session),
         }
     }
 
-    fn failed(&self, failure: &Failure<'_>, exit: Exit, session: Option<&str>) -> Problem {
+    fn failed(&self, failure: &ModelFailure, exit: Exit, session: Option<&str>) -> Problem {
         let provider = if self.provider.is_empty() { "the provider" } else { &self.provider };
-        let status = failure.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
-        let mut said = Some(failure.message).filter(|words| !words.is_empty());
+        let message = failure.detail.message.as_str();
+        let status = failure.detail.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+        let mut said = Some(message).filter(|words| !words.is_empty());
         let cause = match failure.kind {
-            Kind::Auth if self.key.is_none() => format!("{provider} requires an API key{status}"),
-            Kind::Auth if failure.status == Some(403) => format!("{provider} refused access{status}"),
-            Kind::Auth => format!("{provider} rejected the API key{status}"),
-            Kind::RateLimited => format!("{provider} is rate limiting requests or overloaded{status}"),
-            Kind::Network if failure.status.is_some() => format!("{provider} failed to respond{status}"),
-            Kind::Network if failure.message.starts_with(NO_CONNECTION) => {
+            FailureKind::Auth if self.key.is_none() => format!("{provider} requires an API key{status}"),
+            FailureKind::Auth if failure.detail.status == Some(403) => {
+                format!("{provider} refused access{status}")
+            }
+            FailureKind::Auth => format!("{provider} rejected the API key{status}"),
+            FailureKind::RateLimited => format!("{provider} is rate limiting requests or overloaded{status}"),
+            FailureKind::Network if failure.detail.status.is_some() => {
+                format!("{provider} failed to respond{status}")
+            }
+            FailureKind::Network if message.starts_with(NO_CONNECTION) => {
                 said = said.and_then(|words| words.strip_prefix(NO_CONNECTION)?.strip_prefix(": "));
                 format!("could not connect to {provider}")
             }
-            Kind::Network => format!("the connection to {provider} broke"),
-            Kind::Api if failure.status == Some(404) => {
+            FailureKind::Network => format!("the connection to {provider} broke"),
+            FailureKind::Rejected if failure.detail.status == Some(404) => {
                 format!("{provider} does not know the model {}{status}", self.model)
             }
-            Kind::Api => format!("{provider} rejected the request{status}"),
-            Kind::InvalidReply => format!("{provider} sent an invalid reply{status}"),
-            Kind::EmptyReply => format!("{provider} sent an empty reply{status}"),
-            Kind::Overflow => format!("the request does not fit the model's context window{status}"),
-            Kind::Other => {
-                said = None;
-                failure.message.to_owned()
+            FailureKind::Rejected => format!("{provider} rejected the request{status}"),
+            FailureKind::InvalidReply => format!("{provider} sent an invalid reply{status}"),
+            FailureKind::EmptyReply => format!("{provider} sent an empty reply{status}"),
+            FailureKind::ContextOverflow => {
+                format!("the request does not fit the model's context window{status}")
             }
+            // The model was not called, or the cause is not the provider.
+            _ => return resumable(Problem::new(exit, failure.to_string()), session),
         };
-        let tried = failure.attempts.map(|(attempts, seconds)| {
-            format!(", tried {attempts} times in {}", human::elapsed(Duration::from_secs(seconds)))
-        });
+        let tried = failure
+            .attempts
+            .map(|(attempts, time)| format!(", tried {attempts} times in {}", human::elapsed(time)));
         let mut problem = Problem::new(exit, format!("{cause}{}", tried.unwrap_or_default()));
-        if failure.kind == Kind::Other {
-            return match session {
-                Some(id) => problem.hint(format!("continue with `lariat run --resume {id}`")),
-                None => problem,
-            };
-        }
         if !self.address.is_empty() {
             problem = problem.at(self.address.clone());
         }
         if let Some(said) = said {
             problem = problem.with("said", said);
         }
-        if let (Kind::Auth, Some(key)) = (failure.kind, &self.key) {
+        if let (FailureKind::Auth, Some(key)) = (failure.kind, &self.key) {
             problem = problem.with("key", key.clone());
         }
-        if let Some(request) = failure.request {
+        if let Some(request) = &failure.detail.request_id {
             problem = problem.with("id", format!("request {request}, for the provider's support"));
         }
         problem.hint(self.hint(failure, session))
     }
 
-    fn hint(&self, failure: &Failure<'_>, session: Option<&str>) -> String {
+    fn hint(&self, failure: &ModelFailure, session: Option<&str>) -> String {
         let resume = |id: &str| format!("`lariat run --resume {id}`");
         let then = session.map(|id| format!("; then continue with {}", resume(id))).unwrap_or_default();
         let provider = &self.provider;
         let local = LOCAL_SERVERS.iter().find(|server| server.name == provider);
         match (failure.kind, local) {
-            (Kind::Auth, _) => match known_provider(provider) {
+            (FailureKind::Auth, _) => match known_provider(provider) {
                 Some(known) => {
                     let variable = known.variables.first().copied().unwrap_or_default();
                     format!("set {variable} to a valid key, or run `lariat auth login {provider}`{then}")
                 }
                 None => format!("store a valid key with `lariat auth login {provider}`{then}"),
             },
-            (Kind::Network, Some(server)) if failure.status.is_none() => {
+            (FailureKind::Network, Some(server)) if failure.detail.status.is_none() => {
                 format!("start {} with `{}`{then}", server.title, server.start)
             }
-            (Kind::Api, _) => {
+            (FailureKind::Rejected, _) => {
                 format!("check the model with `lariat models show {provider}/{}`{then}", self.model)
             }
-            (Kind::RateLimited | Kind::Network, _) => {
-                let patience = match failure.asks_to_wait {
-                    Some(seconds) => format!(
+            (FailureKind::RateLimited | FailureKind::Network, _) => {
+                let patience = match failure.asked_wait {
+                    Some(wait) => format!(
                         "the provider asks to wait {}; to wait that long, run `lariat config set retry.patience {}s`",
-                        human::elapsed(Duration::from_secs(seconds)),
-                        seconds + 60
+                        human::elapsed(wait),
+                        wait.as_secs() + 60
                     ),
                     None => "to retry for longer, raise `retry.attempts` and `retry.patience`".to_owned(),
                 };
@@ -191,84 +184,8 @@ fn key_source(env: &ProcessEnv, config: &Config, provider: &str) -> String {
     }
 }
 
-/// A failed model request, parsed from its error text.
-#[derive(Debug, PartialEq, Eq)]
-struct Failure<'a> {
-    kind: Kind,
-    message: &'a str,
-    status: Option<u16>,
-    request: Option<&'a str>,
-    /// The number of attempts, and the seconds they took.
-    attempts: Option<(u32, u64)>,
-    /// Seconds that the provider asks to wait, if that exceeds `retry.patience`.
-    asks_to_wait: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    RateLimited,
-    Network,
-    Auth,
-    Api,
-    Overflow,
-    InvalidReply,
-    EmptyReply,
-    Other,
-}
-
+/// How the transport begins the message about a connection that it could not make.
 const NO_CONNECTION: &str = "no connection";
-
-const KINDS: &[(&str, Kind)] = &[
-    ("rate limited: ", Kind::RateLimited),
-    ("network: ", Kind::Network),
-    ("authentication: ", Kind::Auth),
-    ("provider: ", Kind::Api),
-    ("context overflow: ", Kind::Overflow),
-    ("invalid reply: ", Kind::InvalidReply),
-    ("empty reply: ", Kind::EmptyReply),
-];
-
-impl<'a> Failure<'a> {
-    fn read(text: &'a str) -> Self {
-        let asked = ["; the provider asks to wait ", "; the service asks to wait "];
-        let (text, asks_to_wait) = match asked.iter().find_map(|words| text.rsplit_once(words)) {
-            Some((before, wait)) => (before, wait.strip_suffix(" s").and_then(|wait| wait.parse().ok())),
-            None => (text, None),
-        };
-        let (text, attempts) =
-            match text.rsplit_once("; ").and_then(|(before, tail)| Some((before, tried(tail)?))) {
-                Some((before, attempts)) => (before, Some(attempts)),
-                None => (text, None),
-            };
-        let known = KINDS.iter().find_map(|(start, kind)| Some((*kind, text.strip_prefix(start)?)));
-        let (kind, text) = known.unwrap_or((Kind::Other, text));
-        let (message, status, request) = detail(text);
-        Self { kind, message, status, request, attempts, asks_to_wait }
-    }
-}
-
-/// Parses `4 attempts in 12 s`.
-fn tried(tail: &str) -> Option<(u32, u64)> {
-    let (attempts, seconds) = tail.strip_suffix(" s")?.split_once(" attempts in ")?;
-    Some((attempts.parse().ok()?, seconds.parse().ok()?))
-}
-
-/// Splits `slow down (HTTP 429, request req_1)` into message, status and request id.
-fn detail(text: &str) -> (&str, Option<u16>, Option<&str>) {
-    let parsed =
-        text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")).and_then(|(message, tail)| {
-            if let Some(request) = tail.strip_prefix("request ") {
-                return Some((message, None, Some(request)));
-            }
-            let tail = tail.strip_prefix("HTTP ")?;
-            let (status, request) = match tail.split_once(", request ") {
-                Some((status, request)) => (status, Some(request)),
-                None => (tail, None),
-            };
-            Some((message, Some(status.parse().ok()?), request))
-        });
-    parsed.unwrap_or((text, None, None))
-}
 
 #[cfg(test)]
 #[path = "failure_tests.rs"]

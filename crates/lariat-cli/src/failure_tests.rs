@@ -1,5 +1,3 @@
-use lariat_core::model::{ErrorDetail, ProviderError};
-
 use super::*;
 use crate::screen::summary::limit_words;
 
@@ -21,31 +19,11 @@ fn explained(provider: &str, error: &str) -> String {
 }
 
 #[test]
-fn parses_every_form_of_provider_error() {
-    let detail =
-        || ErrorDetail::new("slow down (a bit)").with_status(418).with_request_id(Some("r_1".into()));
-    type Of = fn(ErrorDetail) -> ProviderError;
-    let kinds: [(Of, Kind); 7] = [
-        (ProviderError::RateLimited, Kind::RateLimited),
-        (ProviderError::Network, Kind::Network),
-        (ProviderError::Auth, Kind::Auth),
-        (ProviderError::Api, Kind::Api),
-        (ProviderError::ContextOverflow, Kind::Overflow),
-        (ProviderError::InvalidReply, Kind::InvalidReply),
-        (ProviderError::EmptyReply, Kind::EmptyReply),
-    ];
-    for (of, kind) in kinds {
-        let text = format!("{}; 4 attempts in 12 s; the service asks to wait 90 s", of(detail()));
-        let failure = Failure::read(&text);
-        assert_eq!((failure.kind, failure.message), (kind, "slow down (a bit)"), "{text}");
-        assert_eq!((failure.status, failure.request), (Some(418), Some("r_1")));
-        assert_eq!((failure.attempts, failure.asks_to_wait), (Some((4, 12)), Some(90)));
-        let plain = of(ErrorDetail::new("just; words")).to_string();
-        let failure = Failure::read(&plain);
-        assert_eq!((failure.kind, failure.message, failure.status), (kind, "just; words", None));
-        assert_eq!((failure.attempts, failure.asks_to_wait), (None, None));
+fn failure_that_is_not_the_providers_is_shown_as_it_is() {
+    for error in ["anything else", "configuration: unknown protocol `x`", "network of friends (HTTP 500)"] {
+        let hint = "  hint: continue with `lariat run --resume S-1`";
+        assert_eq!(explained("mine", error), format!("error: {error}\n{hint}"));
     }
-    assert_eq!(Failure::read("anything else").kind, Kind::Other);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use lariat_core::display;
 use lariat_core::store::StoreError;
-use lariat_guard::{Origin, SettingsError, StateFileError};
+use lariat_guard::{BrokenRestriction, Origin, SettingsError, StateFileError};
 use lariat_runtime::BuildError;
 use lariat_service::ServiceError;
 use lariat_service::config::explained;
@@ -112,6 +112,15 @@ impl From<ServiceError> for Problem {
     }
 }
 
+impl Problem {
+    pub(crate) fn of_restriction(broken: &BrokenRestriction) -> Self {
+        let words = explained(&broken.subject, &broken.reason);
+        Self::new(Exit::Setup, format!("cannot enforce a restriction: {words}"))
+            .at(broken.place())
+            .hint("fix or remove it; Lariat refuses to run when it cannot enforce a restriction")
+    }
+}
+
 impl From<OpenError> for Problem {
     fn from(error: OpenError) -> Self {
         let cause = error.to_string();
@@ -131,12 +140,12 @@ impl From<OpenError> for Problem {
                 unread(origin, *line, reason)
             }
             OpenError::Unreadable { origin, reason } => unread(origin, None, reason),
-            OpenError::Settings(SettingsError::Restriction(broken)) => Self::new(
-                Exit::Setup,
-                format!("cannot enforce a restriction: {}", explained(&broken.subject, &broken.reason)),
-            )
-            .at(broken.place())
-            .hint("fix or remove it; Lariat refuses to run when it cannot enforce a restriction"),
+            OpenError::Settings(SettingsError::Restrictions(broken)) => match broken.as_slice() {
+                [only] => Self::of_restriction(only),
+                [first, others @ ..] => Self::of_restriction(first)
+                    .with("also", format!("{} more, which `lariat doctor` lists", others.len())),
+                [] => Self::new(Exit::Setup, cause),
+            },
             _ => Self::new(Exit::Setup, cause),
         }
     }

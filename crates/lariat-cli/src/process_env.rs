@@ -126,14 +126,14 @@ impl ProcessEnv {
         let path = place.config.text("store.path").map(PathBuf::from);
         let keys = Arc::new(self.keys());
         let service = LocalService::open(self.folders.clone(), path, self.environment(), keys).await?;
-        Ok(service.with_client(self.client(&place.config)?).with_keeper(LaunchHelper::own()))
+        Ok(service.with_client(self.client(&place.config)?).with_launch_helper(LaunchHelper::own()))
     }
 
     /// Opens a service whose sessions end with the process.
     pub(crate) async fn ephemeral(&self, place: &LoadedProject) -> Result<LocalService, ServiceError> {
         let keys = Arc::new(self.keys());
         let service = LocalService::ephemeral(self.folders.clone(), self.environment(), keys).await?;
-        Ok(service.with_client(self.client(&place.config)?).with_keeper(LaunchHelper::own()))
+        Ok(service.with_client(self.client(&place.config)?).with_launch_helper(LaunchHelper::own()))
     }
 
     /// HTTP settings: the proxy from the usual variables, and extra certificates from the settings. Loopback never uses a proxy.

@@ -36,6 +36,7 @@ pub mod opening;
 pub mod patch;
 pub mod permission;
 pub mod planted;
+pub mod protected_names;
 pub mod replay;
 pub mod run;
 pub mod session;

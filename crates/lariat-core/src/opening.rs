@@ -54,7 +54,7 @@ impl fmt::Display for SandboxOpening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Git => f.write_str("write to the repository (.git, without its configuration and hooks)"),
-            Self::Network => f.write_str("use the network"),
+            Self::Network => f.write_str("use the network, including services on this machine"),
             Self::Write(path) => write!(f, "write to {path}"),
             Self::Outside => f.write_str("run outside the sandbox"),
         }

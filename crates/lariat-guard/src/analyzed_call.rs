@@ -7,6 +7,7 @@ use lariat_core::patch;
 use lariat_core::permission::DangerLevel;
 use lariat_core::tool::ToolEffects;
 use serde_json::Value;
+use url::Url;
 
 use crate::check_context::CheckContext;
 use crate::danger::ScriptWalk;
@@ -151,25 +152,20 @@ fn other(tool: &str, effects: ToolEffects) -> Part {
     part
 }
 
-/// Returns the host of an address in lower case; `None` if two parsers could disagree about it.
+/// Returns the host of an address in lower case; `None` if two parsers could disagree about it. The parser is the one of the
+/// client that connects, and it must have changed nothing in front of the path but upper case.
 pub(crate) fn host(address: &str) -> Option<String> {
     if address.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
         return None;
     }
-    let (scheme, rest) = address.split_once("://")?;
-    if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
-        return None;
-    }
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) => (host, port),
-        None => (authority, ""),
-    };
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    let is_plain = !host.is_empty()
-        && host.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_')
-        && port.chars().all(|c| c.is_ascii_digit());
-    is_plain.then_some(host)
+    let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let host = url.host_str()?;
+    let written = address.to_ascii_lowercase();
+    let rest = written.strip_prefix(url.scheme())?.strip_prefix("://")?.strip_prefix(host)?;
+    let ends = rest.is_empty() || rest.starts_with(['/', '?', '#', ':']);
+    let is_plain = host.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_');
+    let host = host.trim_end_matches('.');
+    (ends && is_plain && !host.is_empty()).then(|| host.to_owned())
 }
 
 #[cfg(test)]

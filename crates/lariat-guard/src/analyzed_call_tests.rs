@@ -11,6 +11,12 @@ fn host_is_known_only_if_every_parser_agrees() {
         ("https://a.b:x/", None),
         ("https:///etc", None),
         ("https://a%2eb/", None),
+        ("http://a.b:80@c.d/", None),
+        ("http://0x7f.1/", None),
+        ("http://2130706433/", None),
+        ("https://b\u{fc}cher.example/", None),
+        ("https:a.b/", None),
+        ("ftp://a.b/", None),
         ("//a.b/", None),
         ("", None),
     ] {

@@ -355,6 +355,7 @@ fn describe_doubt(doubt: &Doubt) -> String {
         Doubt::Unreadable(why) => format!("not valid bash: {why}"),
         Doubt::TooLong => "the command is too long".to_owned(),
         Doubt::Disagreement(why) => format!("the two parsers disagree: {why}"),
+        Doubt::OneParser => "this build of Lariat has no second parser to confirm the first".to_owned(),
         Doubt::Unknown(what) => format!("{what} is not analyzed"),
         Doubt::HiddenProgram(what) => format!("`{what}` is known only at run time"),
         Doubt::Document(what) => format!("{what} is not analyzed"),

@@ -44,6 +44,8 @@ fn each_cause_has_its_own_explanation() {
     let guard = guard(&[(Effect::Allow, "Bash"), (Effect::Allow, "Edit")]);
     for (text, words) in [
         ("Edit(.git/config)", "`.git` is protected"),
+        ("Edit(sub/.Config/fish/config.fish)", "`.config/fish` is protected"),
+        ("Edit(.local/bin/tool)", "`.local/bin` is protected"),
         ("Edit(.mcp.json)", "controls permissions"),
         ("Bash(rm -rf /)", "critical: `/` is the root directory"),
         ("Bash($X y)", "its effect is uncertain"),

@@ -6,77 +6,14 @@
 
 use std::path::{Component, Path};
 
+use lariat_core::protected_names::{PACKAGES, STARTUP, WORKSPACE};
+
 use crate::resolve::{ResolvedPath, SessionDirectories};
 use crate::shell::Word;
 use crate::wildcard::Wildcard;
 
-/// Names that protect a file, or everything below a directory, anywhere in a path.
-const PROTECTED: &[&str] = &[
-    ".git",
-    "git~1",
-    ".hg",
-    ".jj",
-    ".githooks",
-    ".vscode",
-    ".zed",
-    ".cursor",
-    ".codex",
-    ".gemini",
-    ".opencode",
-    ".idea",
-    ".husky",
-    ".cargo",
-    ".devcontainer",
-    ".yarn",
-    ".mvn",
-    ".claude",
-    ".lariat",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".inputrc",
-    ".envrc",
-    ".gitconfig",
-    ".gitmodules",
-    ".gitattributes",
-    ".npmrc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".pnpmfile.cjs",
-    ".pypirc",
-    ".gemrc",
-    ".netrc",
-    "bunfig.toml",
-    ".pre-commit-config.yaml",
-    ".pre-commit-config.yml",
-    ".pre-commit-hooks.yaml",
-    "lefthook.yml",
-    "lefthook.yaml",
-    ".lefthook.yml",
-    ".lefthook.yaml",
-    "mise.toml",
-    ".mise.toml",
-    ".tool-versions",
-    ".mcp.json",
-    ".claude.json",
-    "lariat.toml",
-    ".ssh",
-    ".gnupg",
-];
-
-/// Names that are protected only directly below another name.
-const PROTECTED_PAIRS: &[(&str, &str)] = &[(".config", "git"), (".config", "fish"), (".config", "lariat")];
+/// The short name of `.git` on file systems that have one.
+const SHORT_NAME_OF_GIT: &str = "git~1";
 
 /// Files and directories of Lariat's own policy, by name.
 const POLICY: &[&str] = &[".mcp.json", ".claude.json", "lariat.toml", ".lariat"];
@@ -88,13 +25,14 @@ const MANAGED: &[&str] = &["/etc/claude-code", "/etc/lariat", "/library/applicat
 pub(crate) fn protected(target: &ResolvedPath) -> Option<String> {
     target.forms().find_map(|form| {
         let names = names(form);
-        let found = names.iter().enumerate().find(|(index, name)| {
-            let next = names.get(index + 1).map(String::as_str);
-            let worktree = *name == ".claude" && next == Some("worktrees");
-            (PROTECTED.contains(&name.as_str()) && !worktree)
-                || PROTECTED_PAIRS.iter().any(|(first, second)| name == first && next == Some(second))
-        });
-        found.map(|(_, name)| name.clone())
+        names.iter().enumerate().find_map(|(index, name)| {
+            let from_here = names.get(index..).unwrap_or_default();
+            if name == ".claude" && from_here.get(1).is_some_and(|next| next == "worktrees") {
+                return None;
+            }
+            let mut listed = [&[SHORT_NAME_OF_GIT][..], WORKSPACE, STARTUP, PACKAGES].into_iter().flatten();
+            listed.find(|listed| starts_with(from_here, listed)).map(|listed| (*listed).to_owned())
+        })
     })
 }
 
@@ -145,6 +83,12 @@ pub(crate) fn mentions_policy(text: &str) -> bool {
     [".claude/settings", ".claude/hooks", ".claude.json", ".mcp.json", "lariat.toml", ".lariat/"]
         .iter()
         .any(|name| text.contains(name))
+}
+
+/// Whether a path begins with every name of `listed`, which may be one name or several.
+fn starts_with(names: &[String], listed: &str) -> bool {
+    let mut names = names.iter();
+    listed.split('/').all(|name| names.next().is_some_and(|found| found == name))
 }
 
 fn names(path: &Path) -> Vec<String> {

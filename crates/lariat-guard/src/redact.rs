@@ -11,6 +11,8 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use regex::{Captures, Regex};
 use serde_json::Value;
 
@@ -118,7 +120,7 @@ fn forms_of(value: &str) -> Vec<String> {
         let bytes: Vec<u8> = std::iter::repeat_n(0, shift).chain(value.bytes()).collect();
         let end = bytes.len() / 3 * 4;
         let start = [0, 2, 3].get(shift).copied().unwrap_or_default();
-        let coded = base64(&bytes);
+        let coded = BASE64_STANDARD.encode(&bytes);
         let Some(inner) = coded.get(start..end).filter(|inner| inner.len() >= MIN_VALUE_BYTES) else {
             continue;
         };
@@ -128,19 +130,6 @@ fn forms_of(value: &str) -> Vec<String> {
     forms.sort_unstable();
     forms.dedup();
     forms
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let letter = |bits: u32| LETTERS.get((bits & 63) as usize).copied().map_or('=', char::from);
-    bytes
-        .chunks(3)
-        .flat_map(|chunk| {
-            let part = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
-            let bits = part(0) << 16 | part(1) << 8 | part(2);
-            [letter(bits >> 18), letter(bits >> 12), letter(bits >> 6), letter(bits)]
-        })
-        .collect()
 }
 
 /// One expression for all shapes, so that a text is searched once. It is never `None` for the table, as a test checks; if it

@@ -19,9 +19,13 @@ pub enum SettingsError {
         /// The message of the parser.
         reason: String,
     },
-    /// A restriction cannot be put into effect.
-    #[error("{0}")]
-    Restriction(Box<BrokenRestriction>),
+    /// Restrictions, at least one, cannot be put into effect.
+    #[error("{}", listed(.0))]
+    Restrictions(Vec<BrokenRestriction>),
+}
+
+fn listed(broken: &[BrokenRestriction]) -> String {
+    broken.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl SettingsError {

@@ -102,20 +102,32 @@ impl LoadedProject {
         if visit.distrusting {
             opening = opening.distrusting();
         }
-        let mut opened = opening.open()?;
+        let mut opened = opening.load()?;
         opened.places = opened.places.with_readable(skill_folders(&folders.home));
         for layer in flag_rules(visit) {
-            opened.take_layer(layer).map_err(OpenError::from)?;
+            opened.take_layer(layer);
         }
         let config = Config::merge(layers(visit, &opened));
-        if let Some(broken) = config.broken.first() {
-            return Err(restriction_error(with_line(broken.clone())));
+        let mut broken = std::mem::take(&mut opened.broken);
+        for found in config.broken.iter().cloned().chain(tools::unknown_tool_rules(&opened.layers)) {
+            // A misspelled table is reported once, not again for each key in it.
+            let is_known = |known: &BrokenRestriction| {
+                let beneath = found.subject.strip_prefix(&known.subject);
+                known.origin == found.origin
+                    && beneath.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            if !broken.iter().any(is_known) {
+                broken.push(with_line(found));
+            }
         }
-        if let Some(broken) = tools::unknown_tool_rule(&opened.layers) {
-            return Err(restriction_error(with_line(broken)));
+        let tools = visit.tools.as_ref().map(|names| tools::select(names)).transpose();
+        let tools = tools.unwrap_or_else(|unknown| {
+            broken.push(unknown);
+            None
+        });
+        if !broken.is_empty() {
+            return Err(OpenError::from(SettingsError::Restrictions(broken)).into());
         }
-        let tools =
-            visit.tools.as_ref().map(|names| tools::select(names)).transpose().map_err(restriction_error)?;
         Ok(Self { workspace, opened, config, catalogue: known_models(folders)?, tools })
     }
 
@@ -183,10 +195,6 @@ fn flag_rules(visit: &LoadOptions) -> Vec<Layer> {
     let allow = layer(Effect::Allow, "--allow (--allowedTools)", &visit.allow);
     let deny = layer(Effect::Deny, "--deny (--disallowedTools, --disallowed-tools)", &visit.deny);
     allow.into_iter().chain(deny).collect()
-}
-
-fn restriction_error(broken: BrokenRestriction) -> ServiceError {
-    OpenError::from(SettingsError::Restriction(Box::new(broken))).into()
 }
 
 /// Adds the line number, for the error message. Parses the file again, because the parsed document is gone.

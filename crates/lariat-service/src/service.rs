@@ -54,7 +54,7 @@ pub struct LocalService {
     store: Arc<SqliteStore>,
     registry: ProviderRegistry,
     client: ClientConfig,
-    keeper: Option<LaunchHelper>,
+    launch_helper: Option<LaunchHelper>,
     /// Notes for the user about the store.
     notices: Vec<String>,
 }
@@ -116,7 +116,7 @@ impl LocalService {
     ) -> Self {
         let (registry, client) = (ProviderRegistry::default(), ClientConfig::default());
         let notices = Vec::new();
-        Self { folders, environment, keys, store, registry, client, keeper: None, notices }
+        Self { folders, environment, keys, store, registry, client, launch_helper: None, notices }
     }
 
     /// Sets the proxy and certificates for all connections to other machines.
@@ -127,10 +127,10 @@ impl LocalService {
         self
     }
 
-    /// Starts commands through a keeper process, which is cheaper for a program with much memory.
+    /// Starts commands through a launch helper, which is cheaper for a program with much memory.
     #[must_use]
-    pub fn with_keeper(mut self, keeper: LaunchHelper) -> Self {
-        self.keeper = Some(keeper);
+    pub fn with_launch_helper(mut self, launch_helper: LaunchHelper) -> Self {
+        self.launch_helper = Some(launch_helper);
         self
     }
 
@@ -242,7 +242,10 @@ impl LocalService {
             learnings: Some(StoredLearnings(Arc::clone(&self.store))),
             registry: self.registry.clone(),
             client: self.client.clone(),
-            supervisor: self.keeper.clone().map_or_else(Supervisor::new, Supervisor::with_keeper),
+            supervisor: self
+                .launch_helper
+                .clone()
+                .map_or_else(Supervisor::new, Supervisor::with_launch_helper),
             session_id,
             purpose,
             driving,

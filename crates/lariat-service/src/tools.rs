@@ -42,10 +42,10 @@ fn suggestion(name: &str) -> String {
     nearest(name, known()).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 
-/// Finds a deny or ask rule for an unknown tool, which would restrict nothing.
-pub(crate) fn unknown_tool_rule(layers: &[Layer]) -> Option<BrokenRestriction> {
+/// Finds the deny and ask rules for unknown tools, which would restrict nothing.
+pub(crate) fn unknown_tool_rules(layers: &[Layer]) -> impl Iterator<Item = BrokenRestriction> {
     let rules = layers.iter().flat_map(|layer| &layer.rules).filter(|rule| rule.effect != Effect::Allow);
-    rules.into_iter().find_map(|rule| {
+    rules.filter_map(|rule| {
         let name = rule.own_tool().filter(|name| !known().any(|known| known == *name))?;
         let reason = format!("names an unknown tool{}", suggestion(name));
         Some(BrokenRestriction::new(&rule.text, reason, Arc::clone(&rule.origin)))

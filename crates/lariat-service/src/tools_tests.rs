@@ -7,14 +7,14 @@ fn rule(effect: Effect, text: &str) -> Vec<Layer> {
 #[test]
 fn deny_rule_for_unknown_tool_is_a_typo() {
     for text in ["Raed", "bsah", "read_files"] {
-        let broken = unknown_tool_rule(&rule(Effect::Deny, text)).unwrap();
+        let broken = unknown_tool_rules(&rule(Effect::Deny, text)).next().unwrap();
         assert!(broken.reason.contains("did you mean"), "{broken}");
     }
     for text in ["Read", "bash", "mcp__x", "mcp__x__y", "*", "ExitPlanMode", "recall"] {
-        assert_eq!(unknown_tool_rule(&rule(Effect::Deny, text)), None, "{text}");
+        assert_eq!(unknown_tool_rules(&rule(Effect::Deny, text)).next(), None, "{text}");
     }
     assert_eq!(
-        unknown_tool_rule(&rule(Effect::Allow, "Raed")),
+        unknown_tool_rules(&rule(Effect::Allow, "Raed")).next(),
         None,
         "allowing an unknown tool restricts nothing"
     );

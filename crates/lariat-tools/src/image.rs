@@ -1,5 +1,8 @@
 //! Recognises images by their first bytes and encodes them for the model.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
 /// Returns the media type of an image that models accept.
 pub fn kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
@@ -13,17 +16,7 @@ pub fn kind(bytes: &[u8]) -> Option<&'static str> {
 
 /// Encodes bytes as Base64 (RFC 4648, padded).
 pub fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let letter = LETTERS.get((bits >> (18 - 6 * place) & 63) as usize).copied().unwrap_or_default();
-            text.push(if place as usize <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
+    BASE64_STANDARD.encode(bytes)
 }
 
 #[cfg(test)]

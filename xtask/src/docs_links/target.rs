@@ -48,6 +48,7 @@ fn problem_of_code(workspace: &Workspace, document: &str, span: &str) -> Option<
         Location::Whole => None,
         Location::Line(line) => (line == 0 || line > text.lines().count())
             .then(|| format!("`{span}` names a line that `{found}` does not have; name the item instead")),
+        Location::Name("") => Some(format!("`{span}` has no name after the colons; add one or remove them")),
         Location::Name(name) => (!has_word(&text, name))
             .then(|| format!("`{span}` names `{name}`, which does not occur in `{found}`; fix the name")),
     }

@@ -40,8 +40,16 @@ fn checks_line_and_name_of_file_references() {
     ] {
         assert_eq!(check("README.md", Kind::Code, good), None, "{good}");
     }
-    for bad in ["src/gone.rs", "src/gone.rs:1", "other/gone.rs:1", "src/main.rs:99999", "src/main.rs::perfor"]
-    {
+    for bad in [
+        "src/gone.rs",
+        "src/gone.rs:1",
+        "other/gone.rs:1",
+        "src/main.rs:99999",
+        "src/main.rs::perfor",
+        "src/main.rs::",
+        "src/main.rs::perform::",
+        "src/main.rs::()",
+    ] {
         assert!(check("README.md", Kind::Code, bad).is_some(), "{bad}");
     }
 }

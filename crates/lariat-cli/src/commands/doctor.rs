@@ -8,8 +8,9 @@ use std::io::IsTerminal as _;
 
 use lariat_core::archive::ListQuery;
 use lariat_core::display;
-use lariat_guard::Trust;
+use lariat_guard::{SettingsError, Trust};
 use lariat_guard::trust::TrustStatus;
+use lariat_service::local::OpenError;
 use lariat_service::models::Models;
 use lariat_service::{LoadedProject, ServiceError, sandbox_probe};
 use serde::Serialize;
@@ -19,6 +20,7 @@ use crate::args::manage::DoctorArgs;
 use crate::detect;
 use crate::exit::Exit;
 use crate::keys::{KeyFile, StoredKey};
+use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -52,12 +54,8 @@ fn bad(about: &'static str, what: impl Into<String>, fix: impl Into<String>) -> 
 
 pub(crate) async fn doctor(env: &ProcessEnv, args: &DoctorArgs) -> CommandResult {
     let mut findings = Vec::new();
-    match env.place(&env.visit(None)) {
-        Err(problem) => {
-            let fix = problem.hint.clone().unwrap_or_else(|| "fix the file".to_owned());
-            let place = problem.place.map(|place| format!("{place}: ")).unwrap_or_default();
-            findings.push(bad("settings", format!("{place}{}", problem.cause), fix));
-        }
+    match LoadedProject::visit(&env.visit(None), &env.folders) {
+        Err(error) => findings.extend(invalid_settings(error)),
         Ok(place) => {
             findings.extend(settings(&place));
             findings.push(project_trust(&place));
@@ -88,6 +86,22 @@ fn print_finding(finding: &Finding) {
     if let Some(fix) = &finding.fix {
         print::out(&format!("{:>20} {}\n", "→", display::line(fix)));
     }
+}
+
+/// Lists every restriction that cannot be enforced, or the one problem that prevents reading further.
+fn invalid_settings(error: ServiceError) -> Vec<Finding> {
+    let problems = match error {
+        ServiceError::Open(OpenError::Settings(SettingsError::Restrictions(broken))) => {
+            broken.iter().map(Problem::of_restriction).collect()
+        }
+        error => vec![Problem::from(error)],
+    };
+    let finding = |problem: Problem| {
+        let fix = problem.hint.unwrap_or_else(|| "fix the file".to_owned());
+        let place = problem.place.map(|place| format!("{place}: ")).unwrap_or_default();
+        bad("settings", format!("{place}{}", problem.cause), fix)
+    };
+    problems.into_iter().map(finding).collect()
 }
 
 fn settings(place: &LoadedProject) -> Vec<Finding> {
@@ -263,7 +277,7 @@ async fn models(env: &ProcessEnv, place: &LoadedProject) -> Vec<Finding> {
             findings.push(bad("model", "no model configured", fix));
         }
         Err(error) => {
-            let problem = crate::problem::Problem::from(error);
+            let problem = Problem::from(error);
             findings.push(bad("model", problem.cause, problem.hint.unwrap_or_default()));
         }
     }

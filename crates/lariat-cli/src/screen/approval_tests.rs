@@ -127,11 +127,12 @@ fn dialog_shows_command_and_models_description() {
 #[test]
 fn dialog_shows_extra_access_and_can_withhold_it() {
     let request = request("bash: npm install").with_openings(vec![SandboxOpening::Network]);
+    let grants = "use the network, including services on this machine";
     let request =
-        request.with_reason("Asked:\n- `npm`: no rule allows it.\nApproving lets it: use the network.");
+        request.with_reason(format!("Asked:\n- `npm`: no rule allows it.\nApproving lets it: {grants}."));
     let question = Question { request: &request, arguments: None, is_confined: true };
-    let shown = question.lines(&Theme::plain(72));
-    assert!(shown.contains("  if approved, it may: use the network\n"), "{shown}");
+    let shown = question.lines(&Theme::plain(80));
+    assert!(shown.contains(&format!("  if approved, it may: {grants}\n")), "{shown}");
     assert!(!shown.contains("Approving") && shown.contains("reason: `npm`: no rule"), "{shown}");
     assert_eq!(question.prompt(), "y/o/c/n/e> ");
     let with =

@@ -248,6 +248,23 @@ fn doctor_reports_problems_and_fixes() {
 }
 
 #[test]
+fn doctor_lists_every_broken_restriction() {
+    let home = machine_independent_home();
+    let settings = home.read(CONFIG);
+    home.write(CONFIG, &format!("mode = \"plna\"\n{settings}\n[limits]\nturns = \"abc\"\n"));
+    let rules = r#"{ "permissions": { "deny": ["Raed(x)", "Bash("], "ask": [7] } }"#;
+    home.write("project/.claude/settings.json", rules);
+    let found = home.run(&["doctor"]);
+    assert_eq!(found.code, Some(8));
+    for subject in ["`mode`", "limits.turns", "Raed(x)", "Bash(", "`ask`"] {
+        assert!(found.out.contains(subject), "{subject}: {found}");
+    }
+    // A run names one and says where the others are.
+    let run = home.run(&["run", "hello"]);
+    assert!(run.err.contains("also: 4 more, which `lariat doctor` lists"), "{run}");
+}
+
+#[test]
 fn doctor_succeeds_without_problems() {
     let home = machine_independent_home().with("LARIAT_MODEL", "ollama/x");
     snapshot_steps("doctor_healthy", &home, &[&["doctor"]]);
@@ -263,9 +280,10 @@ async fn detects_and_suggests_local_server() {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut asked = [0; 512];
             let read = stream.read(&mut asked).await.unwrap();
-            assert!(asked[..read].starts_with(b"GET /v1/models HTTP/1.0\r\n"));
+            assert!(asked[..read].starts_with(b"GET /v1/models HTTP/1.1\r\n"));
             let body = r#"{"data":[{"id":"qwen3:8b"},{"id":"llama"}]}"#;
-            let answer = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{body}");
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+            let answer = format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
             stream.write_all(answer.as_bytes()).await.unwrap();
         }
     });

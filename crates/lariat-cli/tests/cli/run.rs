@@ -185,7 +185,11 @@ async fn pipe_denies_and_lists_calls_that_need_approval() {
     let ran = fixture.run(&["run", "make it", "--mode", "default"]).expect(0);
     assert!(!fixture.workspace().join("made").exists());
     assert!(ran.stdout.starts_with("true: Denied: "), "{}", ran.stdout);
-    assert!(ran.stderr.contains("denied 1 tool call") && ran.stderr.contains("--allow '"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("denied 1 tool call") && ran.stderr.contains("hint: allow it with --allow '"),
+        "{}",
+        ran.stderr
+    );
     let sent =
         ran.stderr.split("--allow '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap().to_owned();
     let allowed = fixture.run(&["run", "make it", "--mode", "default", "--allow", &sent]).expect(0);

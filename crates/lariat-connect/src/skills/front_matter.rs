@@ -1,8 +1,11 @@
-//! Parses the front matter of a Markdown file: flat keys in the part of YAML that skills and rules use.
+//! Parses the front matter of a Markdown file, which skills and rules begin with.
 //!
-//! The parser is lenient and never fails. It understands `key: value`, quoted values, values that continue in indented
-//! lines, block scalars (`|`, `>`) and lists. A colon in a value needs no quotes. Deeper nesting stays as text under the
-//! top-level key.
+//! It is YAML, and read as such if it is valid. Many authors write it without the quotes that YAML requires (a colon or a
+//! leading `*` in a value), so a lenient reader takes over where it is not. That reader never fails: it understands
+//! `key: value`, quoted values, values that continue in indented lines, block scalars (`|`, `>`) and lists. Deeper nesting
+//! stays as text under the top-level key.
+
+use super::yaml;
 
 /// The keys of a front matter and their values, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,9 +14,9 @@ pub struct FrontMatter {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Entry {
-    text: String,
-    items: Vec<String>,
+pub(super) struct Entry {
+    pub(super) text: String,
+    pub(super) items: Vec<String>,
 }
 
 /// The line before and after a front matter.
@@ -36,7 +39,11 @@ impl FrontMatter {
         for line in lines {
             at += line.len();
             if line.trim_end() == FENCE {
-                return (Self::parse(&inside), text.get(at..).unwrap_or_default());
+                let front = match yaml::entries(&inside.join("\n")) {
+                    Some(entries) => Self { entries },
+                    None => Self::parse_leniently(&inside),
+                };
+                return (front, text.get(at..).unwrap_or_default());
             }
             inside.push(line.trim_end());
         }
@@ -66,7 +73,7 @@ impl FrontMatter {
         self.entries.iter().find(|(known, _)| known == key).map(|(_, entry)| entry)
     }
 
-    fn parse(lines: &[&str]) -> Self {
+    fn parse_leniently(lines: &[&str]) -> Self {
         let mut front = Self::default();
         let mut block = Block::Plain;
         for line in lines {

@@ -6,6 +6,7 @@
 
 mod front_matter;
 mod index;
+mod yaml;
 
 use std::path::{Path, PathBuf};
 

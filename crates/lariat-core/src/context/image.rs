@@ -2,6 +2,9 @@
 //!
 //! Supports PNG and JPEG. Decodes only as much base64 as needed. Returns no size for any other data.
 
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
+
 /// Base64 characters to read at most: enough for the metadata that cameras write before the size in a JPEG.
 const HEAD_CHARACTERS: usize = 96 * 1024;
 /// Base64 characters that contain the size of a PNG.
@@ -51,26 +54,29 @@ fn jpeg(head: &[u8]) -> Option<ImageSize> {
     }
 }
 
-/// Decodes at most `characters` characters, up to the first one that is not base64.
+/// Accepts text that was cut anywhere.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Decodes at most `characters` characters of either alphabet, up to the first one that is not base64.
 fn decode(data: &str, characters: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(characters.min(data.len()) / 4 * 3);
-    let (mut held, mut bits) = (0_u32, 0);
-    for character in data.bytes().take(characters) {
-        let value = match character {
-            b'A'..=b'Z' => character - b'A',
-            b'a'..=b'z' => character - b'a' + 26,
-            b'0'..=b'9' => character - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            b'\r' | b'\n' => continue,
-            _ => break,
-        };
-        held = (held << 6) | u32::from(value);
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push((held >> bits) as u8);
-        }
+    let standard = |character| match character {
+        b'-' => b'+',
+        b'_' => b'/',
+        other => other,
+    };
+    let letters = data.bytes().take(characters).filter(|character| !matches!(character, b'\r' | b'\n'));
+    let mut letters: Vec<u8> = letters
+        .map(standard)
+        .take_while(|letter| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/'))
+        .collect();
+    // A single character of a group holds less than a byte.
+    if letters.len() % 4 == 1 {
+        letters.pop();
     }
-    bytes
+    LENIENT.decode(letters).unwrap_or_default()
 }

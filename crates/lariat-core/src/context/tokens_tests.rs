@@ -1,5 +1,7 @@
 //! Tests of token counts for texts, images and messages.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
 use super::*;
@@ -81,19 +83,6 @@ fn tool_call_counts_name_and_json_arguments() {
     assert!(small < 15 && large > small + 100, "{small}, {large}");
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for group in bytes.chunks(3) {
-        let word =
-            group.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
-        for at in 0..=group.len() {
-            text.push(char::from(LETTERS[(word >> (18 - 6 * at)) as usize & 63]));
-        }
-    }
-    text
-}
-
 fn png(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     bytes.extend(width.to_be_bytes());
@@ -116,16 +105,23 @@ fn jpeg(width: u16, height: u16, metadata: u16) -> Vec<u8> {
 
 #[test]
 fn image_is_counted_by_area_if_its_size_is_known() {
-    let by_area = |bytes: &[u8]| ImageTokens::ByArea.count(&base64(bytes));
+    let by_area = |bytes: &[u8]| ImageTokens::ByArea.count(&BASE64_STANDARD.encode(bytes));
     assert_eq!(by_area(&png(750, 100)), 100);
     assert_eq!(by_area(&jpeg(300, 250, 40_000)), 100);
     assert_eq!(by_area(&png(8_000, 8_000)), 1_600, "it is scaled down first");
     assert_eq!(by_area(&png(1, 1)), 1);
+    // Cut in the middle of a group, with line ends, or in the other alphabet.
+    let coded = BASE64_STANDARD.encode(jpeg(300, 250, 40));
+    for spelling in
+        [coded.trim_end_matches('=').to_owned(), coded.replace('/', "_"), coded.replace('A', "A\r\n")]
+    {
+        assert_eq!(ImageTokens::ByArea.count(&spelling), 100, "{spelling}");
+    }
     for broken in [&png(750, 100)[..18], b"GIF89a", b"", &jpeg(300, 250, 40)[..30], &[0xff, 0xd8, 0xff, 0xd9]]
     {
         assert_eq!(by_area(broken), 1_200, "{broken:?}");
     }
-    assert_eq!(ImageTokens::default().count(&base64(&png(750, 100))), 1_200);
+    assert_eq!(ImageTokens::default().count(&BASE64_STANDARD.encode(png(750, 100))), 1_200);
     assert_eq!(ImageTokens::of_protocol("anthropic-messages"), ImageTokens::ByArea);
     assert_eq!(ImageTokens::of_protocol("openai-chat"), ImageTokens::default());
 }

@@ -93,6 +93,11 @@ impl FailureKind {
         known.map_or(Self::Other, |(_, kind)| *kind)
     }
 
+    /// The words before the message in a recorded error.
+    pub(super) fn prefix(self) -> &'static str {
+        PREFIXES.iter().find(|(_, kind)| *kind == self).map_or("", |(prefix, _)| *prefix)
+    }
+
     /// Returns whether the same request may succeed later.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::RateLimited | Self::Network | Self::EmptyReply | Self::InvalidReply)

@@ -4,6 +4,7 @@
 //! complete and parsed, and only if its stream ended cleanly.
 
 mod error;
+mod failure;
 mod identity;
 mod price;
 mod prompt;
@@ -15,6 +16,7 @@ use std::pin::Pin;
 use futures_core::Stream;
 
 pub use error::{ErrorDetail, FailureKind, ProviderError};
+pub use failure::ModelFailure;
 pub use identity::{ApiKey, ModelConfig};
 pub use price::{ModelCost, PriceTier, UsdPerMillion};
 pub use prompt::{PromptSection, SectionStability, SystemPrompt};

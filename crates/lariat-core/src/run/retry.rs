@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::reply::ModelCall;
 use super::{Activity, Effect, Run};
 use crate::event::AgentEvent;
-use crate::model::ProviderError;
+use crate::model::{ModelFailure, ProviderError};
 use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
 
@@ -105,24 +105,22 @@ impl Run {
         }
     }
 
-    /// Describes a permanent failure and the number of attempts. The command line parses this text from
-    /// journals.
+    /// Describes a permanent failure and the number of attempts.
     fn describe_failure(
         &self,
         call: &ModelCall,
         error: &ProviderError,
         response: &FailureResponse,
     ) -> String {
-        let mut text = error.to_string();
+        let mut failure = ModelFailure::new(error);
         if let (1.., Some(since)) = (call.attempts.attempt, call.attempts.since) {
-            let (attempts, seconds) =
-                (call.attempts.attempt + 1, millis(self.now.since(since)).div_ceil(1_000));
-            text.push_str(&format!("; {attempts} attempts in {seconds} s"));
+            let seconds = millis(self.now.since(since)).div_ceil(1_000);
+            failure.attempts = Some((call.attempts.attempt + 1, Duration::from_secs(seconds)));
         }
         if let FailureResponse::DelayTooLong(asked) = response {
-            text.push_str(&format!("; the service asks to wait {} s", asked.as_secs()));
+            failure.asked_wait = Some(*asked);
         }
-        text
+        failure.to_string()
     }
 }
 

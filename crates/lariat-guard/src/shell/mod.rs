@@ -2,7 +2,8 @@
 //!
 //! A [`Script`] lists every simple command that bash could start, every file that bash itself would open, and every reason
 //! why these lists may be incomplete. Two parsers must agree on the commands; where they do not, and wherever something
-//! depends on a word that is unknown before run time, there is a [`Doubt`]. No rule allows a script with a doubt.
+//! depends on a word that is unknown before run time, there is a [`Doubt`]. No rule allows a script with a doubt. A build
+//! without the feature `second-parser` has a doubt about everything that is more than simple commands.
 
 mod arithmetic;
 mod builtins;
@@ -19,6 +20,7 @@ mod runner;
 mod runner_table;
 mod scanner;
 mod script_builder;
+#[cfg(feature = "second-parser")]
 mod second_parser;
 mod sed;
 mod subcommand;
@@ -105,6 +107,8 @@ pub enum Doubt {
     TooLong,
     /// The parsers do not agree on what would run.
     Disagreement(String),
+    /// Only one parser read it, because this build has no second one.
+    OneParser,
     /// A construct that is not analyzed.
     Unknown(String),
     /// The program is unknown before run time: `$X`, `$(...)`, `eval`.
@@ -188,7 +192,8 @@ fn inner_continuation(text: &str) -> Option<Doubt> {
     found.then(|| Doubt::Unknown("a line continuation inside a word".to_owned()))
 }
 
-/// Parses with both parsers. If they disagree, the result lists everything that either of them found, with a doubt.
+/// Parses with both parsers. If they disagree, the result lists everything that either of them found, with a doubt. A
+/// build without the second parser adds a doubt to every script.
 fn parse_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> parsed::ParsedScript<'a> {
     let mut first = first_parser::read(text);
     if flaw == Some(flaw::Flaw::TrustsOneReader) {
@@ -198,7 +203,15 @@ fn parse_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) ->
     if !doubts.is_empty() || !first.doubts.is_empty() {
         return first;
     }
-    let second = second_parser::read(text);
+    #[cfg(feature = "second-parser")]
+    compare(&mut first, second_parser::read(text));
+    #[cfg(not(feature = "second-parser"))]
+    first.doubt(Doubt::OneParser);
+    first
+}
+
+#[cfg(feature = "second-parser")]
+fn compare(first: &mut parsed::ParsedScript<'_>, second: parsed::ParsedScript<'static>) {
     let (ours, theirs) = (first.lines(), second.lines());
     if ours != theirs {
         let odd = ours
@@ -212,7 +225,6 @@ fn parse_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) ->
     }
     first.repeats |= second.repeats;
     second.doubts.into_iter().for_each(|doubt| first.doubt(doubt));
-    first
 }
 
 /// Returns a doubt for a character that bash reads as a letter but that looks like a blank, or like nothing.

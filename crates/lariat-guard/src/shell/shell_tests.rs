@@ -147,6 +147,19 @@ fn nested_texts_do_not_overflow_the_stack() {
     }
 }
 
+/// Needs a build without default features.
+#[cfg(not(feature = "second-parser"))]
+#[test]
+fn build_with_one_parser_doubts_all_but_simple_commands() {
+    for text in ["ls -l", "a && b | c > f", "cargo test 2>&1 | tail -20"] {
+        assert_eq!(analyse(text).doubts, [], "{text}");
+    }
+    for text in ["(ls)", "for i in 1 2; do a; done", "echo $(ls)", "if a; then b; fi", "cat <<E\nx\nE\n"] {
+        assert!(analyse(text).doubts.contains(&Doubt::OneParser), "{text}");
+    }
+}
+
+#[cfg(feature = "second-parser")]
 #[test]
 fn panic_of_the_second_parser_is_caught() {
     for text in [

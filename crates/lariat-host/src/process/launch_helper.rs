@@ -31,7 +31,7 @@ use super::running::lock;
 use crate::sys::child::HeldDescriptors;
 
 /// Process name of a launch helper, in `argv[0]` and so in process lists.
-const NAME: &str = "lariat-keeper";
+const NAME: &str = "lariat-launch";
 /// How long to wait for a launch helper to end.
 const END_TIMEOUT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// Maximum number of descriptors per order: order text, standard streams, control socket, mount socket, control groups.
@@ -108,13 +108,13 @@ struct HelperConnection {
 
 impl HelperConnection {
     #[expect(clippy::disallowed_methods, reason = "lariat-host may access the operating system")]
-    fn open(keeper: &LaunchHelper) -> io::Result<Self> {
+    fn open(helper: &LaunchHelper) -> io::Result<Self> {
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         // Its own process group, so that it gets no signals from the terminal. No variables: ours may contain secrets.
-        let child = std::process::Command::new(&keeper.program)
+        let child = std::process::Command::new(&helper.program)
             .arg0(NAME)
-            .args(&keeper.arguments)
+            .args(&helper.arguments)
             .env_clear()
             .process_group(0)
             .stdin(Stdio::from(theirs))

@@ -73,7 +73,7 @@ pub struct Supervisor {
 }
 
 struct ProcessTable {
-    keeper: Option<LaunchHelper>,
+    launch_helper: Option<LaunchHelper>,
     next: AtomicU64,
     processes: Mutex<BTreeMap<ProcessId, Process>>,
 }
@@ -118,13 +118,14 @@ impl Supervisor {
         Self::with(None)
     }
 
-    /// Creates a supervisor that uses `keeper` from the second program on.
-    pub fn with_keeper(keeper: LaunchHelper) -> Self {
-        Self::with(Some(keeper))
+    /// Creates a supervisor that uses `launch_helper` from the second program on.
+    pub fn with_launch_helper(launch_helper: LaunchHelper) -> Self {
+        Self::with(Some(launch_helper))
     }
 
-    fn with(keeper: Option<LaunchHelper>) -> Self {
-        let table = ProcessTable { keeper, next: AtomicU64::new(FIRST.0), processes: Mutex::default() };
+    fn with(launch_helper: Option<LaunchHelper>) -> Self {
+        let table =
+            ProcessTable { launch_helper, next: AtomicU64::new(FIRST.0), processes: Mutex::default() };
         Self { table: Arc::new(table) }
     }
 
@@ -176,15 +177,15 @@ impl Supervisor {
     pub async fn start(&self, launch: Launch) -> Result<Process, ProcessError> {
         let id = ProcessId(self.table.next.fetch_add(1, Ordering::Relaxed));
         // A process that starts only one program needs no launch helper.
-        let mut keeper = self.table.keeper.as_ref().filter(|_| id != FIRST);
+        let mut launch_helper = self.table.launch_helper.as_ref().filter(|_| id != FIRST);
         let mut tries = 1;
         let process = loop {
-            match launch_process(id, launch.clone(), keeper).await {
+            match launch_process(id, launch.clone(), launch_helper).await {
                 // A wrapper reads the mount table and then changes mounts; it fails if a mount disappeared in between.
                 Err(ProcessError::Sandbox(_)) if tries < SANDBOX_TRIES => tries += 1,
                 begun => match begun? {
                     Some(process) => break process,
-                    None => keeper = None,
+                    None => launch_helper = None,
                 },
             }
         };
@@ -300,7 +301,7 @@ fn set_nonblocking(fd: OwnedFd) -> io::Result<OwnedFd> {
 async fn launch_process(
     id: ProcessId,
     launch: Launch,
-    keeper: Option<&LaunchHelper>,
+    launch_helper: Option<&LaunchHelper>,
 ) -> Result<Option<Process>, ProcessError> {
     let program = launch.program.to_string_lossy().into_owned();
     let failed = |source| ProcessError::Start { program: program.clone(), stage: "preparing", source };
@@ -339,7 +340,7 @@ async fn launch_process(
         exit: watch::Sender::new(None),
     });
     let mut state = LaunchState::new(&shared, guard.as_ref().map(|guard| guard.judge.clone()));
-    let child = match keeper.map(|keeper| keeper.send_order(&order, &descriptors)) {
+    let child = match launch_helper.map(|helper| helper.send_order(&order, &descriptors)) {
         Some(Ok(())) => {
             drop(descriptors);
             match await_start(&shared, &mut state).await {

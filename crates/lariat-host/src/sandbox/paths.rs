@@ -1,80 +1,11 @@
 //! Lists paths that the sandbox treats specially.
 //!
-//! Protected paths control other programs. Hidden paths contain keys or records of what the user did. Startup paths run
-//! when a user logs in. System paths are what every program needs to run.
+//! Hidden paths contain keys or records of what the user did. System paths are what every program needs to run. The paths
+//! that other programs obey are in [`lariat_core::protected_names`], which the permission check reads too.
 
-/// Paths of a workspace that a command may not change, create or replace: other programs execute or obey their content.
-pub(super) const PROTECTED: &[&str] = &[
-    ".git",
-    ".hg",
-    ".jj",
-    ".githooks",
-    ".lariat",
-    ".claude",
-    ".claude.json",
-    ".codex",
-    ".cursor",
-    ".gemini",
-    ".opencode",
-    ".zed",
-    ".vscode",
-    ".idea",
-    ".devcontainer",
-    ".mcp.json",
-    "lariat.toml",
-    ".envrc",
-    "mise.toml",
-    ".mise.toml",
-    "lefthook.yml",
-    "lefthook.yaml",
-    ".lefthook.yml",
-    ".lefthook.yaml",
-    ".pre-commit-config.yaml",
-];
-
-/// Paths below the home directory that are executed or obeyed when a user logs in, opens a shell or starts a program.
-/// Protected if the home directory is writable.
-pub(super) const STARTS_UP: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".inputrc",
-    ".xinitrc",
-    ".xprofile",
-    ".xsession",
-    ".pam_environment",
-    ".vimrc",
-    ".tmux.conf",
-    ".screenrc",
-    ".gitconfig",
-    ".config/git",
-    ".config/fish",
-    ".config/nvim",
-    ".config/autostart",
-    ".config/systemd",
-    ".config/environment.d",
-    ".config/nushell",
-    ".config/lariat",
-    ".cargo/config",
-    ".cargo/config.toml",
-    ".cargo/bin",
-    ".local/bin",
-    ".local/share/systemd",
-    ".local/share/applications",
-    ".local/state/lariat",
-    "bin",
-];
+/// A directory of the home directory in which shells look for programs. Protected if the home directory is writable, but not
+/// in a workspace, where the name is an ordinary one.
+pub(super) const HOME_PROGRAMS: &[&str] = &["bin"];
 
 /// Paths below the home directory where programs keep keys, or records of what the user did.
 pub(super) const HIDDEN: &[&str] = &[

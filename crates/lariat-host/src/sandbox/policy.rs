@@ -6,7 +6,9 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use super::paths::{HIDDEN, PROTECTED, STARTS_UP};
+use lariat_core::protected_names::{STARTUP, WORKSPACE};
+
+use super::paths::{HIDDEN, HOME_PROGRAMS};
 
 /// What a command may access.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,11 +94,12 @@ impl Policy {
         let below = |home: Option<&Path>, names: &[&str]| -> Vec<PathBuf> {
             home.map(|home| names.iter().map(|name| home.join(name)).collect()).unwrap_or_default()
         };
-        let mut protected: Vec<PathBuf> = PROTECTED.iter().map(|name| workspace.join(name)).collect();
+        let mut protected: Vec<PathBuf> = WORKSPACE.iter().map(|name| workspace.join(name)).collect();
         // If the home directory is inside the workspace, also protect startup files and keys that do not exist yet.
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let held = home.filter(|home| real(home).starts_with(real(workspace)));
-        protected.extend(below(held, STARTS_UP));
+        protected.extend(below(held, STARTUP));
+        protected.extend(below(held, HOME_PROGRAMS));
         protected.extend(below(held, HIDDEN));
         Self {
             writable: vec![workspace.to_owned()],

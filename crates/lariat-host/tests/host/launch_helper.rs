@@ -29,8 +29,8 @@ pub(crate) async fn supervisors() -> [Supervisor; 2] {
 }
 
 /// Runs one program first, because the first program does not use the launch helper.
-async fn with_helper(keeper: LaunchHelper) -> Supervisor {
-    let supervisor = Supervisor::with_keeper(keeper);
+async fn with_helper(helper: LaunchHelper) -> Supervisor {
+    let supervisor = Supervisor::with_launch_helper(helper);
     let first = Launch::new("true", "/").with_environment(environment());
     supervisor.run(first, &CancellationToken::new()).await.unwrap();
     supervisor
@@ -47,7 +47,7 @@ const GRANDPARENT: &str = "ps -o ppid= -p $PPID | tr -d ' '";
 
 #[tokio::test]
 async fn only_the_first_program_is_started_directly() {
-    let supervisor = Supervisor::with_keeper(launch_helper());
+    let supervisor = Supervisor::with_launch_helper(launch_helper());
     let own = std::process::id().to_string();
     assert_eq!(says(&supervisor, GRANDPARENT).await.trim(), own);
     let helper = says(&supervisor, GRANDPARENT).await;
@@ -85,7 +85,7 @@ async fn killed_launch_helper_is_replaced_and_its_programs_continue() {
 
 #[tokio::test]
 async fn works_without_a_launch_helper_that_cannot_start() {
-    let supervisor = with_helper(LaunchHelper::new("/nowhere/keeper", [] as [&str; 0])).await;
+    let supervisor = with_helper(LaunchHelper::new("/nowhere/helper", [] as [&str; 0])).await;
     assert_eq!(says(&supervisor, GRANDPARENT).await.trim(), std::process::id().to_string());
 }
 

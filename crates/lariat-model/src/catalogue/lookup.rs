@@ -4,7 +4,8 @@
 //! Amazon's regions and versions. Invariant: an exact name always finds the model of that name, even if
 //! others are similar.
 
-use super::distance::distance;
+use strsim::levenshtein;
+
 use super::{Catalogue, ModelInfo};
 
 /// Maximum number of suggestions.
@@ -47,8 +48,8 @@ impl Catalogue {
         let mut near: Vec<(usize, String)> = Vec::new();
         for model in self.models() {
             let full = format!("{}/{}", model.provider, model.id);
-            let edits =
-                distance(&wanted, &model.id.to_lowercase()).min(distance(&wanted, &full.to_lowercase()));
+            let edits = levenshtein(&wanted, &model.id.to_lowercase())
+                .min(levenshtein(&wanted, &full.to_lowercase()));
             // A name that contains the text ranks before one that only resembles it.
             let contained = wanted.len() >= 3 && full.to_lowercase().contains(&wanted);
             if contained || edits <= bound {

@@ -5,7 +5,6 @@
 //! the network and does not decide anything about requests.
 //! Invariant: an entry that cannot be parsed is skipped and does not affect other entries.
 
-mod distance;
 mod entry;
 mod find;
 mod info;

@@ -7,10 +7,11 @@ use std::fmt;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HeaderValue};
-use http::{HeaderName, Request};
+use http::{HeaderName, Request, Uri};
 use lariat_core::BoxFuture;
 use lariat_core::model::{ApiKey, ModelConfig, ProviderError};
 use lariat_core::time::Timestamp;
+use url::Url;
 
 use super::redact::Redactor;
 use super::sign;
@@ -69,12 +70,11 @@ impl CredentialSource for AwsKeys {
 }
 
 /// Removes user and password from an address. They are never sent, and the HTTP client would log them.
-fn without_user(url: &str) -> String {
-    let start = url.find("://").map_or(0, |at| at + 3);
-    let (scheme, rest) = url.split_at_checked(start).unwrap_or(("", url));
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let at = rest.get(..end).and_then(|authority| authority.rfind('@')).map_or(0, |at| at + 1);
-    format!("{scheme}{}", rest.get(at..).unwrap_or_default())
+fn without_user(url: &str) -> Option<Uri> {
+    let mut url = Url::parse(url).ok().filter(Url::has_host)?;
+    url.set_username("").ok()?;
+    url.set_password(None).ok()?;
+    url.as_str().parse().ok()
 }
 
 /// Builds the HTTP request with its secret attached, and registers the secret with `redactor`.
@@ -92,8 +92,7 @@ pub(crate) fn attach(
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = without_user(&url)
-        .parse()
-        .map_err(|_| ProviderError::Config(format!("invalid address `{url}`").into()))?;
+        .ok_or_else(|| ProviderError::Config(format!("invalid address `{}`", model.place()).into()))?;
     *request.headers_mut() = headers;
     let missing = || {
         let provider = if model.provider.is_empty() { &model.api } else { &model.provider };

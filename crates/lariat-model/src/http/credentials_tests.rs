@@ -89,11 +89,14 @@ fn temporary_keys_send_their_session_token() {
 fn removes_user_and_password_from_addresses() {
     for (address, left) in [
         ("https://me:word@host/v1?x=a@b", "https://host/v1?x=a@b"),
-        ("https://a@b@host", "https://host"),
+        ("https://a@b@host", "https://host/"),
         ("https://host/a@b", "https://host/a@b"),
-        ("https://host?a@b", "https://host?a@b"),
-        ("host", "host"),
+        ("https://host?a@b", "https://host/?a@b"),
+        ("http://127.0.0.1:8/model/a%3Ab%2Fc", "http://127.0.0.1:8/model/a%3Ab%2Fc"),
     ] {
-        assert_eq!(without_user(address), left);
+        assert_eq!(without_user(address).unwrap(), left);
+    }
+    for invalid in ["host", "data:,x", "https://", "host:80/v1"] {
+        assert_eq!(without_user(invalid), None, "{invalid}");
     }
 }

@@ -131,6 +131,15 @@ impl WorkspaceLoader {
     /// # Errors
     /// If the directory or a settings file cannot be read, or a restriction cannot be enforced.
     pub fn open(&self) -> Result<LoadedWorkspace, OpenError> {
+        let opened = self.load()?;
+        if opened.broken.is_empty() {
+            return Ok(opened);
+        }
+        Err(SettingsError::Restrictions(opened.broken).into())
+    }
+
+    /// Like [`open`](Self::open), but collects broken restrictions, so that the caller can add its own and report all.
+    pub(crate) fn load(&self) -> Result<LoadedWorkspace, OpenError> {
         let mut problems = Vec::new();
         let territory = FileOwnership::of(self.workspace.path(), Some(&self.home));
         let territory = self.own_folders.iter().fold(territory, |territory, own| territory.with_own(own));

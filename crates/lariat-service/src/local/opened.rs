@@ -45,6 +45,8 @@ pub struct LoadedWorkspace {
     pub values: Vec<Configured>,
     /// Configuration that could not be used. Every front end must show these problems.
     pub problems: Vec<Problem>,
+    /// Restrictions that cannot be enforced. [`WorkspaceLoader::open`](super::WorkspaceLoader::open) fails if there are any.
+    pub(crate) broken: Vec<BrokenRestriction>,
 }
 
 /// A configured value and its origin.
@@ -118,6 +120,7 @@ impl LoadedWorkspace {
             hooks: HookConfig::default(),
             values: Vec::new(),
             problems,
+            broken: Vec::new(),
         }
     }
 
@@ -176,15 +179,15 @@ impl LoadedWorkspace {
 
     /// Adds a settings file of the user, the organisation or a project.
     pub(super) fn take(&mut self, document: &Document) -> Result<(), SettingsError> {
-        unsupported::check(document)?;
-        self.take_layer(Layer::of(document)?)?;
+        self.broken.extend(unsupported::broken(document));
+        self.take_layer(Layer::of(document)?);
         if document.origin.level.is_of_the_workspace() && self.trust == Trust::Untrusted {
             return Ok(());
         }
         for (key, value) in document.value.as_object().into_iter().flatten() {
             match key.as_str() {
                 "permissions" => {}
-                "hooks" => self.take_hooks(document, value)?,
+                "hooks" => self.take_hooks(document, value),
                 "env" => self.take_each(ConfiguredKind::Variable, value, &document.origin),
                 "mcpServers" | "mcp_servers" => {
                     self.take_each(ConfiguredKind::Server, value, &document.origin);
@@ -196,15 +199,9 @@ impl LoadedWorkspace {
     }
 
     /// Adds a permission layer.
-    ///
-    /// # Errors
-    /// If one of its restrictions cannot be enforced.
-    pub fn take_layer(&mut self, layer: Layer) -> Result<(), SettingsError> {
-        if let Some(broken) = layer.broken.first() {
-            return Err(SettingsError::Restriction(Box::new(broken.clone())));
-        }
+    pub(crate) fn take_layer(&mut self, layer: Layer) {
+        self.broken.extend(layer.broken.iter().cloned());
         self.layers.push(layer.held_to(self.trust));
-        Ok(())
     }
 
     /// Adds a file of the project.
@@ -301,8 +298,8 @@ impl LoadedWorkspace {
         self.values.extend(configured);
     }
 
-    /// Adds hooks. An invalid hook is an error, because it may have been meant to block something.
-    fn take_hooks(&mut self, document: &Document, hooks: &Value) -> Result<(), SettingsError> {
+    /// Adds hooks. An invalid hook is a broken restriction, because it may have been meant to block something.
+    fn take_hooks(&mut self, document: &Document, hooks: &Value) {
         let (hooks, unsupported_events) = unsupported::split_unsupported_events(hooks);
         for event in unsupported_events {
             let problem = format!("Lariat does not have the event `{event}`, so its hooks do not run");
@@ -313,10 +310,10 @@ impl LoadedWorkspace {
         for handler in self.hooks.handlers_mut().skip(before) {
             handler.scripts.of_project = document.origin.level.is_of_the_workspace();
         }
-        let Some(first) = found.into_iter().next() else { return Ok(()) };
-        let broken = BrokenRestriction::new("hooks", first.problem, Arc::new(document.origin.clone()));
-        let broken = broken.with_line(document.line_of(&["hooks"]));
-        Err(SettingsError::Restriction(Box::new(broken)))
+        self.broken.extend(found.into_iter().map(|found| {
+            let broken = BrokenRestriction::new("hooks", found.problem, Arc::new(document.origin.clone()));
+            broken.with_line(document.line_of(&["hooks"]))
+        }));
     }
 
     fn take_each(&mut self, kind: ConfiguredKind, table: &Value, origin: &Origin) {

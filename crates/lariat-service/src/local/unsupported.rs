@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use lariat_core::nearest::nearest;
-use lariat_guard::{BrokenRestriction, Document, SettingsError};
+use lariat_guard::{BrokenRestriction, Document};
 use serde_json::Value;
 
 /// Claude Code settings that restrict and have no counterpart here, as paths, with what to use instead.
@@ -41,31 +41,25 @@ const UNSUPPORTED_EVENTS: &[&str] = &[
     "WorktreeRemove",
 ];
 
-/// Refuses a file with a restriction that Lariat does not support.
-///
-/// # Errors
-/// If the file has one.
-pub(super) fn check(document: &Document) -> Result<(), SettingsError> {
+/// Returns the restrictions of a file that Lariat does not support.
+pub(super) fn broken(document: &Document) -> Vec<BrokenRestriction> {
     let broken = |path: &str, reason: String| {
         let words: Vec<&str> = path.split('.').collect();
         let broken = BrokenRestriction::new(path, reason, Arc::new(document.origin.clone()));
-        Err(SettingsError::Restriction(Box::new(broken.with_line(document.line_of(&words)))))
+        broken.with_line(document.line_of(&words))
     };
-    for name in document.value.as_object().into_iter().flatten().map(|(name, _)| name) {
-        let meant = nearest(name, TABLES).filter(|meant| meant != name);
-        if let Some(meant) = meant {
-            return broken(name, format!("is not a setting; did you mean `{meant}`?"));
-        }
-    }
-    for (path, instead) in RESTRICTING {
+    let names = document.value.as_object().into_iter().flatten().map(|(name, _)| name);
+    let misspelled = names.filter_map(|name| {
+        let meant = nearest(name, TABLES).filter(|meant| meant != name)?;
+        Some(broken(name, format!("is not a setting; did you mean `{meant}`?")))
+    });
+    let unsupported = RESTRICTING.iter().filter_map(|(path, instead)| {
         let found = path.split('.').try_fold(&document.value, |value, name| value.get(name));
         let is_set = found
             .is_some_and(|value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()));
-        if is_set {
-            return broken(path, format!("is not supported; {instead}"));
-        }
-    }
-    Ok(())
+        is_set.then(|| broken(path, format!("is not supported; {instead}")))
+    });
+    misspelled.chain(unsupported).collect()
 }
 
 /// Separates hooks from events that Lariat does not have.

@@ -330,9 +330,11 @@ impl<'a> RunWatcher<'a> {
     /// Lists the tool calls that were denied because this run cannot ask, and how to allow them.
     fn report_denied(&self) {
         let Some(first) = self.denied.first() else { return };
-        let mut words = match self.denied.len() {
-            1 => "denied 1 tool call: it requires approval, and this run cannot ask".to_owned(),
-            count => format!("denied {count} tool calls: they require approval, and this run cannot ask"),
+        let (mut words, object) = match self.denied.len() {
+            1 => ("denied 1 tool call: it requires approval, and this run cannot ask".to_owned(), "it"),
+            count => {
+                (format!("denied {count} tool calls: they require approval, and this run cannot ask"), "them")
+            }
         };
         for request in self.denied.iter().take(5) {
             let summary = request.summary.lines().next().unwrap_or_default();
@@ -349,11 +351,11 @@ impl<'a> RunWatcher<'a> {
             .collect();
         let next = match allow.as_slice() {
             [] => format!(
-                "run in a terminal to approve it; `lariat permissions explain {} {}` shows why it requires approval",
+                "run in a terminal to approve {object}; `lariat permissions explain {} {}` shows why",
                 first.tool_name,
                 text::shell_word(&display::line(&first.summary))
             ),
-            allow => format!("allow them with {}", allow.join(" ")),
+            allow => format!("allow {object} with {}", allow.join(" ")),
         };
         write_stderr(&format!("note: {words}\n  hint: {next}\n"));
     }

@@ -535,7 +535,7 @@ async fn approved_commit_succeeds() {
 async fn dialog_offers_network_access_for_install() {
     let fixture = by_default(running("npm install left-pad")).await;
     let terminal = Terminal::start(&fixture, &["run", "install it"]);
-    terminal.shows("if approved, it may: use the network");
+    terminal.shows("if approved, it may: use the network, including services on this machine");
     terminal.shows("n/e>");
     let screen = terminal.screen();
     assert!(screen.contains("[o] once, outside the sandbox   [c] once, without extra access"), "{screen}");

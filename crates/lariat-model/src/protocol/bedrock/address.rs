@@ -2,6 +2,7 @@
 
 use lariat_core::model::ModelConfig;
 use serde_json::Value;
+use url::Url;
 
 use crate::wire::Auth;
 
@@ -12,21 +13,22 @@ const RUNTIME: &str = "bedrock-runtime";
 const CONTROL: &str = "bedrock";
 
 /// Returns the region from `compat`, else from the address, else the default.
-pub(super) fn region(model: &ModelConfig) -> &str {
+pub(super) fn region(model: &ModelConfig) -> String {
     let configured = model.compat.get("region").and_then(Value::as_str).filter(|region| !region.is_empty());
-    configured.or_else(|| region_of(&model.base_url)).unwrap_or(REGION)
+    let found = configured.map(str::to_owned).or_else(|| region_of(&model.base_url));
+    found.unwrap_or_else(|| REGION.to_owned())
 }
 
 /// Parses the region from an address like `https://bedrock-runtime.eu-west-1.amazonaws.com`.
-fn region_of(url: &str) -> Option<&str> {
-    let host = url.split_once("://").map_or(url, |(_, rest)| rest).split(['/', ':']).next()?;
-    let (before, _) = host.split_once(".amazonaws.com")?;
+fn region_of(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    let (before, _) = url.host_str()?.split_once(".amazonaws.com")?;
     // `bedrock-runtime.REGION`, `bedrock-runtime-fips.REGION`, `vpce-1.bedrock-runtime.REGION.vpce`.
-    before.split('.').skip_while(|label| !label.starts_with(RUNTIME)).nth(1)
+    before.split('.').skip_while(|label| !label.starts_with(RUNTIME)).nth(1).map(str::to_owned)
 }
 
 pub(super) fn auth(model: &ModelConfig) -> Auth {
-    Auth::Aws { region: region(model).to_owned(), service: "bedrock" }
+    Auth::Aws { region: region(model), service: "bedrock" }
 }
 
 /// The address that streams a model's replies.
@@ -41,7 +43,7 @@ pub(super) fn count(model: &ModelConfig) -> String {
 
 fn runtime(model: &ModelConfig, verb: &str) -> String {
     let base = match model.base_url.trim_end_matches('/') {
-        "" => home(RUNTIME, region(model)),
+        "" => home(RUNTIME, &region(model)),
         base => base.to_owned(),
     };
     format!("{base}/model/{}/{verb}", encoded(&model.id))
@@ -50,7 +52,7 @@ fn runtime(model: &ModelConfig, verb: &str) -> String {
 /// The address that lists models.
 pub(super) fn list(model: &ModelConfig) -> String {
     let base = match model.base_url.trim_end_matches('/') {
-        "" => home(CONTROL, region(model)),
+        "" => home(CONTROL, &region(model)),
         base => base.replacen(RUNTIME, CONTROL, 1),
     };
     format!("{base}/foundation-models")

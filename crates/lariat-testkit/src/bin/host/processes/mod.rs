@@ -237,7 +237,7 @@ pub(crate) fn supervise(options: &[&str]) -> Result<bool, String> {
 
 /// A supervisor whose programs are started by a helper process, even the first one.
 async fn with_helper_process() -> Result<Supervisor, String> {
-    let supervisor = Supervisor::with_keeper(LaunchHelper::own());
+    let supervisor = Supervisor::with_launch_helper(LaunchHelper::own());
     let first = Launch::new("true", "/").with_environment(Environment::inherited(std::env::vars_os()));
     supervisor.run(first, &CancellationToken::new()).await.map(|_| supervisor).map_err(words_of)
 }

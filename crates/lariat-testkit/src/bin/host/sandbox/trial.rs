@@ -71,7 +71,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(backend: Backend, plant: Option<Plant>) -> Self {
-        Self { backend, plant, supervisor: Supervisor::with_keeper(LaunchHelper::own()) }
+        Self { backend, plant, supervisor: Supervisor::with_launch_helper(LaunchHelper::own()) }
     }
 
     pub(super) async fn judge(&self, scene: &mut Scene, case: &Case) -> Result<Verdict, String> {
