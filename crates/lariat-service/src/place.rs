@@ -13,7 +13,7 @@ use lariat_host::git::Git;
 use lariat_host::process::{Environment, Supervisor};
 use serde_json::{Map, Value};
 
-use crate::config::{Config, SettingsLayer};
+use crate::config::{SettingSources, Settings, SettingsLayer};
 use crate::local::{
     Configured, ConfiguredKind, GitNotes, LoadedWorkspace, OpenError, WorkspaceLoader, read_own,
     skill_folders,
@@ -60,8 +60,10 @@ pub struct LoadedProject {
     pub workspace: Workspace,
     /// Its configuration and trust.
     pub opened: LoadedWorkspace,
-    /// The merged settings.
-    pub config: Config,
+    /// The effective settings.
+    pub settings: Settings,
+    /// Where each setting was set, and which settings are ignored.
+    pub sources: SettingSources,
     /// The model catalogue, with the user's corrections.
     pub catalogue: ModelCatalogue,
     /// The tools to offer; all if `None`.
@@ -78,11 +80,8 @@ impl LoadedProject {
     /// # Errors
     /// If it cannot be opened, settings are invalid, or a restriction cannot be enforced.
     pub fn visit(visit: &LoadOptions, folders: &UserDirectories) -> Result<Self, ServiceError> {
-        let unusable = |error: &dyn std::fmt::Display| ServiceError::Directory {
-            path: visit.directory.display().to_string(),
-            reason: error.to_string(),
-        };
-        let workspace = Workspace::open(&visit.directory).map_err(|error| unusable(&error))?;
+        let workspace = Workspace::open(&visit.directory)
+            .map_err(|error| ServiceError::directory(&visit.directory, error))?;
         let mut opening = WorkspaceLoader::new(&workspace, &folders.home, TrustStore::new(folders.trust()));
         for (path, format) in MANAGED {
             opening = opening.with_file(Level::Managed, format, path);
@@ -107,16 +106,14 @@ impl LoadedProject {
         for layer in flag_rules(visit) {
             opened.take_layer(layer).map_err(OpenError::from)?;
         }
-        let config = Config::merge(layers(visit, &opened));
-        if let Some(broken) = config.broken.first() {
-            return Err(restriction_error(with_line(broken.clone())));
-        }
+        let sources = SettingSources::merge(layers(visit, &opened));
+        let settings = sources.settings().map_err(|broken| restriction_error(with_line(broken)))?;
         if let Some(broken) = tools::unknown_tool_rule(&opened.layers) {
             return Err(restriction_error(with_line(broken)));
         }
         let tools =
             visit.tools.as_ref().map(|names| tools::select(names)).transpose().map_err(restriction_error)?;
-        Ok(Self { workspace, opened, config, catalogue: known_models(folders)?, tools })
+        Ok(Self { workspace, opened, settings, sources, catalogue: known_models(folders)?, tools })
     }
 
     /// Starts a git status query if the directory is in a repository. Git works in the background, so call this early. Needs
@@ -164,12 +161,11 @@ impl LoadedProject {
 /// The catalogue with the corrections from the user's file.
 fn known_models(folders: &UserDirectories) -> Result<ModelCatalogue, ServiceError> {
     let path = folders.models();
-    let unusable = |reason: String| ServiceError::Folder { path: path.display().to_string(), reason };
-    match read_own(&path).map_err(unusable)? {
+    match read_own(&path).map_err(|error| ServiceError::folder(&path, error))? {
         None => Ok(ModelCatalogue::default()),
         Some(bytes) => {
-            let text = String::from_utf8(bytes).map_err(|error| unusable(error.to_string()))?;
-            ModelCatalogue::corrected(&text).map_err(|error| unusable(error.to_string()))
+            let text = String::from_utf8(bytes).map_err(|error| ServiceError::folder(&path, error))?;
+            ModelCatalogue::corrected(&text).map_err(|error| ServiceError::folder(&path, error))
         }
     }
 }

@@ -18,8 +18,8 @@ pub(crate) struct TerminalFacts<'a> {
     pub(crate) force_color: Option<&'a str>,
     /// `TERM`.
     pub(crate) term: Option<&'a str>,
-    /// The setting `ui.color`: `auto`, `always` or `never`.
-    pub(crate) colour: &'a str,
+    /// The setting `ui.color`; `None` for `auto`.
+    pub(crate) colour: Option<bool>,
     /// The setting `ui.links`.
     pub(crate) links: bool,
     /// The first nonempty value of `LC_ALL`, `LC_CTYPE` and `LANG`.
@@ -100,11 +100,10 @@ impl Theme {
         let is_dumb = facts.term.is_some_and(|term| term == "dumb");
         let live = facts.is_terminal && !is_dumb;
         let colour = match facts.colour {
-            "always" => true,
-            "never" => false,
-            _ if is_set(facts.no_color) => false,
-            _ if is_set(facts.force_color) && facts.force_color != Some("0") => true,
-            _ => live,
+            Some(choice) => choice,
+            None if is_set(facts.no_color) => false,
+            None if is_set(facts.force_color) && facts.force_color != Some("0") => true,
+            None => live,
         };
         let locale = facts.locale.unwrap_or_default().to_ascii_lowercase();
         Self {
