@@ -139,7 +139,8 @@ fn every_misspelled_restricting_key_fails_closed() {
         let dot = if table.is_empty() { "" } else { "." };
         let end = name.len() - 1;
         let swapped = format!("{}{}{}", &name[1..2], &name[..1], &name[2..]);
-        for wrong in [name[..end].to_owned(), format!("{name}s"), name.to_uppercase(), swapped] {
+        let doubled = format!("{}{name}", &name[..1]);
+        for wrong in [name[..end].to_owned(), doubled, swapped, name.to_uppercase()] {
             let path = format!("{table}{dot}{wrong}");
             let sources = SettingSources::merge([layer(Level::User, nested(&path, sample(key)))]);
             assert!(sources.settings().is_err(), "`{path}` for `{}`: {:?}", key.name, sources.warnings);
