@@ -57,7 +57,7 @@ const CONTINUE_PROMPT: &str = "Continue where you left off.";
 
 /// Runs `lariat run`.
 pub(crate) async fn run(env: &ProcessEnv, args: RunArgs) -> CommandResult {
-    perform(env, args.into()).await
+    Box::pin(perform(env, args.into())).await
 }
 
 /// Runs a task, from our flags or from Claude Code's.
