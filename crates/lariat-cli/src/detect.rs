@@ -8,7 +8,7 @@ use std::time::Duration;
 use lariat_core::model::ModelConfig;
 use lariat_model::http::{HttpClient, HttpProvider};
 use lariat_model::protocol::ApiProtocol;
-use lariat_service::config::Config;
+use lariat_service::config::Settings;
 use lariat_service::models::{KNOWN, LOCAL_SERVERS, LocalServer, known_provider};
 use serde::Serialize;
 use tokio::net::TcpStream;
@@ -34,20 +34,19 @@ pub(crate) struct DetectedKey {
 
 /// Lists every provider with a key and where the key is. The first source wins, in the order in which a run looks. Does not
 /// query the keyring.
-pub(crate) fn keys(env: &ProcessEnv, config: &Config) -> Result<Vec<DetectedKey>, Problem> {
+pub(crate) fn keys(env: &ProcessEnv, settings: &Settings) -> Result<Vec<DetectedKey>, Problem> {
     let stored = KeyFile::new(env.folders.keys()).load()?;
-    let own = config.names_in("providers");
     let mut names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
-    let others = own.iter().map(String::as_str).chain(stored.keys().map(String::as_str));
+    let others = settings.providers.keys().map(String::as_str).chain(stored.keys().map(String::as_str));
     for name in others {
         if !names.contains(&name) {
             names.push(name);
         }
     }
     let found = names.into_iter().filter_map(|provider| {
-        let named = config.text(&format!("providers.{provider}.key_env"));
+        let named = settings.providers.get(provider).and_then(|provider| provider.key_env.as_deref());
         let usual = known_provider(provider).map(|known| known.variables).unwrap_or_default();
-        let mut variables = named.as_deref().into_iter().chain(usual.iter().copied());
+        let mut variables = named.into_iter().chain(usual.iter().copied());
         let variable = variables.find(|name| env.variable(name).is_some());
         let from = match variable {
             Some(name) => name.to_owned(),
@@ -70,16 +69,16 @@ pub(crate) struct DetectedServer {
 }
 
 /// Returns the local servers that answer now.
-pub(crate) async fn servers(config: &Config) -> Vec<DetectedServer> {
+pub(crate) async fn servers(settings: &Settings) -> Vec<DetectedServer> {
     let mut found = Vec::new();
     for server in LOCAL_SERVERS {
-        found.extend(probe_server(server, config).await);
+        found.extend(probe_server(server, settings).await);
     }
     found
 }
 
-async fn probe_server(server: &LocalServer, config: &Config) -> Option<DetectedServer> {
-    let set = config.text(&format!("providers.{}.base_url", server.name));
+async fn probe_server(server: &LocalServer, settings: &Settings) -> Option<DetectedServer> {
+    let set = settings.providers.get(server.name).and_then(|provider| provider.base_url.clone());
     let base_url = set.unwrap_or_else(|| server.base_url.to_owned());
     Url::parse(&base_url).ok().filter(is_loopback)?;
     let mut model = ModelConfig::new(ApiProtocol::OpenAiChat.as_str(), "").with_base_url(base_url.clone());
@@ -128,10 +127,10 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 /// Four lines of advice for a user without a model.
-pub(crate) async fn first_steps(config: &Config) -> String {
+pub(crate) async fn first_steps(settings: &Settings) -> String {
     let variables = KNOWN.iter().take(3).filter_map(|known| known.variables.first().copied());
     let variables = variables.collect::<Vec<_>>().join(", ");
-    let local = match servers(config).await.first() {
+    let local = match servers(settings).await.first() {
         Some(server) => match server.models.first() {
             Some(model) => format!(
                 "{} is running here: try `lariat run --model {}/{model} \"…\"`, or make it the default with `lariat config edit`",

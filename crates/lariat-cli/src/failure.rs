@@ -5,7 +5,8 @@
 use lariat_core::budget::BudgetScope;
 use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::model::{FailureKind, ModelConfig, ModelFailure};
-use lariat_service::config::Config;
+use lariat_service::LoadedProject;
+use lariat_service::config::{SettingSources, Settings};
 use lariat_service::models::{LOCAL_SERVERS, known_provider};
 use lariat_terminal::human;
 
@@ -20,19 +21,19 @@ pub(crate) struct FailureContext {
     address: String,
     /// Where the key came from; `None` without a key.
     key: Option<String>,
-    config: Config,
+    sources: SettingSources,
 }
 
 impl FailureContext {
-    /// Takes the provider from `model` and the limits from `config`.
-    pub(crate) fn of(env: &ProcessEnv, config: &Config, model: &ModelConfig) -> Self {
+    /// Takes the provider from `model` and the limits from the settings of `place`.
+    pub(crate) fn of(env: &ProcessEnv, place: &LoadedProject, model: &ModelConfig) -> Self {
         let provider = model.provider.clone();
         let has_key = model.api_key.expose().is_some_and(|key| !key.is_empty());
         Self {
-            key: has_key.then(|| key_source(env, config, &provider)),
+            key: has_key.then(|| key_source(env, &place.settings, &provider)),
             address: model.base_url.clone(),
             model: model.id.clone(),
-            config: config.clone(),
+            sources: place.sources.clone(),
             provider,
         }
     }
@@ -145,7 +146,7 @@ impl FailureContext {
         session: Option<&str>,
     ) -> Problem {
         let Some((key, flag)) = setting(limit, scope) else { return problem };
-        let set = self.config.get(key);
+        let set = self.sources.get(key);
         let mut problem = problem;
         if let Some(set) = &set {
             let origin = set.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string);
@@ -174,10 +175,10 @@ const fn setting(limit: LimitKind, scope: BudgetScope) -> Option<(&'static str, 
 }
 
 /// Where a provider's key came from. The lookup order is that of `lariat_service::models`.
-fn key_source(env: &ProcessEnv, config: &Config, provider: &str) -> String {
-    let named = config.text(&format!("providers.{provider}.key_env"));
+fn key_source(env: &ProcessEnv, settings: &Settings, provider: &str) -> String {
+    let named = settings.providers.get(provider).and_then(|provider| provider.key_env.as_deref());
     let usual = known_provider(provider).map(|known| known.variables).unwrap_or_default();
-    let mut variables = named.as_deref().into_iter().chain(usual.iter().copied());
+    let mut variables = named.into_iter().chain(usual.iter().copied());
     match variables.find(|name| env.variable(name).is_some()) {
         Some(name) => format!("{name}, from the environment"),
         None => "stored by `lariat auth login`".to_owned(),

@@ -1,3 +1,5 @@
+use lariat_service::config::KEYS;
+
 use super::*;
 use crate::screen::summary::limit_words;
 
@@ -7,7 +9,7 @@ fn failure_context(provider: &str, key: Option<&str>) -> FailureContext {
         model: "m-1".to_owned(),
         address: "https://api.example/v1".to_owned(),
         key: key.map(str::to_owned),
-        config: Config::default(),
+        sources: SettingSources::default(),
     }
 }
 
@@ -74,4 +76,15 @@ fn limit_error_names_its_setting_and_flag() {
            hint: raise it and continue: `lariat run --resume S-1 --max-turns N`"
     );
     assert_eq!(limit_words(LimitKind::Cost, BudgetScope::Day), "today's cost budget is used up");
+}
+
+#[test]
+fn every_limit_names_a_setting_that_exists() {
+    for scope in [BudgetScope::Run, BudgetScope::Session, BudgetScope::Day, BudgetScope::Pool] {
+        for limit in LimitKind::ALL {
+            if let Some((name, _)) = setting(limit, scope) {
+                assert!(KEYS.iter().any(|key| key.name == name && key.caps), "{name}");
+            }
+        }
+    }
 }

@@ -89,14 +89,14 @@ impl From<ServiceError> for Problem {
                 Self::new(Exit::Session, cause).hint("`lariat sessions list` lists all sessions")
             }
             ServiceError::Store(error) => Self::from(error),
-            ServiceError::Directory { path, reason } => {
-                Self::new(Exit::Setup, format!("could not open the directory: {reason}"))
-                    .at(path)
+            ServiceError::Directory { path, source } => {
+                Self::new(Exit::Setup, format!("could not open the directory: {source}"))
+                    .at(path.display().to_string())
                     .hint("choose an existing directory that you can enter")
             }
-            ServiceError::Folder { path, reason } => {
-                Self::new(Exit::Setup, format!("could not use the directory: {reason}"))
-                    .at(path)
+            ServiceError::Folder { path, source } => {
+                Self::new(Exit::Setup, format!("could not use the directory: {source}"))
+                    .at(path.display().to_string())
                     .hint("make it writable, or set another one with `lariat config set store.path PATH`")
             }
             ServiceError::Open(error) => Self::from(error),

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use lariat_host::process::{Environment, LaunchHelper};
 use lariat_model::http::ClientConfig;
-use lariat_service::config::Config;
+use lariat_service::config::{ColorChoice, Settings};
 use lariat_service::models::Keys;
 use lariat_service::{LoadOptions, LoadedProject, LocalService, ServiceError, UserDirectories};
 use lariat_terminal::theme::{TerminalFacts, Theme};
@@ -123,30 +123,30 @@ impl ProcessEnv {
 
     /// Opens the service with the session store.
     pub(crate) async fn service(&self, place: &LoadedProject) -> Result<LocalService, ServiceError> {
-        let path = place.config.text("store.path").map(PathBuf::from);
+        let path = place.settings.store.path.clone();
         let keys = Arc::new(self.keys());
         let service = LocalService::open(self.folders.clone(), path, self.environment(), keys).await?;
-        Ok(service.with_client(self.client(&place.config)?).with_launch_helper(LaunchHelper::own()))
+        Ok(service.with_client(self.client(&place.settings)?).with_launch_helper(LaunchHelper::own()))
     }
 
     /// Opens a service whose sessions end with the process.
     pub(crate) async fn ephemeral(&self, place: &LoadedProject) -> Result<LocalService, ServiceError> {
         let keys = Arc::new(self.keys());
         let service = LocalService::ephemeral(self.folders.clone(), self.environment(), keys).await?;
-        Ok(service.with_client(self.client(&place.config)?).with_launch_helper(LaunchHelper::own()))
+        Ok(service.with_client(self.client(&place.settings)?).with_launch_helper(LaunchHelper::own()))
     }
 
     /// HTTP settings: the proxy from the usual variables, and extra certificates from the settings. Loopback never uses a proxy.
-    fn client(&self, config: &Config) -> Result<ClientConfig, ServiceError> {
+    fn client(&self, settings: &Settings) -> Result<ClientConfig, ServiceError> {
         let variable = |names: &[&str]| names.iter().find_map(|name| self.variable(name)).map(str::to_owned);
         let mut client = ClientConfig::default();
         client.proxy = variable(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]);
         client.http_proxy = variable(&["HTTP_PROXY", "http_proxy"]);
         let without = variable(&["NO_PROXY", "no_proxy"]);
         client.no_proxy = Some([without.as_deref().unwrap_or_default(), LOOPBACK].join(","));
-        let usual = self.variable("NODE_EXTRA_CA_CERTS").map(str::to_owned);
-        for path in config.texts("network.certificates").into_iter().chain(usual) {
-            client.extra_certificates.push(certificates(&path)?);
+        let usual = self.variable("NODE_EXTRA_CA_CERTS").map(Path::new);
+        for path in settings.network.certificates.iter().map(PathBuf::as_path).chain(usual) {
+            client.extra_certificates.push(certificates(path)?);
         }
         Ok(client)
     }
@@ -174,20 +174,23 @@ impl ProcessEnv {
     }
 
     /// Detects what a stream can display.
-    pub(crate) fn terminal(&self, config: &Config, stream: Stream) -> Theme {
+    pub(crate) fn terminal(&self, settings: &Settings, stream: Stream) -> Theme {
         let (is_terminal, size) = match stream {
             Stream::Output => (std::io::stdout().is_terminal(), tcgetwinsize(std::io::stdout())),
             Stream::Error => (std::io::stderr().is_terminal(), tcgetwinsize(std::io::stderr())),
         };
-        let colour = config.text("ui.color").unwrap_or_default();
         Theme::of(&TerminalFacts {
             is_terminal,
             columns: size.ok().map(|size| size.ws_col.into()),
             no_color: self.variable("NO_COLOR"),
             force_color: self.variable("FORCE_COLOR").or_else(|| self.variable("CLICOLOR_FORCE")),
             term: self.variable("TERM"),
-            colour: &colour,
-            links: config.flag("ui.links"),
+            colour: match settings.ui.color {
+                ColorChoice::Auto => None,
+                ColorChoice::Always => Some(true),
+                ColorChoice::Never => Some(false),
+            },
+            links: settings.ui.links,
             locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| self.variable(name)),
         })
     }
@@ -199,10 +202,8 @@ impl ProcessEnv {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the binary")]
-fn certificates(path: &str) -> Result<Vec<u8>, ServiceError> {
-    let unusable =
-        |error: std::io::Error| ServiceError::Folder { path: path.to_owned(), reason: error.to_string() };
-    std::fs::read(path).map_err(unusable)
+fn certificates(path: &Path) -> Result<Vec<u8>, ServiceError> {
+    std::fs::read(path).map_err(|error| ServiceError::folder(path, error))
 }
 
 /// Inserts a value at `a__b`, as key `b` of table `a`. If one variable sets the table itself and another a key in it, both are

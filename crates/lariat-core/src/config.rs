@@ -94,17 +94,17 @@ impl ContextConfig {
     }
 }
 
-/// Hard limits of a run. `None` in a run's configuration means no limits.
+/// Hard limits of a run; `None` means no limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ExecutionLimits {
     /// Maximum number of model calls.
-    pub max_turns: usize,
+    pub max_turns: Option<usize>,
     /// Maximum number of tokens in total.
-    pub max_total_tokens: usize,
+    pub max_total_tokens: Option<usize>,
     /// Maximum time that the run is active. Time between a crash and the resume is not included.
-    pub max_duration: Duration,
+    pub max_duration: Option<Duration>,
     /// Maximum cost.
     pub max_cost: Option<Cost>,
     /// Maximum number of tool calls.
@@ -114,9 +114,9 @@ pub struct ExecutionLimits {
 impl Default for ExecutionLimits {
     fn default() -> Self {
         Self {
-            max_turns: 50,
-            max_total_tokens: 1_000_000,
-            max_duration: Duration::from_secs(600),
+            max_turns: Some(50),
+            max_total_tokens: Some(1_000_000),
+            max_duration: Some(Duration::from_secs(600)),
             max_cost: None,
             max_tool_calls: None,
         }
@@ -124,21 +124,32 @@ impl Default for ExecutionLimits {
 }
 
 impl ExecutionLimits {
+    /// Returns limits that allow everything.
+    pub const fn none() -> Self {
+        Self {
+            max_turns: None,
+            max_total_tokens: None,
+            max_duration: None,
+            max_cost: None,
+            max_tool_calls: None,
+        }
+    }
+
     /// Sets the limit for model calls.
     pub const fn with_max_turns(mut self, turns: usize) -> Self {
-        self.max_turns = turns;
+        self.max_turns = Some(turns);
         self
     }
 
     /// Sets the limit for tokens.
     pub const fn with_max_total_tokens(mut self, tokens: usize) -> Self {
-        self.max_total_tokens = tokens;
+        self.max_total_tokens = Some(tokens);
         self
     }
 
     /// Sets the time limit.
     pub const fn with_max_duration(mut self, duration: Duration) -> Self {
-        self.max_duration = duration;
+        self.max_duration = Some(duration);
         self
     }
 

@@ -2,6 +2,7 @@
 //!
 //! [`Session::assemble`] lists the steps; each step is a function below it.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +10,11 @@ use lariat_core::budget::BudgetLimits;
 use lariat_core::config::{ContextConfig, ExecutionLimits, RetryConfig};
 use lariat_core::event::{AgentEvent, Description};
 use lariat_core::id::SessionId;
-use lariat_core::model::{ModelConfig, ThinkingLevel};
+use lariat_core::model::ModelConfig;
 use lariat_core::permission::PermissionPolicy;
 use lariat_core::store::SessionStore;
-use lariat_guard::{ApprovalStore, Mode};
+use lariat_core::usage::Cost;
+use lariat_guard::ApprovalStore;
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::{Network, Policy, Sandbox, is_writable, machine_memory};
 use lariat_host::undo::{Undo, UndoError, UndoLimits};
@@ -22,9 +24,8 @@ use lariat_runtime::prompt::{self, LearningsSection};
 use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
 use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools};
-use serde_json::Value;
 
-use crate::config::Config;
+use crate::config::{InstructionFiles, MemoryLimit, Settings};
 use crate::local::{
     ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles,
     nested_repositories, skills, skills_section,
@@ -56,15 +57,15 @@ impl Session {
     pub(crate) async fn assemble(mut parts: SessionParts<'_>) -> Result<Self, ServiceError> {
         let git_notes = parts.driving.git.take();
         let SessionParts { place, driving, .. } = &parts;
-        let config = &place.config;
+        let settings = &place.settings;
         let models =
-            Models::new(config, parts.keys).with_catalogue(&place.catalogue).with_purpose(parts.purpose);
+            Models::new(settings, parts.keys).with_catalogue(&place.catalogue).with_purpose(parts.purpose);
         let model = with_region(models.chosen()?).await;
         let form = driving.schema.clone().map(AnswerSchema::given).transpose();
         let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?;
         let mut notices = notices(place);
         notices.extend(memory(&parts).map(|files| files.check()).unwrap_or_default());
-        let traces = Traces::of(config, parts.keys, &parts.client, &mut notices);
+        let traces = Traces::of(settings, parts.keys, &parts.client, &mut notices);
 
         let environment = place.environment(&parts.environment);
         let supervisor = &parts.supervisor;
@@ -86,11 +87,11 @@ impl Session {
             .session_id(parts.session_id.clone())
             .tools(tools)
             .shared_policy(Arc::clone(&gate) as Arc<dyn PermissionPolicy>)
-            .retry(retry(config))
-            .context(context(config, &model));
+            .retry(retry(settings))
+            .context(context(settings, &model));
         // Limits apply to model requests; inspecting the context needs no price.
         if parts.purpose == Purpose::Calling {
-            builder = builder.limits(Some(limits(config))).session_budget(money(config, "budget.session"));
+            builder = builder.limits(Some(limits(settings))).session_budget(money(settings.budget.session));
             if let Some(day) = daily(&parts)? {
                 builder = builder.daily_budget(day);
             }
@@ -105,17 +106,15 @@ impl Session {
         if let Some(git) = git_notes.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
             builder = builder.context_source(git);
         }
-        for name in config.texts("fallback_models") {
-            builder = builder.fallback_model(with_region(models.find(&name)?).await);
+        for name in &settings.fallback_models {
+            builder = builder.fallback_model(with_region(models.find(name)?).await);
         }
-        if let Some(name) = config.text("small_model") {
-            builder = builder.compaction_model(with_region(models.find(&name)?).await);
+        if let Some(name) = &settings.small_model {
+            builder = builder.compaction_model(with_region(models.find(name)?).await);
         }
-        if let Some(level) = config.text("thinking").and_then(|word| thinking(&word)) {
-            builder = builder.thinking_level(level);
-        }
-        if let Some(tokens) = config.count("max_tokens").and_then(|tokens| u32::try_from(tokens).ok()) {
-            builder = builder.max_tokens(tokens);
+        builder = builder.thinking_level(settings.thinking);
+        if let Some(tokens) = settings.max_tokens {
+            builder = builder.max_tokens(u32::try_from(tokens.get()).unwrap_or(u32::MAX));
         }
         let mut description = Description::default();
         description.cwd = Some(place.path().display().to_string());
@@ -149,7 +148,7 @@ fn egress(client: &ClientConfig) -> OutgoingHttp {
 /// Notes for the user before the session starts.
 fn notices(place: &LoadedProject) -> Vec<String> {
     let mut notices: Vec<String> = place.opened.problems.iter().map(ToString::to_string).collect();
-    notices.extend(place.config.warnings.iter().map(ToString::to_string));
+    notices.extend(place.sources.warnings.iter().map(ToString::to_string));
     let servers = place.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Server);
     let servers: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
     if !servers.is_empty() {
@@ -174,8 +173,7 @@ async fn commands(
     environment: &Environment,
     notices: &mut Vec<String>,
 ) -> Commands {
-    let config = &parts.place.config;
-    if !config.flag("sandbox.enabled") {
+    if !parts.place.settings.sandbox.enabled {
         return Commands::Unconfined;
     }
     match sandbox_probe::backend(parts.folders, environment).await {
@@ -210,7 +208,7 @@ async fn commands(
 
 /// The sandbox policy of this workspace.
 fn policy(parts: &SessionParts<'_>) -> Policy {
-    let (config, folders) = (&parts.place.config, parts.folders);
+    let (settings, folders) = (&parts.place.settings, parts.folders);
     let mut policy = Policy::workspace(parts.place.path(), Some(&folders.home));
     // Commands must not change the scripts that hooks run, nor the settings that name them.
     policy.protected.extend(parts.place.opened.places.scripts.iter().cloned());
@@ -220,17 +218,17 @@ fn policy(parts: &SessionParts<'_>) -> Policy {
         policy.hidden.push(own.clone());
         policy.protected.push(own.clone());
     }
-    if let Some(store) = config.text("store.path").filter(|path| !path.is_empty()) {
-        policy.hidden.push(store.into());
+    if let Some(store) = settings.store.path.as_ref().filter(|path| !path.as_os_str().is_empty()) {
+        policy.hidden.push(store.clone());
     }
-    match config.count("sandbox.memory").unwrap_or(0) {
-        0 => policy.memory = machine_memory().map(|bytes| bytes / 4 * 3),
-        mebibytes => {
-            policy.memory = Some(mebibytes.saturating_mul(1 << 20));
+    match settings.sandbox.memory {
+        MemoryLimit::Automatic => policy.memory = machine_memory().map(|bytes| bytes / 4 * 3),
+        MemoryLimit::Mebibytes(mebibytes) => {
+            policy.memory = Some(mebibytes.get().saturating_mul(1 << 20));
             policy.memory_of_all = policy.memory;
         }
     }
-    policy.with_network(if config.flag("sandbox.network") { Network::On } else { Network::Off })
+    policy.with_network(if settings.sandbox.network { Network::On } else { Network::Off })
 }
 
 /// Gives commands their own writable `/tmp`. Where the workspace or the home directory lies in `/tmp`, commands see the real one
@@ -256,7 +254,7 @@ fn gate(
     commands: &Commands,
 ) -> Result<Arc<Gate>, ServiceError> {
     let of_project = match commands {
-        _ if !parts.place.config.flag("sandbox.hooks") => ProjectHooks::Unconfined,
+        _ if !parts.place.settings.sandbox.hooks => ProjectHooks::Unconfined,
         Commands::Confined(sandbox) => ProjectHooks::Confined(sandbox.clone()),
         Commands::Unconfined => ProjectHooks::Unconfined,
         _ => ProjectHooks::Refused(
@@ -278,7 +276,7 @@ fn gate(
         Commands::Confined(_) => gate.sandboxed(),
         _ => gate,
     };
-    if let Some(mode) = parts.place.config.text("mode").and_then(|name| Mode::parse(&name)) {
+    if let Some(mode) = parts.place.settings.mode {
         gate.set_mode(mode);
     }
     Ok(Arc::new(gate))
@@ -318,7 +316,7 @@ fn bench(
         Some(asker) => bench.with_asker(Arc::clone(asker)),
         None => bench,
     };
-    if !parts.place.config.flag("undo.enabled") {
+    if !parts.place.settings.undo.enabled {
         return bench;
     }
     let workspace = parts.place.workspace.clone();
@@ -353,7 +351,7 @@ fn add_context(
     bench: &Workbench,
     gate: &Gate,
 ) -> AgentBuilder {
-    let (place, config) = (parts.place, &parts.place.config);
+    let place = parts.place;
     let (home, trust) = (Some(parts.folders.home.as_path()), place.opened.trust);
     let facts = prompt::Environment::new()
         .with("system", std::env::consts::OS)
@@ -370,7 +368,8 @@ fn add_context(
     if let Some(learnings) = parts.learnings.clone() {
         builder = builder.sections(LearningsSection(learnings));
     }
-    if let Some(tokens) = config.count("context.map").filter(|tokens| *tokens > 0) {
+    let tokens = place.settings.context.map;
+    if tokens > 0 {
         builder = builder.sections(MapSection::new(bench, tokens).judged_by(gate.reading()));
     }
     builder
@@ -379,28 +378,25 @@ fn add_context(
 /// The memory files, unless the settings disable them.
 fn memory(parts: &SessionParts<'_>) -> Option<MemoryFiles> {
     let (place, home) = (parts.place, Some(parts.folders.home.as_path()));
-    let instructions = instructions(&place.config)?;
+    let instructions = match place.settings.instruction_files {
+        InstructionFiles::Claude => Instructions::Claude,
+        InstructionFiles::ClaudeOrAgents => Instructions::ClaudeOrAgents,
+        InstructionFiles::ClaudeAndAgents => Instructions::ClaudeAndAgents,
+        InstructionFiles::None => return None,
+    };
     Some(MemoryFiles::new(&place.workspace, home, place.opened.trust).with_instructions(instructions))
 }
 
-fn instructions(config: &Config) -> Option<Instructions> {
-    match config.text("instruction_files").as_deref() {
-        Some("none") => None,
-        Some("claude-md") => Some(Instructions::Claude),
-        Some("claude-md-and-agents-md") => Some(Instructions::ClaudeAndAgents),
-        _ => Some(Instructions::ClaudeOrAgents),
-    }
-}
-
 /// Limits of one run. Without a setting there is no limit, because the user watches the run.
-fn limits(config: &Config) -> ExecutionLimits {
-    let count = |path: &str| config.count(path).and_then(|count| usize::try_from(count).ok());
-    let mut limits = ExecutionLimits::default()
-        .with_max_turns(count("limits.turns").unwrap_or(usize::MAX))
-        .with_max_duration(config.time("limits.time").unwrap_or(Duration::MAX));
-    limits.max_total_tokens = count("limits.tokens").unwrap_or(usize::MAX);
-    limits.max_tool_calls = count("limits.tool_calls");
-    limits.max_cost = config.money("limits.cost");
+fn limits(settings: &Settings) -> ExecutionLimits {
+    let set = &settings.limits;
+    let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let mut limits = ExecutionLimits::none();
+    limits.max_turns = set.turns.map(|turns| count(turns.get()));
+    limits.max_total_tokens = set.tokens.map(|tokens| count(tokens.get()));
+    limits.max_duration = set.time;
+    limits.max_tool_calls = set.tool_calls.map(count);
+    limits.max_cost = set.cost;
     limits
 }
 
@@ -409,53 +405,41 @@ fn limits(config: &Config) -> ExecutionLimits {
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
 
 /// Retries for minutes, because a user or a script waits for the end; the library's default gives up after seconds.
-fn retry(config: &Config) -> RetryConfig {
-    let mut retry = RetryConfig::default().with_max_delay(MAX_RETRY_DELAY);
-    if let Some(attempts) = config.count("retry.attempts") {
-        retry = retry.with_max_retries(usize::try_from(attempts).unwrap_or(usize::MAX));
-    }
-    match config.time("retry.patience") {
-        Some(patience) => retry.with_patience(patience),
-        None => retry,
-    }
+fn retry(settings: &Settings) -> RetryConfig {
+    RetryConfig::default()
+        .with_max_delay(MAX_RETRY_DELAY)
+        .with_max_retries(usize::try_from(settings.retry.attempts).unwrap_or(usize::MAX))
+        .with_patience(settings.retry.patience)
 }
 
-fn money(config: &Config, path: &str) -> BudgetLimits {
+fn money(cost: Option<Cost>) -> BudgetLimits {
     let mut limits = BudgetLimits::none();
-    limits.cost = config.money(path);
+    limits.cost = cost;
     limits
 }
 
 /// The daily budget, over all sessions and processes. Spending is logged even without a limit, so that a limit set at noon
 /// includes the morning.
 fn daily(parts: &SessionParts<'_>) -> Result<Option<DailyBudget>, ServiceError> {
-    let limits = money(&parts.place.config, "budget.day");
+    let limits = money(parts.place.settings.budget.day);
     let folder = parts.folders.spending();
     match SpendingFiles::open(&folder) {
         Ok(log) => Ok(Some(DailyBudget::new(limits, Arc::new(log)))),
         Err(_) if limits.is_none() => Ok(None),
-        Err(error) => {
-            Err(ServiceError::Folder { path: folder.display().to_string(), reason: error.to_string() })
-        }
+        Err(error) => Err(ServiceError::folder(folder, error)),
     }
 }
 
-fn context(config: &Config, model: &ModelConfig) -> Option<ContextConfig> {
-    if !config.flag("context.enabled") {
+fn context(settings: &Settings, model: &ModelConfig) -> Option<ContextConfig> {
+    let set = &settings.context;
+    if !set.enabled {
         return None;
     }
-    let window = config.count("context.window").unwrap_or(model.context_window);
-    let percent = |path: &str, other: u8| {
-        config.count(path).and_then(|percent| u8::try_from(percent).ok()).unwrap_or(other)
-    };
+    let window = set.window.map_or(model.context_window, NonZeroU64::get);
     let mut context = ContextConfig::default();
     context.max_context_tokens = usize::try_from(window).unwrap_or(context.max_context_tokens);
-    context.warn_at_percent = percent("context.warn_at", context.warn_at_percent);
-    context.compact_at_percent = percent("context.compact_at", context.compact_at_percent);
-    context.emergency_at_percent = percent("context.emergency_at", context.emergency_at_percent);
+    context.warn_at_percent = set.warn_at;
+    context.compact_at_percent = set.compact_at;
+    context.emergency_at_percent = set.emergency_at;
     Some(context)
-}
-
-fn thinking(word: &str) -> Option<ThinkingLevel> {
-    serde_json::from_value(Value::from(word)).ok()
 }

@@ -1,5 +1,8 @@
 //! Errors of the service.
 
+use std::error::Error;
+use std::path::PathBuf;
+
 use lariat_core::store::StoreError;
 use lariat_guard::StateFileError;
 use lariat_runtime::{AgentError, BuildError};
@@ -11,12 +14,12 @@ use crate::local::OpenError;
 #[non_exhaustive]
 pub enum ServiceError {
     /// The directory does not exist or cannot be opened.
-    #[error("could not open the directory {path}: {reason}")]
+    #[error("could not open the directory {}: {source}", .path.display())]
     Directory {
         /// The directory.
-        path: String,
+        path: PathBuf,
         /// The cause.
-        reason: String,
+        source: Box<dyn Error + Send + Sync>,
     },
     /// Settings or trust could not be loaded.
     #[error(transparent)]
@@ -70,11 +73,26 @@ pub enum ServiceError {
     #[error("{0}")]
     Schema(String),
     /// A file or directory of Lariat's could not be created or used.
-    #[error("could not use {path}: {reason}")]
+    #[error("could not use {}: {source}", .path.display())]
     Folder {
         /// The path.
-        path: String,
+        path: PathBuf,
         /// The cause.
-        reason: String,
+        source: Box<dyn Error + Send + Sync>,
     },
+}
+
+impl ServiceError {
+    /// A directory that cannot be opened.
+    pub(crate) fn directory(
+        path: impl Into<PathBuf>,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::Directory { path: path.into(), source: source.into() }
+    }
+
+    /// A file or directory of Lariat's that cannot be created or used.
+    pub fn folder(path: impl Into<PathBuf>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Folder { path: path.into(), source: source.into() }
+    }
 }

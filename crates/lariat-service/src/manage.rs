@@ -48,10 +48,8 @@ impl LocalService {
     /// If another process writes to the session, or something cannot be removed.
     pub async fn delete(&self, session_id: &SessionId) -> Result<(), ServiceError> {
         self.archive().delete(session_id).await?;
-        temporary::remove(self.folders(), session_id.as_str()).map_err(|error| ServiceError::Directory {
-            path: self.folders().temporary(session_id.as_str()).display().to_string(),
-            reason: error.to_string(),
-        })
+        temporary::remove(self.folders(), session_id.as_str())
+            .map_err(|error| ServiceError::directory(self.folders().temporary(session_id.as_str()), error))
     }
 
     /// Sets the title and tags of a session. Fields that are `None` stay unchanged.

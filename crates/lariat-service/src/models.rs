@@ -10,7 +10,7 @@ use lariat_model::catalogue::{Catalogue, CatalogueError, ModelInfo};
 use serde_json::{Map, Value};
 
 use crate::ServiceError;
-use crate::config::Config;
+use crate::config::{ProviderSettings, Settings};
 
 /// A source of API keys.
 pub trait Keys: Send + Sync {
@@ -172,7 +172,7 @@ pub(crate) enum Purpose {
 /// Resolves models with the settings and the catalogue.
 #[derive(Clone, Copy)]
 pub struct Models<'a> {
-    config: &'a Config,
+    settings: &'a Settings,
     keys: &'a dyn Keys,
     catalogue: Option<&'a ModelCatalogue>,
     purpose: Purpose,
@@ -203,8 +203,8 @@ impl ModelCatalogue {
 
 impl<'a> Models<'a> {
     /// Resolves models with these settings.
-    pub fn new(config: &'a Config, keys: &'a dyn Keys) -> Self {
-        Self { config, keys, catalogue: None, purpose: Purpose::Calling }
+    pub fn new(settings: &'a Settings, keys: &'a dyn Keys) -> Self {
+        Self { settings, keys, catalogue: None, purpose: Purpose::Calling }
     }
 
     /// Uses a corrected catalogue.
@@ -228,8 +228,8 @@ impl<'a> Models<'a> {
     /// # Errors
     /// If there is none, it is unknown, or its key is missing.
     pub fn chosen(&self) -> Result<ModelConfig, ServiceError> {
-        if let Some(name) = self.config.text("model") {
-            return self.find(&name);
+        if let Some(name) = &self.settings.model {
+            return self.find(name);
         }
         match KNOWN.iter().find(|known| self.key(known.name).is_some()) {
             Some(found) => self.find(&format!("{}/{}", found.name, found.model)),
@@ -283,9 +283,14 @@ impl<'a> Models<'a> {
         variables.iter().filter_map(|name| self.keys.variable(name)).find(|value| !value.is_empty())
     }
 
+    /// The settings of a provider.
+    fn provider(&self, name: &str) -> Option<&'a ProviderSettings> {
+        self.settings.providers.get(name)
+    }
+
     /// The URL of a provider, from the settings or the usual variables.
     fn address(&self, provider: &str) -> Option<String> {
-        let set = self.config.text(&format!("providers.{provider}.base_url"));
+        let set = self.provider(provider).and_then(|provider| provider.base_url.clone());
         set.or_else(|| self.first(known_provider(provider)?.addresses))
     }
 
@@ -307,10 +312,11 @@ impl<'a> Models<'a> {
             return Ok(config);
         }
         let mut suggestions = self.catalogue().suggest(name);
-        let own = self.config.names_in("providers").into_iter().flat_map(|provider| {
-            let models = self.config.texts(&format!("providers.{provider}.models"));
-            models.into_iter().map(move |id| format!("{provider}/{id}"))
-        });
+        let own = self
+            .settings
+            .providers
+            .iter()
+            .flat_map(|(name, provider)| provider.models.iter().map(move |id| format!("{name}/{id}")));
         let own: Vec<String> =
             own.filter(|own| lariat_core::nearest::nearest(name, [own.as_str()]).is_some()).collect();
         suggestions.splice(0..0, own);
@@ -319,9 +325,8 @@ impl<'a> Models<'a> {
 
     /// A model of a provider in the settings. The catalogue supplies missing values.
     fn configured(&self, provider: &str, id: &str) -> Option<ModelConfig> {
-        let setting = |key: &str| self.config.text(&format!("providers.{provider}.{key}"));
-        let (api, base_url) = (setting("api"), setting("base_url"));
-        if provider.is_empty() || (api.is_none() && base_url.is_none()) {
+        let set = self.provider(provider).filter(|set| set.api.is_some() || set.base_url.is_some())?;
+        if provider.is_empty() {
             return None;
         }
         // Parsing the catalogue is the slowest step here, so only known providers are looked up.
@@ -329,14 +334,14 @@ impl<'a> Models<'a> {
             .and_then(|_| self.catalogue().get(provider, id))
             .map_or_else(|| ModelConfig::new("openai-chat", id), ModelInfo::config);
         config.provider = provider.to_owned();
-        if let Some(api) = api {
-            config.api = api;
+        if let Some(api) = set.api {
+            config.api = api.as_str().to_owned();
         }
-        if let Some(base_url) = base_url {
-            config.base_url = base_url;
+        if let Some(base_url) = &set.base_url {
+            config.base_url.clone_from(base_url);
         }
-        if let Some(window) = self.config.count(&format!("providers.{provider}.context")) {
-            config.context_window = window;
+        if let Some(window) = set.context {
+            config.context_window = window.get();
         }
         Some(config)
     }
@@ -351,9 +356,9 @@ impl<'a> Models<'a> {
 
     /// The key of a provider: from the variable in the settings, then the usual variables, then the stored key.
     pub fn key(&self, provider: &str) -> Option<String> {
-        let named = self.config.text(&format!("providers.{provider}.key_env"));
+        let named = self.provider(provider).and_then(|provider| provider.key_env.as_deref());
         let usual = known_provider(provider).map(|known| known.variables).unwrap_or_default();
-        let variables = named.as_deref().into_iter().chain(usual.iter().copied());
+        let variables = named.into_iter().chain(usual.iter().copied());
         let found = variables.filter_map(|name| self.keys.variable(name)).find(|key| !key.is_empty());
         found.or_else(|| self.keys.stored(provider))
     }

@@ -2,7 +2,7 @@ use lariat_guard::Origin;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::config::SettingsLayer;
+use crate::config::{SettingSources, SettingsLayer};
 
 /// The variables and stored keys of a test.
 struct TestKeys(&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)]);
@@ -19,11 +19,11 @@ impl Keys for TestKeys {
 
 const NOTHING: TestKeys = TestKeys(&[], &[]);
 
-fn config(values: Value) -> Config {
+fn settings(values: Value) -> Settings {
     let values = values.as_object().cloned().unwrap();
-    let config = Config::merge([SettingsLayer { origin: Origin::flags(), values }]);
-    assert_eq!(config.warnings, []);
-    config
+    let sources = SettingSources::merge([SettingsLayer { origin: Origin::flags(), values }]);
+    assert_eq!(sources.warnings, []);
+    sources.settings().unwrap()
 }
 
 #[test]
@@ -36,36 +36,36 @@ fn every_default_model_is_in_the_catalogue() {
 
 #[test]
 fn default_model_is_of_first_provider_with_key() {
-    let config = config(json!({}));
+    let settings = settings(json!({}));
     let keys = TestKeys(&[("OPENAI_API_KEY", "k"), ("GROQ_API_KEY", "g")], &[]);
-    assert_eq!(Models::new(&config, &keys).chosen().unwrap().provider, "openai");
+    assert_eq!(Models::new(&settings, &keys).chosen().unwrap().provider, "openai");
     let keys = TestKeys(&[("ANTHROPIC_API_KEY", "")], &[("groq", "g")]);
     assert_eq!(
-        Models::new(&config, &keys).chosen().unwrap().provider,
+        Models::new(&settings, &keys).chosen().unwrap().provider,
         "groq",
         "an empty variable is not a key"
     );
-    assert!(matches!(Models::new(&config, &NOTHING).chosen(), Err(ServiceError::NoModel)));
+    assert!(matches!(Models::new(&settings, &NOTHING).chosen(), Err(ServiceError::NoModel)));
 }
 
 #[test]
 fn configured_variable_wins_over_usual_one_and_stored_key() {
-    let config = config(json!({ "providers": { "openai": { "key_env": "MINE" } } }));
+    let settings = settings(json!({ "providers": { "openai": { "key_env": "MINE" } } }));
     let keys = TestKeys(&[("OPENAI_API_KEY", "usual"), ("MINE", "own")], &[("openai", "stored")]);
-    assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("own"));
+    assert_eq!(Models::new(&settings, &keys).key("openai").as_deref(), Some("own"));
     let keys = TestKeys(&[("OPENAI_API_KEY", "usual")], &[("openai", "stored")]);
-    assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("usual"));
+    assert_eq!(Models::new(&settings, &keys).key("openai").as_deref(), Some("usual"));
     let keys = TestKeys(&[], &[("openai", "stored")]);
-    assert_eq!(Models::new(&config, &keys).key("openai").as_deref(), Some("stored"));
+    assert_eq!(Models::new(&settings, &keys).key("openai").as_deref(), Some("stored"));
 }
 
 #[test]
 fn configured_provider_needs_no_key_and_no_catalogue() {
-    let config = config(json!({
+    let settings = settings(json!({
         "model": "mine/big-one",
         "providers": { "mine": { "api": "openai-chat", "base_url": "http://127.0.0.1:1/v1", "context": 32000 } },
     }));
-    let model = Models::new(&config, &NOTHING).chosen().unwrap();
+    let model = Models::new(&settings, &NOTHING).chosen().unwrap();
     assert_eq!((model.provider.as_str(), model.id.as_str()), ("mine", "big-one"));
     assert_eq!((model.api.as_str(), model.base_url.as_str()), ("openai-chat", "http://127.0.0.1:1/v1"));
     assert_eq!(model.context_window, 32_000);
@@ -73,9 +73,9 @@ fn configured_provider_needs_no_key_and_no_catalogue() {
 
 #[test]
 fn known_provider_at_another_url_keeps_its_prices() {
-    let config = config(json!({ "providers": { "anthropic": { "base_url": "http://127.0.0.1:1" } } }));
+    let settings = settings(json!({ "providers": { "anthropic": { "base_url": "http://127.0.0.1:1" } } }));
     let keys = TestKeys(&[("ANTHROPIC_API_KEY", "k")], &[]);
-    let model = Models::new(&config, &keys).find("anthropic/claude-sonnet-4-5").unwrap();
+    let model = Models::new(&settings, &keys).find("anthropic/claude-sonnet-4-5").unwrap();
     assert_eq!(model.base_url, "http://127.0.0.1:1");
     assert_eq!(model.api, "anthropic-messages");
     assert!(model.cost.is_some());
@@ -83,31 +83,32 @@ fn known_provider_at_another_url_keeps_its_prices() {
 
 #[test]
 fn local_server_needs_no_configuration() {
-    let config = config(json!({}));
-    let model = Models::new(&config, &NOTHING).find("ollama/qwen3:8b").unwrap();
+    let settings = settings(json!({}));
+    let model = Models::new(&settings, &NOTHING).find("ollama/qwen3:8b").unwrap();
     assert_eq!((model.provider.as_str(), model.id.as_str()), ("ollama", "qwen3:8b"));
     assert!(model.base_url.starts_with("http://127.0.0.1:"));
 }
 
 #[test]
 fn inspection_needs_no_key_and_no_model() {
-    let none = config(json!({}));
-    let inspect = |config, keys| Models::new(config, keys).with_purpose(Purpose::Inspecting).chosen();
+    let none = settings(json!({}));
+    let inspect = |settings, keys| Models::new(settings, keys).with_purpose(Purpose::Inspecting).chosen();
     let model = inspect(&none, &NOTHING).unwrap();
     assert_eq!((model.id.as_str(), model.context_window), ("", 100_000));
     let keys = TestKeys(&[("OPENAI_API_KEY", "k")], &[]);
     assert_eq!(inspect(&none, &keys).unwrap().provider, "openai", "inspects the model that a run would use");
-    let named = config(json!({ "model": "anthropic/claude-sonnet-4-5" }));
+    let named = settings(json!({ "model": "anthropic/claude-sonnet-4-5" }));
     let model = inspect(&named, &NOTHING).unwrap();
     assert_eq!((model.id.as_str(), model.context_window), ("claude-sonnet-4-5", 200_000));
-    let wrong = config(json!({ "model": "anthropic/claude-sonet-4-5" }));
+    let wrong = settings(json!({ "model": "anthropic/claude-sonet-4-5" }));
     assert!(matches!(inspect(&wrong, &NOTHING), Err(ServiceError::UnknownModel { .. })));
 }
 
 #[test]
 fn errors_name_missing_key_and_similar_models() {
-    let config = config(json!({ "providers": { "mine": { "base_url": "http://x", "models": ["large"] } } }));
-    let models = Models::new(&config, &NOTHING);
+    let settings =
+        settings(json!({ "providers": { "mine": { "base_url": "http://x", "models": ["large"] } } }));
+    let models = Models::new(&settings, &NOTHING);
     let Err(ServiceError::NoKey { provider, variables }) = models.find("claude-sonnet-4-5") else { panic!() };
     assert_eq!(
         (provider.as_str(), variables.as_slice()),

@@ -13,7 +13,7 @@ use lariat_host::git::Git;
 use lariat_host::process::{Environment, Supervisor};
 use serde_json::{Map, Value};
 
-use crate::config::{Config, SettingsLayer};
+use crate::config::{SettingSources, Settings, SettingsLayer};
 use crate::local::{
     Configured, ConfiguredKind, GitNotes, LoadedWorkspace, OpenError, WorkspaceLoader, read_own,
     skill_folders,
@@ -60,8 +60,10 @@ pub struct LoadedProject {
     pub workspace: Workspace,
     /// Its configuration and trust.
     pub opened: LoadedWorkspace,
-    /// The merged settings.
-    pub config: Config,
+    /// The effective settings.
+    pub settings: Settings,
+    /// Where each setting was set, and which settings are ignored.
+    pub sources: SettingSources,
     /// The model catalogue, with the user's corrections.
     pub catalogue: ModelCatalogue,
     /// The tools to offer; all if `None`.
@@ -78,11 +80,8 @@ impl LoadedProject {
     /// # Errors
     /// If it cannot be opened, settings are invalid, or a restriction cannot be enforced.
     pub fn visit(visit: &LoadOptions, folders: &UserDirectories) -> Result<Self, ServiceError> {
-        let unusable = |error: &dyn std::fmt::Display| ServiceError::Directory {
-            path: visit.directory.display().to_string(),
-            reason: error.to_string(),
-        };
-        let workspace = Workspace::open(&visit.directory).map_err(|error| unusable(&error))?;
+        let workspace = Workspace::open(&visit.directory)
+            .map_err(|error| ServiceError::directory(&visit.directory, error))?;
         let mut opening = WorkspaceLoader::new(&workspace, &folders.home, TrustStore::new(folders.trust()));
         for (path, format) in MANAGED {
             opening = opening.with_file(Level::Managed, format, path);
@@ -107,9 +106,9 @@ impl LoadedProject {
         for layer in flag_rules(visit) {
             opened.take_layer(layer);
         }
-        let config = Config::merge(layers(visit, &opened));
+        let sources = SettingSources::merge(layers(visit, &opened));
         let mut broken = std::mem::take(&mut opened.broken);
-        for found in config.broken.iter().cloned().chain(tools::unknown_tool_rules(&opened.layers)) {
+        for found in sources.broken.iter().cloned().chain(tools::unknown_tool_rules(&opened.layers)) {
             // A misspelled table is reported once, not again for each key in it.
             let is_known = |known: &BrokenRestriction| {
                 let beneath = found.subject.strip_prefix(&known.subject);
@@ -125,10 +124,12 @@ impl LoadedProject {
             broken.push(unknown);
             None
         });
+        let restrictions = |broken| OpenError::from(SettingsError::Restrictions(broken));
         if !broken.is_empty() {
-            return Err(OpenError::from(SettingsError::Restrictions(broken)).into());
+            return Err(restrictions(broken).into());
         }
-        Ok(Self { workspace, opened, config, catalogue: known_models(folders)?, tools })
+        let settings = sources.settings().map_err(|broken| restrictions(vec![with_line(broken)]))?;
+        Ok(Self { workspace, opened, settings, sources, catalogue: known_models(folders)?, tools })
     }
 
     /// Starts a git status query if the directory is in a repository. Git works in the background, so call this early. Needs
@@ -176,12 +177,11 @@ impl LoadedProject {
 /// The catalogue with the corrections from the user's file.
 fn known_models(folders: &UserDirectories) -> Result<ModelCatalogue, ServiceError> {
     let path = folders.models();
-    let unusable = |reason: String| ServiceError::Folder { path: path.display().to_string(), reason };
-    match read_own(&path).map_err(unusable)? {
+    match read_own(&path).map_err(|error| ServiceError::folder(&path, error))? {
         None => Ok(ModelCatalogue::default()),
         Some(bytes) => {
-            let text = String::from_utf8(bytes).map_err(|error| unusable(error.to_string()))?;
-            ModelCatalogue::corrected(&text).map_err(|error| unusable(error.to_string()))
+            let text = String::from_utf8(bytes).map_err(|error| ServiceError::folder(&path, error))?;
+            ModelCatalogue::corrected(&text).map_err(|error| ServiceError::folder(&path, error))
         }
     }
 }

@@ -73,24 +73,21 @@ impl LocalService {
         environment: Environment,
         keys: Arc<dyn Keys>,
     ) -> Result<Self, ServiceError> {
-        let unusable = |path: &std::path::Path, error: std::io::Error| ServiceError::Folder {
-            path: path.display().to_string(),
-            reason: error.to_string(),
-        };
         let mut notices = Vec::new();
         let mut say = |path: &std::path::Path, was: PriorAccess| {
             if was == PriorAccess::Open {
                 notices.push(format!("other users could read {}; fixed, now only you can", path.display()));
             }
         };
-        let state = private::directory(&folders.state).map_err(|error| unusable(&folders.state, error))?;
+        let state = private::directory(&folders.state)
+            .map_err(|error| ServiceError::folder(&folders.state, error))?;
         say(&folders.state, state);
         let path = path.unwrap_or_else(|| folders.sessions());
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
-            private::user_directory(folder).map_err(|error| unusable(folder, error))?;
+            private::user_directory(folder).map_err(|error| ServiceError::folder(folder, error))?;
         }
-        say(&path, private::database(&path).map_err(|error| unusable(&path, error))?);
+        say(&path, private::database(&path).map_err(|error| ServiceError::folder(&path, error))?);
         let store = SqliteStore::open(&path, StoreOptions::default()).await?;
         Ok(Self { notices, ..Self::on(folders, Arc::new(store), environment, keys) })
     }

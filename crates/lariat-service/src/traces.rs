@@ -6,7 +6,7 @@ use lariat_model::http::ClientConfig;
 use lariat_runtime::trace::{Content, LiveEvents, TraceLog};
 use lariat_runtime::{AgentBuilder, Observer};
 
-use crate::config::Config;
+use crate::config::Settings;
 use crate::local::TraceFile;
 use crate::models::Keys;
 use crate::otlp::Otlp;
@@ -22,16 +22,17 @@ pub(crate) struct Traces {
 impl Traces {
     /// Starts the traces in the settings. A failure is only a notice and does not stop the session.
     pub(crate) fn of(
-        config: &Config,
+        settings: &Settings,
         keys: &dyn Keys,
         client: &ClientConfig,
         notices: &mut Vec<String>,
     ) -> Self {
-        let lines = config.text("trace.file").and_then(|path| {
-            let log = TraceFile::open(&path).and_then(|file| TraceLog::start(file, LiveEvents::Skip));
+        let lines = settings.trace.file.as_ref().and_then(|path| {
+            let log = TraceFile::open(path).and_then(|file| TraceLog::start(file, LiveEvents::Skip));
+            let path = path.display();
             log.map_err(|error| notices.push(format!("could not write a trace to {path}: {error}"))).ok()
         });
-        let endpoint = config.text("telemetry.endpoint");
+        let endpoint = settings.telemetry.endpoint.clone();
         let spans = match variables::read_variables(endpoint, |name| keys.variable(name)) {
             OtlpVariables::Nothing => None,
             OtlpVariables::Unsupported(why) => {
@@ -39,7 +40,7 @@ impl Traces {
                 None
             }
             OtlpVariables::Send(mut otlp) => {
-                for header in config.texts("telemetry.headers") {
+                for header in &settings.telemetry.headers {
                     match header.split_once(':') {
                         Some((name, value)) => {
                             otlp.headers.push((name.trim().to_owned(), value.trim().to_owned()));
@@ -49,7 +50,7 @@ impl Traces {
                         ),
                     }
                 }
-                if config.flag("telemetry.content") {
+                if settings.telemetry.content {
                     otlp.content = Content::On;
                 }
                 otlp.client = client.clone();

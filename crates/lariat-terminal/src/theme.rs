@@ -20,8 +20,8 @@ pub struct TerminalFacts<'a> {
     pub force_color: Option<&'a str>,
     /// `TERM`.
     pub term: Option<&'a str>,
-    /// The setting `ui.color`: `auto`, `always` or `never`.
-    pub colour: &'a str,
+    /// The setting `ui.color`; `None` for `auto`.
+    pub colour: Option<bool>,
     /// The setting `ui.links`.
     pub links: bool,
     /// The first nonempty value of `LC_ALL`, `LC_CTYPE` and `LANG`.
@@ -124,11 +124,10 @@ impl Theme {
         let is_dumb = facts.term.is_some_and(|term| term == "dumb");
         let live = facts.is_terminal && !is_dumb;
         let colour = match facts.colour {
-            "always" => true,
-            "never" => false,
-            _ if is_set(facts.no_color) => false,
-            _ if is_set(facts.force_color) && facts.force_color != Some("0") => true,
-            _ => live,
+            Some(choice) => choice,
+            None if is_set(facts.no_color) => false,
+            None if is_set(facts.force_color) && facts.force_color != Some("0") => true,
+            None => live,
         };
         let locale = facts.locale.unwrap_or_default().to_ascii_lowercase();
         Self {

@@ -6,7 +6,7 @@ const TERMINAL: TerminalFacts<'static> = TerminalFacts {
     no_color: None,
     force_color: None,
     term: Some("xterm-256color"),
-    colour: "auto",
+    colour: None,
     links: true,
     locale: Some("de_DE.UTF-8"),
 };
@@ -25,12 +25,12 @@ fn color_follows_setting_then_environment_then_terminal() {
     for (facts, expected) in [
         (TerminalFacts { no_color: Some("1"), ..TERMINAL }, false),
         (TerminalFacts { no_color: Some(""), ..TERMINAL }, true),
-        (TerminalFacts { no_color: Some("1"), colour: "always", ..TERMINAL }, true),
+        (TerminalFacts { no_color: Some("1"), colour: Some(true), ..TERMINAL }, true),
         (TerminalFacts { no_color: Some("1"), force_color: Some("1"), ..TERMINAL }, false),
         (TerminalFacts { force_color: Some("1"), ..pipe }, true),
         (TerminalFacts { force_color: Some("0"), ..pipe }, false),
-        (TerminalFacts { colour: "never", force_color: Some("1"), ..TERMINAL }, false),
-        (TerminalFacts { colour: "always", ..pipe }, true),
+        (TerminalFacts { colour: Some(false), force_color: Some("1"), ..TERMINAL }, false),
+        (TerminalFacts { colour: Some(true), ..pipe }, true),
         (TerminalFacts { term: Some("dumb"), ..TERMINAL }, false),
     ] {
         assert_eq!(colour(facts), expected, "{facts:?}");

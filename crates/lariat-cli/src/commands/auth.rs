@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use lariat_core::nearest::nearest;
-use lariat_service::config::Config;
+use lariat_service::config::{KeyStorage, Settings};
 use lariat_service::models::KNOWN;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde::Serialize;
@@ -27,17 +27,17 @@ struct Status {
 }
 
 pub(crate) fn auth(env: &ProcessEnv, args: AuthArgs) -> CommandResult {
-    let config = env.place(&env.visit(None))?.config;
+    let settings = env.place(&env.visit(None))?.settings;
     let file = KeyFile::new(env.folders.keys());
     match args.command {
-        AuthCommand::Status(args) => status(env, &config, args.json),
-        AuthCommand::Login(args) => login(env, &config, &file, &args.provider),
+        AuthCommand::Status(args) => status(env, &settings, args.json),
+        AuthCommand::Login(args) => login(env, &settings, &file, &args.provider),
         AuthCommand::Logout(args) => logout(env, &file, &args.provider),
     }
 }
 
-fn status(env: &ProcessEnv, config: &Config, json: bool) -> CommandResult {
-    let mut found = detect::keys(env, config)?;
+fn status(env: &ProcessEnv, settings: &Settings, json: bool) -> CommandResult {
+    let mut found = detect::keys(env, settings)?;
     let mut statuses: Vec<Status> = KNOWN
         .iter()
         .map(|known| {
@@ -47,8 +47,9 @@ fn status(env: &ProcessEnv, config: &Config, json: bool) -> CommandResult {
             Status { provider: known.name.to_owned(), from, variables }
         })
         .collect();
+    let variable = |provider: &str| settings.providers.get(provider)?.key_env.clone();
     statuses.extend(found.into_iter().map(|key| Status {
-        variables: config.text(&format!("providers.{}.key_env", key.provider)).into_iter().collect(),
+        variables: variable(&key.provider).into_iter().collect(),
         provider: key.provider,
         from: Some(key.from),
     }));
@@ -69,9 +70,9 @@ fn status(env: &ProcessEnv, config: &Config, json: bool) -> CommandResult {
     Ok(Exit::Done)
 }
 
-fn login(env: &ProcessEnv, config: &Config, file: &KeyFile, provider: &str) -> CommandResult {
-    let own = config.names_in("providers");
-    let known = || KNOWN.iter().map(|known| known.name).chain(own.iter().map(String::as_str));
+fn login(env: &ProcessEnv, settings: &Settings, file: &KeyFile, provider: &str) -> CommandResult {
+    let own = || settings.providers.keys().map(String::as_str);
+    let known = || KNOWN.iter().map(|known| known.name).chain(own());
     if !known().any(|name| name == provider) {
         let near =
             nearest(provider, known()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
@@ -91,28 +92,28 @@ fn login(env: &ProcessEnv, config: &Config, file: &KeyFile, provider: &str) -> C
         )
         .hint("enter only the key, on one line"));
     }
-    store_key(env, config, file, provider, key)
+    store_key(env, settings, file, provider, key)
 }
 
 /// Stores a key in the keyring, or in the file if `auth.store` says so or the keyring fails.
 fn store_key(
     env: &ProcessEnv,
-    config: &Config,
+    settings: &Settings,
     file: &KeyFile,
     provider: &str,
     key: String,
 ) -> CommandResult {
-    let (keyring, wanted) = (env.keyring(), config.text("auth.store").unwrap_or_default());
+    let (keyring, wanted) = (env.keyring(), settings.auth.store);
     // Read first, so that an unusable file prevents storing anything anywhere.
     let before = file.load()?.remove(provider);
-    let attempt = (wanted != "file").then(|| keyring.store(provider, &key));
+    let attempt = (wanted != KeyStorage::File).then(|| keyring.store(provider, &key));
     let failure = match attempt {
         Some(Ok(())) => {
             file.store(provider, StoredKey::IN_KEYRING)?;
             print::note(&format!("stored the key for {provider} in the system keyring"));
             return Ok(Exit::Done);
         }
-        Some(Err(keyring_error)) if wanted == "keyring" => {
+        Some(Err(keyring_error)) if wanted == KeyStorage::Keyring => {
             return Err(keyring_error.problem("nothing was stored: the keyring is unavailable"));
         }
         Some(Err(keyring_error)) => Some(keyring_error),

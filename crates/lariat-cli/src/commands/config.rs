@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lariat_service::config::{Config, SettingValue, schema};
+use lariat_service::config::{SettingSources, SettingValue, schema};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(crate) fn config(env: &ProcessEnv, args: ConfigArgs) -> CommandResult {
         ConfigCommand::Schema => return print::json(&schema()),
         ConfigCommand::Show(args) => {
             let place = env.place(&env.visit(None))?;
-            show(&place.config, &args)?;
+            show(&place.sources, &args)?;
             place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
         }
         ConfigCommand::Set(args) => return config_set::set(env, &args),
@@ -38,13 +38,13 @@ pub(crate) fn config(env: &ProcessEnv, args: ConfigArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-fn show(config: &Config, args: &ConfigShowArgs) -> CommandResult {
+fn show(sources: &SettingSources, args: &ConfigShowArgs) -> CommandResult {
     let setting = |(key, set): (String, SettingValue)| Setting {
         key,
         value: set.value,
         origin: set.origin.map(|origin| origin.to_string()),
     };
-    let settings: Vec<Setting> = config.all().into_iter().map(setting).collect();
+    let settings: Vec<Setting> = sources.all().into_iter().map(setting).collect();
     if args.json {
         print::json(&settings)?;
     } else {
@@ -61,12 +61,12 @@ fn show(config: &Config, args: &ConfigShowArgs) -> CommandResult {
             .collect();
         print::out(&print::table(&columns, &rows));
     }
-    warn(config);
+    warn(sources);
     Ok(Exit::Done)
 }
 
-fn warn(config: &Config) {
-    config.warnings.iter().for_each(|warning| print::note(&format!("warning: {warning}")));
+fn warn(sources: &SettingSources) {
+    sources.warnings.iter().for_each(|warning| print::note(&format!("warning: {warning}")));
 }
 
 fn edit(env: &ProcessEnv, path: &Path) -> Result<(), Problem> {
@@ -82,7 +82,7 @@ fn edit(env: &ProcessEnv, path: &Path) -> Result<(), Problem> {
     }
     start(editor, path)?;
     // Loads the file at once, so that the user sees a mistake now and not in the next run.
-    warn(&env.place(&env.visit(None))?.config);
+    warn(&env.place(&env.visit(None))?.sources);
     Ok(())
 }
 

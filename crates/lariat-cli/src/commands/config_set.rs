@@ -3,7 +3,7 @@
 //! The table of settings decides which values are valid, so a value that loading would only warn about is not written either.
 
 use lariat_guard::{Level, Origin};
-use lariat_service::config::{Config, SettingsLayer, explained};
+use lariat_service::config::{SettingSources, SettingsLayer, explained};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table};
 
@@ -48,7 +48,7 @@ pub(super) fn set(env: &ProcessEnv, args: &ConfigSetArgs) -> CommandResult {
 /// Notes when the project or a variable overrides the new value.
 fn note_if_overridden(env: &ProcessEnv, key: &str, origin: &Origin, value: Option<&Value>) {
     let Ok(place) = env.place(&env.visit(None)) else { return };
-    let Some(set) = place.config.get(key) else { return };
+    let Some(set) = place.sources.get(key) else { return };
     let stronger = set.origin.filter(|by| by.file != origin.file && Some(&set.value) != value);
     if let Some(stronger) = stronger {
         print::note(&format!("note: the value here stays {}, because {stronger} overrides it", set.value));
@@ -64,12 +64,13 @@ fn parse_value(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Pr
     candidates.extend([Value::from(joined.as_str()), list()]);
     let mut problem = None;
     for value in candidates {
-        let config = Config::merge([SettingsLayer { origin: origin.clone(), values: nested(key, value) }]);
-        if let Some(set) = config.get(key).filter(|set| set.origin.is_some()) {
+        let layer = SettingsLayer { origin: origin.clone(), values: nested(key, value) };
+        let sources = SettingSources::merge([layer]);
+        if let Some(set) = sources.get(key).filter(|set| set.origin.is_some()) {
             return Ok(set.value);
         }
-        let broken = config.broken.first().map(|broken| broken.reason.clone());
-        let warned = config.warnings.first().map(|warning| warning.problem.clone());
+        let broken = sources.broken.first().map(|broken| broken.reason.clone());
+        let warned = sources.warnings.first().map(|warning| warning.problem.clone());
         problem = problem.or(broken).or(warned);
     }
     let cause = match problem {

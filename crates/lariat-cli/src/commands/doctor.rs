@@ -10,6 +10,7 @@ use lariat_core::archive::ListQuery;
 use lariat_core::display;
 use lariat_guard::{SettingsError, Trust};
 use lariat_guard::trust::TrustStatus;
+use lariat_service::config::KeyStorage;
 use lariat_service::local::OpenError;
 use lariat_service::models::Models;
 use lariat_service::{LoadedProject, ServiceError, sandbox_probe};
@@ -106,7 +107,7 @@ fn invalid_settings(error: ServiceError) -> Vec<Finding> {
 
 fn settings(place: &LoadedProject) -> Vec<Finding> {
     let mut findings: Vec<Finding> = place
-        .config
+        .sources
         .warnings
         .iter()
         .map(|found| warning("settings", found.to_string(), "`lariat config schema` lists every setting"))
@@ -135,7 +136,7 @@ fn project_trust(place: &LoadedProject) -> Finding {
 }
 
 async fn sandbox(env: &ProcessEnv, place: &LoadedProject) -> Finding {
-    if !place.config.flag("sandbox.enabled") {
+    if !place.settings.sandbox.enabled {
         return warning(
             "sandbox",
             "disabled: commands run unrestricted",
@@ -212,8 +213,8 @@ fn keyring(env: &ProcessEnv, place: &LoadedProject) -> Finding {
     let stored = KeyFile::new(env.folders.keys()).load().unwrap_or_default();
     let in_keyring = stored.iter().filter(|(_, stored)| **stored == StoredKey::IN_KEYRING);
     let in_keyring: Vec<&str> = in_keyring.map(|(provider, _)| provider.as_str()).collect();
-    let wanted = place.config.text("auth.store").unwrap_or_default();
-    if wanted == "file" && in_keyring.is_empty() {
+    let wanted = place.settings.auth.store;
+    if wanted == KeyStorage::File && in_keyring.is_empty() {
         return ok("keyring", "not used: `auth.store` is `file`");
     }
     match env.keyring().check() {
@@ -223,7 +224,7 @@ fn keyring(env: &ProcessEnv, place: &LoadedProject) -> Finding {
                 format!("could not read the keys for {}: {}", in_keyring.join(", "), keyring_error.cause);
             warning("keyring", what, keyring_error.step)
         }
-        Err(keyring_error) if wanted == "keyring" => {
+        Err(keyring_error) if wanted == KeyStorage::Keyring => {
             warning("keyring", format!("cannot store keys: {}", keyring_error.cause), keyring_error.step)
         }
         Err(keyring_error) => {
@@ -235,7 +236,7 @@ fn keyring(env: &ProcessEnv, place: &LoadedProject) -> Finding {
 
 async fn models(env: &ProcessEnv, place: &LoadedProject) -> Vec<Finding> {
     let mut findings = Vec::new();
-    match detect::keys(env, &place.config) {
+    match detect::keys(env, &place.settings) {
         Ok(keys) if keys.is_empty() => findings.push(ok("keys", "no API keys found")),
         Ok(keys) => {
             let found: Vec<String> =
@@ -244,7 +245,7 @@ async fn models(env: &ProcessEnv, place: &LoadedProject) -> Vec<Finding> {
         }
         Err(problem) => findings.push(bad("keys", problem.cause, problem.hint.unwrap_or_default())),
     }
-    let servers = detect::servers(&place.config).await;
+    let servers = detect::servers(&place.settings).await;
     for server in &servers {
         let models = match server.models.as_slice() {
             [] => "no models".to_owned(),
@@ -253,7 +254,7 @@ async fn models(env: &ProcessEnv, place: &LoadedProject) -> Vec<Finding> {
         findings.push(ok("local", format!("{} at {}: {models}", server.title, server.base_url)));
     }
     let keys = env.keys();
-    let models = Models::new(&place.config, &keys).with_catalogue(&place.catalogue);
+    let models = Models::new(&place.settings, &keys).with_catalogue(&place.catalogue);
     match models.chosen() {
         Ok(model) => {
             findings.push(ok("model", format!("{}/{}", model.provider, model.id)));

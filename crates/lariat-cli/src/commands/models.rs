@@ -1,8 +1,10 @@
 //! `lariat models`: lists models with context windows and prices.
 
+use std::num::NonZeroU64;
+
 use lariat_core::model::ModelCost;
 use lariat_model::catalogue::{Catalogue, ModelInfo};
-use lariat_service::config::Config;
+use lariat_service::config::{ProviderApi, Settings};
 use lariat_service::models::{Models, known_provider};
 use lariat_service::{LoadedProject, ServiceError};
 use serde::Serialize;
@@ -52,21 +54,21 @@ impl ModelDetails {
     }
 
     /// A model that only the settings define.
-    fn configured(config: &Config, provider: &str, id: &str) -> Self {
-        let setting = |key: &str| config.text(&format!("providers.{provider}.{key}"));
+    fn configured(settings: &Settings, provider: &str, id: &str) -> Self {
+        let set = settings.providers.get(provider).cloned().unwrap_or_default();
         Self {
             model: format!("{provider}/{id}"),
             name: id.to_owned(),
-            context: config.count(&format!("providers.{provider}.context")),
+            context: set.context.map(NonZeroU64::get),
             output: None,
             cost: None,
             reasoning: false,
             tools: true,
             images: false,
             released: None,
-            api: setting("api").unwrap_or_else(|| "openai-chat".to_owned()),
-            base_url: setting("base_url").unwrap_or_default(),
-            key_variables: setting("key_env").into_iter().collect(),
+            api: set.api.map_or("openai-chat", ProviderApi::as_str).to_owned(),
+            base_url: set.base_url.unwrap_or_default(),
+            key_variables: set.key_env.into_iter().collect(),
         }
     }
 
@@ -100,26 +102,26 @@ pub(crate) fn models(env: &ProcessEnv, args: ModelsArgs) -> CommandResult {
 }
 
 /// The names of all models, those from the settings first.
-pub(crate) fn names(config: &Config) -> Vec<String> {
+pub(crate) fn names(settings: &Settings) -> Vec<String> {
     let catalogue = Catalogue::embedded().models().map(|info| format!("{}/{}", info.provider, info.id));
-    configured_models(config).map(|details| details.model).chain(catalogue).collect()
+    configured_models(settings).map(|details| details.model).chain(catalogue).collect()
 }
 
-fn configured_models(config: &Config) -> impl Iterator<Item = ModelDetails> + '_ {
-    config.names_in("providers").into_iter().flat_map(move |provider| {
-        let mut ids = config.texts(&format!("providers.{provider}.models"));
+fn configured_models(settings: &Settings) -> impl Iterator<Item = ModelDetails> + '_ {
+    settings.providers.iter().flat_map(move |(name, provider)| {
+        let mut ids = provider.models.clone();
         // Includes the configured model, even if its provider does not list it.
-        let used = config.text("model").and_then(|name| {
-            let (of, id) = name.split_once('/')?;
-            (of == provider && known_provider(of).is_none()).then(|| id.to_owned())
+        let used = settings.model.as_ref().and_then(|model| {
+            let (of, id) = model.split_once('/')?;
+            (of == name && known_provider(of).is_none()).then(|| id.to_owned())
         });
         ids.extend(used.filter(|used| !ids.contains(used)));
-        ids.into_iter().map(move |id| ModelDetails::configured(config, &provider, &id))
+        ids.into_iter().map(move |id| ModelDetails::configured(settings, name, &id))
     })
 }
 
 fn list(place: &LoadedProject, args: &ModelsListArgs) -> CommandResult {
-    let (config, catalogue) = (&place.config, place.catalogue.catalogue());
+    let (settings, catalogue) = (&place.settings, place.catalogue.catalogue());
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
     let of_provider = |details: &ModelDetails| {
         let provider = details.model.split('/').next();
@@ -130,9 +132,9 @@ fn list(place: &LoadedProject, args: &ModelsListArgs) -> CommandResult {
         of_provider(details) && words.iter().all(|word| text.contains(word.as_str()))
     };
     let known = catalogue.models().map(ModelDetails::of);
-    let found: Vec<ModelDetails> = configured_models(config).chain(known).filter(fits).collect();
+    let found: Vec<ModelDetails> = configured_models(settings).chain(known).filter(fits).collect();
     if found.is_empty() {
-        return Err(no_match(config, catalogue, args));
+        return Err(no_match(settings, catalogue, args));
     }
     if args.json {
         return print::json(&found);
@@ -149,9 +151,8 @@ fn list(place: &LoadedProject, args: &ModelsListArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-fn no_match(config: &Config, catalogue: &Catalogue, args: &ModelsListArgs) -> Problem {
-    let own = config.names_in("providers");
-    let known = catalogue.providers().chain(own.iter().map(String::as_str));
+fn no_match(settings: &Settings, catalogue: &Catalogue, args: &ModelsListArgs) -> Problem {
+    let known = catalogue.providers().chain(settings.providers.keys().map(String::as_str));
     let near = args.provider.as_deref().and_then(|name| {
         let known: Vec<&str> = known.collect();
         if known.contains(&name) { None } else { lariat_core::nearest::nearest(name, known) }
@@ -163,8 +164,8 @@ fn no_match(config: &Config, catalogue: &Catalogue, args: &ModelsListArgs) -> Pr
 
 /// Finds a model by name: in the settings, in the catalogue, or as a run would resolve it.
 fn find_model(env: &ProcessEnv, place: &LoadedProject, name: &str) -> Result<ModelDetails, ServiceError> {
-    let config = &place.config;
-    if let Some(details) = configured_models(config).find(|details| details.model == name) {
+    let settings = &place.settings;
+    if let Some(details) = configured_models(settings).find(|details| details.model == name) {
         return Ok(details);
     }
     if let Some(info) = place.catalogue.catalogue().find(name) {
@@ -172,12 +173,12 @@ fn find_model(env: &ProcessEnv, place: &LoadedProject, name: &str) -> Result<Mod
     }
     // Showing a model needs no key.
     let keys = env.keys();
-    let found = match Models::new(config, &keys).with_catalogue(&place.catalogue).find(name) {
+    let found = match Models::new(settings, &keys).with_catalogue(&place.catalogue).find(name) {
         Err(ServiceError::NoKey { .. }) => None,
         found => Some(found?),
     };
     let (provider, id) = name.split_once('/').unwrap_or(("", name));
-    let mut details = ModelDetails::configured(config, provider, id);
+    let mut details = ModelDetails::configured(settings, provider, id);
     if let Some(found) = found {
         details.model = format!("{}/{}", found.provider, found.id);
         details.context = details.context.or(Some(found.context_window));
@@ -192,7 +193,8 @@ fn show(env: &ProcessEnv, place: &LoadedProject, args: &ModelsShowArgs) -> Comma
     let name = match &args.name {
         Some(name) => name.clone(),
         None => {
-            let model = Models::new(&place.config, &env.keys()).with_catalogue(&place.catalogue).chosen()?;
+            let model =
+                Models::new(&place.settings, &env.keys()).with_catalogue(&place.catalogue).chosen()?;
             format!("{}/{}", model.provider, model.id)
         }
     };

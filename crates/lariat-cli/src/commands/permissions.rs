@@ -75,7 +75,7 @@ fn gate(env: &ProcessEnv, place: &LoadedProject, book: ApprovalStore) -> Result<
     let environment = place.environment(&env.environment());
     let hooks = HookPrograms::new(Supervisor::new(), place.path(), environment.clone());
     let gate = place.opened.gate(Arc::new(hooks), &environment).with_approvals(book)?;
-    if let Some(mode) = place.config.text("mode").and_then(|name| Mode::parse(&name)) {
+    if let Some(mode) = place.settings.mode {
         gate.set_mode(mode);
     }
     Ok(gate)
@@ -182,7 +182,7 @@ fn parse_call(args: &CallArgs) -> (String, String) {
 
 /// Whether a run in this directory would sandbox its commands.
 async fn confinement(env: &ProcessEnv, place: &LoadedProject) -> Confinement {
-    let is_confined = place.config.flag("sandbox.enabled")
+    let is_confined = place.settings.sandbox.enabled
         && sandbox_probe::backend(&env.folders, &env.environment()).await.is_ok();
     if is_confined { Confinement::Sandboxed } else { Confinement::Open }
 }

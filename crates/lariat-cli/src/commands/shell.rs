@@ -112,7 +112,7 @@ pub(crate) async fn complete(env: &ProcessEnv, args: CompleteArgs) -> CommandRes
     let place = env.place(&env.visit(None))?;
     match args.what {
         CompletionKind::Models => {
-            for name in models::names(&place.config) {
+            for name in models::names(&place.settings) {
                 print::line(&name);
             }
         }

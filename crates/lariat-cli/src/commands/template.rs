@@ -36,12 +36,12 @@ fn body(is_meant: impl Fn(&Key) -> bool) -> String {
 
 /// The default of a setting, or a working example; never a value that disables something.
 fn example_value(key: &Key) -> String {
-    let quoted = |text: &str| format!("\"{text}\"");
-    match key.kind {
-        Kind::Text | Kind::Time | Kind::Word(_) if !key.default.is_empty() => quoted(key.default),
-        _ if !key.default.is_empty() => key.default.to_owned(),
-        Kind::Word(words) if key.example.is_empty() => quoted(words.first().copied().unwrap_or_default()),
-        _ => key.example.to_owned(),
+    match (key.default_value(), key.kind) {
+        (Some(default), _) => default.to_string(),
+        (None, Kind::Word(words)) if key.example.is_empty() => {
+            format!("\"{}\"", words.first().copied().unwrap_or_default())
+        }
+        (None, _) => key.example.to_owned(),
     }
 }
 

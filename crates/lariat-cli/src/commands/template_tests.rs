@@ -44,7 +44,7 @@ fn project_template_omits_user_only_settings() {
 /// `tokens = 0` or `model = ""` in the template would stop every run once uncommented.
 #[test]
 fn template_examples_are_not_empty_or_zero() {
-    for key in KEYS.iter().filter(|key| key.default.is_empty()) {
+    for key in KEYS.iter().filter(|key| key.default_value().is_none()) {
         let written = example_value(key);
         assert!(!matches!(written.as_str(), "" | "\"\"" | "0" | "[]"), "{} = {written}", key.name);
     }

@@ -85,7 +85,7 @@ pub(crate) fn show(env: &ProcessEnv, place: &LoadedProject) {
     }
     if let TrustStatus::Changed(differences) = &place.opened.standing {
         print::line("\nchanged since you trusted it:");
-        let theme = env.terminal(&place.config, Stream::Output);
+        let theme = env.terminal(&place.settings, Stream::Output);
         differences.iter().for_each(|difference| print::out(&file_diff(difference, &theme)));
     }
 }

@@ -151,10 +151,10 @@ impl BudgetLimits {
 impl From<&ExecutionLimits> for BudgetLimits {
     fn from(limits: &ExecutionLimits) -> Self {
         Self {
-            tokens: Some(limits.max_total_tokens as u64),
+            tokens: limits.max_total_tokens.map(|tokens| tokens as u64),
             cost: limits.max_cost,
-            turns: Some(limits.max_turns as u64),
-            duration: Some(limits.max_duration),
+            turns: limits.max_turns.map(|turns| turns as u64),
+            duration: limits.max_duration,
             tool_calls: limits.max_tool_calls.map(|calls| calls as u64),
         }
     }

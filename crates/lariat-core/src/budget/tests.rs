@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
+use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LimitKind, RecordedMessage};
 use crate::id::{EventId, MessageId};
 use crate::ledger::{Ledger, Source};
@@ -45,6 +46,17 @@ fn extension_raises_only_existing_limits() {
     for kind in LimitKind::ALL {
         assert_eq!(BudgetLimits::of(kind, 7).cap(kind), Some(7));
     }
+}
+
+#[test]
+fn execution_limits_without_a_limit_limit_nothing_and_survive_json() {
+    let none = ExecutionLimits::none();
+    assert!(BudgetLimits::from(&none).is_none());
+    let json = serde_json::to_value(&none).unwrap();
+    assert_eq!(serde_json::from_value::<ExecutionLimits>(json).unwrap(), none);
+    let numbers = serde_json::json!({ "max_turns": 3, "max_duration": { "secs": 60, "nanos": 0 } });
+    let read: ExecutionLimits = serde_json::from_value(numbers).unwrap();
+    assert_eq!((read.max_turns, read.max_duration), (Some(3), Some(Duration::from_secs(60))));
 }
 
 #[test]

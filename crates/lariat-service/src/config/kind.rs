@@ -1,9 +1,11 @@
-//! The types of settings: how values are parsed and validated.
+//! A row of the table of settings, and the kinds of values: how they are validated and compared.
 
 use std::time::Duration;
 
 use lariat_core::nearest::nearest;
 use serde_json::Value;
+
+use super::settings::Settings;
 
 /// A setting.
 #[derive(Clone, Copy, Debug)]
@@ -13,8 +15,6 @@ pub struct Key {
     pub name: &'static str,
     /// The type of its value.
     pub kind: Kind,
-    /// The default, as written in a file; empty if there is none.
-    pub default: &'static str,
     /// Whether it can raise permissions. Only the user's own settings may contain it.
     pub raises: bool,
     /// Whether it restricts. An invalid value stops the session.
@@ -25,6 +25,10 @@ pub struct Key {
     pub example: &'static str,
     /// A description in one line.
     pub about: &'static str,
+    /// Stores a value in the setting's field. The text is the name that the user chose for `*`.
+    pub(super) set: fn(&mut Settings, &str, &Value) -> Result<(), String>,
+    /// The value of the setting's field; `None` if it is not set.
+    pub(super) get: fn(&Settings, &str) -> Option<Value>,
 }
 
 /// The type of a setting.
@@ -37,6 +41,8 @@ pub enum Kind {
     Flag,
     /// A whole number, 0 or more.
     Count,
+    /// A whole number, 1 or more.
+    Positive,
     /// A percentage from 0 to 100.
     Percent,
     /// An amount in US dollars.
@@ -65,13 +71,16 @@ impl Key {
         Self { example, ..self }
     }
 
-    /// The default value.
-    pub(super) fn built_in(&self) -> Option<Value> {
-        if self.default.is_empty() {
-            return None;
-        }
-        let written = serde_json::from_str(self.default).unwrap_or_else(|_| Value::from(self.default));
-        self.kind.read(&written).ok()
+    /// The default, as a settings file would contain it.
+    pub fn default_value(&self) -> Option<Value> {
+        (self.get)(&Settings::default(), "")
+    }
+
+    /// Stores a value in the field that `path` names.
+    pub(super) fn store(&self, settings: &mut Settings, path: &str, value: &Value) -> Result<(), String> {
+        let mut words = self.name.split('.').zip(path.split('.'));
+        let chosen = words.find(|(name, _)| *name == "*").map(|(_, word)| word);
+        (self.set)(settings, chosen.unwrap_or_default(), value)
     }
 }
 
@@ -91,6 +100,9 @@ impl Kind {
         match (self, value) {
             (Self::Text, Value::String(_)) | (Self::Flag, Value::Bool(_)) => Ok(value.clone()),
             (Self::Count, Value::Number(number)) if number.is_u64() => Ok(value.clone()),
+            (Self::Positive, Value::Number(number)) if number.as_u64().is_some_and(|n| n > 0) => {
+                Ok(value.clone())
+            }
             (Self::Percent, Value::Number(number)) if number.as_u64().is_some_and(|n| n <= 100) => {
                 Ok(value.clone())
             }
@@ -111,6 +123,7 @@ impl Kind {
             (Self::Text, _) => wrong("a string"),
             (Self::Flag, _) => wrong("true or false"),
             (Self::Count, _) => wrong("a whole number"),
+            (Self::Positive, _) => wrong("a whole number above 0"),
             (Self::Percent, _) => wrong("a number from 0 to 100"),
             (Self::Money, _) => wrong("an amount in dollars"),
             (Self::Time, _) => wrong("a duration such as \"90s\", \"10m\" or \"2h\""),
@@ -133,4 +146,13 @@ pub(super) fn time(text: &str) -> Option<Duration> {
         _ => return None,
     };
     Some(Duration::from_secs(number.checked_mul(seconds)?))
+}
+
+/// Writes a duration of whole seconds with the largest unit that fits.
+pub(super) fn time_text(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
+    let unit = units.into_iter().find(|(unit, _)| seconds >= *unit && seconds.is_multiple_of(*unit));
+    let (unit, word) = unit.unwrap_or((1, "s"));
+    format!("{}{word}", seconds / unit)
 }

@@ -60,6 +60,7 @@ fn leaf(key: &Key) -> Value {
         Kind::Text => json!({ "type": "string" }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Count => json!({ "type": "integer", "minimum": 0 }),
+        Kind::Positive => json!({ "type": "integer", "minimum": 1 }),
         Kind::Percent => json!({ "type": "integer", "minimum": 0, "maximum": 100 }),
         Kind::Money => json!({ "type": "number", "minimum": 0 }),
         Kind::Time => json!({ "type": ["string", "integer"], "pattern": "^[0-9]+[smhd]$" }),
@@ -68,7 +69,7 @@ fn leaf(key: &Key) -> Value {
     };
     if let Some(leaf) = leaf.as_object_mut() {
         leaf.insert("description".to_owned(), Value::from(key.about));
-        if let Some(default) = key.built_in() {
+        if let Some(default) = key.default_value() {
             leaf.insert("default".to_owned(), default);
         }
     }

@@ -315,8 +315,9 @@ impl Host<'_> {
         match model {
             Some(model) => {
                 let keys = self.source.env.keys();
-                let found =
-                    Models::new(&self.place.config, &keys).with_catalogue(&self.place.catalogue).find(&model);
+                let found = Models::new(&self.place.settings, &keys)
+                    .with_catalogue(&self.place.catalogue)
+                    .find(&model);
                 found.map_err(|error| error.to_string())?;
                 self.source.task.set("model", model.into());
             }

@@ -58,7 +58,7 @@ const CONTINUE_PROMPT: &str = "Continue where you left off.";
 
 /// Runs `lariat run`.
 pub(crate) async fn run(env: &ProcessEnv, args: RunArgs) -> CommandResult {
-    perform(env, args.into()).await
+    Box::pin(perform(env, args.into())).await
 }
 
 /// Runs a task, from our flags or from Claude Code's.
@@ -78,7 +78,7 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
     let service = if task.ephemeral { env.ephemeral(&place).await? } else { env.service(&place).await? };
     let which = which(&service, &place, &task).await?;
     let earlier = earlier(&service, &place, &which).await?;
-    let theme = env.terminal(&place.config, Stream::Error);
+    let theme = env.terminal(&place.settings, Stream::Error);
     let terminal = if task.controlled { None } else { Terminal::open(theme.live) };
     // If no user reads standard error, only prevent typed keys from reaching the shell.
     let (terminal, _guard) =
@@ -102,7 +102,7 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
         write_stderr(&moved);
     }
     let run_output =
-        RunOutput::new(&task, &session, place.path(), env.terminal(&place.config, Stream::Output));
+        RunOutput::new(&task, &session, place.path(), env.terminal(&place.settings, Stream::Output));
     if run_output.is_screen() && theme.is_terminal {
         write_stderr(&opening_line(&session, earlier.as_ref(), interactive, &theme));
     }
@@ -113,7 +113,7 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
     }
     session.close().await;
     let kept = (!task.ephemeral).then(|| session.id().to_string());
-    let failure_context = FailureContext::of(env, &place.config, session.model());
+    let failure_context = FailureContext::of(env, &place, session.model());
     watch.end(ended?, kept.as_deref(), &failure_context)
 }
 

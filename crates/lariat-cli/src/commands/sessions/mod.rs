@@ -44,10 +44,9 @@ pub(crate) async fn sessions(env: &ProcessEnv, args: SessionsArgs) -> CommandRes
 /// Opens the user's session store. Errors name its path.
 async fn service(env: &ProcessEnv) -> Result<LocalService, Problem> {
     let place = env.place(&env.visit(None))?;
-    let path = place.config.text("store.path");
-    let path = path.unwrap_or_else(|| env.folders.sessions().display().to_string());
+    let path = place.settings.store.path.clone().unwrap_or_else(|| env.folders.sessions());
     env.service(&place).await.map_err(|error| {
         let problem = Problem::from(error);
-        if problem.place.is_some() { problem } else { problem.at(path) }
+        if problem.place.is_some() { problem } else { problem.at(path.display().to_string()) }
     })
 }

@@ -94,8 +94,8 @@ fn defaults_have_their_documented_values() {
     );
     assert_eq!(context.budget(), 96_000);
     let limits = ExecutionLimits::default();
-    assert_eq!((limits.max_turns, limits.max_total_tokens), (50, 1_000_000));
-    assert_eq!(limits.max_duration, Duration::from_secs(600));
+    assert_eq!((limits.max_turns, limits.max_total_tokens), (Some(50), Some(1_000_000)));
+    assert_eq!(limits.max_duration, Some(Duration::from_secs(600)));
     let retry = RetryConfig::default();
     assert_eq!((retry.max_retries, retry.initial_delay_ms, retry.max_delay_ms), (3, 1_000, 30_000));
     assert_eq!(retry.backoff_multiplier, 2.0);

@@ -50,7 +50,7 @@ fn resumed_scenario_replays_without_divergence() {
 fn replay_reports_the_first_difference() {
     let original = Scenario::new("go").reply(calls(&["a"])).reply(text("done")).play();
     let limited = RunConfig {
-        limits: Some(ExecutionLimits { max_turns: 1, ..ExecutionLimits::default() }),
+        limits: Some(ExecutionLimits { max_turns: Some(1), ..ExecutionLimits::default() }),
         ..RunConfig::clone(&original.config)
     };
     let replay = replayed(&Arc::new(limited), &original.journal).unwrap();

@@ -149,13 +149,13 @@ impl RunState {
         self.turns += 1;
         let Some(limits) = &config.limits else { return Ok(()) };
         let exceeded = |what: &str| Err(Violation::LimitExceeded(format!("{what} at event {at}")));
-        if self.turns as usize > limits.max_turns {
+        if limits.max_turns.is_some_and(|max| self.turns as usize > max) {
             return exceeded("turns");
         }
-        if self.usage.total() >= limits.max_total_tokens as u64 {
+        if limits.max_total_tokens.is_some_and(|max| self.usage.total() >= max as u64) {
             return exceeded("tokens");
         }
-        if self.active >= limits.max_duration {
+        if limits.max_duration.is_some_and(|max| self.active >= max) {
             return exceeded("duration");
         }
         Ok(())
@@ -184,8 +184,8 @@ impl RunState {
         if self.aborted && !stopped {
             return wrong(at, "an aborted run ended as if it was not");
         }
-        if let Some(limits) = &config.limits
-            && self.active > limits.max_duration + DEADLINE_SLACK
+        if let Some(max) = config.limits.as_ref().and_then(|limits| limits.max_duration)
+            && self.active > max + DEADLINE_SLACK
             && !matches!(outcome, RunOutcome::LimitReached { limit: LimitKind::Duration, .. })
             && !self.aborted
         {
