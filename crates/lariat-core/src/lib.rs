@@ -5,7 +5,7 @@
 //! effects; a simulator can do the same.
 //!
 //! - Data: [`content`], [`message`], [`usage`], [`budget`], [`event`], [`config`], [`permission`], [`session`], [`patch`].
-//! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`store::SessionStore`], [`archive::SessionArchive`],
+//! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`tool::Tool`], [`store::SessionStore`], [`archive::SessionArchive`],
 //!   [`permission::PermissionPolicy`], [`permission::Approver`], [`file_access::FileAccessCheck`], [`hooks::Hooks`], [`hooks::InputFilter`],
 //!   [`context::CompactionStrategy`], [`budget::SpendingLog`], [`evaluation::EvaluationStrategy`], [`clock::Clock`], [`clock::EntropySource`].
 //! - The machine: [`run::Run`], on a [`transcript::Transcript`] that is always valid for a model.
@@ -35,6 +35,7 @@ pub mod planted;
 pub mod replay;
 pub mod run;
 pub mod session;
+mod shared;
 pub mod store;
 pub mod time;
 pub mod tool;

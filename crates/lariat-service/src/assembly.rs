@@ -10,7 +10,6 @@ use lariat_core::config::{ContextConfig, ExecutionLimits, RetryConfig};
 use lariat_core::event::{AgentEvent, Description};
 use lariat_core::id::SessionId;
 use lariat_core::model::{ModelConfig, ThinkingLevel};
-use lariat_core::permission::PermissionPolicy;
 use lariat_core::store::SessionStore;
 use lariat_guard::{ApprovalStore, Mode};
 use lariat_host::process::{Environment, Supervisor};
@@ -85,12 +84,12 @@ impl Session {
             .store(Arc::clone(&parts.store))
             .session_id(parts.session_id.clone())
             .tools(tools)
-            .shared_policy(Arc::clone(&gate) as Arc<dyn PermissionPolicy>)
+            .permission_policy(Arc::clone(&gate))
             .retry(retry(config))
             .context(context(config, &model));
         // Limits apply to model requests; inspecting the context needs no price.
         if parts.purpose == Purpose::Calling {
-            builder = builder.limits(Some(limits(config))).session_budget(money(config, "budget.session"));
+            builder = builder.limits(limits(config)).session_budget(money(config, "budget.session"));
             if let Some(day) = daily(&parts)? {
                 builder = builder.daily_budget(day);
             }
