@@ -488,7 +488,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets how many events the queue of a subscriber holds ([`Agent::subscribe`]). A subscriber that falls
+    /// Sets the length of a subscriber's queue, in events ([`Agent::subscribe`]). A subscriber that falls
     /// behind misses live events and receives the durable ones later.
     pub const fn event_queue(mut self, capacity: usize) -> Self {
         self.event_queue = capacity;
