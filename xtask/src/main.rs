@@ -15,6 +15,7 @@ mod ci;
 mod command_line;
 mod core_deps;
 mod corrupt;
+mod crates;
 mod deny;
 mod disk;
 mod dist;
@@ -68,6 +69,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Nightly(shards) => nightly::run(&workspace, &shards)?,
         Command::Layers => layers::run(&workspace)?,
         Command::CoreDeps => core_deps::run(&workspace)?,
+        Command::Crates(timing) => crates::run(&workspace, timing)?,
         Command::Deny(scope) => deny::run(&workspace, scope)?,
         Command::Dist(arguments) => dist::run(&workspace, &arguments)?,
         Command::Docs => return build::docs().pass_through(&workspace),

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::bench::Bench;
 use crate::ci::Proofs;
+use crate::crates::Timing;
 use crate::deny::Scope;
 use crate::fuzz::Fuzz;
 
@@ -27,6 +28,7 @@ const CHECK: &[(&str, &str)] = &[
     ("ci [--skip-proofs]", "Run every check that a change must pass, then the short proofs"),
     ("layers", "Check dependencies between crates (table in ARCHITECTURE.md) and between modules"),
     ("core-deps", "Check that lariat-core depends on no runtime, socket or system crate"),
+    ("crates [--time]", "Count the crates of the embedded loop beside its peers; --time adds a cold check"),
     (
         "deny [--advisories]",
         "Check bans, licences and sources of dependencies; --advisories adds online advisories",
@@ -110,6 +112,7 @@ pub(crate) enum Command {
     Nightly(Vec<String>),
     Layers,
     CoreDeps,
+    Crates(Timing),
     Deny(Scope),
     Dist(Vec<String>),
     Docs,
@@ -157,6 +160,10 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
             Flag::Absent => Command::Deny(Scope::Offline),
         },
         "nightly" => Command::Nightly(rest.to_vec()),
+        "crates" => match flag(name, rest, "--time")? {
+            Flag::Given => Command::Crates(Timing::Measure),
+            Flag::Absent => Command::Crates(Timing::Skip),
+        },
         "layers" => no_arguments(name, rest, Command::Layers)?,
         "core-deps" => no_arguments(name, rest, Command::CoreDeps)?,
         "dist" => Command::Dist(rest.to_vec()),

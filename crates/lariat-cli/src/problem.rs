@@ -106,7 +106,9 @@ impl From<ServiceError> for Problem {
                     "limit tokens instead (`limits.tokens`), remove the cost limit, or choose a model with a known price (`lariat models list`)",
                 )
             }
-            ServiceError::Schema(_) => Self::new(Exit::Setup, cause),
+            ServiceError::Schema(_) | ServiceError::Build(BuildError::Model(_)) => {
+                Self::new(Exit::Setup, cause)
+            }
             _ => Self::new(Exit::Failed, cause),
         }
     }

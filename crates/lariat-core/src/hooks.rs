@@ -1,8 +1,8 @@
 //! Callbacks and input filters of the embedding program, and the contract for the hooks of a session.
 //!
 //! The machine decides the order in which callbacks and events alternate. The callbacks of [`Hooks`] are
-//! synchronous and must be short; one that panics is treated as if it had returned `false`. The hooks of a
-//! session are in `hooks/session.rs`.
+//! synchronous and must be short; one that panics is treated as if it had returned [`Flow::Stop`]. The hooks
+//! of a session are in `hooks/session.rs`.
 
 mod session;
 
@@ -25,6 +25,16 @@ pub enum HookInterest {
     All,
 }
 
+/// What a callback decides about the step that it precedes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Flow {
+    /// Take the step.
+    Continue,
+    /// Leave it out. Each callback says what follows.
+    Stop,
+}
+
 /// Callbacks at fixed points of a loop. Every method has a default that does nothing and lets the loop
 /// continue.
 #[expect(unused_variables, reason = "defaults ignore their arguments; the names are documentation")]
@@ -34,34 +44,34 @@ pub trait Hooks: Send + Sync {
         HookInterest::All
     }
 
-    /// Called before `AgentStart`. Returning false ends the loop: `AgentEnd` with no messages.
-    fn before_loop(&self, messages: &Window, loop_index: u64) -> bool {
-        true
+    /// Called before `AgentStart`. [`Flow::Stop`] ends the loop: `AgentEnd` with no messages.
+    fn before_loop(&self, messages: &Window, loop_index: u64) -> Flow {
+        Flow::Continue
     }
 
     /// Called after `AgentEnd`.
     fn after_loop(&self, messages: &Window, usage: &Usage) {}
 
-    /// Called before `TurnStart`. Returning false ends the loop.
-    fn before_turn(&self, messages: &Window, turn_index: u32) -> bool {
-        true
+    /// Called before `TurnStart`. [`Flow::Stop`] ends the loop.
+    fn before_turn(&self, messages: &Window, turn_index: u32) -> Flow {
+        Flow::Continue
     }
 
     /// Called after `TurnEnd`.
     fn after_turn(&self, messages: &Window, usage: &Usage) {}
 
-    /// Called before `ToolExecutionStart`. Returning false skips the tool call: the model receives an error
+    /// Called before `ToolExecutionStart`. [`Flow::Stop`] skips the tool call: the model receives an error
     /// result.
-    fn before_tool_execution(&self, tool_name: &str, tool_call_id: &ToolCallId, args: &Value) -> bool {
-        true
+    fn before_tool_execution(&self, tool_name: &str, tool_call_id: &ToolCallId, args: &Value) -> Flow {
+        Flow::Continue
     }
 
     /// Called after `ToolExecutionEnd`.
     fn after_tool_execution(&self, tool_name: &str, tool_call_id: &ToolCallId, is_error: bool) {}
 
-    /// Called before `ToolExecutionUpdate`. Returning false suppresses the event; the tool keeps running.
-    fn before_tool_execution_update(&self, tool_name: &str, tool_call_id: &ToolCallId, text: &str) -> bool {
-        true
+    /// Called before `ToolExecutionUpdate`. [`Flow::Stop`] suppresses the event; the tool keeps running.
+    fn before_tool_execution_update(&self, tool_name: &str, tool_call_id: &ToolCallId, text: &str) -> Flow {
+        Flow::Continue
     }
 
     /// Called after `ToolExecutionUpdate`.

@@ -5,7 +5,7 @@
 //! effects; a simulator can do the same.
 //!
 //! - Data: [`content`], [`message`], [`usage`], [`budget`], [`ledger`], [`event`], [`config`], [`permission`], [`session`].
-//! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`store::SessionStore`], [`archive::SessionArchive`],
+//! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`tool::Tool`], [`store::SessionStore`], [`archive::SessionArchive`],
 //!   [`permission::PermissionPolicy`], [`permission::Approver`], [`file_access::FileAccessCheck`], [`hooks::Hooks`], [`hooks::InputFilter`],
 //!   [`context::CompactionStrategy`], [`budget::SpendingLog`], [`evaluation::EvaluationStrategy`], [`clock::Clock`], [`clock::EntropySource`].
 //! - Functions: [`display`] makes untrusted text safe to show, [`nearest`] suggests a name, [`patch`] parses patches.
@@ -40,6 +40,7 @@ pub mod protected_names;
 pub mod replay;
 pub mod run;
 pub mod session;
+mod shared;
 pub mod store;
 pub mod time;
 pub mod tool;

@@ -249,6 +249,21 @@ impl AgentMessage {
         Message::user(text).into()
     }
 
+    /// Creates a reply of a model with one text block, for a conversation that your program recorded itself.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Message::Assistant(AssistantMessage {
+            content: vec![Content::text(text)],
+            stop_reason: StopReason::Stop,
+            model: String::new(),
+            requested_model: None,
+            provider: String::new(),
+            usage: Usage::default(),
+            timestamp: Timestamp::default(),
+            error_message: None,
+        })
+        .into()
+    }
+
     /// Creates a message of the runtime to the model that contains a section of its context.
     pub fn note(section: impl Into<String>, text: impl Into<String>) -> Self {
         let origin = Origin::Note { section: section.into() };

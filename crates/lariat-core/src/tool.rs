@@ -63,6 +63,87 @@ pub trait AgentTool: Send + Sync {
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>>;
 }
 
+/// A tool with an `async fn`. Each `Tool` is an [`AgentTool`], the object-safe form that agents use.
+///
+/// Implement [`AgentTool`] instead to preview changes or to run in parallel with other tools.
+///
+/// ```
+/// use lariat_core::tool::{Tool, ToolContext, ToolEffects, ToolError, ToolResult};
+/// use serde_json::{Value, json};
+///
+/// struct Now;
+///
+/// impl Tool for Now {
+///     fn name(&self) -> &str {
+///         "now"
+///     }
+///
+///     fn description(&self) -> &str {
+///         "Returns the time."
+///     }
+///
+///     fn parameters_schema(&self) -> Value {
+///         json!({"type": "object", "properties": {}})
+///     }
+///
+///     fn effects(&self) -> ToolEffects {
+///         ToolEffects::READS
+///     }
+///
+///     async fn execute(&self, _params: Value, _context: ToolContext) -> Result<ToolResult, ToolError> {
+///         Ok(ToolResult::text("12:00"))
+///     }
+/// }
+/// ```
+pub trait Tool: Send + Sync {
+    /// Unique name, used by the model and for correlation.
+    fn name(&self) -> &str;
+
+    /// Tells the model when and how to use the tool.
+    fn description(&self) -> &str;
+
+    /// JSON Schema of the arguments.
+    fn parameters_schema(&self) -> Value;
+
+    /// Declares what the tool does. The default declares every effect.
+    fn effects(&self) -> ToolEffects {
+        ToolEffects::ALL
+    }
+
+    /// Runs the tool. Long-running tools watch [`ToolContext::cancel`].
+    fn execute(
+        &self,
+        params: Value,
+        context: ToolContext,
+    ) -> impl Future<Output = Result<ToolResult, ToolError>> + Send;
+}
+
+impl<T: Tool> AgentTool for T {
+    fn name(&self) -> &str {
+        Tool::name(self)
+    }
+
+    fn description(&self) -> &str {
+        Tool::description(self)
+    }
+
+    fn parameters_schema(&self) -> Value {
+        Tool::parameters_schema(self)
+    }
+
+    fn effects(&self) -> ToolEffects {
+        Tool::effects(self)
+    }
+
+    fn execute<'a>(
+        &'a self,
+        params: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(Tool::execute(self, params, context))
+    }
+}
+
 /// The effects that a tool declares.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -100,6 +100,13 @@ impl Cost {
         Self(nanos)
     }
 
+    /// Creates a cost from dollars, rounded to billionths: `Cost::from_usd(0.25)` is 25 cents. A negative
+    /// amount is zero.
+    pub fn from_usd(dollars: f64) -> Self {
+        // The cast saturates, and turns what is not a number into 0.
+        Self((dollars * 1e9).round() as u64)
+    }
+
     /// Returns billionths of a dollar.
     pub const fn as_nano_usd(self) -> u64 {
         self.0

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
-use lariat_core::model::{ModelStream, ProviderError, StreamConfig, StreamProvider};
+use lariat_core::model::{ModelConfig, ModelStream, ProviderError, StreamConfig, StreamProvider};
 
 use crate::http::{ConfiguredKey, CredentialSource, HttpClient, HttpProvider, Transport};
 use crate::protocol::ApiProtocol;
@@ -63,6 +63,13 @@ impl ProviderRegistry {
         self.providers.get(api)
     }
 
+    fn unknown_protocol(&self, api: &str) -> ProviderError {
+        let known: Vec<&str> = self.names().collect();
+        let known = known.join(", ");
+        let words = format!("no provider is registered for protocol `{api}`; registered protocols: {known}");
+        ProviderError::Config(words.into())
+    }
+
     /// Returns the names of all registered protocols, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.providers.keys().map(String::as_str)
@@ -92,13 +99,20 @@ impl StreamProvider for ProviderRegistry {
         if let Some(provider) = self.get(&request.model_config.api) {
             return provider.stream(request, cancel);
         }
-        let known: Vec<&str> = self.names().collect();
-        let words = format!(
-            "no provider is registered for protocol `{}`; registered protocols: {}",
-            request.model_config.api,
-            known.join(", ")
-        );
-        Box::pin(futures_util::stream::iter([Err(ProviderError::Config(words.into()))]))
+        let error = self.unknown_protocol(&request.model_config.api);
+        Box::pin(futures_util::stream::iter([Err(error)]))
+    }
+
+    fn check_model(&self, model: &ModelConfig) -> Result<(), ProviderError> {
+        if model.id.is_empty() {
+            let words = "no model is configured; call `.model(\"anthropic/claude-sonnet-4-5\")` or \
+                         `.model_config(…)` on the builder";
+            return Err(ProviderError::Config(words.into()));
+        }
+        match self.get(&model.api) {
+            Some(provider) => provider.check_model(model),
+            None => Err(self.unknown_protocol(&model.api)),
+        }
     }
 
     fn count_tokens<'a>(

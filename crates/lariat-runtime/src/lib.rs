@@ -3,7 +3,7 @@
 //! - [`Agent`] is what most programs use: prompt, watch, steer, stop, resume.
 //! - [`agent_loop`] and its siblings do the same without keeping state between calls.
 //! - [`compaction`] shortens conversations with the help of a model and lets models recall what was left out.
-//! - [`gate::Gate`] checks every tool call: plan mode, hooks, permission rules and mode, approvals.
+//! - `Gate`, behind the feature `gate`, checks every tool call: plan mode, hooks, permission rules and mode, approvals.
 //! - [`budget`] contains budgets that several runs share: a pool, a day.
 //! - [`prompt`] provides what a model receives besides the conversation: sections of the system prompt, and
 //!   notes.
@@ -18,10 +18,12 @@ pub mod agent;
 pub mod budget;
 pub mod compaction;
 pub mod drive;
+#[cfg(feature = "gate")]
 pub mod gate;
 pub mod memory;
 pub mod observe;
 pub mod prompt;
+mod proposal;
 pub mod system;
 pub mod trace;
 #[cfg(feature = "typed")]
@@ -34,6 +36,7 @@ pub use agent::{
 };
 pub use budget::{BudgetPool, DailyBudget, MemorySpending};
 pub use drive::{ChangeKind, FileChange, Preview};
+#[cfg(feature = "gate")]
 pub use gate::Gate;
 pub use memory::MemoryStore;
 pub use observe::Observer;

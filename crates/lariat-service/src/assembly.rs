@@ -11,7 +11,6 @@ use lariat_core::config::{ContextConfig, ExecutionLimits, RetryConfig};
 use lariat_core::event::{AgentEvent, Description};
 use lariat_core::id::SessionId;
 use lariat_core::model::ModelConfig;
-use lariat_core::permission::PermissionPolicy;
 use lariat_core::store::SessionStore;
 use lariat_core::usage::Cost;
 use lariat_guard::ApprovalStore;
@@ -86,12 +85,12 @@ impl Session {
             .store(Arc::clone(&parts.store))
             .session_id(parts.session_id.clone())
             .tools(tools)
-            .shared_policy(Arc::clone(&gate) as Arc<dyn PermissionPolicy>)
+            .permission_policy(Arc::clone(&gate))
             .retry(retry(settings))
             .context(context(settings, &model));
         // Limits apply to model requests; inspecting the context needs no price.
         if parts.purpose == Purpose::Calling {
-            builder = builder.limits(Some(limits(settings))).session_budget(money(settings.budget.session));
+            builder = builder.limits(limits(settings)).session_budget(money(settings.budget.session));
             if let Some(day) = daily(&parts)? {
                 builder = builder.daily_budget(day);
             }

@@ -1,12 +1,12 @@
 //! An agent with one tool, on a scripted model: `cargo run -p lariat --example embed`.
 
 use lariat::serde_json::{Value, json};
-use lariat::{Agent, AgentTool, BoxFuture, ToolContext, ToolEffects, ToolError, ToolResult};
+use lariat::{Agent, Tool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_testkit::{Reply, ScriptedModel};
 
 struct Clock;
 
-impl AgentTool for Clock {
+impl Tool for Clock {
     fn name(&self) -> &str {
         "clock"
     }
@@ -19,8 +19,8 @@ impl AgentTool for Clock {
     fn effects(&self) -> ToolEffects {
         ToolEffects::READS
     }
-    fn execute<'a>(&'a self, _: Value, _: ToolContext) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        Box::pin(async { Ok(ToolResult::text("half past nine")) })
+    async fn execute(&self, _: Value, _: ToolContext) -> Result<ToolResult, ToolError> {
+        Ok(ToolResult::text("half past nine"))
     }
 }
 

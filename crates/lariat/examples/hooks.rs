@@ -1,16 +1,18 @@
 //! Intercepts tool calls and prompts: `cargo run -p lariat --example hooks`.
 
+use lariat::hooks::FilterResult;
+use lariat::message::ToolCallId;
 use lariat::serde_json::{Value, json};
-use lariat::{Agent, AllowAll, FilterResult, FunctionTool, Hooks, InputFilter, ToolCallId, ToolContext};
+use lariat::{Agent, AllowAll, Flow, FunctionTool, Hooks, InputFilter, ToolContext};
 use lariat_testkit::{Reply, ScriptedModel};
 
 /// Blocks every deployment.
 struct NoDeploys;
 
 impl Hooks for NoDeploys {
-    fn before_tool_execution(&self, tool: &str, _: &ToolCallId, arguments: &Value) -> bool {
+    fn before_tool_execution(&self, tool: &str, _: &ToolCallId, arguments: &Value) -> Flow {
         println!("hook: {tool} {arguments}");
-        tool != "deploy"
+        if tool == "deploy" { Flow::Stop } else { Flow::Continue }
     }
 }
 

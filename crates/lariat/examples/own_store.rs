@@ -1,7 +1,7 @@
 //! A store that wraps another one: `cargo run -p lariat --example own_store`.
 
-use lariat::core::store::{Ack, Append, BlobHash, Epoch};
-use lariat::{Agent, BoxFuture, Event, MemoryStore, SessionId, SessionStore, StoreError};
+use lariat::store::{Ack, Append, BlobHash, Epoch, StoreError};
+use lariat::{Agent, BoxFuture, Event, MemoryStore, SessionId, SessionStore};
 use lariat_testkit::{Reply, ScriptedModel};
 
 type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;

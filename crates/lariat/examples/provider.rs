@@ -1,9 +1,9 @@
 //! A provider written by hand: `cargo run -p lariat --example provider`.
 
 use futures_util::{StreamExt, stream};
-use lariat::{
-    Agent, CancellationToken, ModelStream, StopReason, StreamConfig, StreamEvent, StreamProvider, Usage,
-};
+use lariat::message::StopReason;
+use lariat::model::{ModelStream, StreamConfig, StreamEvent};
+use lariat::{Agent, CancellationToken, StreamProvider, Usage};
 
 /// Repeats the last message, word by word.
 struct Echo;

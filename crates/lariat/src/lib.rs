@@ -6,7 +6,7 @@
 //!
 //! This page shows how to build and run agents. Every example on it is compiled and run as a test. Most
 //! examples use [`ScriptedModel`], a model that follows a script, so they need no API key and no network. To
-//! reach a real model, use [`ProviderRegistry`] or your own [`StreamProvider`].
+//! reach a real model, name it: `.model("anthropic/claude-sonnet-4-5")`.
 //!
 //! 1. [Embed an agent](#embed-an-agent)
 //! 2. [Add a tool](#add-a-tool)
@@ -59,27 +59,30 @@
 //! releases the session: it frees files and memory, and another process can then resume the session.
 //!
 //! A model that cannot be called, or that fails permanently, is an error: [`AgentError::Failed`] with a
-//! [`FailureKind`], such as an unreachable server, a missing key or an unknown protocol. Everything that the
+//! [`FailureKind`](model::FailureKind), such as an unreachable server, a missing key or an unknown protocol. Everything that the
 //! agent itself decides (a limit, a cancelled run, a hook) is an outcome, not an error.
 //!
 //! # Add a tool
 //!
-//! A tool implements [`AgentTool`]: its description for the model, and its code. Declare what it does to the
-//! outside world with [`AgentTool::effects`]. A read-only tool runs without approval and in parallel with
+//! A tool implements [`Tool`]: its description for the model, and its code. Declare what it does to the
+//! outside world with [`Tool::effects`]. A read-only tool runs without approval and in parallel with
 //! others; a tool that declares nothing is assumed to do everything. A [`ToolError`] does not end the run:
 //! the model receives it and can correct itself. The same happens when a tool panics. If the output is long,
 //! the model receives the beginning and the end, 128 KiB in total ([`AgentBuilder::max_tool_output`]). The
 //! store keeps the full output, and the model can read it with the `recall` tool, which every agent with
 //! tools has.
 //!
+//! Each [`Tool`] is also an [`AgentTool`], the form without `async fn` that agents hold; implement that one to
+//! show a preview of changes. [`FunctionTool`] makes a tool from a function.
+//!
 //! ```
 //! use lariat::serde_json::{Value, json};
-//! use lariat::{Agent, AgentTool, BoxFuture, ToolContext, ToolEffects, ToolError, ToolResult};
+//! use lariat::{Agent, Tool, ToolContext, ToolEffects, ToolError, ToolResult};
 //! use lariat_testkit::{Reply, ScriptedModel};
 //!
 //! struct Add;
 //!
-//! impl AgentTool for Add {
+//! impl Tool for Add {
 //!     fn name(&self) -> &str {
 //!         "add"
 //!     }
@@ -97,19 +100,13 @@
 //!         ToolEffects::NONE
 //!     }
 //!
-//!     fn execute<'a>(
-//!         &'a self,
-//!         params: Value,
-//!         context: ToolContext,
-//!     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-//!         Box::pin(async move {
-//!             let number = |name: &str| {
-//!                 let missing = || ToolError::InvalidArgs(format!("`{name}` must be a whole number"));
-//!                 params.get(name).and_then(Value::as_i64).ok_or_else(missing)
-//!             };
-//!             context.progress("adding"); // shown to the user; a long-running tool also watches `context.cancel`
-//!             Ok(ToolResult::text((number("a")? + number("b")?).to_string()))
-//!         })
+//!     async fn execute(&self, params: Value, context: ToolContext) -> Result<ToolResult, ToolError> {
+//!         let number = |name: &str| {
+//!             let missing = || ToolError::InvalidArgs(format!("`{name}` must be a whole number"));
+//!             params.get(name).and_then(Value::as_i64).ok_or_else(missing)
+//!         };
+//!         context.progress("adding"); // shown to the user; a long-running tool also watches `context.cancel`
+//!         Ok(ToolResult::text((number("a")? + number("b")?).to_string()))
 //!     }
 //! }
 //!
@@ -137,7 +134,7 @@
 //! | --- | --- |
 //! | print or log events of every run | a callback: [`AgentBuilder::on_event`] |
 //! | give several tasks their own queue of events | a subscription: [`Agent::subscribe`] |
-//! | answer approval requests, steer and cancel | a stream: [`Agent::run_stream`] |
+//! | answer approval requests, steer and cancel | a stream: [`Agent::stream`] |
 //! | write traces or export metrics, for several agents | an [`Observer`]: [`AgentBuilder::observer`] |
 //! | pass the events of one run to your own channel | a sender: [`Agent::prompt_with_sender`] |
 //!
@@ -174,10 +171,10 @@
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let model = ScriptedModel::new([Reply::text("hello")]);
-//! let agent = Agent::builder().model(model).enable_broadcast(256).build()?;
+//! let agent = Agent::builder().model(model).build()?;
 //! let mut subscribers = Vec::new();
 //! for _ in 0..2 {
-//!     let mut events = agent.subscribe().expect("broadcast is enabled");
+//!     let mut events = agent.subscribe();
 //!     subscribers.push(tokio::spawn(async move {
 //!         let mut received = 0;
 //!         while let Ok(event) = events.recv().await {
@@ -199,23 +196,23 @@
 //!
 //! ## With an interactive stream
 //!
-//! [`Agent::run_stream`] returns the run itself: use it to answer approval requests, inject messages and
+//! [`Agent::stream`] returns the run itself: use it to answer approval requests, inject messages and
 //! cancel the run. Its last event is always `AgentEnd`; then the agent is free again. Dropping the stream
 //! cancels the run.
 //!
 //! ```
 //! # use lariat::serde_json::{Value, json};
-//! # use lariat::{AgentTool, BoxFuture, ToolContext, ToolError, ToolResult};
+//! # use lariat::{Tool, ToolContext, ToolError, ToolResult};
 //! use lariat::{Agent, AgentEvent, PermissionDecision, RunOutcome};
 //! use lariat_testkit::{Reply, ScriptedModel};
 //!
 //! # struct Deploy;
-//! # impl AgentTool for Deploy {
+//! # impl Tool for Deploy {
 //! #     fn name(&self) -> &str { "deploy" }
 //! #     fn description(&self) -> &str { "Deploys to production." }
 //! #     fn parameters_schema(&self) -> Value { json!({"type": "object"}) }
-//! #     fn execute<'a>(&'a self, _: Value, _: ToolContext) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-//! #         Box::pin(async { Ok(ToolResult::text("deployed")) })
+//! #     async fn execute(&self, _: Value, _: ToolContext) -> Result<ToolResult, ToolError> {
+//! #         Ok(ToolResult::text("deployed"))
 //! #     }
 //! # }
 //! # #[tokio::main]
@@ -227,7 +224,7 @@
 //! ]);
 //! let agent = Agent::builder().model(model).tool(Deploy).build()?;
 //!
-//! let mut stream = agent.run_stream("Deploy.");
+//! let mut stream = agent.stream("Deploy.");
 //! while let Some(event) = stream.next().await {
 //!     match &event.event {
 //!         AgentEvent::PermissionRequired { request } => {
@@ -241,7 +238,7 @@
 //! }
 //! assert_eq!(stream.finish().await?.text, "Deployed, and here is why.");
 //!
-//! let mut stream = agent.run_stream("Talk forever.");
+//! let mut stream = agent.stream("Talk forever.");
 //! while let Some(event) = stream.next().await {
 //!     if event.event.text_delta().is_some() {
 //!         stream.cancel();
@@ -255,9 +252,31 @@
 //! # Decide what may run
 //!
 //! A [`PermissionPolicy`] checks every tool call. The default, [`AskBeforeEffects`], lets read-only tools run
-//! and asks for approval before all others. The approval request is an event, and **the run waits for the
-//! answer**. If no user watches your agent, give it a policy that decides by itself, or an [`Approver`]. If a
-//! policy, hook or approver panics, the tool call is denied.
+//! and asks for approval before all others. [`AgentBuilder::approve_with`] answers with a closure, an
+//! [`Approver`] with a type of your own, and a caller of [`Agent::stream`] in its loop. **Without any of these,
+//! the agent denies at once** what it would have to ask about, and the model receives the reason. If a policy,
+//! hook or approver panics, the tool call is denied.
+//!
+//! ```
+//! # use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat::{Agent, PermissionDecision};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let model = ScriptedModel::new([Reply::text("hello")]);
+//! let agent = Agent::builder()
+//!     .model(model)
+//!     .approve_with(|request| async move {
+//!         println!("approve? {}", request.summary);
+//!         PermissionDecision::Allow
+//!     })
+//!     .build()?;
+//! # agent.run("Go.").await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A policy of your own decides without asking:
 //!
 //! ```
 //! use lariat::{Agent, BoxFuture, PermissionPolicy, PolicyQuery, Verdict};
@@ -285,12 +304,12 @@
 //!
 //! # Intercept with hooks
 //!
-//! [`Hooks`] are functions that the loop calls at fixed points. The ones named `before_…` can stop the next
-//! step by returning false; a hook that panics is treated as one that returned false. The run calls hooks in
-//! its own task, so keep them short.
+//! [`Hooks`] are functions that the loop calls at fixed points. The ones named `before_…` can leave out the next
+//! step by returning [`Flow::Stop`], and a hook that panics does. The run calls hooks in its own task, so keep
+//! them short.
 //!
 //! ```
-//! use lariat::{Agent, Hooks, RunOutcome, Window};
+//! use lariat::{Agent, Flow, Hooks, RunOutcome, Window};
 //! use lariat_testkit::{Reply, ScriptedModel};
 //!
 //! struct OfficeHours {
@@ -298,9 +317,9 @@
 //! }
 //!
 //! impl Hooks for OfficeHours {
-//!     fn before_turn(&self, _messages: &Window, turn_index: u32) -> bool {
+//!     fn before_turn(&self, _messages: &Window, turn_index: u32) -> Flow {
 //!         println!("turn {turn_index}");
-//!         self.open
+//!         if self.open { Flow::Continue } else { Flow::Stop }
 //!     }
 //! }
 //!
@@ -318,13 +337,14 @@
 //! [`ExecutionLimits`] limit the number of model calls, tokens, time and money of a run. An agent has
 //! [`ExecutionLimits::default`] unless you set others. Reaching a limit is an outcome, not an error. A limit
 //! on money needs prices: without them, building the agent fails with [`BuildError::CapWithoutPrice`]. Models
-//! of the catalogue ([`FindModel`]) have prices. For other models, set [`ModelConfig::cost`]; a provider that
+//! of the catalogue have prices. For other models, set [`ModelConfig::cost`]; a provider that
 //! reports costs itself says so in [`StreamProvider::reports_cost`].
 //!
 //! ```
 //! # use lariat::serde_json::json;
 //! use std::time::Duration;
-//! use lariat::{Agent, BudgetScope, Cost, ExecutionLimits, LimitKind, RunOutcome};
+//! use lariat::budget::{BudgetScope, LimitKind};
+//! use lariat::{Agent, Cost, ExecutionLimits, RunOutcome};
 //! use lariat_testkit::{Reply, ScriptedModel};
 //!
 //! # #[tokio::main]
@@ -334,9 +354,9 @@
 //! let limits = ExecutionLimits::default()
 //!     .with_max_turns(3)
 //!     .with_max_duration(Duration::from_secs(60))
-//!     .with_max_cost(Cost::from_nano_usd(250_000_000)); // 25 cents
+//!     .with_max_cost(Cost::from_usd(0.25));
 //! # let allow_all = lariat::AllowAll;
-//! let agent = Agent::builder().model(model).permission_policy(allow_all).limits(Some(limits)).build()?;
+//! let agent = Agent::builder().model(model).permission_policy(allow_all).limits(limits).build()?;
 //! let output = agent.run("Go.").await?;
 //! assert_eq!(output.outcome, RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run });
 //! # Ok(())
@@ -359,16 +379,16 @@
 //! use std::sync::Arc;
 //! use lariat::{Agent, AgentError, AgentEvent, AllowAll, MemoryStore};
 //! # use lariat::serde_json::{Value, json};
-//! # use lariat::{AgentTool, BoxFuture, ToolContext, ToolError, ToolResult};
+//! # use lariat::{Tool, ToolContext, ToolError, ToolResult};
 //! use lariat_testkit::{Reply, ScriptedModel};
 //!
 //! # struct Deploy;
-//! # impl AgentTool for Deploy {
+//! # impl Tool for Deploy {
 //! #     fn name(&self) -> &str { "deploy" }
 //! #     fn description(&self) -> &str { "Deploys to production." }
 //! #     fn parameters_schema(&self) -> Value { json!({"type": "object"}) }
-//! #     fn execute<'a>(&'a self, _: Value, _: ToolContext) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-//! #         Box::pin(std::future::pending())
+//! #     async fn execute(&self, _: Value, _: ToolContext) -> Result<ToolResult, ToolError> {
+//! #         std::future::pending().await
 //! #     }
 //! # }
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -387,7 +407,7 @@
 //! let process = tokio::runtime::Runtime::new()?;
 //! let first = agent(Reply::tool_call("call-1", "deploy", json!({})))?;
 //! let stream = process.block_on(async {
-//!     let mut stream = first.run_stream("Deploy.");
+//!     let mut stream = first.stream("Deploy.");
 //!     while let Some(event) = stream.next().await {
 //!         if matches!(event.event, AgentEvent::ToolExecutionStart { .. }) {
 //!             break;
@@ -414,15 +434,22 @@
 //!
 //! # Use a real model
 //!
-//! A [`ModelConfig`] names the wire protocol, the model, its address and key, the size of its context window
-//! and its price. `ModelConfig::find` takes all but the key from the catalogue. The [`ProviderRegistry`]
-//! supports all protocols; share one between agents, because it holds the connections. Compaction keeps the
-//! conversation within the context window ([`AgentBuilder::context`] changes that). If a model fails after
-//! all retries, a fallback model continues the same turn. The server in this example follows a script, but it
-//! is a real HTTP server: it implements the providers' protocols and rejects what they reject.
+//! Name it: `Agent::builder().model("anthropic/claude-sonnet-4-5")`. The catalogue knows the protocol, the
+//! address, the size of the context window and the price; the key comes from the provider's usual environment
+//! variable (`ANTHROPIC_API_KEY`), or from [`AgentBuilder::api_key`]. An unknown name, or a missing key, is a
+//! [`BuildError`].
+//!
+//! For another address or other prices, pass a [`ModelConfig`]; `ModelConfig::find` (with
+//! [`FindModel`](model::FindModel) in scope) starts from the catalogue, and [`ModelConfig::local`] from a server
+//! on your machine. Agents that share a [`ProviderRegistry`](model::ProviderRegistry) share its connections:
+//! [`AgentBuilder::provider`].
+//!
+//! Compaction keeps the conversation within the context window ([`AgentBuilder::context`] changes that). If a
+//! model fails after all retries, a fallback model continues the same turn. The server in this example follows
+//! a script, but it is a real HTTP server: it implements the providers' protocols and rejects what they reject.
 //!
 //! ```
-//! use lariat::{Agent, FindModel, ModelConfig, ProviderRegistry};
+//! use lariat::prelude::*;
 //! use lariat_testkit::server::{Script, Server, Turn, Wire};
 //!
 //! # #[tokio::main]
@@ -433,7 +460,7 @@
 //!     .with_api_key("a-key-that-never-shows");
 //! assert!(model.cost.is_some());
 //!
-//! let agent = Agent::builder().model(ProviderRegistry::default()).model_config(model).build()?;
+//! let agent = Agent::builder().model(model).build()?;
 //! let output = agent.run("Hi, I am Ada.").await?;
 //! assert_eq!(output.text, "Hello, Ada.");
 //! # Ok(())
@@ -442,55 +469,72 @@
 //!
 //! # Find your way around
 //!
-//! The names that most programs need are at the root of this crate. The rest is in these modules:
+//! The names that most programs need are at the root of this crate, and the ones that nearly all need in the
+//! [`prelude`]. The rest is in modules by topic:
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`core`] | all types and traits, and the pure state machine of the loop |
-//! | [`runtime`] | the driver of the loop, observers, the in-memory store |
-//! | [`models`] | providers: the APIs of models over HTTP |
-//! | [`tools`] | the built-in tools |
-//! | [`host`] | what the tools need from the system: files, processes, the sandbox |
-//! | [`guard`] | permission rules, shell analysis, trust, redaction |
-//! | [`stores`] | durable stores: SQLite, files, PostgreSQL |
+//! | [`model`] | models, providers, the catalogue |
+//! | [`tool`] | the contract for tools, tools made from functions, the built-in tools |
+//! | [`permission`] | policies, approvals, permission rules, trust |
+//! | [`hooks`] | callbacks and input filters |
+//! | [`event`] | events and observers |
+//! | [`message`] | messages, content, ids |
+//! | [`context`] | the system prompt, notes, compaction |
+//! | [`budget`] | limits and budgets |
+//! | [`store`] | stores: memory, files, SQLite, PostgreSQL, your own |
+//! | [`trace`] | logs, spans, metrics |
+//! | [`run`] | the loop without an [`Agent`], if your program keeps conversations itself |
+//! | `host` | files, processes, the sandbox (feature `tools`) |
+//! | `service`, `local` | agents from directories of this machine (feature `service`) |
+//! | `otlp` | export to a collector (feature `otlp`) |
 //!
-//! If your program keeps conversations itself, use [`agent_loop`] and its siblings instead of [`Agent`].
+//! # Take only what you need
+//!
+//! | feature | adds |
+//! | --- | --- |
+//! | `models` (default) | the catalogue, the HTTP client and every protocol that needs no crate of its own |
+//! | `http2`, `compression` (default) | HTTP/2 and compressed responses |
+//! | `typed` (default) | typed answers, tools made from functions |
+//! | `bedrock`, `aws` | Amazon Bedrock; with the standard AWS credentials |
+//! | `google` | Google's application default credentials, for Vertex |
+//! | `tokenizer` | a real tokenizer; its tables add 34 MB |
+//! | `gate` | permission rules, modes, remembered approvals, shell analysis (tree-sitter) |
+//! | `jsonl`, `sqlite`, `postgres` | stores; SQLite is compiled in |
+//! | `tools` | the built-in tools, the sandbox and `gate`; Linux only |
+//! | `fetch` | the `fetch` tool |
+//! | `service` | everything that the command line uses |
+//! | `otlp` | export to an OpenTelemetry collector |
 //!
 //! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
 
+pub mod budget;
+pub mod context;
+pub mod event;
 pub mod guide;
+pub mod hooks;
+#[cfg(feature = "tools")]
+pub mod host;
+pub mod message;
+pub mod model;
+pub mod permission;
+pub mod prelude;
+pub mod run;
+#[cfg(feature = "service")]
+pub mod service;
+pub mod store;
+pub mod tool;
+pub mod trace;
 
-/// Skills: directories of instructions that the model reads on demand.
-#[cfg(feature = "tools")]
-pub use lariat_connect as connect;
-/// All types and traits, and the pure state machine of the agent loop.
-pub use lariat_core as core;
-/// Decides which actions are allowed: permission rules, shell analysis, trust, hooks, redaction.
-pub use lariat_guard as guard;
-/// What tools need from the system: files by directory handle, supervised processes, the sandbox, git.
-#[cfg(feature = "tools")]
-pub use lariat_host as host;
-/// Providers: the APIs of models over HTTP, and the catalogue of models.
-#[cfg(feature = "models")]
-pub use lariat_model as models;
-/// Runs the agent loop: agents, the permission gate, observers, budgets, the in-memory store.
-pub use lariat_runtime as runtime;
-#[cfg(feature = "sqlite")]
-pub use lariat_service::StoredLearnings;
 /// Loads a workspace on this machine: its settings, memory files, skills and hooks, as far as the user trusts
 /// it.
-#[cfg(all(feature = "tools", target_os = "linux"))]
+#[cfg(all(feature = "service", target_os = "linux"))]
 pub use lariat_service::local;
 /// Exports spans and metrics to an OpenTelemetry collector.
 #[cfg(feature = "otlp")]
 pub use lariat_service::otlp;
-/// Durable stores for sessions: SQLite, files, PostgreSQL.
-pub use lariat_store as stores;
-/// The built-in tools.
-#[cfg(feature = "tools")]
-pub use lariat_tools as tools;
-/// Describes the types of answers and arguments to a model. A program that derives `JsonSchema` must also
-/// depend on it.
+/// Describes the types of answers and arguments to a model. `use lariat::schemars::{self, JsonSchema};` makes
+/// `#[derive(JsonSchema)]` work without a dependency of your own.
 #[cfg(feature = "typed")]
 #[doc(no_inline)]
 pub use schemars;
@@ -498,56 +542,26 @@ pub use schemars;
 #[doc(no_inline)]
 pub use serde_json;
 
+pub use budget::{Cost, ExecutionLimits, Usage};
+pub use event::{AgentEvent, Event, Observer, RunOutcome, Subscription};
+pub use hooks::{Flow, Hooks, InputFilter};
 pub use lariat_core::BoxFuture;
-pub use lariat_core::budget::{BudgetLimits, BudgetRequest, BudgetScope, SpendingLog, SpentAmounts};
 pub use lariat_core::cancel::CancellationToken;
-pub use lariat_core::config::{
-    ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
-};
-pub use lariat_core::content::{Content, ToolCall};
-pub use lariat_core::context::{CompactionStrategy, TieredCompaction};
-pub use lariat_core::event::{
-    AgentEvent, ContextFull, ContinuationKind, Event, EventRecord, LimitKind, QueueKind, RunOutcome,
-    StreamDelta, TurnTrigger,
-};
-pub use lariat_core::hooks::{
-    FilterResult, HookAnswer, Hooks, InputFilter, LifecycleEvent, LifecycleEventKind, SessionHooks,
-};
-pub use lariat_core::id::{AgentId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
-pub use lariat_core::ledger::{Ledger, Source};
-pub use lariat_core::message::{
-    AgentMessage, AssistantMessage, ExtensionMessage, Message, SharedMessage, StopReason, ToolResultMessage,
-    UserMessage,
-};
-pub use lariat_core::model::{
-    ApiKey, CacheConfig, ErrorDetail, FailureKind, ModelConfig, ModelCost, ModelStream, OutputSchema,
-    ProviderError, StreamConfig, StreamEvent, StreamProvider, ThinkingLevel, ToolChoice,
-};
-pub use lariat_core::permission::{
-    AllowAll, Approver, AskBeforeEffects, DangerLevel, PermissionDecision, PermissionPolicy,
-    PermissionRequest, PolicyQuery, Verdict,
-};
-pub use lariat_core::store::{SessionStore, StoreError};
-pub use lariat_core::tool::{
-    Access, AgentTool, ToolContext, ToolDefinition, ToolEffects, ToolError, ToolResult,
-};
-pub use lariat_core::transcript::Window;
-pub use lariat_core::usage::{Cost, Usage};
-#[cfg(feature = "models")]
-pub use lariat_model::{
-    ProviderRegistry,
-    catalogue::{FindModel, UnknownModel},
-};
-pub use lariat_runtime::observe::{Subscription, SubscriptionEnd};
-pub use lariat_runtime::trace::{LiveEvents, TraceLog, TraceSink};
-pub use lariat_runtime::{
-    Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, ChangeKind,
-    CompactionReport, EventSender, FileChange, Gate, MemoryStore, Observer, Plan, PlanDecision,
-    PlannedChange, Preview, RunFailure, RunStream, agent_loop, agent_loop_continue, agent_loop_recover,
-};
-
+pub use lariat_runtime::{Agent, AgentBuilder, AgentError, AgentOutput, BuildError, RunStream};
 #[cfg(feature = "typed")]
-pub use lariat_runtime::{FunctionTool, TypedAnswer, TypedError};
+pub use lariat_runtime::{TypedAnswer, TypedError};
+pub use message::{AgentMessage, Content, SessionId, Window};
+pub use model::{ModelChoice, ModelConfig, StreamProvider};
+#[cfg(feature = "gate")]
+pub use permission::Gate;
+pub use permission::{
+    AllowAll, Approver, AskBeforeEffects, PermissionDecision, PermissionPolicy, PermissionRequest,
+    PolicyQuery, Verdict,
+};
+pub use store::{MemoryStore, SessionStore};
+#[cfg(feature = "typed")]
+pub use tool::FunctionTool;
+pub use tool::{AgentTool, Tool, ToolContext, ToolEffects, ToolError, ToolResult};
 
 /// Runs the code in the README as tests.
 #[cfg(doctest)]
@@ -560,12 +574,12 @@ pub struct Readme;
 pub struct Stores;
 
 /// Runs the code in the guide to permissions as tests.
-#[cfg(all(doctest, feature = "tools"))]
+#[cfg(all(doctest, feature = "service"))]
 #[doc = include_str!("../../../docs/permissions.md")]
 pub struct Permissions;
 
 /// Runs the code in the hook reference as tests.
-#[cfg(all(doctest, feature = "tools"))]
+#[cfg(all(doctest, feature = "service"))]
 #[doc = include_str!("../../../docs/hooks.md")]
 pub struct HookReference;
 
@@ -575,11 +589,11 @@ pub struct HookReference;
 pub struct Context;
 
 /// Runs the code in the guide to tools as tests.
-#[cfg(all(doctest, feature = "tools"))]
+#[cfg(all(doctest, feature = "service"))]
 #[doc = include_str!("../../../docs/tools.md")]
 pub struct Tools;
 
 /// Runs the code in the guide to observability as tests.
-#[cfg(all(doctest, feature = "tools", feature = "otlp"))]
+#[cfg(all(doctest, feature = "service", feature = "otlp"))]
 #[doc = include_str!("../../../docs/observability.md")]
 pub struct Observability;

@@ -9,6 +9,7 @@ mod context_full;
 mod dotted_names;
 mod kind;
 mod loops;
+mod name;
 mod record;
 mod reference;
 mod resolve;

@@ -90,6 +90,12 @@ impl ModelConfig {
         Self { name: id.clone(), provider: api.clone(), id, api, ..Self::default() }
     }
 
+    /// Creates a model of a server that speaks Chat Completions and needs no key, such as Ollama, llama.cpp or
+    /// vLLM: `ModelConfig::local("http://localhost:11434/v1", "qwen3")`.
+    pub fn local(base_url: impl Into<String>, id: impl Into<String>) -> Self {
+        Self { provider: "local".to_owned(), ..Self::new("openai-chat", id) }.with_base_url(base_url)
+    }
+
     /// Sets the API key.
     #[must_use]
     pub fn with_api_key(mut self, key: impl Into<Arc<str>>) -> Self {

@@ -3,6 +3,7 @@
 //! The wire protocols are in the model crate. Invariant: a provider delivers a tool call only when it is
 //! complete and parsed, and only if its stream ended cleanly.
 
+mod choice;
 mod error;
 mod failure;
 mod identity;
@@ -15,6 +16,7 @@ use std::pin::Pin;
 
 use futures_core::Stream;
 
+pub use choice::ModelChoice;
 pub use error::{ErrorDetail, FailureKind, ProviderError};
 pub use failure::ModelFailure;
 pub use identity::{ApiKey, ModelConfig};
@@ -54,5 +56,15 @@ pub trait StreamProvider: Send + Sync {
     /// cost limit does not build otherwise. By default true for models with a price.
     fn reports_cost(&self, model: &ModelConfig) -> bool {
         model.cost.is_some()
+    }
+
+    /// Checks whether the provider can call this model. An agent that would fail at its first model call does
+    /// not build. By default every configuration is accepted.
+    ///
+    /// # Errors
+    /// What is missing or wrong in the configuration.
+    fn check_model(&self, model: &ModelConfig) -> Result<(), ProviderError> {
+        let _ = model;
+        Ok(())
     }
 }

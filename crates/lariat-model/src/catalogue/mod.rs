@@ -8,6 +8,7 @@
 mod entry;
 mod find;
 mod info;
+mod keys;
 mod lookup;
 mod provider;
 
@@ -16,6 +17,7 @@ use std::sync::OnceLock;
 
 pub use find::{FindModel, UnknownModel};
 pub use info::ModelInfo;
+pub use keys::{has_credential_chain, key_variables};
 
 use entry::ProviderEntry;
 use provider::Provider;
@@ -67,7 +69,7 @@ impl Catalogue {
         let entries: BTreeMap<String, serde_json::Value> = serde_json::from_str(json)?;
         for (id, entry) in entries {
             // The header, and whatever a newer format adds, is not a provider.
-            let Some(entry) = ProviderEntry::of(entry) else { continue };
+            let Some(entry) = ProviderEntry::of(entry).filter(|_| provider::is_built(&id)) else { continue };
             self.providers.entry(id.clone()).or_insert_with(|| Provider::new(&id)).apply(entry);
         }
         Ok(self)

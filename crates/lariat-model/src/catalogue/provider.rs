@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use super::entry::ProviderEntry;
 use super::info::ModelInfo;
 use crate::protocol::ApiProtocol::{
-    self, AnthropicMessages, AzureResponses, BedrockConverse, GoogleGemini, GoogleVertex, OpenAiChat,
-    OpenAiResponses,
+    self, AnthropicMessages, AzureResponses, GoogleGemini, GoogleVertex, OpenAiChat, OpenAiResponses,
 };
 
 /// Provider, protocol and base URL. An empty base URL means the protocol's default.
 const TABLE: &[(&str, ApiProtocol, &str)] = &[
     ("alibaba", OpenAiChat, "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
-    ("amazon-bedrock", BedrockConverse, ""),
+    #[cfg(feature = "bedrock")]
+    ("amazon-bedrock", ApiProtocol::BedrockConverse, ""),
     ("anthropic", AnthropicMessages, ""),
     ("azure", AzureResponses, ""),
     ("cerebras", OpenAiChat, "https://api.cerebras.ai/v1"),
@@ -33,6 +33,11 @@ const TABLE: &[(&str, ApiProtocol, &str)] = &[
     ("xai", OpenAiChat, "https://api.x.ai/v1"),
     ("zai", OpenAiChat, "https://api.z.ai/api/paas/v4"),
 ];
+
+/// Whether this build can call a provider at all.
+pub(super) fn is_built(id: &str) -> bool {
+    cfg!(feature = "bedrock") || id != "amazon-bedrock"
+}
 
 /// A provider and its models.
 #[derive(Clone, Debug)]

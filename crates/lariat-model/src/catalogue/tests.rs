@@ -190,3 +190,10 @@ fn snapshot_has_prices_of_well_known_models() {
     let pro = Catalogue::embedded().find("google/gemini-2.5-pro").unwrap();
     assert_eq!(pro.cost.as_ref().unwrap().tier.as_ref().unwrap().above, 200_000);
 }
+
+#[test]
+fn every_provider_of_the_catalogue_has_a_key_variable() {
+    for provider in Catalogue::embedded().providers() {
+        assert!(!key_variables(provider).is_empty(), "{provider}");
+    }
+}

@@ -115,10 +115,14 @@ fn build(config: &ClientConfig, roots: Roots) -> Result<reqwest::Client, Transpo
         .connect_timeout(config.connect_timeout)
         .pool_idle_timeout(POOL_IDLE)
         .tcp_keepalive(KEEP_ALIVE)
-        .http2_keep_alive_interval(KEEP_ALIVE)
-        .http2_keep_alive_timeout(KEEP_ALIVE)
-        .http2_adaptive_window(true)
         .retry(reqwest::retry::never());
+    #[cfg(feature = "http2")]
+    {
+        builder = builder
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .http2_keep_alive_timeout(KEEP_ALIVE)
+            .http2_adaptive_window(true);
+    }
     // reqwest uses the first proxy that matches, so the more specific one comes first.
     let proxies = [
         config.http_proxy.as_ref().map(reqwest::Proxy::http),

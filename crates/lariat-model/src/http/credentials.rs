@@ -14,6 +14,7 @@ use lariat_core::time::Timestamp;
 use url::Url;
 
 use super::redact::Redactor;
+#[cfg(feature = "bedrock")]
 use super::sign;
 use crate::wire::{Auth, OutgoingRequest};
 
@@ -85,6 +86,8 @@ pub(crate) fn attach(
     now: Timestamp,
     redactor: &mut Redactor,
 ) -> Result<Request<Bytes>, ProviderError> {
+    #[cfg(not(feature = "bedrock"))]
+    let _ = now;
     for value in model.headers.values().map(String::as_str).chain(model.address_secrets()) {
         redactor.add(value);
     }
@@ -108,6 +111,7 @@ pub(crate) fn attach(
                 _ => set_header(&mut request, AUTHORIZATION, &format!("Bearer {key}"))?,
             }
         }
+        #[cfg(feature = "bedrock")]
         (Auth::Aws { region, service }, Secret::Aws(keys)) => {
             redactor.add(&keys.secret_access_key);
             keys.session_token.iter().for_each(|token| redactor.add(token));

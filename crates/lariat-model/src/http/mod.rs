@@ -17,6 +17,7 @@ pub mod google;
 mod json_post;
 mod provider;
 mod redact;
+#[cfg(feature = "bedrock")]
 mod sign;
 mod transport;
 

@@ -5,6 +5,7 @@
 
 pub mod anthropic;
 pub mod azure;
+#[cfg(feature = "bedrock")]
 pub mod bedrock;
 pub mod chat;
 pub mod gemini;
@@ -82,18 +83,20 @@ pub enum ApiProtocol {
     /// Google Gemini on Vertex AI.
     GoogleVertex,
     /// Amazon Bedrock ConverseStream.
+    #[cfg(feature = "bedrock")]
     BedrockConverse,
 }
 
 impl ApiProtocol {
-    /// All built-in protocols.
-    pub const ALL: [Self; 7] = [
+    /// All protocols of this build.
+    pub const ALL: [Self; 6 + cfg!(feature = "bedrock") as usize] = [
         Self::AnthropicMessages,
         Self::OpenAiChat,
         Self::OpenAiResponses,
         Self::AzureResponses,
         Self::GoogleGemini,
         Self::GoogleVertex,
+        #[cfg(feature = "bedrock")]
         Self::BedrockConverse,
     ];
 
@@ -106,6 +109,7 @@ impl ApiProtocol {
             Self::AzureResponses => "azure-responses",
             Self::GoogleGemini => "google-gemini",
             Self::GoogleVertex => "google-vertex",
+            #[cfg(feature = "bedrock")]
             Self::BedrockConverse => "bedrock-converse",
         }
     }
@@ -119,6 +123,7 @@ impl ApiProtocol {
             Self::AzureResponses => &azure::Azure,
             Self::GoogleGemini => &gemini::Gemini,
             Self::GoogleVertex => &vertex::Vertex,
+            #[cfg(feature = "bedrock")]
             Self::BedrockConverse => &bedrock::Bedrock,
         }
     }

@@ -4,9 +4,11 @@
 //! Invariant: no event follows `Done` or an error. A body that ends before its protocol's end is an error,
 //! never a reply.
 
+#[cfg(feature = "bedrock")]
 use aws_smithy_types::event_stream::Message;
 use lariat_core::model::{ProviderError, StreamEvent};
 
+#[cfg(feature = "bedrock")]
 use super::frames::{self, FrameError};
 use super::reply::Reply;
 use super::sse::{self, EventTooLarge};
@@ -17,6 +19,7 @@ pub enum Framing {
     /// Server-sent events.
     Sse(sse::Parser),
     /// Binary AWS event-stream frames.
+    #[cfg(feature = "bedrock")]
     Aws(frames::Parser),
 }
 
@@ -27,6 +30,7 @@ impl Framing {
     }
 
     /// Framing of AWS event streams.
+    #[cfg(feature = "bedrock")]
     pub fn aws() -> Self {
         Self::Aws(frames::Parser::new())
     }
@@ -35,6 +39,7 @@ impl Framing {
     fn try_push(&mut self, byte: u8) -> bool {
         match self {
             Self::Sse(parser) => parser.try_push(byte),
+            #[cfg(feature = "bedrock")]
             Self::Aws(parser) => parser.try_push(byte),
         }
     }
@@ -116,6 +121,7 @@ impl Decoder {
                 }
                 Ok::<(), FeedError>(interpret.frame(Frame { kind: FrameKind::Event, name, data }, reply)?)
             }),
+            #[cfg(feature = "bedrock")]
             Framing::Aws(parser) => parser.feed(bytes, |message| {
                 if reply.is_done() {
                     return Ok(());
@@ -169,12 +175,14 @@ impl From<EventTooLarge> for FeedError {
     }
 }
 
+#[cfg(feature = "bedrock")]
 impl From<FrameError> for FeedError {
     fn from(error: FrameError) -> Self {
         Self(ProviderError::InvalidReply(error.to_string().into()))
     }
 }
 
+#[cfg(feature = "bedrock")]
 fn aws_frame(
     message: &Message,
     interpret: impl FnOnce(Frame<'_>) -> Result<(), ProviderError>,

@@ -12,29 +12,36 @@ use lariat_core::context::{CompactionStrategy, ContextSource, TokenCounter};
 use lariat_core::event::{AgentEvent, Description, TurnTrigger};
 use lariat_core::hooks::{Hooks, InputFilter, NoHooks};
 use lariat_core::id::{AgentId, SessionId};
+use lariat_core::message::AgentMessage;
 use lariat_core::model::{
-    ApiKey, CacheConfig, ModelConfig, OutputSchema, StreamProvider, ThinkingLevel, ToolChoice,
+    ApiKey, CacheConfig, ModelChoice, ModelConfig, OutputSchema, StreamProvider, ThinkingLevel, ToolChoice,
 };
-use lariat_core::permission::{Approver, AskBeforeEffects, PermissionPolicy};
+use lariat_core::permission::{
+    Approver, AskBeforeEffects, PermissionDecision, PermissionPolicy, PermissionRequest,
+};
 use lariat_core::run::RunConfig;
 use lariat_core::store::SessionStore;
 use lariat_core::tool::AgentTool;
 use lariat_guard::redact::Redactor;
 
+use super::approve_with::ApproveWith;
 use super::context::AgentLoopConfig;
 use super::error::BuildError;
 use super::handle::{Agent, Parts};
 use super::launch::Watchers;
+use super::model::ModelSlot;
 use crate::budget::{BudgetPool, DailyBudget, SharedBudget};
 use crate::compaction::{Recall, SummarisingCompaction};
-use crate::drive::{JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
-use crate::gate::plan::ProposeChange;
+use crate::drive::{
+    JournalConfig, MAX_TOOL_OUTPUT, MissingApprover, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
+};
 use crate::memory::MemoryStore;
-use crate::observe::Observer;
+use crate::observe::{DEFAULT_CAPACITY, Observer};
 use crate::prompt::{
     BaseSection, FailureNotes, ModeNotes, Notes, OpenTaskNotes, Section, SectionSource, SectionStability,
     Sections,
 };
+use crate::proposal::ProposeChange;
 use crate::system::{SystemClock, SystemEntropy};
 
 /// Default number of retries for an answer that does not match its schema.
@@ -58,7 +65,7 @@ enum WindowChoice {
 /// [`ExecutionLimits::default`], compacts the conversation to fit the context window of the configured model,
 /// and asks for approval before every tool call that is not read-only.
 pub struct AgentBuilder {
-    model: Option<Arc<dyn StreamProvider>>,
+    model: ModelSlot,
     request: RequestTemplate,
     tools: Vec<Arc<dyn AgentTool>>,
     policy: Arc<dyn PermissionPolicy>,
@@ -85,7 +92,9 @@ pub struct AgentBuilder {
     description: Option<Arc<Description>>,
     callback: Option<Callback>,
     observers: Vec<Arc<dyn Observer>>,
-    broadcast: Option<usize>,
+    event_queue: usize,
+    history: Vec<AgentMessage>,
+    missing_approver: MissingApprover,
     standard: bool,
     #[cfg(feature = "typed")]
     answer_retries: u32,
@@ -96,7 +105,7 @@ impl Default for AgentBuilder {
         let mut run = RunConfig::default();
         run.limits = Some(ExecutionLimits::default());
         Self {
-            model: None,
+            model: ModelSlot::default(),
             request: RequestTemplate::new(ModelConfig::default()),
             tools: Vec::new(),
             policy: Arc::new(AskBeforeEffects),
@@ -123,7 +132,9 @@ impl Default for AgentBuilder {
             description: None,
             callback: None,
             observers: Vec::new(),
-            broadcast: None,
+            event_queue: DEFAULT_CAPACITY,
+            history: Vec::new(),
+            missing_approver: MissingApprover::Deny,
             standard: false,
             #[cfg(feature = "typed")]
             answer_retries: ANSWER_RETRIES,
@@ -132,22 +143,33 @@ impl Default for AgentBuilder {
 }
 
 impl AgentBuilder {
-    /// Sets the provider of the model. Required.
-    pub fn model(mut self, provider: impl StreamProvider + 'static) -> Self {
-        self.model = Some(Arc::new(provider));
+    /// Sets the model. Required. Takes a name of the catalogue (`"anthropic/claude-sonnet-4-5"`), a
+    /// [`ModelConfig`], or a [`StreamProvider`] of your own.
+    ///
+    /// The key for a name comes from the environment variable of its provider, such as `ANTHROPIC_API_KEY`,
+    /// unless you set one with [`api_key`](Self::api_key).
+    pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
+        self.model.choose(model.into());
         self
     }
 
-    /// Like [`model`](Self::model), with a provider that several agents share.
-    pub fn shared_model(mut self, provider: Arc<dyn StreamProvider>) -> Self {
-        self.model = Some(provider);
+    /// Sets the key for the model.
+    pub fn api_key(mut self, key: impl Into<Arc<str>>) -> Self {
+        self.model.set_api_key(ApiKey::new(key));
         self
     }
 
-    /// Sets which model to call: its protocol, id, address and key, its context window and price.
-    pub fn model_config(mut self, config: ModelConfig) -> Self {
-        self.request.model_config = Arc::new(config);
+    /// Sets the provider that calls the model: your own, or one that several agents share in an `Arc`. The
+    /// default supports all protocols of the enabled features.
+    pub fn provider(mut self, provider: impl StreamProvider + 'static) -> Self {
+        self.model.choose(provider.into());
         self
+    }
+
+    /// Sets which model the provider calls: its protocol, id, address and key, its context window and price.
+    /// The same as [`model`](Self::model) with a configuration.
+    pub fn model_config(self, config: ModelConfig) -> Self {
+        self.model(config)
     }
 
     /// Sets the system prompt. If there are sections as well, this text is the first of them.
@@ -234,23 +256,37 @@ impl AgentBuilder {
     }
 
     /// Sets the policy that decides about tool calls. The default asks for approval before every tool call
-    /// that is not read-only.
+    /// that is not read-only. To change a policy during a run, such as the mode of a gate, pass an `Arc` and
+    /// keep a clone.
     pub fn permission_policy(mut self, policy: impl PermissionPolicy + 'static) -> Self {
         self.policy = Arc::new(policy);
         self
     }
 
-    /// Like [`permission_policy`](Self::permission_policy), with a shared policy: for example a
-    /// [`Gate`](crate::Gate) whose permission mode you change during a run.
-    pub fn shared_policy(mut self, policy: Arc<dyn PermissionPolicy>) -> Self {
-        self.policy = policy;
+    /// Sets the approver that answers approval requests. Without one, a run started with [`Agent::stream`]
+    /// waits for [`RunStream::respond_permission`](super::RunStream::respond_permission), and [`Agent::run`]
+    /// denies what it would have to ask about.
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Some(Arc::new(approver));
         self
     }
 
-    /// Sets the approver that answers approval requests. Without one, answer them with
-    /// [`Agent::respond_permission`].
-    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
-        self.approver = Some(Arc::new(approver));
+    /// Answers approval requests with an async closure. See [`approver`](Self::approver).
+    pub fn approve_with<Answer>(
+        self,
+        answer: impl Fn(PermissionRequest) -> Answer + Send + Sync + 'static,
+    ) -> Self
+    where
+        Answer: Future<Output = PermissionDecision> + Send + 'static,
+    {
+        self.approver(ApproveWith(answer))
+    }
+
+    /// Makes approval requests of [`Agent::run`] wait for [`Agent::respond_permission`], for programs that
+    /// answer from a callback, a subscription or another task. Without it, a run without an approver denies
+    /// them at once.
+    pub const fn wait_for_answers(mut self) -> Self {
+        self.missing_approver = MissingApprover::Wait;
         self
     }
 
@@ -266,9 +302,15 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the hard limits of each run; `None` removes them.
-    pub fn limits(mut self, limits: Option<ExecutionLimits>) -> Self {
-        self.run.limits = limits;
+    /// Sets the hard limits of each run.
+    pub fn limits(mut self, limits: ExecutionLimits) -> Self {
+        self.run.limits = Some(limits);
+        self
+    }
+
+    /// Removes the limits of [`ExecutionLimits::default`].
+    pub fn without_limits(mut self) -> Self {
+        self.run.limits = None;
         self
     }
 
@@ -397,6 +439,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Starts from a conversation that your program recorded itself, for example in its own database. Repairs
+    /// what a model would reject. The store of the agent must not have the session yet.
+    pub fn history(mut self, messages: impl IntoIterator<Item = AgentMessage>) -> Self {
+        self.history = messages.into_iter().collect();
+        self
+    }
+
     /// Sets how the journal behaves when its store fails.
     pub const fn journal(mut self, config: JournalConfig) -> Self {
         self.journal = config;
@@ -443,9 +492,10 @@ impl AgentBuilder {
         self
     }
 
-    /// Enables [`Agent::subscribe`] for any number of subscribers, each with a queue of this many events.
-    pub const fn enable_broadcast(mut self, capacity: usize) -> Self {
-        self.broadcast = Some(capacity);
+    /// Sets the length of a subscriber's queue, in events ([`Agent::subscribe`]). A subscriber that falls
+    /// behind misses live events and receives the durable ones later.
+    pub const fn event_queue(mut self, capacity: usize) -> Self {
+        self.event_queue = capacity;
         self
     }
 
@@ -472,7 +522,7 @@ impl AgentBuilder {
     /// Builds the agent.
     ///
     /// # Errors
-    /// If no model was set, if two tools have the same name or a tool has a name that providers reject, or if
+    /// If no model was set, the catalogue does not know it or it has no key; if two tools have the same name or a tool has a name that providers reject, or if
     /// there is a limit on money and the price of a model is unknown.
     pub fn build(mut self) -> Result<Agent, BuildError> {
         if self.policy.plans() {
@@ -491,7 +541,8 @@ impl AgentBuilder {
             ));
             sections.add_all(std::mem::take(&mut self.sections));
         }
-        let model = self.model.take().ok_or(BuildError::NoModel)?;
+        let (model, config) = std::mem::take(&mut self.model).resolve()?;
+        self.request.model_config = Arc::new(config);
         self.check_prices(&*model)?;
         let redactor = redactor(&self.request, self.compaction_model.as_ref(), &self.secrets);
         self.choose_window();
@@ -522,6 +573,7 @@ impl AgentBuilder {
         Ok(Agent::assemble(Parts {
             config: AgentLoopConfig {
                 description: self.description,
+                missing_approver: self.missing_approver,
                 ..AgentLoopConfig::new(ports, self.run, self.config_id)
             },
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
@@ -529,7 +581,8 @@ impl AgentBuilder {
             agent_id: self.agent_id,
             session_id: self.session_id,
             watchers: Watchers { callback: self.callback, observers: self.observers.into() },
-            broadcast: self.broadcast,
+            event_queue: self.event_queue,
+            history: self.history,
             #[cfg(feature = "typed")]
             answer_retries: self.answer_retries,
         }))

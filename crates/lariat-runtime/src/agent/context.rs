@@ -28,7 +28,7 @@ use lariat_core::transcript::{Transcript, Window};
 
 use crate::drive::approvals;
 use crate::drive::session_hooks::{self, SessionStartAnswer};
-use crate::drive::{FinishedRun, Journal, Ports};
+use crate::drive::{FinishedRun, Journal, MissingApprover, Ports};
 use crate::prompt::PromptSlot;
 
 /// The configuration of a loop. Shared between loops.
@@ -42,6 +42,8 @@ pub struct AgentLoopConfig {
     pub config_id: Arc<str>,
     /// The description of the session, journaled with the first loop of a new session.
     pub description: Option<Arc<Description>>,
+    /// What happens to approval requests if there is no approver: by default, they are denied at once.
+    pub missing_approver: MissingApprover,
 }
 
 impl AgentLoopConfig {
@@ -49,7 +51,13 @@ impl AgentLoopConfig {
     pub fn new(ports: Ports, run: RunConfig, config_id: Option<String>) -> Self {
         let run = Arc::new(ports.run_config(run));
         let config_id = config_id.unwrap_or_else(|| derive_config_segment(&ports)).into();
-        Self { ports: Arc::new(ports), run, config_id, description: None }
+        Self {
+            ports: Arc::new(ports),
+            run,
+            config_id,
+            description: None,
+            missing_approver: MissingApprover::Deny,
+        }
     }
 
     fn snapshot(&self) -> Arc<LoopConfigSnapshot> {

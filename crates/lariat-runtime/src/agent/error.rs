@@ -127,8 +127,19 @@ impl RunFailure {
 #[non_exhaustive]
 pub enum BuildError {
     /// No model was given.
-    #[error("an agent needs a model; call `.model(provider)` on the builder")]
+    #[error("an agent needs a model; call `.model(\"anthropic/claude-sonnet-4-5\")` or `.provider(…)`")]
     NoModel,
+    /// The model's name or configuration cannot be used; the text says why.
+    #[error("{0}")]
+    Model(String),
+    /// A model was chosen by its name, and its provider requires a key.
+    #[error("no API key for `{provider}`; set the environment variable {variable}, or call `.api_key(…)`")]
+    NoApiKey {
+        /// The model's provider.
+        provider: String,
+        /// The environment variable that usually holds its key.
+        variable: String,
+    },
     /// Two tools have the same name.
     #[error("two tools are named `{0}`; rename one of them")]
     DuplicateTool(String),

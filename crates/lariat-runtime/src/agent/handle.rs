@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::cancel::CancellationToken;
-use lariat_core::event::{ContinuationKind, QueueKind};
+use lariat_core::event::QueueKind;
 use lariat_core::id::{AgentId, RequestId, SessionId};
 use lariat_core::ledger::Ledger;
 use lariat_core::message::{AgentMessage, SharedMessage};
@@ -25,8 +25,8 @@ use uuid::Uuid;
 use super::builder::AgentBuilder;
 use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
-use super::forward::{EndSignal, EventSender};
-use super::launch::{Task, Watchers};
+use super::forward::EndSignal;
+use super::launch::{Caller, Task, Watchers};
 use super::output::AgentOutput;
 use super::plan::{Plan, PlanDecision};
 use super::session_end::SessionEndNotice;
@@ -40,14 +40,14 @@ use crate::prompt::PromptSlot;
 /// | to … | call |
 /// | --- | --- |
 /// | run a prompt and wait for the result | [`run`](Self::run) |
-/// | watch, steer and cancel the run | [`run_stream`](Self::run_stream) |
+/// | watch, approve, steer and cancel the run | [`stream`](Self::stream) |
 /// | get the answer as a Rust type | `run_typed` (feature `typed`) |
-/// | run several messages as one prompt | [`prompt_messages`](Self::prompt_messages) |
 /// | send a message to the active run | [`steer`](Self::steer), [`follow_up`](Self::follow_up) |
-/// | continue without a new prompt | [`continue_loop`](Self::continue_loop) |
 /// | resume a session after a crash | [`recover`](Self::recover) |
 /// | show a session without resuming it | [`load`](Self::load) |
 /// | carry out an approved plan | [`carry_out`](Self::carry_out) |
+///
+/// The methods that start with `prompt` or `continue_loop` are other names and forms of the same runs.
 #[derive(Clone)]
 pub struct Agent {
     pub(super) shared: Arc<Shared>,
@@ -59,7 +59,7 @@ pub(super) struct Shared {
     journal_config: JournalConfig,
     agent_id: AgentId,
     pub(super) watchers: Watchers,
-    broadcast: Option<usize>,
+    event_queue: usize,
     #[cfg(feature = "typed")]
     pub(super) answer_retries: u32,
     state: Mutex<State>,
@@ -112,8 +112,10 @@ pub(super) struct Parts {
     pub(super) journal: JournalConfig,
     pub(super) agent_id: Option<AgentId>,
     pub(super) session_id: Option<SessionId>,
+    /// The conversation to start from.
+    pub(super) history: Vec<AgentMessage>,
     pub(super) watchers: Watchers,
-    pub(super) broadcast: Option<usize>,
+    pub(super) event_queue: usize,
     #[cfg(feature = "typed")]
     pub(super) answer_retries: u32,
 }
@@ -135,7 +137,10 @@ impl Agent {
             Arc::clone(&ports.entropy),
             parts.journal,
         ));
-        let context = AgentContext::new(agent_id.clone(), Arc::clone(&journal));
+        let mut context = AgentContext::new(agent_id.clone(), Arc::clone(&journal));
+        if !parts.history.is_empty() {
+            context.replace_messages(parts.history, ports);
+        }
         let state = State {
             prompt: context.prompt().clone(),
             context: Some(context),
@@ -154,7 +159,7 @@ impl Agent {
                 journal_config: parts.journal,
                 agent_id,
                 watchers: parts.watchers,
-                broadcast: parts.broadcast,
+                event_queue: parts.event_queue,
                 #[cfg(feature = "typed")]
                 answer_retries: parts.answer_retries,
                 state: Mutex::new(state),
@@ -170,81 +175,21 @@ impl Agent {
 
     /// Runs a prompt to its end.
     ///
+    /// A tool call that needs approval is denied at once if the agent has no approver: the caller waits, so it
+    /// cannot answer. Set one with [`AgentBuilder::approve_with`], or use [`Agent::stream`].
+    ///
     /// # Errors
     /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
     /// permanently.
     pub async fn run(&self, prompt: impl Into<AgentMessage>) -> Result<AgentOutput, AgentError> {
-        self.start(Task::Prompt(vec![prompt.into()]), None)?.finish().await
+        self.start(Task::Prompt(vec![prompt.into()]), Caller::Waits, None)?.finish().await
     }
 
     /// Runs a prompt as a stream of events, with which you can answer approval requests, steer and cancel the
     /// run. If the run cannot be started, the stream is empty and [`RunStream::finish`] returns the error.
-    pub fn run_stream(&self, prompt: impl Into<AgentMessage>) -> RunStream {
-        self.start(Task::Prompt(vec![prompt.into()]), None).unwrap_or_else(|error| self.failed(error))
-    }
-
-    /// Runs a prompt and returns its stream of events.
-    ///
-    /// # Errors
-    /// If the agent is busy.
-    pub fn prompt(&self, text: impl Into<String>) -> Result<RunStream, AgentError> {
-        self.prompt_messages(vec![AgentMessage::user(text)])
-    }
-
-    /// Runs messages as a prompt and returns the stream of events.
-    ///
-    /// # Errors
-    /// If the agent is busy.
-    pub fn prompt_messages(&self, messages: Vec<AgentMessage>) -> Result<RunStream, AgentError> {
-        self.start(Task::Prompt(messages), None)
-    }
-
-    /// Runs a prompt to its end and passes every event to `sender`.
-    ///
-    /// # Errors
-    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
-    /// permanently.
-    pub async fn prompt_with_sender(
-        &self,
-        text: impl Into<String>,
-        sender: impl EventSender + 'static,
-    ) -> Result<AgentOutput, AgentError> {
-        self.prompt_messages_with_sender(vec![AgentMessage::user(text)], sender).await
-    }
-
-    /// Runs messages as a prompt to its end and passes every event to `sender`.
-    ///
-    /// # Errors
-    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
-    /// permanently.
-    pub async fn prompt_messages_with_sender(
-        &self,
-        messages: Vec<AgentMessage>,
-        sender: impl EventSender + 'static,
-    ) -> Result<AgentOutput, AgentError> {
-        self.start(Task::Prompt(messages), Some(Box::new(sender)))?.finish().await
-    }
-
-    /// Continues the conversation without a new prompt.
-    ///
-    /// # Errors
-    /// If the agent is busy.
-    pub fn continue_loop(&self) -> Result<RunStream, AgentError> {
-        self.start(Task::Continue(ContinuationKind::Default), None)
-    }
-
-    /// Continues the conversation to the end of the run and passes every event to `sender`. A rerun or a
-    /// branch starts from the last user message.
-    ///
-    /// # Errors
-    /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
-    /// permanently.
-    pub async fn continue_loop_with_sender(
-        &self,
-        sender: impl EventSender + 'static,
-        kind: ContinuationKind,
-    ) -> Result<AgentOutput, AgentError> {
-        self.start(Task::Continue(kind), Some(Box::new(sender)))?.finish().await
+    pub fn stream(&self, prompt: impl Into<AgentMessage>) -> RunStream {
+        self.start(Task::Prompt(vec![prompt.into()]), Caller::Watches, None)
+            .unwrap_or_else(|error| self.failed(error))
     }
 
     /// Resumes a loop of this session that a crash or a failing store interrupted. Returns `None` if there is
@@ -255,7 +200,7 @@ impl Agent {
     /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
     /// permanently.
     pub async fn recover(&self) -> Result<Option<AgentOutput>, AgentError> {
-        match self.start(Task::Recover, None)?.finish().await {
+        match self.start(Task::Recover, Caller::Waits, None)?.finish().await {
             Err(error) if error.is_nothing_to_recover() => Ok(None),
             output => output.map(Some),
         }
@@ -268,7 +213,7 @@ impl Agent {
     /// # Errors
     /// If the agent is busy.
     pub fn recover_stream(&self) -> Result<RunStream, AgentError> {
-        self.start(Task::Recover, None)
+        self.start(Task::Recover, Caller::Watches, None)
     }
 
     /// Reads the conversation of an existing session, without resuming it and without becoming its writer:
@@ -503,11 +448,10 @@ impl Agent {
         Ok(())
     }
 
-    /// Subscribes to the events of the current session. Returns `None` unless
-    /// [`AgentBuilder::enable_broadcast`] was called.
-    pub fn subscribe(&self) -> Option<Subscription> {
-        let capacity = self.shared.broadcast?;
-        Some(self.state().journal.hub().subscribe(capacity))
+    /// Subscribes to the events of the current session. Each subscriber has its own queue
+    /// ([`AgentBuilder::event_queue`]).
+    pub fn subscribe(&self) -> Subscription {
+        self.state().journal.hub().subscribe(self.shared.event_queue)
     }
 
     // Plan mode
@@ -528,12 +472,12 @@ impl Agent {
     /// [`AgentError::PlanChanged`] if an approved change would have another result than the user saw; then
     /// nothing is carried out.
     pub async fn carry_out(&self, decision: PlanDecision) -> Result<AgentOutput, AgentError> {
-        self.start(Task::Plan(decision), None)?.finish().await
+        self.start(Task::Plan(decision), Caller::Waits, None)?.finish().await
     }
 
     /// Like [`carry_out`](Self::carry_out), as a stream of events.
     pub fn carry_out_stream(&self, decision: PlanDecision) -> RunStream {
-        self.start(Task::Plan(decision), None).unwrap_or_else(|error| self.failed(error))
+        self.start(Task::Plan(decision), Caller::Watches, None).unwrap_or_else(|error| self.failed(error))
     }
 
     /// Drops all changes that plan mode queued.

@@ -26,6 +26,7 @@ use super::loops;
 use super::output::AgentOutput;
 use super::plan::{self, PlanDecision};
 use super::stream::{Link, RunStream};
+use crate::drive::MissingApprover;
 use crate::observe::{DEFAULT_CAPACITY, Observer};
 
 /// What a run has to do.
@@ -37,6 +38,15 @@ pub(super) enum Task {
     Continue(ContinuationKind),
     Recover,
     Plan(PlanDecision),
+}
+
+/// What the caller of a run does until it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// Waits for the result. It cannot answer an approval request.
+    Waits,
+    /// Receives the events and can answer.
+    Watches,
 }
 
 /// The callback and the observers of an agent, which receive the events of every run.
@@ -73,7 +83,7 @@ impl Agent {
         prompt: AgentMessage,
         schema: &Arc<OutputSchema>,
     ) -> Result<AgentOutput, AgentError> {
-        self.start(Task::Answer(vec![prompt], Arc::clone(schema)), None)?.finish().await
+        self.start(Task::Answer(vec![prompt], Arc::clone(schema)), Caller::Waits, None)?.finish().await
     }
 
     #[cfg(feature = "typed")]
@@ -85,6 +95,7 @@ impl Agent {
     pub(super) fn start(
         &self,
         task: Task,
+        caller: Caller,
         sender: Option<Box<dyn EventSender>>,
     ) -> Result<RunStream, AgentError> {
         // Runs, observers and callbacks are tokio tasks.
@@ -141,7 +152,7 @@ impl Agent {
             let connect = Arc::clone(&lent.link);
             let Some(context) = &mut lent.context else { return Err(AgentError::TaskLost) };
             let before = context.messages();
-            let result = agent.execute(task, context, stop, &connect).await;
+            let result = agent.execute(task, caller, context, stop, &connect).await;
             let ended = loops::reached_end(&result);
             if !ended {
                 // Boxed: otherwise the future of every run would reserve space for it.
@@ -161,11 +172,16 @@ impl Agent {
     async fn execute(
         &self,
         task: Task,
+        caller: Caller,
         context: &mut AgentContext,
         cancel: CancellationToken,
         link: &Link,
     ) -> Result<AgentOutput, AgentError> {
-        let config = &self.shared.config;
+        let mut config = self.shared.config.clone();
+        if caller == Caller::Watches {
+            config.missing_approver = MissingApprover::Wait;
+        }
+        let config = &config;
         let started = |handle| link.connect(&handle);
         let (prompts, kind) = match task {
             Task::Recover => {

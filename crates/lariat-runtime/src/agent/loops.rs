@@ -152,6 +152,7 @@ async fn drive(
         handle.extend_budget(scope, more);
     }
     started(handle.clone());
+    let driver = driver.with_missing_approver(config.missing_approver);
     let driver =
         driver.with_prompt(context.prompt().clone()).with_first_records(context.take_pending_records());
     let clock = &config.ports.clock;

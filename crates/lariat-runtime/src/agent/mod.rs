@@ -4,6 +4,8 @@
 //! state. Both use the same driver. This module handles identity, sessions and the ways to observe a run; the
 //! logic of the loop is elsewhere.
 
+mod aliases;
+mod approve_with;
 mod builder;
 mod compact;
 mod context;
@@ -13,6 +15,7 @@ mod handle;
 mod json_answer;
 mod launch;
 mod loops;
+mod model;
 mod output;
 mod plan;
 mod session_end;

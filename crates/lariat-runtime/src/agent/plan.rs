@@ -18,7 +18,6 @@ use lariat_core::message::{AgentMessage, StopReason};
 use lariat_core::model::{ModelStream, StreamConfig, StreamEvent, StreamProvider};
 use lariat_core::session::{QueuedChange, carried};
 use lariat_core::usage::Usage;
-use lariat_guard::ApprovalHash;
 use serde_json::Value;
 
 use super::context::{AgentContext, AgentLoopConfig};
@@ -26,7 +25,7 @@ use super::error::AgentError;
 use super::loops;
 use super::output::AgentOutput;
 use crate::drive::{Ports, Preview, RunHandle};
-use crate::gate::plan::proposed;
+use crate::proposal::proposed;
 
 /// The queued changes that wait for a decision, in the order in which they would be made. The `Display` text
 /// is for the user.
@@ -53,13 +52,16 @@ pub struct PlannedChange {
     pub preview: Preview,
     /// True if it was approved earlier, but the process ended before it started.
     pub approved: bool,
-    seal: ApprovalHash,
+    seal: Seal,
 }
+
+/// Everything that the user saw of a change: its id, tool, arguments and preview.
+type Seal = Arc<[String; 4]>;
 
 /// The user's decision about a plan. Changes that it does not name stay queued.
 #[derive(Clone, Debug, Default)]
 pub struct PlanDecision {
-    approved: Vec<(ToolCallId, ApprovalHash)>,
+    approved: Vec<(ToolCallId, Seal)>,
     rejected: Vec<ToolCallId>,
 }
 
@@ -79,7 +81,7 @@ impl Plan {
         let mut decision = PlanDecision::default();
         for change in &self.changes {
             if is_approved(change) {
-                decision.approved.push((change.id.clone(), change.seal));
+                decision.approved.push((change.id.clone(), change.seal.clone()));
             } else {
                 decision.rejected.push(change.id.clone());
             }
@@ -94,7 +96,8 @@ impl Plan {
             let call = proposed(&change.call).unwrap_or_else(|| ToolCall::clone(&change.call));
             let preview = Preview::of(&call.name, &call.arguments, ports).await;
             let arguments = call.arguments.to_string();
-            let seal = ApprovalHash::of([change.call.id.as_str(), &call.name, &arguments, preview.text()]);
+            let seal =
+                [change.call.id.as_str(), &call.name, &arguments, preview.text()].map(str::to_owned).into();
             changes.push(PlannedChange {
                 id: change.call.id.clone(),
                 tool_name: call.name,

@@ -9,6 +9,19 @@ use lariat_core::event::AgentEvent;
 use lariat_core::permission::{PermissionPolicy, PermissionRequest};
 use lariat_core::session::AnsweredRequest;
 
+/// What happens to an approval request in a run without an approver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingApprover {
+    /// The request waits until the program answers it through the run's handle.
+    Wait,
+    /// The request is denied at once: the program cannot answer.
+    Deny,
+}
+
+/// The reason of a denial by [`MissingApprover::Deny`], for the model and in the journal.
+pub(crate) const NO_APPROVER: &str = "the agent would have to ask for approval and has no approver; \
+     hint: set one with `AgentBuilder::approve_with`, or start the run with `Agent::stream` and answer there";
+
 /// Recorded approval requests without an answer.
 #[derive(Debug, Default)]
 pub(crate) struct PendingApprovals(Vec<Arc<PermissionRequest>>);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
-use lariat_core::hooks::HookInterest;
+use lariat_core::hooks::{Flow, HookInterest};
 use lariat_core::id::{LoopId, SessionId};
 use lariat_core::permission::{PolicyQuery, Verdict};
 use lariat_core::run::Input;
@@ -31,7 +31,7 @@ pub(crate) fn authorize(
         let effects = ports.effects(&call.name);
         let decide = async {
             if ports.hooks.interest() == HookInterest::All
-                && !ports.hooks.before_tool_execution(&call.name, &call.id, &call.arguments)
+                && ports.hooks.before_tool_execution(&call.name, &call.id, &call.arguments) == Flow::Stop
             {
                 return Verdict::Skip;
             }

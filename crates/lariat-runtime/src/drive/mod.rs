@@ -25,6 +25,7 @@ pub(crate) mod session_hooks;
 mod timers;
 mod tool_call;
 
+pub use approvals::MissingApprover;
 pub use driver::{DriveError, Driver, FinishedRun};
 pub(crate) use file_changes::FileChanges;
 pub use file_changes::{ChangeKind, FileChange};

@@ -174,7 +174,7 @@ impl Gate {
     /// Passes a tool call through the stages in order.
     async fn pass(&self, query: PolicyQuery<'_>) -> Verdict {
         let CurrentPolicy { mode, guard } = self.current();
-        if query.call.name == plan::PROPOSE {
+        if query.call.name == crate::proposal::PROPOSE {
             return self.propose(&query, mode, &guard);
         }
         if mode == Mode::Plan && !self.approved.covers(query.call, &query.call.arguments) {
@@ -279,7 +279,7 @@ impl Gate {
 
     /// Decides about a proposal: queues it in plan mode, if no rule denies the proposed change.
     fn propose(&self, query: &PolicyQuery<'_>, mode: Mode, guard: &Guard) -> Verdict {
-        let Some(change) = plan::proposed(query.call).filter(|_| mode == Mode::Plan) else {
+        let Some(change) = crate::proposal::proposed(query.call).filter(|_| mode == Mode::Plan) else {
             return Verdict::Deny(match mode {
                 Mode::Plan => "a proposal must name a `tool` and its `arguments`".to_owned(),
                 _ => "plan mode is off; call the tool itself".to_owned(),

@@ -4,7 +4,8 @@
 //! model. This is a builder and not a derive macro: a macro would still need a struct for the arguments, an
 //! attribute each for name, effects and label, and a crate of its own that every program compiles, and its
 //! errors would point at generated code. Here, the schema is derived from the type of the arguments, the rest
-//! is three method calls, and a closure can capture what the tool needs.
+//! is three method calls, and [`FunctionTool::with_state`] passes what the tool needs. (An `async` closure that
+//! borrows what it captures cannot be a tool: Rust has no way to say that its future is `Send`.)
 //!
 //! Invariant: a tool call with arguments that do not match never reaches the function, and the model learns
 //! which argument is wrong.
@@ -88,6 +89,33 @@ impl FunctionTool {
             parallel_safe: None,
             body: Box::new(body),
         }
+    }
+
+    /// Like [`new`](Self::new), for a function that needs something of the program, such as a database pool:
+    /// every call receives a clone of `state`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use lariat_runtime::FunctionTool;
+    /// let names = Arc::new(vec!["Ada".to_owned()]);
+    /// let tool = FunctionTool::with_state("names", "Lists all names.", names, |names, (): (), _| async move {
+    ///     Ok::<_, std::io::Error>(names.join(", "))
+    /// });
+    /// ```
+    pub fn with_state<State, Arguments, Work, Output, Error>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        state: State,
+        function: impl Fn(State, Arguments, ToolContext) -> Work + Send + Sync + 'static,
+    ) -> Self
+    where
+        State: Clone + Send + Sync + 'static,
+        Arguments: DeserializeOwned + JsonSchema,
+        Work: Future<Output = Result<Output, Error>> + Send + 'static,
+        Output: Serialize + 'static,
+        Error: Display + 'static,
+    {
+        Self::new(name, description, move |arguments, context| function(state.clone(), arguments, context))
     }
 
     /// Declares the tool's effects on the outside world. A tool without a declaration requires approval every

@@ -69,7 +69,7 @@ impl Fixture {
     /// Creates an agent with these fixtures that may run every tool.
     pub(crate) fn agent(&self) -> AgentBuilder {
         Agent::builder()
-            .shared_model(self.model.clone())
+            .provider(self.model.clone())
             .store(self.store.clone())
             .clock(Arc::clone(&self.clock))
             .permission_policy(AllowAll)

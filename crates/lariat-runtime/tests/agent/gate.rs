@@ -18,7 +18,7 @@ use super::fixture::{Fixture, journal, kind, rest, until};
 
 fn agent(fixture: &Fixture, gate: Arc<Gate>, session: &str) -> Agent {
     let tool = fixture.tool("bash", || Act::text("ok"));
-    fixture.agent().shared_policy(gate).session_id(SessionId::from(session)).tool(tool).build().unwrap()
+    fixture.agent().permission_policy(gate).session_id(SessionId::from(session)).tool(tool).build().unwrap()
 }
 
 fn gate() -> Arc<Gate> {
@@ -55,7 +55,7 @@ async fn remembered_decisions_survive_in_a_snapshot() {
     let every = |gate: Arc<Gate>| {
         let journal = JournalConfig { snapshot_every: 1, ..JournalConfig::default() };
         let tool = fixture.tool("bash", || Act::text("ok"));
-        let agent = fixture.agent().shared_policy(gate).session_id(SessionId::from("s"));
+        let agent = fixture.agent().permission_policy(gate).session_id(SessionId::from("s"));
         agent.store(store.clone()).journal(journal).tool(tool).build().unwrap()
     };
     let (first, planning) = (every(gate()), gate());

@@ -68,20 +68,15 @@ async fn agent_end_contains_resolved_messages() {
 #[tokio::test(start_paused = true)]
 async fn two_subscribers_both_receive_everything() {
     let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
-    let agent = fixture
-        .agent()
-        .tool(fixture.tool("write", || Act::text("ok")))
-        .enable_broadcast(256)
-        .build()
-        .unwrap();
-    let (mut one, mut two) = (agent.subscribe().unwrap(), agent.subscribe().unwrap());
+    let agent =
+        fixture.agent().tool(fixture.tool("write", || Act::text("ok"))).event_queue(256).build().unwrap();
+    let (mut one, mut two) = (agent.subscribe(), agent.subscribe());
     let reading = tokio::spawn(async move { up_to_end(&mut one).await });
     agent.run("go").await.unwrap();
     let (one, two) = (reading.await.unwrap(), up_to_end(&mut two).await);
     assert_eq!(ids(&durable(&one)), ids(&fixture.journal(&agent.session_id()).await));
     assert_eq!(ids(&durable(&one)), ids(&durable(&two)));
     assert!(two.iter().any(|event| event.event.text_delta() == Some("done")));
-    assert!(fixture.agent().build().unwrap().subscribe().is_none(), "only if it was enabled");
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,8 +88,8 @@ async fn slow_subscriber_receives_the_durable_events_later() {
         n += 1;
         Act::text(format!("result {n}"))
     });
-    let agent = fixture.agent().tool(tool).enable_broadcast(2).build().unwrap();
-    let mut lagging = agent.subscribe().unwrap();
+    let agent = fixture.agent().tool(tool).event_queue(2).build().unwrap();
+    let mut lagging = agent.subscribe();
     agent.run("go").await.unwrap();
     let seen = durable(&up_to_end(&mut lagging).await);
     let journal = fixture.journal(&agent.session_id()).await;
@@ -109,7 +104,7 @@ async fn stream_that_is_read_late_still_has_every_durable_event() {
     let calls = (0..80).map(|n| call(&format!("c{n}"), "write"));
     let fixture = Fixture::new(calls.chain([Reply::text("done")]));
     let tool = fixture.tool("write", || Act::text("ok"));
-    let agent = fixture.agent().tool(tool).limits(None).repetition(None).build().unwrap();
+    let agent = fixture.agent().tool(tool).without_limits().repetition(None).build().unwrap();
     let mut stream = agent.run_stream("go");
     idle(&agent).await;
     let journal = fixture.journal(&agent.session_id()).await;
@@ -146,7 +141,7 @@ async fn blocking_callback_does_not_delay_the_run() {
     let agent = fixture
         .agent()
         .tool(fixture.tool("write", || Act::text("ok")))
-        .enable_broadcast(256)
+        .event_queue(256)
         .on_event(move |_| {
             // The first event waits until the sender is dropped; all later ones pass immediately.
             let _ = blocked.lock().unwrap().recv();
@@ -154,7 +149,7 @@ async fn blocking_callback_does_not_delay_the_run() {
         })
         .build()
         .unwrap();
-    let mut watching = agent.subscribe().unwrap();
+    let mut watching = agent.subscribe();
     let stream = agent.run_stream("go");
     let events = up_to_end(&mut watching).await;
     let journal = fixture.journal(&agent.session_id()).await;

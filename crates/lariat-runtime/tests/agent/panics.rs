@@ -7,7 +7,7 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::config::ContextConfig;
 use lariat_core::context::{CompactionProposal, CompactionQuery, CompactionStrategy};
 use lariat_core::event::RunOutcome;
-use lariat_core::hooks::{FilterResult, Hooks, InputFilter};
+use lariat_core::hooks::{FilterResult, Flow, Hooks, InputFilter};
 use lariat_core::id::ToolCallId;
 use lariat_core::message::AgentMessage;
 use lariat_core::model::{ModelStream, StreamConfig, StreamProvider};
@@ -53,17 +53,23 @@ async fn panicking_provider_fails_the_run_with_agent_end() {
 /// Panics in one of the hooks.
 struct PanickingHooks(&'static str);
 
+impl PanickingHooks {
+    fn panic_at(&self, point: &str) -> Flow {
+        if self.0 == point { resume_unwind(Box::new("hook")) } else { Flow::Continue }
+    }
+}
+
 impl Hooks for PanickingHooks {
-    fn before_loop(&self, _messages: &Window, _loop_index: u64) -> bool {
-        self.0 != "before_loop" || resume_unwind(Box::new("hook"))
+    fn before_loop(&self, _messages: &Window, _loop_index: u64) -> Flow {
+        self.panic_at("before_loop")
     }
 
-    fn before_turn(&self, _messages: &Window, _turn_index: u32) -> bool {
-        self.0 != "before_turn" || resume_unwind(Box::new("hook"))
+    fn before_turn(&self, _messages: &Window, _turn_index: u32) -> Flow {
+        self.panic_at("before_turn")
     }
 
-    fn before_tool_execution(&self, _name: &str, _call: &ToolCallId, _args: &Value) -> bool {
-        self.0 != "before_tool_execution" || resume_unwind(Box::new("hook"))
+    fn before_tool_execution(&self, _name: &str, _call: &ToolCallId, _args: &Value) -> Flow {
+        self.panic_at("before_tool_execution")
     }
 
     fn after_tool_execution(&self, _name: &str, _call: &ToolCallId, _is_error: bool) {
@@ -74,7 +80,7 @@ impl Hooks for PanickingHooks {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panicking_hook_is_treated_as_false() {
+async fn panicking_hook_stops() {
     for point in ["before_loop", "before_turn", "before_tool_execution", "after_tool_execution"] {
         let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
         let tool = fixture.tool("write", || Act::text("ok"));

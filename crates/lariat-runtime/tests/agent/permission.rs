@@ -96,3 +96,39 @@ async fn panicking_approver_denies() {
     assert_eq!(agent.run("go").await.unwrap().text, "I see");
     assert!(fixture.ledger.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn run_without_an_approver_denies_at_once_and_says_why() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("I see")]);
+    let agent = asking(&fixture);
+    let begun = tokio::time::Instant::now();
+    let output = agent.run("go").await.unwrap();
+    assert_eq!(output.text, "I see");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(1), "waited {:?}", begun.elapsed());
+    assert!(fixture.ledger.is_empty(), "the tool did not run");
+    assert!(fixture.sent_messages(1)[2].contains("has no approver"), "{:?}", fixture.sent_messages(1));
+    let journal = kinds(&fixture.journal(&agent.session_id()).await);
+    assert!(journal.contains(&"PermissionDecided".to_owned()), "{journal:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_that_waits_for_answers_takes_one_from_another_task() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
+    let agent = fixture
+        .agent()
+        .permission_policy(AskBeforeEffects)
+        .tool(fixture.tool("write", || Act::text("ok")))
+        .wait_for_answers()
+        .build()
+        .unwrap();
+    let mut events = agent.subscribe();
+    let answering = async {
+        while let Ok(event) = events.recv().await {
+            if let AgentEvent::PermissionRequired { request } = &event.event {
+                return agent.respond_permission(request.id, PermissionDecision::Allow);
+            }
+        }
+    };
+    let (output, ()) = futures_util::future::join(agent.run("go"), answering).await;
+    assert_eq!((output.unwrap().text.as_str(), fixture.ledger.len()), ("done", 1));
+}

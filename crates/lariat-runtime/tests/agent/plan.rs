@@ -62,7 +62,7 @@ fn agent(fixture: &Fixture, gate: &Arc<Gate>, shared_text: &SharedText) -> Agent
     let look = fixture.tool("read_file", || Act::text("looked"));
     let look = look.with_effects(ToolEffects::READS);
     let run = fixture.tool("bash", || Act::text("ran"));
-    let agent = fixture.agent().shared_policy(gate.clone()).session_id(SessionId::from("s"));
+    let agent = fixture.agent().permission_policy(gate.clone()).session_id(SessionId::from("s"));
     agent.tool(look).tool(run).tool(shared_text.clone()).build().unwrap()
 }
 

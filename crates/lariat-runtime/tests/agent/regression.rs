@@ -153,11 +153,11 @@ fn open_approval_request_reaches_callbacks_and_subscribers_after_a_crash() {
         let asked: Arc<Mutex<Vec<RequestId>>> = Arc::default();
         let heard = Arc::clone(&asked);
         let agent = asking(&fixture)
-            .enable_broadcast(64)
+            .wait_for_answers()
             .on_event(move |event| heard.lock().unwrap().extend(question(event)))
             .build()
             .unwrap();
-        let mut events = agent.subscribe().unwrap();
+        let mut events = agent.subscribe();
         let answering = async {
             loop {
                 let event: Event = events.recv().await.unwrap();

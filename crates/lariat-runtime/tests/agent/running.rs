@@ -148,7 +148,7 @@ async fn limit_ends_the_run_with_a_typed_outcome() {
     let agent = fixture
         .agent()
         .tool(fixture.tool("write", || Act::text("ok")))
-        .limits(Some(ExecutionLimits::default().with_max_turns(3)))
+        .limits(ExecutionLimits::default().with_max_turns(3))
         .repetition(None)
         .build()
         .unwrap();
@@ -163,7 +163,7 @@ async fn time_limit_also_ends_a_run_while_a_tool_runs() {
     let agent = fixture
         .agent()
         .tool(fixture.tool("write", Act::never))
-        .limits(Some(ExecutionLimits::default().with_max_duration(Duration::from_secs(60))))
+        .limits(ExecutionLimits::default().with_max_duration(Duration::from_secs(60)))
         .build()
         .unwrap();
     let output = agent.run("go").await.unwrap();

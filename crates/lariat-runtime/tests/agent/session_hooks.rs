@@ -10,7 +10,7 @@ use lariat_core::config::ContextConfig;
 use lariat_core::content::Content;
 use lariat_core::context::{CompactionProposal, CompactionQuery, CompactionStrategy};
 use lariat_core::event::{AgentEvent, CompactionEdit, Description, RunOutcome};
-use lariat_core::hooks::{FilterResult, HookAnswer, Hooks, InputFilter, LifecycleEventKind};
+use lariat_core::hooks::{FilterResult, Flow, HookAnswer, Hooks, InputFilter, LifecycleEventKind};
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::{Approver, PermissionDecision, PermissionRequest, Verdict};
@@ -108,36 +108,36 @@ fn stops(reason: &str) -> String {
 struct LoggingHooks(Log);
 
 impl LoggingHooks {
-    fn note(&self, name: &str) -> bool {
+    fn note(&self, name: &str) -> Flow {
         self.0.lock().unwrap().push(name.to_owned());
-        true
+        Flow::Continue
     }
 }
 
 impl Hooks for LoggingHooks {
-    fn before_loop(&self, _: &Window, _: u64) -> bool {
+    fn before_loop(&self, _: &Window, _: u64) -> Flow {
         self.note("before_loop")
     }
     fn after_loop(&self, _: &Window, _: &Usage) {
-        self.note("after_loop");
+        let _ = self.note("after_loop");
     }
-    fn before_turn(&self, _: &Window, _: u32) -> bool {
+    fn before_turn(&self, _: &Window, _: u32) -> Flow {
         self.note("before_turn")
     }
     fn after_turn(&self, _: &Window, _: &Usage) {
-        self.note("after_turn");
+        let _ = self.note("after_turn");
     }
-    fn before_tool_execution(&self, _: &str, _: &ToolCallId, _: &Value) -> bool {
+    fn before_tool_execution(&self, _: &str, _: &ToolCallId, _: &Value) -> Flow {
         self.note("before_tool_execution")
     }
     fn after_tool_execution(&self, _: &str, _: &ToolCallId, _: bool) {
-        self.note("after_tool_execution");
+        let _ = self.note("after_tool_execution");
     }
 }
 
 impl InputFilter for LoggingHooks {
     fn filter(&self, _: &AgentMessage) -> FilterResult {
-        self.note("input filter");
+        let _ = self.note("input filter");
         FilterResult::Pass
     }
 }
@@ -155,7 +155,7 @@ async fn in_process_and_configured_hooks_run_in_a_fixed_order() {
         ("Stop", "ok"),
         ("SessionEnd", "ok"),
     ]));
-    let agent = fixture.agent().shared_policy(gate).tool(fixture.tool("write", || Act::text("written")));
+    let agent = fixture.agent().permission_policy(gate).tool(fixture.tool("write", || Act::text("written")));
     let agent =
         agent.hooks(LoggingHooks(commands.log.clone())).input_filter(LoggingHooks(commands.log.clone()));
     let agent = agent.build().unwrap();
@@ -199,7 +199,7 @@ async fn in_process_and_configured_hooks_run_in_a_fixed_order() {
 async fn prompt_blocked_by_a_hook_never_reaches_the_model() {
     let fixture = Fixture::new([Reply::text("done")]);
     let (gate, commands) = hooked(&on([("UserPromptSubmit", "exit 2 not on Sundays")]));
-    let agent = fixture.agent().shared_policy(gate).build().unwrap();
+    let agent = fixture.agent().permission_policy(gate).build().unwrap();
     let output = agent.run("go").await.unwrap();
     assert_eq!((output.outcome, fixture.model.requests()), (RunOutcome::Rejected, 0));
     let journal = fixture.journal(&agent.session_id()).await;
@@ -215,7 +215,7 @@ async fn prompt_blocked_by_a_hook_never_reaches_the_model() {
 async fn context_from_session_start_and_prompt_hooks_is_in_the_prompt() {
     let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
     let (gate, commands) = hooked(&on([("SessionStart", "use tabs"), ("UserPromptSubmit", "it rains")]));
-    let agent = fixture.agent().shared_policy(gate).build().unwrap();
+    let agent = fixture.agent().permission_policy(gate).build().unwrap();
     agent.run("go").await.unwrap();
     agent.run("on").await.unwrap();
     assert_eq!(fixture.sent_messages(0), ["user: go\n[Hook: use tabs]\n[Hook: it rains]"]);
@@ -229,7 +229,7 @@ async fn session_hooks_receive_how_the_session_starts_and_ends() {
     let (gate, commands) = hooked(&on([("SessionStart", "ok"), ("SessionEnd", "ok")]));
     let agent = |session: &str| {
         let memory = Section::new("memory", SectionStability::SemiStatic, "Use tabs.");
-        let agent = fixture.agent().shared_policy(gate.clone()).session_id(SessionId::from(session));
+        let agent = fixture.agent().permission_policy(gate.clone()).session_id(SessionId::from(session));
         // Events before the first loop do not make the session a resumed one.
         let agent = agent.description(Description::default()).section(memory);
         agent.build().unwrap()
@@ -254,7 +254,7 @@ async fn session_hooks_receive_how_the_session_starts_and_ends() {
 async fn close_waits_at_most_1500_ms_for_hooks_and_drop_does_not_wait() {
     let fixture = Fixture::new([Reply::text("done"), Reply::text("done")]);
     let (gate, commands) = hooked(&on([("SessionEnd", "hang")]));
-    let agent = fixture.agent().shared_policy(gate).build().unwrap();
+    let agent = fixture.agent().permission_policy(gate).build().unwrap();
     agent.run("go").await.unwrap();
     let before = fixture.clock.now();
     agent.close().await;
@@ -272,7 +272,7 @@ async fn close_waits_at_most_1500_ms_for_hooks_and_drop_does_not_wait() {
 async fn hook_that_blocks_the_end_continues_the_run_and_its_journal_replays() {
     let fixture = Fixture::new((0..9).map(|n| Reply::text(format!("reply {n}"))));
     let (gate, commands) = hooked(&on([("Stop", "exit 2 the tests fail")]));
-    let agent = fixture.agent().shared_policy(gate).build().unwrap();
+    let agent = fixture.agent().permission_policy(gate).build().unwrap();
     let output = agent.run("go").await.unwrap();
     assert_eq!((output.outcome, output.text.as_str()), (RunOutcome::Completed, "reply 8"));
     assert_eq!(fixture.sent_messages(1), ["user: go", "assistant: reply 0", "user: [Hook: the tests fail]"]);
@@ -293,7 +293,7 @@ async fn hooks_without_objections_do_not_change_the_journal() {
         let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
         let agent = fixture.agent().tool(fixture.tool("write", || Act::text("written")));
         let agent = match hooks {
-            Some(hooks) => agent.shared_policy(hooked(&hooks).0).approver(ApproveAll),
+            Some(hooks) => agent.permission_policy(hooked(&hooks).0).approver(ApproveAll),
             None => agent,
         };
         let agent = agent.build().unwrap();
@@ -326,7 +326,7 @@ async fn continue_false_in_any_hook_ends_the_run_with_its_reason() {
     {
         let fixture = Fixture::new([call("c1", "write"), Reply::text("done"), Reply::text("too far")]);
         let (gate, commands) = hooked(&on([(event, stops("enough for today").as_str())]));
-        let agent = fixture.agent().shared_policy(gate).approver(ApproveAll);
+        let agent = fixture.agent().permission_policy(gate).approver(ApproveAll);
         let agent = agent.tool(fixture.tool("write", || Act::text("written"))).build().unwrap();
         let output = agent.run("go").await.unwrap();
         assert_eq!(output.outcome, RunOutcome::StoppedByHook, "{event}");
@@ -362,7 +362,7 @@ async fn run_with_a_hanging_hook_can_be_cancelled() {
     for event in ["SessionStart", "UserPromptSubmit", "Stop", "PreToolUse"] {
         let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
         let (gate, commands) = hooked(&on([(event, "hang")]));
-        let agent = fixture.agent().shared_policy(gate).approver(ApproveAll);
+        let agent = fixture.agent().permission_policy(gate).approver(ApproveAll);
         let agent = agent.tool(fixture.tool("write", || Act::text("written"))).build().unwrap();
         let stream = agent.run_stream("go");
         while commands.hanging.load(Ordering::SeqCst) == 0 {
@@ -379,7 +379,7 @@ async fn run_with_a_hanging_hook_can_be_cancelled() {
 async fn prompt_hook_that_times_out_blocks_the_prompt() {
     let fixture = Fixture::new([Reply::text("done")]);
     let (gate, _) = hooked(&on([("UserPromptSubmit", "late")]));
-    let agent = fixture.agent().shared_policy(gate).build().unwrap();
+    let agent = fixture.agent().permission_policy(gate).build().unwrap();
     let before = fixture.clock.now();
     assert_eq!(agent.run("go").await.unwrap().outcome, RunOutcome::Rejected);
     assert_eq!(fixture.clock.now().since(before), Duration::from_secs(30));
@@ -427,7 +427,7 @@ impl CompactionStrategy for KeepUserMessages {
 fn agent_with_small_window(fixture: &Fixture, gate: Arc<Gate>) -> Agent {
     let mut context = ContextConfig::with_window(1_000);
     (context.keep_first, context.keep_recent, context.system_prompt_tokens) = (0, 1, 0);
-    let agent = fixture.agent().shared_policy(gate).context(Some(context)).compaction(KeepUserMessages);
+    let agent = fixture.agent().permission_policy(gate).context(Some(context)).compaction(KeepUserMessages);
     let agent = agent.build().unwrap();
     let talk: Vec<AgentMessage> = (0..4).map(|_| AgentMessage::note("n", "word ".repeat(250))).collect();
     agent.restore_messages(&serde_json::to_string(&talk).unwrap()).unwrap();
@@ -474,7 +474,7 @@ async fn hooks_neither_receive_nor_pass_on_secrets() {
     let fixture = Fixture::new([Reply::text("your key is hunter2-canary"), Reply::text("done")]);
     let (gate, commands) =
         hooked(&on([("UserPromptSubmit", "I know hunter2-canary"), ("Stop", "exit 2 hunter2-canary again")]));
-    let agent = fixture.agent().shared_policy(gate).secret("KEY", "hunter2-canary").build().unwrap();
+    let agent = fixture.agent().permission_policy(gate).secret("KEY", "hunter2-canary").build().unwrap();
     agent.run("my key is hunter2-canary").await.unwrap();
     let inputs = commands.inputs.lock().unwrap();
     assert!(
@@ -493,7 +493,7 @@ async fn async_hook_delays_and_decides_nothing() {
     let (gate, commands) = hooked(&json!({
         "UserPromptSubmit": handlers("exit 2 no"), "Stop": handlers("hang"), "SessionStart": handlers("a remark")
     }));
-    let agent = fixture.agent().shared_policy(gate).build().unwrap();
+    let agent = fixture.agent().permission_policy(gate).build().unwrap();
     let output = agent.run("go").await.unwrap();
     assert_eq!((output.outcome, output.text.as_str()), (RunOutcome::Completed, "done"));
     assert_eq!(fixture.sent_messages(0), ["user: go"]);
@@ -508,7 +508,7 @@ async fn hook_with_once_runs_once_per_session() {
     let (gate, commands) = hooked(&json!({
         "UserPromptSubmit": [{"hooks": [{"command": "remember the milk", "once": true}]}]
     }));
-    let agent = fixture.agent().shared_policy(gate).build().unwrap();
+    let agent = fixture.agent().permission_policy(gate).build().unwrap();
     for _ in 0..2 {
         agent.run("go").await.unwrap();
     }
@@ -523,7 +523,7 @@ async fn hook_with_once_runs_once_per_session() {
 async fn recovered_session_runs_start_hooks_as_resumed_and_stop_hooks_again() {
     let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
     let (gate, commands) = hooked(&on([("SessionStart", "ok"), ("Stop", "hang")]));
-    let agent = fixture.agent().shared_policy(gate).session_id(SessionId::from("s")).build().unwrap();
+    let agent = fixture.agent().permission_policy(gate).session_id(SessionId::from("s")).build().unwrap();
     let stream = agent.run_stream("go");
     while commands.hanging.load(Ordering::SeqCst) == 0 {
         tokio::task::yield_now().await;
@@ -536,7 +536,7 @@ async fn recovered_session_runs_start_hooks_as_resumed_and_stop_hooks_again() {
     lariat_core::store::SessionStore::append(&*store, append).await.unwrap();
     drop(stream);
     let (gate, commands) = hooked(&on([("SessionStart", "ok"), ("Stop", "exit 2 one more")]));
-    let agent = fixture.agent().store(store).shared_policy(gate).session_id(SessionId::from("s")).build();
+    let agent = fixture.agent().store(store).permission_policy(gate).session_id(SessionId::from("s")).build();
     let agent = agent.unwrap();
     let output = agent.recover().await.unwrap().unwrap();
     assert_eq!(output.outcome, RunOutcome::Completed);
@@ -554,7 +554,7 @@ fn agent_session() -> &'static SessionId {
 async fn prompt_hook_receives_the_text_of_all_messages() {
     let fixture = Fixture::new([Reply::text("done")]);
     let (gate, commands) = hooked(&on([("UserPromptSubmit", "ok")]));
-    let agent = fixture.agent().shared_policy(gate).build().unwrap();
+    let agent = fixture.agent().permission_policy(gate).build().unwrap();
     let mut prompt = AgentMessage::user("what is this?");
     if let AgentMessage::Llm(llm) = &mut prompt {
         llm.message.content_mut().push(Content::text("and that?"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lariat_core::event::{AgentEvent, ContinuationKind};
-use lariat_core::hooks::Hooks;
+use lariat_core::hooks::{Flow, Hooks};
 use lariat_core::transcript::Window;
 use lariat_runtime::AgentError;
 use lariat_testkit::Reply;
@@ -120,8 +120,8 @@ async fn second_agent_resumes_a_session_of_the_store() {
 struct StopEveryLoop;
 
 impl Hooks for StopEveryLoop {
-    fn before_loop(&self, _messages: &Window, _loop_index: u64) -> bool {
-        false
+    fn before_loop(&self, _messages: &Window, _loop_index: u64) -> Flow {
+        Flow::Stop
     }
 }
 

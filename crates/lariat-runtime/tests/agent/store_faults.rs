@@ -210,7 +210,7 @@ async fn slow_observers_on_a_slow_store_still_receive_every_event() {
     let store = Arc::new(FaultyStore::new(fixture.clock.clone()).with_trouble(slow));
     let tool = fixture.tool("write", || Act::text("ok"));
     let agent =
-        fixture.agent().store(store.clone()).tool(tool).repetition(None).limits(None).build().unwrap();
+        fixture.agent().store(store.clone()).tool(tool).repetition(None).without_limits().build().unwrap();
     let (sender, receiver) = std::sync::mpsc::channel();
     let sender = move |event| sender.send(event).unwrap();
     agent.prompt_with_sender("go", sender).await.unwrap();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
-use lariat_core::hooks::{HookInterest, Hooks};
+use lariat_core::hooks::{Flow, HookInterest, Hooks};
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_core::transcript::Window;
 use lariat_core::usage::Usage;
@@ -86,11 +86,11 @@ impl Watch {
         state.log.push(entry);
     }
 
-    fn hook(&self, entry: HookEntry, percent_false: u8) -> bool {
+    fn hook(&self, entry: HookEntry, percent_stop: u8) -> Flow {
         let mut state = self.lock();
         self.drain_locked(&mut state);
         self.note(&mut state, Entry::Hook(entry));
-        !state.random.chance(percent_false)
+        if state.random.chance(percent_stop) { Flow::Stop } else { Flow::Continue }
     }
 
     pub(super) fn violation(&self) -> Option<Violation> {
@@ -111,39 +111,39 @@ impl Hooks for Watch {
         self.interest
     }
 
-    fn before_loop(&self, _messages: &Window, _loop_index: u64) -> bool {
+    fn before_loop(&self, _messages: &Window, _loop_index: u64) -> Flow {
         self.hook(HookEntry::BeforeLoop, 1)
     }
 
     fn after_loop(&self, _messages: &Window, _usage: &Usage) {
-        self.hook(HookEntry::AfterLoop, 0);
+        let _ = self.hook(HookEntry::AfterLoop, 0);
     }
 
-    fn before_turn(&self, _messages: &Window, _turn_index: u32) -> bool {
+    fn before_turn(&self, _messages: &Window, _turn_index: u32) -> Flow {
         self.hook(HookEntry::BeforeTurn, 2)
     }
 
     fn after_turn(&self, _messages: &Window, _usage: &Usage) {
-        self.hook(HookEntry::AfterTurn, 0);
+        let _ = self.hook(HookEntry::AfterTurn, 0);
     }
 
-    fn before_tool_execution(&self, _tool_name: &str, tool_call_id: &ToolCallId, _args: &Value) -> bool {
+    fn before_tool_execution(&self, _tool_name: &str, tool_call_id: &ToolCallId, _args: &Value) -> Flow {
         self.hook(HookEntry::BeforeTool(tool_call_id.clone()), 4)
     }
 
     fn after_tool_execution(&self, _tool_name: &str, tool_call_id: &ToolCallId, _is_error: bool) {
-        self.hook(HookEntry::AfterTool(tool_call_id.clone()), 0);
+        let _ = self.hook(HookEntry::AfterTool(tool_call_id.clone()), 0);
     }
 
-    fn before_tool_execution_update(&self, _tool_name: &str, tool_call_id: &ToolCallId, _text: &str) -> bool {
+    fn before_tool_execution_update(&self, _tool_name: &str, tool_call_id: &ToolCallId, _text: &str) -> Flow {
         self.hook(HookEntry::BeforeUpdate(tool_call_id.clone()), 30)
     }
 
     fn after_tool_execution_update(&self, _tool_name: &str, tool_call_id: &ToolCallId, _text: &str) {
-        self.hook(HookEntry::AfterUpdate(tool_call_id.clone()), 0);
+        let _ = self.hook(HookEntry::AfterUpdate(tool_call_id.clone()), 0);
     }
 
     fn on_error(&self, _error: &str) {
-        self.hook(HookEntry::OnError, 0);
+        let _ = self.hook(HookEntry::OnError, 0);
     }
 }

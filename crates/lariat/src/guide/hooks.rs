@@ -1,7 +1,7 @@
 //! Intercept an agent's actions with hooks.
 //!
 //! [`Hooks`](crate::Hooks) are functions that the loop calls at fixed points. The ones named `before_…` stop
-//! the next step by returning false. An [`InputFilter`](crate::InputFilter) checks each prompt before the
+//! the next step by returning `Flow::Stop`. An [`InputFilter`](crate::InputFilter) checks each prompt before the
 //! model receives it.
 //!
 //! ```no_run
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! - The run calls hooks in its own task, so keep them short. A hook that panics is treated as one that
-//!   returned false.
+//!   returned `Flow::Stop`.
 //! - To decide which tool calls *may* run, use a [`PermissionPolicy`](crate::PermissionPolicy).
 //!   [`Gate`](crate::Gate) is the built-in policy with permission rules, permission modes and external hook
 //!   programs (docs/hooks.md).

@@ -1,9 +1,10 @@
 //! Which files `AgentOutput::files_changed` lists when the built-in tools change them.
 
 use lariat::host::files::Workspace;
+use lariat::run::ChangeKind;
 use lariat::serde_json::json;
-use lariat::tools::{Workbench, default_tools};
-use lariat::{Agent, AllowAll, ChangeKind};
+use lariat::tool::{Workbench, default_tools};
+use lariat::{Agent, AllowAll};
 use lariat_testkit::{Reply, ScriptedModel};
 
 use super::test_dirs::TestDirs;

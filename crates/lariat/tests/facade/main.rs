@@ -1,5 +1,5 @@
 //! Tests of the assembled facade, for behaviour that no single crate shows.
-#![cfg(all(feature = "models", feature = "sqlite", feature = "tools", target_os = "linux"))]
+#![cfg(all(feature = "service", target_os = "linux"))]
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,6 +11,7 @@
 mod changes;
 mod log_capture;
 mod memory;
+mod newcomer;
 mod opening;
 #[cfg(all(feature = "otlp", feature = "typed"))]
 mod otlp;

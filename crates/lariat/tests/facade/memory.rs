@@ -1,11 +1,10 @@
 //! Memory files: which files are read, how far imports reach, and that no link leads out of the workspace.
 
-use lariat::core::model::PromptSection;
-use lariat::guard::Trust;
+use lariat::context::{PromptSection, SectionQuery, Sections};
 use lariat::host::files::Workspace;
 use lariat::local::{MapSection, MemoryFiles};
-use lariat::runtime::prompt::{SectionQuery, Sections};
-use lariat::tools::Workbench;
+use lariat::permission::Trust;
+use lariat::tool::Workbench;
 
 use crate::test_dirs::TestDirs;
 

@@ -1,9 +1,9 @@
 //! Opening a workspace: which settings apply, and what happens when a file cannot be read.
 
-use lariat::guard::hooks::HookEvent;
-use lariat::guard::trust::TrustStatus;
-use lariat::guard::{Effect, Guard, GuardDecision, Level, Mode, Trust};
 use lariat::local::{ConfiguredKind, LoadedWorkspace, OpenError, Owner, RealPaths};
+use lariat::permission::hooks::HookEvent;
+use lariat::permission::trust::TrustStatus;
+use lariat::permission::{Effect, Guard, GuardDecision, Level, Mode, Trust};
 
 use crate::test_dirs::TestDirs;
 

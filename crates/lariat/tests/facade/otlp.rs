@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lariat::model::{ProviderError, RetryConfig};
 use lariat::otlp::{Otlp, OtlpConfig};
-use lariat::runtime::trace::Content;
 use lariat::serde_json::json;
-use lariat::{Agent, AllowAll, FunctionTool, ProviderError, RetryConfig, ToolContext};
+use lariat::trace::Content;
+use lariat::{Agent, AllowAll, FunctionTool, ToolContext};
 use lariat_testkit::{Reply, ScriptedModel};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;

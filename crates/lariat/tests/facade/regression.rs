@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lariat::core::store::Durability;
-use lariat::runtime::{BudgetPool, DailyBudget, MemorySpending};
+use lariat::budget::BudgetLimits;
+use lariat::budget::{BudgetPool, DailyBudget, MemorySpending};
+use lariat::model::{FailureKind, FindModel, ModelCost, ProviderRegistry, RetryConfig};
 use lariat::serde_json::{Value, json};
-use lariat::stores::StoreOptions;
-use lariat::stores::jsonl::JsonlStore;
-use lariat::stores::sqlite::SqliteStore;
+use lariat::store::Durability;
+use lariat::store::JsonlStore;
+use lariat::store::SqliteStore;
+use lariat::store::StoreOptions;
 use lariat::{
-    Agent, AgentBuilder, AgentEvent, AgentTool, AllowAll, BoxFuture, BudgetLimits, BuildError, Cost,
-    ExecutionLimits, FailureKind, FindModel, ModelConfig, ModelCost, ProviderRegistry, RetryConfig,
-    SessionStore, ToolContext, ToolError, ToolResult,
+    Agent, AgentBuilder, AgentEvent, AgentTool, AllowAll, BoxFuture, BuildError, Cost, ExecutionLimits,
+    ModelConfig, SessionStore, ToolContext, ToolError, ToolResult,
 };
 use lariat_testkit::{Reply, ScriptedModel};
 
@@ -102,7 +103,7 @@ fn real(config: Option<ModelConfig>) -> AgentBuilder {
 
 /// A model that cannot work is an error with its kind, not an empty answer.
 #[tokio::test]
-async fn unreachable_unknown_and_unconfigured_models_fail_with_their_kind() {
+async fn unreachable_and_keyless_models_fail_with_their_kind_and_unknown_ones_do_not_build() {
     let unreachable =
         ModelConfig::new("anthropic-messages", "claude").with_base_url(unused_address()).with_api_key("k");
     let keyless = ModelConfig::new("anthropic-messages", "claude").with_base_url(unused_address());
@@ -112,10 +113,11 @@ async fn unreachable_unknown_and_unconfigured_models_fail_with_their_kind() {
     let cases = [
         (Some(unreachable), FailureKind::Network),
         (Some(keyless), FailureKind::Auth),
-        (Some(unknown), FailureKind::Config),
         (Some(addressless), FailureKind::Config),
-        (None, FailureKind::Config),
     ];
+    for config in [Some(unknown), None] {
+        assert!(matches!(real(config).build(), Err(BuildError::Model(_))));
+    }
     for (config, kind) in cases {
         let agent = real(config).retry(RetryConfig::none()).build().unwrap();
         let error = agent.run("hello").await.unwrap_err();
@@ -159,7 +161,7 @@ async fn money_limit_without_price_fails_to_build() {
         BudgetLimits::none().with_cost(CENT)
     }
     let caps: [(&str, ChangeBuilder); 4] = [
-        ("run", |builder| builder.limits(Some(ExecutionLimits::default().with_max_cost(CENT)))),
+        ("run", |builder| builder.limits(ExecutionLimits::default().with_max_cost(CENT))),
         ("session", |builder| builder.session_budget(money())),
         ("pool", |builder| builder.budget_pool(BudgetPool::new(money()).child(BudgetLimits::none()))),
         ("day", |builder| {

@@ -10,14 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lariat::core::event::{Goal, Learning};
-use lariat::guard::Trust;
-use lariat::local::{Instructions, skills, skills_section};
-use lariat::runtime::prompt::{
+use lariat::context::ContextConfig;
+use lariat::context::{
     Environment, Learnings, LearningsSection, Section, SectionStability as Where, StoredLearning,
 };
+use lariat::event::{Goal, Learning};
+use lariat::local::{Instructions, skills, skills_section};
+use lariat::permission::Trust;
 use lariat::serde_json::{self, json};
-use lariat::{AgentEvent, BoxFuture, ContextConfig, Usage};
+use lariat::{AgentEvent, BoxFuture, Usage};
 use lariat_testkit::Reply;
 
 use scenario::{Scenario, run, snapshot, tool};
@@ -295,8 +296,7 @@ async fn end_of_plan_mode_is_announced() {
 #[tokio::test]
 async fn goal_is_sent() {
     snapshot("goal", async |scenario: &Scenario| {
-        let agent =
-            scenario.agent([ok(), ok()]).context_source(lariat::runtime::prompt::OpenTaskNotes::default());
+        let agent = scenario.agent([ok(), ok()]).context_source(lariat::context::OpenTaskNotes::default());
         let agent = agent.build().unwrap();
         agent.set_goal(goal("active")).await.unwrap();
         agent.run("Hello.").await.unwrap();
@@ -308,8 +308,7 @@ async fn goal_is_sent() {
 #[tokio::test]
 async fn reached_goal_is_withdrawn() {
     snapshot("goal_reached", async |scenario: &Scenario| {
-        let agent =
-            scenario.agent([ok(), ok()]).context_source(lariat::runtime::prompt::OpenTaskNotes::default());
+        let agent = scenario.agent([ok(), ok()]).context_source(lariat::context::OpenTaskNotes::default());
         let agent = agent.build().unwrap();
         agent.set_goal(goal("active")).await.unwrap();
         agent.run("Hello.").await.unwrap();
@@ -325,8 +324,8 @@ async fn old_task_list_is_repeated() {
         let todo = Reply::tool_call("t", "todo", json!({"say": "[>] read\n[ ] fix\n"}));
         let prompts: Vec<String> = (0..42).map(|n| format!("Step {n}.")).collect();
         let replies = std::iter::once(todo).chain((0..50).map(|_| Reply::text("k")));
-        let recitation = lariat::runtime::prompt::OpenTaskNotes::default();
-        let agent = scenario.agent(replies).tool(tool("todo")).context_source(recitation).limits(None);
+        let recitation = lariat::context::OpenTaskNotes::default();
+        let agent = scenario.agent(replies).tool(tool("todo")).context_source(recitation).without_limits();
         run(agent, &prompts.iter().map(|prompt| &**prompt).collect::<Vec<_>>()).await;
     })
     .await;
@@ -338,7 +337,7 @@ async fn command_that_failed_twice_is_noted() {
         let fail = |id: &str| {
             Reply::tool_call(id, "bash", json!({"command": "make", "fail": format!("no rule {id}")}))
         };
-        let evidence = lariat::runtime::prompt::FailureNotes::default();
+        let evidence = lariat::context::FailureNotes::default();
         let agent =
             scenario.agent([fail("c1"), fail("c2"), ok()]).tool(tool("bash")).context_source(evidence);
         run(agent, &["Build it."]).await;
@@ -435,7 +434,7 @@ async fn compaction_leaves_the_system_prompt_unchanged() {
 
 #[tokio::test]
 async fn context_report_lists_what_is_in_the_window() {
-    let shown = |report: &lariat::runtime::prompt::ContextReport| {
+    let shown = |report: &lariat::context::ContextReport| {
         let parts = report.parts.iter().map(|part| format!("{:?} {}", part.kind, part.name));
         parts.collect::<Vec<_>>()
     };

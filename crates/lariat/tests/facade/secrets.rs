@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lariat::core::model::{ModelStream, StreamProvider};
-use lariat::guard::hooks::HookConfig;
-use lariat::guard::{Effect, Layer, Origin, SessionDirectories, Trust};
 use lariat::host::files::Workspace;
 use lariat::host::process::{Environment, Supervisor};
 use lariat::local::{HookPrograms, RealPaths};
+use lariat::model::{ModelStream, StreamProvider};
+use lariat::model::{ProviderRegistry, RetryConfig, StreamConfig};
+use lariat::permission::hooks::HookConfig;
+use lariat::permission::{Effect, Layer, Origin, SessionDirectories, Trust};
 use lariat::serde_json::{Value, json};
-use lariat::stores::StoreOptions;
-use lariat::stores::jsonl::JsonlStore;
-use lariat::stores::sqlite::SqliteStore;
-use lariat::tools::{Commands, Outputs, Workbench, command_tools};
+use lariat::store::JsonlStore;
+use lariat::store::SqliteStore;
+use lariat::store::StoreOptions;
+use lariat::tool::{Commands, Outputs, Workbench, command_tools};
 use lariat::{
-    Agent, AgentError, AgentOutput, AgentTool, BoxFuture, CancellationToken, Gate, ModelConfig,
-    ProviderRegistry, RetryConfig, RunOutcome, SessionStore, StreamConfig, ToolContext, ToolEffects,
-    ToolError, ToolResult,
+    Agent, AgentError, AgentOutput, AgentTool, BoxFuture, CancellationToken, Gate, ModelConfig, RunOutcome,
+    SessionStore, ToolContext, ToolEffects, ToolError, ToolResult,
 };
 use lariat_testkit::server::{Answer, Request, Script, Server, Turn, Wire};
 
@@ -285,7 +285,7 @@ fn agent(workspace: &Path, spilled: &Path, mistake: Option<Mistake>) -> lariat::
         Arc::new(RealPaths),
     )
     .with_hooks(book, Arc::new(programs));
-    gate.set_mode(lariat::guard::Mode::Bypass);
+    gate.set_mode(lariat::permission::Mode::Bypass);
     let mut agent = Agent::builder()
         .tool(LeakyTool(mistake))
         .tools(command_tools(&bench))

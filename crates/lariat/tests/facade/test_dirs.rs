@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lariat::guard::trust::TrustStore;
-use lariat::guard::{Format, Level};
 use lariat::host::files::Workspace;
 use lariat::local::WorkspaceLoader;
+use lariat::permission::trust::TrustStore;
+use lariat::permission::{Format, Level};
 
 pub(crate) struct TestDirs(PathBuf);
 

@@ -122,6 +122,7 @@ pub(crate) enum ClaudeProvider {
     /// Anthropic, or a provider that speaks its protocol.
     Anthropic,
     /// Amazon Bedrock.
+    #[cfg_attr(not(feature = "bedrock"), expect(dead_code, reason = "only Bedrock uses it"))]
     Bedrock,
 }
 
@@ -195,6 +196,7 @@ pub(crate) fn is_claude(id: &str) -> bool {
 }
 
 /// Whether a Bedrock model id names a Claude model that supports cache points: 3.7 and later, and Haiku 3.5.
+#[cfg_attr(not(feature = "bedrock"), expect(dead_code, reason = "only Bedrock uses it"))]
 pub(crate) fn caches_on_bedrock(id: &str) -> bool {
     match claude(id) {
         Some(("haiku", version)) => version >= (3, 5),

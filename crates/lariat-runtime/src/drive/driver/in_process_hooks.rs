@@ -1,11 +1,11 @@
 //! Calls the hooks and input filters of the embedding program. A hook that panics is treated as one that
-//! returned `false`, a filter that panics as one that rejected the prompt.
+//! returned `Flow::Stop`, a filter that panics as one that rejected the prompt.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use lariat_core::event::AgentEvent;
-use lariat_core::hooks::{FilterResult, HookInterest};
+use lariat_core::hooks::{FilterResult, Flow, HookInterest};
 use lariat_core::id::ToolCallId;
 use lariat_core::message::AgentMessage;
 use lariat_core::run::{HookCall, Input};
@@ -17,29 +17,29 @@ impl Driver {
     pub(super) fn call_hook(&mut self, call: HookCall) {
         let hooks = Arc::clone(&self.ports.hooks);
         let expects_answer = call.expects_answer();
-        let proceed = call_guarded(|| match call {
+        let flow = call_guarded(|| match call {
             HookCall::BeforeLoop { window, loop_index } => hooks.before_loop(&window, loop_index),
             HookCall::BeforeTurn { window, turn_index } => hooks.before_turn(&window, turn_index),
             HookCall::AfterLoop { window, usage } => {
                 hooks.after_loop(&window, &usage);
-                true
+                Flow::Continue
             }
             HookCall::AfterTurn { window, usage } => {
                 hooks.after_turn(&window, &usage);
-                true
+                Flow::Continue
             }
             HookCall::AfterTool { tool_name, tool_call_id, is_error } => {
                 hooks.after_tool_execution(&tool_name, &tool_call_id, is_error);
-                true
+                Flow::Continue
             }
             HookCall::OnError { error } => {
                 hooks.on_error(&error);
-                true
+                Flow::Continue
             }
-            _ => true,
+            _ => Flow::Continue,
         });
         if expects_answer {
-            self.feed(Input::HookAnswered { proceed });
+            self.feed(Input::HookAnswered { proceed: flow == Flow::Continue });
         }
     }
 
@@ -65,7 +65,9 @@ impl Driver {
         let interested = hooks.interest() == HookInterest::All;
         let text =
             if interested { lariat_core::content::joined_text(&partial.content) } else { String::new() };
-        if interested && !call_guarded(|| hooks.before_tool_execution_update(&tool_name, &call, &text)) {
+        if interested
+            && call_guarded(|| hooks.before_tool_execution_update(&tool_name, &call, &text)) == Flow::Stop
+        {
             return;
         }
         self.record_live(AgentEvent::ToolExecutionUpdate {
@@ -74,15 +76,15 @@ impl Driver {
             partial_result: Arc::new(partial),
         });
         if interested {
-            call_guarded(|| {
+            let _ = call_guarded(|| {
                 hooks.after_tool_execution_update(&tool_name, &call, &text);
-                true
+                Flow::Continue
             });
         }
     }
 }
 
-/// Calls a hook; a panic is `false`.
-fn call_guarded(hook: impl FnOnce() -> bool) -> bool {
-    catch_unwind(AssertUnwindSafe(hook)).unwrap_or(false)
+/// Calls a hook; a panic stops.
+fn call_guarded(hook: impl FnOnce() -> Flow) -> Flow {
+    catch_unwind(AssertUnwindSafe(hook)).unwrap_or(Flow::Stop)
 }

@@ -34,7 +34,7 @@ use lariat_core::tool::Access;
 use publish::{LateEvent, queued_message};
 use reservations::RunReservations;
 
-use super::approvals::PendingApprovals;
+use super::approvals::{MissingApprover, NO_APPROVER, PendingApprovals};
 use super::authorize::authorize;
 use super::file_changes::FileChanges;
 use super::handle::RunHandle;
@@ -84,6 +84,7 @@ pub struct Driver {
     /// The session's own system prompt.
     prompt: Option<PromptSlot>,
     changes: FileChanges,
+    missing_approver: MissingApprover,
 }
 
 /// The result of a job.
@@ -185,6 +186,7 @@ impl Driver {
             reservations: None,
             prompt: None,
             changes: FileChanges::default(),
+            missing_approver: MissingApprover::Wait,
         });
         (driver, handle)
     }
@@ -203,6 +205,12 @@ impl Driver {
     /// Writes these records first, together with the run's own first events.
     pub(crate) fn with_first_records(mut self: Box<Self>, records: Vec<EventRecord>) -> Box<Self> {
         self.batch = records;
+        self
+    }
+
+    /// Sets what happens to approval requests if the run has no approver. By default they wait.
+    pub(crate) fn with_missing_approver(mut self: Box<Self>, missing: MissingApprover) -> Box<Self> {
+        self.missing_approver = missing;
         self
     }
 
@@ -385,9 +393,9 @@ impl Driver {
                 self.approvals.add(&request);
                 let shown = request.preview.clone().map(|shown| (request.tool_call_id.clone(), shown));
                 self.shown.extend(shown);
-                self.notify_pending_approval(&request);
+                let key = JobKey::Request(request.id);
                 if let Some(approver) = self.ports.approver.clone() {
-                    let key = JobKey::Request(request.id);
+                    self.notify_pending_approval(&request);
                     let job = Box::pin(async move {
                         // An approver that panics denies.
                         let asking = AssertUnwindSafe(async { approver.ask(&request).await });
@@ -396,6 +404,12 @@ impl Driver {
                         Input::PermissionAnswered { request: request.id, decision }.into()
                     });
                     self.start_job(Some(key), job);
+                } else if self.missing_approver == MissingApprover::Deny {
+                    let decision = PermissionDecision::deny(NO_APPROVER);
+                    let denied = Input::PermissionAnswered { request: request.id, decision };
+                    self.start_job(Some(key), Box::pin(std::future::ready(denied.into())));
+                } else {
+                    self.notify_pending_approval(&request);
                 }
             }
             Effect::Withdraw { request } => self.abort_job(JobKey::Request(request)),

@@ -233,7 +233,7 @@ fn idle_kb(size: Size) -> f64 {
         let mut streams = Vec::with_capacity(runs);
         for _ in 0..runs {
             let agent = Agent::builder()
-                .shared_model(Arc::clone(&model))
+                .provider(Arc::clone(&model))
                 .store(Arc::clone(&store))
                 .tool(trivial_tool())
                 .build();

@@ -138,13 +138,13 @@ fn agent(
     model.api_key = ApiKey::new("sk-test-key");
     let shared: Arc<dyn lariat_core::model::StreamProvider> = Arc::<ProviderRegistry>::clone(provider);
     Agent::builder()
-        .shared_model(shared)
+        .provider(shared)
         .model_config(model)
         .system_prompt("You nod.")
         .tool(NodTool)
         .permission_policy(AllowAll)
         .context(Some(ContextConfig::with_window(200_000)))
-        .limits(Some(ExecutionLimits::default().with_max_turns(turns)))
+        .limits(ExecutionLimits::default().with_max_turns(turns))
         .repetition(None)
         .store(Arc::clone(store))
         .build()

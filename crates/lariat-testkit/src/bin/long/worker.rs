@@ -76,7 +76,7 @@ pub(crate) async fn run(
         .tools(default_tools(&bench))
         .permission_policy(AllowAll)
         .context(Some(ContextConfig::with_window(window)))
-        .limits(None)
+        .without_limits()
         .repetition(None)
         .store(Arc::new(store))
         .build()

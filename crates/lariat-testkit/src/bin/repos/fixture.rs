@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lariat::guard::trust::TrustStore;
+use lariat::permission::trust::TrustStore;
 
 use super::opening;
 use super::repository::{Layout, Repository, copy, program};

@@ -23,10 +23,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use lariat::guard::trust::TrustStore;
-use lariat::guard::{Format, Level};
 use lariat::host::files::Workspace;
 use lariat::local::WorkspaceLoader;
+use lariat::permission::trust::TrustStore;
+use lariat::permission::{Format, Level};
 use lariat_testkit::proof::{ended, number, option};
 
 use lanes::{UntrustedReport, run_untrusted};

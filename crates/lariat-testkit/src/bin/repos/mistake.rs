@@ -2,9 +2,9 @@
 //!
 //! They wrap the product: its results are changed before they are used.
 
-use lariat::guard::Trust;
-use lariat::guard::trust::{Identity, TrustStatus, TrustStore};
 use lariat::local::{LoadedWorkspace, WorkspaceLoader};
+use lariat::permission::Trust;
+use lariat::permission::trust::{Identity, TrustStatus, TrustStore};
 
 /// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub(crate) fn standing(
     book: &TrustStore,
     mistake: Option<Mistake>,
 ) -> Result<TrustStatus, String> {
-    let words = |error: lariat::guard::StateFileError| error.to_string();
+    let words = |error: lariat::permission::StateFileError| error.to_string();
     match (mistake, &opened.standing) {
         (Some(Mistake::TrustsByName), _) => {
             let name = |identity: &Identity| identity.path.rsplit('/').next().map(str::to_owned);

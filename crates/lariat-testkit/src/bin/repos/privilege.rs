@@ -2,9 +2,9 @@
 //! calls are judged compared with an empty repository.
 
 use lariat::ToolEffects;
-use lariat::guard::hooks::HookEvent;
-use lariat::guard::{Confinement, Effect, Guard, GuardDecision, Level, Mode, Query, Trust};
 use lariat::local::{LoadedWorkspace, RealPaths};
+use lariat::permission::hooks::HookEvent;
+use lariat::permission::{Confinement, Effect, Guard, GuardDecision, Level, Mode, Query, Trust};
 use lariat::serde_json::{Value, json};
 
 /// Tool calls: tool, name of an argument, and its value.

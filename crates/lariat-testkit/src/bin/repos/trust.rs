@@ -6,9 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use lariat::guard::Trust;
-use lariat::guard::trust::{TrustStatus, TrustStore};
 use lariat::local::LoadedWorkspace;
+use lariat::permission::Trust;
+use lariat::permission::trust::{TrustStatus, TrustStore};
 
 use super::mistake::{self, Mistake};
 use super::opening;

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use lariat::guard::GuardDecision;
-use lariat::guard::trust::TrustStore;
 use lariat::host::files::Workspace;
 use lariat::host::git::Git;
 use lariat::host::process::{Environment, Supervisor};
 use lariat::local::{ConfiguredKind, HookPrograms, LoadedWorkspace, ProjectHooks};
+use lariat::permission::GuardDecision;
+use lariat::permission::trust::TrustStore;
 use lariat::serde_json::{self, Value, json};
-use lariat::tools::{Commands, Workbench, default_tools};
+use lariat::tool::{Commands, Workbench, default_tools};
 use lariat::{Agent, AgentEvent, Approver, BoxFuture, PermissionDecision, PermissionRequest};
 use lariat_testkit::{Reply, ScriptedModel};
 

@@ -14,7 +14,7 @@ use lariat_core::BoxFuture;
 use lariat_core::archive::SessionArchive;
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
-use lariat_core::model::{StreamConfig, StreamProvider};
+use lariat_core::model::StreamConfig;
 use lariat_core::permission::AllowAll;
 use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, Snapshot, StoreError};
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
@@ -65,7 +65,7 @@ async fn run_prompts(
     let session_id = SessionId::from(session);
     let model = Arc::new(ScriptedModel::from_fn(|_, request| reply(request)));
     let agent = Agent::builder()
-        .shared_model(Arc::clone(&model) as Arc<dyn StreamProvider>)
+        .provider(Arc::clone(&model))
         .tool(ledger)
         .permission_policy(AllowAll)
         .repetition(None)

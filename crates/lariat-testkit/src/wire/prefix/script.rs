@@ -82,7 +82,7 @@ pub async fn play(seed: u64, requests: usize, mistake: Option<Mistake>) -> Resul
         .model_config(model(Wire::AnthropicMessages, "http://127.0.0.1"))
         .clock(clock.shared())
         .permission_policy(AllowAll)
-        .limits(None)
+        .without_limits()
         .repetition(None)
         .context(Some(context))
         .standard_context()

@@ -3,16 +3,17 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use lariat::guard::Trust;
+use lariat::context::{Section, SectionStability as Where};
 use lariat::host::files::Workspace;
 use lariat::local::MemoryFiles;
-use lariat::models::protocol::ApiProtocol;
-use lariat::runtime::prompt::{Section, SectionStability as Where};
+use lariat::model::ApiProtocol;
+use lariat::model::{ModelStream, StreamConfig};
+use lariat::permission::Trust;
 use lariat::serde_json::{Value, json};
+use lariat::tool::Access;
 use lariat::{
-    Access, Agent, AgentBuilder, AgentTool, BoxFuture, CancellationToken, MemoryStore, ModelConfig,
-    ModelStream, PermissionPolicy, PolicyQuery, StreamConfig, StreamProvider, ToolContext, ToolError,
-    ToolResult, Verdict,
+    Agent, AgentBuilder, AgentTool, BoxFuture, CancellationToken, MemoryStore, ModelConfig, PermissionPolicy,
+    PolicyQuery, StreamProvider, ToolContext, ToolError, ToolResult, Verdict,
 };
 use lariat_testkit::{Reply, ScriptedModel, SeededEntropy, VirtualClock};
 
@@ -77,7 +78,7 @@ impl Scenario {
             .entropy(Arc::new(SeededEntropy::new(7)))
             .store(self.store.clone())
             .session_id("s")
-            .shared_policy(self.policy.clone())
+            .permission_policy(self.policy.clone())
     }
 
     /// Like `bare`, with a base section, so that the rest of the prompt has something to follow.

@@ -115,7 +115,7 @@ fn builder(store: Arc<dyn SessionStore>, session: &SessionId) -> AgentBuilder {
         .session_id(session.clone())
         .permission_policy(AllowAll)
         .repetition(None)
-        .limits(None)
+        .without_limits()
         .context(Some(ContextConfig::with_window(WINDOW)))
         .compaction(TieredCompaction)
 }

@@ -1,0 +1,82 @@
+//! Other names and forms of [`Agent::run`] and [`Agent::stream`]: for several messages, for a channel of the
+//! caller, and for a conversation that continues without a prompt.
+//!
+//! Invariant: each is one call of the function that starts every run.
+
+use lariat_core::event::ContinuationKind;
+use lariat_core::message::AgentMessage;
+
+use super::error::AgentError;
+use super::forward::EventSender;
+use super::handle::Agent;
+use super::launch::{Caller, Task};
+use super::output::AgentOutput;
+use super::stream::RunStream;
+
+impl Agent {
+    /// Another name of [`stream`](Self::stream).
+    pub fn run_stream(&self, prompt: impl Into<AgentMessage>) -> RunStream {
+        self.stream(prompt)
+    }
+
+    /// Like [`stream`](Self::stream), but fails at once if the run cannot be started.
+    ///
+    /// # Errors
+    /// If the agent is busy.
+    pub fn prompt(&self, text: impl Into<String>) -> Result<RunStream, AgentError> {
+        self.prompt_messages(vec![AgentMessage::user(text)])
+    }
+
+    /// Like [`prompt`](Self::prompt), with several messages.
+    ///
+    /// # Errors
+    /// If the agent is busy.
+    pub fn prompt_messages(&self, messages: Vec<AgentMessage>) -> Result<RunStream, AgentError> {
+        self.start(Task::Prompt(messages), Caller::Watches, None)
+    }
+
+    /// Like [`run`](Self::run), and passes every event to `sender`.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn prompt_with_sender(
+        &self,
+        text: impl Into<String>,
+        sender: impl EventSender + 'static,
+    ) -> Result<AgentOutput, AgentError> {
+        self.prompt_messages_with_sender(vec![AgentMessage::user(text)], sender).await
+    }
+
+    /// Like [`prompt_with_sender`](Self::prompt_with_sender), with several messages.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn prompt_messages_with_sender(
+        &self,
+        messages: Vec<AgentMessage>,
+        sender: impl EventSender + 'static,
+    ) -> Result<AgentOutput, AgentError> {
+        self.start(Task::Prompt(messages), Caller::Watches, Some(Box::new(sender)))?.finish().await
+    }
+
+    /// Like [`stream`](Self::stream), without a new prompt: the model replies to the conversation as it is.
+    ///
+    /// # Errors
+    /// If the agent is busy.
+    pub fn continue_loop(&self) -> Result<RunStream, AgentError> {
+        self.start(Task::Continue(ContinuationKind::Default), Caller::Watches, None)
+    }
+
+    /// Like [`continue_loop`](Self::continue_loop) to the end of the run, and passes every event to `sender`.
+    /// A rerun or a branch starts from the last user message.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn continue_loop_with_sender(
+        &self,
+        sender: impl EventSender + 'static,
+        kind: ContinuationKind,
+    ) -> Result<AgentOutput, AgentError> {
+        self.start(Task::Continue(kind), Caller::Watches, Some(Box::new(sender)))?.finish().await
+    }
+}
