@@ -7,10 +7,9 @@ use anyhow::Result;
 
 use crate::ci::{Proofs, Step};
 use crate::command_line::CommandLine;
-use crate::crates::Timing;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
-use crate::{attacks, bench::Bench, build, core_deps, crates, deny, docs_links, layers, sdk, servers, words};
+use crate::{attacks, bench::Bench, build, core_deps, deny, docs_links, layers, sdk, servers, words};
 
 /// The machine's own tests must also catch its planted mistakes.
 const PLANTED_TESTS: &str = "test -p lariat-core --lib --locked --features planted -- planted";
@@ -90,7 +89,6 @@ pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Re
         Step::command("fmt", CommandLine::cargo("fmt --all --check")),
         Step::check("layers", layers::run),
         Step::check("core-deps", core_deps::run),
-        Step::check("crates", |workspace| crates::run(workspace, Timing::Skip)),
         Step::check("docs-links", docs_links::run),
         Step::check("words", |workspace| words::run(workspace, &[])),
         Step::check("deny", |workspace| deny::run(workspace, Scope::Offline)),
