@@ -31,7 +31,6 @@ pub mod nearest;
 pub mod opening;
 pub mod patch;
 pub mod permission;
-pub mod planted;
 pub mod replay;
 pub mod run;
 pub mod session;
