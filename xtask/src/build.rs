@@ -1,9 +1,8 @@
 //! Defines the one build that all CI steps use, and where its programs are.
 //!
 //! Every cargo command of CI names the whole workspace, its tests and the same features, even where fewer
-//! would do: only then are third-party crates compiled once. Planted mistakes recompile only our own crates.
-//! Invariant: programs with planted mistakes overwrite the others, so they are built last, and the others are
-//! rebuilt after them.
+//! would do: only then are third-party crates compiled once. The build with planted mistakes is not one of them:
+//! `mistakes` makes it from a copy, in a target directory of its own.
 
 use anyhow::{Context, Result, bail};
 
@@ -16,15 +15,6 @@ const FEATURES: &str = "lariat-testkit/proofs,lariat/otlp";
 /// credential chains, which nothing else enables.
 const CHECKED: &str =
     "lariat-testkit/proofs,lariat/otlp,lariat-testkit/bench,lariat-model/aws,lariat-model/google";
-/// Planted mistakes in our own crates.
-const PLANTED: &str = "lariat-testkit/planted";
-
-/// Includes the smallest test, because with a test cargo unifies the features of all tests, as it does for
-/// the other commands.
-const PLANTED_BINARIES: &str = "build --workspace --bin simulate --bin budgets --bin escape --bin undo --bin shell --test guard --locked --features";
-
-/// The features that affect how third-party crates are compiled, so that they are not recompiled.
-const WITHOUT_STORES: &str = "lariat-testkit/injections,lariat-testkit/guard,lariat-testkit/tokens";
 
 const EXAMPLES: &str = "crates/lariat/examples";
 
@@ -33,23 +23,9 @@ pub(crate) fn all() -> CommandLine {
     CommandLine::cargo("build --workspace --all-targets --locked --features").with_arguments([FEATURES])
 }
 
-/// Builds the proofs that need planted mistakes in the product's code. The stores are left out: they have
-/// none and take longest to build.
-pub(crate) fn planted() -> CommandLine {
-    CommandLine::cargo(PLANTED_BINARIES).with_arguments([&format!("{WITHOUT_STORES},{PLANTED}")])
-}
-
 pub(crate) fn clippy() -> CommandLine {
-    lint(CHECKED)
-}
-
-pub(crate) fn clippy_planted() -> CommandLine {
-    lint(&format!("{CHECKED},{PLANTED}"))
-}
-
-fn lint(features: &str) -> CommandLine {
     CommandLine::cargo("clippy --workspace --all-targets --locked --features")
-        .with_arguments([features, "--", "-D", "warnings"])
+        .with_arguments([CHECKED, "--", "-D", "warnings"])
 }
 
 /// Runs rustdoc over every crate, with warnings as errors. It includes the examples so that third-party
@@ -93,7 +69,7 @@ pub(crate) fn examples(workspace: &Workspace) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{all, clippy, clippy_planted, docs, planted, program, tests};
+    use super::{all, clippy, docs, program, tests};
     use crate::workspace::Workspace;
 
     #[test]
@@ -101,17 +77,13 @@ mod tests {
         let features = "--locked --features lariat-testkit/proofs,lariat/otlp";
         assert_eq!(all().to_string(), format!("cargo build --workspace --all-targets {features}"));
         assert_eq!(tests("test --doc").to_string(), format!("cargo test --doc --workspace {features}"));
-        let planted = planted().to_string();
-        assert!(planted.starts_with("cargo build --workspace --bin"), "{planted}");
-        assert!(planted.ends_with(",lariat-testkit/planted"), "{planted}");
     }
 
     #[test]
-    fn clippy_checks_every_feature_with_and_without_planted_mistakes() {
+    fn clippy_checks_every_feature() {
         let line = "cargo clippy --workspace --all-targets --locked \
                     --features lariat-testkit/proofs,lariat/otlp,lariat-testkit/bench,lariat-model/aws,lariat-model/google";
         assert_eq!(clippy().to_string(), format!("{line} -- -D warnings"));
-        assert_eq!(clippy_planted().to_string(), format!("{line},lariat-testkit/planted -- -D warnings"));
     }
 
     #[test]

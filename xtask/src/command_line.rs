@@ -70,6 +70,13 @@ impl CommandLine {
         String::from_utf8(output.stdout).with_context(|| format!("`{self}` did not print UTF-8"))
     }
 
+    /// Runs the command and returns its exit code, if it was not killed, and its standard output.
+    pub(crate) fn exit_code_and_output(&self, workspace: &Workspace) -> Result<(Option<i32>, String)> {
+        let output = self.to_command(workspace).stderr(Stdio::inherit()).output();
+        let output = output.with_context(|| self.start_error())?;
+        Ok((output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned()))
+    }
+
     /// Whether the command can be started and succeeds; its output is dropped.
     pub(crate) fn succeeds_quietly(&self, workspace: &Workspace) -> bool {
         let status = self.to_command(workspace).stdout(Stdio::null()).stderr(Stdio::null()).status();

@@ -43,6 +43,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use command_line::CommandLine;
 use menu::Command;
 use workspace::Workspace;
 
@@ -76,10 +77,12 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::DocsLinks => docs_links::run(&workspace)?,
         Command::Words(paths) => words::run(&workspace, &paths)?,
         Command::Simulate(arguments) => {
-            return simulate::command_line(&workspace, &arguments).pass_through(&workspace);
+            let line = simulate::command_line("simulate", &arguments);
+            return prove(&workspace, "simulate", &arguments, &line);
         }
         Command::Budgets(arguments) => {
-            return simulate::budgets(&workspace, &arguments).pass_through(&workspace);
+            let line = simulate::command_line("budgets", &arguments);
+            return prove(&workspace, "budgets", &arguments, &line);
         }
         Command::Wire(name, arguments) => {
             return wire::command_line(name, &arguments).pass_through(&workspace);
@@ -92,19 +95,23 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         Command::Corrupt(arguments) => return corrupt::corrupt(&arguments)?.pass_through(&workspace),
         Command::Escape(arguments) => {
-            return proof::separate_binary("escape", &arguments).pass_through(&workspace);
+            let line = proof::separate_binary("escape", &arguments);
+            return prove(&workspace, "escape", &arguments, &line);
         }
         Command::Undo(arguments) => {
-            return proof::separate_binary("undo", &arguments).pass_through(&workspace);
+            let line = proof::separate_binary("undo", &arguments);
+            return prove(&workspace, "undo", &arguments, &line);
         }
         Command::Attacks(arguments) => return attacks::run(&workspace, &arguments),
         Command::Mistakes(names) => mistakes::run(&workspace, &names)?,
-        Command::ShellDiff(arguments) => return proof::shell(&arguments).pass_through(&workspace),
+        Command::ShellDiff(arguments) => {
+            return prove(&workspace, "shell", &arguments, &proof::shell(&arguments));
+        }
         Command::Injections(arguments) => {
-            return proof::self_planting("injections", &arguments).pass_through(&workspace);
+            return proof::separate_binary("injections", &arguments).pass_through(&workspace);
         }
         Command::HostileRepos(arguments) => {
-            return proof::self_planting("repos", &arguments).pass_through(&workspace);
+            return proof::separate_binary("repos", &arguments).pass_through(&workspace);
         }
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
@@ -116,4 +123,12 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Bench(bench) => return bench.pass_through(&workspace),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a proof; with `--planted`, in the build with mistakes in the product.
+fn prove(workspace: &Workspace, binary: &str, arguments: &[String], line: &CommandLine) -> Result<ExitCode> {
+    if mistakes::is_planted(arguments) {
+        return mistakes::prove(workspace, binary, arguments);
+    }
+    line.pass_through(workspace)
 }

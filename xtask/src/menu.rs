@@ -39,7 +39,7 @@ const CHECK: &[(&str, &str)] = &[
 ];
 
 const PROVE: &[(&str, &str)] = &[
-    ("simulate [ARGS]", "Run the simulator on random seeds [--seeds N, --planted]"),
+    ("simulate [ARGS]", "Run the simulator on random seeds [--seeds N, --planted [NAME]]"),
     ("budgets [ARGS]", "Run random trees of runs under shared budgets [--trees N, --seed N, --planted]"),
     (
         "sse [ARGS]",
@@ -88,7 +88,7 @@ const PROVE: &[(&str, &str)] = &[
     ("servers", "Run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     (
         "mistakes [NAME]",
-        "Plant the mistakes of xtask/mistakes.txt in a copy; tests must catch each [names starting with NAME]",
+        "Plant the mistakes of xtask/mistakes in a copy; tests must catch each [names starting with NAME]",
     ),
     ("fuzz [--seconds N] [TARGET]", "Fuzz the decoders, guided by coverage [60 seconds per target]"),
     ("nightly [SHARD]...", "Run shards of the long proofs and full benches; without a name, list them"),

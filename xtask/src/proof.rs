@@ -1,40 +1,31 @@
 //! Builds the command lines of the proofs that are binaries of the test kit.
 //!
-//! All use the same features, so that third-party crates are compiled once. Planted mistakes in the product's
-//! code are compiled in only on request.
+//! All use the same features, so that third-party crates are compiled once.
 
 use crate::command_line::CommandLine;
 
 /// Features that the binaries need; nothing else in the workspace enables them.
 const FEATURES: &str = "store,host,tools,repos,injections";
-const WITH_MISTAKES: &str = "store,host,tools,repos,injections,planted";
 
-/// A proof with a binary of its own, built with planted mistakes if `--planted` is given.
+/// A proof with a binary of its own.
 pub(crate) fn separate_binary(binary: &str, arguments: &[String]) -> CommandLine {
-    let planted = arguments.iter().any(|word| word == "--planted");
-    run(if planted { WITH_MISTAKES } else { FEATURES }, binary).with_arguments(arguments)
+    run(binary).with_arguments(arguments)
 }
 
-/// A proof that shares its binary with others and plants its own mistakes.
+/// A proof that shares its binary with others.
 pub(crate) fn shared_binary(binary: &str, name: &str, arguments: &[String]) -> CommandLine {
-    run(FEATURES, binary).with_arguments([name]).with_arguments(arguments)
+    run(binary).with_arguments([name]).with_arguments(arguments)
 }
 
-/// A proof with a binary of its own that plants its own mistakes.
-pub(crate) fn self_planting(binary: &str, arguments: &[String]) -> CommandLine {
-    run(FEATURES, binary).with_arguments(arguments)
-}
-
-fn run(features: &str, binary: &str) -> CommandLine {
+fn run(binary: &str) -> CommandLine {
     CommandLine::cargo("run --locked -p lariat-testkit --no-default-features --features")
-        .with_arguments([features, "--bin", binary, "--"])
+        .with_arguments([FEATURES, "--bin", binary, "--"])
 }
 
 /// The proof of the shell analysis. It is optimised because it is timed, and built with only what it needs.
 pub(crate) fn shell(arguments: &[String]) -> CommandLine {
-    let planted = arguments.iter().any(|word| word == "--planted");
     CommandLine::cargo("run --profile proof --locked -p lariat-testkit --no-default-features --features")
-        .with_arguments([if planted { "guard,planted" } else { "guard" }, "--bin", "shell", "--"])
+        .with_arguments(["guard", "--bin", "shell", "--"])
         .with_arguments(arguments)
 }
 
@@ -52,30 +43,18 @@ pub(crate) fn long_run(arguments: &[String]) -> CommandLine {
 
 #[cfg(test)]
 mod tests {
-    use super::{self_planting, separate_binary, shared_binary, shell};
-
-    #[test]
-    fn plants_mistakes_in_the_product_only_on_request() {
-        let line = |word: &str| separate_binary("escape", &[word.to_owned()]).to_string();
-        assert!(
-            line("--planted")
-                .ends_with("--features store,host,tools,repos,injections,planted --bin escape -- --planted")
-        );
-        assert!(
-            line("--all").ends_with("--features store,host,tools,repos,injections --bin escape -- --all")
-        );
-    }
+    use super::{separate_binary, shared_binary, shell};
 
     #[test]
     fn runs_the_shell_proof_optimised() {
-        let line = shell(&["--planted".to_owned()]).to_string();
+        let line = shell(&["--count".to_owned()]).to_string();
         assert!(line.starts_with("cargo run --profile proof"), "{line}");
-        assert!(line.ends_with("--features guard,planted --bin shell -- --planted"), "{line}");
+        assert!(line.ends_with("--features guard --bin shell -- --count"), "{line}");
     }
 
     #[test]
-    fn mistakes_that_a_proof_plants_itself_need_no_feature() {
-        let line = self_planting("repos", &["--planted".to_owned()]).to_string();
+    fn mistakes_that_a_proof_plants_itself_are_its_own_argument() {
+        let line = separate_binary("repos", &["--planted".to_owned()]).to_string();
         assert!(
             line.ends_with("--features store,host,tools,repos,injections --bin repos -- --planted"),
             "{line}"

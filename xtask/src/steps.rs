@@ -9,10 +9,9 @@ use crate::ci::{Proofs, Step};
 use crate::command_line::CommandLine;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
-use crate::{attacks, bench::Bench, build, core_deps, deny, docs_links, layers, sdk, servers, words};
-
-/// The machine's own tests must also catch its planted mistakes.
-const PLANTED_TESTS: &str = "test -p lariat-core --lib --locked --features planted -- planted";
+use crate::{
+    attacks, bench::Bench, build, core_deps, deny, docs_links, layers, mistakes, sdk, servers, words,
+};
 
 /// The short proofs: a name, and the program of the build with its arguments. They include planted mistakes
 /// that a proof plants itself.
@@ -66,14 +65,18 @@ const BENCHES: &[(&str, &str)] = &[
     ("bench-tools", "tools --short"),
 ];
 
-/// Proofs that mistakes planted in the product's code are caught. They use the build that contains them.
-const PLANTED: &[(&str, &str)] = &[
-    ("simulate-planted", "simulate --planted"),
-    ("budgets-planted", "budgets --planted"),
-    ("escape-planted", "escape --planted"),
-    ("undo-planted", "undo --planted"),
-    ("shell-diff-planted", "shell --planted"),
+/// Proofs that mistakes in the product's code are caught. They use the build of the copy that contains them.
+const PLANTED: &[(&str, Check)] = &[
+    ("build-planted", mistakes::build),
+    ("simulate-planted", |workspace| mistakes::prove_all(workspace, "simulate")),
+    ("budgets-planted", |workspace| mistakes::prove_all(workspace, "budgets")),
+    ("escape-planted", |workspace| mistakes::prove_all(workspace, "escape")),
+    ("undo-planted", |workspace| mistakes::prove_all(workspace, "undo")),
+    ("shell-diff-planted", |workspace| mistakes::prove_all(workspace, "shell")),
 ];
+
+/// A step that is a function of this program.
+type Check = fn(&Workspace) -> Result<()>;
 
 /// Runs the unit and integration tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,12 +96,10 @@ pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Re
         Step::check("words", |workspace| words::run(workspace, &[])),
         Step::check("deny", |workspace| deny::run(workspace, Scope::Offline)),
         Step::command("clippy", build::clippy()),
-        Step::command("clippy-planted", build::clippy_planted()),
         Step::command("docs", build::docs()),
         Step::command("build", build::all()),
         Step::command("test", runner.command_line()),
         Step::command("doc-test", build::tests("test --doc")),
-        Step::command("test-planted", CommandLine::cargo(PLANTED_TESTS)),
         Step::check("examples", build::examples),
     ];
     if proofs == Proofs::Skip {
@@ -113,9 +114,7 @@ pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Re
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         steps.push(Step::command(name, Bench::parse(&words)?.command_line(workspace)));
     }
-    steps.push(Step::command("build-planted", build::planted()));
-    steps.extend(PLANTED.iter().map(built));
-    steps.push(Step::command("build-again", build::all()));
+    steps.extend(PLANTED.iter().map(|&(name, check)| Step::check(name, check)));
     Ok(steps)
 }
 

@@ -108,6 +108,13 @@ impl Workspace {
         inside.to_string_lossy().replace('\\', "/")
     }
 
+    /// The repository that this program was built from.
+    #[cfg(test)]
+    pub(crate) fn repository() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned);
+        Self { root: root.unwrap_or_default(), target: "target".to_owned() }
+    }
+
     #[cfg(test)]
     pub(crate) fn fake(target: &str) -> Self {
         Self { root: PathBuf::from("."), target: target.to_owned() }

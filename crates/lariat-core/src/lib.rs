@@ -35,7 +35,6 @@ pub mod nearest;
 pub mod opening;
 pub mod patch;
 pub mod permission;
-pub mod planted;
 pub mod protected_names;
 pub mod replay;
 pub mod run;

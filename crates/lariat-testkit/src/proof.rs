@@ -15,6 +15,14 @@ pub fn ended(ran: Result<bool, String>, usage: &str) -> ExitCode {
     }
 }
 
+/// Ends a proof that ran until its first fault: prints the fault. Returns whether there was none.
+pub fn found_no_fault(fault: Option<&str>) -> bool {
+    if let Some(fault) = fault {
+        println!("{fault}");
+    }
+    fault.is_none()
+}
+
 /// The value of `--name VALUE` among the options.
 pub fn option<'a>(options: &[&'a str], name: &str) -> Option<&'a str> {
     let at = options.iter().position(|option| *option == name)?;

@@ -19,7 +19,6 @@ use crate::budget::{
 use crate::event::{AgentEvent, LimitKind};
 use crate::id::RequestId;
 use crate::message::AgentMessage;
-use crate::planted::{Planted, planted};
 use crate::usage::Usage;
 
 /// Section of the note that asks the model to finish.
@@ -186,7 +185,7 @@ impl Run {
                 // Once per run: every run that starts within the last few percent receives the note.
                 self.state.budget.wrap_up.is_some()
             } else {
-                level <= self.warned_level(&standing) && !planted(Planted::WarnsTwice)
+                level <= self.warned_level(&standing)
             };
             if level > 0 && !warned {
                 let BudgetStatus { scope, limit, used, cap } = standing;

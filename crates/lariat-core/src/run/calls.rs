@@ -23,7 +23,6 @@ use crate::event::{AgentEvent, ArgsRef, LoopPattern, MessageRef};
 use crate::id::{RequestId, ToolCallId};
 use crate::message::{AgentMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage};
 use crate::permission::{PermissionDecision, Verdict};
-use crate::planted::{Planted, planted};
 use crate::tool::{ToolError, ToolResult};
 use crate::transcript::NO_OUTPUT;
 
@@ -129,20 +128,16 @@ impl Run {
             )
         });
         let next = match &state.phase {
-            CallPhase::Waiting if truncated && !planted(Planted::RunsTruncatedCalls) => {
-                NextStep::RecordUnrun(TRUNCATED.into())
-            }
+            CallPhase::Waiting if truncated => NextStep::RecordUnrun(TRUNCATED.into()),
             CallPhase::Waiting if !self.config.tools.contains_key(&call.name) => {
                 NextStep::RecordUnrun(unknown_tool(&self.config, &call.name))
             }
             CallPhase::Waiting => NextStep::Authorize,
             CallPhase::Asked(_) => NextStep::Ask,
             CallPhase::Granted(args) => NextStep::Dispatch(args.clone()),
-            CallPhase::Refused(_) if planted(Planted::RunsDeniedCalls) => NextStep::Dispatch(None),
             CallPhase::Refused(reason) => NextStep::RecordUnrun(denied(reason.as_deref())),
             CallPhase::Planned(summary) => NextStep::Plan(summary.clone()),
             // Recorded as running, but nothing runs: the process that ran it has ended.
-            CallPhase::Dispatched if planted(Planted::RecoveryRerunsTools) => NextStep::Dispatch(None),
             CallPhase::Dispatched => {
                 self.interrupt(at);
                 return;
@@ -184,7 +179,6 @@ impl Run {
         match verdict {
             Verdict::Allow => self.dispatch(at, None),
             Verdict::Rewrite(args) => self.dispatch(at, Some(args)),
-            Verdict::Deny(_) if planted(Planted::RunsDeniedCalls) => self.dispatch(at, None),
             Verdict::Deny(reason) => self.record_unrun(at, &denied(Some(&reason))),
             Verdict::Skip => self.record_unrun(at, SKIPPED_BY_HOOK),
             Verdict::Ask(mut request) => {
@@ -214,10 +208,6 @@ impl Run {
     fn ask(&mut self, at: usize) {
         let Some(CallPhase::Asked(request)) = self.call_at(at).map(|call| &call.phase) else { return };
         let request = Arc::clone(request);
-        if planted(Planted::RecoveryGrantsPending) && self.is_recovered() {
-            self.dispatch(at, None);
-            return;
-        }
         self.set_activity(at, CallActivity::Asking);
         self.out.push_back(Effect::Ask { request });
     }
@@ -341,12 +331,6 @@ impl Run {
         let Some(call) = self.call_at(at).filter(|call| call.result.is_none()) else { return };
         let call = Arc::clone(&call.call);
         let message = self.result_message(&call, vec![Content::text(why)], true);
-        if planted(Planted::DropsDeniedResult) && why.starts_with(DENIED) {
-            if let Some(state) = self.state.call_mut(&call.id) {
-                state.result = Some(message);
-            }
-            return;
-        }
         self.record_message(message);
     }
 
@@ -407,7 +391,7 @@ fn current_group(config: &RunConfig, turn: &TurnState) -> Option<Range<usize>> {
     };
     let safe = |call: &CallState| {
         let traits = config.tools.get(&call.call.name);
-        planted(Planted::IgnoresParallelSafety) || traits.is_none_or(|traits| traits.parallel_safe)
+        traits.is_none_or(|traits| traits.parallel_safe)
     };
     let mut start = 0;
     while start < turn.calls.len() {

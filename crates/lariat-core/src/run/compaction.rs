@@ -19,7 +19,6 @@ use crate::context::{
 use crate::event::{AgentEvent, CompactionCause, ContextFull, LargeMessage};
 use crate::id::MessageId;
 use crate::model::ProviderError;
-use crate::planted::{Planted, planted};
 use crate::usage::Usage;
 
 /// Number of unsuccessful compactions after which the run does not try again until one succeeds.
@@ -165,7 +164,7 @@ impl Run {
             }
             Err(reason) => {
                 self.record(AgentEvent::CompactionRefused { cause, reason: reason.clone(), usage });
-                if cause == CompactionCause::Overflow && !planted(Planted::RetriesRefusedOverflow) {
+                if cause == CompactionCause::Overflow {
                     self.fail_context_full(None, reason);
                 }
             }

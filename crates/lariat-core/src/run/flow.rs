@@ -13,7 +13,6 @@ use crate::event::{
 };
 use crate::hooks::HookInterest;
 use crate::message::{AgentMessage, SharedMessage};
-use crate::planted::{Planted, planted};
 
 /// Whether a step was taken or the run has to wait.
 #[derive(PartialEq, Eq)]
@@ -133,7 +132,7 @@ impl Run {
             self.on_used_up(standing);
             return StepResult::Taken;
         }
-        let ask_hook = self.config.hooks == HookInterest::All && !planted(Planted::SkipsBeforeTurn);
+        let ask_hook = self.config.hooks == HookInterest::All;
         if ask_hook && !self.transient.turn_hook_passed {
             let window = self.state.transcript.window();
             self.hook(HookCall::BeforeTurn { window, turn_index: self.state.turns });
@@ -249,19 +248,12 @@ impl Run {
         let Some(turn) = &self.state.turn else { return };
         let Some(reply) = &turn.reply else { return };
         let usage = reply.as_assistant().map(|assistant| assistant.usage).unwrap_or_default();
-        let mut tool_results: Vec<MessageRef> =
+        let tool_results: Vec<MessageRef> =
             turn.calls.iter().filter_map(|call| call.result.clone()).map(MessageRef::resolved).collect();
-        if planted(Planted::ResultsInCompletionOrder) {
-            tool_results.sort_by_key(MessageRef::id);
-        }
         let message = MessageRef::resolved(Arc::clone(reply));
-        let early = planted(Planted::AfterTurnTooEarly);
-        if early {
-            self.hook(HookCall::AfterTurn { window: self.state.transcript.window(), usage });
-        }
         self.record(AgentEvent::TurnEnd { message, usage, tool_results });
         self.call_activities.clear();
-        if self.config.hooks == HookInterest::All && !early {
+        if self.config.hooks == HookInterest::All {
             let window = self.state.transcript.window();
             self.hook(HookCall::AfterTurn { window, usage });
         }
@@ -274,21 +266,9 @@ impl Run {
         let usage = self.state.usage;
         let ending = RunEnd { outcome: outcome.clone(), usage, turns: self.state.turns };
         self.abandon_prepared();
-        let failed = matches!(outcome, RunOutcome::Failed { .. });
-        if planted(Planted::NoAgentEndOnAbort) && outcome == RunOutcome::Aborted {
-            self.state.ended = Some(outcome);
-        } else {
-            let event = AgentEvent::AgentEnd {
-                messages: std::mem::take(&mut self.state.produced),
-                usage,
-                outcome,
-                rejection: self.state.rejection.clone(),
-            };
-            if planted(Planted::TwoAgentEnds) && failed {
-                self.record(event.clone());
-            }
-            self.record(event);
-        }
+        let messages = std::mem::take(&mut self.state.produced);
+        let rejection = self.state.rejection.clone();
+        self.record(AgentEvent::AgentEnd { messages, usage, outcome, rejection });
         if self.config.hooks == HookInterest::All {
             let window = self.state.transcript.window();
             self.hook(HookCall::AfterLoop { window, usage });

@@ -48,7 +48,6 @@ use crate::event::{
 use crate::hooks::LifecycleEventKind;
 use crate::id::{EventId, LoopId, MessageId, TurnId};
 use crate::message::{AgentMessage, SharedMessage};
-use crate::planted::{Planted, planted};
 use crate::session::SessionMemory;
 use crate::time::{Minter, Stamp, Timestamp};
 use crate::transcript::{NotSendable, Transcript};
@@ -80,7 +79,6 @@ pub struct Run {
     deadline: Option<OpId>,
     /// Index of the model to call: 0 for the configured one, then the fallbacks.
     candidate: usize,
-    recovered: bool,
     minter: Minter,
     now: Timestamp,
     next_op: u64,
@@ -231,7 +229,6 @@ impl Run {
             transient,
             prepared_compaction: None,
             deadline: None,
-            recovered: false,
             minter: Minter::default(),
             now: Timestamp::default(),
             candidate: 0,
@@ -408,10 +405,6 @@ impl Run {
         }
         message.assign_id(|| self.message_id());
         self.stamp_message(&mut message);
-        if planted(Planted::LosesSteering) && queue == QueueKind::Steering && !self.call_activities.is_empty()
-        {
-            return;
-        }
         self.record(AgentEvent::MessageQueued { queue, message: Arc::new(message) });
     }
 

@@ -12,7 +12,6 @@ use super::{LoopSnapshot, Run, SessionSnapshot, TransientState};
 use crate::event::{AgentEvent, Event, QueueKind};
 use crate::id::{LoopId, ToolCallId};
 use crate::message::SharedMessage;
-use crate::planted::{Planted, planted};
 use crate::session::SessionFold;
 use crate::time::Stamp;
 use crate::transcript::Repair;
@@ -84,7 +83,6 @@ impl Run {
         let mut run = Self::assemble(config, start.clone(), loop_index, state, TransientState::default());
         run.now = run.state.last_seen().unwrap_or_default();
         run.memory = Arc::new(fold.memory().clone());
-        run.recovered = true;
         run.transient.begun = true;
         Ok(RecoveredRun { run, repairs })
     }
@@ -95,10 +93,6 @@ impl Run {
         let running =
             calls.filter(|call| call.result.is_none() && matches!(call.phase, CallPhase::Dispatched));
         running.map(|call| call.call.id.clone()).collect()
-    }
-
-    pub(super) const fn is_recovered(&self) -> bool {
-        self.recovered
     }
 }
 
@@ -165,9 +159,7 @@ impl RecoveredRun {
                 run.record(AgentEvent::BudgetExtensionRequested { request });
             }
         }
-        if !planted(Planted::ForgetsDeadline) {
-            run.arm_deadline();
-        }
+        run.arm_deadline();
         run.advance();
         self.run
     }

@@ -15,7 +15,6 @@ use crate::event::{AgentEvent, MessageRef, RecordedMessage, StreamDelta};
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage, LlmMessage, Message, StopReason};
 use crate::model::{ProviderError, StreamEvent};
-use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
@@ -213,9 +212,6 @@ impl Run {
 
     /// Assigns new ids where the model repeated, omitted or reused one; ids must be unique in a conversation.
     fn make_calls_unique(&mut self, content: &mut [Content]) {
-        if planted(Planted::KeepsDuplicateIds) {
-            return;
-        }
         let mut seen: Vec<ToolCallId> = Vec::new();
         for block in content {
             let Content::ToolCall(call) = block else { continue };

@@ -12,7 +12,6 @@ use super::reply::ModelCall;
 use super::{Activity, Effect, Run};
 use crate::event::AgentEvent;
 use crate::model::{ModelFailure, ProviderError};
-use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
 
 /// Attempts to get a turn's reply from one model.
@@ -100,7 +99,7 @@ impl Run {
 
     /// Tells observers to discard what they received of a reply.
     fn withdraw(&mut self, call: &ModelCall) {
-        if call.delivered && !planted(Planted::RetriesAfterDelivery) {
+        if call.delivered {
             self.record(AgentEvent::MessageWithdrawn { message_id: call.message_id });
         }
     }

@@ -19,7 +19,6 @@ use crate::context::TrackerState;
 use crate::event::{ContextFull, LimitKind, MessageRef, QueueKind};
 use crate::id::MessageId;
 use crate::message::SharedMessage;
-use crate::planted::{Planted, planted};
 use crate::time::Timestamp;
 use crate::transcript::Transcript;
 use crate::usage::Usage;
@@ -75,11 +74,7 @@ impl Run {
         }
         let conversation = state.transcript.window().iter().cloned().collect();
         let tip = state.tip.or(self.start.base);
-        let mut open = state.ended.is_none().then(|| state.save());
-        if let Some(open) = open.as_mut().filter(|_| planted(Planted::SnapshotForgetsQueues)) {
-            open.steering.clear();
-            open.follow_up.clear();
-        }
+        let open = state.ended.is_none().then(|| state.save());
         let left = |queue: QueueKind, messages: &std::collections::VecDeque<SharedMessage>| {
             let messages = messages.iter().filter(|_| state.ended.is_some()).cloned();
             messages.map(|message| (queue, message)).collect::<Vec<_>>()

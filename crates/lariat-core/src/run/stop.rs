@@ -6,7 +6,6 @@
 use super::{Effect, Run};
 use crate::budget::{BudgetScope, BudgetStatus};
 use crate::event::{AgentEvent, LimitKind};
-use crate::planted::{Planted, planted};
 
 impl Run {
     pub(super) fn on_cancel(&mut self) {
@@ -57,13 +56,7 @@ impl Run {
 
     /// Returns the limit of the run that forbids another turn, if any.
     pub(super) fn exceeded(&self) -> Option<BudgetStatus> {
-        let mut limits = self.run_limits()?;
-        if planted(Planted::IgnoresTurnLimit) {
-            limits.turns = limits.turns.map(|turns| turns + 3);
-        }
-        if planted(Planted::IgnoresTokenLimit) {
-            limits.tokens = None;
-        }
+        let limits = self.run_limits()?;
         let standings = BudgetStatus::all(BudgetScope::Run, &limits, &self.run_spent());
         standings.into_iter().find(|standing| standing.level() >= 100)
     }

@@ -8,7 +8,6 @@
 mod arithmetic;
 mod builtins;
 mod first_parser;
-mod flaw;
 mod grammar;
 mod heredoc;
 mod names;
@@ -29,8 +28,6 @@ mod wrapper;
 
 use std::ops::Range;
 
-#[cfg(feature = "planted")]
-pub use flaw::Flaw;
 pub(crate) use option::Options;
 pub(crate) use subcommand::options_before_subcommand;
 
@@ -130,17 +127,11 @@ pub enum Doubt {
 /// assert!(!lariat_guard::shell::analyse("$X -rf .").doubts.is_empty());
 /// ```
 pub fn analyse(command: &str) -> Script {
-    analyse_at(command, 0, None)
+    analyse_at(command, 0)
 }
 
-/// Like [`analyse`], with a planted mistake.
-#[cfg(feature = "planted")]
-pub fn analyse_with(command: &str, flaw: Flaw) -> Script {
-    analyse_at(command, 0, Some(flaw))
-}
-
-fn analyse_at(text: &str, depth: usize, flaw: Option<flaw::Flaw>) -> Script {
-    let mut script_builder = script_builder::ScriptBuilder { script: Script::default(), depth, flaw };
+fn analyse_at(text: &str, depth: usize) -> Script {
+    let mut script_builder = script_builder::ScriptBuilder { script: Script::default(), depth };
     if text.len() > MAX_CHARS && text.chars().count() > MAX_CHARS {
         script_builder.doubt(Doubt::TooLong);
         if text.len() > MAX_BYTES {
@@ -150,31 +141,13 @@ fn analyse_at(text: &str, depth: usize, flaw: Option<flaw::Flaw>) -> Script {
     if let Some(doubt) = unusual_character(text).or_else(|| inner_continuation(text)) {
         script_builder.doubt(doubt);
     }
-    let mut parsed =
-        scanner::read(text).unwrap_or_else(|| parse_twice(text, &script_builder.script.doubts, flaw));
-    if flaw == Some(flaw::Flaw::SkipsSubstitutions) {
-        let places: Vec<Range<usize>> = parsed.commands.iter().map(|command| command.place.clone()).collect();
-        let holds = |outer: &Range<usize>, inner: &Range<usize>| {
-            outer != inner && outer.start <= inner.start && inner.end <= outer.end
-        };
-        parsed.commands.retain(|command| !places.iter().any(|place| holds(place, &command.place)));
-    }
+    let parsed = scanner::read(text).unwrap_or_else(|| parse_twice(text, &script_builder.script.doubts));
     for doubt in &parsed.doubts {
-        let is_trusted = match doubt {
-            Doubt::Evaluated(_) => flaw == Some(flaw::Flaw::TrustsArithmetic),
-            Doubt::Document(_) => flaw == Some(flaw::Flaw::TrustsDocuments),
-            _ => false,
-        };
-        if !is_trusted {
-            script_builder.doubt(doubt.clone());
-        }
+        script_builder.doubt(doubt.clone());
     }
     script_builder.script.repeats |= parsed.repeats;
     parsed.commands.iter().for_each(|command| script_builder.command(command));
     parsed.files.iter().for_each(|file| script_builder.file(file));
-    if flaw == Some(flaw::Flaw::ForgetsFiles) {
-        script_builder.script.files.retain(|file| !file.is_written);
-    }
     script_builder.script
 }
 
@@ -194,11 +167,8 @@ fn inner_continuation(text: &str) -> Option<Doubt> {
 
 /// Parses with both parsers. If they disagree, the result lists everything that either of them found, with a doubt. A
 /// build without the second parser adds a doubt to every script.
-fn parse_twice<'a>(text: &'a str, doubts: &[Doubt], flaw: Option<flaw::Flaw>) -> parsed::ParsedScript<'a> {
+fn parse_twice<'a>(text: &'a str, doubts: &[Doubt]) -> parsed::ParsedScript<'a> {
     let mut first = first_parser::read(text);
-    if flaw == Some(flaw::Flaw::TrustsOneReader) {
-        return first;
-    }
     // With a doubt the user is asked anyway, and the second parser is not built for very long texts.
     if !doubts.is_empty() || !first.doubts.is_empty() {
         return first;

@@ -5,7 +5,6 @@
 
 use std::ops::Range;
 
-use super::flaw::Flaw;
 use super::parsed::RawCommand;
 use super::wrapper::{self, ShellText, WrappedProgram};
 use super::{
@@ -18,7 +17,6 @@ const MAX_DEPTH: usize = 6;
 pub(super) struct ScriptBuilder {
     pub(super) script: Script,
     pub(super) depth: usize,
-    pub(super) flaw: Option<Flaw>,
 }
 
 impl ScriptBuilder {
@@ -33,12 +31,10 @@ impl ScriptBuilder {
     }
 
     fn unquoted(&mut self, raw: &str) -> Word {
-        let mut word = word::unquoted(raw).unwrap_or_else(|_| {
+        word::unquoted(raw).unwrap_or_else(|_| {
             self.doubt(Doubt::Unreadable(format!("`{raw}` is not a word")));
             Word::unknown(raw)
-        });
-        word.is_known |= self.flaw == Some(Flaw::TrustsVariables);
-        word
+        })
     }
 
     pub(super) fn file(&mut self, raw: &parsed::RawFile<'_>) {
@@ -73,7 +69,7 @@ impl ScriptBuilder {
 
     /// Checks a variable that is set to a value.
     fn set(&mut self, name: &str, value: &Word) {
-        if names::is_dangerous_value(name, value.as_known()) && self.flaw != Some(Flaw::TrustsNames) {
+        if names::is_dangerous_value(name, value.as_known()) {
             self.unknown(format!("the effect of setting `{name}` on other programs"));
         }
     }
@@ -142,9 +138,7 @@ impl ScriptBuilder {
             }
             Some(_) => {}
         }
-        if let Some(doubt) = builtins::doubt(&command.words)
-            && self.flaw != Some(Flaw::TrustsNames)
-        {
+        if let Some(doubt) = builtins::doubt(&command.words) {
             self.doubt(doubt);
         }
         self.script.commands.push(command);
@@ -156,10 +150,7 @@ impl ScriptBuilder {
             self.unknown("a deeply nested shell");
             return false;
         }
-        let mut inner = super::analyse_at(text, self.depth + 1, self.flaw);
-        if self.flaw == Some(Flaw::StopsAtFirst) {
-            inner.commands.truncate(1);
-        }
+        let inner = super::analyse_at(text, self.depth + 1);
         let has_commands = !inner.commands.is_empty();
         for mut command in inner.commands {
             command.place = Range::default();

@@ -15,6 +15,7 @@ use super::error::FileError;
 use super::judge::DirectoryCheck;
 use super::memory::FileVersion;
 use super::path::MappedPath;
+use super::read::must_be_regular;
 use super::resolve::{LinkHandling, MissingDirectories, ResolvedPath, has_type, open_beneath};
 use super::stamp::Stamp;
 use super::temporary;
@@ -92,7 +93,7 @@ impl Workspace {
             Expected::Any => {
                 let stat = self.stat_of(path, &place)?;
                 if !has_type(&stat, FileType::Symlink) {
-                    self.must_be_regular(path, &stat)?;
+                    must_be_regular(path, &stat)?;
                 }
                 place.name.clone()
             }
@@ -184,7 +185,7 @@ impl Workspace {
             rename_within(&place.directory, &place.name, &aside).map_err(refused)?;
             return Ok(aside);
         }
-        self.must_be_regular(path, &stat)?;
+        must_be_regular(path, &stat)?;
         let known = self.refresh_known(path, place, &stat, known)?;
         rename_within(&place.directory, &place.name, &aside).map_err(refused)?;
         let taken = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW).map_err(refused)?;

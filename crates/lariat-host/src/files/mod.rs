@@ -29,8 +29,6 @@
 mod directory;
 mod error;
 mod folder;
-#[cfg(feature = "planted")]
-mod hole;
 mod judge;
 mod memory;
 mod path;
@@ -45,8 +43,6 @@ mod write;
 pub use directory::{AsideFile, Entry, Kind};
 pub use error::FileError;
 pub use folder::Folder;
-#[cfg(feature = "planted")]
-pub use hole::Hole;
 pub use memory::{FileMemory, FileVersion, ReadState};
 pub use read::{FileContent, LineRange};
 pub use stamp::{FileId, Stamp};

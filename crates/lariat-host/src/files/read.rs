@@ -46,7 +46,7 @@ impl Workspace {
     pub fn stamp(&self, path: &str) -> Result<Stamp, FileError> {
         let handle = self.open_path(path, OFlags::PATH)?;
         let stat = fstat(&handle).map_err(|errno| FileError::of(path, errno))?;
-        self.must_be_regular(path, &stat)?;
+        must_be_regular(path, &stat)?;
         Ok(Stamp::of(&stat))
     }
 
@@ -121,26 +121,18 @@ impl Workspace {
     pub(super) fn open_content(&self, path: &str) -> Result<(File, Stat), FileError> {
         let refused = |errno| FileError::of(path, errno);
         let handle = self.open_unchecked(path, OFlags::PATH)?;
-        self.must_be_regular(path, &fstat(&handle).map_err(refused)?)?;
+        must_be_regular(path, &fstat(&handle).map_err(refused)?)?;
         let handle = self.open_path(path, CONTENT)?;
         let stat = fstat(&handle).map_err(refused)?;
-        self.must_be_regular(path, &stat)?;
+        must_be_regular(path, &stat)?;
         Ok((File::from(handle), stat))
-    }
-
-    pub(super) fn must_be_regular(&self, path: &str, stat: &Stat) -> Result<(), FileError> {
-        #[cfg(feature = "planted")]
-        if self.has(super::Hole::OpensAnything) {
-            return Ok(());
-        }
-        must_be_regular(path, stat)
     }
 }
 
 /// Bytes to read at once.
 const CHUNK: usize = 64 * 1024;
 
-fn must_be_regular(path: &str, stat: &Stat) -> Result<(), FileError> {
+pub(super) fn must_be_regular(path: &str, stat: &Stat) -> Result<(), FileError> {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => return Ok(()),
         FileType::Directory => return Err(FileError::IsDirectory(path.to_owned())),

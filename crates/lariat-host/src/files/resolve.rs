@@ -68,10 +68,6 @@ impl Workspace {
     pub(super) fn open_unchecked(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
         let roots = self.roots();
         let mapped = map(roots, path)?;
-        #[cfg(feature = "planted")]
-        if let Some(opened) = self.open_through_hole(&mapped, flags) {
-            return opened.map_err(|errno| FileError::of(path, errno));
-        }
         match open_beneath(roots, &mapped, flags) {
             Ok(handle) => return Ok(handle),
             Err(Errno::XDEV) => {}

@@ -10,8 +10,6 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, fstat};
 
 use super::error::FileError;
-#[cfg(feature = "planted")]
-use super::hole::Hole;
 use super::judge::Judge;
 use super::stamp::FileId;
 
@@ -28,8 +26,6 @@ pub struct Workspace {
 pub(super) struct WorkspaceShared {
     pub(super) roots: Vec<Root>,
     pub(super) sync: Sync,
-    #[cfg(feature = "planted")]
-    pub(super) hole: Option<Hole>,
 }
 
 /// An open directory. Files are accessed only beneath roots.
@@ -69,12 +65,7 @@ impl Workspace {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let roots = vec![Root::open(path.as_ref(), Access::ReadWrite)?];
         Ok(Self {
-            shared: Arc::new(WorkspaceShared {
-                roots,
-                sync: Sync::default(),
-                #[cfg(feature = "planted")]
-                hole: None,
-            }),
+            shared: Arc::new(WorkspaceShared { roots, sync: Sync::default() }),
             hints: true,
             judge: Judge::default(),
         })

@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use super::directory::reopen;
 use super::error::FileError;
 use super::memory::FileVersion;
-use super::read::{CONTENT, system_error};
+use super::read::{CONTENT, must_be_regular, system_error};
 use super::resolve::{LinkHandling, MissingDirectories, ResolvedPath, has_type, open_name};
 use super::stamp::{FileId, Stamp, size};
 use super::temporary;
@@ -66,7 +66,7 @@ impl Workspace {
             Err(errno) => return Err(refused(errno)),
         };
         if let Some(old) = &old {
-            self.must_be_regular(path, old)?;
+            must_be_regular(path, old)?;
         }
         let change = match (expected, &old) {
             (Expected::Absent, Some(_)) => return Err(FileError::Exists(path.to_owned())),
@@ -77,15 +77,6 @@ impl Workspace {
             (Expected::Any, Some(_)) => Placement::Replace,
             (_, None) => Placement::Add,
         };
-        #[cfg(feature = "planted")]
-        if self.has(super::Hole::WritesInPlace) && old.is_some() {
-            let flags = OFlags::WRONLY | OFlags::TRUNC;
-            let handle = open_name(&place.directory, &place.name, flags, Mode::empty()).map_err(refused)?;
-            let mut file = File::from(handle);
-            file.write_all(bytes).map_err(|error| system_error(path, &error))?;
-            let stamp = Stamp::of(&fstat(&file).map_err(refused)?);
-            return Ok(WriteResult { known: FileVersion::of(stamp, bytes) });
-        }
         let mut temporary = Temporary::create(&place, old.as_ref()).map_err(refused)?;
         temporary.file.write_all(bytes).map_err(|error| system_error(path, &error))?;
         if let Some(old) = &old {

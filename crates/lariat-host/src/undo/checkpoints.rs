@@ -103,29 +103,7 @@ impl Undo {
         directory: impl AsRef<Path>,
         limits: UndoLimits,
     ) -> Result<Self, UndoError> {
-        Self::open_with(workspace, directory.as_ref(), limits, |_| {})
-    }
-
-    /// Opens an undo store with a planted mistake.
-    ///
-    /// # Errors
-    /// The same as those of [`open`](Self::open).
-    #[cfg(feature = "planted")]
-    pub fn open_flawed(
-        workspace: &Workspace,
-        directory: impl AsRef<Path>,
-        limits: UndoLimits,
-        flaw: super::Flaw,
-    ) -> Result<Self, UndoError> {
-        Self::open_with(workspace, directory.as_ref(), limits, |scanner| scanner.flaw = Some(flaw))
-    }
-
-    fn open_with(
-        workspace: &Workspace,
-        directory: &Path,
-        limits: UndoLimits,
-        set: impl FnOnce(&mut Scanner),
-    ) -> Result<Self, UndoError> {
+        let directory = directory.as_ref();
         super::store::create_private_directory(directory).map_err(UndoError::store(directory))?;
         let canonical = std::fs::canonicalize(directory).map_err(UndoError::store(directory))?;
         if canonical.starts_with(workspace.path()) {
@@ -133,12 +111,7 @@ impl Undo {
         }
         let root = workspace.roots().first().ok_or_else(|| UndoError::Unknown(String::new()))?;
         let handle = rustix::io::fcntl_dupfd_cloexec(root.handle(), 0).map_err(UndoError::workspace)?;
-        let mut scanner = Scanner {
-            workspace: WorkspaceHandle::new(Arc::new(handle)),
-            #[cfg(feature = "planted")]
-            flaw: None,
-        };
-        set(&mut scanner);
+        let scanner = Scanner { workspace: WorkspaceHandle::new(Arc::new(handle)) };
         let history = History::open(&canonical, limits)?;
         let is_new = history.is_new();
         let state = State { history, running: Vec::new(), scans: 0 };
@@ -310,13 +283,7 @@ impl Undo {
     fn plan(&self, state: &mut State, to: &str) -> Result<Plan, UndoError> {
         let found = self.scan_all(state)?;
         state.history.add(state.author(), true, found)?;
-        #[allow(unused_mut, reason = "a planted mistake changes it")]
-        let mut plan = Plan::to(&state.history, to)?;
-        #[cfg(feature = "planted")]
-        if self.scanner.flaw == Some(super::Flaw::OverwritesUsers) {
-            plan.steps.iter_mut().for_each(|step| step.conflict = None);
-        }
-        Ok(plan)
+        Plan::to(&state.history, to)
     }
 
     /// Size of the store on disk, in bytes.

@@ -15,8 +15,6 @@
 mod checkpoints;
 mod entry;
 mod error;
-#[cfg(feature = "planted")]
-mod flaw;
 mod handle;
 mod history;
 mod log;
@@ -29,8 +27,6 @@ mod store;
 pub use checkpoints::{Undo, UndoLimits};
 pub use entry::{RecordedKind, RelativePath};
 pub use error::UndoError;
-#[cfg(feature = "planted")]
-pub use flaw::Flaw;
 pub use history::{Change, ChangeAuthor, Summary};
 pub use plan::{Conflicts, Item, Preview, Reason, RewindResult};
 

@@ -13,8 +13,6 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
-#[cfg(feature = "planted")]
-use super::Flaw;
 use super::entry::{Entry, RecordedKind, RecordedStamp, RelativePath};
 use super::error::UndoError;
 use super::handle::{WorkspaceHandle, open};
@@ -33,8 +31,6 @@ pub(super) struct Scan<'a> {
     /// Changed paths, except for files that must be read.
     found: Vec<(RelativePath, Option<Entry>)>,
     unread: Vec<(RelativePath, RecordedStamp, u32)>,
-    #[cfg(feature = "planted")]
-    flaw: Option<Flaw>,
 }
 
 /// The result of a scan: paths and their current state.
@@ -44,21 +40,11 @@ pub(super) type ScanResult = Vec<(RelativePath, Option<Entry>)>;
 #[derive(Clone, Debug)]
 pub(super) struct Scanner {
     pub(super) workspace: WorkspaceHandle,
-    #[cfg(feature = "planted")]
-    pub(super) flaw: Option<Flaw>,
 }
 
 impl Scanner {
     fn scan<'a>(&'a self, manifest: &'a mut Manifest, number: u64) -> Scan<'a> {
-        Scan {
-            workspace: &self.workspace,
-            manifest,
-            number,
-            found: Vec::new(),
-            unread: Vec::new(),
-            #[cfg(feature = "planted")]
-            flaw: self.flaw,
-        }
+        Scan { workspace: &self.workspace, manifest, number, found: Vec::new(), unread: Vec::new() }
     }
 
     /// Scans the whole workspace.
@@ -257,40 +243,21 @@ impl Scan<'_> {
         self.found.extend(beneath.map(|(path, _)| (path.clone(), None)));
     }
 
-    #[cfg_attr(not(feature = "planted"), expect(clippy::unused_self, reason = "a planted mistake is in it"))]
-    fn mode(&self, stat: &Stat) -> u32 {
-        #[cfg(feature = "planted")]
-        if self.flaw == Some(Flaw::ForgetsModes) {
-            return 0o700;
-        }
-        // The set-user-id and set-group-id bits of files are not restored.
-        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        stat.st_mode & if is_folder { 0o7777 } else { crate::files::PLAIN_MODE }
-    }
-
     fn visit_directory(&mut self, path: &[u8], stat: &Stat, look: RecordedKind) {
-        let entry = Entry { look, mode: self.mode(stat), seen: RecordedStamp::of(stat) };
+        let entry = Entry { look, mode: mode(stat), seen: RecordedStamp::of(stat) };
         self.compare(path, entry);
     }
 
     /// Handles an entry that is not a directory.
     fn visit(&mut self, folder: rustix::fd::BorrowedFd<'_>, name: &OsStr, path: &[u8], stat: &Stat) {
-        let (seen, mode) = (RecordedStamp::of(stat), self.mode(stat));
-        let is_unchanged = |slot: &super::history::Slot| slot.entry.seen.proves_unchanged(&seen);
-        #[cfg(feature = "planted")]
-        let is_unchanged = |slot: &super::history::Slot| match self.flaw {
-            Some(Flaw::TrustsSizeAndTime) => {
-                (slot.entry.seen.size, slot.entry.seen.modified) == (seen.size, seen.modified)
-            }
-            _ => is_unchanged(slot),
-        };
+        let (seen, mode) = (RecordedStamp::of(stat), mode(stat));
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
                 let number = self.number;
                 match self.manifest.get_mut(path) {
                     Some(slot)
                         if matches!(slot.entry.look, RecordedKind::File(_))
-                            && is_unchanged(slot)
+                            && slot.entry.seen.proves_unchanged(&seen)
                             && slot.entry.mode == mode =>
                     {
                         slot.visited = number;
@@ -304,10 +271,6 @@ impl Scan<'_> {
                 }
             }
             FileType::Symlink => {
-                #[cfg(feature = "planted")]
-                if self.flaw == Some(Flaw::ForgetsLinks) {
-                    return;
-                }
                 let Ok(target) = readlinkat(folder, name, Vec::new()) else { return };
                 let look = RecordedKind::Link(RelativePath::new(target.into_bytes()));
                 self.compare(path, Entry { look, mode: 0o777, seen });
@@ -333,11 +296,13 @@ impl Scan<'_> {
 
     /// Reports recorded paths that the scan did not find.
     fn find_missing(&mut self) {
-        #[cfg(feature = "planted")]
-        if self.flaw == Some(Flaw::ForgetsDeleted) {
-            return;
-        }
         let missing = self.manifest.iter().filter(|(_, slot)| slot.visited != self.number);
         self.found.extend(missing.map(|(path, _)| (path.clone(), None)));
     }
+}
+
+fn mode(stat: &Stat) -> u32 {
+    // The set-user-id and set-group-id bits of files are not restored.
+    let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    stat.st_mode & if is_folder { 0o7777 } else { crate::files::PLAIN_MODE }
 }

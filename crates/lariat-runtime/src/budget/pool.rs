@@ -11,7 +11,6 @@ use std::task::{Context, Poll, Waker};
 
 use lariat_core::budget::{BudgetLimits, BudgetScope, BudgetStatus, SpentAmounts};
 use lariat_core::event::LimitKind;
-use lariat_core::planted::{Planted, planted};
 
 /// A budget that several runs share. Cheap to clone; all clones are the same pool.
 #[derive(Clone)]
@@ -179,7 +178,7 @@ impl BudgetPool {
 impl Tree {
     /// Iterates over a pool and the pools above it, up to the root.
     fn above(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let parent = |at: &usize| self.nodes.get(*at)?.parent.filter(|_| !planted(Planted::ChildIgnoresPool));
+        let parent = |at: &usize| self.nodes.get(*at)?.parent;
         std::iter::successors(Some(node), parent)
     }
 
@@ -345,13 +344,8 @@ impl Reservation {
             return;
         }
         self.pool.0.change(|node| {
-            if spent.is_none() || !planted(Planted::ForgetsToRelease) {
-                node.hold(&self.estimate, u64::saturating_sub);
-            }
+            node.hold(&self.estimate, u64::saturating_sub);
             node.spent += spent.unwrap_or_default();
-            if planted(Planted::SettlesTwice) {
-                node.spent += spent.unwrap_or_default();
-            }
         });
     }
 }

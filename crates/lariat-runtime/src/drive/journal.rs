@@ -17,7 +17,6 @@ use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::permission::PermissionRequest;
-use lariat_core::planted::{Planted, planted};
 use lariat_core::run::SessionSnapshot;
 use lariat_core::store::{Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
 use lariat_core::time::Minter;
@@ -300,21 +299,15 @@ impl Journal {
             let append = Append::new(&self.session_id, epoch, first + written as u64, rest);
             let error = match self.store.append(append).await {
                 Ok(_) => break,
-                Err(error) if planted(Planted::IgnoresAppendError) => {
-                    let _ = error;
-                    break;
-                }
                 Err(error) if error.is_retryable() => error,
                 Err(error) => return Err(error),
             };
             let outage = outage.get_or_insert_with(|| Outage::begin(self));
             outage.report(self, &error, rest.len());
             outage.wait(self, error, give_up).await?;
-            if !planted(Planted::AppendsTwice) {
-                written = self.count_written(&events, outage, give_up).await?;
-                if written == events.len() {
-                    break;
-                }
+            written = self.count_written(&events, outage, give_up).await?;
+            if written == events.len() {
+                break;
             }
         }
         self.next_seq.store(first + events.len() as u64, Ordering::Release);

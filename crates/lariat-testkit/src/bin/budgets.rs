@@ -1,5 +1,4 @@
-//! Runs the proof of budgets on many trees of agents, or with planted mistakes. Called by `cargo xtask
-//! budgets`.
+//! Runs the proof of budgets on many trees of agents. Called by `cargo xtask budgets`.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the wall clock itself"
@@ -9,11 +8,11 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use lariat_testkit::budgets::{Report, prove};
-use lariat_testkit::proof::{ended, number};
+use lariat_testkit::proof::{ended, found_no_fault, number};
 
 const USAGE: &str = "\
 usage: budgets [--trees N] [--seed SEED]   run N trees, starting at SEED [default: 10000, seed 0]
-       budgets --planted [--trees N]       check that every planted mistake is caught within N trees [default: 2000]";
+       budgets --until-fault [--trees N]   run N trees in order until one fails [default: 2000]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -23,8 +22,8 @@ fn main() -> ExitCode {
 
 fn begin(options: &[&str]) -> Result<bool, String> {
     let start = number(options, "--seed", 0)?;
-    if options.contains(&"--planted") {
-        return planted(start, number(options, "--trees", 2_000)?);
+    if options.contains(&"--until-fault") {
+        return Ok(run_until_fault(start, number(options, "--trees", 2_000)?));
     }
     let trees = number(options, "--trees", 10_000)?;
     let begun = Instant::now();
@@ -50,33 +49,16 @@ fn begin(options: &[&str]) -> Result<bool, String> {
     Ok(true)
 }
 
-#[cfg(feature = "planted")]
-fn planted(start: u64, trees: u64) -> Result<bool, String> {
-    use lariat_core::planted::{Planted, plant};
-
-    // A mistake may also trip an assertion in the code itself. That is a catch, and its backtrace is not
-    // needed.
+/// Runs trees until one fails, and prints that one. A failed assertion in the code itself is a fault too.
+fn run_until_fault(start: u64, trees: u64) -> bool {
+    // The fault is printed in one line, without a backtrace.
     std::panic::set_hook(Box::new(|_| {}));
-    let mut caught = 0;
-    for mistake in Planted::OF_BUDGETS {
-        plant(Some(*mistake));
-        let shown = (start..start.saturating_add(trees)).find_map(|seed| {
-            match std::panic::catch_unwind(|| prove(seed)) {
-                Ok(Ok(_)) => None,
-                Ok(Err(failure)) => Some(failure.to_string()),
-                Err(_) => Some(format!("seed {seed}: an assertion failed")),
-            }
-        });
-        plant(None);
-        caught += usize::from(shown.is_some());
-        let shown = shown.unwrap_or_else(|| format!("NOT CAUGHT within {trees} trees"));
-        println!("{:<18} {shown}", format!("{mistake:?}"));
-    }
-    println!("{caught} of {} planted mistakes caught", Planted::OF_BUDGETS.len());
-    Ok(caught == Planted::OF_BUDGETS.len())
-}
-
-#[cfg(not(feature = "planted"))]
-fn planted(_: u64, _: u64) -> Result<bool, String> {
-    Err("this build has no planted mistakes; run `cargo xtask budgets --planted`".to_owned())
+    let fault = (start..start.saturating_add(trees)).find_map(|seed| {
+        match std::panic::catch_unwind(|| prove(seed)) {
+            Ok(Ok(_)) => None,
+            Ok(Err(failure)) => Some(failure.to_string()),
+            Err(_) => Some(format!("seed {seed}: an assertion failed")),
+        }
+    });
+    found_no_fault(fault.as_deref())
 }

@@ -1,4 +1,4 @@
-//! Runs the simulator on many seeds, or with planted mistakes. Called by `cargo xtask simulate`.
+//! Runs the simulator on many seeds. Called by `cargo xtask simulate`.
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the wall clock itself"
@@ -9,19 +9,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use lariat_testkit::proof::found_no_fault;
 use lariat_testkit::sim::{Failure, Report, simulate};
 
 const USAGE: &str = "\
 usage: simulate [--seeds N] [--start SEED] [--threads N]   run N seeds [default: 10000]
-       simulate --seed SEED [--planted NAME]               run one seed and print everything observed
-       simulate --planted [--seeds N]                      check that every planted mistake is caught within N seeds [default: 20000]";
+       simulate --seed SEED                                run one seed and print everything observed
+       simulate --until-fault [--seeds N]                  run N seeds in order until one fails [default: 20000]";
 
 struct Options {
     seeds: u64,
     start: u64,
     threads: usize,
     replay: Option<u64>,
-    planted: Option<Option<String>>,
+    until_fault: bool,
 }
 
 fn main() -> ExitCode {
@@ -32,18 +33,18 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let ok = match (&options.replay, &options.planted) {
-        (Some(seed), planted) => planted::with(planted.clone().flatten().as_deref(), || replay(*seed)),
-        (None, Some(_)) => planted::all(&options),
-        (None, None) => run_seeds(&options),
+    let ok = match options.replay {
+        Some(seed) => replay(seed),
+        None if options.until_fault => run_until_fault(&options),
+        None => run_seeds(&options),
     };
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn parse(arguments: Vec<String>) -> Result<Options, String> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options = Options { seeds: 0, start: 0, threads, replay: None, planted: None };
-    let mut arguments = arguments.into_iter().peekable();
+    let mut options = Options { seeds: 0, start: 0, threads, replay: None, until_fault: false };
+    let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         let mut number = || {
             let text = arguments.next().ok_or_else(|| format!("{argument} needs a number"))?;
@@ -54,12 +55,12 @@ fn parse(arguments: Vec<String>) -> Result<Options, String> {
             "--start" => options.start = number()?,
             "--threads" => options.threads = usize::try_from(number()?).unwrap_or(1).max(1),
             "--seed" => options.replay = Some(number()?),
-            "--planted" => options.planted = Some(arguments.next_if(|next| !next.starts_with("--"))),
+            "--until-fault" => options.until_fault = true,
             _ => return Err(format!("unknown argument `{argument}`")),
         }
     }
     if options.seeds == 0 {
-        options.seeds = if options.planted.is_some() { 20_000 } else { 10_000 };
+        options.seeds = if options.until_fault { 20_000 } else { 10_000 };
     }
     Ok(options)
 }
@@ -137,92 +138,16 @@ fn run_seeds(options: &Options) -> bool {
     true
 }
 
-#[cfg(not(feature = "planted"))]
-mod planted {
-    use super::Options;
-
-    pub(super) fn with(name: Option<&str>, run: impl FnOnce() -> bool) -> bool {
-        if name.is_some() {
-            eprintln!("planted mistakes need the feature `planted`; use `cargo xtask simulate --planted`");
-            return false;
+/// Runs seeds in order until one fails, and prints that one. A failed assertion in the code itself is a fault too.
+fn run_until_fault(options: &Options) -> bool {
+    // The fault is printed in one line, without a backtrace.
+    std::panic::set_hook(Box::new(|_| {}));
+    let fault = (options.start..options.start.saturating_add(options.seeds)).find_map(|seed| {
+        match std::panic::catch_unwind(|| simulate(seed)) {
+            Ok(Ok(_)) => None,
+            Ok(Err(failure)) => Some(format!("seed {seed}: {}", failure.violation)),
+            Err(_) => Some(format!("seed {seed}: an assertion failed")),
         }
-        run()
-    }
-
-    pub(super) fn all(_options: &Options) -> bool {
-        with(Some(""), || true)
-    }
-}
-
-#[cfg(feature = "planted")]
-mod planted {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use lariat_core::planted::{Planted, plant};
-    use lariat_testkit::sim::simulate;
-
-    use super::Options;
-
-    pub(super) fn with(name: Option<&str>, run: impl FnOnce() -> bool) -> bool {
-        let known = |mistake: &&Planted| name.is_some_and(|name| format!("{mistake:?}") == name);
-        let mistake = Planted::ALL.iter().find(known).copied();
-        if name.is_some() && mistake.is_none() {
-            eprintln!("unknown mistake; known are {:?}", Planted::ALL);
-            return false;
-        }
-        plant(mistake);
-        run()
-    }
-
-    /// Checks that every mistake is caught. A run without `--planted` shows that the same seeds are clean
-    /// otherwise.
-    pub(super) fn all(options: &Options) -> bool {
-        // A mistake may also trip an assertion in the code itself. That is a catch, and its backtrace is not
-        // needed.
-        std::panic::set_hook(Box::new(|_| {}));
-        let next = AtomicU64::new(0);
-        let rows = std::sync::Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for _ in 0..options.threads {
-                scope.spawn(|| {
-                    loop {
-                        let at = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap_or(usize::MAX);
-                        let Some(mistake) = Planted::ALL.get(at).copied() else { return };
-                        let row = first_catch(mistake, options);
-                        rows.lock()
-                            .unwrap_or_else(std::sync::PoisonError::into_inner)
-                            .push((at, mistake, row));
-                    }
-                });
-            }
-        });
-        let mut rows = rows.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        rows.sort_by_key(|(at, ..)| *at);
-        let mut caught = 0;
-        for (_, mistake, row) in &rows {
-            match row {
-                Some((seed, what)) => {
-                    caught += 1;
-                    println!("{:<26} caught at seed {seed:>5}: {what}", format!("{mistake:?}"));
-                }
-                None => println!("{:<26} NOT CAUGHT within {} seeds", format!("{mistake:?}"), options.seeds),
-            }
-        }
-        println!("{caught} of {} planted mistakes caught", rows.len());
-        caught == rows.len()
-    }
-
-    /// The first seed that reveals a mistake, and what it revealed.
-    fn first_catch(mistake: Planted, options: &Options) -> Option<(u64, String)> {
-        plant(Some(mistake));
-        (options.start..options.start.saturating_add(options.seeds)).find_map(|seed| {
-            let shown = match std::panic::catch_unwind(|| simulate(seed)) {
-                Ok(Ok(_)) => return None,
-                Ok(Err(failure)) => failure.violation.to_string(),
-                Err(_) => "an assertion failed".to_owned(),
-            };
-            let line: String = shown.chars().take(90).collect();
-            Some((seed, line))
-        })
-    }
+    });
+    found_no_fault(fault.as_deref())
 }

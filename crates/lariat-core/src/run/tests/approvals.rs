@@ -67,7 +67,7 @@ fn exclusive_call_waits_for_the_approval_before_it() {
 }
 
 #[test]
-pub(super) fn model_receives_the_reason_of_a_denial() {
+fn model_receives_the_reason_of_a_denial() {
     for (decision, expected) in [
         (PermissionDecision::deny("not today"), "Denied: not today"),
         (PermissionDecision::Deny { reason: None }, "Denied: this call was not approved."),

@@ -28,7 +28,7 @@ fn busy(limits: ExecutionLimits) -> Harness {
 }
 
 #[test]
-pub(super) fn each_level_causes_one_warning() {
+fn each_level_causes_one_warning() {
     let harness = busy(ExecutionLimits::default().with_max_total_tokens(125));
     // 15 tokens per turn: 72 % before the seventh turn, 84 % before the eighth, 96 % before the ninth.
     assert_eq!(

@@ -32,7 +32,7 @@ fn strategy(scenario: Scenario, strategy: ToolExecutionStrategy) -> Harness {
 }
 
 #[test]
-pub(super) fn parallel_calls_run_together_with_results_in_call_order() {
+fn parallel_calls_run_together_with_results_in_call_order() {
     let scenario =
         Scenario::new("look").reply(calls(&["a", "b list", "c"])).late(&["c", "a", "b"]).reply(text("seen"));
     let harness = strategy(scenario, ToolExecutionStrategy::Parallel);
@@ -84,7 +84,7 @@ fn batch_size_zero_is_treated_as_one() {
 }
 
 #[test]
-pub(super) fn tool_that_is_not_parallel_safe_runs_alone() {
+fn tool_that_is_not_parallel_safe_runs_alone() {
     let scenario = || {
         let calls = calls(&["a", "b", "c write", "d write", "e", "f"]);
         Scenario::new("do").reply(calls).late(&["f", "e", "b", "a"]).reply(text("done"))
@@ -140,7 +140,7 @@ fn unknown_tool_gets_an_error_without_a_permission_check() {
 }
 
 #[test]
-pub(super) fn denied_call_does_not_run_and_the_model_receives_the_reason() {
+fn denied_call_does_not_run_and_the_model_receives_the_reason() {
     let harness =
         Scenario::new("do").reply(calls(&["a"])).verdict("a", Verdict::Deny("read-only".into())).play();
     assert_eq!(harness.result_of("a"), "Denied: read-only");
@@ -194,7 +194,7 @@ fn rewritten_arguments_run_and_are_recorded() {
 }
 
 #[test]
-pub(super) fn repeated_and_empty_ids_become_unique() {
+fn repeated_and_empty_ids_become_unique() {
     let scenario =
         Scenario::new("go").reply(calls(&["a", "a", " read"])).reply(calls(&["a"])).reply(text("done"));
     let harness = scenario.play();
@@ -227,7 +227,7 @@ fn arguments_are_always_an_object() {
 }
 
 #[test]
-pub(super) fn calls_of_a_truncated_reply_do_not_run() {
+fn calls_of_a_truncated_reply_do_not_run() {
     for stop_reason in [StopReason::Length, StopReason::ContextExceeded, StopReason::Refusal] {
         let scenario =
             Scenario::new("go").reply(calls_stopping(&["a", "b write"], stop_reason)).reply(text("done"));

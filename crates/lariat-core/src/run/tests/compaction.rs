@@ -71,7 +71,7 @@ fn overflow_in_a_later_turn_compacts_again() {
 }
 
 #[test]
-pub(super) fn overflow_without_compaction_fails_with_the_reason() {
+fn overflow_without_compaction_fails_with_the_reason() {
     for (compactor, why) in
         [(Compactor::Nothing, "nothing left"), (Compactor::Nonsense, "not in the conversation")]
     {

@@ -56,7 +56,7 @@ fn running(harness: &Harness) -> Vec<String> {
 }
 
 #[test]
-pub(super) fn cancel_at_any_point_ends_the_run() {
+fn cancel_at_any_point_ends_the_run() {
     for (name, scenario) in catalogue() {
         at_every_point(scenario, TestAction::Cancel, |before, harness| {
             invariants::check(&harness);
@@ -130,7 +130,7 @@ fn deadline_at_any_point_ends_the_run() {
 }
 
 #[test]
-pub(super) fn message_at_any_point_is_delivered_or_queued_once() {
+fn message_at_any_point_is_delivered_or_queued_once() {
     for (name, scenario) in catalogue() {
         for (queue, say) in [
             (QueueKind::Steering, TestAction::Steer("by the way")),

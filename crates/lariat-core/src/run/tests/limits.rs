@@ -41,7 +41,7 @@ fn spending(id: &'static str, usage: Usage) -> Reply {
 }
 
 #[test]
-pub(super) fn turn_limit_allows_exactly_that_many_model_calls() {
+fn turn_limit_allows_exactly_that_many_model_calls() {
     for turns in [1, 2, 5] {
         let scenario = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_turns(turns));
         let harness = scenario.play();
@@ -66,7 +66,7 @@ fn run_that_finishes_at_its_limit_is_completed() {
 }
 
 #[test]
-pub(super) fn token_limit_includes_all_turns() {
+fn token_limit_includes_all_turns() {
     // Each reply uses 15 tokens.
     let scenario = super::catalogue::busy(8).limited(ExecutionLimits::default().with_max_total_tokens(40));
     let harness = scenario.play();

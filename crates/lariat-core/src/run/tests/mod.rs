@@ -17,8 +17,6 @@ mod limits;
 mod moments;
 mod notes;
 mod order;
-#[cfg(feature = "planted")]
-mod planted;
 mod queues;
 mod recovery;
 mod replay;

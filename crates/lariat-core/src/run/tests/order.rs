@@ -9,7 +9,7 @@ use crate::message::{AgentMessage, ExtensionMessage, Message, UserMessage};
 use crate::transcript::{NotSendable, Transcript};
 
 #[test]
-pub(super) fn text_reply_has_the_documented_event_order() {
+fn text_reply_has_the_documented_event_order() {
     let harness = Scenario::new("hi").with_hooks().reply(text("hello")).play();
     assert_eq!(
         harness.log,
@@ -97,7 +97,7 @@ fn before_loop_false_ends_the_loop_before_its_start() {
 }
 
 #[test]
-pub(super) fn before_turn_false_ends_the_loop_without_a_turn() {
+fn before_turn_false_ends_the_loop_without_a_turn() {
     let harness =
         Scenario::new("hi").with_hooks().scripted(|script| script.before_turn.push_back(false)).play();
     assert_eq!(

@@ -135,7 +135,7 @@ fn resumes_after_a_crash_at_any_point() {
 }
 
 #[test]
-pub(super) fn resume_from_any_snapshot_equals_resume_from_the_journal() {
+fn resume_from_any_snapshot_equals_resume_from_the_journal() {
     let mut compared = 0;
     for (name, scenario) in catalogue() {
         let original = scenario().play();
@@ -233,7 +233,7 @@ fn crash_of_a_cancelled_run_still_ends_it() {
 }
 
 #[test]
-pub(super) fn tool_running_at_the_crash_does_not_run_again() {
+fn tool_running_at_the_crash_does_not_run_again() {
     let original = Scenario::new("go").reply(calls(&["a write", "b"])).held("a").play();
     let mut harness = Harness::recovered(&original.config, &original.journal, LATER);
     harness.drive();
@@ -256,7 +256,7 @@ pub(super) fn tool_running_at_the_crash_does_not_run_again() {
 }
 
 #[test]
-pub(super) fn request_open_at_the_crash_is_sent_again() {
+fn request_open_at_the_crash_is_sent_again() {
     let original = Scenario::new("go").reply(calls(&["a"])).asked("a", None).play();
     assert!(original.ending.is_none());
     let asked: Vec<_> = original.run.pending_permissions().map(|request| request.id).collect();
@@ -315,7 +315,7 @@ fn model_call_pending_at_the_crash_is_repeated() {
 }
 
 #[test]
-pub(super) fn time_between_crash_and_resume_is_not_counted() {
+fn time_between_crash_and_resume_is_not_counted() {
     let limits = || ExecutionLimits::default().with_max_duration(std::time::Duration::from_secs(60));
     let scenario = Scenario::new("go").reply(calls(&["a"])).held("a").limited(limits());
     let mut original =

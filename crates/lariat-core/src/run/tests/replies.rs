@@ -195,7 +195,7 @@ fn fallback_follows_a_withdrawn_reply() {
 }
 
 #[test]
-pub(super) fn retries_are_limited() {
+fn retries_are_limited() {
     let scenario = Scenario::new("hi").with_hooks().reply(fails(network())).reply(fails(network()));
     let harness =
         scenario.configured(|config| config.retry = RetryConfig::default().with_max_retries(1)).play();
@@ -234,7 +234,7 @@ fn permanent_errors_are_not_retried() {
 }
 
 #[test]
-pub(super) fn broken_reply_is_withdrawn_and_requested_again() {
+fn broken_reply_is_withdrawn_and_requested_again() {
     for first in [
         piece("half a "),
         ModelSignal::Event(StreamEvent::ThinkingDelta { index: 0, delta: "hm".into() }),

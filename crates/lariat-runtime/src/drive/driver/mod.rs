@@ -26,7 +26,6 @@ use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::model::{RequestMemo, SystemPrompt};
 use lariat_core::permission::PermissionDecision;
-use lariat_core::planted::{Planted, planted};
 use lariat_core::run::{Effect, Input, OpId, Run, RunEnd, RunParts};
 use lariat_core::store::StoreError;
 use lariat_core::tool::Access;
@@ -338,8 +337,7 @@ impl Driver {
             Effect::Consult { .. } => self.only_looks(),
             _ => false,
         };
-        let skipped = planted(Planted::DispatchBeforeAppend) && matches!(effect, Effect::RunTool { .. });
-        effect.touches_world() && !inert && !skipped
+        effect.touches_world() && !inert
     }
 
     /// A policy that panics may have had an effect.

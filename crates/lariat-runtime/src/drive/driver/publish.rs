@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::message::SharedMessage;
-use lariat_core::planted::{Planted, planted};
 
 use super::super::approvals;
 use super::super::journal::Journal;
@@ -20,9 +19,6 @@ pub(super) struct LateEvent {
 impl Driver {
     pub(super) fn record(&mut self, mut record: EventRecord) {
         if record.is_durable() {
-            if planted(Planted::PublishesBeforeAck) {
-                self.journal.hub().publish(Arc::new(record.clone()));
-            }
             self.batch.push(record);
         } else if self.batch.is_empty() {
             record.seq = self.journal.next_seq();
@@ -54,9 +50,7 @@ impl Driver {
                 self.publish_live(late_event.record, event.seq);
             }
             self.track(&event);
-            if !planted(Planted::PublishesBeforeAck) {
-                self.journal.hub().publish(event);
-            }
+            self.journal.hub().publish(event);
         }
         let seq = self.journal.next_seq();
         late.for_each(|late_event| self.publish_live(late_event.record, seq));

@@ -13,7 +13,7 @@ use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use crate::calls::{PATH_ARGUMENTS, answer, call};
 use crate::fixture::{CANARY, HARD, text};
-use crate::{Fixture, PrepareWorkspace, Report, Watchdog};
+use crate::{Fixture, Report, Watchdog};
 
 /// With fewer paths than this, the collection itself is incomplete.
 const AT_LEAST: usize = 2_000;
@@ -23,13 +23,12 @@ struct Paths {
     odd: BTreeSet<String>,
 }
 
-pub(crate) fn run(make: PrepareWorkspace) -> Result<Report, String> {
+pub(crate) fn run() -> Result<Report, String> {
     let fixture = Fixture::new("hostile")?;
     let watchdog = Watchdog::new();
     let paths = collect(&fixture)?;
     let workspace = Workspace::open(fixture.inside("")).map_err(text)?.with_sync(Sync::Fast);
     let workspace = workspace.with_root("/proc", Access::ReadOnly).map_err(text)?;
-    let workspace = make(workspace);
     let mut faults = Vec::new();
     let mut calls = 0;
     let count = paths.refused.len() + paths.odd.len();

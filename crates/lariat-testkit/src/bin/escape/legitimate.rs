@@ -8,18 +8,18 @@ use serde_json::json;
 
 use crate::calls::{READ, answer, call, patch};
 use crate::fixture::text;
-use crate::{Fixture, PrepareWorkspace, Report, Watchdog};
+use crate::{Fixture, Report, Watchdog};
 
 /// Fewer paths than this prove little.
 const AT_LEAST: usize = 500;
 
-pub(crate) fn run(make: PrepareWorkspace) -> Result<Report, String> {
+pub(crate) fn run() -> Result<Report, String> {
     let fixture = Fixture::new("legitimate")?;
     let watchdog = Watchdog::new();
     let paths = collect(&fixture)?;
     let workspace = Workspace::open(fixture.inside("")).map_err(text)?.with_sync(Sync::Fast);
     let workspace = workspace.with_root(fixture.base.join("more"), Access::ReadWrite).map_err(text)?;
-    let bench = Workbench::new(make(workspace));
+    let bench = Workbench::new(workspace);
     let tools = file_tools(&bench);
     let mut faults = Vec::new();
     let mut calls = 0;

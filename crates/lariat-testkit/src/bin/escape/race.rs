@@ -12,14 +12,14 @@ use lariat_host::files::{Expected, FileError, Sync, Workspace};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::fixture::{CANARY, text};
-use crate::{Fixture, PrepareWorkspace, Report};
+use crate::{Fixture, Report};
 
 /// Operations between two checks of what the kernel reports.
 const LOOK: u64 = 64;
 /// Number of faults after which the run stops.
 const ENOUGH: usize = 20;
 
-pub(crate) fn run(make: PrepareWorkspace, operations: u64) -> Result<Report, String> {
+pub(crate) fn run(operations: u64) -> Result<Report, String> {
     let fixture = Fixture::new("race")?;
     fixture.put("swap/file", "inside\n")?;
     fixture.put("swap/deep/canary", "inside\n")?;
@@ -27,7 +27,7 @@ pub(crate) fn run(make: PrepareWorkspace, operations: u64) -> Result<Report, Str
     fixture.link("other", fixture.absolute("out"))?;
     fixture.link("nest/other", "../../out")?;
     fixture.link("through", fixture.inside("swap"))?;
-    let workspace = make(Workspace::open(fixture.inside("")).map_err(text)?.with_sync(Sync::Fast));
+    let workspace = Workspace::open(fixture.inside("")).map_err(text)?.with_sync(Sync::Fast);
     let stop = AtomicBool::new(false);
     let swaps = AtomicU64::new(0);
     let start = Instant::now();

@@ -22,9 +22,6 @@ use serde_json::json;
 use crate::actions;
 use crate::world::{PathState, Snapshot, World, text};
 
-/// Opens an undo store, with a planted mistake if there is one.
-pub(crate) type OpenUndo = fn(&Workspace, &Path, UndoLimits) -> Result<Undo, UndoError>;
-
 /// Totals of all sequences.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -55,7 +52,6 @@ struct Point {
 
 struct Run<'a> {
     world: &'a World,
-    open: OpenUndo,
     limits: UndoLimits,
     undo: Undo,
     tools: Vec<Arc<dyn AgentTool>>,
@@ -72,15 +68,14 @@ type PreviousStates = BTreeMap<PathBuf, Option<PathState>>;
 const SMALL: u64 = 24_000;
 
 /// Runs one sequence.
-pub(crate) async fn run(template: &Path, seed: u64, open: OpenUndo, tally: &mut Tally) -> Result<(), String> {
+pub(crate) async fn run(template: &Path, seed: u64, tally: &mut Tally) -> Result<(), String> {
     let mut random = SeededRandom::new(seed);
     let world = World::new(template, &seed.to_string())?;
     let small = seed % 8 == 7;
     let limits = UndoLimits::default().with_total(if small { SMALL } else { 50_000_000 });
-    let (undo, tools) = start(&world, open, limits)?;
+    let (undo, tools) = start(&world, limits)?;
     let mut run = Run {
         world: &world,
-        open,
         limits,
         undo,
         tools,
@@ -116,13 +111,9 @@ pub(crate) async fn run(template: &Path, seed: u64, open: OpenUndo, tally: &mut 
     Ok(())
 }
 
-fn start(
-    world: &World,
-    open: OpenUndo,
-    limits: UndoLimits,
-) -> Result<(Undo, Vec<Arc<dyn AgentTool>>), String> {
+fn start(world: &World, limits: UndoLimits) -> Result<(Undo, Vec<Arc<dyn AgentTool>>), String> {
     let workspace = Workspace::open(world.workspace()).map_err(text)?.with_sync(Sync::Fast);
-    let undo = open(&workspace, &world.store(), limits).map_err(text)?;
+    let undo = Undo::open(&workspace, world.store(), limits).map_err(text)?;
     let bench = Workbench::new(workspace).with_commands(Commands::Unconfined).with_undo(undo.clone());
     let mut tools = lariat_tools::file_tools(&bench);
     tools.extend(lariat_tools::command_tools(&bench));
@@ -131,10 +122,10 @@ fn start(
 
 impl Run<'_> {
     fn reopened(self) -> Result<Self, String> {
-        let Self { world, open, limits, undo, tools, points, looks, touched } = self;
+        let Self { world, limits, undo, tools, points, looks, touched } = self;
         drop((undo, tools));
-        let (undo, tools) = start(world, open, limits)?;
-        Ok(Self { world, open, limits, undo, tools, points, looks, touched })
+        let (undo, tools) = start(world, limits)?;
+        Ok(Self { world, limits, undo, tools, points, looks, touched })
     }
 
     fn user(&mut self, random: &mut SeededRandom) -> Result<(), String> {
