@@ -11,20 +11,20 @@ use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
 /// Every proof, and the telemetry exporter with its tests.
-const FEATURES: &str = "lariat-testkit/proofs,lariat/otlp";
+const FEATURES: &str = "lariat-proofs/proofs,lariat/otlp";
 /// Features for lints and docs, which only read the code: additionally the benches and the providers' own
 /// credential chains, which nothing else enables.
 const CHECKED: &str =
-    "lariat-testkit/proofs,lariat/otlp,lariat-testkit/bench,lariat-model/aws,lariat-model/google";
+    "lariat-proofs/proofs,lariat/otlp,lariat-proofs/bench,lariat-model/aws,lariat-model/google";
 /// Planted mistakes in our own crates.
-const PLANTED: &str = "lariat-testkit/planted";
+const PLANTED: &str = "lariat-proofs/planted";
 
 /// Includes the smallest test, because with a test cargo unifies the features of all tests, as it does for
 /// the other commands.
 const PLANTED_BINARIES: &str = "build --workspace --bin simulate --bin budgets --bin escape --bin undo --bin shell --test guard --locked --features";
 
 /// The features that affect how third-party crates are compiled, so that they are not recompiled.
-const WITHOUT_STORES: &str = "lariat-testkit/injections,lariat-testkit/guard,lariat-testkit/tokens";
+const WITHOUT_STORES: &str = "lariat-proofs/injections,lariat-proofs/guard,lariat-proofs/tokens";
 
 const EXAMPLES: &str = "crates/lariat/examples";
 
@@ -98,20 +98,20 @@ mod tests {
 
     #[test]
     fn builds_and_tests_the_same_features() {
-        let features = "--locked --features lariat-testkit/proofs,lariat/otlp";
+        let features = "--locked --features lariat-proofs/proofs,lariat/otlp";
         assert_eq!(all().to_string(), format!("cargo build --workspace --all-targets {features}"));
         assert_eq!(tests("test --doc").to_string(), format!("cargo test --doc --workspace {features}"));
         let planted = planted().to_string();
         assert!(planted.starts_with("cargo build --workspace --bin"), "{planted}");
-        assert!(planted.ends_with(",lariat-testkit/planted"), "{planted}");
+        assert!(planted.ends_with(",lariat-proofs/planted"), "{planted}");
     }
 
     #[test]
     fn clippy_checks_every_feature_with_and_without_planted_mistakes() {
         let line = "cargo clippy --workspace --all-targets --locked \
-                    --features lariat-testkit/proofs,lariat/otlp,lariat-testkit/bench,lariat-model/aws,lariat-model/google";
+                    --features lariat-proofs/proofs,lariat/otlp,lariat-proofs/bench,lariat-model/aws,lariat-model/google";
         assert_eq!(clippy().to_string(), format!("{line} -- -D warnings"));
-        assert_eq!(clippy_planted().to_string(), format!("{line},lariat-testkit/planted -- -D warnings"));
+        assert_eq!(clippy_planted().to_string(), format!("{line},lariat-proofs/planted -- -D warnings"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Builds the command lines of the simulator and of the budget proof, which uses the same fixtures.
 //!
-//! Both are binaries of `lariat-testkit`, built optimised and with assertions. Invariant: planted mistakes
+//! Both are binaries of `lariat-proofs`, built optimised and with assertions. Invariant: planted mistakes
 //! are compiled only into a target directory of their own, never into the one that everything else uses.
 
 use crate::command_line::CommandLine;
@@ -16,7 +16,7 @@ pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> CommandLin
 }
 
 fn run(workspace: &Workspace, binary: &str, arguments: &[String]) -> CommandLine {
-    let mut line = CommandLine::cargo("run --profile proof --locked -p lariat-testkit --no-default-features");
+    let mut line = CommandLine::cargo("run --profile proof --locked -p lariat-proofs --no-default-features");
     line = line.with_arguments(["--bin", binary]);
     if arguments.iter().any(|argument| argument == "--planted") {
         let planted = format!("{}/planted", workspace.target());
@@ -39,7 +39,7 @@ mod tests {
     fn runs_seeds_in_the_proof_profile() {
         assert_eq!(
             shown("target", &["--seeds", "20000"]),
-            "cargo run --profile proof --locked -p lariat-testkit --no-default-features --bin simulate -- --seeds 20000"
+            "cargo run --profile proof --locked -p lariat-proofs --no-default-features --bin simulate -- --seeds 20000"
         );
     }
 
@@ -47,7 +47,7 @@ mod tests {
     fn planted_mistakes_use_their_own_target_directory() {
         assert_eq!(
             shown("out", &["--planted"]),
-            "cargo run --profile proof --locked -p lariat-testkit --no-default-features --bin simulate \
+            "cargo run --profile proof --locked -p lariat-proofs --no-default-features --bin simulate \
              --features planted --target-dir out/planted -- --planted"
         );
     }

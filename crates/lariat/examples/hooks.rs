@@ -2,7 +2,7 @@
 
 use lariat::serde_json::{Value, json};
 use lariat::{Agent, AllowAll, FilterResult, FunctionTool, Hooks, InputFilter, ToolCallId, ToolContext};
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_test::{Reply, ScriptedModel};
 
 /// Blocks every deployment.
 struct NoDeploys;

@@ -4,9 +4,10 @@
 //! one permission check. After a crash, no message is lost and no tool runs twice. A broken stream is
 //! retried, and a budget stops a runaway bill.
 //!
-//! This page shows how to build and run agents. Every example on it is compiled and run as a test. Most
-//! examples use [`ScriptedModel`], a model that follows a script, so they need no API key and no network. To
-//! reach a real model, use [`ProviderRegistry`] or your own [`StreamProvider`].
+//! This page shows how to build and run agents. Every example on it is compiled as a test, and all but the
+//! last are run. They use [`ScriptedModel`] of the crate `lariat-test`, a model that follows a script, so they
+//! need no API key and no network. To reach a real model, use [`ProviderRegistry`] or your own
+//! [`StreamProvider`].
 //!
 //! 1. [Embed an agent](#embed-an-agent)
 //! 2. [Add a tool](#add-a-tool)
@@ -28,7 +29,7 @@
 //!
 //! ```
 //! use lariat::Agent;
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -75,7 +76,7 @@
 //! ```
 //! use lariat::serde_json::{Value, json};
 //! use lariat::{Agent, AgentTool, BoxFuture, ToolContext, ToolEffects, ToolError, ToolResult};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! struct Add;
 //!
@@ -146,7 +147,7 @@
 //! ```
 //! use std::sync::{Arc, Mutex};
 //! use lariat::{Agent, AgentEvent};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -169,7 +170,7 @@
 //!
 //! ```
 //! use lariat::{Agent, AgentEvent};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -207,7 +208,7 @@
 //! # use lariat::serde_json::{Value, json};
 //! # use lariat::{AgentTool, BoxFuture, ToolContext, ToolError, ToolResult};
 //! use lariat::{Agent, AgentEvent, PermissionDecision, RunOutcome};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! # struct Deploy;
 //! # impl AgentTool for Deploy {
@@ -261,7 +262,7 @@
 //!
 //! ```
 //! use lariat::{Agent, BoxFuture, PermissionPolicy, PolicyQuery, Verdict};
-//! # use lariat_testkit::{Reply, ScriptedModel};
+//! # use lariat_test::{Reply, ScriptedModel};
 //!
 //! /// Denies tools that use the network.
 //! struct Offline;
@@ -291,7 +292,7 @@
 //!
 //! ```
 //! use lariat::{Agent, Hooks, RunOutcome, Window};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! struct OfficeHours {
 //!     open: bool,
@@ -325,7 +326,7 @@
 //! # use lariat::serde_json::json;
 //! use std::time::Duration;
 //! use lariat::{Agent, BudgetScope, Cost, ExecutionLimits, LimitKind, RunOutcome};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -360,7 +361,7 @@
 //! use lariat::{Agent, AgentError, AgentEvent, AllowAll, MemoryStore};
 //! # use lariat::serde_json::{Value, json};
 //! # use lariat::{AgentTool, BoxFuture, ToolContext, ToolError, ToolResult};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! # struct Deploy;
 //! # impl AgentTool for Deploy {
@@ -418,24 +419,19 @@
 //! and its price. `ModelConfig::find` takes all but the key from the catalogue. The [`ProviderRegistry`]
 //! supports all protocols; share one between agents, because it holds the connections. Compaction keeps the
 //! conversation within the context window ([`AgentBuilder::context`] changes that). If a model fails after
-//! all retries, a fallback model continues the same turn. The server in this example follows a script, but it
-//! is a real HTTP server: it implements the providers' protocols and rejects what they reject.
+//! all retries, a fallback model continues the same turn.
 //!
-//! ```
+//! ```no_run
 //! use lariat::{Agent, FindModel, ModelConfig, ProviderRegistry};
-//! use lariat_testkit::server::{Script, Server, Turn, Wire};
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = Server::start(Script::queue([Turn::new().text("Hello, Ada.")])).await?;
-//! let model = ModelConfig::find("anthropic/claude-sonnet-4-5")?
-//!     .with_base_url(server.base_url(Wire::AnthropicMessages))
-//!     .with_api_key("a-key-that-never-shows");
+//! let key = std::env::var("ANTHROPIC_API_KEY")?;
+//! let model = ModelConfig::find("anthropic/claude-sonnet-4-5")?.with_api_key(key);
 //! assert!(model.cost.is_some());
 //!
 //! let agent = Agent::builder().model(ProviderRegistry::default()).model_config(model).build()?;
-//! let output = agent.run("Hi, I am Ada.").await?;
-//! assert_eq!(output.text, "Hello, Ada.");
+//! println!("{}", agent.run("Hi, I am Ada.").await?.text);
 //! # Ok(())
 //! # }
 //! ```
@@ -456,7 +452,7 @@
 //!
 //! If your program keeps conversations itself, use [`agent_loop`] and its siblings instead of [`Agent`].
 //!
-//! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
+//! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-test
 
 pub mod guide;
 
@@ -554,6 +550,11 @@ pub use lariat_runtime::{FunctionTool, TypedAnswer, TypedError};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
+
+/// Runs the code in the README of `lariat-test` as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../lariat-test/README.md")]
+pub struct TestSupport;
 
 /// Runs the code in the guide to stores as tests.
 #[cfg(all(doctest, feature = "sqlite"))]

@@ -2,7 +2,7 @@ use lariat_core::event::{Event, RunOutcome};
 use lariat_core::permission::AllowAll;
 use lariat_core::tool::ToolEffects;
 use lariat_runtime::Agent;
-use lariat_testkit::{Act, Ledger, LedgerTool, Reply, ScriptedModel, SeededRandom, VirtualClock};
+use lariat_test::{Act, Ledger, LedgerTool, Reply, ScriptedModel, SeededRandom, VirtualClock};
 use serde_json::json;
 
 use super::*;

@@ -13,7 +13,7 @@ use lariat_core::message::{
 };
 use lariat_core::time::Timestamp;
 use lariat_core::usage::{Cost, Usage};
-use lariat_testkit::SeededRandom;
+use lariat_test::SeededRandom;
 use serde_json::Value;
 
 /// The start time of the samples.

@@ -4,7 +4,7 @@ use lariat::host::files::Workspace;
 use lariat::serde_json::json;
 use lariat::tools::{Workbench, default_tools};
 use lariat::{Agent, AllowAll, ChangeKind};
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_test::{Reply, ScriptedModel};
 
 use super::test_dirs::TestDirs;
 

@@ -16,7 +16,7 @@ use lariat::{
     ExecutionLimits, FailureKind, FindModel, ModelConfig, ModelCost, ProviderRegistry, RetryConfig,
     SessionStore, ToolContext, ToolError, ToolResult,
 };
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_test::{Reply, ScriptedModel};
 
 /// A temporary directory, removed on drop.
 struct TempDir(PathBuf);

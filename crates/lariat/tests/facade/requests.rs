@@ -18,7 +18,7 @@ use lariat::runtime::prompt::{
 };
 use lariat::serde_json::{self, json};
 use lariat::{AgentEvent, BoxFuture, ContextConfig, Usage};
-use lariat_testkit::Reply;
+use lariat_test::Reply;
 
 use scenario::{Scenario, run, snapshot, tool};
 

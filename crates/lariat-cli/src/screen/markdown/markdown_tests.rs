@@ -1,4 +1,4 @@
-use lariat_testkit::SeededRandom;
+use lariat_test::SeededRandom;
 
 use super::*;
 use crate::screen::test_data::{assert_harmless, hostile, without_sequences};

@@ -14,7 +14,7 @@ use lariat::{
     ModelStream, PermissionPolicy, PolicyQuery, StreamConfig, StreamProvider, ToolContext, ToolError,
     ToolResult, Verdict,
 };
-use lariat_testkit::{Reply, ScriptedModel, SeededEntropy, VirtualClock};
+use lariat_test::{Reply, ScriptedModel, SeededEntropy, VirtualClock};
 
 use crate::test_dirs::TestDirs;
 
