@@ -1,10 +1,10 @@
 //! The conformance suite for stores, run against each of them.
 //!
-//! Every store is a [`SessionStore`], which a running loop needs: [`store_conformance!`](crate::store_conformance)
-//! checks it. A store that also manages sessions is a [`SessionArchive`]:
-//! [`archive_conformance!`](crate::archive_conformance) checks both contracts, also with random operations that
-//! are compared with a model. Both macros turn each check into a test of its own. A check panics with the
-//! difference.
+//! Every store is a [`SessionStore`], which a running loop needs:
+//! [`store_conformance!`](crate::store_conformance) checks it. A store that also manages sessions is a
+//! [`SessionArchive`]: [`archive_conformance!`](crate::archive_conformance) checks both contracts, also with
+//! random operations that are compared with a model. Both macros turn each check into a test of its own. A
+//! check panics with the difference.
 //!
 //! Your crate needs `tokio` with the features `macros` and `rt-multi-thread` among its dev-dependencies.
 //!

@@ -451,7 +451,8 @@ impl SessionStore for FaultyStore {
         Box::pin(async move {
             self.pass(Operation::Blob).await?;
             // The content itself is the address: no collisions, and blobs in simulations are small.
-            let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let name = format!("content:{digits}");
             self.lock().blobs.insert(name.clone(), bytes.to_vec());
             Ok(BlobHash(name))
         })

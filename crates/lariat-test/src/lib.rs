@@ -1,5 +1,5 @@
-//! Test support for programs that embed Lariat: test your tools, policies, hooks and stores without an API key,
-//! a network or real time.
+//! Test support for programs that embed Lariat: test your tools, policies, hooks and stores without an API
+//! key, a network or real time.
 //!
 //! | to … | use |
 //! | --- | --- |
@@ -12,13 +12,13 @@
 //! | check your own store | [`store_conformance!`], [`archive_conformance!`], [`conformance`] |
 //! | repeat random choices from a seed | [`SeededRandom`], [`SeededEntropy`] |
 //!
-//! Add this crate to your dev-dependencies. The examples name an agent `lariat_runtime::Agent`; it is the same type as
-//! `lariat::Agent`.
+//! Add this crate to your dev-dependencies. The examples name an agent `lariat_runtime::Agent`; it is the same
+//! type as `lariat::Agent`.
 //!
 //! # Test an agent and its tools
 //!
-//! The model plays its replies in order. It validates every request first, so a test also shows that the conversation
-//! would be accepted by a real API.
+//! The model plays its replies in order. It validates every request first, so a test also shows that a real API
+//! would accept the conversation.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -54,7 +54,8 @@
 //!
 //! # Test without waiting
 //!
-//! Time passes only when every task waits for it. A future that would wait forever is an error, not a test that hangs.
+//! Time passes only when every task waits for it. A future that would wait forever is an error, not a test that
+//! hangs.
 //!
 //! ```
 //! use std::time::Duration;
@@ -99,7 +100,8 @@
 //!
 //! See [`conformance`].
 //!
-//! Invariant: everything here is a function of its script and its seed, so that every failure can be reproduced.
+//! Invariant: everything here is a function of its script and its seed, so that every failure can be
+//! reproduced.
 
 mod clock;
 pub mod conformance;
