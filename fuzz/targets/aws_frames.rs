@@ -1,6 +1,6 @@
 //! Fuzzes the parser of AWS frames.
 #![no_main]
 
-use lariat_testkit::wire::fuzz::Target;
+use lariat_proofs::wire::fuzz::Target;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| Target::AwsFrames.run(input));

@@ -1,7 +1,7 @@
 //! Fuzzes the decoder of Gemini.
 #![no_main]
 
-use lariat_testkit::server::Wire;
-use lariat_testkit::wire::fuzz::Target;
+use lariat_proofs::server::Wire;
+use lariat_proofs::wire::fuzz::Target;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| Target::Decoder(Wire::Gemini).run(input));

@@ -1,7 +1,7 @@
 //! Builds the benches' command lines.
 //!
 //! Benches run in the release profile; short ones use a profile that builds faster. The benches are a binary
-//! of `lariat-testkit`; the bench of third-party crates is a crate of its own, `benches/decoders`.
+//! of `lariat-proofs`; the bench of third-party crates is a crate of its own, `benches/decoders`.
 
 use std::process::ExitCode;
 
@@ -42,7 +42,7 @@ impl Bench {
     /// The command that must run before the bench.
     fn preparation(&self) -> Option<CommandLine> {
         let build =
-            CommandLine::cargo("build --release --locked -p lariat-testkit --features bench --bin bench");
+            CommandLine::cargo("build --release --locked -p lariat-proofs --features bench --bin bench");
         (self.name == DECODERS).then_some(build)
     }
 
@@ -69,7 +69,7 @@ impl Bench {
         // The same features for all benches, so that one build serves all.
         CommandLine::cargo("run --profile")
             .with_arguments([if is_short { "short" } else { "release" }])
-            .with_arguments(["--locked", "-p", "lariat-testkit"])
+            .with_arguments(["--locked", "-p", "lariat-proofs"])
             // The HTTP stack takes minutes to build, and few benches need it.
             .with_arguments(
                 (is_short && !HTTP.contains(&self.name.as_str())).then_some("--no-default-features"),
@@ -95,7 +95,7 @@ mod tests {
         let line =
             |words: &[&str]| parse(words).unwrap().command_line(&Workspace::fake("target")).to_string();
         let rest = "--features bench --bin bench -- machine";
-        let kit = "--locked -p lariat-testkit";
+        let kit = "--locked -p lariat-proofs";
         assert_eq!(line(&["machine"]), format!("cargo run --profile release {kit} {rest}"));
         assert_eq!(
             line(&["machine", "--short"]),

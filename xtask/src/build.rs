@@ -10,11 +10,11 @@ use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
 /// Every proof, and the telemetry exporter with its tests.
-const FEATURES: &str = "lariat-testkit/proofs,lariat/otlp";
+const FEATURES: &str = "lariat-proofs/proofs,lariat/otlp";
 /// Features for lints and docs, which only read the code: additionally the benches and the providers' own
 /// credential chains, which nothing else enables.
 const CHECKED: &str =
-    "lariat-testkit/proofs,lariat/otlp,lariat-testkit/bench,lariat-model/aws,lariat-model/google";
+    "lariat-proofs/proofs,lariat/otlp,lariat-proofs/bench,lariat-model/aws,lariat-model/google";
 
 const EXAMPLES: &str = "crates/lariat/examples";
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn builds_and_tests_the_same_features() {
-        let features = "--locked --features lariat-testkit/proofs,lariat/otlp";
+        let features = "--locked --features lariat-proofs/proofs,lariat/otlp";
         assert_eq!(all().to_string(), format!("cargo build --workspace --all-targets {features}"));
         assert_eq!(tests("test --doc").to_string(), format!("cargo test --doc --workspace {features}"));
     }
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn clippy_checks_every_feature() {
         let line = "cargo clippy --workspace --all-targets --locked \
-                    --features lariat-testkit/proofs,lariat/otlp,lariat-testkit/bench,lariat-model/aws,lariat-model/google";
+                    --features lariat-proofs/proofs,lariat/otlp,lariat-proofs/bench,lariat-model/aws,lariat-model/google";
         assert_eq!(clippy().to_string(), format!("{line} -- -D warnings"));
     }
 

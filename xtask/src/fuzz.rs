@@ -1,6 +1,6 @@
 //! Fuzzes everything that reads untrusted bytes, guided by coverage.
 //!
-//! The targets are in `fuzz/`, a crate of its own; `lariat-testkit` defines what they assert. Needs no
+//! The targets are in `fuzz/`, a crate of its own; `lariat-proofs` defines what they assert. Needs no
 //! nightly compiler and no other tool: the flags are stable, and libFuzzer comes with its crate. Invariant:
 //! instrumented builds use a target directory of their own.
 
@@ -83,7 +83,7 @@ impl Fuzz {
 }
 
 fn seeds(place: &str) -> CommandLine {
-    CommandLine::cargo("run --quiet --locked -p lariat-testkit --bin wire -- seeds")
+    CommandLine::cargo("run --quiet --locked -p lariat-proofs --bin wire -- seeds")
         .with_arguments([format!("{place}/seeds")])
 }
 

@@ -1,4 +1,4 @@
-//! Builds the command lines of the proofs that are binaries of the test kit.
+//! Builds the command lines of the proofs that are binaries of `lariat-proofs`.
 //!
 //! All use the same features, so that third-party crates are compiled once.
 
@@ -18,26 +18,26 @@ pub(crate) fn shared_binary(binary: &str, name: &str, arguments: &[String]) -> C
 }
 
 fn run(binary: &str) -> CommandLine {
-    CommandLine::cargo("run --locked -p lariat-testkit --no-default-features --features")
+    CommandLine::cargo("run --locked -p lariat-proofs --no-default-features --features")
         .with_arguments([FEATURES, "--bin", binary, "--"])
 }
 
 /// The proof of the shell analysis. It is optimised because it is timed, and built with only what it needs.
 pub(crate) fn shell(arguments: &[String]) -> CommandLine {
-    CommandLine::cargo("run --profile proof --locked -p lariat-testkit --no-default-features --features")
+    CommandLine::cargo("run --profile proof --locked -p lariat-proofs --no-default-features --features")
         .with_arguments(["guard", "--bin", "shell", "--"])
         .with_arguments(arguments)
 }
 
 /// The proof of the token accounting, with tokenizers that simulate those of the providers.
 pub(crate) fn tokens(arguments: &[String]) -> CommandLine {
-    CommandLine::cargo("run --locked -p lariat-testkit --features tokens --bin tokens --")
+    CommandLine::cargo("run --locked -p lariat-proofs --features tokens --bin tokens --")
         .with_arguments(arguments)
 }
 
 /// The proof of long runs. It is optimised because it is timed.
 pub(crate) fn long_run(arguments: &[String]) -> CommandLine {
-    CommandLine::cargo("run --release --locked -p lariat-testkit --features long --bin long --")
+    CommandLine::cargo("run --release --locked -p lariat-proofs --features long --bin long --")
         .with_arguments(arguments)
 }
 

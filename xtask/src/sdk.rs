@@ -14,7 +14,7 @@ use crate::server_process::ServerProcess;
 use crate::workspace::Workspace;
 
 /// Directory of the scripts and pinned versions.
-const SCRIPTS: &str = "crates/lariat-testkit/sdk";
+const SCRIPTS: &str = "proofs/sdk";
 
 /// All scripts, without extension.
 const NAMES: [&str; 5] =
@@ -59,7 +59,7 @@ pub(crate) fn prove(workspace: &Workspace) -> Result<()> {
     }
 }
 
-const BUILD: &str = "build --locked -p lariat-testkit --bin scripted_server -p lariat-cli --bin lariat";
+const BUILD: &str = "build --locked -p lariat-proofs --bin scripted_server -p lariat-cli --bin lariat";
 
 fn script(python: &str, name: &str, address: &str) -> CommandLine {
     CommandLine::of(python, "")
@@ -81,7 +81,7 @@ mod tests {
     fn script_gets_the_address_of_the_server() {
         assert_eq!(
             script("venv/bin/python", "openai_chat", "127.0.0.1:9").to_string(),
-            "PYTHONDONTWRITEBYTECODE=1 venv/bin/python crates/lariat-testkit/sdk/openai_chat.py 127.0.0.1:9"
+            "PYTHONDONTWRITEBYTECODE=1 venv/bin/python proofs/sdk/openai_chat.py 127.0.0.1:9"
         );
     }
 

@@ -2,7 +2,7 @@
 //! server.
 //!
 //! Starts and stops the servers and prints a table of results. The conversation is `wire talk` of
-//! `lariat-testkit`.
+//! `lariat-proofs`.
 
 use std::process::{Command, Stdio};
 
@@ -14,8 +14,8 @@ use crate::server_process::{ServerProcess, free_port};
 use crate::workspace::Workspace;
 
 /// Directory of the servers' scripts and pinned versions.
-const SCRIPTS: &str = "crates/lariat-testkit/servers";
-const BUILD: &str = "build --locked -p lariat-testkit --bin wire --bin scripted_server";
+const SCRIPTS: &str = "proofs/servers";
+const BUILD: &str = "build --locked -p lariat-proofs --bin wire --bin scripted_server";
 /// Names in LiteLLM's configuration for the routes to the scripted server, and our protocols that each
 /// serves. Behind OpenAI's name, LiteLLM forwards chat to chat and everything else to Responses.
 const LITELLM_MODELS: [(&str, &[&str]); 4] = [

@@ -46,9 +46,6 @@ fn both_runners_test_the_same_build() {
         (Runner::CargoTest, "cargo test --lib --bins --tests"),
     ] {
         let line = runner.command_line().to_string();
-        assert_eq!(
-            line,
-            format!("{start} --workspace --locked --features lariat-testkit/proofs,lariat/otlp")
-        );
+        assert_eq!(line, format!("{start} --workspace --locked --features lariat-proofs/proofs,lariat/otlp"));
     }
 }

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::model::{StreamEvent, StreamProvider};
 use lariat_model::http::{HttpClient, HttpProvider};
-use lariat_testkit::server::Wire;
+use lariat_proofs::server::Wire;
 use rig_core::completion::CompletionRequest;
 use rig_core::providers::anthropic::AnthropicConfig;
 use rig_core::providers::gemini::GeminiConfig;
@@ -49,8 +49,8 @@ async fn ours(wire: &str, url: &str) -> Result<usize, String> {
     static CLIENT: OnceLock<Arc<HttpClient>> = OnceLock::new();
     let wire = Wire::ALL.into_iter().find(|known| known.name() == wire).ok_or("unknown protocol")?;
     let client = Arc::clone(CLIENT.get_or_init(Arc::default));
-    let provider = HttpProvider::new(lariat_testkit::wire::protocol(wire), client);
-    let mut stream = provider.stream(lariat_testkit::wire::request(wire, url), CancellationToken::new());
+    let provider = HttpProvider::new(lariat_proofs::wire::protocol(wire), client);
+    let mut stream = provider.stream(lariat_proofs::wire::request(wire, url), CancellationToken::new());
     let (mut events, mut done) = (0, false);
     while let Some(event) = stream.next().await {
         done = matches!(event.map_err(|error| error.to_string())?, StreamEvent::Done { .. });

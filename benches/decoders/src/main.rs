@@ -1,6 +1,6 @@
 //! Compares our model client with other crates: each reads the same long reply, in one run, alternating.
 //!
-//! The server is `bench model --serve` of `lariat-testkit`, started as a separate process; it sends the same
+//! The server is `bench model --serve` of `lariat-proofs`, started as a separate process; it sends the same
 //! bytes to every client. A client that cannot be measured is listed with the reason.
 //! Invariant: a client is measured only on a stream that it read to its end.
 
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         [server] => (server, "100000", 7),
         [server, "--short"] => (server, "10000", 3),
         _ => {
-            eprintln!("usage: lariat-peers BENCH [--short]   BENCH is the binary `bench` of lariat-testkit");
+            eprintln!("usage: lariat-peers BENCH [--short]   BENCH is the binary `bench` of lariat-proofs");
             return ExitCode::from(2);
         }
     };

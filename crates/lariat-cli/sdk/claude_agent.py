@@ -28,7 +28,7 @@ from claude_agent_sdk import (
     query,
 )
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "lariat-testkit/sdk"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "proofs/sdk"))
 from checks import Checks  # noqa: E402
 
 SERVER, PROGRAM = sys.argv[1], sys.argv[2]

@@ -2,7 +2,7 @@
 
 use lariat::serde_json::{Value, json};
 use lariat::{Agent, Tool, ToolContext, ToolEffects, ToolError, ToolResult};
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_test::{Reply, ScriptedModel};
 
 struct Clock;
 

@@ -4,7 +4,7 @@ use lariat::hooks::FilterResult;
 use lariat::message::ToolCallId;
 use lariat::serde_json::{Value, json};
 use lariat::{Agent, AllowAll, Flow, FunctionTool, Hooks, InputFilter, ToolContext};
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_test::{Reply, ScriptedModel};
 
 /// Blocks every deployment.
 struct NoDeploys;

@@ -2,7 +2,7 @@
 
 use lariat::store::{Ack, Append, BlobHash, Epoch, StoreError};
 use lariat::{Agent, BoxFuture, Event, MemoryStore, SessionId, SessionStore};
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_test::{Reply, ScriptedModel};
 
 type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// Prints each append and passes every request on to a store in memory.

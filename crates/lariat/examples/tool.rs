@@ -2,7 +2,7 @@
 
 use lariat::serde_json::json;
 use lariat::{Agent, Content, FunctionTool, ToolContext, ToolEffects};
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_test::{Reply, ScriptedModel};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Distance {

@@ -1,7 +1,7 @@
 //! An answer as a Rust type: `cargo run -p lariat --example typed`.
 
 use lariat::Agent;
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_test::{Reply, ScriptedModel};
 
 /// The result of a review.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]

@@ -4,9 +4,9 @@
 //! one permission check. After a crash, no message is lost and no tool runs twice. A broken stream is
 //! retried, and a budget stops a runaway bill.
 //!
-//! This page shows how to build and run agents. Every example on it is compiled and run as a test. Most
-//! examples use [`ScriptedModel`], a model that follows a script, so they need no API key and no network. To
-//! reach a real model, name it: `.model("anthropic/claude-sonnet-4-5")`.
+//! This page shows how to build and run agents. Every example on it is compiled as a test, and all but the
+//! last are run. They use [`ScriptedModel`] of the crate `lariat-test`, a model that follows a script, so they
+//! need no API key and no network. To reach a real model, name it: `.model("anthropic/claude-sonnet-4-5")`.
 //!
 //! 1. [Embed an agent](#embed-an-agent)
 //! 2. [Add a tool](#add-a-tool)
@@ -28,7 +28,7 @@
 //!
 //! ```
 //! use lariat::Agent;
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -78,7 +78,7 @@
 //! ```
 //! use lariat::serde_json::{Value, json};
 //! use lariat::{Agent, Tool, ToolContext, ToolEffects, ToolError, ToolResult};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! struct Add;
 //!
@@ -143,7 +143,7 @@
 //! ```
 //! use std::sync::{Arc, Mutex};
 //! use lariat::{Agent, AgentEvent};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -166,7 +166,7 @@
 //!
 //! ```
 //! use lariat::{Agent, AgentEvent};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -204,7 +204,7 @@
 //! # use lariat::serde_json::{Value, json};
 //! # use lariat::{Tool, ToolContext, ToolError, ToolResult};
 //! use lariat::{Agent, AgentEvent, PermissionDecision, RunOutcome};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! # struct Deploy;
 //! # impl Tool for Deploy {
@@ -258,7 +258,7 @@
 //! hook or approver panics, the tool call is denied.
 //!
 //! ```
-//! # use lariat_testkit::{Reply, ScriptedModel};
+//! # use lariat_test::{Reply, ScriptedModel};
 //! use lariat::{Agent, PermissionDecision};
 //!
 //! # #[tokio::main]
@@ -280,7 +280,7 @@
 //!
 //! ```
 //! use lariat::{Agent, BoxFuture, PermissionPolicy, PolicyQuery, Verdict};
-//! # use lariat_testkit::{Reply, ScriptedModel};
+//! # use lariat_test::{Reply, ScriptedModel};
 //!
 //! /// Denies tools that use the network.
 //! struct Offline;
@@ -310,7 +310,7 @@
 //!
 //! ```
 //! use lariat::{Agent, Flow, Hooks, RunOutcome, Window};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! struct OfficeHours {
 //!     open: bool,
@@ -345,7 +345,7 @@
 //! use std::time::Duration;
 //! use lariat::budget::{BudgetScope, LimitKind};
 //! use lariat::{Agent, Cost, ExecutionLimits, RunOutcome};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -380,7 +380,7 @@
 //! use lariat::{Agent, AgentError, AgentEvent, AllowAll, MemoryStore};
 //! # use lariat::serde_json::{Value, json};
 //! # use lariat::{Tool, ToolContext, ToolError, ToolResult};
-//! use lariat_testkit::{Reply, ScriptedModel};
+//! use lariat_test::{Reply, ScriptedModel};
 //!
 //! # struct Deploy;
 //! # impl Tool for Deploy {
@@ -445,24 +445,15 @@
 //! [`AgentBuilder::provider`].
 //!
 //! Compaction keeps the conversation within the context window ([`AgentBuilder::context`] changes that). If a
-//! model fails after all retries, a fallback model continues the same turn. The server in this example follows
-//! a script, but it is a real HTTP server: it implements the providers' protocols and rejects what they reject.
+//! model fails after all retries, a fallback model continues the same turn.
 //!
-//! ```
-//! use lariat::prelude::*;
-//! use lariat_testkit::server::{Script, Server, Turn, Wire};
+//! ```no_run
+//! use lariat::Agent;
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = Server::start(Script::queue([Turn::new().text("Hello, Ada.")])).await?;
-//! let model = ModelConfig::find("anthropic/claude-sonnet-4-5")?
-//!     .with_base_url(server.base_url(Wire::AnthropicMessages))
-//!     .with_api_key("a-key-that-never-shows");
-//! assert!(model.cost.is_some());
-//!
-//! let agent = Agent::builder().model(model).build()?;
-//! let output = agent.run("Hi, I am Ada.").await?;
-//! assert_eq!(output.text, "Hello, Ada.");
+//! let agent = Agent::builder().model("anthropic/claude-sonnet-4-5").build()?;
+//! println!("{}", agent.run("Hi, I am Ada.").await?.text);
 //! # Ok(())
 //! # }
 //! ```
@@ -506,7 +497,7 @@
 //! | `service` | everything that the command line uses |
 //! | `otlp` | export to an OpenTelemetry collector |
 //!
-//! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-testkit
+//! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-test
 
 pub mod budget;
 pub mod context;
@@ -567,6 +558,11 @@ pub use tool::{AgentTool, Tool, ToolContext, ToolEffects, ToolError, ToolResult}
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
+
+/// Runs the code in the README of `lariat-test` as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../lariat-test/README.md")]
+pub struct TestSupport;
 
 /// Runs the code in the guide to stores as tests.
 #[cfg(all(doctest, feature = "sqlite"))]

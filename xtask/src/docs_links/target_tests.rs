@@ -57,7 +57,7 @@ fn checks_line_and_name_of_file_references() {
 #[test]
 fn ignores_code_that_is_not_a_file_reference() {
     for other in
-        ["cargo xtask", "lariat-testkit/planted", ".claude/settings.json", "rule.rs", "a/b.rs c", "std::fs"]
+        ["cargo xtask", "lariat-proofs/planted", ".claude/settings.json", "rule.rs", "a/b.rs c", "std::fs"]
     {
         assert_eq!(check("README.md", Kind::Code, other), None, "{other}");
     }

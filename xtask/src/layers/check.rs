@@ -12,7 +12,7 @@ use super::table::Table;
 const TOP: &str = "lariat-cli";
 
 /// Test support, which every crate may use in its tests, whatever its layer.
-const TESTKIT: &str = "lariat-testkit";
+const TEST_SUPPORT: [&str; 2] = ["lariat-proofs", "lariat-test"];
 
 /// Returns every violation in a stable order; empty if the layers are respected.
 pub(crate) fn violations(table: &Table, graph: &Graph) -> Vec<String> {
@@ -86,12 +86,13 @@ fn violation_of_edge(table: &Table, edge: &Edge) -> Option<String> {
     let listed = allowed.contains(to);
     match kind {
         _ if listed => None,
-        Kind::Dev if to == TESTKIT => None,
+        Kind::Dev if TEST_SUPPORT.contains(&to.as_str()) => None,
         // A crate's tests may enable more of its own features: no layer is crossed.
         Kind::Dev if to == from => None,
         Kind::Dev => Some(format!(
             "`{from}` has a dev-dependency on `{to}`, which its row in {PAGE} does not list; \
-             test it from a higher crate, or move what the test needs to `{TESTKIT}`"
+             test it from a higher crate, or move what the test needs to `{}`",
+            TEST_SUPPORT.join("` or `")
         )),
         Kind::Shipped => Some(format!(
             "`{from}` depends on `{to}`, which its row in {PAGE} does not list; \

@@ -31,7 +31,8 @@ fn check(rows: &[(&str, &[&str])], packages: &[Value]) -> Vec<String> {
 const ROWS: &[(&str, &[&str])] = &[
     ("lariat-core", &[]),
     ("lariat-runtime", &["lariat-core"]),
-    ("lariat-testkit", &["lariat-core", "lariat-runtime"]),
+    ("lariat-test", &["lariat-core"]),
+    ("lariat-proofs", &["lariat-core", "lariat-runtime", "lariat-test"]),
     ("lariat-cli", &["lariat-core", "lariat-runtime"]),
 ];
 
@@ -43,9 +44,10 @@ fn only(violations: Vec<String>) -> String {
 #[test]
 fn accepts_listed_dependencies() {
     let packages = [
-        package("lariat-core", &[("serde", Value::Null), ("lariat-testkit", json!("dev"))]),
-        package("lariat-runtime", &[("lariat-core", Value::Null), ("lariat-testkit", json!("dev"))]),
-        package("lariat-testkit", &[("lariat-runtime", Value::Null), ("lariat-core", json!("build"))]),
+        package("lariat-core", &[("serde", Value::Null), ("lariat-test", json!("dev"))]),
+        package("lariat-runtime", &[("lariat-core", Value::Null), ("lariat-proofs", json!("dev"))]),
+        package("lariat-test", &[("lariat-core", Value::Null)]),
+        package("lariat-proofs", &[("lariat-test", Value::Null), ("lariat-core", json!("build"))]),
     ];
     assert_eq!(check(ROWS, &packages), Vec::<String>::new());
 }
@@ -61,11 +63,12 @@ fn upward_dependency_error_names_both_crates_and_a_fix() {
 }
 
 #[test]
-fn testkit_is_allowed_only_as_dev_dependency() {
-    let packages =
-        [package("lariat-core", &[("lariat-testkit", Value::Null)]), package("lariat-testkit", &[])];
-    let violation = only(check(ROWS, &packages));
-    assert!(violation.starts_with("`lariat-core` depends on `lariat-testkit`"), "{violation}");
+fn test_support_is_allowed_only_as_dev_dependency() {
+    for name in ["lariat-proofs", "lariat-test"] {
+        let packages = [package("lariat-core", &[(name, Value::Null)]), package(name, &[])];
+        let violation = only(check(ROWS, &packages));
+        assert!(violation.starts_with(&format!("`lariat-core` depends on `{name}`")), "{violation}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use lariat_testkit::terminal::assert_harmless;
+use lariat_proofs::terminal::assert_harmless;
 use serde_json::json;
 
 use super::*;

@@ -1,6 +1,6 @@
 use lariat_core::event::RunOutcome;
 use lariat_core::usage::Usage;
-use lariat_testkit::terminal::assert_harmless;
+use lariat_proofs::terminal::assert_harmless;
 
 use super::*;
 

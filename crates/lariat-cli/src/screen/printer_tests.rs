@@ -2,8 +2,8 @@ use lariat_core::event::{Event, RunOutcome};
 use lariat_core::permission::AllowAll;
 use lariat_core::tool::ToolEffects;
 use lariat_runtime::Agent;
-use lariat_testkit::terminal::{assert_harmless, hostile, without_sequences};
-use lariat_testkit::{Act, Ledger, LedgerTool, Reply, ScriptedModel, SeededRandom, VirtualClock};
+use lariat_proofs::terminal::{assert_harmless, hostile, without_sequences};
+use lariat_test::{Act, Ledger, LedgerTool, Reply, ScriptedModel, SeededRandom, VirtualClock};
 use serde_json::json;
 
 use super::*;

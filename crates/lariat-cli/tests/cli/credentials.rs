@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use lariat_testkit::server::{Script, Server, Turn, Wire};
+use lariat_proofs::server::{Script, Server, Turn, Wire};
 use serde_json::json;
 
 use crate::kit::{Home, RunResult};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use lariat_testkit::server::{Script, Server, Turn, Wire};
+use lariat_proofs::server::{Script, Server, Turn, Wire};
 use serde_json::json;
 
 const DOCUMENT: &str = include_str!("../../../../docs/first-five-minutes.md");

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 use lariat_host::process::{Exit, Supervisor};
-use lariat_testkit::server::{Script, Server, Turn, Wire};
+use lariat_proofs::server::{Script, Server, Turn, Wire};
 
 use crate::asking;
 use crate::desktop::{self, Bus, Keyring, SilentPrompter};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lariat_testkit::server::{Script, Server, Turn, Wire};
+use lariat_proofs::server::{Script, Server, Turn, Wire};
 use serde_json::json;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);

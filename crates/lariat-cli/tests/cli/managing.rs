@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use lariat_testkit::server::{Script, Server, Turn, Wire};
+use lariat_proofs::server::{Script, Server, Turn, Wire};
 use serde_json::Value;
 
 use crate::fixture::Fixture;

@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use lariat_core::event::{AgentEvent, RunOutcome};
-use lariat_testkit::random::SeededRandom;
-use lariat_testkit::server::{Answer, Request, Script, Turn};
+use lariat_proofs::server::{Answer, Request, Script, Turn};
+use lariat_test::SeededRandom;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::process::Stdio;
 
 use lariat_core::event::AgentEvent;
-use lariat_testkit::server::{Answer, Request, Script, Turn, Wire};
+use lariat_proofs::server::{Answer, Request, Script, Turn, Wire};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -209,7 +209,7 @@ async fn sends_image_with_its_media_type() {
     fixture.run(&["run", "what is this?", "--image", "dot.png"]).expect(0);
     let body = fixture.requests()[0].body["messages"].to_string();
     assert!(body.contains(r#""media_type":"image/png""#), "{body}");
-    assert!(body.contains(&lariat_testkit::server::base64::encode(picture)), "{body}");
+    assert!(body.contains(&lariat_proofs::server::base64::encode(picture)), "{body}");
     fixture.write("dot.txt", "a dot");
     let ran = fixture.run(&["run", "what is this?", "--image", "dot.txt"]).expect(2);
     assert!(

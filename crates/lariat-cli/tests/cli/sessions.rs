@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use lariat_testkit::server::Turn;
+use lariat_proofs::server::Turn;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

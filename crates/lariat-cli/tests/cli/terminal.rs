@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lariat_testkit::server::Script;
+use lariat_proofs::server::Script;
 
 use crate::fixture::{Fixture, PATIENCE};
 

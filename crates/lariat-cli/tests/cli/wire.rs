@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
 
-use lariat_testkit::server::{Script, Turn};
+use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, feed, last_result, silence, wait};

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use lariat_core::model::StreamProvider;
 use lariat_core::transcript::Transcript;
 use lariat_core::usage::Cost;
-use lariat_testkit::{VirtualClock, block_on};
+use lariat_test::{VirtualClock, block_on};
 
 use super::*;
 use crate::ApiProtocol;
@@ -79,7 +79,7 @@ fn classifies_error_response_whose_body_never_ends() {
         matches!(&given[..], [Err(ProviderError::Auth(detail))] if detail.status == Some(401)),
         "{given:?}"
     );
-    assert_eq!(clock.now().since(lariat_testkit::EPOCH), ERROR_BODY_TIMEOUT);
+    assert_eq!(clock.now().since(lariat_test::EPOCH), ERROR_BODY_TIMEOUT);
 }
 
 #[test]
@@ -95,5 +95,5 @@ fn deadline_applies_to_a_body_that_never_pauses() {
     });
     let given = run_exchange(200, flood, &clock);
     assert!(matches!(given.last(), Some(Err(ProviderError::Network(_)))), "{given:?}");
-    assert_eq!(clock.now().since(lariat_testkit::EPOCH), deadlines.no_progress);
+    assert_eq!(clock.now().since(lariat_test::EPOCH), deadlines.no_progress);
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lariat_core::model::{ModelConfig, StreamConfig, StreamProvider, ThinkingLevel};
 use lariat_core::tool::ToolDefinition;
 use lariat_model::ProviderRegistry;
-use lariat_testkit::server::{Script, Server, Turn, Wire};
-use lariat_testkit::wire::{protocol, request};
+use lariat_proofs::server::{Script, Server, Turn, Wire};
+use lariat_proofs::wire::{protocol, request};
 use serde_json::json;
 
 /// A request with settings that affect the token count and some that do not.

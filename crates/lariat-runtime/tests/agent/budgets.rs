@@ -9,7 +9,7 @@ use lariat_core::ledger::Source;
 use lariat_core::permission::{Approver, PermissionDecision, PermissionRequest};
 use lariat_core::usage::Usage;
 use lariat_runtime::{Agent, AgentBuilder, BudgetPool, DailyBudget, MemorySpending};
-use lariat_testkit::{Act, Reply};
+use lariat_test::{Act, Reply};
 use serde_json::json;
 
 use super::fixture::Fixture;

@@ -12,7 +12,7 @@ use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 use lariat_runtime::drive::JournalConfig;
 use lariat_runtime::{Agent, AgentBuilder, AgentError};
-use lariat_testkit::{Act, Reply, ScriptedModel};
+use lariat_test::{Act, Reply, ScriptedModel};
 use serde_json::json;
 
 use crate::fixture::{Fixture, kind, kinds, sent_messages};

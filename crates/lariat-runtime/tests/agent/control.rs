@@ -8,8 +8,8 @@ use lariat_core::hooks::Hooks;
 use lariat_core::transcript::Window;
 use lariat_core::usage::Usage;
 use lariat_runtime::Agent;
-use lariat_testkit::tools::Ending;
-use lariat_testkit::{Act, Reply, ScriptedModel};
+use lariat_test::tools::Ending;
+use lariat_test::{Act, Reply, ScriptedModel};
 
 use super::fixture::{Fixture, call, idle, kinds, rest, until};
 

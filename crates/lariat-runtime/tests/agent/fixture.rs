@@ -13,7 +13,7 @@ use lariat_core::store::SessionStore;
 use lariat_core::time::Timestamp;
 use lariat_core::tool::ToolEffects;
 use lariat_runtime::{Agent, AgentBuilder, MemoryStore, RunStream};
-use lariat_testkit::{Act, EPOCH, Ledger, LedgerTool, Reply, ScriptedModel, VirtualClock};
+use lariat_test::{Act, EPOCH, Ledger, LedgerTool, Reply, ScriptedModel, VirtualClock};
 use serde_json::json;
 
 /// Tokio's time as a clock: in a paused runtime, time passes only when all tasks wait.

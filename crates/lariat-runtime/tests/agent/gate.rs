@@ -11,7 +11,7 @@ use lariat_guard::hooks::{Handler, HandlerResult, HookConfig, HookRunner};
 use lariat_guard::{Mode, NoLinks, SessionDirectories, Trust};
 use lariat_runtime::drive::JournalConfig;
 use lariat_runtime::{Agent, Gate, RunStream};
-use lariat_testkit::{Act, FaultyStore, Reply};
+use lariat_test::{Act, FaultyStore, Reply};
 use serde_json::json;
 
 use super::fixture::{Fixture, journal, kind, rest, until};

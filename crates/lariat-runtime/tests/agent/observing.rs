@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use lariat_core::event::{AgentEvent, Event};
 use lariat_runtime::observe::Subscription;
-use lariat_testkit::{Act, Reply, ScriptedModel};
+use lariat_test::{Act, Reply, ScriptedModel};
 
 use super::fixture::{Fixture, call, durable, idle, kind, kinds, rest};
 

@@ -13,8 +13,8 @@ use lariat_core::message::AgentMessage;
 use lariat_core::model::{ModelStream, StreamConfig, StreamProvider};
 use lariat_core::permission::Verdict;
 use lariat_core::transcript::Window;
-use lariat_testkit::tools::Ending;
-use lariat_testkit::{Act, Answer, Reply, ScriptedPolicy};
+use lariat_test::tools::Ending;
+use lariat_test::{Act, Answer, Reply, ScriptedPolicy};
 use serde_json::Value;
 
 use super::fixture::{Fixture, call, kinds};

@@ -4,7 +4,7 @@ use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::permission::{AskBeforeEffects, PermissionDecision};
 use lariat_core::tool::ToolEffects;
 use lariat_runtime::{Agent, RunStream};
-use lariat_testkit::{Act, Answer, Reply, ScriptedApprover};
+use lariat_test::{Act, Answer, Reply, ScriptedApprover};
 
 use super::fixture::{Fixture, call, kinds, until};
 

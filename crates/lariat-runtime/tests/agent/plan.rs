@@ -10,7 +10,7 @@ use lariat_core::permission::PermissionDecision;
 use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_guard::{Claims, Effect, Layer, Mode, NoLinks, Origin, SessionDirectories, Trust};
 use lariat_runtime::{Agent, AgentError, Gate, Preview};
-use lariat_testkit::{Act, Reply};
+use lariat_test::{Act, Reply};
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, formatted, until};

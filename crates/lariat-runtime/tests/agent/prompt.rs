@@ -7,7 +7,7 @@ use lariat_core::event::Learning;
 use lariat_runtime::prompt::{
     ContextReport, PartKind, Section, SectionQuery, SectionSource, SectionStability,
 };
-use lariat_testkit::{Act, Reply, ScriptedModel};
+use lariat_test::{Act, Reply, ScriptedModel};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 

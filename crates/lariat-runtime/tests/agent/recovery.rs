@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::id::SessionId;
 use lariat_runtime::AgentError;
-use lariat_testkit::tools::Ending;
-use lariat_testkit::{Act, Reply, ScriptedModel};
+use lariat_test::tools::Ending;
+use lariat_test::{Act, Reply, ScriptedModel};
 use tokio::runtime::{Builder, Runtime};
 
 use super::fixture::{Fixture, call, kinds, starts, until};

@@ -9,8 +9,7 @@ use lariat_core::model::{FailureKind, ModelConfig, ProviderError};
 use lariat_core::permission::{AskBeforeEffects, PermissionDecision};
 use lariat_core::store::SessionStore;
 use lariat_runtime::{Agent, AgentBuilder, AgentError, BuildError};
-use lariat_testkit::journal::FaultyStore;
-use lariat_testkit::{Act, Reply, ScriptedModel};
+use lariat_test::{Act, FaultyStore, Reply, ScriptedModel};
 use tokio::runtime::{Builder, Runtime};
 
 use super::fixture::{Fixture, call, formatted, kinds, rest, until};

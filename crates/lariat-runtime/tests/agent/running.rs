@@ -10,7 +10,7 @@ use lariat_core::run::StartError;
 use lariat_core::tool::ToolResult;
 use lariat_core::usage::{Cost, Usage};
 use lariat_runtime::{Agent, AgentError, BuildError, ChangeKind};
-use lariat_testkit::{Act, Reply, ScriptedModel};
+use lariat_test::{Act, Reply, ScriptedModel};
 use serde_json::json;
 
 use super::fixture::{Fixture, call, formatted, kinds, rest, starts, until};
@@ -198,12 +198,13 @@ async fn output_reports_changes_cost_and_duration_also_as_json() {
     let files =
         |change: &str| json!({"files": [{"path": "a.txt", "change": change}, {"path": "b", "bytes": 1}]});
     let mut changes = ["modified", "added"];
-    let tool = lariat_testkit::LedgerTool::new("write", fixture.ledger.clone(), fixture.clock.clone())
-        .acting(move |_| {
+    let tool = lariat_test::LedgerTool::new("write", fixture.ledger.clone(), fixture.clock.clone()).acting(
+        move |_| {
             changes.reverse();
             let result = ToolResult::text("ok").with_details(files(changes[0]));
             Act::answer(Ok(result)).after(Duration::from_millis(1_500))
-        });
+        },
+    );
     let agent = fixture.agent().tool(tool).build().unwrap();
     let output = agent.run("write it").await.unwrap();
     assert_eq!((output.cost, output.duration.as_secs()), (Cost::from_nano_usd(7), 3));

@@ -4,7 +4,7 @@ use lariat_core::BoxFuture;
 use lariat_core::content::Content;
 use lariat_core::model::{ApiKey, ErrorDetail, ModelConfig, ProviderError};
 use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
-use lariat_testkit::Reply;
+use lariat_test::Reply;
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, rest};

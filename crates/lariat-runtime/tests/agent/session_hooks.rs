@@ -23,7 +23,7 @@ use lariat_guard::hooks::{Handler, HandlerResult, HookConfig, HookRunner, Invoca
 use lariat_guard::{NoLinks, SessionDirectories, Trust};
 use lariat_runtime::prompt::{Section, SectionStability};
 use lariat_runtime::{Agent, Gate};
-use lariat_testkit::{Act, Answer, Reply, ScriptedHooks, ScriptedPolicy};
+use lariat_test::{Act, Answer, Reply, ScriptedHooks, ScriptedPolicy};
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, call, durable, idle, kind, kinds, rest, until};
@@ -488,7 +488,7 @@ async fn hooks_neither_receive_nor_pass_on_secrets() {
 
 #[tokio::test]
 async fn async_hook_delays_and_decides_nothing() {
-    let fixture = Fixture::without_time(lariat_testkit::ScriptedModel::new([Reply::text("done")]));
+    let fixture = Fixture::without_time(lariat_test::ScriptedModel::new([Reply::text("done")]));
     let handlers = |command: &str| json!([{"hooks": [{"command": command, "async": true}]}]);
     let (gate, commands) = hooked(&json!({
         "UserPromptSubmit": handlers("exit 2 no"), "Stop": handlers("hang"), "SessionStart": handlers("a remark")

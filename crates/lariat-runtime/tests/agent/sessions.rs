@@ -6,7 +6,7 @@ use lariat_core::event::{AgentEvent, ContinuationKind};
 use lariat_core::hooks::{Flow, Hooks};
 use lariat_core::transcript::Window;
 use lariat_runtime::AgentError;
-use lariat_testkit::Reply;
+use lariat_test::Reply;
 
 use super::fixture::{Fixture, formatted, kinds, starts};
 

@@ -18,7 +18,7 @@ use lariat_runtime::system::SystemEntropy;
 use lariat_runtime::{
     AgentContext, AgentError, AgentLoopConfig, agent_loop, agent_loop_continue, agent_loop_recover,
 };
-use lariat_testkit::{Act, Reply};
+use lariat_test::{Act, Reply};
 
 use super::fixture::{Fixture, call, durable, starts};
 
@@ -143,7 +143,7 @@ async fn context_continues_its_session_whether_loaded_or_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn loop_can_be_spawned() {
-    let fixture = Fixture::without_time(lariat_testkit::ScriptedModel::new([Reply::text("hi")]));
+    let fixture = Fixture::without_time(lariat_test::ScriptedModel::new([Reply::text("hi")]));
     let (config, mut context) = (config(&fixture, || Act::text("ok")), context(&fixture));
     let task = tokio::spawn(async move {
         agent_loop(prompt("hello"), &mut context, &config, |_| {}, CancellationToken::new()).await

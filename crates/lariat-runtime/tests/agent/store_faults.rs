@@ -7,8 +7,8 @@ use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::store::StoreError;
 use lariat_runtime::drive::{DriveError, JournalConfig};
 use lariat_runtime::{Agent, AgentError};
-use lariat_testkit::journal::{Operation, OperationFault};
-use lariat_testkit::{Act, Fault, FaultyStore, Reply};
+use lariat_test::journal::{Operation, OperationFault};
+use lariat_test::{Act, Fault, FaultyStore, Reply};
 
 use super::fixture::{Fixture, call, durable, idle, kinds, rest, until};
 

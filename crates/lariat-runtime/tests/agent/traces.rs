@@ -9,7 +9,7 @@ use lariat_core::id::SessionId;
 use lariat_core::model::ProviderError;
 use lariat_runtime::Observer;
 use lariat_runtime::trace::{AttributeValue, Content, Measurement, Metric, Span, Spans, Telemetry, genai};
-use lariat_testkit::{Act, Reply};
+use lariat_test::{Act, Reply};
 use serde_json::json;
 
 use super::fixture::{Fixture, call, kinds};

@@ -7,7 +7,7 @@ use lariat_core::message::Origin;
 use lariat_core::model::ProviderError;
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError};
 use lariat_runtime::{AgentError, FunctionTool, TypedError};
-use lariat_testkit::Reply;
+use lariat_test::Reply;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

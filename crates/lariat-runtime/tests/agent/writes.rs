@@ -9,7 +9,7 @@ use lariat_core::event::Description;
 use lariat_runtime::drive::JournalConfig;
 use lariat_runtime::prompt::{Section, SectionStability};
 use lariat_runtime::{Agent, AgentBuilder, AgentError};
-use lariat_testkit::{Act, Fault, FaultyStore, Reply};
+use lariat_test::{Act, Fault, FaultyStore, Reply};
 
 use super::fixture::{Fixture, call, kinds};
 

@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 use lariat_core::archive::ListQuery;
 use lariat_host::process::Environment;
+use lariat_proofs::server::{Script, Server, Turn, Wire};
 use lariat_service::models::Keys;
 use lariat_service::{
     LoadOptions, LoadedProject, LocalService, Prompt, ServiceError, SessionOptions, SessionSelector,
     UserDirectories,
 };
-use lariat_testkit::server::{Script, Server, Turn, Wire};
 use serde_json::json;
 
 /// A key for the scripted provider.

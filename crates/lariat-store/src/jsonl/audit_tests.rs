@@ -64,7 +64,7 @@ fn detects_a_forged_whole_record() {
 
 #[test]
 fn positions_behave_like_a_set() {
-    let mut dice = lariat_testkit::SeededRandom::new(5);
+    let mut dice = lariat_test::SeededRandom::new(5);
     for _ in 0..200 {
         let (mut set, mut model) = (Positions::default(), BTreeSet::new());
         for _ in 0..dice.below(30) {

@@ -11,7 +11,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability, StoreError};
 use lariat_store::archive_file::{ArchiveFileError, check, export, import};
 use lariat_store::sqlite::SqliteStore;
-use lariat_testkit::conformance::{Script, StoreFixture, described, said};
+use lariat_test::conformance::{ArchiveFixture, Script, described, said};
 
 use crate::jsonl::JsonlFixture;
 

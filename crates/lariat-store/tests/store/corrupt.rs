@@ -14,7 +14,7 @@ use lariat_core::id::{EventId, SessionId};
 use lariat_core::time::Timestamp;
 use lariat_store::jsonl::{ExpectedJournal, Header, examine, rebuild};
 use lariat_store::record::{Chain, SealedRecord};
-use lariat_testkit::SeededRandom;
+use lariat_test::SeededRandom;
 use memchr::memmem;
 
 /// Number of mutants per run in CI: about ten seconds unoptimised.

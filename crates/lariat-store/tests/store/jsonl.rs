@@ -10,7 +10,7 @@ use lariat_core::archive::SessionArchive;
 use lariat_core::store::Durability;
 use lariat_store::StoreOptions;
 use lariat_store::jsonl::JsonlStore;
-use lariat_testkit::conformance::StoreFixture;
+use lariat_test::conformance::ArchiveFixture;
 
 /// A temporary directory for a store, removed on drop.
 pub(crate) struct JsonlFixture {
@@ -32,7 +32,7 @@ impl Drop for JsonlFixture {
     }
 }
 
-impl StoreFixture for JsonlFixture {
+impl ArchiveFixture for JsonlFixture {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
         Box::pin(async {
             let store = JsonlStore::open(&self.path, self.options).await.unwrap();
@@ -44,19 +44,19 @@ impl StoreFixture for JsonlFixture {
 mod durable {
     use super::*;
 
-    lariat_testkit::store_conformance!(JsonlFixture::new(Durability::Durable));
+    lariat_test::archive_conformance!(JsonlFixture::new(Durability::Durable));
 }
 
 mod batched {
     use super::*;
 
-    lariat_testkit::store_conformance!(JsonlFixture::new(Durability::Batched));
+    lariat_test::archive_conformance!(JsonlFixture::new(Durability::Batched));
 }
 
 mod fast {
     use super::*;
 
-    lariat_testkit::store_conformance!(JsonlFixture::new(Durability::Fast));
+    lariat_test::archive_conformance!(JsonlFixture::new(Durability::Fast));
 }
 
 mod in_files {
@@ -70,7 +70,7 @@ mod in_files {
     use lariat_core::event::AgentEvent;
     use lariat_core::id::SessionId;
     use lariat_core::store::StoreError;
-    use lariat_testkit::conformance::{Script, said};
+    use lariat_test::conformance::{Script, said};
 
     use super::*;
 

@@ -15,7 +15,7 @@ use lariat_core::store::{Append, Durability};
 use lariat_store::StoreOptions;
 use lariat_store::jsonl::JsonlStore;
 use lariat_store::sqlite::SqliteStore;
-use lariat_testkit::conformance::{Script, said};
+use lariat_test::conformance::{Script, said};
 
 /// A temporary directory, removed on drop.
 struct TempDir(std::path::PathBuf);

@@ -25,4 +25,5 @@
 //! - The run waits and retries after `Unavailable`. Every other error ends the run, which can then be
 //!   recovered.
 //!
-//! `lariat_testkit::conformance` is the test suite that the stores of this project pass; run it on yours.
+//! The crate `lariat-test` has the test suite that the stores of this project pass. Run it on yours with
+//! `lariat_test::store_conformance!`.

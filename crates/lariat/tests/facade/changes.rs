@@ -5,7 +5,7 @@ use lariat::run::ChangeKind;
 use lariat::serde_json::json;
 use lariat::tool::{Workbench, default_tools};
 use lariat::{Agent, AllowAll};
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_test::{Reply, ScriptedModel};
 
 use super::test_dirs::TestDirs;
 

@@ -8,6 +8,7 @@
     reason = "test helpers fail the test when something is missing, and inspect files from outside"
 )]
 
+mod catalogue;
 mod changes;
 mod log_capture;
 mod memory;

@@ -12,8 +12,8 @@ use lariat::serde_json::{Value, json};
 use lariat::store::SqliteStore;
 use lariat::tool::Workbench;
 use lariat::{AskBeforeEffects, BuildError, PermissionRequest, StreamProvider};
-use lariat_testkit::server::{Script, Server, Turn, Wire};
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_proofs::server::{Script, Server, Turn, Wire};
+use lariat_test::{Reply, ScriptedModel};
 
 /// The names that a newcomer looks for are in the modules where one would look.
 #[expect(dead_code, reason = "only the names matter")]

@@ -8,7 +8,7 @@ use lariat::otlp::{Otlp, OtlpConfig};
 use lariat::serde_json::json;
 use lariat::trace::Content;
 use lariat::{Agent, AllowAll, FunctionTool, ToolContext};
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_test::{Reply, ScriptedModel};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;

@@ -17,7 +17,7 @@ use lariat::{
     Agent, AgentBuilder, AgentEvent, AgentTool, AllowAll, BoxFuture, BuildError, Cost, ExecutionLimits,
     ModelConfig, SessionStore, ToolContext, ToolError, ToolResult,
 };
-use lariat_testkit::{Reply, ScriptedModel};
+use lariat_test::{Reply, ScriptedModel};
 
 /// A temporary directory, removed on drop.
 struct TempDir(PathBuf);

@@ -19,7 +19,7 @@ use lariat::local::{Instructions, skills, skills_section};
 use lariat::permission::Trust;
 use lariat::serde_json::{self, json};
 use lariat::{AgentEvent, BoxFuture, Usage};
-use lariat_testkit::Reply;
+use lariat_test::Reply;
 
 use scenario::{Scenario, run, snapshot, tool};
 

@@ -26,7 +26,7 @@ use lariat::{
     Agent, AgentError, AgentOutput, AgentTool, BoxFuture, CancellationToken, Gate, ModelConfig, RunOutcome,
     SessionStore, ToolContext, ToolEffects, ToolError, ToolResult,
 };
-use lariat_testkit::server::{Answer, Request, Script, Server, Turn, Wire};
+use lariat_proofs::server::{Answer, Request, Script, Server, Turn, Wire};
 
 use super::log_capture;
 

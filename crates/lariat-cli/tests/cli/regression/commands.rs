@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lariat_core::event::AgentEvent;
-use lariat_testkit::server::{Answer, Frame, RawResponse, Request, Script, Turn, TurnUsage};
+use lariat_proofs::server::{Answer, Frame, RawResponse, Request, Script, Turn, TurnUsage};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, last_result};
@@ -239,7 +239,7 @@ async fn refused_call_without_a_rule_is_explained_by_a_whole_command() {
 /// Configures a provider from the catalogue, so that requests have a price.
 fn priced(fixture: &Fixture, args: &[&str]) -> Command {
     let mut command = fixture.command(args);
-    let address = fixture.server.base_url(lariat_testkit::server::Wire::AnthropicMessages);
+    let address = fixture.server.base_url(lariat_proofs::server::Wire::AnthropicMessages);
     command
         .env("ANTHROPIC_API_KEY", "sk-ant-test")
         .env("LARIAT_MODEL", "anthropic/claude-sonnet-5-5")

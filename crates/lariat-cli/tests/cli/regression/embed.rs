@@ -1,6 +1,6 @@
 //! Regression tests for bugs found by embedding programs that also affected the program.
 
-use lariat_testkit::server::{Script, Turn};
+use lariat_proofs::server::{Script, Turn};
 
 use crate::fixture::Fixture;
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
 
-use lariat_testkit::server::{Answer, Script, Turn};
+use lariat_proofs::server::{Answer, Script, Turn};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, RunResult};

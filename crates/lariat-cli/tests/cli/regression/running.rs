@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lariat_testkit::server::{Answer, Frame, RawResponse, Request, Script, Turn};
+use lariat_proofs::server::{Answer, Frame, RawResponse, Request, Script, Turn};
 use rustix::process::{Pid, Signal};
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use lariat_testkit::server::{Answer, Script, Turn};
+use lariat_proofs::server::{Answer, Script, Turn};
 use serde_json::json;
 
 use crate::fixture::Fixture;

@@ -1,6 +1,6 @@
 //! Regression tests for shell commands that a rule or mode must not run without asking.
 
-use lariat_testkit::server::{Request, Script, Turn};
+use lariat_proofs::server::{Request, Script, Turn};
 use serde_json::json;
 
 use crate::fixture::{Fixture, last_result, text};

@@ -10,7 +10,7 @@ use lariat_core::message::{
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig, StreamEvent};
 use lariat_core::transcript::Transcript;
 use lariat_core::usage::Usage;
-use lariat_testkit::server::{Wire, validate};
+use lariat_proofs::server::{Wire, validate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
 use lariat_core::model::{CacheConfig, CacheTtl, OutputSchema, ThinkingLevel};
-use lariat_testkit::server::Wire;
+use lariat_proofs::server::Wire;
 use proptest::prelude::*;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use lariat_core::model::{OutputSchema, RequestMemo, ThinkingLevel, ToolChoice};
 use lariat_core::transcript::Transcript;
-use lariat_testkit::server::{Wire, validate};
+use lariat_proofs::server::{Wire, validate};
 use proptest::prelude::*;
 
 use super::super::Gemini;

@@ -10,7 +10,7 @@ use lariat_core::message::{
     AgentMessage, AssistantMessage, ExtensionMessage, Message, StopReason, ToolResultMessage, UserMessage,
 };
 use lariat_core::usage::Usage;
-use lariat_testkit::SeededRandom;
+use lariat_test::SeededRandom;
 
 use super::super::testing::{assert_same, fold_conversation, shown_conversation};
 use super::super::{import, read_conversation};

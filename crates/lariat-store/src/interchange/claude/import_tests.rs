@@ -340,7 +340,7 @@ fn splits_long_imports_into_events_between_exchanges() {
 fn damaged_files_never_make_the_import_panic_or_loop() {
     for seed in 0..20 {
         let (file, _) = generate(seed);
-        let mut dice = lariat_testkit::SeededRandom::new(seed);
+        let mut dice = lariat_test::SeededRandom::new(seed);
         for _ in 0..40 {
             let mut damaged = file.clone();
             for _ in 0..=dice.below(8) {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use lariat_core::archive::SessionArchive;
 use lariat_core::event::Event;
 use lariat_core::store::{Append, SessionStore, StoreError};
+use lariat_proofs::postgres::Server;
 use lariat_store::StoreOptions;
 use lariat_store::postgres::PostgresStore;
-use lariat_testkit::conformance::{Script, said};
-use lariat_testkit::postgres::Server;
+use lariat_test::conformance::{Script, said};
 
 /// Appends until stopped, as a session's driver does: after an uncertain append it reads the journal, then retries.
 async fn writer(store: Arc<PostgresStore>, name: String, stop: Arc<AtomicBool>) -> (Script, u64) {

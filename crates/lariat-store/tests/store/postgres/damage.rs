@@ -6,7 +6,7 @@ use lariat_core::archive::{DamageKind, SessionArchive, SessionSummary};
 use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
 use lariat_core::store::{SessionStore, StoreError};
-use lariat_testkit::conformance::{Script, described, said};
+use lariat_test::conformance::{Script, described, said};
 
 use super::Database;
 

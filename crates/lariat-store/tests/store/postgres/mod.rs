@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use lariat_core::BoxFuture;
 use lariat_core::archive::SessionArchive;
+use lariat_proofs::postgres::Server;
 use lariat_store::StoreOptions;
 use lariat_store::postgres::PostgresStore;
-use lariat_testkit::conformance::StoreFixture;
-use lariat_testkit::postgres::Server;
+use lariat_test::conformance::ArchiveFixture;
 
 /// A separate database on a server that tests share.
 struct Database {
@@ -45,12 +45,12 @@ impl Database {
     }
 }
 
-impl StoreFixture for Database {
+impl ArchiveFixture for Database {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
         Box::pin(async { Arc::new(self.connect().await) as Arc<dyn SessionArchive> })
     }
 }
 
 mod conformance {
-    lariat_testkit::store_conformance!(super::Database::new());
+    lariat_test::archive_conformance!(super::Database::new());
 }

@@ -7,10 +7,10 @@ use lariat_core::archive::SessionArchive;
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability, SessionStore, StoreError};
+use lariat_proofs::postgres::Server;
 use lariat_store::StoreOptions;
 use lariat_store::postgres::PostgresStore;
-use lariat_testkit::conformance::{Script, said};
-use lariat_testkit::postgres::Server;
+use lariat_test::conformance::{Script, said};
 
 use super::Database;
 

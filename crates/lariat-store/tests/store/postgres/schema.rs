@@ -3,7 +3,7 @@
 use lariat_core::store::StoreError;
 use lariat_store::StoreOptions;
 use lariat_store::postgres::{PostgresConfig, PostgresStore};
-use lariat_testkit::conformance::{Script, said};
+use lariat_test::conformance::{Script, said};
 
 use super::Database;
 

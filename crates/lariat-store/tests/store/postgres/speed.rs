@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lariat_core::store::Durability;
 use lariat_store::StoreOptions;
-use lariat_testkit::conformance::{Script, said};
+use lariat_test::conformance::{Script, said};
 use tokio::time::Instant;
 
 use super::Database;

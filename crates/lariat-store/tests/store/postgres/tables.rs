@@ -6,7 +6,7 @@ use lariat_core::archive::{ListQuery, SessionArchive};
 use lariat_core::event::{AgentEvent, Goal, GoalStatus, Learning};
 use lariat_core::id::SessionId;
 use lariat_core::store::SessionStore;
-use lariat_testkit::conformance::{Script, described, said};
+use lariat_test::conformance::{Script, described, said};
 
 use super::Database;
 

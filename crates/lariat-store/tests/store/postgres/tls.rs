@@ -1,9 +1,9 @@
 //! Tests a server with TLS and its own certificate authority.
 
 use lariat_core::store::StoreError;
+use lariat_proofs::postgres::Server;
 use lariat_store::StoreOptions;
 use lariat_store::postgres::PostgresStore;
-use lariat_testkit::postgres::Server;
 
 async fn connect(address: &str) -> Result<PostgresStore, StoreError> {
     PostgresStore::connect(address.parse()?, StoreOptions::default()).await

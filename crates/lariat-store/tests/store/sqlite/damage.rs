@@ -6,7 +6,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Durability, SessionStore, StoreError};
 use lariat_store::record::{Chain, checksum};
 use lariat_store::sqlite::SqliteStore;
-use lariat_testkit::conformance::{Script, said};
+use lariat_test::conformance::{Script, said};
 
 use super::SqliteFixture;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lariat_core::archive::{ListQuery, SessionArchive, SessionSummary};
 use lariat_core::event::Event;
 use lariat_core::store::{Append, Durability, SessionStore, StoreError};
-use lariat_testkit::conformance::{Script, described, said};
+use lariat_test::conformance::{Script, described, said};
 
 use super::SqliteFixture;
 

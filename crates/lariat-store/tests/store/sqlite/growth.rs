@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lariat_core::archive::SessionArchive;
 use lariat_core::store::Durability;
-use lariat_testkit::conformance::{Script, said};
+use lariat_test::conformance::{Script, said};
 
 use super::SqliteFixture;
 

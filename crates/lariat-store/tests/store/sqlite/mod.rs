@@ -22,7 +22,7 @@ use lariat_core::archive::SessionArchive;
 use lariat_core::store::Durability;
 use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
-use lariat_testkit::conformance::StoreFixture;
+use lariat_test::conformance::ArchiveFixture;
 
 /// A temporary directory for a database, removed on drop.
 struct SqliteFixture {
@@ -59,7 +59,7 @@ impl Drop for SqliteFixture {
     }
 }
 
-impl StoreFixture for SqliteFixture {
+impl ArchiveFixture for SqliteFixture {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
         Box::pin(async { Arc::new(self.store().await) as Arc<dyn SessionArchive> })
     }
@@ -67,7 +67,7 @@ impl StoreFixture for SqliteFixture {
 
 struct Memory;
 
-impl StoreFixture for Memory {
+impl ArchiveFixture for Memory {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>> {
         Box::pin(async { Arc::new(SqliteStore::in_memory().await.unwrap()) as Arc<dyn SessionArchive> })
     }
@@ -78,17 +78,17 @@ impl StoreFixture for Memory {
 }
 
 mod durable {
-    lariat_testkit::store_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Durable));
+    lariat_test::archive_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Durable));
 }
 
 mod batched {
-    lariat_testkit::store_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Batched));
+    lariat_test::archive_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Batched));
 }
 
 mod fast {
-    lariat_testkit::store_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Fast));
+    lariat_test::archive_conformance!(super::SqliteFixture::new(lariat_core::store::Durability::Fast));
 }
 
 mod memory {
-    lariat_testkit::store_conformance!(super::Memory);
+    lariat_test::archive_conformance!(super::Memory);
 }

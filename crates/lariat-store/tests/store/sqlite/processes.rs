@@ -6,7 +6,7 @@ use std::time::Duration;
 use lariat_core::archive::{ListQuery, SessionArchive, SessionSummary};
 use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability, Epoch, SessionStore, StoreError};
-use lariat_testkit::conformance::{Script, described, said};
+use lariat_test::conformance::{Script, described, said};
 
 use super::SqliteFixture;
 

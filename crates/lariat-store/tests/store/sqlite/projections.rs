@@ -5,7 +5,7 @@ use lariat_core::event::{AgentEvent, Goal, GoalStatus, Learning};
 use lariat_core::id::SessionId;
 use lariat_core::store::{Durability, StoreError};
 use lariat_store::sqlite::SqliteStore;
-use lariat_testkit::conformance::{Script, said};
+use lariat_test::conformance::{Script, said};
 
 use super::SqliteFixture;
 

@@ -3,7 +3,7 @@
 use lariat_core::archive::{ListQuery, SessionArchive};
 use lariat_core::id::SessionId;
 use lariat_core::store::Durability;
-use lariat_testkit::conformance::{Script, described, said};
+use lariat_test::conformance::{Script, described, said};
 
 use super::SqliteFixture;
 

@@ -15,7 +15,7 @@ use lariat::{
     Agent, AgentBuilder, AgentTool, BoxFuture, CancellationToken, MemoryStore, ModelConfig, PermissionPolicy,
     PolicyQuery, StreamProvider, ToolContext, ToolError, ToolResult, Verdict,
 };
-use lariat_testkit::{Reply, ScriptedModel, SeededEntropy, VirtualClock};
+use lariat_test::{Reply, ScriptedModel, SeededEntropy, VirtualClock};
 
 use crate::test_dirs::TestDirs;
 

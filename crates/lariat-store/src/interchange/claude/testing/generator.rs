@@ -1,6 +1,6 @@
 //! Generates session files as Claude Code writes them and as crashes leave them.
 
-use lariat_testkit::SeededRandom;
+use lariat_test::SeededRandom;
 use serde_json::{Map, Value, json};
 
 /// Everything that a generated file can contain. A test checks that all of it occurs.

@@ -1,0 +1,259 @@
+//! A scripted permission policy and a scripted approver, which answer at once, after a while, never, or with
+//! a panic.
+//!
+//! [`ScriptedPolicy`] and [`ScriptedApprover`] log each request at the first poll, not when they answer.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lariat_core::BoxFuture;
+use lariat_core::clock::Clock;
+use lariat_core::content::ToolCall;
+use lariat_core::hooks::SessionHooks;
+use lariat_core::permission::{
+    Approver, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
+};
+
+use crate::hooks::ScriptedHooks;
+
+/// An answer and when it is given.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Answer<T> {
+    /// At once.
+    Now(T),
+    /// After this time on the clock.
+    After(Duration, T),
+    /// Not at all.
+    Never,
+    /// A panic, without a message on the terminal.
+    Panic,
+}
+
+impl<T> From<T> for Answer<T> {
+    fn from(answer: T) -> Self {
+        Self::Now(answer)
+    }
+}
+
+impl<T> Answer<T> {
+    pub(crate) async fn given(self, clock: &dyn Clock) -> T {
+        match self {
+            Self::Now(answer) => answer,
+            Self::After(duration, answer) => {
+                clock.sleep_until(clock.now().after(duration)).await;
+                answer
+            }
+            Self::Never => std::future::pending().await,
+            Self::Panic => std::panic::resume_unwind(Box::new("a scripted panic")),
+        }
+    }
+}
+
+type PolicyFn = Box<dyn FnMut(&PolicyQuery<'_>) -> Answer<Verdict> + Send>;
+type ApproverFn = Box<dyn FnMut(&PermissionRequest) -> Answer<PermissionDecision> + Send>;
+
+/// A policy driven by a function.
+///
+/// ```
+/// use lariat_core::permission::{PermissionRequest, Verdict};
+/// use lariat_test::ScriptedPolicy;
+/// use lariat_test::VirtualClock;
+///
+/// let policy = ScriptedPolicy::new(VirtualClock::new().shared(), |query| {
+///     if query.effects.is_read_only() {
+///         Verdict::Allow.into()
+///     } else {
+///         Verdict::Ask(PermissionRequest::new(query.call, "may it?")).into()
+///     }
+/// });
+/// assert!(policy.checked().is_empty());
+/// ```
+pub struct ScriptedPolicy {
+    clock: Arc<dyn Clock>,
+    state: Mutex<(PolicyFn, Vec<ToolCall>)>,
+    hooks: Option<ScriptedHooks>,
+    only_judges: bool,
+}
+
+impl ScriptedPolicy {
+    /// Creates a policy that calls a function.
+    pub fn new(
+        clock: Arc<dyn Clock>,
+        script: impl FnMut(&PolicyQuery<'_>) -> Answer<Verdict> + Send + 'static,
+    ) -> Self {
+        Self { clock, state: Mutex::new((Box::new(script), Vec::new())), hooks: None, only_judges: false }
+    }
+
+    /// Adds hooks of the session.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: ScriptedHooks) -> Self {
+        self.hooks = Some(hooks);
+        self
+    }
+
+    /// Sets whether the policy reports that it only judges.
+    #[must_use]
+    pub fn only_judging(mut self, only_judges: bool) -> Self {
+        self.only_judges = only_judges;
+        self
+    }
+
+    /// The tool calls it was asked to check, in order.
+    pub fn checked(&self) -> Vec<ToolCall> {
+        locked(&self.state).1.clone()
+    }
+}
+
+impl PermissionPolicy for ScriptedPolicy {
+    fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
+        Box::pin(async move {
+            let answer = {
+                let mut state = locked(&self.state);
+                let (script, log) = &mut *state;
+                log.push(query.call.clone());
+                script(&query)
+            };
+            answer.given(&*self.clock).await
+        })
+    }
+
+    fn only_judges(&self) -> bool {
+        self.only_judges
+    }
+
+    fn session_hooks(&self) -> Option<&dyn SessionHooks> {
+        self.hooks.as_ref().map(|hooks| hooks as &dyn SessionHooks)
+    }
+}
+
+/// An approver driven by a function.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_core::permission::PermissionDecision;
+/// use lariat_test::{Answer, ScriptedApprover};
+/// use lariat_test::VirtualClock;
+///
+/// // Thinks for a minute, then agrees.
+/// let approver = ScriptedApprover::new(VirtualClock::new().shared(), |_| {
+///     Answer::After(Duration::from_secs(60), PermissionDecision::Allow)
+/// });
+/// assert!(approver.asked().is_empty());
+/// ```
+pub struct ScriptedApprover {
+    clock: Arc<dyn Clock>,
+    state: Mutex<(ApproverFn, Vec<PermissionRequest>)>,
+}
+
+impl ScriptedApprover {
+    /// Creates an approver that calls a function.
+    pub fn new(
+        clock: Arc<dyn Clock>,
+        script: impl FnMut(&PermissionRequest) -> Answer<PermissionDecision> + Send + 'static,
+    ) -> Self {
+        Self { clock, state: Mutex::new((Box::new(script), Vec::new())) }
+    }
+
+    /// The requests so far, in order.
+    pub fn asked(&self) -> Vec<PermissionRequest> {
+        locked(&self.state).1.clone()
+    }
+}
+
+impl Approver for ScriptedApprover {
+    fn ask<'a>(&'a self, request: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision> {
+        Box::pin(async move {
+            let answer = {
+                let mut state = locked(&self.state);
+                let (script, log) = &mut *state;
+                log.push(request.clone());
+                script(request)
+            };
+            answer.given(&*self.clock).await
+        })
+    }
+}
+
+fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for ScriptedPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedPolicy").field("checked", &locked(&self.state).1).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ScriptedApprover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedApprover").field("asked", &locked(&self.state).1).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::AssertUnwindSafe;
+
+    use futures_util::FutureExt;
+    use lariat_core::tool::ToolEffects;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::clock::{EPOCH, VirtualClock};
+    use crate::executor::{Halt, block_on};
+
+    fn call(name: &str) -> ToolCall {
+        ToolCall { id: "c".into(), name: name.into(), arguments: Value::Null, signature: None }
+    }
+
+    fn check(
+        clock: &VirtualClock,
+        answers: impl FnMut(&PolicyQuery<'_>) -> Answer<Verdict> + Send + 'static,
+    ) -> (ScriptedPolicy, Result<std::thread::Result<Verdict>, Halt>) {
+        let policy = ScriptedPolicy::new(clock.shared(), answers);
+        let (session, loop_id, call) = ("s".into(), "s.c.0".into(), call("write"));
+        let query = PolicyQuery::new(&session, &loop_id, &call, ToolEffects::WRITES);
+        let verdict = block_on(clock, AssertUnwindSafe(policy.check(query)).catch_unwind());
+        (policy, verdict)
+    }
+
+    #[test]
+    fn a_policy_answers_by_its_function_and_logs_the_request() {
+        let clock = VirtualClock::new();
+        let (policy, verdict) = check(&clock, |query| match query.call.name.as_str() {
+            "write" => Verdict::Deny("no".into()).into(),
+            _ => Verdict::Allow.into(),
+        });
+        assert_eq!(verdict.unwrap().unwrap(), Verdict::Deny("no".into()));
+        assert_eq!(policy.checked(), [call("write")]);
+    }
+
+    #[test]
+    fn an_answer_can_be_delayed_or_missing_or_panic() {
+        let clock = VirtualClock::new();
+        let (_, verdict) = check(&clock, |_| Answer::After(Duration::from_secs(3), Verdict::Allow));
+        assert_eq!(verdict.unwrap().unwrap(), Verdict::Allow);
+        assert_eq!(clock.now().since(EPOCH), Duration::from_secs(3));
+        let (policy, verdict) = check(&clock, |_| Answer::Never);
+        assert!(matches!(verdict, Err(Halt::Stalled)));
+        assert_eq!(policy.checked().len(), 1, "the request is logged anyway");
+        let (_, verdict) = check(&clock, |_| Answer::Panic);
+        assert!(verdict.unwrap().is_err());
+    }
+
+    #[test]
+    fn an_approver_answers_each_question_by_its_function() {
+        let clock = VirtualClock::new();
+        let mut answers = vec![PermissionDecision::Allow, PermissionDecision::deny("not that one")];
+        let person =
+            ScriptedApprover::new(clock.shared(), move |_| answers.pop().map_or(Answer::Never, Answer::from));
+        let request = PermissionRequest::new(&call("write"), "write it?");
+        let ask = || block_on(&clock, person.ask(&request));
+        assert_eq!(ask(), Ok(PermissionDecision::deny("not that one")));
+        assert_eq!(ask(), Ok(PermissionDecision::Allow));
+        assert_eq!(ask(), Err(Halt::Stalled));
+        assert_eq!(person.asked(), [request.clone(), request.clone(), request]);
+    }
+}

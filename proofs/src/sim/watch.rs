@@ -1,0 +1,148 @@
+//! Logs everything observable of a simulated process, in one order.
+//!
+//! Hooks and events appear exactly in the order in which they happened: before a hook is logged, the events
+//! published up to then are. This type also implements the hooks of the world.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+use lariat_core::hooks::{Flow, HookInterest, Hooks};
+use lariat_core::id::{SessionId, ToolCallId};
+use lariat_core::transcript::Window;
+use lariat_core::usage::Usage;
+use lariat_runtime::observe::Subscription;
+use lariat_test::{FaultyStore, SeededRandom};
+use serde_json::Value;
+
+use super::entry::{Entry, HookEntry};
+use super::order::Order;
+use super::violation::Violation;
+
+/// The observer of a simulated session.
+pub(super) struct Watch {
+    interest: HookInterest,
+    store: Arc<FaultyStore>,
+    session_id: SessionId,
+    state: Mutex<State>,
+}
+
+struct State {
+    log: Vec<Entry>,
+    events: Option<Subscription>,
+    order: Order,
+    violations: VecDeque<Violation>,
+    random: SeededRandom,
+}
+
+impl Watch {
+    pub(super) fn new(
+        interest: HookInterest,
+        store: Arc<FaultyStore>,
+        session_id: SessionId,
+        random: SeededRandom,
+    ) -> Arc<Self> {
+        let order = Order::new(interest);
+        let state = State { log: Vec::new(), events: None, order, violations: VecDeque::new(), random };
+        Arc::new(Self { interest, store, session_id, state: Mutex::new(state) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the observation of a new process.
+    pub(super) fn begin_life(&self, life: u64, events: Subscription) {
+        let mut state = self.lock();
+        state.events = Some(events);
+        state.order.new_life();
+        state.log.push(Entry::Life(life));
+    }
+
+    /// Logs the events published since the last call.
+    pub(super) fn drain(&self) {
+        let mut state = self.lock();
+        self.drain_locked(&mut state);
+    }
+
+    fn drain_locked(&self, state: &mut State) {
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            let Some(events) = &mut state.events else { return };
+            let Poll::Ready(Some(event)) = std::pin::Pin::new(events).poll_next(&mut context) else { return };
+            if event.is_durable() && !self.store.is_acknowledged(&self.session_id, event.seq, event.id) {
+                state.violations.push_back(Violation::SeenBeforeAcknowledged(format!("{:?}", event.event)));
+            }
+            self.note(state, Entry::Event(event));
+        }
+    }
+
+    fn note(&self, state: &mut State, entry: Entry) {
+        if let Err(violation) = state.order.accept(&entry) {
+            state.violations.push_back(violation);
+        }
+        state.log.push(entry);
+    }
+
+    fn hook(&self, entry: HookEntry, percent_stop: u8) -> Flow {
+        let mut state = self.lock();
+        self.drain_locked(&mut state);
+        self.note(&mut state, Entry::Hook(entry));
+        if state.random.chance(percent_stop) { Flow::Stop } else { Flow::Continue }
+    }
+
+    pub(super) fn violation(&self) -> Option<Violation> {
+        self.lock().violations.pop_front()
+    }
+
+    pub(super) fn report(&self, violation: Violation) {
+        self.lock().violations.push_back(violation);
+    }
+
+    pub(super) fn log(&self) -> Vec<Entry> {
+        self.lock().log.clone()
+    }
+}
+
+impl Hooks for Watch {
+    fn interest(&self) -> HookInterest {
+        self.interest
+    }
+
+    fn before_loop(&self, _messages: &Window, _loop_index: u64) -> Flow {
+        self.hook(HookEntry::BeforeLoop, 1)
+    }
+
+    fn after_loop(&self, _messages: &Window, _usage: &Usage) {
+        let _ = self.hook(HookEntry::AfterLoop, 0);
+    }
+
+    fn before_turn(&self, _messages: &Window, _turn_index: u32) -> Flow {
+        self.hook(HookEntry::BeforeTurn, 2)
+    }
+
+    fn after_turn(&self, _messages: &Window, _usage: &Usage) {
+        let _ = self.hook(HookEntry::AfterTurn, 0);
+    }
+
+    fn before_tool_execution(&self, _tool_name: &str, tool_call_id: &ToolCallId, _args: &Value) -> Flow {
+        self.hook(HookEntry::BeforeTool(tool_call_id.clone()), 4)
+    }
+
+    fn after_tool_execution(&self, _tool_name: &str, tool_call_id: &ToolCallId, _is_error: bool) {
+        let _ = self.hook(HookEntry::AfterTool(tool_call_id.clone()), 0);
+    }
+
+    fn before_tool_execution_update(&self, _tool_name: &str, tool_call_id: &ToolCallId, _text: &str) -> Flow {
+        self.hook(HookEntry::BeforeUpdate(tool_call_id.clone()), 30)
+    }
+
+    fn after_tool_execution_update(&self, _tool_name: &str, tool_call_id: &ToolCallId, _text: &str) {
+        let _ = self.hook(HookEntry::AfterUpdate(tool_call_id.clone()), 0);
+    }
+
+    fn on_error(&self, _error: &str) {
+        let _ = self.hook(HookEntry::OnError, 0);
+    }
+}

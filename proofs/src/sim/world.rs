@@ -1,0 +1,367 @@
+//! The environment of a simulated process, generated from a seed: the model's script, the tools, the policy,
+//! the users and the store's faults.
+//!
+//! It outlives the processes: after a crash, the next process continues in the same world.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::config::{
+    ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
+};
+use lariat_core::context::TieredCompaction;
+use lariat_core::event::AgentEvent;
+use lariat_core::hooks::{FilterResult, HookAnswer, HookInterest, InputFilter, LifecycleEventKind};
+use lariat_core::id::{SessionId, ToolCallId};
+use lariat_core::message::{AgentMessage, StopReason};
+use lariat_core::model::{ErrorDetail, ModelConfig, ProviderError, StreamConfig};
+use lariat_core::permission::{PermissionDecision, PermissionRequest, Verdict};
+use lariat_core::run::RunConfig;
+use lariat_core::tool::{AgentTool, ToolEffects};
+use lariat_core::usage::Usage;
+use lariat_guard::redact::Redactor;
+use lariat_runtime::drive::{MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
+use lariat_test::{
+    Act, Answer, FaultRates, FaultyStore, Ledger, LedgerTool, Reply, ScriptedApprover, ScriptedHooks,
+    ScriptedModel, ScriptedPolicy, SeededEntropy, SeededRandom, VirtualClock,
+};
+use serde_json::json;
+
+use super::violation::Violation;
+use super::watch::Watch;
+
+/// Everything around the process.
+pub(super) struct World {
+    pub(super) clock: VirtualClock,
+    pub(super) store: Arc<FaultyStore>,
+    pub(super) session_id: SessionId,
+    pub(super) watch: Arc<Watch>,
+    pub(super) model: Arc<ScriptedModel>,
+    pub(super) ledger: Ledger,
+    pub(super) ports: Arc<Ports>,
+    pub(super) config: Arc<RunConfig>,
+    pub(super) loops: u64,
+}
+
+impl World {
+    pub(super) fn new(seed: &SeededRandom) -> Self {
+        let mut random = seed.fork("world");
+        let clock = VirtualClock::new();
+        let session_id = SessionId::from("sim");
+        let store = Arc::new(store(&mut random, seed, &clock));
+        let interest = if random.chance(60) { HookInterest::All } else { HookInterest::None };
+        let watch = Watch::new(interest, Arc::clone(&store), session_id.clone(), seed.fork("hooks"));
+        let ledger = Ledger::new();
+        let model = model(seed, &clock, &watch, &store, &session_id);
+        let ports = Ports {
+            model: model.clone(),
+            request: RequestTemplate::new(ModelConfig::new("scripted", "sim")),
+            tools: tools(seed, &clock, &ledger, &watch, &store, &session_id),
+            policy: Arc::new(policy(seed, &clock)),
+            approver: if random.chance(70) { Some(Arc::new(approver(seed, &clock))) } else { None },
+            redactor: Redactor::default(),
+            hooks: watch.clone(),
+            filters: if random.chance(20) { vec![Arc::new(SeededFilter(random.bits()))] } else { Vec::new() },
+            sections: None,
+            notes: None,
+            budget: Default::default(),
+            compaction: Arc::new(TieredCompaction),
+            clock: clock.shared(),
+            entropy: Arc::new(SeededEntropy::new(random.bits())),
+            tool_grace: TOOL_GRACE,
+            max_tool_output: MAX_TOOL_OUTPUT,
+        };
+        let config = Arc::new(ports.run_config(run_config(&mut random)));
+        let loops = 1 + random.below(2);
+        Self { clock, store, session_id, watch, model, ledger, ports: Arc::new(ports), config, loops }
+    }
+}
+
+fn store(random: &mut SeededRandom, seed: &SeededRandom, clock: &VirtualClock) -> FaultyStore {
+    let mut store = FaultyStore::new(clock.shared());
+    if random.chance(25) {
+        store = store.through_json();
+    }
+    if random.chance(60) {
+        let rates = FaultRates {
+            refuse: 3,
+            ambiguous: 3,
+            torn: 2,
+            crash: 3,
+            fence: u8::from(random.chance(10)),
+            late: 3,
+            delayed: 3,
+            max_delay: Duration::from_secs(2),
+        };
+        store = store.with_rates(seed.fork("store"), rates);
+    }
+    store
+}
+
+fn run_config(random: &mut SeededRandom) -> RunConfig {
+    let mut config = RunConfig::default();
+    if random.chance(70) {
+        let limits = ExecutionLimits::default()
+            .with_max_turns(1 + random.index(8))
+            .with_max_total_tokens(500 + random.index(20_000))
+            .with_max_duration(Duration::from_secs(5 + random.below(600)));
+        config.limits = Some(limits);
+    }
+    config.retry = RetryConfig::default().with_max_retries(random.index(4));
+    if random.chance(50) {
+        let mut context = ContextConfig::with_window(600 + random.index(4_000));
+        context.system_prompt_tokens = 100;
+        context.keep_recent = 1 + random.index(4);
+        context.keep_first = 1;
+        context.tool_output_max_lines = 3;
+        config.context = Some(context);
+    }
+    config.tool_execution = match random.below(3) {
+        0 => ToolExecutionStrategy::Parallel,
+        1 => ToolExecutionStrategy::Sequential,
+        _ => ToolExecutionStrategy::Batched { size: 2 },
+    };
+    let mode =
+        |random: &mut SeededRandom| if random.chance(50) { QueueMode::All } else { QueueMode::OneAtATime };
+    config.steering_mode = mode(random);
+    config.follow_up_mode = mode(random);
+    config.repetition = if random.chance(80) { Some(RepetitionConfig::new(2, 4)) } else { None };
+    config
+}
+
+/// The model: mostly valid, sometimes broken in every way that real ones are.
+fn model(
+    seed: &SeededRandom,
+    clock: &VirtualClock,
+    watch: &Arc<Watch>,
+    store: &Arc<FaultyStore>,
+    session_id: &SessionId,
+) -> Arc<ScriptedModel> {
+    let mut random = seed.fork("model");
+    let yields = random.chance(50);
+    let (watch, store, session_id) = (Arc::clone(watch), Arc::clone(store), session_id.clone());
+    let model = ScriptedModel::from_fn(move |index, request| {
+        check_request(request, &watch, &store, &session_id);
+        reply(&mut random, index)
+    });
+    let model = model.with_clock(clock.shared());
+    Arc::new(if yields { model.yielding() } else { model })
+}
+
+/// Checks that a request contains the result of the previous turn.
+fn check_request(request: &StreamConfig, watch: &Watch, store: &FaultyStore, session_id: &SessionId) {
+    let journal = store.acknowledged(session_id);
+    for event in journal.iter().rev() {
+        match &event.event {
+            AgentEvent::Compaction { .. } => return,
+            AgentEvent::TurnEnd { message, tool_results, .. } if !tool_results.is_empty() => {
+                let there = |id| request.messages.iter_back().any(|message| message.id() == id);
+                if !there(message.id()) || !tool_results.iter().all(|result| there(result.id())) {
+                    watch.report(Violation::Forgotten(format!("{message:?}")));
+                }
+                return;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn reply(random: &mut SeededRandom, index: usize) -> Reply {
+    let usage =
+        if random.chance(20) { Usage::default() } else { Usage::new(random.below(2_000), random.below(400)) };
+    let network = || ProviderError::Network("connection reset".into());
+    let reply = match random.below(100) {
+        0..=24 => Reply::text(format!("word {}", random.below(1_000)).repeat(1 + random.index(60))),
+        25..=62 => calls(random, index),
+        63..=66 => {
+            Reply::thinking("hm", Some("signed")).then_call(format!("t{index}"), "read", json!({"n": 1}))
+        }
+        67..=69 => Reply::empty(),
+        70..=72 => Reply::text("cut off").stop(StopReason::Length),
+        73..=76 => calls(random, index).stop(StopReason::Length),
+        77..=78 => Reply::text("a pause").stop(StopReason::Pause),
+        79..=81 => {
+            let retry_after = random.chance(50).then(|| Duration::from_secs(random.below(30)));
+            Reply::error(ProviderError::RateLimited(
+                ErrorDetail::new("slow down").with_retry_after(retry_after),
+            ))
+        }
+        82..=85 => Reply::error(network()),
+        86 => Reply::error(ProviderError::Auth("no".into())),
+        87..=89 => Reply::error(ProviderError::ContextOverflow("prompt is too long".into())),
+        90..=91 => Reply::text("half a").then_fail(network()),
+        92 => calls(random, index).then_fail(network()),
+        93 => calls(random, index).cut(),
+        94 => Reply::text("half").cut(),
+        95 => Reply::stall_forever(),
+        96 => Reply::text("and then").then_stall(),
+        97 => Reply::text("slow").then_wait(Duration::from_secs(random.below(400))).then_text("ly"),
+        98 => Reply::text("I will not").stop(StopReason::Refusal),
+        _ => {
+            Reply::calls([("same", "read", json!({})), ("same", "read", json!({})), ("", "write", json!({}))])
+        }
+    };
+    let reply = if random.chance(40) { reply.split(3) } else { reply };
+    reply.with_usage(usage)
+}
+
+fn calls(random: &mut SeededRandom, index: usize) -> Reply {
+    let count = 1 + random.index(4);
+    let repeated = random.chance(25);
+    let one = |at: usize, random: &mut SeededRandom| {
+        let name = *random.pick(&["read", "read", "read", "write", "exec", "unknown"]).unwrap_or(&"read");
+        let id = if random.chance(3) { "reused".to_owned() } else { format!("c{index}.{at}") };
+        let args = match random.below(40) {
+            0 => serde_json::Value::Null,
+            1 => json!([1, 2]),
+            _ if repeated => json!({"same": true}),
+            _ => json!({"n": random.below(1_000)}),
+        };
+        (id, name, args)
+    };
+    let calls: Vec<_> = (0..count).map(|at| one(at, random)).collect();
+    Reply::calls(calls)
+}
+
+/// Tools: `read` may run concurrently with others, `write` and `exec` may not.
+fn tools(
+    seed: &SeededRandom,
+    clock: &VirtualClock,
+    ledger: &Ledger,
+    watch: &Arc<Watch>,
+    store: &Arc<FaultyStore>,
+    session_id: &SessionId,
+) -> ToolSet {
+    let tool = |name: &'static str, effects: ToolEffects| -> Arc<dyn AgentTool> {
+        let mut random = seed.fork(name);
+        let (watch, store, session_id) = (Arc::clone(watch), Arc::clone(store), session_id.clone());
+        let tool = LedgerTool::new(name, ledger.clone(), clock.shared()).with_effects(effects);
+        Arc::new(tool.acting(move |invocation| {
+            check_dispatch(invocation.call_id, &watch, &store, &session_id);
+            act(&mut random)
+        }))
+    };
+    let all = ToolEffects::ALL;
+    ToolSet::new([tool("read", ToolEffects::READS), tool("write", ToolEffects::WRITES), tool("exec", all)])
+}
+
+/// Checks that a running tool is durably recorded as started.
+fn check_dispatch(call: &ToolCallId, watch: &Watch, store: &FaultyStore, session_id: &SessionId) {
+    let journal = store.acknowledged(session_id);
+    let started = journal.iter().rev().any(
+        |event| matches!(&event.event, AgentEvent::ToolExecutionStart { tool_call_id, .. } if tool_call_id == call),
+    );
+    if !started {
+        watch.report(Violation::RanBeforeRecorded(call.clone()));
+    }
+}
+
+fn act(random: &mut SeededRandom) -> Act {
+    let moment = Duration::from_millis(random.below(30_000));
+    match random.below(100) {
+        0..=39 => Act::text(format!("result {}", random.below(50))),
+        40..=49 => Act::text("line\n".repeat(1 + random.index(40))),
+        50..=69 => Act::text("done").after(moment),
+        70..=76 => Act::fail("it failed"),
+        77..=80 => Act::panic("scripted"),
+        81..=88 => Act::text("done")
+            .with_progress("working")
+            .with_update("so far")
+            .after(moment)
+            .with_progress("nearly"),
+        89..=92 => Act::text("at last").after(moment).ignoring_cancel(),
+        93..=95 => Act::never(),
+        96 => Act::never().ignoring_cancel(),
+        _ => Act::text(""),
+    }
+}
+
+/// The random number that decides the policy's verdict on a tool call: always the same for the same call.
+pub(super) fn verdict_roll(seed: u64, call: &ToolCallId) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, call.as_str()).hash(&mut hasher);
+    hasher.finish() % 100
+}
+
+/// Numbers for which the policy denies a tool call.
+pub(super) const FORBIDDEN: std::ops::Range<u64> = 70..82;
+
+fn policy(seed: &SeededRandom, clock: &VirtualClock) -> ScriptedPolicy {
+    let hooks = hooks(seed, clock);
+    let judges = seed.fork("judges").chance(50);
+    let seed = seed.seed();
+    let policy = ScriptedPolicy::new(clock.shared(), move |query| {
+        let ask = || Verdict::Ask(PermissionRequest::new(query.call, format!("run {}?", query.call.name)));
+        match verdict_roll(seed, &query.call.id) {
+            0..=64 => Verdict::Allow.into(),
+            65..=69 => Answer::After(Duration::from_secs(1), Verdict::Allow),
+            70..=76 => Verdict::Deny("a rule says no".to_owned()).into(),
+            77 => Answer::Panic,
+            78..=79 => Verdict::Skip.into(),
+            80..=81 => Verdict::Queue { summary: "would write".to_owned() }.into(),
+            82..=84 => Verdict::Rewrite(Arc::new(json!({"rewritten": true}))).into(),
+            85..=97 => ask().into(),
+            _ => Answer::After(Duration::from_secs(2), ask()),
+        }
+    });
+    let policy = policy.only_judging(judges);
+    match hooks {
+        Some(hooks) => policy.with_hooks(hooks),
+        None => policy,
+    }
+}
+
+/// Hooks of the session, in some worlds: mostly permissive, sometimes blocking, sometimes unresponsive.
+fn hooks(seed: &SeededRandom, clock: &VirtualClock) -> Option<ScriptedHooks> {
+    let mut random = seed.fork("moments");
+    if !random.chance(30) {
+        return None;
+    }
+    let busy = random.chance(10);
+    Some(ScriptedHooks::new(clock.shared(), move |moment| {
+        let blocks = if busy && moment.kind() == LifecycleEventKind::Stop { 90 } else { 15 };
+        let answer = match random.below(100) {
+            roll if roll < blocks => HookAnswer::blocks(format!("not yet {roll}")),
+            roll if roll < blocks + 5 => HookAnswer::tells(format!("by the way {roll}")),
+            roll if roll < blocks + 8 => HookAnswer::stops("enough"),
+            _ => HookAnswer::default(),
+        };
+        match random.below(50) {
+            0 => Answer::Never,
+            1 => Answer::Panic,
+            2..=19 => Answer::After(Duration::from_millis(random.below(20_000)), answer),
+            _ => Answer::Now(answer),
+        }
+    }))
+}
+
+fn approver(seed: &SeededRandom, clock: &VirtualClock) -> ScriptedApprover {
+    let mut random = seed.fork("approver");
+    ScriptedApprover::new(clock.shared(), move |_| {
+        let decision = match random.below(10) {
+            0..=3 => PermissionDecision::Allow,
+            4 => PermissionDecision::AllowSession,
+            5 => PermissionDecision::AllowAlways,
+            _ => PermissionDecision::deny("not today"),
+        };
+        match random.below(10) {
+            0..=4 => Answer::Now(decision),
+            5..=7 => Answer::After(Duration::from_secs(random.below(100)), decision),
+            _ => Answer::Never,
+        }
+    })
+}
+
+/// Judges prompts by a fixed random number.
+struct SeededFilter(u64);
+
+impl InputFilter for SeededFilter {
+    fn filter(&self, _message: &AgentMessage) -> FilterResult {
+        match self.0 % 10 {
+            0..=4 => FilterResult::Pass,
+            5..=7 => FilterResult::Warn("careful".to_owned()),
+            _ => FilterResult::Reject("not this".to_owned()),
+        }
+    }
+}
