@@ -31,8 +31,8 @@ fn every_mistake_applies_to_the_sources() {
         plant(&together, |file| workspace.read(file)).unwrap();
     }
     let of = |proof: &str| mistakes.iter().filter(|mistake| mistake.proof.as_deref() == Some(proof)).count();
-    let counts = crate::mistakes::in_proofs::NAMES.map(of);
-    assert!(counts.iter().all(|count| *count >= 4), "{counts:?}");
+    let sizes = crate::mistakes::in_proofs::NAMES.map(of);
+    assert!(sizes.iter().all(|size| *size >= 4), "{sizes:?}");
 }
 
 #[test]
