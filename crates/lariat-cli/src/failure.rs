@@ -160,6 +160,14 @@ impl FailureContext {
     }
 }
 
+/// Adds how to continue, if the session was saved.
+fn resumable(problem: Problem, session: Option<&str>) -> Problem {
+    match session {
+        Some(id) => problem.hint(format!("continue with `lariat run --resume {id}`")),
+        None => problem,
+    }
+}
+
 /// The setting behind a limit, and the flag that raises it for one run.
 const fn setting(limit: LimitKind, scope: BudgetScope) -> Option<(&'static str, Option<&'static str>)> {
     Some(match (scope, limit) {

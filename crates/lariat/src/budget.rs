@@ -1,10 +1,11 @@
 //! Limits on money, tokens and time: of a run, a session, a day, or a pool that several agents share.
 
 pub use lariat_core::budget::{
-    BudgetConfig, BudgetLimits, BudgetRequest, BudgetScope, BudgetStatus, Day, DayStart, Entry, Ledger,
-    Source, SpendingLog, SpendingLogError, SpentAmounts,
+    BudgetConfig, BudgetLimits, BudgetRequest, BudgetScope, BudgetStatus, Day, DayStart, SpendingLog,
+    SpendingLogError, SpentAmounts,
 };
 pub use lariat_core::config::{ExecutionLimits, RepetitionConfig};
 pub use lariat_core::event::LimitKind;
+pub use lariat_core::ledger::{Entry, Ledger, Source};
 pub use lariat_core::usage::{Cost, Usage};
 pub use lariat_runtime::budget::{BudgetPool, DailyBudget, MemorySpending, Reservation};

@@ -1,5 +1,5 @@
-use lariat_test::SeededRandom;
 use lariat_proofs::terminal::{assert_harmless, hostile, without_sequences};
+use lariat_test::SeededRandom;
 
 use super::*;
 

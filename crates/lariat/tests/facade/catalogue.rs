@@ -1,6 +1,6 @@
 //! Runs an agent on a model of the catalogue, over HTTP.
 
-use lariat::{Agent, FindModel, ModelConfig, ProviderRegistry};
+use lariat::prelude::*;
 use lariat_proofs::server::{Script, Server, Turn, Wire};
 
 #[tokio::test]
@@ -11,6 +11,6 @@ async fn agent_runs_on_a_model_of_the_catalogue() {
         .with_base_url(server.base_url(Wire::AnthropicMessages))
         .with_api_key("a-key-that-never-shows");
     assert!(model.cost.is_some());
-    let agent = Agent::builder().model(ProviderRegistry::default()).model_config(model).build().unwrap();
+    let agent = Agent::builder().model(model).build().unwrap();
     assert_eq!(agent.run("Hi, I am Ada.").await.unwrap().text, "Hello, Ada.");
 }

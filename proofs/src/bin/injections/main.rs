@@ -29,8 +29,8 @@ use std::time::Instant;
 
 use lariat_host::process::Environment;
 use lariat_host::sandbox_probe::probe;
-use lariat_test::SeededRandom;
 use lariat_proofs::proof::{ended, number, option};
+use lariat_test::SeededRandom;
 
 use channel::Channel;
 use listeners::Listeners;

@@ -24,8 +24,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use lariat_guard::shell::{Command, analyse};
-use lariat_test::SeededRandom;
 use lariat_proofs::proof::{ended, found_no_fault, number, option};
+use lariat_test::SeededRandom;
 
 use oracle::Verdict;
 
