@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 
 /// Longest expected time of a run from an empty target directory on two cores. Exceeding it only prints a
 /// note, because the machine may be slow.
-const TIME_TARGET: Duration = Duration::from_secs(60 * 60);
+const TIME_TARGET: Duration = Duration::from_secs(40 * 60);
 /// Largest expected size of the target directory in bytes. Exceeding it only prints a note, because the
 /// directory may contain other builds.
 const SIZE_TARGET: u64 = 8_000_000_000;
@@ -43,7 +43,7 @@ enum Outcome {
 }
 
 pub(crate) fn run(workspace: &Workspace, proofs: Proofs) -> Result<()> {
-    let steps = steps(workspace, Runner::installed(workspace), proofs)?;
+    let steps = steps(workspace, Runner::installed(workspace), proofs);
     let mut report = Vec::new();
     let mut failure = None;
     for step in &steps {

@@ -25,7 +25,7 @@ const SHARDS: &[(&str, &[&str])] = &[
     ("store-jsonl", &["crash --store jsonl", "disk-faults --store jsonl", "writers --store jsonl"]),
     ("store-postgres", &["crash --store postgres"]),
     ("power-loss", &["power-loss --store sqlite", "power-loss --store jsonl"]),
-    ("sessions", &["sessions --store sqlite", "sessions --store jsonl", "corrupt"]),
+    ("sessions", &["sessions --store sqlite --sessions 100000", "sessions --store jsonl", "corrupt"]),
     (
         "store-planted",
         &[
@@ -42,7 +42,7 @@ const SHARDS: &[(&str, &[&str])] = &[
     ("shell-2", &["shell-diff --count 100000 --seed 100001", "shell-diff --planted"]),
     ("gate", &["injections", "injections --planted", "hostile-repos", "hostile-repos --planted", "attacks"]),
     ("programs", &["kill-cli", "sdk", "servers"]),
-    ("mistakes-rules", &["mistakes rules", "mistakes terminal", "mistakes secrets"]),
+    ("mistakes", &["mistakes"]),
     ("benches-1", &["bench machine", "bench gate", "bench runs"]),
     ("benches-2", &["bench store", "bench tools", "bench turn"]),
     ("benches-3", &["bench model", "bench decoders"]),

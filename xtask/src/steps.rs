@@ -1,7 +1,7 @@
 //! Lists the CI steps: checks, short proofs, and proofs that planted mistakes are caught.
 //!
-//! Invariant: between the first and the last proof, nothing is compiled but the benches, until the build with
-//! planted mistakes.
+//! The benches and the long proofs are in `nightly`. Invariant: between the first and the last proof, nothing is
+//! compiled until the build with planted mistakes.
 
 use anyhow::Result;
 
@@ -9,9 +9,7 @@ use crate::ci::{Proofs, Step};
 use crate::command_line::CommandLine;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
-use crate::{
-    attacks, bench::Bench, build, core_deps, deny, docs_links, layers, mistakes, sdk, servers, words,
-};
+use crate::{attacks, build, core_deps, deny, docs_links, layers, mistakes, sdk, servers, words};
 
 /// The short proofs: a name, and the program of the build with its arguments. They include planted mistakes
 /// that a proof plants itself.
@@ -56,15 +54,6 @@ const PROOFS: &[(&str, &str)] = &[
     ("hostile-repos-planted", "repos --planted"),
 ];
 
-/// Short, but optimised, because their figures matter.
-const BENCHES: &[(&str, &str)] = &[
-    ("bench-machine", "machine --short"),
-    ("bench-gate", "gate --short"),
-    ("bench-runs", "runs --short"),
-    ("bench-store", "store --short"),
-    ("bench-tools", "tools --short"),
-];
-
 /// Proofs that mistakes in the product's code are caught. They use the build of the copy that contains them.
 const PLANTED: &[(&str, Check)] = &[
     ("build-planted", mistakes::build),
@@ -87,7 +76,7 @@ pub(crate) enum Runner {
 }
 
 /// Returns the steps in the order that finds a failure soonest.
-pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Result<Vec<Step>> {
+pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Vec<Step> {
     let mut steps = vec![
         Step::command("fmt", CommandLine::cargo("fmt --all --check")),
         Step::check("layers", layers::run),
@@ -103,19 +92,15 @@ pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Re
         Step::check("examples", build::examples),
     ];
     if proofs == Proofs::Skip {
-        return Ok(steps);
+        return steps;
     }
     let built = |&(name, line): &(&'static str, &str)| Step::command(name, build::program(workspace, line));
     steps.extend(PROOFS.iter().map(built));
     steps.push(Step::command("attacks", attacks::built(workspace)));
     steps.push(Step::check("sdk", sdk::prove));
     steps.push(Step::check("servers", servers::prove));
-    for (name, line) in BENCHES {
-        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        steps.push(Step::command(name, Bench::parse(&words)?.command_line(workspace)));
-    }
     steps.extend(PLANTED.iter().map(|&(name, check)| Step::check(name, check)));
-    Ok(steps)
+    steps
 }
 
 impl Runner {

@@ -1,9 +1,9 @@
-use super::{BENCHES, PLANTED, PROOFS, Runner, steps};
+use super::{PLANTED, PROOFS, Runner, steps};
 use crate::ci::Proofs;
 use crate::workspace::Workspace;
 
 fn lines(proofs: Proofs) -> Vec<(&'static str, String)> {
-    let steps = steps(&Workspace::fake("target"), Runner::Nextest, proofs).unwrap();
+    let steps = steps(&Workspace::fake("target"), Runner::Nextest, proofs);
     steps.iter().map(|step| (step.name, step.action.to_string())).collect()
 }
 
@@ -17,7 +17,7 @@ fn proofs_run_last_and_only_on_request() {
     let quick = lines(Proofs::Skip);
     assert_eq!(all[..quick.len()], quick[..]);
     // Besides the proofs: the attacks, and two kinds of third-party programs.
-    assert_eq!(all.len() - quick.len(), PROOFS.len() + BENCHES.len() + PLANTED.len() + 3);
+    assert_eq!(all.len() - quick.len(), PROOFS.len() + PLANTED.len() + 3);
 }
 
 #[test]

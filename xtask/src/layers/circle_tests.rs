@@ -69,6 +69,8 @@ mod tests;
 mod more { use crate::hen::Hen; fn g() { if true {} } }
 #[cfg(test)]
 use crate::hen::Hen;
+#[cfg(all(test, feature = "feathers"))]
+use crate::hen::Hen;
 "##;
     let files = [ROOT, ("hen.rs", "use crate::egg;"), ("egg.rs", egg)];
     assert_eq!(check(&files, &[]), Vec::<String>::new());

@@ -160,7 +160,8 @@ impl<'a> FileReader<'a> {
             }
         }
         let text: String = attribute.iter().map(|token| token.text).collect();
-        if is_outer && matches!(text.as_str(), "#[cfg(test)]" | "#[cfg(doctest)]" | "#[test]") {
+        let is_test = matches!(text.as_str(), "#[cfg(test)]" | "#[cfg(doctest)]" | "#[test]");
+        if is_outer && (is_test || text.starts_with("#[cfg(all(test,")) {
             self.skip_item();
         }
     }

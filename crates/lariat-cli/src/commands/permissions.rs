@@ -180,9 +180,11 @@ fn parse_call(args: &CallArgs) -> (String, String) {
     ("bash".to_owned(), words.collect::<Vec<_>>().join(" "))
 }
 
-/// Whether a run in this directory would sandbox its commands.
+/// Whether a run in this directory would sandbox its commands. With network access, the sandbox does not restrict what they
+/// do there, so the mode `auto` asks as without one.
 async fn confinement(env: &ProcessEnv, place: &LoadedProject) -> Confinement {
     let is_confined = place.settings.sandbox.enabled
+        && !place.settings.sandbox.network
         && sandbox_probe::backend(&env.folders, &env.environment()).await.is_ok();
     if is_confined { Confinement::Sandboxed } else { Confinement::Open }
 }

@@ -107,7 +107,7 @@ impl Transcript {
     }
 
     /// Returns whether the conversation contains a tool call with this id, or did before a compaction. For a
-    /// conversation from a snapshot, a short id counts as contained: a call that compaction removed may have had it.
+    /// conversation from a snapshot, true for every short id: a call that compaction removed may have had it.
     pub fn has_call(&self, id: &ToolCallId) -> bool {
         self.call_ids.contains(id)
             || self.removed_calls.as_ref().is_some_and(|taken| taken.contains(id))

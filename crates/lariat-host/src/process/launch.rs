@@ -292,6 +292,14 @@ impl Environment {
         first.is_some_and(|directory| untrusted.program(&directory, Path::new(program)).is_none())
     }
 
+    /// Whether `PATH` leads to an untrusted directory, or to one of `more`, directly or through links.
+    pub fn searches_untrusted(&self, more: &[&Path]) -> bool {
+        let untrusted = UntrustedDirectories::new(
+            self.untrusted.iter().map(PathBuf::as_path).chain(more.iter().copied()),
+        );
+        self.path_directories().any(|directory| untrusted.contains(&directory))
+    }
+
     /// Removes untrusted directories from `PATH`.
     #[must_use]
     pub(crate) fn with_trusted_path(self) -> Self {

@@ -70,6 +70,13 @@ fn skips_programs_in_directories_the_agent_can_write() {
     assert!(!path(&["ws/.venv/bin", "own"]).is_shadowed("cat"));
     let relative = Environment::default().with("PATH", ".:bin:");
     assert_eq!(relative.find(OsStr::new("Cargo.toml")), None);
+    symlink(base.join("ws/not-yet"), base.join("dangling")).unwrap();
+    for place in ["ws/.venv/bin", "ws/not-yet/bin", "linked", "linked/deeper", "dangling", "dangling/bin"] {
+        assert!(path(&["own", place]).searches_untrusted(&[]), "{place}");
+    }
+    assert!(Environment::default().with("PATH", "/usr/bin:.").searches_untrusted(&[]));
+    assert!(!path(&["own", "not-yet/bin"]).searches_untrusted(&[]));
+    assert!(path(&["own"]).searches_untrusted(&[&base.join("own")]));
     let trusted = path(&["ws/.venv/bin", "open", "own"]).with_trusted_path();
     assert_eq!(trusted.value("PATH"), Some(base.join("own").as_os_str()));
     std::fs::remove_dir_all(base).unwrap();

@@ -35,6 +35,20 @@ impl UntrustedDirectories {
             && !is_world_writable(path)
             && !self.0.iter().any(|directory| real.starts_with(directory))
     }
+
+    /// Whether a path is in one of the directories, or could be once it exists.
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        if path.is_relative() {
+            return true;
+        }
+        let Some(existing) = path.ancestors().find(|part| part.symlink_metadata().is_ok()) else {
+            return false;
+        };
+        // A link whose target is missing may lead anywhere.
+        existing
+            .canonicalize()
+            .map_or(true, |real| self.0.iter().any(|directory| real.starts_with(directory)))
+    }
 }
 
 pub(super) fn is_executable(path: &Path) -> bool {

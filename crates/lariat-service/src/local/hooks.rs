@@ -130,10 +130,9 @@ impl HookPrograms {
         }
     }
 
-    /// Whether a bare program name may resolve to a file of the workspace, as with an active virtual environment.
+    /// Whether a bare program name may resolve to a file that the agent can write, as with an active virtual environment.
     fn finds_programs_here(&self) -> bool {
-        let here = |place: PathBuf| place.is_relative() || place.starts_with(&self.directory);
-        self.environment.value("PATH").is_some_and(|places| std::env::split_paths(places).any(here))
+        self.environment.searches_untrusted(&[&self.directory])
     }
 }
 

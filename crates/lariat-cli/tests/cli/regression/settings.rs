@@ -461,6 +461,9 @@ fn permissions_test_judges_as_a_run_would() {
     let open = home.with("LARIAT_SANDBOX__ENABLED", "false");
     let judged = open.run(&["permissions", "test", "--mode", "auto", "make all"]);
     assert_eq!(judged.code, Some(8), "{judged}");
+    let with_network = Home::offline().with("LARIAT_SANDBOX__NETWORK", "true");
+    let judged = with_network.run(&["permissions", "test", "--mode", "auto", "touch x"]);
+    assert_eq!(judged.code, Some(8), "{judged}");
 }
 
 /// `permissions test 'git status'` is a command, not a tool name.
