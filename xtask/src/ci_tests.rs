@@ -20,9 +20,9 @@ total                3.2 s    1.3 GB
 
 #[test]
 fn report_notes_slow_runs_and_large_target_directories() {
-    let large = [("test", Outcome::Passed(Duration::from_secs(3_601), 8_000_000_001))];
+    let large = [("test", Outcome::Passed(Duration::from_secs(2_401), 8_000_000_001))];
     let text = table(&large);
     assert!(text.contains("slow: ") && text.contains("large: "), "{text}");
-    let fair = [("test", Outcome::Passed(Duration::from_secs(3_600), 8_000_000_000))];
+    let fair = [("test", Outcome::Passed(Duration::from_secs(2_400), 8_000_000_000))];
     assert_eq!(table(&fair).lines().count(), 2);
 }

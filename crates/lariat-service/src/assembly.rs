@@ -10,7 +10,7 @@ use lariat_core::budget::BudgetLimits;
 use lariat_core::config::{ContextConfig, ExecutionLimits, RetryConfig};
 use lariat_core::event::{AgentEvent, Description};
 use lariat_core::id::SessionId;
-use lariat_core::model::ModelConfig;
+use lariat_core::model::{ModelConfig, StreamProvider};
 use lariat_core::store::SessionStore;
 use lariat_core::usage::Cost;
 use lariat_guard::ApprovalStore;
@@ -25,6 +25,7 @@ use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
 use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools};
 
 use crate::config::{InstructionFiles, MemoryLimit, Settings};
+use crate::inspection::InspectionProvider;
 use crate::local::{
     ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles,
     nested_repositories, skills, skills_section,
@@ -79,8 +80,12 @@ impl Session {
         }
         let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
 
+        let provider: Arc<dyn StreamProvider> = match parts.purpose {
+            Purpose::Calling => Arc::new(parts.registry.clone()),
+            Purpose::Inspecting => Arc::new(InspectionProvider(parts.registry.clone())),
+        };
         let mut builder = Agent::builder()
-            .model(parts.registry.clone())
+            .model(provider)
             .model_config(model.clone())
             .store(Arc::clone(&parts.store))
             .session_id(parts.session_id.clone())

@@ -11,6 +11,8 @@ mod assembly;
 pub mod config;
 #[cfg(feature = "service")]
 mod error;
+#[cfg(feature = "service")]
+mod inspection;
 #[cfg(feature = "sqlite")]
 mod learnings;
 #[cfg(all(feature = "local", target_os = "linux"))]

@@ -32,9 +32,6 @@ pub fn key_variables(provider: &str) -> &'static [&'static str] {
 
 /// Whether this build finds the credentials of a provider without a key, as the provider's own tools do.
 pub fn has_credential_chain(provider: &str) -> bool {
-    match provider {
-        "amazon-bedrock" => cfg!(feature = "aws"),
-        "google-vertex" => cfg!(feature = "google"),
-        _ => false,
-    }
+    provider == "amazon-bedrock" && cfg!(feature = "aws")
+        || provider == "google-vertex" && cfg!(feature = "google")
 }

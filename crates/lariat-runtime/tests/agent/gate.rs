@@ -45,7 +45,7 @@ async fn remembered_decisions_survive_in_a_snapshot() {
     let fixture = Fixture::new([
         command("c1", "cargo test --all"),
         Reply::text("one"),
-        command("c2", "git push"),
+        command("call_0123456789ab", "git push"),
         Reply::text("two"),
         Reply::text("three"),
         command("c3", "cargo test"),
@@ -76,7 +76,7 @@ async fn remembered_decisions_survive_in_a_snapshot() {
     let last = every(gate());
     let plan = last.plan().await.unwrap();
     let ids: Vec<_> = plan.changes.iter().map(|change| change.id.as_str()).collect();
-    assert_eq!(ids, ["c2"]);
+    assert_eq!(ids, ["call_0123456789ab"]);
     // No approval is needed: the user decided before the snapshot.
     assert_eq!(last.run("again").await.unwrap().text, "four");
     assert_eq!(fixture.ledger.len(), 2);

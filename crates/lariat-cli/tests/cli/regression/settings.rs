@@ -456,13 +456,13 @@ fn permissions_test_judges_as_a_run_would() {
     let home = Home::offline();
     let doctor = home.run(&["doctor"]);
     let is_sandboxed = doctor.out.lines().any(|line| line.starts_with("ok") && line.contains("sandbox"));
-    let judged = home.run(&["permissions", "test", "--mode", "auto", "touch x"]);
+    let judged = home.run(&["permissions", "test", "--mode", "auto", "make all"]);
     assert_eq!(judged.code, Some(if is_sandboxed { 0 } else { 8 }), "{doctor}\n{judged}");
     let open = home.with("LARIAT_SANDBOX__ENABLED", "false");
     let judged = open.run(&["permissions", "test", "--mode", "auto", "make all"]);
     assert_eq!(judged.code, Some(8), "{judged}");
     let with_network = Home::offline().with("LARIAT_SANDBOX__NETWORK", "true");
-    let judged = with_network.run(&["permissions", "test", "--mode", "auto", "touch x"]);
+    let judged = with_network.run(&["permissions", "test", "--mode", "auto", "make all"]);
     assert_eq!(judged.code, Some(8), "{judged}");
 }
 
