@@ -10,7 +10,7 @@ use lariat_core::clock::Clock;
 use lariat_core::hooks::{HookAnswer, LifecycleEvent, LifecycleEventKind, SessionHooks};
 use lariat_core::id::SessionId;
 
-use crate::policy::Answer;
+use crate::answer::Answer;
 
 type HooksFn = Box<dyn FnMut(&LifecycleEvent) -> Answer<HookAnswer> + Send>;
 

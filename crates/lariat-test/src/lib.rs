@@ -39,7 +39,7 @@
 //!     .acting(|call| Act::text(format!("deployed {}", call.args["version"])));
 //!
 //! let agent = Agent::builder()
-//!     .shared_model(model.clone())
+//!     .model(model.clone())
 //!     .tool(deploy)
 //!     .permission_policy(AllowAll)
 //!     .build()?;
@@ -103,6 +103,7 @@
 //! Invariant: everything here is a function of its script and its seed, so that every failure can be
 //! reproduced.
 
+mod answer;
 mod clock;
 pub mod conformance;
 mod executor;
@@ -113,11 +114,12 @@ mod policy;
 mod random;
 pub mod tools;
 
+pub use answer::Answer;
 pub use clock::{EPOCH, VirtualClock};
 pub use executor::{BLOCK_ON_STEPS, Executor, Halt, Step, TaskId, block_on};
 pub use hooks::ScriptedHooks;
 pub use journal::{Fault, FaultRates, FaultyStore};
 pub use model::{Reply, ScriptedModel, StrictChecker};
-pub use policy::{Answer, ScriptedApprover, ScriptedPolicy};
+pub use policy::{ScriptedApprover, ScriptedPolicy};
 pub use random::{SeededEntropy, SeededRandom};
 pub use tools::{Act, Ledger, LedgerTool};

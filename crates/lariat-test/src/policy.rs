@@ -5,7 +5,6 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use lariat_core::BoxFuture;
 use lariat_core::clock::Clock;
@@ -15,41 +14,8 @@ use lariat_core::permission::{
     Approver, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
 };
 
+use crate::answer::Answer;
 use crate::hooks::ScriptedHooks;
-
-/// An answer and when it is given.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Answer<T> {
-    /// At once.
-    Now(T),
-    /// After this time on the clock.
-    After(Duration, T),
-    /// Not at all.
-    Never,
-    /// A panic, without a message on the terminal.
-    Panic,
-}
-
-impl<T> From<T> for Answer<T> {
-    fn from(answer: T) -> Self {
-        Self::Now(answer)
-    }
-}
-
-impl<T> Answer<T> {
-    pub(crate) async fn given(self, clock: &dyn Clock) -> T {
-        match self {
-            Self::Now(answer) => answer,
-            Self::After(duration, answer) => {
-                clock.sleep_until(clock.now().after(duration)).await;
-                answer
-            }
-            Self::Never => std::future::pending().await,
-            Self::Panic => std::panic::resume_unwind(Box::new("a scripted panic")),
-        }
-    }
-}
 
 type PolicyFn = Box<dyn FnMut(&PolicyQuery<'_>) -> Answer<Verdict> + Send>;
 type ApproverFn = Box<dyn FnMut(&PermissionRequest) -> Answer<PermissionDecision> + Send>;
@@ -194,6 +160,8 @@ impl fmt::Debug for ScriptedApprover {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use std::panic::AssertUnwindSafe;
 
     use futures_util::FutureExt;

@@ -117,6 +117,17 @@ fn shortest_of_several_circles_is_named_with_all_members() {
 }
 
 #[test]
+fn exported_macro_belongs_to_its_module_and_imported_crate_to_the_root() {
+    let root = ("lib.rs", "mod hen; mod egg; pub use feathers;");
+    let hen = ("hen.rs", "#[macro_export] macro_rules! cluck { () => { $crate::cluck!(@a) } }");
+    let egg = ("egg.rs", "use crate::feathers::Down; fn f() { crate::cluck!() }");
+    assert_eq!(check(&[root, hen, egg], &[]), Vec::<String>::new());
+    let hen = ("hen.rs", "use crate::egg; #[macro_export] macro_rules! cluck { () => {} }");
+    let violation = only(check(&[root, hen, egg], &[]));
+    assert!(violation.contains("egg.rs:1 uses `crate::cluck`"), "{violation}");
+}
+
+#[test]
 fn name_of_unknown_origin_is_an_error() {
     let violation = only(check(&[ROOT, ("hen.rs", "use crate::Lost;"), ("egg.rs", "")], &[]));
     assert!(violation.contains("hen.rs:1: cannot find where `crate::Lost` is defined"), "{violation}");

@@ -169,6 +169,10 @@ fn home<'a>(modules: &'a Modules, path: &[String], depth: usize) -> Home<'a> {
         return Home::Root;
     }
     if let Some((_, target)) = root.imports.iter().find(|(name, _)| name == first) {
+        // Another crate, imported under its own name.
+        if target.as_slice() == std::slice::from_ref(first) {
+            return Home::Root;
+        }
         // A path that begins with another crate's name.
         let is_own =
             target.first().is_some_and(|head| root.items.contains(head) || imports(modules, &[], head));

@@ -116,7 +116,12 @@ impl<'a> FileReader<'a> {
                 }
                 "macro_rules" if self.peek(1) == "!" => {
                     let name = self.peek(2).to_owned();
-                    self.entry(path).items.insert(name);
+                    self.entry(path).items.insert(name.clone());
+                    if !path.is_empty() {
+                        // An exported macro is at the crate's root.
+                        let target = path.iter().cloned().chain([name.clone()]).collect();
+                        self.entry(&[]).imports.push((name, target));
+                    }
                 }
                 _ => {}
             }
