@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use lariat_core::model::{ApiKey, ModelConfig, ModelCost};
+use lariat_core::model::{ApiKey, ModelConfig, ModelCost, UsdPerMillion};
+use lariat_core::usage::Cost;
 use lariat_model::catalogue::{Catalogue, CatalogueError, ModelInfo};
 use serde_json::{Map, Value};
 
@@ -342,6 +343,11 @@ impl<'a> Models<'a> {
         }
         if let Some(window) = set.context {
             config.context_window = window.get();
+        }
+        if set.input_price.is_some() || set.output_price.is_some() {
+            let price = |cost: Option<Cost>| UsdPerMillion::from_usd(cost.unwrap_or_default().as_usd());
+            let (input, output) = (price(set.input_price), price(set.output_price));
+            config.cost = Some(ModelCost { input, output, ..ModelCost::default() });
         }
         Some(config)
     }

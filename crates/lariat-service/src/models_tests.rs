@@ -69,6 +69,17 @@ fn configured_provider_needs_no_key_and_no_catalogue() {
     assert_eq!((model.provider.as_str(), model.id.as_str()), ("mine", "big-one"));
     assert_eq!((model.api.as_str(), model.base_url.as_str()), ("openai-chat", "http://127.0.0.1:1/v1"));
     assert_eq!(model.context_window, 32_000);
+    assert_eq!(model.cost, None, "a cost limit is refused");
+}
+
+#[test]
+fn configured_provider_may_have_a_price() {
+    let settings = settings(json!({
+        "model": "mine/big-one",
+        "providers": { "mine": { "base_url": "http://127.0.0.1:1/v1", "input_price": 0.5, "output_price": 2 } },
+    }));
+    let cost = Models::new(&settings, &NOTHING).chosen().unwrap().cost.unwrap();
+    assert_eq!((cost.input, cost.output), (UsdPerMillion::from_usd(0.5), UsdPerMillion::from_usd(2.0)));
 }
 
 #[test]

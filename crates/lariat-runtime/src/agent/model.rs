@@ -101,4 +101,4 @@ fn key_from_environment(_config: &ModelConfig) -> Result<ApiKey, BuildError> {
 
 #[cfg(not(feature = "models"))]
 const NO_MODELS: &str =
-    "this build contains no provider; enable a feature such as `anthropic`, or call `.provider(…)`";
+    "this build contains no provider; enable the feature `models`, or call `.provider(…)`";

@@ -87,6 +87,8 @@ pub const KEYS: &[Key] = &[
     own!(providers.*.key_env, "The environment variable with the provider's API key.").such_as("\"MY_API_KEY\""),
     own!(providers.*.models, "The provider's models, if it does not list them.").such_as("[\"my-model\"]"),
     own!(providers.*.context, "The context window of the provider's models, in tokens.").such_as("32768"),
+    own!(providers.*.input_price, "The price of a million input tokens of the provider's models, in US dollars.").such_as("0.50"),
+    own!(providers.*.output_price, "The price of a million output tokens of the provider's models, in US dollars.").such_as("2.00"),
     own!(auth.store, "Where `lariat auth login` stores keys: the system keyring, a private file, or `auto` (the file if there is no keyring).").restricting(),
     own!(network.certificates, "PEM files with additional certificates to trust for all connections.").such_as("[\"/path/to/ca.pem\"]"),
     own!(store.path, "Path of the session database.").such_as("\"/path/to/sessions.db\""),

@@ -213,6 +213,10 @@ pub struct ProviderSettings {
     pub models: Vec<String>,
     /// The context window of the models, in tokens.
     pub context: Option<NonZeroU64>,
+    /// The price of a million input tokens.
+    pub input_price: Option<Cost>,
+    /// The price of a million output tokens.
+    pub output_price: Option<Cost>,
 }
 
 /// The name of an API protocol that Lariat supports.
