@@ -24,6 +24,7 @@ pub mod memory;
 pub mod observe;
 pub mod prompt;
 mod proposal;
+pub mod redact;
 pub mod system;
 pub mod trace;
 #[cfg(feature = "typed")]

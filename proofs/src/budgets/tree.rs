@@ -21,7 +21,7 @@ use lariat_core::permission::AllowAll;
 use lariat_core::run::RunConfig;
 use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
 use lariat_core::usage::{Cost, Usage};
-use lariat_guard::redact::Redactor;
+use lariat_runtime::redact::Redactor;
 use lariat_runtime::budget::{BudgetPool, DailyBudget, MemorySpending, SharedBudget};
 use lariat_runtime::drive::{
     Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,

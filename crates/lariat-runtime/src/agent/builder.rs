@@ -22,7 +22,7 @@ use lariat_core::permission::{
 use lariat_core::run::RunConfig;
 use lariat_core::store::SessionStore;
 use lariat_core::tool::AgentTool;
-use lariat_guard::redact::Redactor;
+use crate::redact::Redactor;
 
 use super::approve_with::ApproveWith;
 use super::context::AgentLoopConfig;

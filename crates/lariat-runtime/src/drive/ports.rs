@@ -17,7 +17,7 @@ use lariat_core::run::{FallbackModel, RunConfig, ToolTraits};
 use lariat_core::time::Stamp;
 use lariat_core::tool::{Access, AgentTool, ToolDefinition, ToolEffects};
 use lariat_core::transcript::Window;
-use lariat_guard::redact::Redactor;
+use crate::redact::Redactor;
 
 use super::definitions;
 use crate::budget::SharedBudget;

@@ -10,7 +10,7 @@ use lariat_core::message::AgentMessage;
 use lariat_core::model::{PromptSection, ProviderError};
 use lariat_core::run::{FilterOutcome, Input, ModelSignal};
 use lariat_core::tool::{ToolError, ToolResult};
-use lariat_guard::redact::Redactor;
+use crate::redact::Redactor;
 
 /// Redacts an input of the state machine.
 pub(super) fn input(redactor: &Redactor, input: &mut Input) {

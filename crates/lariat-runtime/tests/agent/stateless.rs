@@ -10,7 +10,7 @@ use lariat_core::message::AgentMessage;
 use lariat_core::model::ModelConfig;
 use lariat_core::permission::AllowAll;
 use lariat_core::run::{RunConfig, StartError};
-use lariat_guard::redact::Redactor;
+use lariat_runtime::redact::Redactor;
 use lariat_runtime::drive::{
     Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
 };

@@ -19,7 +19,7 @@ use lariat_core::permission::AllowAll;
 use lariat_core::run::RunConfig;
 use lariat_core::time::Timestamp;
 use lariat_core::tool::{AgentTool, ToolEffects};
-use lariat_guard::redact::Redactor;
+use lariat_runtime::redact::Redactor;
 use lariat_model::http::HttpProvider;
 use lariat_runtime::drive::{
     Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
