@@ -1,5 +1,6 @@
 //! A temporary home, workspace and model server for a test.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,6 +19,12 @@ use serde_json::Value;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// The variable that switches a planted mistake on (`cargo xtask mistakes`). The program must inherit it.
+pub(crate) fn mistake_switch() -> Option<(&'static str, OsString)> {
+    let name = "PLANTED_MISTAKE";
+    std::env::var_os(name).map(|mistake| (name, mistake))
+}
 
 /// The environment of a test. Its directory is removed with it.
 pub(crate) struct Fixture {
@@ -106,6 +113,7 @@ impl Fixture {
             .env("XDG_STATE_HOME", self.root.join("state"))
             .env("TEST_KEY", "sk-ant-test")
             .env("LANG", "C.UTF-8")
+            .envs(mistake_switch())
             .current_dir(self.workspace())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

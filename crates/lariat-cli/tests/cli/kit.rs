@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use lariat_proofs::server::{Script, Server, Turn, Wire};
 use serde_json::json;
 
+use crate::fixture::mistake_switch;
+
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A temporary home and project, deleted on drop.
@@ -90,6 +92,7 @@ impl Home {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lariat"));
         command.args(args).current_dir(self.path("project")).env_clear();
         command.env("HOME", self.path("home")).env("PATH", "/usr/bin:/bin").env("TERM", "dumb");
+        command.envs(mistake_switch());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
