@@ -284,6 +284,23 @@ async fn forks_are_not_counted_twice_in_costs() {
     assert_eq!(total(), before, "after the parent is deleted, its cost counts for the fork");
 }
 
+/// Of several forks of a deleted session, only one may count the shared history.
+#[tokio::test(flavor = "multi_thread")]
+async fn forks_of_a_deleted_session_count_its_cost_once() {
+    let fixture = Fixture::new(costly()).await;
+    assert!(priced(&fixture, &["run", "spend"]).status().unwrap().success());
+    let total = || fixture.run(&["sessions", "cost", "--json"]).expect(0).json()["total"].clone();
+    let before = total();
+    assert_eq!(before["output"], json!(1_000), "{before}");
+    let session = fixture.run(&["sessions", "list", "--json"]).expect(0).json()[0]["session_id"].clone();
+    let fork = || fixture.run(&["sessions", "fork", session.as_str().unwrap()]).expect(0).stdout;
+    let (first, _) = (fork(), fork());
+    fixture.run(&["sessions", "delete", session.as_str().unwrap(), "--yes"]).expect(0);
+    assert_eq!(total(), before);
+    assert!(priced(&fixture, &["run", "--resume", first.trim(), "more"]).status().unwrap().success());
+    assert_eq!(total()["output"], json!(2_000), "what the fork spends itself is added");
+}
+
 /// Without HOME, nothing may be written to the root of the file system.
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_home_is_refused_and_nothing_is_written() {
